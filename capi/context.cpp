@@ -1,0 +1,146 @@
+// The header's "Devices and contexts" group.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+
+using tuff::ComputeBackend;
+using tuff::ContextOptions;
+using tuff::HandleKind;
+using tuff::capi::acquire_context;
+using tuff::capi::guarded;
+
+namespace {
+
+ContextOptions context_options(const tuff_context_desc& desc) {
+  ContextOptions options;
+  options.device = desc.device != nullptr ? desc.device : tuff::platform::environment("TUFF_DEVICE").value_or("");
+  tuff::require(desc.validation == 0 || desc.validation == 1, "desc->validation is {}, needs 0 or 1", desc.validation);
+  options.validation = desc.validation == 1 || tuff::platform::environment("TUFF_VALIDATION") == "1";
+  return options;
+}
+
+std::unique_ptr<ComputeBackend> open(std::unique_ptr<ComputeBackend> backend, const ContextOptions& options) {
+  backend->init(options);
+  return backend;
+}
+
+// "auto": the host only where there is no device, not where the one that was asked for is missing.
+std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
+  try {
+    return open(tuff::make_vulkan_backend(), options);
+  } catch (const tuff::Error& error) {
+    if (error.code() != TUFF_ERROR_NO_DEVICE) throw;
+    if (!options.device.empty() && tuff::vulkan_device_count() != 0) throw;
+    tuff::log(TUFF_LOG_WARNING, "using the host backend: {}", error.what());
+  }
+  return open(tuff::make_host_backend(), options);
+}
+
+std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
+  const ContextOptions options = context_options(desc);
+  const std::string_view backend = desc.backend != nullptr ? desc.backend : "vulkan";
+  if (backend == "vulkan") return open(tuff::make_vulkan_backend(), options);
+  if (backend == "host") return open(tuff::make_host_backend(), options);
+  tuff::require(backend == "auto", "desc->backend is \"{}\", needs \"vulkan\", \"host\" or \"auto\"", backend);
+  return open_any(options);
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_device_count(uint32_t* count) {
+  return guarded("tuff_device_count", [&] {
+    tuff::require(count != nullptr, "count is null");
+    tuff::capi::claim_process();
+    *count = tuff::vulkan_device_count();
+  });
+}
+
+tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info) {
+  return guarded("tuff_device_info", [&] {
+    tuff::capi::check_output_structure(info, "info");
+    tuff::capi::claim_process();
+    const uint32_t count = tuff::vulkan_device_count();
+    tuff::require(index < count, "index is {}, the number of devices is {}", index, count);
+    tuff_device_properties properties{};
+    tuff::vulkan_device_info(index, properties);
+    tuff::capi::write_structure(info, properties);
+  });
+}
+
+tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context) {
+  return guarded("tuff_context_create", [&] {
+    tuff::require(context != nullptr, "context is null");
+    const tuff_context_desc wanted = desc != nullptr ? tuff::capi::read_structure(desc, "desc") : tuff_context_desc{};
+    tuff::capi::claim_process();
+    auto object = std::make_unique<tuff::capi::Context>(open_backend(wanted));
+    if (wanted.memory_limit_bytes != 0) {
+      tuff_limits limits{};
+      limits.struct_size = sizeof(limits);
+      limits.memory_bytes = wanted.memory_limit_bytes;
+      object->backend().set_limits(limits);
+    }
+    *context = tuff::handle_table().insert(HandleKind::context, std::move(object));
+  });
+}
+
+tuff_status tuff_context_destroy(tuff_context context) {
+  return guarded("tuff_context_destroy", [&] {
+    const auto object = tuff::handle_table().remove<tuff::capi::Context>(context, HandleKind::context);
+    if (!object) tuff::capi::fail_handle("context", context, "context");
+    object->close();
+  });
+}
+
+tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info) {
+  return guarded("tuff_context_info", [&] {
+    const auto object = acquire_context(context);
+    tuff::capi::check_output_structure(info, "info");
+    tuff_device_properties properties{};
+    object->backend().capabilities(properties);
+    tuff::capi::write_structure(info, properties);
+  });
+}
+
+tuff_status tuff_synchronize(tuff_stream stream) {
+  return guarded("tuff_synchronize", [&] { tuff::capi::acquire_stream(stream)->backend().synchronize(); });
+}
+
+tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes) {
+  return guarded("tuff_supports", [&] {
+    const auto object = acquire_context(context);
+    tuff::require(feature != nullptr, "feature is null");
+    tuff::require(yes != nullptr, "yes is null");
+    *yes = object->backend().supports(feature) ? 1 : 0;
+  });
+}
+
+tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
+  return guarded("tuff_context_stats", [&] {
+    const auto object = acquire_context(context);
+    tuff::capi::check_output_structure(stats, "stats");
+    tuff_stats counters{};
+    object->backend().stats(counters);
+    counters.live_buffers = object->live_buffers();
+    tuff::capi::write_structure(stats, counters);
+  });
+}
+
+tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits) {
+  return guarded("tuff_context_set_limits", [&] {
+    const auto object = acquire_context(context);
+    const tuff_limits wanted = tuff::capi::read_structure(limits, "limits");
+    tuff::require(wanted.reserved == 0, "limits->reserved is {}, needs 0", wanted.reserved);
+    object->backend().set_limits(wanted);
+  });
+}
+
+}  // extern "C"

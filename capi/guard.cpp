@@ -1,0 +1,90 @@
+#include "capi/guard.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff::capi {
+namespace {
+
+constexpr uint32_t kUnclaimed = ~0u;
+std::atomic<uint32_t> owner_generation{kUnclaimed};
+
+// One line, as tuff.h promises: line breaks inside a compiler's log become "; ".
+void append_as_one_line(std::string& line, std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    line += text.substr(0, end);
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+    if (!text.empty()) line += "; ";
+  }
+}
+
+struct LastError {
+  std::string message;
+  bool lost = false;  // there was no memory to keep it
+};
+
+LastError& thread_last_error() {
+  thread_local LastError error;
+  return error;
+}
+
+tuff_status keep(const char* function, tuff_status code, std::string_view message) noexcept {
+  LastError& last = thread_last_error();
+  try {
+    std::string line(function);
+    line += ": ";
+    append_as_one_line(line, message);
+    last.message = std::move(line);
+    last.lost = false;
+    log(TUFF_LOG_DEBUG, "{}", last.message);
+  } catch (...) {
+    last.lost = true;
+  }
+  return code;
+}
+
+}  // namespace
+
+void check_process() {
+  const uint32_t owner = owner_generation.load(std::memory_order_relaxed);
+  if (owner == kUnclaimed || owner == platform::fork_generation()) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_NOT_INITIALIZED,
+       "this process was forked from one that had used a device, needs exec or a spawned process");
+}
+
+void claim_process() {
+  uint32_t expected = kUnclaimed;
+  owner_generation.compare_exchange_strong(expected, platform::fork_generation(), std::memory_order_relaxed);
+}
+
+tuff_status report_exception(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return keep(function, error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return keep(function, TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no room left");
+  } catch (const std::exception& error) {
+    return keep(function, TUFF_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return keep(function, TUFF_ERROR_INTERNAL, "an exception of unknown type");
+  }
+}
+
+std::string_view last_error() noexcept {
+  const LastError& last = thread_last_error();
+  return last.lost ? std::string_view("the process has no room left, not even for this message") : last.message;
+}
+
+}  // namespace tuff::capi

@@ -1,0 +1,36 @@
+// What stands around every exported function: exceptions become status codes, their message gets the
+// function's name in front and is kept for tuff_last_error, and a forked child is turned away.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "tuff/tuff.h"
+
+namespace tuff::capi {
+
+// Throws NOT_INITIALIZED in a child of the process that first used a device.
+void check_process();
+
+// Marks this process as the one that uses devices. Drivers do not survive a fork, and neither do the locks
+// that other threads held.
+void claim_process();
+
+// Keeps the message of the exception being handled and returns its code.
+tuff_status report_exception(const char* function) noexcept;
+
+std::string_view last_error() noexcept;
+
+// Runs the body of an exported function.
+template <typename Body>
+tuff_status guarded(const char* function, Body&& body) noexcept {
+  try {
+    check_process();
+    std::forward<Body>(body)();
+    return TUFF_OK;
+  } catch (...) {
+    return report_exception(function);
+  }
+}
+
+}  // namespace tuff::capi

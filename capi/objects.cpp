@@ -1,0 +1,92 @@
+#include "capi/objects.hpp"
+
+#include "runtime/log.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff::capi {
+
+void fail_handle(std::string_view name, uint64_t handle, std::string_view needed) {
+  fail(TUFF_ERROR_INVALID_HANDLE, "{} is {}, needs a {}", name, handle_table().describe(handle), needed);
+}
+
+void fail_other_context(std::string_view name) {
+  fail(TUFF_ERROR_INVALID_HANDLE, "{} belongs to another context", name);
+}
+
+BufferObject::BufferObject(Ref<Context> context, Buffer buffer)
+    : context_(std::move(context)), buffer_(std::move(buffer)) {}
+
+BufferObject::~BufferObject() {
+  if (!mapped_.load(std::memory_order_relaxed)) return;
+  try {
+    unmap();
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_WARNING, "freeing a mapped buffer: {}", error.what());
+  }
+}
+
+void* BufferObject::map() {
+  require(buffer_.host_visible, "buffer was made without TUFF_ALLOC_HOST_VISIBLE");
+  require(buffer_.allocation != nullptr, "buffer holds 0 bytes, there is nothing to map");
+  // Set first, so that the backend refuses what comes after it has waited.
+  require(!buffer_.allocation->mapped.exchange(true), "buffer is mapped already, or its memory is by another handle");
+  try {
+    void* pointer = context_->backend().map(buffer_);
+    mapped_.store(true, std::memory_order_relaxed);
+    return pointer;
+  } catch (...) {
+    buffer_.allocation->mapped.store(false);
+    throw;
+  }
+}
+
+void BufferObject::unmap() {
+  require(mapped_.exchange(false), "buffer is not mapped by this handle");
+  context_->backend().unmap(buffer_);
+  buffer_.allocation->mapped.store(false);
+}
+
+uint32_t Context::live_buffers() const {
+  const std::lock_guard lock(mutex_);
+  return live_buffers_;
+}
+
+tuff_buffer Context::adopt(std::unique_ptr<BufferObject> buffer) {
+  BufferObject& object = *buffer;
+  const std::lock_guard lock(mutex_);
+  if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
+  object.handle_ = handle_table().insert(HandleKind::buffer, std::move(buffer));
+  object.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &object;
+  first_ = &object;
+  ++live_buffers_;
+  return object.handle_;
+}
+
+void Context::forget(BufferObject& buffer) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;  // close() has taken the list apart
+  (buffer.previous_ != nullptr ? buffer.previous_->next_ : first_) = buffer.next_;
+  if (buffer.next_ != nullptr) buffer.next_->previous_ = buffer.previous_;
+  --live_buffers_;
+}
+
+void Context::close() noexcept {
+  try {
+    backend_->synchronize();
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());  // a lost device is freed all the same
+  }
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  BufferObject* buffer = std::exchange(first_, nullptr);
+  while (buffer != nullptr) {
+    // Empty if tuff_free in another thread removed it: that call waits for the mutex with its reference.
+    BufferObject* next = buffer->next_;
+    const auto removed = handle_table().remove<BufferObject>(buffer->handle_, HandleKind::buffer);
+    buffer = next;
+  }
+  live_buffers_ = 0;
+}
+
+}  // namespace tuff::capi

@@ -1,0 +1,122 @@
+// What handles name, and how exported functions get at it.
+//
+// The table holds a reference on each context and buffer; a running call holds references on what it
+// works with; a buffer holds one on its context, so that memory goes before the backend it came from,
+// whichever thread is last.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "runtime/buffer.hpp"
+#include "runtime/compute_backend.hpp"
+#include "runtime/handle_table.hpp"
+
+namespace tuff::capi {
+
+class Context;
+
+class BufferObject final : public HandleObject {
+ public:
+  BufferObject(Ref<Context> context, Buffer buffer);
+  ~BufferObject() override;
+
+  const Ref<Context>& context() const { return context_; }
+  const Buffer& buffer() const { return buffer_; }
+
+  void* map();
+  void unmap();
+
+ private:
+  friend class Context;
+
+  Ref<Context> context_;  // destroyed after buffer_
+  Buffer buffer_;
+  std::atomic<bool> mapped_{false};  // through this handle
+
+  // Under the context's mutex: its list of live buffers.
+  BufferObject* previous_ = nullptr;
+  BufferObject* next_ = nullptr;
+  tuff_buffer handle_ = TUFF_NULL_HANDLE;
+};
+
+class Context final : public HandleObject {
+ public:
+  explicit Context(std::unique_ptr<ComputeBackend> backend) : backend_(std::move(backend)) {}
+
+  ComputeBackend& backend() const { return *backend_; }
+  uint32_t live_buffers() const;
+
+  // Gives the buffer a handle. INVALID_HANDLE if the context was destroyed meanwhile.
+  tuff_buffer adopt(std::unique_ptr<BufferObject> buffer);
+
+  // The buffer's handle was removed from the table.
+  void forget(BufferObject& buffer);
+
+  // The context's handle was removed from the table: waits for its work and frees its buffers.
+  void close() noexcept;
+
+ private:
+  std::unique_ptr<ComputeBackend> backend_;
+  mutable std::mutex mutex_;  // of what follows
+  bool closed_ = false;
+  BufferObject* first_ = nullptr;
+  uint32_t live_buffers_ = 0;
+};
+
+// Throws INVALID_HANDLE: says what the handle is, and what is needed.
+[[noreturn]] void fail_handle(std::string_view name, uint64_t handle, std::string_view needed);
+
+inline Ref<Context> acquire_context(tuff_context handle) {
+  auto context = handle_table().acquire<Context>(handle, HandleKind::context);
+  if (!context) [[unlikely]] {
+    fail_handle("context", handle, "context");
+  }
+  return context;
+}
+
+// A stream is a context's default stream, by the context's handle.
+inline Ref<Context> acquire_stream(tuff_stream handle) {
+  auto context = handle_table().acquire<Context>(handle, HandleKind::context);
+  if (!context) [[unlikely]] {
+    fail_handle("stream", handle, "context");
+  }
+  return context;
+}
+
+inline Ref<BufferObject> acquire_buffer(tuff_buffer handle, std::string_view name) {
+  auto buffer = handle_table().acquire<BufferObject>(handle, HandleKind::buffer);
+  if (!buffer) [[unlikely]] {
+    fail_handle(name, handle, "buffer");
+  }
+  return buffer;
+}
+
+[[noreturn]] void fail_other_context(std::string_view name);
+
+// A buffer that has to be of this context.
+inline Ref<BufferObject> acquire_buffer(const Ref<Context>& context, tuff_buffer handle, std::string_view name) {
+  auto buffer = acquire_buffer(handle, name);
+  if (buffer->context().get() != context.get()) [[unlikely]] {
+    fail_other_context(name);
+  }
+  return buffer;
+}
+
+// An operand of an operation: TUFF_NULL_HANDLE becomes a null Buffer, for the operation's check to judge.
+class Operand {
+ public:
+  Operand(const Ref<Context>& context, tuff_buffer handle, std::string_view name) {
+    if (handle != TUFF_NULL_HANDLE) object_ = acquire_buffer(context, handle, name);
+  }
+  operator const Buffer*() const { return object_ ? &object_->buffer() : nullptr; }
+
+ private:
+  Ref<BufferObject> object_;
+};
+
+}  // namespace tuff::capi

@@ -1,0 +1,52 @@
+# tuff_dependencies: everything the library stands on, all of it Debian packages. libvulkan is not among
+# them: volk opens it at run time.
+add_library(tuff_dependencies INTERFACE)
+
+find_path(VULKAN_INCLUDE vulkan/vulkan.h REQUIRED)
+find_path(VOLK_INCLUDE volk.h REQUIRED)
+find_package(fmt REQUIRED)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Threads REQUIRED)
+
+find_path(SHADERC_INCLUDE shaderc/shaderc.h REQUIRED)
+
+# shaderc, by what links: the static archives first, so that one libtuff.so runs on machines without
+# shaderc, then the shared library. (Debian 12's libshaderc.so lacks its own dependencies and links nowhere;
+# its archives are complete together with glslang's and SPIRV-Tools'.)
+include(CheckCXXSourceCompiles)
+function(tuff_find_shaderc out)
+  set(archives "")
+  foreach(name shaderc_combined glslang MachineIndependent GenericCodeGen OSDependent OGLCompiler HLSL
+               glslang-default-resource-limits SPIRV SPIRV-Tools-opt SPIRV-Tools)
+    find_library(ARCHIVE_${name} NAMES lib${name}.a)
+    mark_as_advanced(ARCHIVE_${name})
+    if(ARCHIVE_${name})
+      list(APPEND archives ${ARCHIVE_${name}})
+    endif()
+  endforeach()
+  find_library(SHADERC_SHARED NAMES shaderc_shared shaderc)
+  set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE})
+  set(source "#include <shaderc/shaderc.h>
+    int main() { return shaderc_compile_into_spv(shaderc_compiler_initialize(), \"\", 0, shaderc_compute_shader,
+                                                 \"\", \"main\", nullptr) != nullptr; }")
+  set(CMAKE_REQUIRED_LIBRARIES -Wl,--start-group ${archives} -Wl,--end-group Threads::Threads)
+  check_cxx_source_compiles("${source}" SHADERC_LINKS_STATICALLY)
+  if(SHADERC_LINKS_STATICALLY)
+    set(${out} -Wl,--start-group ${archives} -Wl,--end-group PARENT_SCOPE)
+    return()
+  endif()
+  set(CMAKE_REQUIRED_LIBRARIES ${SHADERC_SHARED} Threads::Threads)
+  check_cxx_source_compiles("${source}" SHADERC_LINKS_SHARED)
+  if(NOT SHADERC_LINKS_SHARED)
+    message(FATAL_ERROR "shaderc does not link, neither its archives nor its shared library: is libshaderc-dev installed?")
+  endif()
+  set(${out} ${SHADERC_SHARED} PARENT_SCOPE)
+endfunction()
+tuff_find_shaderc(SHADERC_LIBRARIES)
+
+target_include_directories(tuff_dependencies SYSTEM INTERFACE ${VULKAN_INCLUDE} ${VOLK_INCLUDE} ${XXHASH_INCLUDE}
+                           ${SHADERC_INCLUDE})
+target_compile_definitions(tuff_dependencies INTERFACE VK_NO_PROTOTYPES XXH_INLINE_ALL)
+target_link_libraries(tuff_dependencies INTERFACE ${SHADERC_LIBRARIES} fmt::fmt-header-only
+                      nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,0 +1,3 @@
+install(TARGETS tuff EXPORT tuff-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/tuff DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT tuff-targets NAMESPACE tuff:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tuff FILE tuff-config.cmake)

@@ -1,0 +1,13 @@
+# tuff_warnings: what every target of the project is compiled with.
+add_library(tuff_warnings INTERFACE)
+target_compile_options(tuff_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                       $<$<BOOL:${TUFF_WERROR}>:-Werror>)
+# -Wnon-virtual-dtor is for C++ alone.
+get_target_property(options tuff_warnings INTERFACE_COMPILE_OPTIONS)
+list(TRANSFORM options REPLACE "^-Wnon-virtual-dtor$" "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>")
+set_target_properties(tuff_warnings PROPERTIES INTERFACE_COMPILE_OPTIONS "${options}")
+
+if(TUFF_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+endif()

@@ -1,0 +1,536 @@
+/* Tuff: a compute runtime behind a flat C ABI.
+ *
+ * This header is the reference documentation. It compiles as C99 and later and as C++98 and later,
+ * needs <stdint.h> and <stddef.h> alone, and shows nothing of Vulkan.
+ *
+ * What holds for every function, and is not repeated below:
+ *
+ *   Result          Returns tuff_status: TUFF_OK (0) or a negative TUFF_ERROR_*. Results go through
+ *                   pointers and are written only on success. After a failure tuff_last_error() holds
+ *                   one line for this thread that names the function, the argument, what it got and
+ *                   what it needed. A call that fails has no other effect.
+ *   Errors          Beside those a function names, each may return INVALID_HANDLE (stale, forged, of
+ *                   the wrong kind, or of another context), INVALID_ARGUMENT (a null pointer where one
+ *                   is required, an unknown enumerator, a malformed structure), OUT_OF_HOST_MEMORY,
+ *                   DEVICE_LOST (sticky for that context), and NOT_INITIALIZED in a child process
+ *                   after fork().
+ *   Threads         Any function may be called from any thread at any time. Operations on one stream
+ *                   take effect in the order of the calls, whichever threads made them.
+ *   Ownership       Pointers passed in are read during the call only. A context owns its buffers.
+ *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
+ *                   other field means its default. Fields are only ever appended. A structure larger
+ *                   than the library knows is accepted only if the part it does not know is zero.
+ *   Layout          Tensors are dense and row-major unless a leading dimension or stride says otherwise.
+ *                   Sizes, leading dimensions and strides count elements; offsets and "bytes" count bytes.
+ *   Buffers         The handle TUFF_NULL_HANDLE may stand for an operand that has no elements.
+ *                   A byte offset that is a multiple of the element size is aligned enough everywhere.
+ *   Since           0.1.0, unless a function says otherwise.
+ */
+#ifndef TUFF_TUFF_H
+#define TUFF_TUFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32) && !defined(TUFF_STATIC)
+#ifdef TUFF_BUILD
+#define TUFF_API __declspec(dllexport)
+#else
+#define TUFF_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
+#define TUFF_API __attribute__((visibility("default")))
+#else
+#define TUFF_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUFF_VERSION_MAJOR 0
+#define TUFF_VERSION_MINOR 1
+#define TUFF_VERSION_PATCH 0
+/* (major << 16) | (minor << 8) | patch */
+#define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
+/* Counts incompatible changes of this header; the same number as in the name libtuff.so.1. */
+#define TUFF_ABI_VERSION 1
+
+/* ---------------------------------------------------------------------------------------------
+ * Types and named constants
+ * ------------------------------------------------------------------------------------------- */
+
+typedef int32_t tuff_status;
+
+/* Handles are plain numbers, checked on every use; 0 is never valid. They are not pointers, may be
+ * stored and copied freely, and never come back for another object once theirs is gone. */
+typedef uint64_t tuff_context;
+typedef uint64_t tuff_buffer;
+/* Wherever a tuff_stream is expected, a tuff_context may be passed: its default stream. */
+typedef uint64_t tuff_stream;
+#define TUFF_NULL_HANDLE ((uint64_t)0)
+
+enum {
+  TUFF_OK = 0,
+  TUFF_ERROR_INVALID_ARGUMENT = -1,     /* an argument is outside what the function accepts */
+  TUFF_ERROR_INVALID_HANDLE = -2,       /* a handle is stale, forged, of the wrong kind or context */
+  TUFF_ERROR_NOT_INITIALIZED = -3,      /* used in a child process after fork() */
+  TUFF_ERROR_UNSUPPORTED = -4,          /* valid, but this device or this version cannot do it */
+  TUFF_ERROR_OUT_OF_DEVICE_MEMORY = -5, /* the device has no room; everything live stays usable */
+  TUFF_ERROR_OUT_OF_HOST_MEMORY = -6,   /* the process has no room */
+  TUFF_ERROR_DEVICE_LOST = -7,          /* the device stopped; make a new context */
+  TUFF_ERROR_NO_DEVICE = -8,            /* no Vulkan loader, driver or suitable device */
+  TUFF_ERROR_COMPILE_FAILED = -9,       /* a kernel did not compile; the message carries the log */
+  TUFF_ERROR_TIMEOUT = -10,             /* the device did not finish in time */
+  TUFF_ERROR_LIMIT_EXCEEDED = -11,      /* beyond a limit of the device or of tuff_limits */
+  TUFF_ERROR_IO = -12,                  /* a file could not be read or written */
+  TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
+};
+
+/* Element types. This version computes in TUFF_F32; tuff_supports() tells what a device can do. */
+enum {
+  TUFF_F32 = 1,
+  TUFF_F16 = 2,
+  TUFF_BF16 = 3,
+  TUFF_F64 = 4,
+  TUFF_I32 = 5,
+  TUFF_U32 = 6,
+  TUFF_I8 = 7,
+  TUFF_U8 = 8
+};
+
+/* How a stored matrix enters a product. CONJ_TRANS is the same as TRANS for real types. */
+enum { TUFF_NO_TRANS = 0, TUFF_TRANS = 1, TUFF_CONJ_TRANS = 2 };
+
+/* Which keys a query row may see, with query i and key j counted from 0:
+ * NONE all; TOP_LEFT j <= i; BOTTOM_RIGHT j <= i + seq_kv - seq_q. */
+enum { TUFF_CAUSAL_NONE = 0, TUFF_CAUSAL_TOP_LEFT = 1, TUFF_CAUSAL_BOTTOM_RIGHT = 2 };
+
+enum {
+  TUFF_UNARY_RELU = 1,    /* max(x, 0); NaN stays NaN */
+  TUFF_UNARY_SIGMOID = 2, /* 1 / (1 + exp(-x)) */
+  TUFF_UNARY_TANH = 3,
+  TUFF_UNARY_EXP = 4,
+  TUFF_UNARY_LOG = 5, /* natural logarithm; NaN below zero, -inf at zero */
+  TUFF_UNARY_SQRT = 6,
+  TUFF_UNARY_ABS = 7,
+  TUFF_UNARY_NEG = 8
+};
+
+enum {
+  TUFF_BINARY_ADD = 1,
+  TUFF_BINARY_SUB = 2,
+  TUFF_BINARY_MUL = 3,
+  TUFF_BINARY_DIV = 4,
+  TUFF_BINARY_MAX = 5, /* NaN if either is NaN */
+  TUFF_BINARY_MIN = 6  /* NaN if either is NaN */
+};
+
+enum {
+  TUFF_REDUCE_SUM = 1,
+  TUFF_REDUCE_MAX = 2, /* NaN if any is NaN */
+  TUFF_REDUCE_MIN = 3, /* NaN if any is NaN */
+  TUFF_REDUCE_MEAN = 4,
+  TUFF_REDUCE_PROD = 5
+};
+
+enum {
+  TUFF_DEVICE_OTHER = 0,
+  TUFF_DEVICE_INTEGRATED = 1,
+  TUFF_DEVICE_DISCRETE = 2,
+  TUFF_DEVICE_VIRTUAL = 3,
+  TUFF_DEVICE_CPU = 4, /* a Vulkan driver that runs on the processor, such as Mesa's lavapipe */
+  TUFF_DEVICE_HOST = 5 /* the host backend: no Vulkan at all */
+};
+
+enum {
+  TUFF_LOG_OFF = 0,
+  TUFF_LOG_ERROR = 1,
+  TUFF_LOG_WARNING = 2,
+  TUFF_LOG_INFO = 3,
+  TUFF_LOG_DEBUG = 4,
+  TUFF_LOG_DISPATCH = 5 /* one line for each kernel: the variant chosen and why */
+};
+
+/* ---------------------------------------------------------------------------------------------
+ * Library
+ * ------------------------------------------------------------------------------------------- */
+
+/* The library's TUFF_VERSION, and the TUFF_ABI_VERSION it implements. Compare the second with the
+ * header's at start-up. Never fail. */
+TUFF_API uint32_t tuff_version(void);
+TUFF_API uint32_t tuff_abi_version(void);
+
+/* One line about how the library was built: version, compiler, shader compiler. Static storage. */
+TUFF_API const char* tuff_build_info(void);
+
+/* The constant's name, such as "TUFF_ERROR_INVALID_ARGUMENT"; for an unknown number
+ * "TUFF_ERROR_UNKNOWN". Static storage. */
+TUFF_API const char* tuff_status_name(tuff_status status);
+
+/* What a person can do about it, as one sentence. Static storage. */
+TUFF_API const char* tuff_status_hint(tuff_status status);
+
+/* Copies this thread's last error message into buffer.
+ *   buffer    receives at most capacity bytes, always NUL-terminated if capacity > 0; may be NULL if
+ *             capacity is 0
+ *   length    receives the message's whole length without the NUL; may be NULL
+ * Successful calls leave the message as it is; with no failure so far it is empty. A message longer
+ * than the buffer is cut, which is no error. */
+TUFF_API tuff_status tuff_last_error(char* buffer, uint64_t capacity, uint64_t* length);
+
+/* level is a TUFF_LOG_*; message is NUL-terminated, one line, valid during the call. Called from any
+ * thread; it must not call Tuff. */
+typedef void (*tuff_log_callback)(void* user, int32_t level, const char* message);
+
+/* Sends messages of at most this level to callback; a null callback or TUFF_LOG_OFF turns it off.
+ * By default Tuff says nothing. The environment variable TUFF_LOG=error|warning|info|debug|dispatch
+ * writes to stderr instead, for as long as no callback is set. */
+TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_t level);
+
+/* ---------------------------------------------------------------------------------------------
+ * Devices and contexts
+ * ------------------------------------------------------------------------------------------- */
+
+/* What a device is and can do. Strings are NUL-terminated UTF-8. */
+typedef struct tuff_device_properties {
+  uint32_t struct_size;
+  int32_t type; /* TUFF_DEVICE_* */
+  char name[256];
+  char vendor[64];
+  char driver[256];        /* the driver's name and version in its own words */
+  char backend[16];        /* "vulkan" or "host" */
+  uint8_t uuid[16];        /* of the device; zero for the host backend */
+  uint32_t vendor_id;      /* PCI vendor */
+  uint32_t device_id;      /* PCI device */
+  uint32_t api_version;    /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
+  uint32_t driver_version; /* the driver's own encoding */
+  uint64_t memory_bytes;   /* largest device-local heap */
+  uint64_t memory_free_bytes;          /* of it, what the driver says is left; 0 if it does not say */
+  uint64_t max_allocation_bytes;       /* largest single tuff_alloc */
+  uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work all the same */
+  uint32_t max_workgroup_invocations;
+  uint32_t max_workgroup_count[3];
+  uint32_t max_shared_memory_bytes;    /* for each workgroup */
+  uint32_t max_push_constant_bytes;
+  uint32_t subgroup_size;
+  int32_t supports_f16;                /* arithmetic and 16-bit storage; 1 yes, 0 no */
+  int32_t supports_bf16;
+  int32_t supports_f64;
+  int32_t supports_int8;
+  int32_t supports_matrix_cores;
+  int32_t supports_addresses;          /* buffer device addresses */
+  int32_t unified_memory;              /* all device memory can be mapped by the host */
+  int32_t binding;                     /* how kernels reach buffers: 0 descriptors, 1 addresses; contexts only */
+  double bandwidth_bytes_per_second;   /* measured; 0 if not known */
+  double f32_flops_per_second;         /* measured; 0 if not known */
+} tuff_device_properties;
+
+/* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
+typedef struct tuff_context_desc {
+  uint32_t struct_size;
+  int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at
+                          TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
+  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; NULL: TUFF_DEVICE
+                          from the environment, else the best: discrete, integrated, virtual, then CPU */
+  const char* backend; /* "vulkan" (default), "host", or "auto": Vulkan, or host if there is none */
+  uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
+} tuff_context_desc;
+
+/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all. */
+TUFF_API tuff_status tuff_device_count(uint32_t* count);
+
+/* Describes device index, 0 <= index < tuff_device_count(), best first. info->struct_size must be set.
+ * Errors: INVALID_ARGUMENT for an index out of range. */
+TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info);
+
+/* Opens a device. desc may be NULL.
+ * Errors: NO_DEVICE (the message says what was found and what each lacked), UNSUPPORTED (validation
+ * asked for and the layer is not installed). Freed by tuff_context_destroy(). */
+TUFF_API tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context);
+
+/* Waits for the context's work, then frees it with every buffer made from it, in any order, from any
+ * thread. All those handles are stale from here on. A lost device is freed all the same. */
+TUFF_API tuff_status tuff_context_destroy(tuff_context context);
+
+/* Describes the context's device. info->struct_size must be set. */
+TUFF_API tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info);
+
+/* Blocks until everything given to the stream before has finished.
+ * Errors: DEVICE_LOST, TIMEOUT. */
+TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
+
+/* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
+ * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
+ * "addresses", "unified_memory". A name this library does not know is not supported: 0. */
+TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
+
+/* Counters of a context since it was made. */
+typedef struct tuff_stats {
+  uint32_t struct_size;
+  uint32_t live_buffers;           /* handles not freed yet, views included */
+  uint64_t bytes_in_use;           /* held by live buffers and work not finished */
+  uint64_t bytes_reserved;         /* taken from the device */
+  uint64_t bytes_peak;             /* the largest bytes_in_use so far */
+  uint64_t allocations;            /* tuff_alloc calls that succeeded */
+  uint64_t dispatches;             /* kernels recorded */
+  uint64_t submissions;            /* batches handed to the device */
+  uint64_t barriers;               /* recorded because ranges conflicted */
+  uint64_t bytes_uploaded;
+  uint64_t bytes_downloaded;
+  uint64_t shaders_compiled;       /* GLSL to SPIR-V in this context */
+  uint64_t shader_cache_hits;      /* SPIR-V read from disk instead */
+  uint64_t pipelines_created;
+  uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate: constant in the steady state */
+  uint64_t validation_messages;    /* of the validation layer; 0 where it is not loaded */
+} tuff_stats;
+
+/* Reads the counters. stats->struct_size must be set. */
+TUFF_API tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats);
+
+/* Bounds that a context keeps. */
+typedef struct tuff_limits {
+  uint32_t struct_size;
+  uint32_t reserved;          /* zero */
+  uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; 0: no bound */
+  uint64_t wait_milliseconds; /* a wait longer than this gives TIMEOUT; 0: 60,000 */
+} tuff_limits;
+
+/* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */
+TUFF_API tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits);
+
+/* ---------------------------------------------------------------------------------------------
+ * Buffers
+ * ------------------------------------------------------------------------------------------- */
+
+/* Allocates device memory that reads as zero. bytes may be 0: a valid buffer with no elements.
+ * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation or the context's limit),
+ * OUT_OF_DEVICE_MEMORY. */
+TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffer* buffer);
+
+enum {
+  TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
+  TUFF_ALLOC_UNINITIALIZED = 2 /* contents are undefined: saves the clearing */
+};
+
+typedef struct tuff_alloc_desc {
+  uint32_t struct_size;
+  uint32_t flags; /* TUFF_ALLOC_* */
+  uint64_t bytes;
+  const char* name; /* for tools and error messages; may be NULL */
+} tuff_alloc_desc;
+
+/* As tuff_alloc(), with a descriptor. */
+TUFF_API tuff_status tuff_alloc_ex(tuff_context context, const tuff_alloc_desc* desc, tuff_buffer* buffer);
+
+/* A second handle on bytes [offset, offset + bytes) of a buffer (or view), with a life of its own: the
+ * memory stays until the last handle on it is freed. Any offset that is a multiple of the element size
+ * works in every operation.
+ * Errors: INVALID_ARGUMENT if the range leaves the buffer. */
+TUFF_API tuff_status tuff_view(tuff_buffer buffer, uint64_t offset, uint64_t bytes, tuff_buffer* view);
+
+/* Ends the handle's life and returns at once; the memory goes back when the device is done with it.
+ * TUFF_NULL_HANDLE is accepted and does nothing. */
+TUFF_API tuff_status tuff_free(tuff_buffer buffer);
+
+/* The buffer's size in bytes as it was asked for. */
+TUFF_API tuff_status tuff_buffer_size(tuff_buffer buffer, uint64_t* bytes);
+
+/* Copies host memory into a buffer, in stream order. src may be reused when the call returns.
+ * Errors: INVALID_ARGUMENT if the range leaves the buffer. bytes 0 does nothing. */
+TUFF_API tuff_status tuff_copy_htod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
+                                    uint64_t bytes);
+
+/* Copies a buffer into host memory, after everything given to the stream before; dst is complete when
+ * the call returns. */
+TUFF_API tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
+                                    uint64_t bytes);
+
+/* Copies between buffers of one context, in stream order. Any offsets and sizes, of one byte even.
+ * Errors: INVALID_ARGUMENT if a range leaves its buffer or the two ranges overlap. */
+TUFF_API tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, tuff_buffer src,
+                                    uint64_t src_offset, uint64_t bytes);
+
+/* Fills bytes [offset, offset + bytes) with a repeated pattern of 1, 2, 4, 8 or 16 bytes.
+ * Errors: INVALID_ARGUMENT for another pattern size, or if offset or bytes is no multiple of it. */
+TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, uint64_t bytes,
+                               const void* pattern, uint64_t pattern_bytes);
+
+/* Waits for the work given to the context so far and gives the buffer's memory to the host until
+ * tuff_unmap(). Operations and copies on it (and on views of the same memory) meanwhile are
+ * INVALID_ARGUMENT.
+ * Errors: INVALID_ARGUMENT if it is mapped already or was not made with TUFF_ALLOC_HOST_VISIBLE. */
+TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
+TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
+
+/* ---------------------------------------------------------------------------------------------
+ * Operations
+ *
+ * Each is queued and returns; results are there for whatever follows in the stream. A call is checked
+ * whole before anything is queued. An output may not overlap an input, except that an element-wise
+ * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
+ * TUFF_F32 in this version: others are UNSUPPORTED.
+ *
+ * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
+ * ------------------------------------------------------------------------------------------- */
+
+/* C = alpha * op(A) * op(B) + beta * C, with op(A) m x k, op(B) k x n, C m x n.
+ *   ta, tb          TUFF_NO_TRANS: stored as m x k, k x n; TUFF_TRANS: stored as k x m, n x k
+ *   lda, ldb, ldc   elements from one stored row to the next, at least the stored row's length
+ * Bytes between rows are never written. k = 0 or alpha = 0: A and B are not read. beta = 0: C is not
+ * read, so NaN in it does not survive. */
+TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n,
+                               uint64_t k, double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb,
+                               double beta, tuff_buffer c, uint64_t ldc);
+
+typedef struct tuff_gemm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t ta, tb;
+  uint64_t m, n, k;
+  double alpha; /* zero means zero, here and in beta */
+  double beta;
+  tuff_buffer a, b, c;
+  uint64_t lda, ldb, ldc; /* 0: dense */
+} tuff_gemm_desc;
+TUFF_API tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc);
+
+/* batch_count products: C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], matrix i starting i * stride
+ * elements into its buffer. stride_a or stride_b 0 repeats one matrix. The matrices of C must not
+ * overlap each other: stride_c is at least one matrix's footprint, if batch_count > 1. */
+TUFF_API tuff_status tuff_batched_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m,
+                                       uint64_t n, uint64_t k, double alpha, tuff_buffer a, uint64_t lda,
+                                       uint64_t stride_a, tuff_buffer b, uint64_t ldb, uint64_t stride_b, double beta,
+                                       tuff_buffer c, uint64_t ldc, uint64_t stride_c, uint64_t batch_count);
+
+typedef struct tuff_batched_gemm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t ta, tb;
+  uint64_t m, n, k;
+  double alpha;
+  double beta;
+  tuff_buffer a, b, c;
+  uint64_t lda, ldb, ldc; /* 0: dense */
+  uint64_t stride_a, stride_b, stride_c;
+  uint64_t batch_count;
+} tuff_batched_gemm_desc;
+TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
+
+/* Cross-correlation: output[n][k][p][q] = sum over c, r, s of
+ *   input[n][c][p * stride[0] - padding[0] + r][q * stride[1] - padding[1] + s] * filter[k][c][r][s],
+ * zero outside the input.
+ *   in_shape      N, C, H, W
+ *   filter_shape  K, C, R, S
+ *   out_shape     N, K, P, Q with P = floor((H + 2 * padding[0] - R) / stride[0]) + 1, Q likewise
+ *   stride        vertical, horizontal; at least 1
+ *   padding       zeros on each side, vertical and horizontal
+ * Errors: INVALID_ARGUMENT for another out_shape (the message states the expected one), for channels or
+ * batch that disagree, for a filter larger than the padded input. */
+TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
+                                 tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
+                                 const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2]);
+
+typedef struct tuff_conv2d_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, filter, output;
+  uint64_t in_shape[4];
+  uint64_t filter_shape[4];
+  uint64_t out_shape[4];
+  uint64_t stride[2];   /* 0: 1 */
+  uint64_t padding[2];
+  uint64_t dilation[2]; /* distance between filter taps; 0: 1. R becomes dilation * (R - 1) + 1 in P, Q */
+} tuff_conv2d_desc;
+TUFF_API tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc);
+
+/* O = softmax(scale * Q * K^T + mask) * V for each batch and head.
+ *   q, o     [batch][heads][seq_q][head_dim]
+ *   k, v     [batch][heads][seq_kv][head_dim]
+ *   scale    finite and positive
+ *   causal   TUFF_CAUSAL_*
+ * A row that may see no key is zero; a NaN score makes its own row NaN.
+ * Errors: INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
+TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
+                                    tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
+                                    uint64_t head_dim, double scale, int32_t causal);
+
+typedef struct tuff_attention_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer q, k, v, o;
+  uint64_t batch, heads, seq_q, seq_kv, head_dim;
+  double scale; /* 0: 1 / sqrt(head_dim) */
+  int32_t causal;
+  int32_t reserved; /* zero */
+} tuff_attention_desc;
+TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc);
+
+/* Reduces one axis: output has shape without it.
+ *   op      TUFF_REDUCE_*
+ *   shape   rank sizes, 1 <= rank <= 8
+ *   axis    0 <= axis < rank
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; MAX and MIN of it are INVALID_ARGUMENT. */
+TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
+                                 const uint64_t* shape, uint32_t rank, uint32_t axis);
+
+typedef struct tuff_reduce_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t op;
+  uint32_t rank;
+  tuff_buffer input, output;
+  uint64_t shape[8];
+  uint32_t axis;
+  uint32_t reserved; /* zero */
+} tuff_reduce_desc;
+TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
+
+/* output[i] = op(input[i]) for i < n. */
+TUFF_API tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
+                                uint64_t n);
+
+typedef struct tuff_unary_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t op;
+  int32_t reserved; /* zero */
+  tuff_buffer input, output;
+  uint64_t n;
+} tuff_unary_desc;
+TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
+
+/* output[i] = op(a[i], b[i]) for i < n. */
+TUFF_API tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer a, tuff_buffer b,
+                                 tuff_buffer output, uint64_t n);
+
+typedef struct tuff_binary_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t op;
+  int32_t reserved; /* zero */
+  tuff_buffer a, b, output;
+  uint64_t n;
+} tuff_binary_desc;
+TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
+
+/* output = exp(input - max) / sum(exp(input - max)) along one axis; shape, rank and axis as in
+ * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN. */
+TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
+                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
+
+typedef struct tuff_softmax_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t shape[8];
+  uint32_t rank;
+  uint32_t axis;
+} tuff_softmax_desc;
+TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUFF_TUFF_H */

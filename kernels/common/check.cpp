@@ -1,0 +1,104 @@
+#include "kernels/common/check.hpp"
+
+#include <algorithm>
+
+namespace tuff {
+namespace {
+
+struct DtypeInfo {
+  int32_t dtype;
+  uint64_t size;
+  const char* name;
+};
+
+constexpr DtypeInfo kDtypes[] = {{TUFF_F32, 4, "f32"}, {TUFF_F16, 2, "f16"}, {TUFF_BF16, 2, "bf16"},
+                                 {TUFF_F64, 8, "f64"}, {TUFF_I32, 4, "i32"}, {TUFF_U32, 4, "u32"},
+                                 {TUFF_I8, 1, "i8"},   {TUFF_U8, 1, "u8"}};
+
+const DtypeInfo& dtype_info(int32_t dtype) {
+  const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                                   [dtype](const DtypeInfo& info) { return info.dtype == dtype; });
+  require(found != std::end(kDtypes), "dtype is {}, not a TUFF_F32 … TUFF_U8", dtype);
+  return *found;
+}
+
+}  // namespace
+
+uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype_info(dtype).size; }
+
+const char* dtype_name(int32_t dtype) { return dtype_info(dtype).name; }
+
+void check_f32_only(int32_t dtype) {
+  if (dtype == TUFF_F32) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, this version computes in f32", dtype_name(dtype));
+}
+
+uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what) {
+  uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overflows 64 bits ({} * {})", what, a, b);
+  }
+  return product;
+}
+
+uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what) {
+  uint64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overflows 64 bits ({} + {})", what, a, b);
+  }
+  return sum;
+}
+
+uint64_t checked_product(std::span<const uint64_t> factors, std::string_view what) {
+  // A zero makes the product zero, wherever it stands.
+  if (std::find(factors.begin(), factors.end(), uint64_t{0}) != factors.end()) return 0;
+  uint64_t product = 1;
+  for (const uint64_t factor : factors) product = checked_mul(product, factor, what);
+  return product;
+}
+
+void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
+                   std::string_view detail) {
+  if (elements == 0) return;
+  const uint64_t size = dtype_size(dtype);
+  const uint64_t bytes = checked_mul(elements, size, name);
+  if (buffer == nullptr) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_HANDLE, "{} is TUFF_NULL_HANDLE, needs {} bytes ({} {})", name, bytes, detail,
+         dtype_name(dtype));
+  }
+  if (buffer->bytes < bytes) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "{} holds {} bytes, needs {} ({} {})", name, buffer->bytes, bytes, detail,
+         dtype_name(dtype));
+  }
+  if (buffer->offset % size != 0) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "{} starts at byte {} of its allocation, needs a multiple of {} ({})", name,
+         buffer->offset, size, dtype_name(dtype));
+  }
+  if (buffer->allocation->mapped.load(std::memory_order_relaxed)) [[unlikely]] {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "{} is mapped, needs tuff_unmap first", name);
+  }
+}
+
+void check_overlap(const Buffer* output, std::string_view output_name, uint64_t output_bytes, const Buffer* input,
+                   std::string_view input_name, uint64_t input_bytes, bool exact_allowed) {
+  if (output == nullptr || input == nullptr || output_bytes == 0 || input_bytes == 0) return;
+  if (output->allocation != input->allocation) return;
+  const uint64_t output_end = output->offset + output_bytes, input_end = input->offset + input_bytes;
+  if (output_end <= input->offset || input_end <= output->offset) return;
+  if (exact_allowed && output->offset == input->offset && output_bytes == input_bytes) return;
+  fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overlaps {} (bytes {}..{} and {}..{} of one allocation){}", output_name,
+       input_name, output->offset, output_end, input->offset, input_end,
+       exact_allowed ? "; it may be exactly the same range, or apart" : "");
+}
+
+AxisView check_axis(const uint64_t* shape, uint32_t rank, uint32_t axis) {
+  require(rank >= 1 && rank <= 8, "rank is {}, needs 1 to 8", rank);
+  require(axis < rank, "axis is {}, needs to be below rank {}", axis, rank);
+  checked_product({shape, rank}, "shape");
+  return {checked_product({shape, axis}, "shape"), shape[axis],
+          checked_product({shape + axis + 1, rank - axis - 1}, "shape")};
+}
+
+}  // namespace tuff

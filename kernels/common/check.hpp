@@ -1,0 +1,43 @@
+// Checks that every operation's check function is written with: element types, overflow-safe sizes,
+// footprints and overlaps. Each throws tuff::Error with a message that names the argument.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/buffer.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff {
+
+// Size in bytes of one element; INVALID_ARGUMENT for an unknown dtype.
+uint64_t dtype_size(int32_t dtype);
+const char* dtype_name(int32_t dtype);  // "f32"
+
+// INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
+void check_f32_only(int32_t dtype);
+
+// Overflow-checked arithmetic on sizes: INVALID_ARGUMENT beyond 2^64, naming `what`.
+uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what);
+uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what);
+uint64_t checked_product(std::span<const uint64_t> factors, std::string_view what);
+
+// The operand `name` must hold `elements` elements of dtype, start at a multiple of the element size and
+// not be mapped. `detail` explains the need in the message, such as "k=32 n=64 ldb=64".
+// A null buffer is allowed only if elements is 0.
+void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
+                   std::string_view detail);
+
+// The first `output_bytes` of output and `input_bytes` of input must be disjoint; with `exact_allowed`
+// they may also be the very same range.
+void check_overlap(const Buffer* output, std::string_view output_name, uint64_t output_bytes, const Buffer* input,
+                   std::string_view input_name, uint64_t input_bytes, bool exact_allowed);
+
+// A shape viewed around one axis: index = (outer * axis + r) * inner + i.
+struct AxisView {
+  uint64_t outer, axis, inner;
+};
+AxisView check_axis(const uint64_t* shape, uint32_t rank, uint32_t axis);
+
+}  // namespace tuff

@@ -1,0 +1,24 @@
+// Reduction of one axis of a dense tensor.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/buffer.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+struct ReduceArgs {
+  int32_t dtype;
+  int32_t op;  // TUFF_REDUCE_*
+  const Buffer *input, *output;
+  const uint64_t* shape;
+  uint32_t rank, axis;
+};
+
+void check_reduce(const ReduceArgs& args);
+void host_reduce(const ReduceArgs& args);
+void record_reduce(Recorder& recorder, const ReduceArgs& args);
+
+}  // namespace tuff

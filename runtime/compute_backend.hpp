@@ -1,0 +1,76 @@
+// What a device can be asked to do. VulkanBackend is the product, HostBackend the reference.
+//
+// Every method may be called from any thread; a backend serialises what needs it. Methods report errors
+// by throwing tuff::Error, before anything is recorded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/attention/attention.hpp"
+#include "kernels/conv/conv.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "runtime/buffer.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff {
+
+struct ContextOptions {
+  std::string device;  // index or part of a name; empty: the best
+  bool validation = false;
+};
+
+struct AllocOptions {
+  uint64_t bytes = 0;
+  bool host_visible = false;
+  bool zeroed = true;
+  std::string name;
+};
+
+class ComputeBackend {
+ public:
+  virtual ~ComputeBackend() = default;
+
+  virtual std::string_view name() const noexcept = 0;
+  virtual void init(const ContextOptions& options) = 0;
+  virtual bool is_initialized() const noexcept = 0;
+  virtual void capabilities(tuff_device_properties& properties) const = 0;  // all fields but struct_size
+  virtual bool supports(std::string_view feature) const = 0;
+  virtual void stats(tuff_stats& stats) const = 0;  // the fields that the backend knows
+  virtual void set_limits(const tuff_limits& limits) = 0;
+
+  virtual Buffer alloc(const AllocOptions& options) = 0;
+  virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;
+  virtual void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) = 0;
+  virtual void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                         uint64_t bytes) = 0;
+  // pattern holds pattern_bytes bytes: 1, 2, 4, 8 or 16; offset and bytes are multiples of it.
+  virtual void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
+                    uint64_t pattern_bytes) = 0;
+  virtual void* map(const Buffer& buffer) = 0;
+  virtual void unmap(const Buffer& buffer) = 0;
+  virtual void synchronize() = 0;
+
+  virtual void gemm(const GemmArgs& args) = 0;
+  virtual void batched_gemm(const GemmArgs& args) = 0;
+  virtual void conv2d(const Conv2dArgs& args) = 0;
+  virtual void attention(const AttentionArgs& args) = 0;
+  virtual void reduce(const ReduceArgs& args) = 0;
+  virtual void softmax(const SoftmaxArgs& args) = 0;
+  virtual void unary(const UnaryArgs& args) = 0;
+  virtual void binary(const BinaryArgs& args) = 0;
+};
+
+std::unique_ptr<ComputeBackend> make_host_backend();
+std::unique_ptr<ComputeBackend> make_vulkan_backend();
+
+// The usable Vulkan devices, best first.
+uint32_t vulkan_device_count();
+void vulkan_device_info(uint32_t index, tuff_device_properties& properties);
+
+}  // namespace tuff

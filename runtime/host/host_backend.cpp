@@ -1,0 +1,214 @@
+// The reference backend: plain memory and the host_* function of each operation. One lock for each
+// backend keeps operations in the order of the calls; each is done when its call returns.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "runtime/compute_backend.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
+
+// Shared with the allocations, which report when they go.
+struct MemoryUse {
+  std::atomic<uint64_t> in_use{0};
+};
+
+class HostAllocation final : public Allocation {
+ public:
+  HostAllocation(std::shared_ptr<MemoryUse> use, uint64_t bytes, bool zeroed) : use_(std::move(use)), bytes_(bytes) {
+    // calloc takes fresh pages from the system as they are, zero; aligned_alloc would have us write them.
+    const size_t total = static_cast<size_t>(bytes + kAlignment - 1);
+    block_ = zeroed ? std::calloc(total, 1) : std::malloc(total);
+    if (block_ == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no room for {} bytes", bytes);
+    void* aligned = block_;
+    size_t space = total;
+    data_ = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), aligned, space));
+  }
+  ~HostAllocation() override {
+    std::free(block_);
+    use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+  }
+
+  std::byte* host() const noexcept override { return data_; }
+
+ private:
+  std::shared_ptr<MemoryUse> use_;
+  uint64_t bytes_;
+  void* block_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+class HostBackend final : public ComputeBackend {
+ public:
+  std::string_view name() const noexcept override { return "host"; }
+
+  void init(const ContextOptions&) override {
+    physical_bytes_ = platform::physical_memory_bytes();
+    initialized_ = true;
+  }
+
+  bool is_initialized() const noexcept override { return initialized_; }
+
+  void capabilities(tuff_device_properties& properties) const override {
+    const uint32_t struct_size = properties.struct_size;
+    properties = {};
+    properties.struct_size = struct_size;
+    properties.type = TUFF_DEVICE_HOST;
+    copy_string(properties.name, "Host processor");
+    copy_string(properties.vendor, "Tuff");
+    copy_string(properties.driver, "reference, double accumulators");
+    copy_string(properties.backend, "host");
+    properties.driver_version = TUFF_VERSION;
+    properties.memory_bytes = physical_bytes_;
+    properties.max_allocation_bytes = max_allocation_bytes();
+    properties.max_storage_range_bytes = max_allocation_bytes();
+    properties.subgroup_size = 1;
+    properties.unified_memory = 1;
+  }
+
+  bool supports(std::string_view feature) const override {
+    if (feature == "f32" || feature == "unified_memory") return true;
+    // An operation, or an operation with its type.
+    constexpr std::string_view kType = ".f32";
+    if (feature.ends_with(kType)) feature.remove_suffix(kType.size());
+    constexpr std::string_view kOperations[] = {"gemm",   "batched_gemm", "conv2d", "attention",
+                                                "reduce", "softmax",      "unary",  "binary"};
+    return std::find(std::begin(kOperations), std::end(kOperations), feature) != std::end(kOperations);
+  }
+
+  void stats(tuff_stats& stats) const override {
+    const std::lock_guard lock(mutex_);
+    stats.bytes_in_use = use_->in_use.load(std::memory_order_relaxed);
+    stats.bytes_reserved = stats.bytes_in_use;
+    stats.bytes_peak = bytes_peak_;
+    stats.allocations = allocations_;
+    stats.dispatches = dispatches_;
+    stats.bytes_uploaded = bytes_uploaded_;
+    stats.bytes_downloaded = bytes_downloaded_;
+  }
+
+  void set_limits(const tuff_limits& limits) override {
+    const std::lock_guard lock(mutex_);
+    memory_limit_ = limits.memory_bytes;
+  }
+
+  Buffer alloc(const AllocOptions& options) override {
+    const std::lock_guard lock(mutex_);
+    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
+    if (options.bytes != 0) buffer.allocation = allocate(options);
+    ++allocations_;
+    return buffer;
+  }
+
+  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    std::memcpy(dst.host<std::byte>() + offset, src, bytes);
+    bytes_uploaded_ += bytes;
+  }
+
+  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    std::memcpy(dst, src.host<std::byte>() + offset, bytes);
+    bytes_downloaded_ += bytes;
+  }
+
+  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
+  }
+
+  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override {
+    const std::lock_guard lock(mutex_);
+    std::byte* target = dst.host<std::byte>() + offset;
+    for (uint64_t i = 0; i < bytes; i += pattern_bytes) std::memcpy(target + i, pattern, pattern_bytes);
+  }
+
+  void* map(const Buffer& buffer) override {
+    const std::lock_guard lock(mutex_);  // an operation that another thread is in the middle of
+    return buffer.host<std::byte>();
+  }
+
+  void unmap(const Buffer&) override {}
+
+  void synchronize() override { const std::lock_guard lock(mutex_); }
+
+  void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
+  void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
+  void conv2d(const Conv2dArgs& args) override { execute(args, check_conv2d, host_conv2d); }
+  void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
+  void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }
+  void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }
+  void unary(const UnaryArgs& args) override { execute(args, check_unary, host_unary); }
+  void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
+
+ private:
+  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
+  template <typename Args>
+  void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
+    const std::lock_guard lock(mutex_);
+    check(args);
+    compute(args);
+    ++dispatches_;
+  }
+
+  std::shared_ptr<Allocation> allocate(const AllocOptions& options) {
+    const uint64_t in_use = use_->in_use.load(std::memory_order_relaxed);
+    if (options.bytes > max_allocation_bytes()) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the largest allocation is {}", options.bytes,
+           max_allocation_bytes());
+    }
+    if (memory_limit_ != 0 && (in_use >= memory_limit_ || options.bytes > memory_limit_ - in_use)) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the context's limit is {} and {} are in use", options.bytes,
+           memory_limit_, in_use);
+    }
+    // The system would promise more than it has and end the process on first use.
+    if (physical_bytes_ != 0 && options.bytes > physical_bytes_ - std::min(physical_bytes_, in_use)) {
+      fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "bytes is {}, the machine has {} and {} are in use", options.bytes,
+           physical_bytes_, in_use);
+    }
+    use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
+    try {
+      auto allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
+      bytes_peak_ = std::max(bytes_peak_, in_use + options.bytes);
+      return allocation;
+    } catch (...) {
+      use_->in_use.fetch_sub(options.bytes, std::memory_order_relaxed);
+      throw;
+    }
+  }
+
+  uint64_t max_allocation_bytes() const {
+    const uint64_t addressable = std::numeric_limits<size_t>::max() / 2;
+    return physical_bytes_ == 0 ? addressable : std::min(physical_bytes_, addressable);
+  }
+
+  template <size_t capacity>
+  static void copy_string(char (&target)[capacity], std::string_view text) {
+    target[text.copy(target, capacity - 1)] = '\0';
+  }
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<MemoryUse> use_ = std::make_shared<MemoryUse>();
+  bool initialized_ = false;
+  uint64_t physical_bytes_ = 0;
+  uint64_t memory_limit_ = 0;
+  uint64_t bytes_peak_ = 0, allocations_ = 0, dispatches_ = 0, bytes_uploaded_ = 0, bytes_downloaded_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ComputeBackend> make_host_backend() { return std::make_unique<HostBackend>(); }
+
+}  // namespace tuff

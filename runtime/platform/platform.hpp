@@ -1,0 +1,31 @@
+// All that differs by operating system: environment, paths, whole-file reads and atomic writes, memory, fork.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tuff::platform {
+
+std::optional<std::string> environment(const char* name);  // nullopt if unset or empty
+
+// The folder for Tuff's files, made with mode 0700 if missing: $XDG_CACHE_HOME/tuff, else
+// $HOME/.cache/tuff. nullopt if there is none, it is not ours, or others may write to it.
+std::optional<std::filesystem::path> cache_directory();
+
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes);
+
+// Writes a temporary file beside path and renames it over path. False if that failed; nothing is left behind.
+bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
+
+// Counts the forks between the process that loaded the library and this one: an object made under
+// another number belongs to another process.
+uint32_t fork_generation() noexcept;
+
+}  // namespace tuff::platform

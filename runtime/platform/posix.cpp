@@ -1,0 +1,138 @@
+// The POSIX implementation of platform.hpp.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "runtime/platform/platform.hpp"
+
+namespace tuff::platform {
+namespace {
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int get() const { return descriptor_; }
+  bool close() {
+    const int descriptor = descriptor_;
+    descriptor_ = -1;
+    return ::close(descriptor) == 0;
+  }
+
+ private:
+  int descriptor_;
+};
+
+bool read_all(int descriptor, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+bool write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+std::atomic<uint32_t> forks{0};
+
+// Registered when the library is loaded, and kept loaded for (-z nodelete).
+[[maybe_unused]] const int fork_handler =
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+std::optional<std::filesystem::path> cache_directory() {
+  // A program that runs with another user's rights does not trust the environment it was given.
+  if (::geteuid() != ::getuid() || ::getegid() != ::getgid()) return std::nullopt;
+
+  std::filesystem::path base;
+  const auto xdg = environment("XDG_CACHE_HOME");
+  const auto home = environment("HOME");
+  if (xdg && xdg->front() == '/') {  // the XDG specification: relative paths are ignored
+    base = *xdg;
+  } else if (home && home->front() == '/') {
+    base = std::filesystem::path(*home) / ".cache";
+  } else {
+    return std::nullopt;
+  }
+
+  std::error_code error;
+  if (!std::filesystem::is_directory(base, error)) {
+    std::filesystem::create_directories(base.parent_path(), error);
+    ::mkdir(base.c_str(), 0700);
+  }
+  const std::filesystem::path directory = base / "tuff";
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return std::nullopt;
+
+  // lstat: where others may write to base, a link could lead to a folder that is ours but not meant.
+  struct stat status {};
+  if (::lstat(directory.c_str(), &status) != 0) return std::nullopt;
+  const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || others_write) return std::nullopt;
+  if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0) return std::nullopt;
+  return directory;
+}
+
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes) {
+  // Without O_NONBLOCK, opening a pipe of that name would wait for a writer.
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return std::nullopt;
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) > max_bytes) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
+  if (!read_all(file.get(), bytes)) return std::nullopt;
+  return bytes;
+}
+
+bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::string temporary = path.string() + ".XXXXXX";
+  File file(::mkstemp(temporary.data()));  // mode 0600
+  if (!file.is_open()) return false;
+  ::fcntl(file.get(), F_SETFD, FD_CLOEXEC);
+  // No fsync: after a crash a reader's checksum catches what is missing.
+  const bool written = write_all(file.get(), bytes);
+  const bool closed = file.close();
+  if (written && closed && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  ::unlink(temporary.c_str());
+  return false;
+}
+
+uint64_t physical_memory_bytes() noexcept {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
+
+}  // namespace tuff::platform

@@ -1,0 +1,205 @@
+#include "runtime/vulkan/device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "runtime/log.hpp"
+
+namespace tuff {
+namespace {
+
+uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
+  uint32_t best = 0;
+  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+    const bool local = memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+    const bool best_local = memory.memoryHeaps[best].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+    if (local > best_local || (local == best_local && memory.memoryHeaps[i].size > memory.memoryHeaps[best].size)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+bool unified_memory(const VkPhysicalDeviceMemoryProperties& memory) {
+  const VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+  const uint32_t heap = largest_device_heap(memory);
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    if (memory.memoryTypes[i].heapIndex == heap && (memory.memoryTypes[i].propertyFlags & wanted) == wanted) return true;
+  }
+  return false;
+}
+
+uint64_t budget_left(const PhysicalDevice& physical, uint32_t heap) {
+  if (!physical.memory_budget) return 0;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 memory{};
+  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  memory.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(physical.handle, &memory);
+  return budget.heapBudget[heap] > budget.heapUsage[heap] ? budget.heapBudget[heap] - budget.heapUsage[heap] : 0;
+}
+
+const char* vendor_name(uint32_t id) {
+  // PCI-SIG and Khronos vendor numbers.
+  switch (id) {
+    case 0x1002: return "AMD";
+    case 0x1010: return "Imagination";
+    case 0x106B: return "Apple";
+    case 0x10DE: return "NVIDIA";
+    case 0x13B5: return "Arm";
+    case 0x14E4: return "Broadcom";
+    case 0x5143: return "Qualcomm";
+    case 0x8086: return "Intel";
+    case 0x10005: return "Mesa";
+    default: return "";
+  }
+}
+
+int32_t device_type(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return TUFF_DEVICE_INTEGRATED;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return TUFF_DEVICE_DISCRETE;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return TUFF_DEVICE_VIRTUAL;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return TUFF_DEVICE_CPU;
+    default: return TUFF_DEVICE_OTHER;
+  }
+}
+
+// Cut if it does not fit; always NUL-terminated.
+template <size_t size>
+void copy_text(char (&out)[size], std::string_view text) {
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+}
+
+bool addresses_usable(const PhysicalDevice& physical) {
+  return physical.features12.bufferDeviceAddress && physical.features.shaderInt64;
+}
+
+}  // namespace
+
+void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
+  const VkPhysicalDeviceLimits& limits = physical.properties.limits;
+  const uint32_t heap = largest_device_heap(physical.memory);
+  out.type = device_type(physical.properties.deviceType);
+  copy_text(out.name, physical.properties.deviceName);
+  copy_text(out.vendor, vendor_name(physical.properties.vendorID));
+  copy_text(out.driver, fmt::format("{} {}", physical.driver.driverName, physical.driver.driverInfo));
+  copy_text(out.backend, "vulkan");
+  std::memcpy(out.uuid, physical.properties11.deviceUUID, sizeof out.uuid);
+  out.vendor_id = physical.properties.vendorID;
+  out.device_id = physical.properties.deviceID;
+  out.api_version = physical.properties.apiVersion;
+  out.driver_version = physical.properties.driverVersion;
+  out.memory_bytes = physical.memory.memoryHeaps[heap].size;
+  out.memory_free_bytes = budget_left(physical, heap);
+  out.max_allocation_bytes =
+      std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, physical.memory.memoryHeaps[heap].size);
+  out.max_storage_range_bytes = limits.maxStorageBufferRange;
+  out.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;
+  std::copy_n(limits.maxComputeWorkGroupCount, 3, out.max_workgroup_count);
+  out.max_shared_memory_bytes = limits.maxComputeSharedMemorySize;
+  out.max_push_constant_bytes = limits.maxPushConstantsSize;
+  out.subgroup_size = physical.properties11.subgroupSize;
+  out.supports_f16 = physical.features12.shaderFloat16 && physical.features11.storageBuffer16BitAccess;
+  out.supports_bf16 = physical.bfloat16;
+  out.supports_f64 = physical.features.shaderFloat64 != 0;
+  out.supports_int8 = physical.features12.shaderInt8 && physical.features12.storageBuffer8BitAccess;
+  out.supports_matrix_cores = physical.matrix_cores;
+  out.supports_addresses = addresses_usable(physical);
+  out.unified_memory = unified_memory(physical.memory);
+}
+
+Device::Device(Instance& owner, const PhysicalDevice& device) : physical(device), instance(owner) {
+  heap_ = largest_device_heap(physical.memory);
+  memory_bytes_ = physical.memory.memoryHeaps[heap_].size;
+  create();
+  read_traits();
+}
+
+Device::~Device() {
+  if (handle != VK_NULL_HANDLE) vk.vkDestroyDevice(handle, nullptr);
+}
+
+void Device::create() {
+  std::vector<const char*> extensions;
+  if (physical.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+
+  VkPhysicalDeviceVulkan12Features features12{};
+  features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  features12.timelineSemaphore = VK_TRUE;
+  features12.bufferDeviceAddress = addresses_usable(physical);
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.features.shaderInt64 = addresses_usable(physical);
+  features.pNext = &features12;
+  VkPhysicalDeviceSubgroupSizeControlFeatures control{};
+  control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  control.subgroupSizeControl = VK_TRUE;
+  full_subgroups = physical.subgroup_size_control &&
+                   physical.subgroup_control.minSubgroupSize != physical.subgroup_control.maxSubgroupSize &&
+                   (physical.subgroup_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+  if (full_subgroups) {
+    if (physical.properties.apiVersion < VK_API_VERSION_1_3) {
+      extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    }
+    features12.pNext = &control;
+  }
+  const float priority = 1.0f;
+  VkDeviceQueueCreateInfo queue_info{};
+  queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue_info.queueFamilyIndex = physical.queue_family;
+  queue_info.queueCount = 1;
+  queue_info.pQueuePriorities = &priority;
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue_info;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check_vk(vkCreateDevice(physical.handle, &info, nullptr, &handle), "vkCreateDevice");
+  count_object();
+  volkLoadDeviceTable(&vk, handle);
+  vk.vkGetDeviceQueue(handle, physical.queue_family, 0, &queue);
+}
+
+void Device::read_traits() {
+  const VkPhysicalDeviceLimits& limits = physical.properties.limits;
+  const VkSubgroupFeatureFlags operations = physical.properties11.subgroupSupportedOperations;
+  traits.cpu = physical.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  traits.subgroup_size = physical.properties11.subgroupSize;
+  traits.subgroup_arithmetic = operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  traits.subgroup_shuffle = operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  traits.subgroup_ballot = operations & VK_SUBGROUP_FEATURE_BALLOT_BIT;
+  traits.cores = physical.cores;
+  traits.max_invocations = limits.maxComputeWorkGroupInvocations;
+  std::copy_n(limits.maxComputeWorkGroupSize, 3, traits.max_local_size);
+  std::copy_n(limits.maxComputeWorkGroupCount, 3, traits.max_groups);
+  traits.shared_bytes = limits.maxComputeSharedMemorySize;
+  traits.push_bytes = limits.maxPushConstantsSize;
+  traits.max_range = limits.maxStorageBufferRange;
+  traits.addresses = addresses_usable(physical);
+  traits.prefers_addresses = traits.addresses;  // until it is measured
+}
+
+void Device::require_alive() const {
+  if (lost()) fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost; make a new context", physical.properties.deviceName);
+}
+
+void Device::check(VkResult result, const char* what) {
+  if (result == VK_ERROR_DEVICE_LOST) {
+    lost_.store(true, std::memory_order_relaxed);
+    log(TUFF_LOG_ERROR, "{} lost the device {}", what, physical.properties.deviceName);
+  }
+  check_vk(result, what);
+}
+
+uint64_t Device::free_memory() const { return budget_left(physical, heap_); }
+
+}  // namespace tuff

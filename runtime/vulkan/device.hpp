@@ -1,0 +1,55 @@
+// A logical device: its function table, its one queue, and what it reports.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/vulkan/instance.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "runtime/vulkan/vk.hpp"
+
+namespace tuff {
+
+class Device {
+ public:
+  Device(Instance& instance, const PhysicalDevice& physical);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // Every Vulkan call on the device goes through this table; a test may put its own function in.
+  VolkDeviceTable vk{};
+  VkDevice handle = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  const PhysicalDevice& physical;
+  Instance& instance;
+  DeviceTraits traits;
+  bool full_subgroups = false;  // pipelines must ask for traits.subgroup_size explicitly
+
+  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  // Throws DEVICE_LOST if the device is.
+  void require_alive() const;
+  // As check_vk, and remembers that the device is lost.
+  void check(VkResult result, const char* what);
+  // Called after every vkCreate* and vkAllocate*.
+  void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }
+
+  // Of the heap that device-local memory comes from; 0 if the driver does not say.
+  uint64_t free_memory() const;
+  uint64_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  void create();
+  void read_traits();
+
+  std::atomic<bool> lost_{false};
+  std::atomic<uint64_t> objects_{0};
+  uint32_t heap_ = 0;
+  uint64_t memory_bytes_ = 0;
+};
+
+// What a physical device says of itself, for tuff_device_info and tuff_context_info.
+void describe(const PhysicalDevice& physical, tuff_device_properties& properties);
+
+}  // namespace tuff

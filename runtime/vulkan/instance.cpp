@@ -1,0 +1,274 @@
+#include "runtime/vulkan/instance.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "runtime/log.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+
+// Names of extensions that Debian 12's headers do not have yet.
+constexpr const char* kCooperativeMatrixKhr = "VK_KHR_cooperative_matrix";
+constexpr const char* kShaderBfloat16 = "VK_KHR_shader_bfloat16";
+
+std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
+  uint32_t count = 0;
+  if (vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) < 0) return {};
+  std::vector<VkExtensionProperties> extensions(count);
+  if (vkEnumerateInstanceExtensionProperties(layer, &count, extensions.data()) < 0) return {};
+  extensions.resize(count);
+  return extensions;
+}
+
+bool contains(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+  return std::any_of(extensions.begin(), extensions.end(),
+                     [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
+}
+
+bool layer_present() {
+  uint32_t count = 0;
+  vkEnumerateInstanceLayerProperties(&count, nullptr);
+  std::vector<VkLayerProperties> layers(count);
+  vkEnumerateInstanceLayerProperties(&count, layers.data());
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const auto& layer) { return std::strcmp(layer.layerName, kValidationLayer) == 0; });
+}
+
+// Lower is better.
+int rank(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 3;
+    default: return 4;
+  }
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// What Tuff needs and this device does not have, as a list for a person; empty if all is there.
+std::string missing(const PhysicalDevice& device, bool has_queue) {
+  std::string lacks;
+  const auto need = [&](bool present, const char* what) {
+    if (!present) lacks += (lacks.empty() ? "" : ", ") + std::string(what);
+  };
+  need(device.properties.apiVersion >= VK_API_VERSION_1_2, "Vulkan 1.2");
+  need(has_queue, "a compute queue");
+  need(device.features12.timelineSemaphore, "timeline semaphores");
+  need(device.push_descriptors || (device.features12.bufferDeviceAddress && device.features.shaderInt64),
+       "push descriptors, or buffer device addresses with 64-bit integers");
+  const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT |
+                                            VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  need((device.properties11.subgroupSupportedOperations & operations) == operations &&
+           (device.properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT),
+       "subgroup ballot, arithmetic and shuffle in compute shaders");
+  return lacks;
+}
+
+bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family) {
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  // A family with graphics is the one that drivers run compute fastest on by default; take what comes first.
+  for (uint32_t i = 0; i < count; ++i) {
+    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+      family = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+PhysicalDevice inspect(VkPhysicalDevice handle) {
+  PhysicalDevice device;
+  device.handle = handle;
+  vkGetPhysicalDeviceProperties(handle, &device.properties);
+  vkGetPhysicalDeviceMemoryProperties(handle, &device.memory);
+  uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data());
+  device.push_descriptors = contains(extensions, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  device.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  device.portability_subset = contains(extensions, "VK_KHR_portability_subset");
+  device.matrix_cores = contains(extensions, kCooperativeMatrixKhr) ||
+                        contains(extensions, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  device.bfloat16 = contains(extensions, kShaderBfloat16);
+
+  const bool has_queue = find_compute_queue(handle, device.queue_family);
+  if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};
+    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
+    device.properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    device.driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+    device.maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+    device.subgroup_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+    properties.pNext = &device.properties11;
+    device.properties11.pNext = &device.driver;
+    device.driver.pNext = &device.maintenance3;
+    void** tail = &device.maintenance3.pNext;
+    if (contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+      *tail = &multiprocessors;
+      tail = &multiprocessors.pNext;
+    }
+    const bool control = device.properties.apiVersion >= VK_API_VERSION_1_3 ||
+                         contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    if (control) *tail = &device.subgroup_control;
+    vkGetPhysicalDeviceProperties2(handle, &properties);
+    device.cores = multiprocessors.shaderSMCount;
+
+    VkPhysicalDeviceSubgroupSizeControlFeatures control_features{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, nullptr, 0, 0};
+    VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
+    device.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    device.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    features.pNext = &device.features11;
+    device.features11.pNext = &device.features12;
+    device.features12.pNext = control ? &control_features : nullptr;
+    vkGetPhysicalDeviceFeatures2(handle, &features);
+    device.features = features.features;
+    device.subgroup_size_control = control_features.subgroupSizeControl;
+    // The chains above point into this function; nobody follows them later.
+    device.properties11.pNext = device.driver.pNext = device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
+    device.features11.pNext = device.features12.pNext = nullptr;
+  }
+  if (device.cores == 0 && device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
+    device.cores = std::max(1u, std::thread::hardware_concurrency());
+  }
+  device.lacks = missing(device, has_queue);
+  return device;
+}
+
+}  // namespace
+
+Instance& Instance::get(bool validation) {
+  static std::mutex mutex;
+  static Instance* instances[2] = {nullptr, nullptr};
+  const std::lock_guard lock(mutex);
+  Instance*& instance = instances[validation ? 1 : 0];
+  if (instance == nullptr) instance = new Instance(validation);
+  return *instance;
+}
+
+Instance::Instance(bool validation) {
+  create(validation);
+  enumerate();
+}
+
+void Instance::create(bool validation) {
+  if (volkInitialize() != VK_SUCCESS) {
+    fail(TUFF_ERROR_NO_DEVICE, "no Vulkan loader: libvulkan.so.1 could not be opened");
+  }
+  if (vkEnumerateInstanceVersion == nullptr) fail(TUFF_ERROR_NO_DEVICE, "the Vulkan loader is older than Vulkan 1.1");
+
+  std::vector<const char*> layers, extensions;
+  VkInstanceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  const std::vector<VkExtensionProperties> available = instance_extensions(nullptr);
+  if (contains(available, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+  }
+  VkDebugUtilsMessengerCreateInfoEXT messenger{};
+  messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
+  messenger.pfnUserCallback = &Instance::on_message;
+  messenger.pUserData = this;
+  const VkValidationFeatureEnableEXT enable = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  VkValidationFeaturesEXT features{};
+  features.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = &enable;
+  if (validation) {
+    if (!layer_present()) {
+      fail(TUFF_ERROR_UNSUPPORTED, "validation was asked for, but the layer {} is not installed", kValidationLayer);
+    }
+    layers.push_back(kValidationLayer);
+    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    if (contains(instance_extensions(kValidationLayer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
+      extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+      messenger.pNext = &features;
+    }
+    info.pNext = &messenger;
+  }
+  VkApplicationInfo application{};
+  application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  application.pEngineName = "Tuff";
+  application.engineVersion = TUFF_VERSION;
+  application.apiVersion = VK_API_VERSION_1_3;
+  info.pApplicationInfo = &application;
+  info.enabledLayerCount = static_cast<uint32_t>(layers.size());
+  info.ppEnabledLayerNames = layers.data();
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  const VkResult result = vkCreateInstance(&info, nullptr, &instance_);
+  if (result != VK_SUCCESS) fail(TUFF_ERROR_NO_DEVICE, "vkCreateInstance returned {}", vk_result_name(result));
+  volkLoadInstanceOnly(instance_);
+  if (validation) {
+    messenger.pNext = nullptr;
+    VkDebugUtilsMessengerEXT handle = VK_NULL_HANDLE;
+    check_vk(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &handle), "vkCreateDebugUtilsMessengerEXT");
+  }
+}
+
+void Instance::enumerate() {
+  uint32_t count = 0;
+  check_vk(vkEnumeratePhysicalDevices(instance_, &count, nullptr), "vkEnumeratePhysicalDevices");
+  std::vector<VkPhysicalDevice> handles(count);
+  check_vk(vkEnumeratePhysicalDevices(instance_, &count, handles.data()), "vkEnumeratePhysicalDevices");
+  for (uint32_t i = 0; i < count; ++i) {
+    PhysicalDevice device = inspect(handles[i]);
+    log(TUFF_LOG_INFO, "found {} ({}){}{}", device.properties.deviceName, device.driver.driverInfo,
+        device.lacks.empty() ? "" : ": refused, it lacks ", device.lacks);
+    if (device.lacks.empty()) {
+      devices_.push_back(std::move(device));
+    } else {
+      refusals_ += fmt::format("{}{} lacks {}", refusals_.empty() ? "" : "; ", device.properties.deviceName, device.lacks);
+    }
+  }
+  std::stable_sort(devices_.begin(), devices_.end(), [](const PhysicalDevice& a, const PhysicalDevice& b) {
+    return rank(a.properties.deviceType) < rank(b.properties.deviceType);
+  });
+}
+
+const PhysicalDevice& Instance::choose(const std::string& wanted) const {
+  if (devices_.empty()) {
+    fail(TUFF_ERROR_NO_DEVICE, "no usable Vulkan device{}{}", refusals_.empty() ? ": no driver was found" : ": ",
+         refusals_);
+  }
+  if (wanted.empty()) return devices_.front();
+  if (std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) { return std::isdigit(c); })) {
+    if (wanted.size() < 6 && std::stoul(wanted) < devices_.size()) return devices_[std::stoul(wanted)];
+    fail(TUFF_ERROR_NO_DEVICE, "device {} was asked for, there are {}", wanted, devices_.size());
+  }
+  std::string names;
+  for (const PhysicalDevice& device : devices_) {
+    if (lower(device.properties.deviceName).find(lower(wanted)) != std::string::npos) return device;
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", device.properties.deviceName);
+  }
+  fail(TUFF_ERROR_NO_DEVICE, "no device is named like \"{}\"; there is {}{}{}", wanted, names,
+       refusals_.empty() ? "" : "; refused: ", refusals_);
+}
+
+VkBool32 Instance::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+                              const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
+  static_cast<Instance*>(user)->messages_.fetch_add(1, std::memory_order_relaxed);
+  log(TUFF_LOG_ERROR, "validation: {}", data->pMessage);
+  return VK_FALSE;
+}
+
+}  // namespace tuff

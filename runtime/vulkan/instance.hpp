@@ -1,0 +1,64 @@
+// The process's VkInstance and what it finds: usable devices, best first, and why others are refused.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/vulkan/vk.hpp"
+
+namespace tuff {
+
+// All that is read from a physical device, once.
+struct PhysicalDevice {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceVulkan11Properties properties11{};
+  VkPhysicalDeviceDriverProperties driver{};
+  VkPhysicalDeviceMaintenance3Properties maintenance3{};
+  VkPhysicalDeviceSubgroupSizeControlProperties subgroup_control{};
+  VkPhysicalDeviceMemoryProperties memory{};
+  VkPhysicalDeviceFeatures features{};
+  VkPhysicalDeviceVulkan11Features features11{};
+  VkPhysicalDeviceVulkan12Features features12{};
+  uint32_t queue_family = 0;  // the first that computes, compute-only families last
+  uint32_t cores = 0;         // 0 if the driver does not say
+  bool push_descriptors = false;
+  bool memory_budget = false;
+  bool portability_subset = false;
+  bool subgroup_size_control = false;
+  bool matrix_cores = false;
+  bool bfloat16 = false;
+  std::string lacks;  // empty if the device is usable
+};
+
+class Instance {
+ public:
+  // Made when first asked for and never destroyed: drivers do not survive teardown at exit.
+  // Throws NO_DEVICE if there is no loader or driver, UNSUPPORTED if the layer is asked for and missing.
+  static Instance& get(bool validation);
+
+  const std::vector<PhysicalDevice>& devices() const { return devices_; }
+  // "llvmpipe: no timeline semaphores", one a line, for devices that cannot be used.
+  const std::string& refusals() const { return refusals_; }
+  uint64_t validation_messages() const { return messages_.load(std::memory_order_relaxed); }
+
+  // By index, or part of a name (case-insensitive); empty: the best. Throws NO_DEVICE.
+  const PhysicalDevice& choose(const std::string& wanted) const;
+
+ private:
+  explicit Instance(bool validation);
+  void create(bool validation);
+  void enumerate();
+  static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
+
+  VkInstance instance_ = VK_NULL_HANDLE;
+  std::vector<PhysicalDevice> devices_;
+  std::string refusals_;
+  std::atomic<uint64_t> messages_{0};
+};
+
+}  // namespace tuff

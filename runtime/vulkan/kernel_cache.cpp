@@ -1,0 +1,187 @@
+#include "runtime/vulkan/kernel_cache.hpp"
+
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "runtime/log.hpp"
+#include "runtime/vulkan/shader_compiler.hpp"
+
+namespace tuff {
+namespace {
+
+// Device and driver build: what the driver says identifies its pipeline caches.
+std::array<uint8_t, 16> driver_identity(const Device& device) {
+  std::array<uint8_t, 16> identity;
+  std::memcpy(identity.data(), device.physical.properties.pipelineCacheUUID, identity.size());
+  const uint64_t device_hash = XXH3_64bits(device.physical.properties11.deviceUUID, VK_UUID_SIZE) ^
+                               XXH3_64bits(device.physical.driver.driverInfo, VK_MAX_DRIVER_INFO_SIZE);
+  for (size_t i = 0; i < identity.size(); ++i) identity[i] ^= static_cast<uint8_t>(device_hash >> (i % 8 * 8));
+  return identity;
+}
+
+std::span<const std::byte> as_bytes(const std::vector<uint32_t>& words) {
+  return std::as_bytes(std::span<const uint32_t>(words));
+}
+
+}  // namespace
+
+bool KernelCache::Key::operator==(const Key& other) const noexcept {
+  const KernelRequest &a = kernel, &b = other.kernel;
+  if (&a.source() != &b.source() || operands != other.operands || addresses != other.addresses ||
+      a.is_wide() != b.is_wide() || a.define_count() != b.define_count() || a.constant_count() != b.constant_count()) {
+    return false;
+  }
+  for (uint32_t i = 0; i < a.define_count(); ++i) {
+    if (a.defines()[i].name != b.defines()[i].name || a.defines()[i].value != b.defines()[i].value) return false;
+  }
+  for (uint32_t i = 0; i < a.constant_count(); ++i) {
+    if (a.constants()[i].id != b.constants()[i].id || a.constants()[i].value != b.constants()[i].value) return false;
+  }
+  return true;
+}
+
+size_t KernelCache::KeyHash::operator()(const Key& key) const noexcept {
+  const KernelRequest& kernel = key.kernel;
+  const uint64_t seed = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 +
+                        (key.addresses ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
+  const uint64_t defines =
+      XXH3_64bits_withSeed(kernel.defines(), kernel.define_count() * sizeof(KernelRequest::Define), seed);
+  return XXH3_64bits_withSeed(kernel.constants(), kernel.constant_count() * sizeof(KernelRequest::Constant), defines);
+}
+
+KernelCache::KernelCache(std::shared_ptr<Device> device)
+    : device_(std::move(device)), disk_(driver_identity(*device_)) {
+  const std::optional<std::vector<std::byte>> stored = disk_.load("pipelines", {});
+  VkPipelineCacheCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  info.initialDataSize = stored ? stored->size() : 0;
+  info.pInitialData = stored ? stored->data() : nullptr;
+  device_->check(device_->vk.vkCreatePipelineCache(device_->handle, &info, nullptr, &driver_cache_),
+                 "vkCreatePipelineCache");
+  device_->count_object();
+}
+
+KernelCache::~KernelCache() {
+  if (!device_->lost()) save();
+  const VolkDeviceTable& vk = device_->vk;
+  for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
+  for (const auto& row : layouts_) {
+    for (const Layout& layout : row) {
+      vk.vkDestroyPipelineLayout(device_->handle, layout.pipeline, nullptr);
+      vk.vkDestroyDescriptorSetLayout(device_->handle, layout.set, nullptr);
+    }
+  }
+  vk.vkDestroyPipelineCache(device_->handle, driver_cache_, nullptr);
+}
+
+void KernelCache::save() {
+  if (!unsaved_) return;
+  unsaved_ = false;
+  size_t bytes = 0;
+  const VolkDeviceTable& vk = device_->vk;
+  if (vk.vkGetPipelineCacheData(device_->handle, driver_cache_, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
+  std::vector<std::byte> data(bytes);
+  if (vk.vkGetPipelineCacheData(device_->handle, driver_cache_, &bytes, data.data()) != VK_SUCCESS) return;
+  data.resize(bytes);
+  disk_.store("pipelines", {}, data);
+}
+
+const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
+  const Key key{kernel, operands, addresses};
+  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  return pipelines_.emplace(key, build(key)).first->second;
+}
+
+const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses) {
+  Layout& layout = layouts_[addresses][addresses ? 0 : operands];
+  if (layout.pipeline != VK_NULL_HANDLE) return layout;
+  const VolkDeviceTable& vk = device_->vk;
+  if (!addresses && layout.set == VK_NULL_HANDLE) {
+    std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxOperands> bindings{};
+    for (uint32_t i = 0; i < operands; ++i) {
+      bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    }
+    VkDescriptorSetLayoutCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+    info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    info.bindingCount = operands;
+    info.pBindings = bindings.data();
+    device_->check(vk.vkCreateDescriptorSetLayout(device_->handle, &info, nullptr, &layout.set),
+                   "vkCreateDescriptorSetLayout");
+    device_->count_object();
+  }
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.setLayoutCount = addresses ? 0 : 1;
+  info.pSetLayouts = &layout.set;
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &range;
+  device_->check(vk.vkCreatePipelineLayout(device_->handle, &info, nullptr, &layout.pipeline),
+                 "vkCreatePipelineLayout");
+  device_->count_object();
+  return layout;
+}
+
+std::vector<uint32_t> KernelCache::spirv(const Key& key) {
+  const std::string text = kernel_text(key.kernel, key.addresses);
+  const CacheKey hash = hash_text(text);
+  if (const auto stored = disk_.load("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
+    std::vector<uint32_t> words(stored->size() / sizeof(uint32_t));
+    std::memcpy(words.data(), stored->data(), stored->size());
+    ++counters_.disk_hits;
+    return words;
+  }
+  log(TUFF_LOG_DEBUG, "compiling {}", key.kernel.source().name);
+  std::vector<uint32_t> words = compile_glsl(key.kernel.source().name, text);
+  ++counters_.compiled;
+  disk_.store("spirv", hash, as_bytes(words));
+  return words;
+}
+
+Pipeline KernelCache::build(const Key& key) {
+  const VolkDeviceTable& vk = device_->vk;
+  const std::vector<uint32_t> words = spirv(key);
+  Pipeline pipeline;
+  pipeline.layout = layout(key.operands, key.addresses).pipeline;
+
+  VkShaderModuleCreateInfo module_info{};
+  module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  module_info.codeSize = words.size() * sizeof(uint32_t);
+  module_info.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  device_->check(vk.vkCreateShaderModule(device_->handle, &module_info, nullptr, &module), "vkCreateShaderModule");
+  device_->count_object();
+
+  std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};
+  std::array<uint32_t, KernelRequest::kMaxConstants> values{};
+  for (uint32_t i = 0; i < key.kernel.constant_count(); ++i) {
+    entries[i] = {key.kernel.constants()[i].id, i * 4, 4};
+    values[i] = key.kernel.constants()[i].value;
+  }
+  const VkSpecializationInfo specialisation{key.kernel.constant_count(), entries.data(),
+                                            key.kernel.constant_count() * sizeof(uint32_t), values.data()};
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{};
+  subgroup.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+  subgroup.requiredSubgroupSize = device_->traits.subgroup_size;
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.pNext = device_->full_subgroups ? &subgroup : nullptr;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &specialisation;
+  info.layout = pipeline.layout;
+  const VkResult result =
+      vk.vkCreateComputePipelines(device_->handle, driver_cache_, 1, &info, nullptr, &pipeline.handle);
+  vk.vkDestroyShaderModule(device_->handle, module, nullptr);
+  device_->check(result, "vkCreateComputePipelines");
+  device_->count_object();
+  ++counters_.pipelines;
+  unsaved_ = true;
+  return pipeline;
+}
+
+}  // namespace tuff

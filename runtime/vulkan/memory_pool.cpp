@@ -1,0 +1,274 @@
+#include "runtime/vulkan/memory_pool.hpp"
+
+#include <algorithm>
+
+#include "runtime/log.hpp"
+
+namespace tuff {
+namespace {
+
+uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+constexpr uint64_t kDedicatedGranule = 2ull << 20;
+
+}  // namespace
+
+MemoryPool::MemoryPool(std::shared_ptr<Device> device) : device_(std::move(device)) {
+  types_[0] = find_type(MemoryKind::device);
+  types_[1] = find_type(MemoryKind::readback);
+  const VkMemoryPropertyFlags flags = device_->physical.memory.memoryTypes[types_[0]].propertyFlags;
+  const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  device_mapped_ = (flags & mapped) == mapped;
+  device_cached_ = device_mapped_ && (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+  pending_.reserve(1024);
+}
+
+MemoryPool::~MemoryPool() {
+  for (const auto& block : blocks_) destroy_block(block.get());
+}
+
+// The type with the highest score among those that have what is required.
+uint32_t MemoryPool::find_type(MemoryKind kind) const {
+  const VkPhysicalDeviceMemoryProperties& memory = device_->physical.memory;
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags required = kind == MemoryKind::device ? local : host;
+  uint32_t best = UINT32_MAX;
+  double best_score = -1;
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
+    if ((flags & required) != required) continue;
+    if (flags & (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)) continue;
+    const uint64_t heap = memory.memoryHeaps[memory.memoryTypes[i].heapIndex].size;
+    double score = 0;
+    if (kind == MemoryKind::device) {
+      // A small mapped window (256 MiB BAR) is worth less than the whole memory.
+      score = 4.0 * static_cast<double>(heap) / static_cast<double>(std::max<uint64_t>(1, device_->memory_bytes()));
+      if ((flags & host) == host) score += 1;
+      if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) score += 0.5;
+    } else {
+      if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) score += 2;
+      if (!(flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) score += 1;
+    }
+    if (score > best_score) {
+      best_score = score;
+      best = i;
+    }
+  }
+  if (best == UINT32_MAX) fail(TUFF_ERROR_UNSUPPORTED, "the device has no memory that Tuff can use");
+  return best;
+}
+
+MemoryRange MemoryPool::allocate(uint64_t bytes, MemoryKind kind) {
+  const std::lock_guard lock(mutex_);
+  const PhysicalDevice& physical = device_->physical;
+  const uint64_t most = std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, device_->memory_bytes());
+  if (bytes > most) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the device allocates at most {} at once", bytes, most);
+  }
+  if (limit_ != 0 && kind == MemoryKind::device && (bytes > limit_ || in_use_ > limit_ - bytes)) {
+    reclaim();
+    if (bytes > limit_ || in_use_ > limit_ - bytes) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, {} of the context's limit of {} are in use", bytes,
+           in_use_, limit_);
+    }
+  }
+  const bool dedicated = bytes > kSmallLimit;
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), dedicated ? kDedicatedGranule : kAlignment);
+  MemoryRange range = take_best_fit(size, kind, dedicated);
+  if (range.block == nullptr) {
+    reclaim();
+    range = take_best_fit(size, kind, dedicated);
+  }
+  if (range.block == nullptr) {
+    MemoryBlock* block = make_block(dedicated ? size : kBlockBytes, kind, dedicated);
+    range = take(*block, 0, size);
+  }
+  in_use_ += range.size;
+  peak_ = std::max(peak_, in_use_);
+  return range;
+}
+
+MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, bool dedicated) {
+  MemoryBlock* best = nullptr;
+  uint64_t best_offset = 0, best_size = UINT64_MAX;
+  for (const auto& block : blocks_) {
+    if (block->kind != kind || block->dedicated != dedicated || block->free_bytes < size) continue;
+    for (const auto& [offset, bytes] : block->free_ranges) {
+      if (bytes >= size && bytes < best_size) {
+        best = block.get();
+        best_offset = offset;
+        best_size = bytes;
+      }
+    }
+  }
+  // A large block of its own may serve a somewhat smaller request, not a much smaller one.
+  if (best == nullptr || (dedicated && best->size > size + size / 4)) return {};
+  return take(*best, best_offset, dedicated ? best->size : size);
+}
+
+MemoryRange MemoryPool::take(MemoryBlock& block, uint64_t offset, uint64_t size) {
+  const auto found = block.free_ranges.find(offset);
+  const uint64_t rest = found->second - size;
+  block.free_ranges.erase(found);
+  if (rest != 0) block.free_ranges.emplace(offset + size, rest);
+  block.free_bytes -= size;
+  return {&block, offset, size};
+}
+
+void MemoryPool::give_back(const MemoryRange& range) noexcept {
+  MemoryBlock& block = *range.block;
+  uint64_t offset = range.offset, size = range.size;
+  auto next = block.free_ranges.lower_bound(offset);
+  if (next != block.free_ranges.end() && next->first == offset + size) {
+    size += next->second;
+    next = block.free_ranges.erase(next);
+  }
+  if (next != block.free_ranges.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second == offset) {
+      offset = previous->first;
+      size += previous->second;
+      block.free_ranges.erase(previous);
+    }
+  }
+  block.free_ranges.emplace(offset, size);
+  block.free_bytes += range.size;
+  in_use_ -= range.size;
+}
+
+void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (last_use <= completed_) {
+    give_back(range);
+  } else {
+    pending_.push_back({range, last_use});
+  }
+}
+
+void MemoryPool::completed(uint64_t submission) noexcept {
+  const std::lock_guard lock(mutex_);
+  completed_ = std::max(completed_, submission);
+  if (pending_.size() >= 64) reclaim();
+}
+
+void MemoryPool::reclaim() noexcept {
+  const auto done = std::partition(pending_.begin(), pending_.end(),
+                                   [this](const Pending& pending) { return pending.last_use > completed_; });
+  for (auto i = done; i != pending_.end(); ++i) give_back(i->range);
+  pending_.erase(done, pending_.end());
+  trim(device_->memory_bytes() / 4);
+}
+
+// Frees empty blocks beyond `keep_bytes` of them.
+void MemoryPool::trim(uint64_t keep_bytes) noexcept {
+  uint64_t kept = 0;
+  for (auto i = blocks_.begin(); i != blocks_.end();) {
+    MemoryBlock& block = **i;
+    const bool empty = block.free_bytes == block.size;
+    if (empty && kept + block.size > keep_bytes) {
+      destroy_block(&block);
+      i = blocks_.erase(i);
+      continue;
+    }
+    if (empty) kept += block.size;
+    ++i;
+  }
+}
+
+MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedicated) {
+  const VolkDeviceTable& vk = device_->vk;
+  const uint32_t type = types_[kind == MemoryKind::device ? 0 : 1];
+  auto block = std::make_unique<MemoryBlock>();
+  block->size = bytes;
+  block->kind = kind;
+  block->dedicated = dedicated;
+  block->id = next_id_++;
+
+  VkBufferCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  info.size = bytes;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (device_->traits.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  device_->check(vk.vkCreateBuffer(device_->handle, &info, nullptr, &block->buffer), "vkCreateBuffer");
+  device_->count_object();
+  VkMemoryRequirements requirements;
+  vk.vkGetBufferMemoryRequirements(device_->handle, block->buffer, &requirements);
+
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  allocate.pNext = device_->traits.addresses ? &flags : nullptr;
+  allocate.allocationSize = requirements.size;
+  allocate.memoryTypeIndex = type;
+  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
+  const VkMemoryHeap& heap =
+      device_->physical.memory.memoryHeaps[device_->physical.memory.memoryTypes[type].heapIndex];
+  for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
+    if (attempt == 1) trim(0);
+    if (requirements.size > heap.size || reserved_ > heap.size - requirements.size) continue;
+    result = vk.vkAllocateMemory(device_->handle, &allocate, nullptr, &block->memory);
+  }
+  if (result != VK_SUCCESS) {
+    vk.vkDestroyBuffer(device_->handle, block->buffer, nullptr);
+    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(result, "vkAllocateMemory");
+    uint64_t largest = 0;
+    for (const auto& other : blocks_) {
+      for (const auto& [offset, size] : other->free_ranges) largest = std::max(largest, size);
+    }
+    fail(TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
+         "{} bytes were asked for; {} of {} are reserved, the largest free range of them is {}", bytes, reserved_,
+         heap.size, largest);
+  }
+  device_->count_object();
+  reserved_ += block->size;
+  try {
+    device_->check(vk.vkBindBufferMemory(device_->handle, block->buffer, block->memory, 0), "vkBindBufferMemory");
+    const VkMemoryPropertyFlags properties = device_->physical.memory.memoryTypes[type].propertyFlags;
+    if ((kind == MemoryKind::device && device_mapped_) || kind == MemoryKind::readback) {
+      void* pointer = nullptr;
+      device_->check(vk.vkMapMemory(device_->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &pointer), "vkMapMemory");
+      block->host = static_cast<std::byte*>(pointer);
+      block->cached = properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    }
+  } catch (...) {
+    destroy_block(block.get());
+    throw;
+  }
+  if (device_->traits.addresses) {
+    VkBufferDeviceAddressInfo address{};
+    address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    address.buffer = block->buffer;
+    block->address = vk.vkGetBufferDeviceAddress(device_->handle, &address);
+  }
+  block->free_ranges.emplace(0, block->size);
+  block->free_bytes = block->size;
+  log(TUFF_LOG_DEBUG, "memory: a new block of {} MiB", block->size >> 20);
+  blocks_.push_back(std::move(block));
+  return blocks_.back().get();
+}
+
+void MemoryPool::destroy_block(MemoryBlock* block) noexcept {
+  device_->vk.vkDestroyBuffer(device_->handle, block->buffer, nullptr);
+  device_->vk.vkFreeMemory(device_->handle, block->memory, nullptr);
+  reserved_ -= block->size;
+}
+
+void MemoryPool::set_limit(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+MemoryPool::Counters MemoryPool::counters() const {
+  const std::lock_guard lock(mutex_);
+  Counters counters{in_use_, reserved_, peak_, 0};
+  for (const auto& block : blocks_) {
+    for (const auto& [offset, size] : block->free_ranges) counters.largest_free = std::max(counters.largest_free, size);
+  }
+  return counters;
+}
+
+}  // namespace tuff

@@ -1,0 +1,124 @@
+// Device memory in blocks, each one VkDeviceMemory with one VkBuffer over all of it, sub-allocated.
+//
+// Requests up to kSmallLimit come out of shared blocks by best fit; larger ones get a block of their
+// own. A range that is released while the device may still use it waits, with the number of the
+// submission that used it last, until that has finished. Empty blocks are kept for the next request, up
+// to a share of the heap, and given back when the device runs out. Calls lock; none waits for the device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/buffer.hpp"
+#include "runtime/vulkan/device.hpp"
+
+namespace tuff {
+
+// Which memory: device-local (mapped too where the device has such a heap), or host memory that the
+// host reads fast.
+enum class MemoryKind { device, readback };
+
+struct MemoryBlock {
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceAddress address = 0;
+  std::byte* host = nullptr;  // null unless host-visible
+  uint64_t size = 0;
+  uint64_t id = 0;            // unique in the pool's life: names the block in hazard tracking
+  MemoryKind kind = MemoryKind::device;
+  bool cached = false;  // the host reads it fast
+  bool dedicated = false;
+  std::map<uint64_t, uint64_t> free_ranges;  // offset → size
+  uint64_t free_bytes = 0;
+};
+
+struct MemoryRange {
+  MemoryBlock* block = nullptr;
+  uint64_t offset = 0, size = 0;
+};
+
+class MemoryPool {
+ public:
+  static constexpr uint64_t kAlignment = 256;
+  static constexpr uint64_t kBlockBytes = 64ull << 20;
+  static constexpr uint64_t kSmallLimit = 16ull << 20;
+
+  explicit MemoryPool(std::shared_ptr<Device> device);
+  ~MemoryPool();
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  // Errors: LIMIT_EXCEEDED beyond the device's or the caller's limit, OUT_OF_DEVICE_MEMORY.
+  MemoryRange allocate(uint64_t bytes, MemoryKind kind);
+  // The range is free once submission `last_use` has finished.
+  void release(const MemoryRange& range, uint64_t last_use) noexcept;
+  // All submissions up to this one have finished.
+  void completed(uint64_t submission) noexcept;
+
+  void set_limit(uint64_t bytes);  // 0: none
+  bool device_memory_mapped() const { return device_mapped_; }
+  bool device_memory_cached() const { return device_cached_; }
+
+  struct Counters {
+    uint64_t in_use = 0, reserved = 0, peak = 0, largest_free = 0;
+  };
+  Counters counters() const;
+
+ private:
+  struct Pending {
+    MemoryRange range;
+    uint64_t last_use;
+  };
+
+  uint32_t find_type(MemoryKind kind) const;
+  MemoryBlock* make_block(uint64_t bytes, MemoryKind kind, bool dedicated);
+  void destroy_block(MemoryBlock* block) noexcept;
+  MemoryRange take(MemoryBlock& block, uint64_t offset, uint64_t size);
+  MemoryRange take_best_fit(uint64_t size, MemoryKind kind, bool dedicated);
+  void give_back(const MemoryRange& range) noexcept;
+  void reclaim() noexcept;
+  void trim(uint64_t keep_bytes) noexcept;
+
+  std::shared_ptr<Device> device_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<MemoryBlock>> blocks_;
+  std::vector<Pending> pending_;
+  uint32_t types_[2];
+  bool device_mapped_ = false, device_cached_ = false;
+  uint64_t limit_ = 0, completed_ = 0, next_id_ = 1;
+  uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0;
+};
+
+// What Buffer::allocation is on Vulkan.
+class VulkanAllocation final : public Allocation {
+ public:
+  VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRange& range)
+      : pool_(std::move(pool)), range_(range) {}
+  ~VulkanAllocation() override { pool_->release(range_, last_use.load(std::memory_order_relaxed)); }
+
+  std::byte* host() const noexcept override {
+    return range_.block->host == nullptr ? nullptr : range_.block->host + range_.offset;
+  }
+  const MemoryRange& range() const noexcept { return range_; }
+
+  std::atomic<uint64_t> last_use{0};  // number of the submission that touches it last
+
+ private:
+  std::shared_ptr<MemoryPool> pool_;
+  MemoryRange range_;
+};
+
+// Where a byte of a buffer lies on the device.
+struct DeviceLocation {
+  MemoryBlock* block;
+  uint64_t offset;
+};
+inline DeviceLocation locate(const Buffer& buffer, uint64_t offset) {
+  const MemoryRange& range = static_cast<const VulkanAllocation&>(*buffer.allocation).range();
+  return {range.block, range.offset + buffer.offset + offset};
+}
+
+}  // namespace tuff

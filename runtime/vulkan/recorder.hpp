@@ -1,0 +1,178 @@
+// What a planner sees of the device: traits to choose by, and a recorder to append dispatches to.
+//
+// A planner runs with its context's lock held (VulkanBackend takes it), on arguments that are checked.
+// It fills a KernelRequest (which GLSL, with which defines and constants) and a Dispatch (operands,
+// parameters, groups) and calls Recorder::dispatch. The recorder finds or builds the pipeline, decides
+// how operands are bound, adds a barrier where byte ranges conflict, and submits when enough work
+// is gathered. Nothing here shows Vulkan.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/buffer.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff {
+
+// One GLSL source, embedded at build from kernels/<family>/<name>.comp as tuff::shaders::<name>.
+struct KernelSource {
+  const char* name;
+  const char* glsl;
+};
+
+// What the device reports; constant for the life of a context.
+struct DeviceTraits {
+  bool cpu = false;  // a CPU-type device: registers and long runs pay, shared memory and barriers do not
+  uint32_t subgroup_size = 1;
+  bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
+  uint32_t cores = 0;  // multiprocessors or hardware threads; 0 if unknown
+  uint32_t max_invocations = 128;
+  uint32_t max_local_size[3] = {128, 128, 64};
+  uint32_t max_groups[3] = {65535, 65535, 65535};
+  uint32_t shared_bytes = 16384;
+  uint32_t push_bytes = 128;
+  uint64_t max_range = 1u << 27;   // bytes that one descriptor can span
+  bool addresses = false;          // buffer device addresses can be used
+  bool prefers_addresses = false;  // … and are the faster way on this driver (measured, see binding.cpp)
+};
+
+// Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
+class KernelRequest {
+ public:
+  static constexpr uint32_t kMaxDefines = 12, kMaxConstants = 12;
+  struct Define {
+    const char* name;  // a string literal
+    int64_t value;
+  };
+  struct Constant {
+    uint32_t id, value;
+  };
+
+  explicit KernelRequest(const KernelSource& source) : source_(&source) {}
+
+  // #define name value. Use for what changes types or code shape.
+  KernelRequest& define(const char* name, int64_t value) {
+    assert(define_count_ < kMaxDefines);
+    defines_[define_count_++] = {name, value};
+    return *this;
+  }
+  // layout(constant_id = id) const uint/int/bool. Use for tile shapes and workgroup sizes.
+  KernelRequest& constant(uint32_t id, uint32_t value) {
+    assert(constant_count_ < kMaxConstants);
+    constants_[constant_count_++] = {id, value};
+    return *this;
+  }
+  // Element indices of 2^31 or more occur: 64-bit index arithmetic (TUFF_WIDE, implies addresses).
+  KernelRequest& wide(bool on) {
+    wide_ = on;
+    return *this;
+  }
+
+  const KernelSource& source() const { return *source_; }
+  const Define* defines() const { return defines_.data(); }
+  uint32_t define_count() const { return define_count_; }
+  const Constant* constants() const { return constants_.data(); }
+  uint32_t constant_count() const { return constant_count_; }
+  bool is_wide() const { return wide_; }
+
+ private:
+  const KernelSource* source_;
+  std::array<Define, kMaxDefines> defines_{};
+  std::array<Constant, kMaxConstants> constants_{};
+  uint32_t define_count_ = 0, constant_count_ = 0;
+  bool wide_ = false;
+};
+
+enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
+
+// One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). Push parameters follow the
+// TUFF_BASES of the shader's push block, which take 8 bytes for each operand.
+class Dispatch {
+ public:
+  static constexpr uint32_t kMaxOperands = 6, kMaxPushBytes = 128;
+  struct Operand {
+    const Buffer* buffer;  // null: the shader never touches it
+    uint64_t offset;       // bytes, relative to the buffer
+    uint64_t bytes;        // the range that may be touched, for hazards and descriptors
+    Access access;
+  };
+
+  explicit Dispatch(const char* label) : label_(label) {}
+
+  Dispatch& operand(const Buffer* buffer, uint64_t offset, uint64_t bytes, Access access) {
+    assert(operand_count_ < kMaxOperands);
+    operands_[operand_count_++] = {buffer, offset, bytes, access};
+    return *this;
+  }
+  template <typename T>
+  Dispatch& push(const T& parameters) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(sizeof(T) <= kMaxPushBytes);
+    std::memcpy(push_.data(), &parameters, sizeof(T));
+    push_bytes_ = sizeof(T);
+    return *this;
+  }
+  Dispatch& groups(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
+    groups_ = {x, y, z};
+    return *this;
+  }
+  // Any number of groups in one dimension, spread over x and y. The shader takes its number from
+  // tuff_group() and must return at once if it is not below the total, which may be exceeded.
+  Dispatch& groups_linear(uint64_t total, const DeviceTraits& traits);
+  // What the device has to do, for deciding when to submit: bytes moved, arithmetic operations.
+  Dispatch& work(double bytes, double operations) {
+    bytes_ = bytes;
+    operations_ = operations;
+    return *this;
+  }
+
+  const char* label() const { return label_; }
+  const Operand* operands() const { return operands_.data(); }
+  uint32_t operand_count() const { return operand_count_; }
+  const std::byte* push_data() const { return push_.data(); }
+  uint32_t push_bytes() const { return push_bytes_; }
+  const std::array<uint32_t, 3>& group_counts() const { return groups_; }
+  double bytes() const { return bytes_; }
+  double operations() const { return operations_; }
+
+ private:
+  const char* label_;
+  std::array<Operand, kMaxOperands> operands_{};
+  std::array<std::byte, kMaxPushBytes> push_{};
+  std::array<uint32_t, 3> groups_{1, 1, 1};
+  uint32_t operand_count_ = 0, push_bytes_ = 0;
+  double bytes_ = 0, operations_ = 0;
+};
+
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  virtual const DeviceTraits& traits() const noexcept = 0;
+
+  // True if these operands will be bound by address: the driver prefers it, or one is too large for a
+  // descriptor. For planners whose best tile differs between the two.
+  virtual bool binds_addresses(const Dispatch& dispatch) const noexcept = 0;
+
+  virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
+
+  // Device memory for partial results, of at least this many bytes, valid until the next call of
+  // scratch(). Uninitialised. Operations that use it follow one another (the recorder sees the hazard).
+  virtual const Buffer& scratch(uint64_t bytes) = 0;
+};
+
+// True if 32-bit signed element indices do not reach this many elements.
+inline bool needs_wide(uint64_t elements) { return elements > 0x7fffffffu; }
+
+// True if the operand may be read as 16-byte vectors.
+inline bool aligned16(const Buffer* buffer, uint64_t offset = 0) {
+  return buffer == nullptr || (buffer->offset + offset) % 16 == 0;
+}
+
+inline uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+}  // namespace tuff

@@ -1,0 +1,45 @@
+#include "runtime/vulkan/shader_compiler.hpp"
+
+#include <fmt/format.h>
+#include <shaderc/shaderc.h>
+
+#include <memory>
+
+#include "runtime/status.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+
+std::string kernel_text(const KernelRequest& kernel, bool addresses) {
+  std::string text = "#version 460\n";
+  text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n", addresses ? 1 : 0, kernel.is_wide() ? 1 : 0);
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    text += fmt::format("#define {} {}\n", kernel.defines()[i].name, kernel.defines()[i].value);
+  }
+  text += shaders::prelude.glsl;
+  text += fmt::format("\n#line 1 // {}\n", kernel.source().name);
+  text += kernel.source().glsl;
+  return text;
+}
+
+std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& text) {
+  using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
+  using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
+  using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
+  const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
+  const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
+  if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
+  shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
+  shaderc_compile_options_set_optimization_level(options.get(), shaderc_optimization_level_performance);
+  const Result result(shaderc_compile_into_spv(compiler.get(), text.data(), text.size(), shaderc_compute_shader,
+                                               name.c_str(), "main", options.get()),
+                      &shaderc_result_release);
+  if (!result) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", name);
+  if (shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {
+    fail(TUFF_ERROR_COMPILE_FAILED, "{} does not compile: {}", name, shaderc_result_get_error_message(result.get()));
+  }
+  const auto* words = reinterpret_cast<const uint32_t*>(shaderc_result_get_bytes(result.get()));
+  return {words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)};
+}
+
+}  // namespace tuff

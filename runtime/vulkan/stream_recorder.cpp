@@ -1,0 +1,374 @@
+#include "runtime/vulkan/stream_recorder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/log.hpp"
+
+namespace tuff {
+namespace {
+
+// When the open command buffer is worth a submission: so many operations, or so many seconds of work by
+// a rough guess. A submission costs 5 to 80 µs, so the guess may be off by a lot without harm.
+constexpr uint32_t kSubmitOperations = 128;
+constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
+
+}  // namespace
+
+Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
+  const uint64_t most = traits.max_groups[0];
+  const uint64_t rows = ceil_div(total, most);
+  if (rows > traits.max_groups[1]) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs {} x {} at once", total, most,
+         traits.max_groups[1]);
+  }
+  return groups(static_cast<uint32_t>(rows == 0 ? 0 : ceil_div(total, rows)), static_cast<uint32_t>(rows));
+}
+
+StreamRecorder::StreamRecorder(std::shared_ptr<Device> device, std::shared_ptr<MemoryPool> pool, KernelCache& kernels)
+    : device_(std::move(device)), pool_(std::move(pool)), kernels_(kernels) {
+  const VolkDeviceTable& vk = device_->vk;
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo semaphore{};
+  semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  semaphore.pNext = &type;
+  device_->check(vk.vkCreateSemaphore(device_->handle, &semaphore, nullptr, &timeline_), "vkCreateSemaphore");
+  device_->count_object();
+  for (Slot& slot : ring_) {
+    VkCommandPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+    info.queueFamilyIndex = device_->physical.queue_family;
+    device_->check(vk.vkCreateCommandPool(device_->handle, &info, nullptr, &slot.pool), "vkCreateCommandPool");
+    device_->count_object();
+    VkCommandBufferAllocateInfo allocate{};
+    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    allocate.commandPool = slot.pool;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    allocate.commandBufferCount = 1;
+    device_->check(vk.vkAllocateCommandBuffers(device_->handle, &allocate, &slot.commands),
+                   "vkAllocateCommandBuffers");
+    device_->count_object();
+  }
+  unused_.allocation =
+      std::make_shared<VulkanAllocation>(pool_, pool_->allocate(MemoryPool::kAlignment, MemoryKind::device));
+  unused_.bytes = MemoryPool::kAlignment;
+}
+
+StreamRecorder::~StreamRecorder() {
+  const VolkDeviceTable& vk = device_->vk;
+  if (device_->handle != VK_NULL_HANDLE) vk.vkDeviceWaitIdle(device_->handle);
+  mark_completed(submitted_ + 1);
+  for (const Slot& slot : ring_) vk.vkDestroyCommandPool(device_->handle, slot.pool, nullptr);
+  vk.vkDestroySemaphore(device_->handle, timeline_, nullptr);
+}
+
+VkCommandBuffer StreamRecorder::open() {
+  Slot& slot = ring_[slot_];
+  if (recording_) return slot.commands;
+  device_->require_alive();
+  if (slot.submission > completed_ && slot.submission > poll()) wait(slot.submission);
+  const VolkDeviceTable& vk = device_->vk;
+  device_->check(vk.vkResetCommandPool(device_->handle, slot.pool, 0), "vkResetCommandPool");
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  device_->check(vk.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
+  recording_ = true;
+  bound_ = VK_NULL_HANDLE;
+  return slot.commands;
+}
+
+uint64_t StreamRecorder::submit(bool for_host) {
+  const VolkDeviceTable& vk = device_->vk;
+  if (for_host && hidden_from_host_) {
+    VkMemoryBarrier barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+    vk.vkCmdPipelineBarrier(open(), VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+    hidden_from_host_ = false;
+  }
+  if (!recording_) return submitted_;
+  Slot& slot = ring_[slot_];
+  recording_ = false;
+  gathered_ = 0;
+  gathered_seconds_ = 0;
+  device_->check(vk.vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
+  const uint64_t number = submitted_ + 1;
+  VkTimelineSemaphoreSubmitInfo timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &number;
+  VkSubmitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.pNext = &timeline;
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &slot.commands;
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &timeline_;
+  device_->check(vk.vkQueueSubmit(device_->queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  submitted_ = number;
+  slot.submission = number;
+  slot_ = (slot_ + 1) % kRing;
+  ++counters_.submissions;
+  return submitted_;
+}
+
+void StreamRecorder::mark_completed(uint64_t submission) noexcept {
+  uint64_t known = completed_.load(std::memory_order_relaxed);
+  while (known < submission && !completed_.compare_exchange_weak(known, submission)) {
+  }
+  if (known < submission) pool_->completed(submission);
+}
+
+uint64_t StreamRecorder::poll() {
+  uint64_t value = 0;
+  device_->check(device_->vk.vkGetSemaphoreCounterValue(device_->handle, timeline_, &value),
+                 "vkGetSemaphoreCounterValue");
+  mark_completed(value);
+  return value;
+}
+
+void StreamRecorder::wait(uint64_t submission) {
+  device_->require_alive();
+  if (submission <= completed_.load(std::memory_order_acquire)) return;
+  const uint64_t milliseconds = wait_milliseconds_;
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline_;
+  info.pValues = &submission;
+  const uint64_t nanoseconds = milliseconds > UINT64_MAX / 1000000 ? UINT64_MAX : milliseconds * 1000000;
+  const VkResult result = device_->vk.vkWaitSemaphores(device_->handle, &info, nanoseconds);
+  if (result == VK_TIMEOUT) {
+    fail(TUFF_ERROR_TIMEOUT, "the device did not finish within {} ms; the work goes on", milliseconds);
+  }
+  device_->check(result, "vkWaitSemaphores");
+  mark_completed(submission);
+}
+
+bool StreamRecorder::busy(const Buffer& buffer) {
+  const auto& allocation = static_cast<const VulkanAllocation&>(*buffer.allocation);
+  const uint64_t last = allocation.last_use.load(std::memory_order_relaxed);
+  if (last <= completed_) return false;
+  return last > submitted_ || last > poll();
+}
+
+void StreamRecorder::touch(const Buffer& buffer) noexcept {
+  static_cast<VulkanAllocation&>(*buffer.allocation).last_use.store(submitted_ + 1, std::memory_order_relaxed);
+}
+
+HazardTracker::Range StreamRecorder::range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes,
+                                              bool write) const {
+  const DeviceLocation at = locate(buffer, offset);
+  return {at.block->id, at.offset, at.offset + bytes, write};
+}
+
+void StreamRecorder::barrier(VkPipelineStageFlags stage) {
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  if (pending_stages_ & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) barrier.srcAccessMask |= VK_ACCESS_SHADER_WRITE_BIT;
+  if (pending_stages_ & VK_PIPELINE_STAGE_TRANSFER_BIT) barrier.srcAccessMask |= VK_ACCESS_TRANSFER_WRITE_BIT;
+  // What comes later, of either kind, is covered: the tracker starts anew.
+  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  VkPipelineStageFlags next = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  if (stage != VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT || pending_stages_ != VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) {
+    barrier.dstAccessMask |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    next |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+  }
+  device_->vk.vkCmdPipelineBarrier(open(), pending_stages_, next, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  ++counters_.barriers;
+  hazards_.clear();
+  // A barrier between kernels alone does not reach transfers: they stay pending for the next one.
+  transfers_uncovered_ = !(next & VK_PIPELINE_STAGE_TRANSFER_BIT);
+  pending_stages_ = 0;
+}
+
+void StreamRecorder::order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage) {
+  bool wait = !hazards_.has_room(count);
+  for (uint32_t i = 0; i < count && !wait; ++i) wait = hazards_.conflicts(ranges[i]);
+  if (stage == VK_PIPELINE_STAGE_TRANSFER_BIT && transfers_uncovered_) {
+    // Work before the last barrier was made visible to kernels only.
+    pending_stages_ |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    wait = true;
+  }
+  if (wait) barrier(stage);
+  for (uint32_t i = 0; i < count; ++i) hazards_.add(ranges[i]);
+  pending_stages_ |= stage;
+  hidden_from_host_ = true;
+}
+
+bool StreamRecorder::binds_addresses(const Dispatch& dispatch) const noexcept {
+  if (device_->traits.prefers_addresses) return true;
+  const uint64_t slack = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    if (dispatch.operands()[i].bytes + slack > device_->traits.max_range) return true;
+  }
+  return false;
+}
+
+void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const Dispatch& dispatch,
+                                      uint64_t* bases) {
+  const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+  std::array<VkDescriptorBufferInfo, Dispatch::kMaxOperands> infos;
+  std::array<VkWriteDescriptorSet, Dispatch::kMaxOperands> writes;
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    const bool used = operand.buffer != nullptr && operand.bytes != 0;
+    const Buffer& buffer = used ? *operand.buffer : unused_;
+    const DeviceLocation at = locate(buffer, used ? operand.offset : 0);
+    const uint64_t residual = at.offset % alignment;
+    infos[i] = {at.block->buffer, at.offset - residual, residual + (used ? operand.bytes : MemoryPool::kAlignment)};
+    bases[i] = residual;
+    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, VK_NULL_HANDLE, i, 0, 1,
+                 VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,      nullptr, &infos[i],      nullptr};
+  }
+  device_->vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0,
+                                        dispatch.operand_count(), writes.data());
+}
+
+void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
+  device_->require_alive();
+  const auto& groups = dispatch.group_counts();
+  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
+  for (int i = 0; i < 3; ++i) {
+    if (groups[i] > device_->traits.max_groups[i]) {
+      fail(TUFF_ERROR_INTERNAL, "{} asks for {} groups in dimension {}, the device runs {}", dispatch.label(),
+           groups[i], i, device_->traits.max_groups[i]);
+    }
+  }
+  const bool addresses = kernel.is_wide() || binds_addresses(dispatch);
+  if (addresses && !device_->traits.addresses) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
+         device_->traits.max_range);
+  }
+  const uint32_t count = dispatch.operand_count();
+  const Pipeline& pipeline = kernels_.get(kernel, count, addresses);
+
+  std::array<HazardTracker::Range, Dispatch::kMaxOperands> ranges{};
+  uint32_t range_count = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    if (operand.buffer == nullptr || operand.bytes == 0) continue;
+    HazardTracker::Range range =
+        range_of(*operand.buffer, operand.offset, operand.bytes, operand.access != Access::read);
+    // A descriptor reaches back to an aligned start: what it spans is what counts, as validation sees it.
+    if (!addresses) range.begin -= range.begin % device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+    ranges[range_count++] = range;
+  }
+  VkCommandBuffer commands = open();
+  const uint64_t barriers_before = counters_.barriers;
+  order(ranges.data(), range_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+  const VolkDeviceTable& vk = device_->vk;
+  if (bound_ != pipeline.handle) {
+    vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    bound_ = pipeline.handle;
+  }
+
+  // The bases of the operands, then the kernel's own parameters.
+  alignas(8) std::byte push[KernelCache::kPushBytes];
+  auto* bases = reinterpret_cast<uint64_t*>(push);
+  if (addresses) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const Dispatch::Operand& operand = dispatch.operands()[i];
+      if (operand.buffer == nullptr || operand.bytes == 0) {
+        bases[i] = 0;
+        continue;
+      }
+      const DeviceLocation at = locate(*operand.buffer, operand.offset);
+      bases[i] = at.block->address + at.offset;
+    }
+  } else {
+    push_descriptors(commands, pipeline, dispatch, bases);
+  }
+  const uint32_t push_bytes = count * 8 + (dispatch.push_bytes() + 3) / 4 * 4;
+  if (push_bytes > sizeof push) {
+    fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(), push_bytes, sizeof push);
+  }
+  std::memcpy(push + count * 8, dispatch.push_data(), dispatch.push_bytes());
+  vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
+  vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    touch(operand.buffer != nullptr && operand.bytes != 0 ? *operand.buffer : unused_);
+  }
+  ++counters_.dispatches;
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "{}: {} by {}, {} x {} x {} groups{}", dispatch.label(), kernel.source().name,
+        addresses ? "addresses" : "descriptors", groups[0], groups[1], groups[2],
+        counters_.barriers != barriers_before ? ", after a barrier" : "");
+  }
+  note_work(dispatch.bytes(), dispatch.operations());
+}
+
+void StreamRecorder::note_work(double bytes, double operations) {
+  const bool cpu = device_->traits.cpu;
+  gathered_seconds_ += cpu ? bytes / 4e9 + operations / 10e9 : bytes / 2e12 + operations / 20e12;
+  if (++gathered_ >= kSubmitOperations || gathered_seconds_ >= (cpu ? kSubmitSecondsCpu : kSubmitSecondsGpu)) {
+    submit(false);
+  }
+}
+
+const Buffer& StreamRecorder::scratch(uint64_t bytes) {
+  if (scratch_.bytes < bytes) {
+    // Half as much again, so that growing shapes do not allocate every time.
+    const uint64_t size = std::max<uint64_t>(bytes + bytes / 2, 1 << 20);
+    scratch_.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(size, MemoryKind::device));
+    scratch_.bytes = size;
+  }
+  return scratch_;
+}
+
+void StreamRecorder::record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,
+                                 uint64_t src_offset, uint64_t bytes) {
+  const VkBufferCopy region{src_offset, dst_offset, bytes};
+  device_->vk.vkCmdCopyBuffer(open(), src.buffer, dst.buffer, 1, &region);
+  note_work(2.0 * static_cast<double>(bytes), 0);
+}
+
+void StreamRecorder::copy(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                          uint64_t bytes) {
+  open();
+  const HazardTracker::Range ranges[2] = {range_of(src, src_offset, bytes, false),
+                                          range_of(dst, dst_offset, bytes, true)};
+  order(ranges, 2, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  touch(dst);
+  touch(src);
+  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
+  record_copy(*to.block, to.offset, *from.block, from.offset, bytes);
+}
+
+void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging,
+                                       uint64_t bytes) {
+  open();
+  const HazardTracker::Range range = range_of(dst, offset, bytes, true);
+  order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  touch(dst);
+  const DeviceLocation to = locate(dst, offset);
+  record_copy(*to.block, to.offset, *staging.block, staging.offset, bytes);
+}
+
+void StreamRecorder::copy_to_staging(const MemoryRange& staging, const Buffer& src, uint64_t offset, uint64_t bytes) {
+  open();
+  const HazardTracker::Range range = range_of(src, offset, bytes, false);
+  order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  touch(src);
+  const DeviceLocation from = locate(src, offset);
+  record_copy(*staging.block, staging.offset, *from.block, from.offset, bytes);
+}
+
+void StreamRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word) {
+  open();
+  const HazardTracker::Range range = range_of(dst, offset, bytes, true);
+  order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  touch(dst);
+  const DeviceLocation at = locate(dst, offset);
+  device_->vk.vkCmdFillBuffer(open(), at.block->buffer, at.offset, bytes, word);
+  note_work(static_cast<double>(bytes), 0);
+}
+
+}  // namespace tuff

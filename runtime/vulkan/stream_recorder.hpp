@@ -1,0 +1,99 @@
+// The stream of a context: command buffers in a ring, a timeline semaphore, hazards, submission.
+//
+// Operations are appended to the open command buffer. It is submitted when the work gathered in it is
+// worth a submission, or when someone waits. Submissions are numbered; the timeline semaphore counts the
+// finished ones. The caller holds the context's lock.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "runtime/vulkan/hazard_tracker.hpp"
+#include "runtime/vulkan/kernel_cache.hpp"
+#include "runtime/vulkan/memory_pool.hpp"
+#include "runtime/vulkan/recorder.hpp"
+
+namespace tuff {
+
+class StreamRecorder final : public Recorder {
+ public:
+  StreamRecorder(std::shared_ptr<Device> device, std::shared_ptr<MemoryPool> pool, KernelCache& kernels);
+  ~StreamRecorder() override;
+  StreamRecorder(const StreamRecorder&) = delete;
+  StreamRecorder& operator=(const StreamRecorder&) = delete;
+
+  const DeviceTraits& traits() const noexcept override { return device_->traits; }
+  bool binds_addresses(const Dispatch& dispatch) const noexcept override;
+  void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
+  const Buffer& scratch(uint64_t bytes) override;
+
+  // Copies between ranges of pool memory, in order with the rest. The staging side of an upload or
+  // download is not tracked: its range is fresh.
+  void copy(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
+  void copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging, uint64_t bytes);
+  void copy_to_staging(const MemoryRange& staging, const Buffer& src, uint64_t offset, uint64_t bytes);
+  // A 4-byte pattern; offset and bytes are multiples of 4 from the start of the memory.
+  void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
+
+  // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
+  // all that was written so far is visible to the host once that submission has finished.
+  uint64_t submit(bool for_host);
+  // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
+  void wait(uint64_t submission);
+  // Whether the device may still touch this memory, or will once the open command buffer is submitted.
+  bool busy(const Buffer& buffer);
+  // The number that work recorded now will have.
+  uint64_t current_submission() const noexcept { return submitted_ + 1; }
+
+  void set_wait_limit(uint64_t milliseconds) { wait_milliseconds_ = milliseconds; }
+  // What the device reports is final but for how it likes operands bound, which is measured.
+  void set_prefers_addresses(bool on) { device_->traits.prefers_addresses = on; }
+
+  struct Counters {
+    uint64_t dispatches = 0, submissions = 0, barriers = 0;
+  };
+  const Counters& counters() const noexcept { return counters_; }
+
+ private:
+  // Submissions that can be in flight; the next one waits for the oldest of them.
+  static constexpr uint32_t kRing = 32;
+  struct Slot {
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    uint64_t submission = 0;
+  };
+
+  VkCommandBuffer open();
+  uint64_t poll();
+  void mark_completed(uint64_t submission) noexcept;
+  void order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage);
+  void barrier(VkPipelineStageFlags stage);
+  void note_work(double bytes, double operations);
+  void touch(const Buffer& buffer) noexcept;
+  HazardTracker::Range range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool write) const;
+  void push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const Dispatch& dispatch, uint64_t* bases);
+  void record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src, uint64_t src_offset,
+                   uint64_t bytes);
+
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<MemoryPool> pool_;
+  KernelCache& kernels_;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  std::array<Slot, kRing> ring_{};
+  uint32_t slot_ = 0;
+  bool recording_ = false;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  HazardTracker hazards_;
+  VkPipelineStageFlags pending_stages_ = 0;  // of the work since the last barrier
+  bool transfers_uncovered_ = false;  // the last barrier was between kernels alone
+  bool hidden_from_host_ = false;    // something was written since the last barrier for the host
+  uint64_t submitted_ = 0;
+  std::atomic<uint64_t> completed_{0};
+  uint32_t gathered_ = 0;         // operations in the open command buffer
+  double gathered_seconds_ = 0;   // a rough guess of how long they take
+  std::atomic<uint64_t> wait_milliseconds_{60000};
+  Buffer scratch_, unused_;
+  Counters counters_;
+};
+
+}  // namespace tuff

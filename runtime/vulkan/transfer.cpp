@@ -1,0 +1,110 @@
+#include "runtime/vulkan/transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kChunk = 16ull << 20;          // staging for one step
+constexpr uint64_t kStagedInFlight = 64ull << 20;  // then the host waits
+// Uploads above this into mapped memory that is in use wait for it instead of being staged.
+constexpr uint64_t kStageLimit = 16ull << 20;
+
+void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
+  lock.unlock();
+  recorder.wait(submission);
+  lock.lock();
+}
+
+// A staging range for as long as the device needs it.
+class Staging {
+ public:
+  Staging(MemoryPool& pool, const StreamRecorder& recorder, uint64_t bytes)
+      : pool_(pool), recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
+  ~Staging() { pool_.release(range_, recorder_.current_submission()); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  const MemoryRange& range() const { return range_; }
+  std::byte* host() const { return range_.block->host + range_.offset; }
+
+ private:
+  MemoryPool& pool_;
+  const StreamRecorder& recorder_;
+  MemoryRange range_;
+};
+
+}  // namespace
+
+void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src,
+                      uint64_t bytes) {
+  const auto* from = static_cast<const std::byte*>(src);
+  std::byte* mapped = dst.allocation->host();
+  uploaded_ += bytes;
+  if (mapped != nullptr && bytes > kStageLimit && recorder_.busy(dst)) {
+    wait_unlocked(lock, recorder_, recorder_.submit(false));
+  }
+  if (mapped != nullptr && !recorder_.busy(dst)) {
+    std::memcpy(mapped + dst.offset + offset, from, bytes);
+    return;
+  }
+  stage_up(lock, dst, offset, from, bytes);
+}
+
+void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+                        uint64_t bytes) {
+  uint64_t in_flight = 0;
+  for (uint64_t done = 0; done < bytes; done += kChunk) {
+    const uint64_t part = std::min(kChunk, bytes - done);
+    {
+      const Staging staging(*pool_, recorder_, part);
+      std::memcpy(staging.host(), src + done, part);
+      recorder_.copy_from_staging(dst, offset + done, staging.range(), part);
+    }
+    in_flight += part;
+    if (bytes > kChunk) recorder_.submit(false);
+    if (in_flight >= kStagedInFlight) {
+      wait_unlocked(lock, recorder_, recorder_.submit(false));
+      in_flight = 0;
+    }
+  }
+}
+
+void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
+                        uint64_t bytes) {
+  auto* to = static_cast<std::byte*>(dst);
+  downloaded_ += bytes;
+  if (src.allocation->host() != nullptr && pool_->device_memory_cached()) {
+    const uint64_t submission = recorder_.submit(true);
+    lock.unlock();
+    recorder_.wait(submission);
+    std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
+    return;
+  }
+  stage_down(lock, to, src, offset, bytes);
+}
+
+// Two chunks: the device fills one while the host empties the other.
+void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
+                          uint64_t bytes) {
+  const uint64_t chunk = std::min(kChunk, bytes);
+  const Staging halves[2] = {Staging(*pool_, recorder_, chunk),
+                             Staging(*pool_, recorder_, bytes > chunk ? chunk : MemoryPool::kAlignment)};
+  uint64_t submissions[2] = {0, 0};
+  const uint64_t chunks = ceil_div(bytes, chunk);
+  const auto size_of = [&](uint64_t i) { return std::min(chunk, bytes - i * chunk); };
+  for (uint64_t i = 0; i <= chunks; ++i) {
+    if (i < chunks) {
+      recorder_.copy_to_staging(halves[i % 2].range(), src, offset + i * chunk, size_of(i));
+      submissions[i % 2] = recorder_.submit(true);
+    }
+    if (i > 0) {
+      wait_unlocked(lock, recorder_, submissions[(i - 1) % 2]);
+      lock.unlock();
+      std::memcpy(dst + (i - 1) * chunk, halves[(i - 1) % 2].host(), size_of(i - 1));
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace tuff

@@ -1,0 +1,35 @@
+// Host memory to device memory and back.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "runtime/vulkan/stream_recorder.hpp"
+
+namespace tuff {
+
+// Moves bytes straight through mapped memory where the device is not using it, and through staging,
+// in order with the stream's work, where it is or where the memory is not mapped.
+class Transfer {
+ public:
+  Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool) : recorder_(recorder), pool_(std::move(pool)) {}
+
+  // `lock` holds the context's lock; it is let go while the host waits for the device.
+  void upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes);
+  void download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
+
+  uint64_t uploaded() const noexcept { return uploaded_; }
+  uint64_t downloaded() const noexcept { return downloaded_; }
+
+ private:
+  void stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+                uint64_t bytes);
+  void stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
+                  uint64_t bytes);
+
+  StreamRecorder& recorder_;
+  std::shared_ptr<MemoryPool> pool_;
+  uint64_t uploaded_ = 0, downloaded_ = 0;
+};
+
+}  // namespace tuff

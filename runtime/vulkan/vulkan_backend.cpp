@@ -1,0 +1,208 @@
+#include "runtime/vulkan/vulkan_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/fill/fill.hpp"
+#include "runtime/features.hpp"
+#include "runtime/log.hpp"
+#include "runtime/vulkan/binding.hpp"
+
+namespace tuff {
+
+VulkanBackend::~VulkanBackend() {
+  transfer_.reset();
+  recorder_.reset();
+  kernels_.reset();
+}
+
+void VulkanBackend::init(const ContextOptions& options) {
+  const std::lock_guard lock(mutex_);
+  Instance& instance = Instance::get(options.validation);
+  const PhysicalDevice& physical = instance.choose(options.device);
+  validation_before_ = instance.validation_messages();
+  device_ = std::make_shared<Device>(instance, physical);
+  pool_ = std::make_shared<MemoryPool>(device_);
+  kernels_ = std::make_unique<KernelCache>(device_);
+  auto recorder = std::make_unique<StreamRecorder>(device_, pool_, *kernels_);
+  recorder->set_prefers_addresses(choose_binding(*recorder, pool_, *device_, *kernels_));
+  recorder_ = std::move(recorder);
+  transfer_ = std::make_unique<Transfer>(*recorder_, pool_);
+  log(TUFF_LOG_INFO, "opened {} ({}), operands by {}", physical.properties.deviceName, physical.driver.driverInfo,
+      device_->traits.prefers_addresses ? "addresses" : "descriptors");
+}
+
+void VulkanBackend::capabilities(tuff_device_properties& properties) const {
+  describe(device_->physical, properties);
+  properties.binding = device_->traits.prefers_addresses;
+}
+
+bool VulkanBackend::supports(std::string_view feature) const {
+  if (feature == "addresses") return device_->traits.addresses;
+  if (feature == "unified_memory") return pool_->device_memory_mapped();
+  return computes(feature);
+}
+
+void VulkanBackend::stats(tuff_stats& stats) const {
+  const std::lock_guard lock(mutex_);
+  const MemoryPool::Counters memory = pool_->counters();
+  stats.bytes_in_use = memory.in_use;
+  stats.bytes_reserved = memory.reserved;
+  stats.bytes_peak = memory.peak;
+  stats.allocations = allocations_;
+  stats.dispatches = recorder_->counters().dispatches;
+  stats.submissions = recorder_->counters().submissions;
+  stats.barriers = recorder_->counters().barriers;
+  stats.bytes_uploaded = transfer_->uploaded();
+  stats.bytes_downloaded = transfer_->downloaded();
+  stats.shaders_compiled = kernels_->counters().compiled;
+  stats.shader_cache_hits = kernels_->counters().disk_hits;
+  stats.pipelines_created = kernels_->counters().pipelines;
+  stats.vulkan_objects_created = device_->objects();
+  stats.validation_messages = device_->instance.validation_messages() - validation_before_;
+}
+
+void VulkanBackend::set_limits(const tuff_limits& limits) {
+  pool_->set_limit(limits.memory_bytes);
+  recorder_->set_wait_limit(limits.wait_milliseconds == 0 ? 60000 : limits.wait_milliseconds);
+}
+
+MemoryRange VulkanBackend::allocate(uint64_t bytes, MemoryKind kind) {
+  try {
+    return pool_->allocate(bytes, kind);
+  } catch (const Error& error) {
+    const bool retry = error.code() == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || error.code() == TUFF_ERROR_LIMIT_EXCEEDED;
+    if (!retry || device_->lost()) throw;
+  }
+  // What was freed may still be waiting for the device.
+  recorder_->wait(recorder_->submit(false));
+  return pool_->allocate(bytes, kind);
+}
+
+Buffer VulkanBackend::alloc(const AllocOptions& options) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  Buffer buffer;
+  buffer.bytes = options.bytes;
+  buffer.host_visible = options.host_visible;
+  if (options.bytes != 0) {
+    const bool mapped = pool_->device_memory_mapped();
+    const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
+    buffer.allocation = std::make_shared<VulkanAllocation>(pool_, allocate(options.bytes, kind));
+    if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
+  }
+  ++allocations_;
+  return buffer;
+}
+
+void VulkanBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  device_->require_alive();
+  transfer_->upload(lock, dst, offset, src, bytes);
+}
+
+void VulkanBackend::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  device_->require_alive();
+  transfer_->download(lock, dst, src, offset, bytes);
+  if (!lock.owns_lock()) lock.lock();
+  kernels_->save();
+}
+
+void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                              uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  recorder_->copy(dst, dst_offset, src, src_offset, bytes);
+}
+
+// Up to three bytes that do not fill a word.
+void VulkanBackend::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
+  const MemoryRange staging = allocate(4, MemoryKind::readback);
+  std::memcpy(staging.block->host + staging.offset, pattern, bytes);
+  recorder_->copy_from_staging(dst, offset, staging, bytes);
+  pool_->release(staging, recorder_->current_submission());
+}
+
+void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
+                         uint64_t pattern_bytes) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  // The device fills words; the range may start and end within one.
+  const uint64_t start = locate(dst, offset).offset;
+  const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
+  const uint64_t middle = (bytes - head) / 4 * 4;
+  const uint64_t tail = bytes - head - middle;
+  const auto pattern_at = [&](uint64_t position) {
+    std::array<std::byte, 16> text;
+    for (uint64_t i = 0; i < text.size(); ++i) {
+      text[i] = static_cast<const std::byte*>(pattern)[(position + i) % pattern_bytes];
+    }
+    return text;
+  };
+  if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
+  if (middle != 0) {
+    std::array<uint32_t, 4> words;
+    std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
+    if (pattern_bytes <= 4) {
+      recorder_->fill_words(dst, offset + head, middle, words[0]);
+    } else {
+      record_fill(*recorder_, dst, offset + head, middle, words);
+    }
+  }
+  if (tail != 0) fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+}
+
+void VulkanBackend::wait_for_everything(bool for_host) {
+  std::unique_lock lock(mutex_);
+  device_->require_alive();
+  const uint64_t submission = recorder_->submit(for_host);
+  lock.unlock();
+  recorder_->wait(submission);
+  lock.lock();
+  kernels_->save();
+}
+
+void* VulkanBackend::map(const Buffer& buffer) {
+  wait_for_everything(true);
+  return buffer.host<std::byte>();
+}
+
+void VulkanBackend::unmap(const Buffer&) {}  // the memory is coherent and stays mapped
+
+void VulkanBackend::synchronize() { wait_for_everything(false); }
+
+template <typename Args>
+void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args) {
+  check(args);
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  record(*recorder_, args);
+}
+
+void VulkanBackend::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
+void VulkanBackend::batched_gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
+void VulkanBackend::conv2d(const Conv2dArgs& args) { run(check_conv2d, record_conv2d, args); }
+void VulkanBackend::attention(const AttentionArgs& args) { run(check_attention, record_attention, args); }
+void VulkanBackend::reduce(const ReduceArgs& args) { run(check_reduce, record_reduce, args); }
+void VulkanBackend::softmax(const SoftmaxArgs& args) { run(check_softmax, record_softmax, args); }
+void VulkanBackend::unary(const UnaryArgs& args) { run(check_unary, record_unary, args); }
+void VulkanBackend::binary(const BinaryArgs& args) { run(check_binary, record_binary, args); }
+
+std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }
+
+uint32_t vulkan_device_count() {
+  try {
+    return static_cast<uint32_t>(Instance::get(false).devices().size());
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_NO_DEVICE) return 0;
+    throw;
+  }
+}
+
+void vulkan_device_info(uint32_t index, tuff_device_properties& properties) {
+  describe(Instance::get(false).devices().at(index), properties);
+}
+
+}  // namespace tuff

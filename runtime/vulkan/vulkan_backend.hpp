@@ -1,0 +1,65 @@
+// The Vulkan implementation of ComputeBackend: a device, its memory, its kernels and one stream.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "runtime/compute_backend.hpp"
+#include "runtime/vulkan/stream_recorder.hpp"
+#include "runtime/vulkan/transfer.hpp"
+
+namespace tuff {
+
+class VulkanBackend final : public ComputeBackend {
+ public:
+  ~VulkanBackend() override;
+
+  std::string_view name() const noexcept override { return "vulkan"; }
+  void init(const ContextOptions& options) override;
+  bool is_initialized() const noexcept override { return recorder_ != nullptr; }
+  void capabilities(tuff_device_properties& properties) const override;
+  bool supports(std::string_view feature) const override;
+  void stats(tuff_stats& stats) const override;
+  void set_limits(const tuff_limits& limits) override;
+
+  Buffer alloc(const AllocOptions& options) override;
+  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
+  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
+  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes) override;
+  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override;
+  void* map(const Buffer& buffer) override;
+  void unmap(const Buffer& buffer) override;
+  void synchronize() override;
+
+  void gemm(const GemmArgs& args) override;
+  void batched_gemm(const GemmArgs& args) override;
+  void conv2d(const Conv2dArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void reduce(const ReduceArgs& args) override;
+  void softmax(const SoftmaxArgs& args) override;
+  void unary(const UnaryArgs& args) override;
+  void binary(const BinaryArgs& args) override;
+
+  // For tests that put a failing function into the device's table.
+  Device& device() { return *device_; }
+
+ private:
+  // Checks the arguments, then records under the lock: a call that fails has no effect.
+  template <typename Args>
+  void run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args);
+  MemoryRange allocate(uint64_t bytes, MemoryKind kind);
+  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern);
+  void wait_for_everything(bool for_host);
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<MemoryPool> pool_;
+  std::unique_ptr<KernelCache> kernels_;
+  std::unique_ptr<StreamRecorder> recorder_;
+  std::unique_ptr<Transfer> transfer_;
+  uint64_t allocations_ = 0;
+  uint64_t validation_before_ = 0;  // messages that were there before this context
+};
+
+}  // namespace tuff
