@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/compute_backend.hpp"
+#include "runtime/features.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
 
@@ -77,15 +78,7 @@ class HostBackend final : public ComputeBackend {
     properties.unified_memory = 1;
   }
 
-  bool supports(std::string_view feature) const override {
-    if (feature == "f32" || feature == "unified_memory") return true;
-    // An operation, or an operation with its type.
-    constexpr std::string_view kType = ".f32";
-    if (feature.ends_with(kType)) feature.remove_suffix(kType.size());
-    constexpr std::string_view kOperations[] = {"gemm",   "batched_gemm", "conv2d", "attention",
-                                                "reduce", "softmax",      "unary",  "binary"};
-    return std::find(std::begin(kOperations), std::end(kOperations), feature) != std::end(kOperations);
-  }
+  bool supports(std::string_view feature) const override { return feature == "unified_memory" || computes(feature); }
 
   void stats(tuff_stats& stats) const override {
     const std::lock_guard lock(mutex_);

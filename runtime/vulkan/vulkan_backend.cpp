@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/fill/fill.hpp"
+#include "kernels/memory/memory.hpp"
 #include "runtime/features.hpp"
 #include "runtime/log.hpp"
 #include "runtime/vulkan/binding.hpp"
@@ -114,7 +114,9 @@ void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buff
                               uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   device_->require_alive();
-  recorder_->copy(dst, dst_offset, src, src_offset, bytes);
+  if (!record_copy(*recorder_, dst, dst_offset, src, src_offset, bytes)) {
+    recorder_->copy(dst, dst_offset, src, src_offset, bytes);
+  }
 }
 
 // Up to three bytes that do not fill a word.

@@ -1,0 +1,52 @@
+// What every attention kernel is told, and what they share. Mirrors AttentionPush in attention_vulkan.cpp.
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(4)
+  uint seq_q, seq_kv, head_dim;
+  uint causal;        // 0: every key is visible
+  int diagonal;       // query row i sees keys 0 … i + diagonal, if causal
+  float scale_log2;   // scale * log2(e): weights are powers of two
+  uint row_tiles;     // workgroups along the query rows of one head
+  uint column_tiles;  // … along head_dim of the output
+  uint groups;        // row_tiles * column_tiles * heads * batch
+} push;
+
+TUFF_READ(0, Query, float, 4)
+TUFF_READ(0, Query4, vec4, 16)
+TUFF_READ(1, Key, float, 4)
+TUFF_READ(1, Key4, vec4, 16)
+TUFF_READ(2, Value, float, 4)
+TUFF_READ(2, Value4, vec4, 16)
+TUFF_WRITE(3, Result, float, 4)
+
+const float LARGEST = 3.40282347e38;
+// Weights carry this power of two, which their sum carries too: a sum of weight * value then stays finite
+// for 2^24 keys whatever the values are.
+const float HEADROOM = -24.0;
+
+// How many keys, from key 0 on, a query row may see.
+uint visible_keys(uint row) {
+  return push.causal == 0 ? push.seq_kv : uint(clamp(int(row) + 1 + push.diagonal, 0, int(push.seq_kv)));
+}
+
+// The weight of a score, given its row's maximum. The difference comes first: it is exact or nearly so
+// where it matters, and -infinity (a hidden key) gives 0.
+float weight(float score, float maximum) { return exp2(fma(score - maximum, push.scale_log2, HEADROOM)); }
+
+float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
+
+// A score whose plain sum left the range of f32 although its inputs may be finite: summed at 2^-140 of its
+// size, then brought back as far as f32 reaches. NaN if an input is.
+float rescued_score(TUFF_INDEX query_row, TUFF_INDEX key_row) {
+  const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
+  float sum = 0.0;
+  [[dont_unroll]] for (uint d = 0; d < push.head_dim; ++d) {
+    sum = fma(TUFF_AT(Query, query_row + d) * SHRINK, TUFF_AT(Key, key_row + d) * SHRINK, sum);
+  }
+  return saturate_finite(saturate_finite(sum * GROW) * GROW);
+}
+
+// The row's result from its sum of weight * value and its sum of weights; 0 where no key was visible.
+float normalised(float sum, float total) {
+  float result = total == 0.0 ? 0.0 : sum / total;
+  return abs(sum) <= LARGEST ? saturate_finite(result) : result;
+}

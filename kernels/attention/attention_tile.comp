@@ -1,0 +1,271 @@
+// Attention in one pass with online softmax (Milakov and Gimelshein 2018; Dao et al. 2022), by shared-memory
+// tiles: for devices whose shared memory is real. The score matrix is never stored.
+//
+//   keys           A workgroup owns ROWS query rows of one head and COLUMNS columns of their output. For each
+//   +--KEYS--+     KEYS keys it makes the scores (a product over head_dim, DEPTH at a time through shared
+//   | scores | R   memory), turns them into weights against the row's running maximum, passes these through
+//   +--------+ O   shared memory and adds weights * values to its output, which stays in registers.
+//   | values | W   LANES neighbouring invocations share TR rows: each has KEYS/LANES of their scores and
+//   +--------+ S   COLUMNS/LANES of their outputs, in blocks of 4 that lie 4*LANES apart.
+//
+// Defines: ROWS, KEYS, COLUMNS   KEYS and COLUMNS multiples of 4*LANES, KEYS a multiple of DEPTH
+//          TR                    rows of an invocation, a multiple of 4
+//          LANES                 4, 8 or 16
+//          DEPTH                 a multiple of 4
+//          SHUFFLE               1: LANES invocations are in one subgroup
+//          VEC                   1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
+// Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
+#include "kernels/attention/attention_common.glsl"
+
+#define NT (ROWS / TR * LANES)
+layout(local_size_x = NT) in;
+
+const int TK = KEYS / LANES, TC = COLUMNS / LANES;
+const int ROW_STRIDE = ROWS / 4 + 1, KEY_STRIDE = KEYS / 4 + 1;  // in vec4; padded for transposing stores
+const int STAGE_SCORES = DEPTH * (ROW_STRIDE + KEY_STRIDE), STAGE_VALUES = DEPTH * COLUMNS / 4;
+#if SHUFFLE
+const int STAGE_REDUCE = 0;
+#else
+const int STAGE_REDUCE = ROWS * LANES / 4;
+#endif
+const int STAGE_LARGER = STAGE_SCORES > STAGE_VALUES ? STAGE_SCORES : STAGE_VALUES;
+const int STAGE = STAGE_LARGER > STAGE_REDUCE ? STAGE_LARGER : STAGE_REDUCE;
+
+// What passes through: queries and keys by head_dim, values by key, or partial results of a row.
+shared vec4 stage[STAGE];
+// Weights by key; four rows in a vec4, whose place is swizzled so that neighbouring keys differ in bank.
+shared vec4 weights[KEYS * (ROWS / 4)];
+
+const uint SWIZZLE = ROWS / 4 < 8 ? ROWS / 4 - 1 : 7;
+uint weight_slot(uint key, uint row_block) { return key * (ROWS / 4) + (row_block ^ (key / 4 & SWIZZLE)); }
+
+// Invocation (row_lane, lane) has rows row_of(i) for i < TR, keys key_of(j) for j < TK, columns column_of(j).
+uint row_lane, lane;
+uint row_block(uint i) { return i / 4 * (ROWS / TR) + row_lane; }
+uint row_of(uint i) { return row_block(i) * 4 + i % 4; }
+uint key_of(uint j) { return j / 4 * (4 * LANES) + lane * 4 + j % 4; }
+
+const int QUERY_LOADS = (ROWS * DEPTH / 4 + NT - 1) / NT;
+const int KEY_LOADS = (KEYS * DEPTH / 4 + NT - 1) / NT;
+const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
+
+#if VEC
+#define FETCH4(into, name, at, left) \
+  if ((left) > 0) into = TUFF_AT(name##4, (at) / 4u);
+#else
+#define FETCH4(into, name, at, left)       \
+  [[unroll]] for (int e = 0; e < 4; ++e) { \
+    if ((left) > e) into[e] = TUFF_AT(name, (at) + e); \
+  }
+#endif
+
+#if SHUFFLE
+#define ACROSS_LANES(operation, x)                                      \
+  [[unroll]] for (uint step = LANES / 2; step > 0; step /= 2) {         \
+    [[unroll]] for (int i = 0; i < TR; ++i) x[i] = operation(x[i], subgroupShuffleXor(x[i], step)); \
+  }
+#else
+#define ACROSS_LANES(operation, x)                                      \
+  barrier();                                                            \
+  [[unroll]] for (int i = 0; i < TR; ++i) {                             \
+    uint at = row_of(i) * LANES + lane;                                 \
+    stage[at / 4][at % 4] = x[i];                                       \
+  }                                                                     \
+  barrier();                                                            \
+  [[unroll]] for (int i = 0; i < TR; ++i) {                             \
+    [[unroll]] for (uint s = 0; s < LANES; ++s) {                       \
+      uint at = row_of(i) * LANES + s;                                  \
+      x[i] = s == 0 ? stage[at / 4][0] : operation(x[i], stage[at / 4][s % 4]); \
+    }                                                                   \
+  }                                                                     \
+  barrier();
+#endif
+float add(float a, float b) { return a + b; }
+
+void main() {
+  uint group = tuff_group();
+  if (group >= push.groups) return;
+  uint column0 = group % push.column_tiles * COLUMNS;
+  uint tile = group / push.column_tiles;
+  uint head = tile / push.row_tiles;
+  // The last rows see the most keys when causal: they start first.
+  uint row0 = (push.row_tiles - 1 - tile % push.row_tiles) * ROWS;
+  TUFF_INDEX query_base = TUFF_INDEX(head) * push.seq_q * push.head_dim;
+  TUFF_INDEX kv_base = TUFF_INDEX(head) * push.seq_kv * push.head_dim;
+#if SHUFFLE
+  uint id = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
+  uint id = gl_LocalInvocationIndex;
+#endif
+  row_lane = id / LANES;
+  lane = id % LANES;
+
+  vec4 sums[TR][TC / 4];
+  float maximum[TR], total[TR];
+  [[unroll]] for (int i = 0; i < TR; ++i) {
+    maximum[i] = -LARGEST;
+    total[i] = 0.0;
+    [[unroll]] for (int j = 0; j < TC / 4; ++j) sums[i][j] = vec4(0);
+  }
+
+  uint last_row = min(row0 + ROWS, push.seq_q) - 1;
+  uint keys_end = visible_keys(last_row), keys_of_first = visible_keys(row0);
+  vec4 next_query[QUERY_LOADS], next_key[KEY_LOADS], next_value[VALUE_LOADS];
+
+#define FETCH_SCORES(d0)                                                                          \
+  [[unroll]] for (int l = 0; l < QUERY_LOADS; ++l) {                                              \
+    uint i = id + l * NT, row = row0 + i / (DEPTH / 4), d = (d0) + i % (DEPTH / 4) * 4;           \
+    int left = row < push.seq_q ? int(push.head_dim - d) : 0;                                     \
+    next_query[l] = vec4(0);                                                                      \
+    FETCH4(next_query[l], Query, query_base + TUFF_INDEX(row) * push.head_dim + d, left)          \
+  }                                                                                               \
+  [[unroll]] for (int l = 0; l < KEY_LOADS; ++l) {                                                \
+    uint i = id + l * NT, key = key0 + i / (DEPTH / 4), d = (d0) + i % (DEPTH / 4) * 4;           \
+    int left = key < keys_end ? int(push.head_dim - d) : 0;                                       \
+    next_key[l] = vec4(0);                                                                        \
+    FETCH4(next_key[l], Key, kv_base + TUFF_INDEX(key) * push.head_dim + d, left)                 \
+  }
+#define FETCH_VALUES(k0)                                                                          \
+  [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {                                              \
+    uint i = id + l * NT, k = (k0) + i / (COLUMNS / 4), column = column0 + i % (COLUMNS / 4) * 4; \
+    int left = k < KEYS && key0 + k < keys_end ? int(push.head_dim) - int(column) : 0;            \
+    next_value[l] = vec4(0);                                                                      \
+    FETCH4(next_value[l], Value, kv_base + TUFF_INDEX(key0 + k) * push.head_dim + column, left)   \
+  }
+
+  [[dont_unroll]] for (uint key0 = 0; key0 < keys_end; key0 += KEYS) {
+    vec4 scores[TR][TK / 4];
+    [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK / 4; ++j) scores[i][j] = vec4(0);
+    FETCH_SCORES(0)
+    [[dont_unroll]] for (uint d0 = 0; d0 < push.head_dim; d0 += DEPTH) {
+      [[unroll]] for (int l = 0; l < QUERY_LOADS; ++l) {
+        uint i = id + l * NT, row = i / (DEPTH / 4), d = i % (DEPTH / 4) * 4;
+        if (i < ROWS * DEPTH / 4) {
+          [[unroll]] for (int e = 0; e < 4; ++e) stage[(d + e) * ROW_STRIDE + row / 4][row % 4] = next_query[l][e];
+        }
+      }
+      [[unroll]] for (int l = 0; l < KEY_LOADS; ++l) {
+        uint i = id + l * NT, key = i / (DEPTH / 4), d = i % (DEPTH / 4) * 4;
+        if (i < KEYS * DEPTH / 4) {
+          [[unroll]] for (int e = 0; e < 4; ++e) {
+            stage[DEPTH * ROW_STRIDE + (d + e) * KEY_STRIDE + key / 4][key % 4] = next_key[l][e];
+          }
+        }
+      }
+      barrier();
+      FETCH_SCORES(d0 + DEPTH)
+      [[unroll]] for (int d = 0; d < DEPTH; ++d) {
+        vec4 q[TR / 4], k[TK / 4];
+        [[unroll]] for (int i = 0; i < TR / 4; ++i) q[i] = stage[d * ROW_STRIDE + row_block(i * 4)];
+        [[unroll]] for (int j = 0; j < TK / 4; ++j) {
+          k[j] = stage[DEPTH * ROW_STRIDE + d * KEY_STRIDE + j * LANES + lane];
+        }
+        [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK / 4; ++j) {
+          scores[i][j] = fma(vec4(q[i / 4][i % 4]), k[j], scores[i][j]);
+        }
+      }
+      barrier();
+    }
+    FETCH_VALUES(0)
+
+    // Scores that left the range of f32 (or are NaN) are made again, by way of this invocation's own slots
+    // of `weights`: indexing registers with a variable would move them all to memory.
+    float magnitude = 0.0;
+    [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {
+      magnitude += abs(scores[i][j / 4][j % 4]);
+    }
+    if (!(magnitude <= LARGEST)) {
+      [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {
+        weights[weight_slot(key_of(j), row_block(i))][i % 4] = scores[i][j / 4][j % 4];
+      }
+      [[dont_unroll]] for (uint j = 0; j < TK; ++j) [[dont_unroll]] for (uint i = 0; i < TR; ++i) {
+        uint row = row0 + row_of(i), key = key0 + key_of(j), slot = weight_slot(key_of(j), row_block(i));
+        if (row < push.seq_q && key < keys_end && !(abs(weights[slot][i % 4]) <= LARGEST)) {
+          weights[slot][i % 4] = rescued_score(query_base + TUFF_INDEX(row) * push.head_dim,
+                                               kv_base + TUFF_INDEX(key) * push.head_dim);
+        }
+      }
+      [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {
+        scores[i][j / 4][j % 4] = weights[weight_slot(key_of(j), row_block(i))][i % 4];
+      }
+    }
+    bool hides = key0 + KEYS > keys_of_first;
+    if (hides) {
+      [[unroll]] for (int i = 0; i < TR; ++i) {
+        uint visible = visible_keys(row0 + row_of(i));
+        [[unroll]] for (int j = 0; j < TK; ++j) {
+          if (key0 + key_of(j) >= visible) scores[i][j / 4][j % 4] = -TUFF_INFINITY;
+        }
+      }
+    }
+
+    // A NaN may or may not win max(); its weight is NaN either way, and with it its row's total.
+    float largest[TR];
+    [[unroll]] for (int i = 0; i < TR; ++i) {
+      largest[i] = maximum[i];
+      [[unroll]] for (int j = 0; j < TK; ++j) largest[i] = max(largest[i], scores[i][j / 4][j % 4]);
+    }
+    ACROSS_LANES(max, largest)
+    [[unroll]] for (int i = 0; i < TR; ++i) {
+      float shrink = exp2((maximum[i] - largest[i]) * push.scale_log2);
+      maximum[i] = largest[i];
+      float sum = 0.0;
+      [[unroll]] for (int j = 0; j < TK; ++j) {
+        float w = weight(scores[i][j / 4][j % 4], largest[i]);
+        scores[i][j / 4][j % 4] = w;
+        sum += w;
+      }
+      total[i] = fma(total[i], shrink, sum);
+      [[unroll]] for (int j = 0; j < TC / 4; ++j) sums[i][j] *= shrink;
+    }
+    [[unroll]] for (int i = 0; i < TR / 4; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {
+      weights[weight_slot(key_of(j), row_block(i * 4))] =
+          vec4(scores[i * 4][j / 4][j % 4], scores[i * 4 + 1][j / 4][j % 4], scores[i * 4 + 2][j / 4][j % 4],
+               scores[i * 4 + 3][j / 4][j % 4]);
+    }
+
+    bool guarded = hides && push.causal != 0;
+    [[dont_unroll]] for (uint k0 = 0; k0 < KEYS; k0 += DEPTH) {
+      [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {
+        uint i = id + l * NT;
+        if (i < DEPTH * COLUMNS / 4) stage[i] = next_value[l];
+      }
+      barrier();
+      FETCH_VALUES(k0 + DEPTH)
+      if (guarded) {
+        // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
+        [[dont_unroll]] for (uint k = 0; k < DEPTH; ++k) {
+          [[unroll]] for (int i = 0; i < TR; ++i) {
+            float w = weights[weight_slot(k0 + k, row_block(i))][i % 4];
+            [[unroll]] for (int j = 0; j < TC / 4; ++j) {
+              vec4 v = stage[k * (COLUMNS / 4) + j * LANES + lane];
+              if (w != 0.0) sums[i][j] = fma(vec4(w), v, sums[i][j]);
+            }
+          }
+        }
+      } else {
+        [[unroll]] for (int k = 0; k < DEPTH; ++k) {
+          vec4 w[TR / 4], v[TC / 4];
+          [[unroll]] for (int i = 0; i < TR / 4; ++i) w[i] = weights[weight_slot(k0 + k, row_block(i * 4))];
+          [[unroll]] for (int j = 0; j < TC / 4; ++j) v[j] = stage[k * (COLUMNS / 4) + j * LANES + lane];
+          [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TC / 4; ++j) {
+            sums[i][j] = fma(vec4(w[i / 4][i % 4]), v[j], sums[i][j]);
+          }
+        }
+      }
+      barrier();
+    }
+  }
+
+  ACROSS_LANES(add, total)
+  [[unroll]] for (int i = 0; i < TR; ++i) {
+    uint row = row0 + row_of(i);
+    if (row < push.seq_q) {
+      TUFF_INDEX base = query_base + TUFF_INDEX(row) * push.head_dim;
+      [[unroll]] for (int j = 0; j < TC; ++j) {
+        uint column = column0 + j / 4 * (4 * LANES) + lane * 4 + j % 4;
+        if (column < push.head_dim) TUFF_AT(Result, base + column) = normalised(sums[i][j / 4][j % 4], total[i]);
+      }
+    }
+  }
+}

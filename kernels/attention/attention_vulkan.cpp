@@ -1,0 +1,173 @@
+// Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch.
+//
+// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the tables below, for tests and
+// measurements; one that the device cannot run is refused.
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numbers>
+#include <string_view>
+
+#include "kernels/attention/attention.hpp"
+#include "runtime/log.hpp"
+#include "runtime/status.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+// rows x keys at a time x columns of the output. Shared-memory tiles (attention_tile.comp) count elements,
+// lanes is how many invocations share a row and thread_rows how many rows each has. Subgroup tiles
+// (attention_subgroup.comp) count rows and keys in subgroups, columns in four subgroups.
+struct Variant {
+  const char* name;
+  bool shared;
+  uint32_t rows, keys, columns, thread_rows, lanes;
+
+  uint32_t invocations() const { return rows / thread_rows * lanes; }
+  bool shuffles(const DeviceTraits& traits) const {
+    return traits.subgroup_shuffle && traits.subgroup_size % lanes == 0 && invocations() % traits.subgroup_size == 0;
+  }
+  uint32_t shared_bytes(const DeviceTraits& traits) const {
+    const uint32_t staged = std::max(kDepth * std::max(rows + keys + 8, columns), shuffles(traits) ? 0 : rows * lanes);
+    return 4 * (keys * rows + staged);
+  }
+
+  static constexpr uint32_t kDepth = 16;
+};
+
+// By columns, then largest first.
+constexpr Variant kVariants[] = {
+    {"tile_128x64x64", true, 128, 64, 64, 8, 16},   {"tile_64x64x64", true, 64, 64, 64, 4, 16},
+    {"tile_32x32x64", true, 32, 32, 64, 4, 8},      {"tile_16x64x64", true, 16, 64, 64, 4, 16},
+    {"tile_128x64x128", true, 128, 64, 128, 8, 16}, {"tile_64x64x128", true, 64, 64, 128, 4, 16},
+    {"tile_64x64x128b", true, 64, 64, 128, 8, 16},  {"tile_128x32x128", true, 128, 32, 128, 8, 8},
+    {"tile_32x32x128", true, 32, 32, 128, 4, 8},    {"tile_16x64x128", true, 16, 64, 128, 4, 16},
+    {"tile_64x64x256", true, 64, 64, 256, 4, 16},   {"tile_32x32x256", true, 32, 32, 256, 4, 8},
+    {"tile_16x64x256", true, 16, 64, 256, 4, 16},   {"subgroup_2x2x1", false, 2, 2, 1, 0, 0},
+    {"subgroup_1x2x1", false, 1, 2, 1, 0, 0},       {"subgroup_2x2x2", false, 2, 2, 2, 0, 0},
+    {"subgroup_1x2x2", false, 1, 2, 2, 0, 0},       {"subgroup_1x1x2", false, 1, 1, 2, 0, 0},
+    {"subgroup_1x2x4", false, 1, 2, 4, 0, 0},       {"subgroup_1x1x4", false, 1, 1, 4, 0, 0},
+};
+
+// Mirrors Push in attention_common.glsl, behind the bases.
+struct AttentionPush {
+  uint32_t seq_q, seq_kv, head_dim, causal;
+  int32_t diagonal;
+  float scale_log2;
+  uint32_t row_tiles, column_tiles, groups;
+};
+
+bool runs_on(const Variant& variant, const DeviceTraits& traits) {
+  if (!variant.shared) return traits.subgroup_ballot && traits.subgroup_shuffle;
+  return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
+         variant.shared_bytes(traits) <= traits.shared_bytes;
+}
+
+uint64_t rows_of(const Variant& variant, const DeviceTraits& traits) {
+  return uint64_t{variant.rows} * (variant.shared ? 1 : traits.subgroup_size);
+}
+
+uint64_t columns_of(const Variant& variant, const DeviceTraits& traits) {
+  return uint64_t{variant.columns} * (variant.shared ? 1 : 4 * traits.subgroup_size);
+}
+
+// The narrowest output tile that holds head_dim (the scores are made again for each further tile), and
+// the most rows that are not mostly wasted and leave work for every core.
+const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args) {
+  if (const char* forced = std::getenv("TUFF_ATTENTION_VARIANT"); forced != nullptr && *forced != '\0') {
+    for (const Variant& variant : kVariants) {
+      if (std::string_view(forced) != variant.name) continue;
+      if (!runs_on(variant, traits)) {
+        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
+      }
+      return variant;
+    }
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
+  }
+  const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
+  const Variant* best = nullptr;
+  for (const Variant& variant : kVariants) {
+    if (variant.shared == traits.cpu || !runs_on(variant, traits)) continue;
+    if (best != nullptr) {
+      const uint64_t columns = columns_of(variant, traits), best_columns = columns_of(*best, traits);
+      if (columns != best_columns) {
+        if (best_columns >= args.head_dim) break;  // wide enough, and the rest is wider
+      } else {
+        // Fewer rows only if the best so far wastes half of its own or leaves cores idle.
+        const uint64_t rows = rows_of(*best, traits);
+        const uint64_t groups = ceil_div(args.seq_q, rows) * args.batch * args.heads;
+        if (rows < 2 * args.seq_q && groups >= cores) continue;
+        if (rows_of(variant, traits) >= rows) continue;
+      }
+    }
+    best = &variant;
+  }
+  if (best == nullptr) fail(TUFF_ERROR_UNSUPPORTED, "no variant of attention runs on this device");
+  return *best;
+}
+
+}  // namespace
+
+void record_attention(Recorder& recorder, const AttentionArgs& args) {
+  if (args.batch == 0 || args.heads == 0) return;
+  const DeviceTraits& traits = recorder.traits();
+  const Variant& variant = choose(traits, args);
+
+  const uint64_t row_tiles = ceil_div(args.seq_q, rows_of(variant, traits));
+  const uint64_t column_tiles = ceil_div(args.head_dim, columns_of(variant, traits));
+  const uint64_t groups = row_tiles * column_tiles * args.heads * args.batch;
+  constexpr uint64_t kMaxSequence = uint64_t{1} << 30, kMaxGroups = std::numeric_limits<uint32_t>::max() - 65535;
+  if (args.seq_q >= kMaxSequence || args.seq_kv >= kMaxSequence || groups > kMaxGroups) {
+    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} seq_kv={} is beyond this version", args.batch, args.heads,
+         args.seq_q, args.seq_kv);
+  }
+
+  // A scale that f32 cannot hold is brought to the nearest that it can: softmax is one-hot or flat by then.
+  const double scale_log2 = std::clamp<double>(args.scale * std::numbers::log2e, std::numeric_limits<float>::min(),
+                                               std::numeric_limits<float>::max());
+  AttentionPush push{};
+  push.seq_q = static_cast<uint32_t>(args.seq_q);
+  push.seq_kv = static_cast<uint32_t>(args.seq_kv);
+  push.head_dim = static_cast<uint32_t>(args.head_dim);
+  push.causal = args.causal == TUFF_CAUSAL_NONE ? 0 : 1;
+  push.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
+                      ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
+                      : 0;
+  push.scale_log2 = static_cast<float>(scale_log2);
+  push.row_tiles = static_cast<uint32_t>(row_tiles);
+  push.column_tiles = static_cast<uint32_t>(column_tiles);
+  push.groups = static_cast<uint32_t>(groups);
+
+  const bool vec = args.head_dim % 4 == 0 && aligned16(args.q) && aligned16(args.k) && aligned16(args.v);
+  const uint64_t q_elements = args.batch * args.heads * args.seq_q * args.head_dim;
+  const uint64_t kv_elements = args.batch * args.heads * args.seq_kv * args.head_dim;
+  KernelRequest kernel(variant.shared ? shaders::attention_tile : shaders::attention_subgroup);
+  if (variant.shared) {
+    kernel.define("ROWS", variant.rows).define("KEYS", variant.keys).define("COLUMNS", variant.columns);
+    kernel.define("TR", variant.thread_rows).define("LANES", variant.lanes).define("DEPTH", Variant::kDepth);
+    kernel.define("SHUFFLE", variant.shuffles(traits));
+  } else {
+    kernel.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
+    kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
+  }
+  kernel.define("VEC", vec);
+  kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements));
+
+  Dispatch dispatch("attention");
+  dispatch.operand(args.q, 0, q_elements * 4, Access::read)
+      .operand(args.k, 0, kv_elements * 4, Access::read)
+      .operand(args.v, 0, kv_elements * 4, Access::read)
+      .operand(args.o, 0, q_elements * 4, Access::write)
+      .push(push)
+      .groups_linear(groups, traits)
+      .work(8.0 * static_cast<double>(q_elements + kv_elements),
+            4.0 * static_cast<double>(q_elements) * static_cast<double>(args.seq_kv) / (push.causal == 0 ? 1 : 2));
+  log(TUFF_LOG_DISPATCH, "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} vec={} wide={}",
+      variant.name, args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, vec,
+      kernel.is_wide());
+  recorder.dispatch(kernel, dispatch);
+}
+
+}  // namespace tuff

@@ -1,0 +1,23 @@
+// output[i] = op(a[i], b[i]). Layout, constants and the loop: map.glsl.
+//   TUFF_OP   a TUFF_BINARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+vec4 tuff_apply(vec4 a, vec4 b) {
+#if TUFF_OP == 1
+  return a + b;
+#elif TUFF_OP == 2
+  return a - b;
+#elif TUFF_OP == 3
+  return a * b;
+#elif TUFF_OP == 4
+  return tuff_divide(a, b);
+#elif TUFF_OP == 5
+  return tuff_max(a, b);
+#elif TUFF_OP == 6
+  return tuff_min(a, b);
+#endif
+}
+
+#define TUFF_INPUTS 2
+#include "kernels/elementwise/map.glsl"

@@ -1,0 +1,155 @@
+// Elementary functions for f32, four elements at a time. The drivers' own are not tight enough: Vulkan
+// allows exp 3 + 2|x| ULP, log an absolute error of 2^-21 near 1, division 2.5 ULP and tanh almost anything.
+//
+// TUFF_EXACT_ARITHMETIC 1: "/" and sqrt are correctly rounded already (processors); 0: they are put right
+// by one step on the residual, which fma gives exactly.
+//
+// NaN is recognised by its bits throughout: a driver may assume that arithmetic never makes one. Sums whose
+// order matters are written with + and *, not fma: precise binds only those (Mesa reorders a chain of fma).
+// Polynomials: Cephes (S. Moshier), single precision. Measured errors: see unary.comp.
+
+bvec4 tuff_nans(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
+
+vec4 tuff_with_sign(vec4 magnitude, vec4 sign) {
+  return uintBitsToFloat((floatBitsToUint(magnitude) & 0x7fffffffu) | (floatBitsToUint(sign) & 0x80000000u));
+}
+
+// a / b for 1 <= b < 2^126 and finite a.
+vec4 tuff_divide_moderate(vec4 a, vec4 b) {
+  precise vec4 q = a / b;
+#if !TUFF_EXACT_ARITHMETIC
+  precise vec4 r = fma(-q, b, a);
+  q = fma(r, 1.0 / b, q);
+#endif
+  return q;
+}
+
+// a / b as IEEE 754 has it, zeros and infinities included.
+vec4 tuff_divide(vec4 a, vec4 b) {
+#if TUFF_EXACT_ARITHMETIC
+  return a / b;
+#else
+  // A reciprocal of a very large b is denormal, and of a very small one infinite: bring b to the middle first.
+  uvec4 magnitude = floatBitsToUint(b) & 0x7fffffffu;
+  vec4 scale = mix(vec4(1.0), vec4(2.3283064365386963e-10), greaterThan(magnitude, uvec4(0x71800000u)));  // 2^-32
+  scale = mix(scale, vec4(4294967296.0), lessThan(magnitude, uvec4(0x0d800000u)));
+  precise vec4 d = b * scale;
+  precise vec4 q = a / d;
+  precise vec4 r = fma(-q, d, a);
+  precise vec4 corrected = fma(r, 1.0 / d, q);
+  // Where q is zero, infinite or NaN it is right as it is, and the residual may be NaN.
+  uvec4 bits = floatBitsToUint(q) & 0x7fffffffu;
+  bvec4 keep = bvec4(uvec4(equal(bits, uvec4(0u))) | uvec4(greaterThanEqual(bits, uvec4(0x7f800000u))) |
+                     uvec4(tuff_nans(corrected)));
+  return mix(corrected, q, keep) * scale;
+#endif
+}
+
+// NaN below zero; -0 stays -0.
+vec4 tuff_sqrt(vec4 x) {
+  uvec4 bits = floatBitsToUint(x);
+#if TUFF_EXACT_ARITHMETIC
+  vec4 s = sqrt(x);
+#else
+  // A denormal is bits * 2^-149; taken as an integer it survives a device that flushes it.
+  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));
+  vec4 v = mix(x, vec4(ivec4(bits + bits)), tiny);
+  precise vec4 s = sqrt(v);
+  precise vec4 r = fma(-s, s, v);
+  s = fma(r, 0.5 / s, s) * mix(vec4(1.0), vec4(2.6469779601696886e-23), tiny);  // 2^-75
+  // Zeros, +inf and NaN are kept: their residual is NaN.
+  s = mix(s, x, equal(bits & 0x7fffffffu, uvec4(0u)));
+  s = mix(s, x, greaterThanEqual(bits, uvec4(0x7f800000u)));
+#endif
+  return mix(s, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));
+}
+
+// e^x: x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite, ln 2 in two parts of which the first times n is
+// exact), a polynomial, and 2^n in two factors so that neither overflows when the result does not and
+// denormal results are rounded once, by the last multiplication.
+vec4 tuff_exp(vec4 x) {
+  vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));     // e^89 is infinite,
+  c = mix(c, vec4(-104.0), lessThan(c, vec4(-104.0)));         // e^-104 rounds to zero
+  precise vec4 n = roundEven(c * 1.44269504088896341);
+  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  precise vec4 p = fma(vec4(1.9875691500e-4), r, vec4(1.3981999507e-3));
+  p = fma(p, r, vec4(8.3334519073e-3));
+  p = fma(p, r, vec4(4.1665795894e-2));
+  p = fma(p, r, vec4(1.6666665459e-1));
+  p = fma(p, r, vec4(5.0000001201e-1));
+  precise vec4 y = fma(p, r * r, r) + 1.0;
+  ivec4 exponent = ivec4(n);
+  ivec4 half_exponent = exponent >> 1;
+  y = y * intBitsToFloat((half_exponent + 127) << 23);
+  y = y * intBitsToFloat((exponent - half_exponent + 127) << 23);
+  return mix(y, x, tuff_nans(x));
+}
+
+// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are brought into range as
+// integers, so that a device that flushes them is right too.
+vec4 tuff_log(vec4 x) {
+  uvec4 bits = floatBitsToUint(x);
+  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // the value is bits * 2^-149
+  uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
+  uvec4 above = scaled - 0x3f3504f3u;  // over the bits of sqrt(1/2): whole powers of two, and the rest
+  vec4 k = vec4((ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny));
+  precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
+  precise vec4 z = f * f;
+  precise vec4 p = fma(vec4(7.0376836292e-2), f, vec4(-1.1514610310e-1));
+  p = fma(p, f, vec4(1.1676998740e-1));
+  p = fma(p, f, vec4(-1.2420140846e-1));
+  p = fma(p, f, vec4(1.4249322787e-1));
+  p = fma(p, f, vec4(-1.6668057665e-1));
+  p = fma(p, f, vec4(2.0000714765e-1));
+  p = fma(p, f, vec4(-2.4999993993e-1));
+  p = fma(p, f, vec4(3.3333331174e-1));
+  precise vec4 y = (f * z) * p - k * 2.12194440e-4;
+  y = (f + (y - 0.5 * z)) + k * 0.693359375;
+  y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept,
+  y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));    // below zero (and any -NaN) NaN,
+  return mix(y, vec4(-TUFF_INFINITY), equal(bits & 0x7fffffffu, uvec4(0u)));
+}
+
+// tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, elsewhere
+// 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
+vec4 tuff_tanh(vec4 x) {
+  precise vec4 a = abs(x);
+  precise vec4 z = a * a;
+  precise vec4 p = fma(vec4(-5.70498872745e-3), z, vec4(2.06390887954e-2));
+  p = fma(p, z, vec4(-5.37397155531e-2));
+  p = fma(p, z, vec4(1.33314422036e-1));
+  p = fma(p, z, vec4(-3.33332819422e-1));
+  precise vec4 near = fma(p * z, a, a);
+  vec4 bounded = mix(a, vec4(10.0), greaterThan(a, vec4(10.0)));
+  precise vec4 far = 1.0 - tuff_divide_moderate(vec4(2.0), tuff_exp(bounded + bounded) + 1.0);
+  vec4 y = tuff_with_sign(mix(far, near, lessThan(a, vec4(0.625))), x);
+  return mix(y, x, tuff_nans(x));
+}
+
+// 1 / (1 + e^-x), for negative x as e^x / (1 + e^x): the exponential never exceeds 1.
+vec4 tuff_sigmoid(vec4 x) {
+  precise vec4 e = tuff_exp(-abs(x));
+  vec4 numerator = mix(vec4(1.0), e, lessThan(x, vec4(0.0)));
+  vec4 y = tuff_divide_moderate(numerator, 1.0 + e);
+  return mix(y, x, tuff_nans(x));
+}
+
+// Zero below zero; NaN, of either sign, and -0 stay.
+vec4 tuff_relu(vec4 x) {
+  return mix(x, vec4(0.0), lessThan(floatBitsToUint(x) - 0x80000001u, uvec4(0x7f800000u)));
+}
+
+vec4 tuff_abs(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0x7fffffffu); }
+vec4 tuff_neg(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u); }
+
+// NaN if either is, unlike GLSL's.
+vec4 tuff_max(vec4 a, vec4 b) {
+  vec4 m = mix(b, a, greaterThan(a, b));
+  m = mix(m, b, tuff_nans(b));
+  return mix(m, a, tuff_nans(a));
+}
+vec4 tuff_min(vec4 a, vec4 b) {
+  vec4 m = mix(b, a, lessThan(a, b));
+  m = mix(m, b, tuff_nans(b));
+  return mix(m, a, tuff_nans(a));
+}

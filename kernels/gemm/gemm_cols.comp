@@ -1,0 +1,109 @@
+// Matrix x vector (or up to 4 vectors) where L is stored k x rows: each invocation sums 4 neighbouring rows.
+//
+// A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
+// added up in shared memory, in order.
+//
+// Defines: SHORT
+//          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT floats for each layer otherwise
+//          BLOCKS         vectors of rows of an invocation
+//          VECTOR_L       ld % 4 = 0, rows % 4 = 0 and 16-byte alignment
+//          SHUFFLE        1: LANES is the subgroup's size: each lane reads S for one k and passes it on
+#include "kernels/gemm/gemm_skinny_common.glsl"
+
+layout(local_size_x = LANES, local_size_y = DEPTH) in;
+
+#if DEPTH > 1
+shared vec4 layers[DEPTH][BLOCKS][SHORT][LANES];
+#endif
+
+void main() {
+  Block block = this_block();
+  if (!block.exists) return;
+  const uint lane = gl_LocalInvocationID.x, depth = gl_LocalInvocationID.y;
+  const uint rows = push.rows, k_end = block.k_end, row0 = block.row_block * (LANES * 4 * BLOCKS);
+  const TUFF_INDEX ld = push.ld, s_k = push.s_k, s_col = push.s_col;
+  GEMM_POINTER(S, s_pointer, block.s);
+#if VECTOR_L
+  GEMM_POINTER(L4, l_pointer, block.l / 4);
+#else
+  GEMM_POINTER(L, l_pointer, block.l);
+#endif
+
+  // Rows beyond the last are read as the last ones and not stored.
+  vec4 sums[BLOCKS][SHORT];
+  TUFF_INDEX l_at[BLOCKS][4];
+  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = vec4(0);
+    [[unroll]] for (uint e = 0; e < 4; ++e) {
+#if VECTOR_L
+      l_at[i][e] = min(row0 + (i * LANES + lane) * 4 + e, rows - 4 + e);
+#else
+      l_at[i][e] = min(row0 + (i * 4 + e) * LANES + lane, rows - 1);
+#endif
+    }
+  }
+#if VECTOR_L
+#define LOAD_L(i, k) GEMM_AT(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4)
+#else
+#define LOAD_L(i, k)                                                                                           \
+  vec4(GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][0]), GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][1]), \
+       GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][2]), GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][3]))
+#endif
+  uint k = block.k_begin + depth;
+#if SHUFFLE
+  [[dont_unroll]] for (; k + LANES <= k_end; k += LANES) {
+    float s[SHORT];
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) s[j] = GEMM_AT(S, s_pointer, TUFF_INDEX(k + lane) * s_k + j * s_col);
+    [[unroll]] for (uint q = 0; q < LANES; ++q) {
+      [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+        const vec4 l = LOAD_L(i, k + q);
+        [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = fma(l, vec4(subgroupShuffle(s[j], q)), sums[i][j]);
+      }
+    }
+  }
+#else
+  [[dont_unroll]] for (; k + 3 * DEPTH < k_end; k += 4 * DEPTH) {
+    [[unroll]] for (uint q = 0; q < 4; ++q) {
+      [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+        const vec4 l = LOAD_L(i, k + q * DEPTH);
+        [[unroll]] for (uint j = 0; j < SHORT; ++j) {
+          sums[i][j] = fma(l, vec4(GEMM_AT(S, s_pointer, TUFF_INDEX(k + q * DEPTH) * s_k + j * s_col)), sums[i][j]);
+        }
+      }
+    }
+  }
+#endif
+  [[dont_unroll]] for (; k < k_end; k += DEPTH) {
+    [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+      const vec4 l = LOAD_L(i, k);
+      [[unroll]] for (uint j = 0; j < SHORT; ++j) {
+        sums[i][j] = fma(l, vec4(GEMM_AT(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col)), sums[i][j]);
+      }
+    }
+  }
+
+#if DEPTH > 1
+  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) layers[depth][i][j][lane] = sums[i][j];
+  }
+  barrier();
+  if (depth > 0) return;
+  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) {
+      for (uint d = 1; d < DEPTH; ++d) sums[i][j] += layers[d][i][j][lane];
+    }
+  }
+#endif
+  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+    [[unroll]] for (uint e = 0; e < 4; ++e) {
+#if VECTOR_L
+      const uint row = row0 + (i * LANES + lane) * 4 + e;
+#else
+      const uint row = row0 + (i * 4 + e) * LANES + lane;
+#endif
+      [[unroll]] for (uint j = 0; j < SHORT; ++j) {
+        if (row < rows) store(block.out_ + TUFF_INDEX(row) * push.out_row + j * push.out_col, sums[i][j][e]);
+      }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+// C = alpha * op(A) * op(B) + beta * C, a tile of C in the registers of one subgroup: for devices that run on
+// a processor, where shared memory and barriers cost as much as any other memory.
+//
+// A workgroup is one subgroup of WIDTH lanes. Its tile has ROW_BLOCKS * WIDTH rows and COL_BLOCKS * 4 * WIDTH
+// columns; each lane sums all the rows of 4 * COL_BLOCKS columns. For four steps of k at a time a lane loads
+// its columns of B and its ROW_BLOCKS rows of A; each value of A reaches the other lanes by a shuffle:
+//
+//              lane  0    1    2   …                 columns of a lane, when B is read as vectors along its rows:
+//   B  4 x         [bbbb|bbbb|bbbb|…]                  (block * WIDTH + lane) * 4 + c,
+//   A  row 0  lane 0 [aaaa]                          otherwise
+//      row 1  lane 1 [aaaa]                            (block * 4 + c) * WIDTH + lane
+//
+// Measured on Mesa 22.3 and 25.0 (x86, 8 lanes): a load is a gather and costs as much as a dozen products, one
+// of 8 bytes for each lane no more than one of 4: hence PAIRS. subgroupShuffle from a known lane is one
+// instruction on both; subgroupBroadcast is a loop over the lanes on 22.3. Rows outermost: a sum stays in its
+// register for four products. Rows and columns beyond the matrix are read as the last one and not stored.
+//
+// Defines: WIDTH       the subgroup's size
+//          ROW_BLOCKS  1, 2 or 4; COL_BLOCKS 1 or 2
+//          TRANS_A, TRANS_B
+//          VECTOR_A    A is read in fours along k (TRANS_A 0: lda % 4 = 0, 16-byte alignment) or in twos along
+//                      m (TRANS_A 1: ROW_BLOCKS, lda and m even, 8-byte alignment)
+//          VECTOR_B    B is read in fours: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
+//          TAIL        1: k is no multiple of 4
+//          PAIRS       1: two elements are loaded as one 64-bit number
+#if PAIRS
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#endif
+#include "kernels/gemm/gemm_common.glsl"
+
+#if PAIRS
+TUFF_READ(0, A8, uint64_t, 8)
+TUFF_READ(0, A16, u64vec2, 16)
+TUFF_READ(1, B16, u64vec2, 16)
+vec2 unpack(uint64_t pair) { return uintBitsToFloat(unpack32(pair)); }
+vec4 unpack(u64vec2 pairs) { return vec4(unpack(pairs.x), unpack(pairs.y)); }
+#else
+TUFF_READ(0, A8, vec2, 8)
+TUFF_READ(0, A16, vec4, 16)
+TUFF_READ(1, B16, vec4, 16)
+vec2 unpack(vec2 pair) { return pair; }
+vec4 unpack(vec4 vector) { return vector; }
+#endif
+
+layout(local_size_x = WIDTH) in;
+
+#define ROWS (ROW_BLOCKS * WIDTH)
+#define COLS (COL_BLOCKS * 4 * WIDTH)
+// A lane's columns lie side by side only where B is read so.
+const bool ADJACENT_COLS = VECTOR_B != 0 && TRANS_B == 0;
+#define PAIRED_ROWS (VECTOR_A && TRANS_A)
+
+uint lane = gl_SubgroupInvocationID;
+
+// The row of A that this lane loads as its i-th, and where the tile's row r was loaded.
+#if PAIRED_ROWS
+uint own_row(uint i) { return (i / 2 * WIDTH + lane) * 2 + i % 2; }
+#define LANE_OF(r) ((r) % (2 * WIDTH) / 2)
+#define BLOCK_OF(r) ((r) / (2 * WIDTH) * 2 + (r) % 2)
+#else
+uint own_row(uint i) { return i * WIDTH + lane; }
+#define LANE_OF(r) ((r) % WIDTH)
+#define BLOCK_OF(r) ((r) / WIDTH)
+#endif
+uint own_col(uint j, uint c) { return ADJACENT_COLS ? (j * WIDTH + lane) * 4 + c : (j * 4 + c) * WIDTH + lane; }
+
+vec4 sums[ROWS][COL_BLOCKS];
+
+void main() {
+  Tile tile = this_tile(SUPER_ROWS);
+  if (!tile.exists) return;
+  uint row0 = tile.row * ROWS, col0 = tile.col * COLS;
+  TUFF_INDEX lda = push.lda, ldb = push.ldb;
+  uint k_begin = tile.k_begin, k_end = tile.k_end;
+
+  // Where this lane's rows and columns begin, at the current k.
+  GEMM_POINTER(A, a_pointer, tile.a);
+  GEMM_POINTER(A8, a8_pointer, tile.a / 2);
+  GEMM_POINTER(A16, a16_pointer, tile.a / 4);
+  GEMM_POINTER(B, b_pointer, tile.b);
+  GEMM_POINTER(B16, b16_pointer, tile.b / 4);
+  TUFF_INDEX a_at[ROW_BLOCKS], b_at[COL_BLOCKS][4];
+  const TUFF_INDEX a_step = TRANS_A != 0 ? lda : TUFF_INDEX(1), b_step = TRANS_B != 0 ? TUFF_INDEX(1) : ldb;
+  [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+    uint row = min(row0 + own_row(i), push.m - 1);
+    a_at[i] = TUFF_INDEX(row) * (TRANS_A != 0 ? TUFF_INDEX(1) : lda) + TUFF_INDEX(k_begin) * a_step;
+  }
+  [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      uint col = min(col0 + own_col(j, c), push.n - (ADJACENT_COLS ? 4 - c : 1));
+      b_at[j][c] = TUFF_INDEX(col) * (TRANS_B != 0 ? ldb : TUFF_INDEX(1)) + TUFF_INDEX(k_begin) * b_step;
+    }
+  }
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+    [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = vec4(0);
+  }
+
+  uint k = k_begin;
+  [[dont_unroll]] for (; k + 4 <= k_end; k += 4) {
+    float a[ROW_BLOCKS][4];
+    [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+#if VECTOR_A && !TRANS_A
+      vec4 vector = unpack(GEMM_AT(A16, a16_pointer, a_at[i] / 4));
+      [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = vector[q];
+#elif VECTOR_A
+      if (i % 2 == 0) {
+        [[unroll]] for (uint q = 0; q < 4; ++q) {
+          vec2 pair = unpack(GEMM_AT(A8, a8_pointer, (a_at[i] + q * lda) / 2));
+          a[i][q] = pair.x;
+          a[i + 1][q] = pair.y;
+        }
+      }
+#else
+      [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = GEMM_AT(A, a_pointer, a_at[i] + q * a_step);
+#endif
+      a_at[i] += 4 * a_step;
+    }
+    vec4 b[4][COL_BLOCKS];
+    [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
+#if VECTOR_B && !TRANS_B
+      [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j] = unpack(GEMM_AT(B16, b16_pointer, (b_at[j][0] + q * ldb) / 4));
+      b_at[j][0] += 4 * b_step;
+#else
+      [[unroll]] for (uint c = 0; c < 4; ++c) {
+#if VECTOR_B
+        vec4 vector = unpack(GEMM_AT(B16, b16_pointer, b_at[j][c] / 4));
+        [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = vector[q];
+#else
+        [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = GEMM_AT(B, b_pointer, b_at[j][c] + q * b_step);
+#endif
+        b_at[j][c] += 4 * b_step;
+      }
+#endif
+    }
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+      [[unroll]] for (uint q = 0; q < 4; ++q) {
+        float value = subgroupShuffle(a[BLOCK_OF(r)][q], LANE_OF(r));
+        [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = fma(vec4(value), b[q][j], sums[r][j]);
+      }
+    }
+  }
+#if TAIL
+  [[dont_unroll]] for (; k < k_end; ++k) {
+    float a[ROW_BLOCKS];
+    [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+      a[i] = GEMM_AT(A, a_pointer, a_at[i]);
+      a_at[i] += a_step;
+    }
+    vec4 b[COL_BLOCKS];
+    [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
+      [[unroll]] for (uint c = 0; c < 4; ++c) {
+        b[j][c] = GEMM_AT(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
+        b_at[j][c] += b_step;
+      }
+    }
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+      float value = subgroupShuffle(a[BLOCK_OF(r)], LANE_OF(r));
+      [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = fma(vec4(value), b[j], sums[r][j]);
+    }
+  }
+#endif
+
+  float alpha = push.alpha, beta = push.beta;
+  uint m = push.m, n = push.n;
+  TUFF_INDEX ldc = push.ldc;
+  GEMM_POINTER(C, c_pointer, tile.c);
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+    if (row0 + r < m) {
+      [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
+        [[unroll]] for (uint c = 0; c < 4; ++c) {
+          uint col = col0 + own_col(j, c);
+          if (col < n) {
+            TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col;
+            float value = alpha * sums[r][j][c];
+            if (beta != 0.0) value = fma(beta, GEMM_AT(C, c_pointer, at), value);
+            GEMM_AT(C, c_pointer, at) = value;
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,217 @@
+// C = alpha * op(A) * op(B) + beta * C, a tile of C for each workgroup, its operands in shared memory: for GPUs.
+//
+// A workgroup computes BM x BN of C in steps of BK of k. Of each step it keeps A as BK x BM and B as BK x BN
+// in shared memory, and the next step's share in registers, loaded while this one is multiplied. The last
+// step loads itself again rather than ask whether there is a next one: a branch there costs a tenth.
+//
+//                 BN                    An invocation sums TM x TN of the tile: TM / 4 groups of 4 rows that
+//          +-------------+              are BM / (TM / 4) apart, TN / 4 vectors of columns that are
+//       BK |      B      |              BN / (TN / 4) apart. So neighbours read neighbouring vectors.
+//      BK  +-------------+
+//    +----+-------------+
+//    |    |             |
+// BM | A  |      C      |
+//    +----+-------------+
+//
+// Defines: BM, BN, BK        the tile; BM and BN multiples of 32, BK of 4
+//          TM, TN            an invocation's part, multiples of 4
+//          TRANS_A, TRANS_B
+//          VECTOR_A, VECTOR_B, VECTOR_C   read (written) in fours: base and ld are multiples of 4 elements, and so
+//                            is the length along memory: of A k (TRANS_A: m), of B n (TRANS_B: k), of C n
+//          EDGE              0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
+// Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) * 4 bytes.
+#include "kernels/gemm/gemm_common.glsl"
+
+#define INVOCATIONS ((BM / TM) * (BN / TN))
+#define LOADS_A (BM * BK / 4 / INVOCATIONS)
+#define LOADS_B (BN * BK / 4 / INVOCATIONS)
+layout(local_size_x = INVOCATIONS) in;
+
+shared float tile_a[BK][BM + 4];  // the padding spreads transposed stores over the banks
+shared vec4 tile_b[BK][BN / 4];
+
+uint id = gl_LocalInvocationIndex;
+
+// The elements that this invocation brings in: load l holds four, numbered e. A vector runs along memory;
+// single elements of one load are INVOCATIONS apart, so that neighbours read neighbours.
+struct Place {
+  uint k, other;  // within the tile; other is a row of A or a column of B
+};
+Place place_a(uint l, uint e) {
+#if VECTOR_A
+  uint v = id + l * INVOCATIONS;
+  if (TRANS_A != 0) return Place(v / (BM / 4), v % (BM / 4) * 4 + e);
+  return Place(v % (BK / 4) * 4 + e, v / (BK / 4));
+#else
+  uint s = id + (l * 4 + e) * INVOCATIONS;
+  if (TRANS_A != 0) return Place(s / BM, s % BM);
+  return Place(s % BK, s / BK);
+#endif
+}
+Place place_b(uint l, uint e) {
+#if VECTOR_B
+  uint v = id + l * INVOCATIONS;
+  if (TRANS_B != 0) return Place(v % (BK / 4) * 4 + e, v / (BK / 4));
+  return Place(v / (BN / 4), v % (BN / 4) * 4 + e);
+#else
+  uint s = id + (l * 4 + e) * INVOCATIONS;
+  if (TRANS_B != 0) return Place(s % BK, s / BK);
+  return Place(s / BN, s % BN);
+#endif
+}
+
+// Rows and columns beyond the matrix are read as its last ones and never stored; k beyond the end counts as
+// zero. Four elements along memory lie inside or outside together, so clamping leaves room for four.
+uint clamped(uint index, uint end, bool four) {
+#if EDGE
+  return min(index, end - (four ? 4 : 1));
+#else
+  return index;
+#endif
+}
+TUFF_INDEX index_a(uint row, uint k, TUFF_INDEX lda) {
+  return TRANS_A != 0 ? TUFF_INDEX(k) * lda + row : TUFF_INDEX(row) * lda + k;
+}
+TUFF_INDEX index_b(uint k, uint col, TUFF_INDEX ldb) {
+  return TRANS_B != 0 ? TUFF_INDEX(col) * ldb + k : TUFF_INDEX(k) * ldb + col;
+}
+const bool A_FOUR_K = VECTOR_A != 0 && TRANS_A == 0, A_FOUR_ROWS = VECTOR_A != 0 && TRANS_A != 0;
+const bool B_FOUR_K = VECTOR_B != 0 && TRANS_B != 0, B_FOUR_COLS = VECTOR_B != 0 && TRANS_B == 0;
+
+void main() {
+  Tile tile = this_tile(SUPER_ROWS);
+  if (!tile.exists) return;
+  const uint row0 = tile.row * BM, col0 = tile.col * BN;
+  const uint m = push.m, n = push.n, k_end = tile.k_end;
+  const TUFF_INDEX lda = push.lda, ldb = push.ldb;
+#if VECTOR_A
+  GEMM_POINTER(A4, a_pointer, tile.a / 4);
+#else
+  GEMM_POINTER(A, a_pointer, tile.a);
+#endif
+#if VECTOR_B
+  GEMM_POINTER(B4, b_pointer, tile.b / 4);
+#else
+  GEMM_POINTER(B, b_pointer, tile.b);
+#endif
+
+  vec4 sums[TM][TN / 4];
+  [[unroll]] for (uint i = 0; i < TM; ++i) {
+    [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = vec4(0);
+  }
+  const uint tx = id % (BN / TN), ty = id / (BN / TN);
+
+  // The step that is loaded next, and what was loaded.
+  uint k_next = tile.k_begin;
+  const uint k_last = tile.k_begin + (k_end - 1 - tile.k_begin) / BK * BK;
+  vec4 next_a[LOADS_A], next_b[LOADS_B];
+#define LOAD_NEXT                                                                                     \
+  [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {                                                     \
+    LOAD_A(l)                                                                                         \
+  }                                                                                                   \
+  [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {                                                     \
+    LOAD_B(l)                                                                                         \
+  }
+#if VECTOR_A
+#define LOAD_A(l)                                                                                     \
+  const Place at = place_a(l, 0);                                                                     \
+  const uint row = clamped(row0 + at.other, m, A_FOUR_ROWS), k = clamped(k_next + at.k, k_end, A_FOUR_K); \
+  next_a[l] = GEMM_AT(A4, a_pointer, index_a(row, k, lda) / 4);
+#else
+#define LOAD_A(l)                                                                                     \
+  [[unroll]] for (uint e = 0; e < 4; ++e) {                                                           \
+    const Place at = place_a(l, e);                                                                   \
+    const uint row = clamped(row0 + at.other, m, false), k = clamped(k_next + at.k, k_end, false);    \
+    next_a[l][e] = GEMM_AT(A, a_pointer, index_a(row, k, lda));                                       \
+  }
+#endif
+#if VECTOR_B
+#define LOAD_B(l)                                                                                     \
+  const Place at = place_b(l, 0);                                                                     \
+  const uint col = clamped(col0 + at.other, n, B_FOUR_COLS), k = clamped(k_next + at.k, k_end, B_FOUR_K); \
+  next_b[l] = GEMM_AT(B4, b_pointer, index_b(k, col, ldb) / 4);
+#else
+#define LOAD_B(l)                                                                                     \
+  [[unroll]] for (uint e = 0; e < 4; ++e) {                                                           \
+    const Place at = place_b(l, e);                                                                   \
+    const uint col = clamped(col0 + at.other, n, false), k = clamped(k_next + at.k, k_end, false);    \
+    next_b[l][e] = GEMM_AT(B, b_pointer, index_b(k, col, ldb));                                       \
+  }
+#endif
+  LOAD_NEXT
+
+  [[dont_unroll]] for (uint k0 = tile.k_begin; k0 < k_end; k0 += BK) {
+    [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {
+      [[unroll]] for (uint e = 0; e < 4; ++e) {
+        const Place at = place_a(l, e);
+#if EDGE
+        tile_a[at.k][at.other] = k0 + at.k < k_end ? next_a[l][e] : 0.0;
+#else
+        tile_a[at.k][at.other] = next_a[l][e];
+#endif
+      }
+    }
+    [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {
+#if VECTOR_B && !TRANS_B
+      const Place at = place_b(l, 0);
+#if EDGE
+      tile_b[at.k][at.other / 4] = k0 + at.k < k_end ? next_b[l] : vec4(0);
+#else
+      tile_b[at.k][at.other / 4] = next_b[l];
+#endif
+#else
+      [[unroll]] for (uint e = 0; e < 4; ++e) {
+        const Place at = place_b(l, e);
+#if EDGE
+        tile_b[at.k][at.other / 4][at.other % 4] = k0 + at.k < k_end ? next_b[l][e] : 0.0;
+#else
+        tile_b[at.k][at.other / 4][at.other % 4] = next_b[l][e];
+#endif
+      }
+#endif
+    }
+    barrier();
+    k_next = min(k0 + BK, k_last);
+    LOAD_NEXT
+    [[unroll]] for (uint k = 0; k < BK; ++k) {
+      float a[TM];
+      vec4 b[TN / 4];
+      [[unroll]] for (uint i = 0; i < TM; ++i) a[i] = tile_a[k][i / 4 * (BM / (TM / 4)) + ty * 4 + i % 4];
+      [[unroll]] for (uint j = 0; j < TN / 4; ++j) b[j] = tile_b[k][j * (BN / TN) + tx];
+      [[unroll]] for (uint i = 0; i < TM; ++i) {
+        [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = fma(vec4(a[i]), b[j], sums[i][j]);
+      }
+    }
+    barrier();
+  }
+
+  const float alpha = push.alpha, beta = push.beta;
+  const TUFF_INDEX ldc = push.ldc;
+#if VECTOR_C
+  GEMM_POINTER(C4, c_pointer, tile.c / 4);
+#else
+  GEMM_POINTER(C, c_pointer, tile.c);
+#endif
+  [[unroll]] for (uint i = 0; i < TM; ++i) {
+    const uint row = row0 + i / 4 * (BM / (TM / 4)) + ty * 4 + i % 4;
+    [[unroll]] for (uint j = 0; j < TN / 4; ++j) {
+      const uint col = col0 + (j * (BN / TN) + tx) * 4;
+      const TUFF_INDEX at = TUFF_INDEX(row) * ldc + col;
+#if VECTOR_C
+      if (EDGE == 0 || (row < m && col < n)) {
+        vec4 value = alpha * sums[i][j];
+        if (beta != 0.0) value = fma(vec4(beta), GEMM_AT(C4, c_pointer, at / 4), value);
+        GEMM_AT(C4, c_pointer, at / 4) = value;
+      }
+#else
+      [[unroll]] for (uint e = 0; e < 4; ++e) {
+        if (EDGE == 0 || (row < m && col + e < n)) {
+          float value = alpha * sums[i][j][e];
+          if (beta != 0.0) value = fma(beta, GEMM_AT(C, c_pointer, at + e), value);
+          GEMM_AT(C, c_pointer, at + e) = value;
+        }
+      }
+#endif
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// Filling and copying memory by kernels, where the device's own commands do not reach or are slow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/buffer.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+// offset and bytes are multiples of 4 counted from the start of the memory; word i becomes pattern[i % 4].
+void record_fill(Recorder& recorder, const Buffer& dst, uint64_t offset, uint64_t bytes,
+                 const std::array<uint32_t, 4>& pattern);
+
+// Copies by a kernel and returns true, or records nothing and returns false where the device's copy command
+// is the better choice: on CPU-type devices, and for ranges that do not lie on words.
+bool record_copy(Recorder& recorder, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes);
+
+}  // namespace tuff

@@ -1,0 +1,101 @@
+// What reduce_rows.comp and reduce_columns.comp share: how values of one reduction are gathered.
+//   TUFF_OP     TUFF_REDUCE_SUM (1), MAX (2), MIN (3) or PROD (5); a mean is a sum whose last stage divides
+//   TUFF_MEAN   1: divide the result by push.divisor
+//
+// A Partial is four running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
+// seen beside them: beyond infinity's, there was a NaN.
+#if TUFF_OP == 1
+#define TUFF_IDENTITY 0.0
+#define TUFF_COMBINE(a, b) ((a) + (b))
+#elif TUFF_OP == 2
+#define TUFF_IDENTITY (-TUFF_INFINITY)
+#define TUFF_COMBINE(a, b) mix(a, b, greaterThan(b, a))
+#define TUFF_KEEPS_NAN 1
+#elif TUFF_OP == 3
+#define TUFF_IDENTITY TUFF_INFINITY
+#define TUFF_COMBINE(a, b) mix(a, b, lessThan(b, a))
+#define TUFF_KEEPS_NAN 1
+#elif TUFF_OP == 5
+#define TUFF_IDENTITY 1.0
+#define TUFF_COMBINE(a, b) ((a) * (b))
+#endif
+
+struct Partial {
+  vec4 value;
+#ifdef TUFF_KEEPS_NAN
+  uvec4 magnitude;
+#endif
+};
+
+Partial empty_partial() {
+  Partial p;
+  p.value = vec4(TUFF_IDENTITY);
+#ifdef TUFF_KEEPS_NAN
+  p.magnitude = uvec4(0);
+#endif
+  return p;
+}
+
+void gather(inout Partial p, vec4 x) {
+  p.value = TUFF_COMBINE(p.value, x);
+#ifdef TUFF_KEEPS_NAN
+  p.magnitude = max(p.magnitude, floatBitsToUint(x) & 0x7fffffffu);
+#endif
+}
+
+void merge(inout Partial p, Partial q) {
+  p.value = TUFF_COMBINE(p.value, q.value);
+#ifdef TUFF_KEEPS_NAN
+  p.magnitude = max(p.magnitude, q.magnitude);
+#endif
+}
+
+vec4 finish(Partial p) {
+#ifdef TUFF_KEEPS_NAN
+  return mix(p.value, vec4(TUFF_NAN), greaterThan(p.magnitude, uvec4(0x7f800000u)));
+#else
+  return p.value;
+#endif
+}
+
+// Two finished results: NaN wins.
+float combine(float a, float b) {
+#ifdef TUFF_KEEPS_NAN
+  float c = TUFF_COMBINE(vec2(a), vec2(b)).x;
+  return tuff_isnan(a) ? a : tuff_isnan(b) ? b : c;
+#else
+  return TUFF_COMBINE(a, b);
+#endif
+}
+
+float combine4(vec4 v) { return combine(combine(v.x, v.y), combine(v.z, v.w)); }
+
+#if TUFF_MEAN
+vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(v, vec4(push.divisor)); }
+#else
+vec4 scaled(vec4 v) { return v; }
+#endif
+
+// Reduces load(0) … load(count - 1), where a lane has count values: UNROLL chains that are gathered into the
+// total every 32 steps. Serial additions: 32 + count / (32 UNROLL) + 2 UNROLL.
+#define TUFF_GATHER(total, count, LOAD)                                                        \
+  {                                                                                            \
+    uint full = (count) / TUFF_UNROLL;                                                         \
+    uint k = 0;                                                                                \
+    while (full > 0) {                                                                         \
+      uint steps = min(full, 32u);                                                             \
+      Partial chain[TUFF_UNROLL];                                                              \
+      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_partial();            \
+      for (uint step = 0; step < steps; ++step, k += TUFF_UNROLL) {                            \
+        vec4 x[TUFF_UNROLL];                                                                   \
+        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(k + u);                  \
+        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) gather(chain[u], x[u]);              \
+      }                                                                                        \
+      [[unroll]] for (uint width = TUFF_UNROLL / 2; width > 0; width /= 2) {                   \
+        [[unroll]] for (uint u = 0; u < width; ++u) merge(chain[u], chain[u + width]);         \
+      }                                                                                        \
+      merge(total, chain[0]);                                                                  \
+      full -= steps;                                                                           \
+    }                                                                                          \
+    for (; k < (count); ++k) gather(total, LOAD(k));                                           \
+  }

@@ -1,0 +1,26 @@
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+
+namespace tuff {
+
+void check_reduce(const ReduceArgs& args) {
+  check_f32_only(args.dtype);
+  const reduce::Op* op = reduce::find(args.op);
+  require(op != nullptr, "op {} is no TUFF_REDUCE_*", args.op);
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const uint64_t outputs = checked_mul(view.outer, view.inner, "shape without the axis");
+  if (outputs == 0) return;
+  require(view.axis > 0 || op->empty, "{} of an empty axis (axis {} has size 0)", op->name, args.axis);
+  const uint64_t inputs = checked_mul(outputs, view.axis, "shape");
+  const std::string detail = fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner);
+  check_operand(args.input, "input", inputs, args.dtype, detail);
+  check_operand(args.output, "output", outputs, args.dtype, detail);
+  if (inputs == 0) return;
+  const uint64_t size = dtype_size(args.dtype);
+  check_overlap(args.output, "output", outputs * size, args.input, "input", inputs * size, false);
+}
+
+}  // namespace tuff

@@ -1,0 +1,98 @@
+// Reduces rows: output[row * segments + s] = op over elements s * segment … of the row, at most `segment`
+// of them and not beyond `extent`. With segments > 1 these are partial results for another stage.
+//
+// LANES invocations share one such piece: lane l takes blocks l, l + LANES, … of four elements, gathers
+// them in a few independent chains, and the lanes' results meet in a tree, of shuffles up to the subgroup
+// and of shared memory beyond:
+//
+//   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
+//
+//   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
+//   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
+//   TUFF_SINGLE   1: LANES is the workgroup
+//   TUFF_PEEL     1: pieces may start anywhere: up to 3 elements before and behind the blocks are single
+//   TUFF_UNROLL   blocks in flight: 1, 2, 4, 8 or 16
+//   REPEAT        pieces that a lane takes one after another; 1 with TUFF_SHARED
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint REPEAT = 1;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint pieces;    // rows * segments
+  uint extent;    // elements of a row
+  uint segments;  // of each row
+  uint segment;   // elements of each, a multiple of 4; the last has what is left
+  float divisor;
+} push;
+
+TUFF_BLOCKS_READ(0, X)
+TUFF_WRITE(1, Y, float, 4)
+
+#include "kernels/reduce/reduce.glsl"
+
+#if TUFF_SHARED
+shared float parts[TUFF_LANES];
+#endif
+
+#define LOAD_BLOCK(k) TUFF_LOAD4(X, first_block + (k) * TUFF_LANES)
+
+void main() {
+  // From the subgroup's own numbers, because shuffles count in those.
+  uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  uint lane = thread % TUFF_LANES;
+  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
+#if TUFF_SINGLE
+    uint piece = tuff_group() * REPEAT + repeat;
+    if (piece >= push.pieces) return;
+    const bool live = true;
+#else
+    uint piece = (tuff_group() * REPEAT + repeat) * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
+    bool live = piece < push.pieces;
+    piece = live ? piece : 0;  // every lane has a part in the shuffles
+#endif
+    uint row = piece / push.segments;
+    uint start = (piece - row * push.segments) * push.segment;
+    uint begin = row * push.extent + start;
+    uint end = begin + min(push.segment, push.extent - start);
+
+    Partial total = empty_partial();
+#if TUFF_PEEL
+    uint inner_begin = min((begin + 3) & ~3u, end);
+    uint inner_end = max(end & ~3u, inner_begin);
+    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) {
+      gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
+    }
+    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) {
+      gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
+    }
+#else
+    uint inner_begin = begin, inner_end = end;
+#endif
+    uint blocks = (inner_end - inner_begin) / 4;
+    uint first_block = inner_begin / 4 + lane;
+    // The blocks that every lane has, then one more for the first lanes.
+    uint whole = blocks / TUFF_LANES;
+    TUFF_GATHER(total, whole, LOAD_BLOCK)
+    if (lane < blocks - whole * TUFF_LANES) gather(total, LOAD_BLOCK(whole));
+
+    float result = combine4(finish(total));
+#if TUFF_SHARED
+    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, subgroupShuffleXor(result, mask));
+    if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
+    barrier();
+    for (uint width = gl_NumSubgroups / 2; width > 0; width /= 2) {
+      if (thread < width) parts[thread] = combine(parts[thread], parts[thread + width]);
+      barrier();
+    }
+    result = parts[0];
+#else
+    [[unroll]] for (uint mask = 1; mask < TUFF_LANES; mask *= 2) {
+      result = combine(result, subgroupShuffleXor(result, mask));
+    }
+#endif
+    if (live && lane == 0) TUFF_AT(Y, piece) = scaled(vec4(result)).x;
+  }
+}

@@ -1,0 +1,304 @@
+// Planner of reduce. The axis is viewed as (outer, length, inner) and reduced in stages, each a dispatch that
+// leaves `segments` partial results in place of the axis, until one is left:
+//
+//   inner = 1   reduce_rows: 1 … a subgroup of lanes for a short row, a workgroup for a long one; where rows
+//               are few and long, each is cut into segments
+//   inner > 1   reduce_columns: lanes along inner; where there are few, rows are dealt out to segments
+//
+// Segments depend on the sizes and the device alone, so results are the same run after run. Sums are f32.
+// Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that
+// are gathered every 32 steps: at most 32 + count / (32 UNROLL) + 2 UNROLL, where a lane has `count` blocks:
+//   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
+//   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72
+//   columns        count <= 16384 (UNROLL 4)                                 c <= 168
+// and the stages' trees: log2 of the lanes. Whole reductions stay below 256 + log2 n.
+//
+// TUFF_REDUCE_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kElement = sizeof(float);
+
+struct Device {
+  bool cpu;             // shapes for a processor
+  uint32_t subgroup;    // largest power of two not above the subgroup size
+  uint32_t workgroup;   // invocations of a full group
+  uint64_t cores;
+  uint64_t piece;       // elements that one dispatch may span: a descriptor's range and 32-bit indices
+};
+
+Device describe(const DeviceTraits& traits) {
+  static const std::optional<std::string> forced = platform::environment("TUFF_REDUCE_VARIANT");
+  Device device{};
+  device.cpu = forced ? *forced == "cpu" : traits.cpu;
+  device.subgroup = std::max(traits.subgroup_size, 1u);
+  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
+  device.cores = traits.cores ? traits.cores : 16;
+  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
+  device.piece = std::min<uint64_t>(range / kElement, 1u << 30) / 64 * 64;
+  return device;
+}
+
+uint64_t power_of_two_at_least(uint64_t n) {
+  uint64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+// One stage: [outer][length][inner] at an offset of a buffer, to [outer][segments][inner] of another.
+struct Stage {
+  uint64_t outer, length, inner;
+  uint64_t segments;
+  uint64_t segment;  // rows only: elements of each segment, a multiple of 4
+};
+
+struct Place {
+  const Buffer* buffer;
+  uint64_t element;  // where it starts
+};
+
+struct Reduction {
+  Recorder& recorder;
+  const reduce::Op& op;
+  Device device;
+  double divisor;
+};
+
+// ---- rows ------------------------------------------------------------------------------------------
+
+void cut_rows(const Device& device, Stage& stage) {
+  stage.segments = 1;
+  stage.segment = std::max<uint64_t>((stage.length + 3) / 4 * 4, 4);
+  // Longer rows are always cut; shorter ones where rows alone would leave cores idle.
+  const uint64_t longest = device.cpu ? 1u << 17 : 1u << 22;
+  const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 14;
+  const uint64_t wanted = (device.cpu ? 4 : 8) * device.cores;  // pieces that fill the device
+  uint64_t segment = 0;
+  if (stage.outer < wanted && stage.length >= 2 * shortest) {
+    segment = device.cpu ? stage.length * stage.outer / wanted : shortest;
+    segment = std::clamp(segment, shortest, longest);
+  } else if (stage.length > longest) {
+    segment = longest;
+  }
+  if (segment == 0) return;
+  stage.segment = (segment + 3) / 4 * 4;
+  stage.segments = ceil_div(stage.length, stage.segment);
+}
+
+struct RowShape {
+  uint32_t lanes, workgroup, unroll, repeat;
+  bool shared;
+};
+
+RowShape row_shape(const Device& device, uint64_t pieces, uint64_t elements) {
+  const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4), 1);
+  if (device.cpu) {
+    // A lane for each row while rows are short and many; else a subgroup. Groups take several rows, so that
+    // the cost of a group (about 100 ns) is spread, but leave some for each core.
+    const bool narrow = elements <= 256 && pieces >= 16 * device.cores;
+    const uint32_t lanes = narrow ? 1 : device.subgroup;
+    const uint64_t taken = pieces * lanes / device.subgroup;  // groups at one row per lane group
+    const uint64_t repeat = std::clamp<uint64_t>(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
+    return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(repeat), false};
+  }
+  if (elements <= 2048 || pieces >= 256 * device.cores) {
+    const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
+    const uint64_t each = blocks / lanes;
+    return {static_cast<uint32_t>(lanes), device.workgroup, each >= 8 ? 8u : each >= 4 ? 4u : 1u, 1, false};
+  }
+  const uint64_t each = blocks / device.workgroup;
+  const uint32_t unroll = each >= 16 && each % 16 == 0 ? 16 : each >= 8 ? 8 : each >= 4 ? 4 : 1;
+  return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
+}
+
+void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows, uint64_t length, uint64_t segments,
+                   Place from, Place to, bool last) {
+  const DeviceTraits& traits = reduction.recorder.traits();
+  const uint64_t pieces = rows * segments;
+  const RowShape shape = row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)));
+  const bool aligned = aligned16(from.buffer, from.element * kElement);
+  const int vector = !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+  const bool single = shape.lanes == shape.workgroup;
+
+  KernelRequest kernel(shaders::reduce_rows);
+  kernel.define("TUFF_OP", reduction.op.partial)
+      .define("TUFF_MEAN", last && reduction.op.mean)
+      .define("TUFF_VECTOR", vector)
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_LANES", shape.lanes)
+      .define("TUFF_SHARED", shape.shared)
+      .define("TUFF_SINGLE", single)
+      .define("TUFF_PEEL", length % 4 != 0)
+      .define("TUFF_UNROLL", shape.unroll)
+      .constant(0, shape.workgroup)
+      .constant(1, shape.repeat);
+
+  struct Push {
+    uint32_t pieces, length, segments, segment;
+    float divisor;
+  } push{static_cast<uint32_t>(pieces), static_cast<uint32_t>(length), static_cast<uint32_t>(segments),
+         static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)), static_cast<float>(reduction.divisor)};
+  const uint64_t input_bytes = rows * length * kElement;
+  const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.repeat);
+  Dispatch dispatch(reduction.op.name);
+  dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * kElement, input_bytes, Access::read)
+      .operand(to.buffer, to.element * kElement, pieces * kElement, Access::write)
+      .push(push)
+      .groups_linear(groups, traits)
+      .work(static_cast<double>(input_bytes + pieces * kElement), static_cast<double>(rows * length));
+  log(TUFF_LOG_DISPATCH, "{} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
+      reduction.op.name, rows, length, segments, shape.lanes, shape.workgroup, shape.unroll, shape.repeat, vector);
+  reduction.recorder.dispatch(kernel, dispatch);
+}
+
+// Dispatches that each span no more than a piece: whole rows while they fit, else whole segments of one row.
+void record_rows(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
+  const uint64_t piece = reduction.device.piece;
+  if (stage.length <= piece) {
+    const uint64_t largest = std::max(stage.length, stage.segments);
+    uint64_t step = largest ? piece / largest : piece;
+    if (step >= 4) step -= step % 4;  // keeps the alignment of the whole
+    for (uint64_t row = 0; row < stage.outer; row += step) {
+      dispatch_rows(reduction, stage, std::min(step, stage.outer - row), stage.length, stage.segments,
+                    {from.buffer, from.element + row * stage.length}, {to.buffer, to.element + row * stage.segments},
+                    last);
+    }
+    return;
+  }
+  const uint64_t step = piece / stage.segment;  // segments; a segment is far smaller than a piece
+  for (uint64_t row = 0; row < stage.outer; ++row) {
+    for (uint64_t s = 0; s < stage.segments; s += step) {
+      const uint64_t begin = s * stage.segment;
+      const uint64_t count = std::min(step, stage.segments - s);
+      dispatch_rows(reduction, stage, 1, std::min(count * stage.segment, stage.length - begin), count,
+                    {from.buffer, from.element + row * stage.length + begin},
+                    {to.buffer, to.element + row * stage.segments + s}, last);
+    }
+  }
+}
+
+// ---- columns ---------------------------------------------------------------------------------------
+
+void cut_columns(const Device& device, Stage& stage) {
+  const uint64_t lanes = stage.outer * ceil_div(stage.inner, stage.inner % 4 == 0 ? 4 : 1);
+  const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 1024);
+  stage.segments = 1;
+  if (lanes < wanted / 2 && stage.length >= 64) {
+    stage.segments = std::clamp<uint64_t>(ceil_div(wanted, lanes), 1, stage.length / 32);
+  }
+  stage.segments = std::max(stage.segments, ceil_div(stage.length, 1u << 14));
+  stage.segments = std::max<uint64_t>(stage.segments, 1);
+}
+
+void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to,
+                      bool last) {
+  const DeviceTraits& traits = reduction.recorder.traits();
+  const uint32_t width = stage.inner % 4 == 0 ? 4 : 1;
+  const bool aligned = aligned16(from.buffer, from.element * kElement) && aligned16(to.buffer, to.element * kElement);
+  const int vector = width == 1 || !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+  const uint64_t results = outer * stage.segments * (stage.inner / width);
+  const uint64_t rows = ceil_div(stage.length, stage.segments);
+  const uint32_t workgroup = reduction.device.cpu ? reduction.device.subgroup
+                                                  : std::min(reduction.device.workgroup, 128u);
+  const uint64_t repeat =
+      reduction.device.cpu
+          ? std::clamp<uint64_t>(std::min(results / workgroup / (8 * reduction.device.cores), 256 / rows), 1, 64)
+          : 1;
+  const uint64_t elements = outer * stage.length * stage.inner;
+
+  KernelRequest kernel(shaders::reduce_columns);
+  kernel.define("TUFF_OP", reduction.op.partial)
+      .define("TUFF_MEAN", last && reduction.op.mean)
+      .define("TUFF_VECTOR", vector)
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_WIDTH", width)
+      .define("TUFF_UNROLL", rows >= 4 ? 4 : 1)
+      .constant(0, workgroup)
+      .constant(1, static_cast<uint32_t>(repeat))
+      .wide(needs_wide(elements));
+
+  struct Push {
+    uint32_t results, length, columns, segments;
+    float divisor;
+  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length),
+         static_cast<uint32_t>(stage.inner / width), static_cast<uint32_t>(stage.segments),
+         static_cast<float>(reduction.divisor)};
+  const uint64_t input_bytes = elements * kElement, output_bytes = results * width * kElement;
+  Dispatch dispatch(reduction.op.name);
+  dispatch.operand(from.buffer, from.element * kElement, input_bytes, Access::read)
+      .operand(to.buffer, to.element * kElement, output_bytes, Access::write)
+      .push(push)
+      .groups_linear(ceil_div(results, workgroup * repeat), traits)
+      .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
+  log(TUFF_LOG_DISPATCH, "{} outer={} length={} inner={} segments={}: columns by {}, {} lanes, {} results each, vector {}",
+      reduction.op.name, outer, stage.length, stage.inner, stage.segments, width, workgroup, repeat, vector);
+  reduction.recorder.dispatch(kernel, dispatch);
+}
+
+// Whole slabs of the outer index that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
+void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
+  const uint64_t slab = stage.length * stage.inner;
+  uint64_t step = std::max<uint64_t>(reduction.device.piece / slab, 1);
+  if (step >= 4) step -= step % 4;
+  for (uint64_t outer = 0; outer < stage.outer; outer += step) {
+    dispatch_columns(reduction, stage, std::min(step, stage.outer - outer),
+                     {from.buffer, from.element + outer * slab},
+                     {to.buffer, to.element + outer * stage.segments * stage.inner}, last);
+  }
+}
+
+}  // namespace
+
+void record_reduce(Recorder& recorder, const ReduceArgs& args) {
+  const reduce::Op& op = *reduce::find(args.op);
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  if (view.outer == 0 || view.inner == 0) return;
+  const Reduction reduction{recorder, op, describe(recorder.traits()), static_cast<double>(view.axis)};
+
+  // An empty axis fills the output; one element is copied, best as columns.
+  const bool fill = view.axis == 0;
+  const bool copy = view.axis == 1;
+  const uint64_t outputs = view.outer * view.inner;
+  const bool columns = !fill && (view.inner > 1 || copy);
+  Stage stage{fill ? outputs : copy ? 1 : view.outer, view.axis, fill ? 1 : copy ? outputs : view.inner, 1, 0};
+
+  constexpr uint32_t kMaxStages = 8;
+  std::array<Stage, kMaxStages> stages{};
+  uint32_t count = 0;
+  uint64_t partials = 0;
+  for (;;) {
+    columns ? cut_columns(reduction.device, stage) : cut_rows(reduction.device, stage);
+    require(count < kMaxStages, "shape needs more than {} stages", kMaxStages);
+    stages[count++] = stage;
+    if (stage.segments == 1) break;
+    partials += stage.outer * stage.segments * stage.inner + 64;
+    stage.length = stage.segments;
+  }
+
+  // Partial results follow one another in scratch memory, each stage's 256-byte aligned.
+  const Buffer* scratch = partials ? &recorder.scratch(partials * kElement) : nullptr;
+  Place from{args.input, 0};
+  uint64_t used = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    const Place to = last ? Place{args.output, 0} : Place{scratch, used};
+    columns ? record_columns(reduction, stages[i], from, to, last) : record_rows(reduction, stages[i], from, to, last);
+    from = to;
+    used += (stages[i].outer * stages[i].segments * stages[i].inner + 63) / 64 * 64;
+  }
+}
+
+}  // namespace tuff

@@ -1,0 +1,134 @@
+// Softmax of rows too long for registers: a running maximum and sum in a first pass, results in a second
+// that reads the row again. Rows may be cut into segments for different groups, with (maximum, sum) of each
+// in P, one vec2 for each segment:
+//
+//   TUFF_MODE 0   both passes, one segment for each row
+//   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s
+//   TUFF_MODE 2   second pass: gathers the row's P, then writes segment s
+//
+// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of four elements,
+// TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
+//
+//   TUFF_LANES    the workgroup
+//   TUFF_SHARED   1: that is more than a subgroup
+//   TUFF_PEEL     1: extent is no multiple of 4: elements one by one
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(3)
+  uint rows;
+  uint extent;          // elements of a row, here
+  uint segments;        // of a row, here
+  uint segment;         // elements of each, a multiple of 4; the last has what is left
+  uint total_segments;  // of the whole row
+} push;
+
+TUFF_BLOCKS_READ(0, X)
+TUFF_BLOCKS_WRITE(1, Y)
+TUFF_READ_WRITE(2, P, vec2, 8)
+
+#include "kernels/softmax/lanes.glsl"
+
+#if TUFF_PEEL
+#define TUFF_ITEMS (4 * TUFF_UNROLL * TUFF_LANES)  // elements of a step
+#define TUFF_PLACE(u, c) (i + (4 * (u) + (c)) * TUFF_LANES)
+#else
+#define TUFF_ITEMS (TUFF_UNROLL * TUFF_LANES)  // blocks of a step
+#define TUFF_PLACE(u) (i + (u) * TUFF_LANES)
+#endif
+
+// Step that starts at item i of this lane; items at `end` and beyond are absent.
+void load_step(uint i, uint end, bool whole, out vec4 x[TUFF_UNROLL]) {
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    x[u] = vec4(-TUFF_INFINITY);
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      if (whole || TUFF_PLACE(u, c) < end) x[u][c] = TUFF_AT(X_scalar, TUFF_PLACE(u, c));
+    }
+#else
+    if (whole || TUFF_PLACE(u) < end) x[u] = TUFF_LOAD4(X, TUFF_PLACE(u));
+#endif
+  }
+}
+
+void gather_step(uint i, uint end, bool whole, inout float maximum, inout vec4 total) {
+  vec4 x[TUFF_UNROLL];
+  load_step(i, end, whole, x);
+  vec4 m = x[0];
+  [[unroll]] for (uint u = 1; u < TUFF_UNROLL; ++u) m = mix(m, x[u], greaterThan(x[u], m));
+  float next = larger(maximum, larger4(m));
+  float shift = finite_shift(next);
+  vec4 s = vec4(0.0);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) s += tuff_exp(x[u] - shift);
+  // Most steps leave the maximum as it is: then nothing is scaled.
+  total = next == maximum ? total + s : total * tuff_exp(vec4(maximum - shift)) + s;
+  maximum = next;
+}
+
+void write_step(uint i, uint end, bool whole, float shift, float scale) {
+  vec4 x[TUFF_UNROLL];
+  load_step(i, end, whole, x);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    vec4 y = tuff_exp(x[u] - shift) * scale;
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      if (whole || TUFF_PLACE(u, c) < end) TUFF_AT(Y_scalar, TUFF_PLACE(u, c)) = y[c];
+    }
+#else
+    if (whole || TUFF_PLACE(u) < end) TUFF_STORE4(Y, TUFF_PLACE(u), y);
+#endif
+  }
+}
+
+void main() {
+  uint lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  uint piece = tuff_group();
+  if (piece >= push.rows * push.segments) return;
+  uint row = piece / push.segments;
+  uint segment = piece - row * push.segments;
+  uint start = segment * push.segment;
+  uint begin = row * push.extent + start;
+  uint end = begin + min(push.segment, push.extent - start);
+#if !TUFF_PEEL
+  begin /= 4;
+  end /= 4;
+#endif
+  uint whole_steps = (end - begin) / TUFF_ITEMS;
+  bool rest = whole_steps * TUFF_ITEMS < end - begin;
+
+#if TUFF_MODE != 2
+  float maximum = -TUFF_INFINITY;
+  vec4 sums = vec4(0.0);
+  uint i = begin + lane;
+  for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, maximum, sums);
+  if (rest) gather_step(i, end, false, maximum, sums);
+  float row_maximum = tree_maximum(maximum);
+  // A lane that saw no element has a sum of 0.
+  float mine = sum4(sums) * tuff_exp(vec4(maximum - finite_shift(row_maximum))).x;
+  float row_total = tree_sum(mine);
+#else
+  float row_maximum = -TUFF_INFINITY;
+  uint first = row * push.total_segments;
+  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) row_maximum = larger(row_maximum, TUFF_AT(P, first + s).x);
+  row_maximum = tree_maximum(row_maximum);
+  float row_total = 0.0;
+  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
+    vec2 partial = TUFF_AT(P, first + s);
+    row_total += partial.y * tuff_exp(vec4(partial.x - finite_shift(row_maximum))).x;
+  }
+  row_total = tree_sum(row_total);
+#endif
+
+#if TUFF_MODE == 1
+  if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(row_maximum, row_total);
+#else
+  float shift = finite_shift(row_maximum);
+  float scale = reciprocal(row_total);
+  uint j = begin + lane;
+  for (uint step = 0; step < whole_steps; ++step, j += TUFF_ITEMS) write_step(j, end, true, shift, scale);
+  if (rest) write_step(j, end, false, shift, scale);
+#endif
+}

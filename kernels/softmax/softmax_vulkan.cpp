@@ -1,0 +1,289 @@
+// Planner of softmax. The axis is viewed as (outer, extent, inner):
+//
+//   inner = 1   softmax_rows: a row in the registers of 1 … a subgroup of lanes, or of a workgroup (GPU);
+//               softmax_split_rows: longer rows, one group for each, or segments where rows are few
+//   inner > 1   softmax_columns: lanes along inner; where there are few, rows are dealt out to segments
+//
+// TUFF_SOFTMAX_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kElement = sizeof(float);
+constexpr double kFlops = 45;  // a rough price for one element
+
+struct Device {
+  bool cpu;            // shapes for a processor
+  uint32_t subgroup;
+  uint32_t workgroup;  // invocations of a full group
+  uint64_t cores;
+  uint64_t piece;      // elements that one dispatch may span: a descriptor's range and 32-bit indices
+};
+
+Device describe(const DeviceTraits& traits) {
+  static const std::optional<std::string> forced = platform::environment("TUFF_SOFTMAX_VARIANT");
+  Device device{};
+  device.cpu = forced ? *forced == "cpu" : traits.cpu;
+  device.subgroup = std::max(traits.subgroup_size, 1u);
+  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
+  device.cores = traits.cores ? traits.cores : 16;
+  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
+  device.piece = std::min<uint64_t>(range / kElement, 1u << 30) / 64 * 64;
+  return device;
+}
+
+struct Task {
+  Recorder& recorder;
+  Device device;
+  const Buffer *input, *output;
+  uint64_t outer, extent, inner;
+
+  // 0, 1 or 2: see blocks.glsl.
+  int vector() const {
+    if (!aligned16(input) || !aligned16(output)) return 0;
+    return recorder.traits().cpu && recorder.traits().addresses ? 2 : 1;
+  }
+};
+
+Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
+  Dispatch dispatch("softmax");
+  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
+      .operand(task.output, first * kElement, elements * kElement, Access::write)
+      .work(passes * static_cast<double>(elements * kElement), kFlops * static_cast<double>(elements));
+  return dispatch;
+}
+
+// ---- rows in registers -----------------------------------------------------------------------------
+
+struct RowShape {
+  uint32_t lanes, workgroup, blocks;
+  bool shared;
+};
+
+std::optional<RowShape> register_shape(const Device& device, uint64_t rows, uint64_t extent) {
+  constexpr uint64_t kMostBlocks = 16;  // 64 registers of a lane
+  const uint64_t blocks = ceil_div(extent, 4);
+  const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
+    uint64_t each = ceil_div(blocks, lanes);
+    if (each > 4) each = (each + 3) / 4 * 4;  // few different kernels
+    return RowShape{static_cast<uint32_t>(lanes), workgroup, static_cast<uint32_t>(each),
+                    lanes > device.subgroup};
+  };
+  uint64_t lanes = 1;
+  if (device.cpu) {
+    // A lane for each row while rows are short and many.
+    if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
+    if (blocks > lanes * kMostBlocks) return std::nullopt;
+    return shape(lanes, device.workgroup);
+  }
+  while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
+  if (blocks <= lanes * kMostBlocks / 2) return shape(lanes, device.workgroup);
+  if (blocks <= device.workgroup * kMostBlocks) return shape(device.workgroup, device.workgroup);
+  return std::nullopt;
+}
+
+void record_register_rows(const Task& task, const RowShape& shape) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const bool peel = task.extent % 4 != 0;
+  KernelRequest kernel(shaders::softmax_rows);
+  kernel.define("TUFF_VECTOR", peel ? 0 : task.vector())
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_LANES", shape.lanes)
+      .define("TUFF_SHARED", shape.shared)
+      .define("TUFF_BLOCKS", shape.blocks)
+      .define("TUFF_PEEL", peel)
+      .define("TUFF_EXACT", task.extent == uint64_t{4} * shape.lanes * shape.blocks)
+      .constant(0, shape.workgroup);
+  uint64_t step = task.device.piece / task.extent;
+  if (step >= 4) step -= step % 4;  // keeps the alignment of the whole
+  for (uint64_t row = 0; row < task.outer; row += step) {
+    const uint64_t rows = std::min(step, task.outer - row);
+    struct Push {
+      uint32_t rows, extent;
+    } push{static_cast<uint32_t>(rows), static_cast<uint32_t>(task.extent)};
+    Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
+    dispatch.push(push).groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), traits);
+    log(TUFF_LOG_DISPATCH, "softmax rows={} extent={}: in registers, {} lanes of {}, {} blocks each", rows, task.extent,
+        shape.lanes, shape.workgroup, shape.blocks);
+    task.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+// ---- long rows -------------------------------------------------------------------------------------
+
+struct Segments {
+  uint64_t count, size;  // of each row; size in elements, a multiple of 4
+};
+
+Segments cut_rows(const Task& task) {
+  const Device& device = task.device;
+  const uint64_t longest = device.cpu ? 1u << 15 : 1u << 20;  // 256 serial additions
+  const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 13;
+  const uint64_t wanted = (device.cpu ? 2 : 4) * device.cores;
+  uint64_t size = std::min(task.extent, longest);
+  if (task.outer < wanted) size = std::clamp(task.extent * task.outer / wanted, std::min(shortest, size), size);
+  size = (size + 3) / 4 * 4;
+  return {ceil_div(task.extent, size), size};
+}
+
+struct SplitPush {
+  uint32_t rows, extent, segments, segment, total_segments;
+};
+
+void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
+                    uint64_t partial_offset, uint64_t partial_count) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const bool peel = task.extent % 4 != 0;
+  const uint32_t lanes = task.device.workgroup;
+  KernelRequest kernel(shaders::softmax_split_rows);
+  kernel.define("TUFF_MODE", mode)
+      .define("TUFF_VECTOR", peel ? 0 : task.vector())
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_LANES", lanes)
+      .define("TUFF_SHARED", lanes > task.device.subgroup)
+      .define("TUFF_PEEL", peel)
+      .define("TUFF_UNROLL", 4)
+      .constant(0, lanes);
+  constexpr uint64_t kPartial = 2 * kElement;
+  const uint64_t elements = uint64_t{push.rows} * push.extent;
+  Dispatch dispatch("softmax");
+  const Buffer* output = mode == 1 ? nullptr : task.output;
+  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
+      .operand(output, output ? first * kElement : 0, output ? elements * kElement : 0, Access::write)
+      .operand(partials, partial_offset * kPartial, partial_count * kPartial,
+               mode == 2 ? Access::read : Access::write)
+      .push(push)
+      .groups_linear(uint64_t{push.rows} * push.segments, traits)
+      .work((mode == 0 ? 3.0 : 2.0) * static_cast<double>(elements * kElement), kFlops * static_cast<double>(elements));
+  log(TUFF_LOG_DISPATCH, "softmax rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes", push.rows,
+      push.extent, mode, push.segments, push.segment, lanes);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
+void record_split_rows(const Task& task) {
+  const Segments segments = cut_rows(task);
+  const uint64_t piece = task.device.piece;
+  const Buffer* partials =
+      segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * kElement) : nullptr;
+  const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
+
+  for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
+    if (task.extent <= piece) {
+      uint64_t step = piece / task.extent;
+      if (step >= 4) step -= step % 4;
+      for (uint64_t row = 0; row < task.outer; row += step) {
+        const uint64_t rows = std::min(step, task.outer - row);
+        const SplitPush push{narrow(rows), narrow(task.extent), narrow(segments.count), narrow(segments.size),
+                             narrow(segments.count)};
+        dispatch_split(task, mode, row * task.extent, push, partials, row * segments.count,
+                       partials ? rows * segments.count : 0);
+      }
+      continue;
+    }
+    const uint64_t step = piece / segments.size;
+    for (uint64_t row = 0; row < task.outer; ++row) {
+      for (uint64_t s = 0; s < segments.count; s += step) {
+        const uint64_t count = std::min(step, segments.count - s);
+        const uint64_t begin = s * segments.size;
+        const SplitPush push{1, narrow(std::min(count * segments.size, task.extent - begin)), narrow(count),
+                             narrow(segments.size), narrow(segments.count)};
+        // The first pass writes its own segments, the second reads those of the whole row.
+        dispatch_split(task, mode, row * task.extent + begin, push, partials,
+                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
+      }
+    }
+  }
+}
+
+// ---- columns ---------------------------------------------------------------------------------------
+
+void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer, uint64_t segments,
+                      const Buffer* partials) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const Device& device = task.device;
+  const uint32_t width = task.inner % 4 == 0 ? 4 : 1;
+  const bool held = mode == 0 && task.extent <= 16;
+  const uint32_t unroll = !held ? 8 : task.extent <= 4 ? 4 : task.extent <= 8 ? 8 : 16;
+  const uint32_t workgroup = device.cpu ? device.subgroup : std::min(device.workgroup, 128u);
+  const uint64_t lanes = outer * segments * (task.inner / width);
+  const uint64_t rows = ceil_div(task.extent, segments);
+  const uint64_t repeat =
+      device.cpu ? std::clamp<uint64_t>(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
+  const uint64_t elements = outer * task.extent * task.inner;
+
+  KernelRequest kernel(shaders::softmax_columns);
+  kernel.define("TUFF_MODE", mode)
+      .define("TUFF_VECTOR", width == 1 ? 0 : task.vector())
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_WIDTH", width)
+      .define("TUFF_UNROLL", unroll)
+      .define("TUFF_HELD", held)
+      .constant(0, workgroup)
+      .constant(1, static_cast<uint32_t>(repeat))
+      .wide(needs_wide(elements));
+  struct Push {
+    uint32_t lanes, extent, columns, segments;
+  } push{static_cast<uint32_t>(lanes), static_cast<uint32_t>(task.extent),
+         static_cast<uint32_t>(task.inner / width), static_cast<uint32_t>(segments)};
+  Dispatch dispatch("softmax");
+  const Buffer* output = mode == 1 ? nullptr : task.output;
+  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
+      .operand(output, output ? first * kElement : 0, output ? elements * kElement : 0, Access::write)
+      .operand(partials, 0, partials ? lanes * 8 * kElement : 0, mode == 2 ? Access::read : Access::write)
+      .push(push)
+      .groups_linear(ceil_div(lanes, workgroup * repeat), traits)
+      .work((held || mode == 1 ? 2.0 : 3.0) * static_cast<double>(elements * kElement),
+            kFlops * static_cast<double>(elements));
+  log(TUFF_LOG_DISPATCH, "softmax outer={} extent={} inner={}: pass {} of columns by {}, {} segments, {} lanes", outer,
+      task.extent, task.inner, mode, width, segments, workgroup);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
+void record_columns(const Task& task) {
+  const Device& device = task.device;
+  const uint64_t slab = task.extent * task.inner;
+  const uint64_t columns = task.inner / (task.inner % 4 == 0 ? 4 : 1);
+  const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 512);
+  uint64_t segments = 1;
+  if (task.outer * columns < wanted / 2 && task.extent >= 64) {
+    segments = std::clamp<uint64_t>(ceil_div(wanted, task.outer * columns), 1, std::min<uint64_t>(task.extent / 32, 128));
+  }
+  // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
+  uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
+  if (step >= 4) step -= step % 4;
+  step = std::min(step, task.outer);
+  const Buffer* partials = segments > 1 ? &task.recorder.scratch(step * segments * columns * 8 * kElement) : nullptr;
+  for (uint64_t outer = 0; outer < task.outer; outer += step) {
+    const uint64_t count = std::min(step, task.outer - outer);
+    for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
+      dispatch_columns(task, mode, outer * slab, count, segments, partials);
+    }
+  }
+}
+
+}  // namespace
+
+void record_softmax(Recorder& recorder, const SoftmaxArgs& args) {
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
+  Task task{recorder, describe(recorder.traits()), args.input, args.output, view.outer, view.axis, view.inner};
+  if (task.extent == 1) {  // every element is a row
+    task.outer *= task.inner;
+    task.inner = 1;
+  }
+  if (task.inner > 1) return record_columns(task);
+  const std::optional<RowShape> shape = register_shape(task.device, task.outer, task.extent);
+  shape ? record_register_rows(task, *shape) : record_split_rows(task);
+}
+
+}  // namespace tuff
