@@ -6,7 +6,7 @@
 namespace tuff::capi {
 
 void fail_handle(std::string_view name, uint64_t handle, std::string_view needed) {
-  fail(TUFF_ERROR_INVALID_HANDLE, "{} is {}, needs a {}", name, handle_table().describe(handle), needed);
+  fail(TUFF_ERROR_INVALID_HANDLE, "{} is {}, needs a live {}", name, handle_table().describe(handle), needed);
 }
 
 void fail_other_context(std::string_view name) {

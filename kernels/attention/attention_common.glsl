@@ -30,7 +30,9 @@ uint visible_keys(uint row) {
 
 // The weight of a score, given its row's maximum. The difference comes first: it is exact or nearly so
 // where it matters, and -infinity (a hidden key) gives 0.
-float weight(float score, float maximum) { return exp2(fma(score - maximum, push.scale_log2, HEADROOM)); }
+float weight(float score, float maximum, float scale_log2) {
+  return exp2(fma(score - maximum, scale_log2, HEADROOM));
+}
 
 float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
 

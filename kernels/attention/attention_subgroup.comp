@@ -5,14 +5,34 @@
 // A workgroup is one subgroup of WIDTH lanes. It owns ROW_BLOCKS * WIDTH query rows of one head and
 // COLUMN_BLOCKS * 4 * WIDTH columns of their output, and takes KEY_BLOCKS * WIDTH keys at a time:
 //   scores   a lane is a key: it has the scores of all rows for its keys; query elements are loaded by
-//            lanes that stand for rows and broadcast
+//            lanes that stand for rows and reach the others by a shuffle
 //   softmax  maxima and sums across lanes leave row i's result in lane i
-//   output   a lane is four neighbouring columns; weights are broadcast from the lane of their key
+//   output   a lane is four neighbouring columns; weights come by a shuffle from the lane of their key
+// A shuffle from a known lane is one instruction, where subgroupBroadcast is a loop over the lanes on Mesa
+// 22.3. A load is a gather and costs as much as a dozen products; one of 8 bytes costs no more than one of 4,
+// hence PAIRS.
 //
 // Defines: WIDTH          the subgroup's size: 4, 8, 16, 32 or 64
 //          ROW_BLOCKS, KEY_BLOCKS, COLUMN_BLOCKS
 //          VEC            1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
+//          PAIRS          1: two elements are loaded as one 64-bit number
+#if PAIRS
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#endif
 #include "kernels/attention/attention_common.glsl"
+#include "kernels/common/pointer.glsl"
+
+#if PAIRS
+TUFF_READ(0, QueryFour, u64vec2, 16)
+TUFF_READ(1, KeyFour, u64vec2, 16)
+TUFF_READ(2, ValueFour, u64vec2, 16)
+vec4 unpack(u64vec2 pairs) { return vec4(uintBitsToFloat(unpack32(pairs.x)), uintBitsToFloat(unpack32(pairs.y))); }
+#else
+#define QueryFour Query4
+#define KeyFour Key4
+#define ValueFour Value4
+vec4 unpack(vec4 vector) { return vector; }
+#endif
 
 layout(local_size_x = WIDTH) in;
 #define ROWS (ROW_BLOCKS * WIDTH)
@@ -20,13 +40,17 @@ layout(local_size_x = WIDTH) in;
 #define COLUMNS (COLUMN_BLOCKS * 4 * WIDTH)
 
 #if VEC
-#define LOAD4(into, name, at, left) into = TUFF_AT(name##4, (at) / 4u);
+#define KEY_LOOP [[unroll]]
+#define POINTER(name, pointer) TUFF_POINTER(name##Four, pointer, 0)
+#define LOAD4(into, name, pointer, at, left) into = unpack(TUFF_FROM(name##Four, pointer, (at) / 4));
 #else
+#define KEY_LOOP [[dont_unroll]]  // with four loads for each key the code would grow too large
+#define POINTER(name, pointer) TUFF_POINTER(name, pointer, 0)
 // Elements beyond the row's end read its last one and are replaced by zero.
-#define LOAD4(into, name, at, left)                                              \
-  [[unroll]] for (int e_ = 0; e_ < 4; ++e_) {                                    \
-    float value_ = TUFF_AT(name, (at) + uint(min(e_, max(int(left) - 1, 0))));   \
-    into[e_] = e_ < int(left) ? value_ : 0.0;                                    \
+#define LOAD4(into, name, pointer, at, left)                                               \
+  [[unroll]] for (int e_ = 0; e_ < 4; ++e_) {                                              \
+    float value_ = TUFF_FROM(name, pointer, (at) + uint(min(e_, max(int(left) - 1, 0))));  \
+    into[e_] = e_ < int(left) ? value_ : 0.0;                                              \
   }
 #endif
 
@@ -50,21 +74,29 @@ void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
   uint lane = gl_SubgroupInvocationID;
+  // Whatever the loops need, read once.
+  const uint head_dim = push.head_dim, seq_q = push.seq_q, seq_kv = push.seq_kv, row_tiles = push.row_tiles;
+  const bool causal = push.causal != 0;
+  const float scale_log2 = push.scale_log2;
+  POINTER(Query, query_pointer);
+  POINTER(Key, key_pointer);
+  POINTER(Value, value_pointer);
+
   uint column0 = group % push.column_tiles * COLUMNS;
   uint tile = group / push.column_tiles;
-  uint head = tile / push.row_tiles;
+  uint head = tile / row_tiles;
   // The last rows see the most keys when causal: they start first.
-  uint row0 = (push.row_tiles - 1 - tile % push.row_tiles) * ROWS;
-  TUFF_INDEX query_base = TUFF_INDEX(head) * push.seq_q * push.head_dim;
-  TUFF_INDEX kv_base = TUFF_INDEX(head) * push.seq_kv * push.head_dim;
+  uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;
+  TUFF_INDEX query_base = TUFF_INDEX(head) * seq_q * head_dim;
+  TUFF_INDEX kv_base = TUFF_INDEX(head) * seq_kv * head_dim;
 
   // Lane i knows rows i, i + WIDTH, …; rows beyond the last repeat it and are not stored.
   TUFF_INDEX query_at[ROW_BLOCKS];
   float maximum[ROW_BLOCKS], total[ROW_BLOCKS];
   uint visible[ROW_BLOCKS];
   [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
-    uint row = min(row0 + r * WIDTH + lane, push.seq_q - 1);
-    query_at[r] = query_base + TUFF_INDEX(row) * push.head_dim;
+    uint row = min(row0 + r * WIDTH + lane, seq_q - 1);
+    query_at[r] = query_base + TUFF_INDEX(row) * head_dim;
     visible[r] = visible_keys(row);
     maximum[r] = -LARGEST;
     total[r] = 0.0;
@@ -78,24 +110,24 @@ void main() {
   int columns_left[COLUMN_BLOCKS];
   [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
     uint column = column0 + (c * WIDTH + lane) * 4;
-    columns_left[c] = int(push.head_dim) - int(column);
+    columns_left[c] = int(head_dim) - int(column);
     column_at[c] = columns_left[c] > 0 ? column : 0;
   }
 
-  uint keys_end = visible_keys(min(row0 + ROWS, push.seq_q) - 1), keys_of_first = visible_keys(row0);
+  uint keys_end = visible_keys(min(row0 + ROWS, seq_q) - 1), keys_of_first = visible_keys(row0);
   [[dont_unroll]] for (uint key0 = 0; key0 < keys_end; key0 += KEYS) {
     TUFF_INDEX key_at[KEY_BLOCKS];
     [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-      key_at[b] = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + lane, push.seq_kv - 1)) * push.head_dim;
+      key_at[b] = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + lane, seq_kv - 1)) * head_dim;
     }
     float scores[ROWS][KEY_BLOCKS];
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = 0.0;
-    [[dont_unroll]] for (uint d = 0; d < push.head_dim; d += 4) {
+    [[dont_unroll]] for (uint d = 0; d < head_dim; d += 4) {
       vec4 q[ROW_BLOCKS], k[KEY_BLOCKS];
-      [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) { LOAD4(q[r], Query, query_at[r] + d, push.head_dim - d) }
-      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) { LOAD4(k[b], Key, key_at[b] + d, push.head_dim - d) }
-      [[unroll]] for (int e = 0; e < 4; ++e) [[unroll]] for (int i = 0; i < ROWS; ++i) {
-        float x = subgroupBroadcast(q[i / WIDTH][e], i % WIDTH);
+      [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) { LOAD4(q[r], Query, query_pointer, query_at[r] + d, head_dim - d) }
+      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) { LOAD4(k[b], Key, key_pointer, key_at[b] + d, head_dim - d) }
+      [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int e = 0; e < 4; ++e) {
+        float x = subgroupShuffle(q[i / WIDTH][e], i % WIDTH);
         [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = fma(x, k[b][e], scores[i][b]);
       }
     }
@@ -107,16 +139,16 @@ void main() {
     }
     if (subgroupBallot(!(magnitude <= LARGEST)) != uvec4(0)) {
       [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        uint row = min(row0 + i, push.seq_q - 1);
+        uint row = min(row0 + i, seq_q - 1);
         if (!(abs(scores[i][b]) <= LARGEST)) {
-          scores[i][b] = rescued_score(query_base + TUFF_INDEX(row) * push.head_dim, key_at[b]);
+          scores[i][b] = rescued_score(query_base + TUFF_INDEX(row) * head_dim, key_at[b]);
         }
       }
     }
     bool hides = key0 + KEYS > keys_of_first;
     if (hides) {
       [[unroll]] for (int i = 0; i < ROWS; ++i) {
-        uint keys = subgroupBroadcast(visible[i / WIDTH], i % WIDTH);
+        uint keys = subgroupShuffle(visible[i / WIDTH], i % WIDTH);
         [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
           if (key0 + b * WIDTH + lane >= keys) scores[i][b] = -TUFF_INFINITY;
         }
@@ -131,13 +163,13 @@ void main() {
         [[unroll]] for (int b = 1; b < KEY_BLOCKS; ++b) partial[i] = max(partial[i], scores[r * WIDTH + i][b]);
       }
       float largest = max(maximum[r], across_lanes(false, partial, lane));
-      float shrink = exp2((maximum[r] - largest) * push.scale_log2);
+      float shrink = exp2((maximum[r] - largest) * scale_log2);
       maximum[r] = largest;
       [[unroll]] for (int i = 0; i < WIDTH; ++i) {
-        float row_maximum = subgroupBroadcast(largest, i), row_shrink = subgroupBroadcast(shrink, i);
+        float row_maximum = subgroupShuffle(largest, i), row_shrink = subgroupShuffle(shrink, i);
         partial[i] = 0.0;
         [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-          float w = weight(scores[r * WIDTH + i][b], row_maximum);
+          float w = weight(scores[r * WIDTH + i][b], row_maximum, scale_log2);
           scores[r * WIDTH + i][b] = w;
           partial[i] += w;
         }
@@ -146,13 +178,13 @@ void main() {
       total[r] = fma(total[r], shrink, across_lanes(true, partial, lane));
     }
 
-    if (hides && push.causal != 0) {
+    if (hides && causal) {
       // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) [[dont_unroll]] for (uint j = 0; j < WIDTH; ++j) {
-        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, push.seq_kv - 1)) * push.head_dim;
+        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
         [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
           vec4 v;
-          LOAD4(v, Value, at + column_at[c], columns_left[c])
+          LOAD4(v, Value, value_pointer, at + column_at[c], columns_left[c])
           [[unroll]] for (int i = 0; i < ROWS; ++i) {
             float w = subgroupShuffle(scores[i][b], j);
             sums[i][c] = w != 0.0 ? fma(vec4(w), v, sums[i][c]) : sums[i][c];
@@ -161,12 +193,12 @@ void main() {
       }
     } else {
       // Keys beyond the last have weight 0 and repeat the last one's value, which every row sees.
-      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) [[unroll]] for (uint j = 0; j < WIDTH; ++j) {
-        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, push.seq_kv - 1)) * push.head_dim;
+      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) KEY_LOOP for (uint j = 0; j < WIDTH; ++j) {
+        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
         vec4 v[COLUMN_BLOCKS];
-        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) { LOAD4(v[c], Value, at + column_at[c], columns_left[c]) }
+        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) { LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c]) }
         [[unroll]] for (int i = 0; i < ROWS; ++i) {
-          float w = subgroupBroadcast(scores[i][b], j);
+          float w = subgroupShuffle(scores[i][b], j);
           [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) sums[i][c] = fma(vec4(w), v[c], sums[i][c]);
         }
       }
@@ -174,9 +206,9 @@ void main() {
   }
 
   [[unroll]] for (int i = 0; i < ROWS; ++i) {
-    float row_total = subgroupBroadcast(total[i / WIDTH], i % WIDTH);
-    if (row0 + i < push.seq_q) {
-      TUFF_INDEX base = query_base + TUFF_INDEX(row0 + i) * push.head_dim;
+    float row_total = subgroupShuffle(total[i / WIDTH], i % WIDTH);
+    if (row0 + i < seq_q) {
+      TUFF_INDEX base = query_base + TUFF_INDEX(row0 + i) * head_dim;
       [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) [[unroll]] for (int e = 0; e < 4; ++e) {
         if (e < columns_left[c]) TUFF_AT(Result, base + column_at[c] + e) = normalised(sums[i][c][e], row_total);
       }

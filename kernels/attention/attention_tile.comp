@@ -211,7 +211,7 @@ void main() {
       maximum[i] = largest[i];
       float sum = 0.0;
       [[unroll]] for (int j = 0; j < TK; ++j) {
-        float w = weight(scores[i][j / 4][j % 4], largest[i]);
+        float w = weight(scores[i][j / 4][j % 4], largest[i], push.scale_log2);
         scores[i][j / 4][j % 4] = w;
         sum += w;
       }

@@ -151,6 +151,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   } else {
     kernel.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
     kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
+    kernel.define("PAIRS", traits.addresses);
   }
   kernel.define("VEC", vec);
   kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements));

@@ -158,6 +158,7 @@ void record_conv2d(Recorder& recorder, const Conv2dArgs& args) {
   } else {
     kernel.define("WIDTH", traits.subgroup_size);
     kernel.define("FILTER_BLOCKS", variant.filters).define("PIXEL_BLOCKS", variant.columns);
+    kernel.define("TAIL", taps % 4 != 0).define("PAIRS", traits.addresses);
   }
   kernel.define("TAP_MASK", tap_mask).define("VEC_FILTER", vec_filter);
   kernel.wide(needs_wide(in_elements) || needs_wide(filter_elements) || needs_wide(out_elements));

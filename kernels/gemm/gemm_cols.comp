@@ -1,4 +1,4 @@
-// Matrix x vector (or up to 4 vectors) where L is stored k x rows: each invocation sums 4 neighbouring rows.
+// Matrix x vector (or up to 4 vectors) where L is stored k x rows, or k is short: an invocation sums 4 rows.
 //
 // A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
 // added up in shared memory, in order.
@@ -6,7 +6,8 @@
 // Defines: SHORT
 //          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT floats for each layer otherwise
 //          BLOCKS         vectors of rows of an invocation
-//          VECTOR_L       ld % 4 = 0, rows % 4 = 0 and 16-byte alignment
+//          ALONG_K        1: L is stored rows x k after all
+//          VECTOR_L       only if ALONG_K is 0: ld % 4 = 0, rows % 4 = 0 and 16-byte alignment
 //          SHUFFLE        1: LANES is the subgroup's size: each lane reads S for one k and passes it on
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
@@ -38,16 +39,15 @@ void main() {
 #if VECTOR_L
       l_at[i][e] = min(row0 + (i * LANES + lane) * 4 + e, rows - 4 + e);
 #else
-      l_at[i][e] = min(row0 + (i * 4 + e) * LANES + lane, rows - 1);
+      l_at[i][e] = TUFF_INDEX(min(row0 + (i * 4 + e) * LANES + lane, rows - 1)) * (ALONG_K != 0 ? ld : TUFF_INDEX(1));
 #endif
     }
   }
 #if VECTOR_L
 #define LOAD_L(i, k) GEMM_AT(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4)
 #else
-#define LOAD_L(i, k)                                                                                           \
-  vec4(GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][0]), GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][1]), \
-       GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][2]), GEMM_AT(L, l_pointer, TUFF_INDEX(k) * ld + l_at[i][3]))
+#define ELEMENT(i, e, k) GEMM_AT(L, l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
+#define LOAD_L(i, k) vec4(ELEMENT(i, 0, k), ELEMENT(i, 1, k), ELEMENT(i, 2, k), ELEMENT(i, 3, k))
 #endif
   uint k = block.k_begin + depth;
 #if SHUFFLE

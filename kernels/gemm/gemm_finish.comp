@@ -8,8 +8,8 @@
 //          DENSE   1: C is laid out like a slice
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  TUFF_INDEX ldc, stride_c, elements, matrix;  // elements of a slice, of one of its matrices
-  uint n, slices;
+  TUFF_INDEX ldc, stride_c, elements, matrix, n;  // elements of a slice, of one of its matrices, of a row
+  uint slices;
   float alpha, beta;
 } push;
 TUFF_READ(0, Partials, float, 4)
@@ -19,7 +19,8 @@ layout(local_size_x = LOCAL_SIZE) in;
 
 void main() {
   const TUFF_INDEX elements = push.elements, ldc = push.ldc, stride_c = push.stride_c, matrix = push.matrix;
-  const uint n = push.n, slices = push.slices;
+  const TUFF_INDEX n = push.n;
+  const uint slices = push.slices;
   const float alpha = push.alpha, beta = push.beta;
   TUFF_INDEX first = TUFF_INDEX(tuff_group()) * (LOCAL_SIZE * ITEMS) + gl_LocalInvocationIndex;
   [[unroll]] for (uint i = 0; i < ITEMS; ++i) {

@@ -76,8 +76,9 @@ vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(
 vec4 scaled(vec4 v) { return v; }
 #endif
 
-// Reduces load(0) … load(count - 1), where a lane has count values: UNROLL chains that are gathered into the
-// total every 32 steps. Serial additions: 32 + count / (32 UNROLL) + 2 UNROLL.
+// Reduces LOAD(0) … LOAD(count - 1) into total: TUFF_UNROLL chains that are gathered every 32 steps. Serial
+// additions: 32 + count / (32 TUFF_UNROLL) + 2 TUFF_UNROLL. `count` should be the same for all lanes in a way
+// that the compiler sees: a processor's driver runs loops with lanes that may differ several times slower.
 #define TUFF_GATHER(total, count, LOAD)                                                        \
   {                                                                                            \
     uint full = (count) / TUFF_UNROLL;                                                         \

@@ -8,6 +8,7 @@
 //
 //   TUFF_WIDTH    4: inner is a multiple of 4; 1: it is not
 //   TUFF_UNROLL   rows in flight
+//   TUFF_CUT      1: segments > 1
 //   REPEAT        results of each lane, one after another
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
@@ -38,17 +39,23 @@ TUFF_BLOCKS_WRITE(1, Y)
 void main() {
   for (uint repeat = 0; repeat < REPEAT; ++repeat) {
     uint t = (tuff_group() * REPEAT + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    if (t >= push.results) return;
+    t = min(t, push.results - 1);  // surplus lanes repeat the last: no branch
     uint slice = t / push.columns;
     uint column = t - slice * push.columns;
+    Partial total = empty_partial();
+#if TUFF_CUT
     uint outer = slice / push.segments;
     uint segment = slice - outer * push.segments;
-    uint rows = (push.extent - segment + push.segments - 1) / push.segments;
-
     TUFF_INDEX first = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
     TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
-    Partial total = empty_partial();
+    uint rows = push.extent / push.segments;  // and one more for the first segments
     TUFF_GATHER(total, rows, LOAD_ROW)
+    if (segment < push.extent - rows * push.segments) gather(total, LOAD_ROW(rows));
+#else
+    TUFF_INDEX first = TUFF_INDEX(slice) * push.extent * push.columns + column;
+    TUFF_INDEX stride = TUFF_INDEX(push.columns);
+    TUFF_GATHER(total, push.extent, LOAD_ROW)
+#endif
     vec4 result = scaled(finish(total));
 #if TUFF_WIDTH == 4
     TUFF_STORE4(Y, t, result);

@@ -10,6 +10,7 @@
 //   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
 //   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
 //   TUFF_SINGLE   1: LANES is the workgroup
+//   TUFF_CUT      1: segments > 1
 //   TUFF_PEEL     1: pieces may start anywhere: up to 3 elements before and behind the blocks are single
 //   TUFF_UNROLL   blocks in flight: 1, 2, 4, 8 or 16
 //   REPEAT        pieces that a lane takes one after another; 1 with TUFF_SHARED
@@ -44,22 +45,26 @@ void main() {
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   uint lane = thread % TUFF_LANES;
   for (uint repeat = 0; repeat < REPEAT; ++repeat) {
+    // Lanes without a piece repeat the last one: no branch, and every lane has a part in the shuffles.
 #if TUFF_SINGLE
-    uint piece = tuff_group() * REPEAT + repeat;
-    if (piece >= push.pieces) return;
-    const bool live = true;
+    uint piece = min(tuff_group() * REPEAT + repeat, push.pieces - 1);
 #else
     uint piece = (tuff_group() * REPEAT + repeat) * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
-    bool live = piece < push.pieces;
-    piece = live ? piece : 0;  // every lane has a part in the shuffles
+    piece = min(piece, push.pieces - 1);
 #endif
+#if TUFF_CUT
     uint row = piece / push.segments;
     uint start = (piece - row * push.segments) * push.segment;
     uint begin = row * push.extent + start;
-    uint end = begin + min(push.segment, push.extent - start);
+    uint elements = min(push.segment, push.extent - start);
+#else
+    uint begin = piece * push.extent;
+    uint elements = push.extent;
+#endif
 
     Partial total = empty_partial();
 #if TUFF_PEEL
+    uint end = begin + elements;
     uint inner_begin = min((begin + 3) & ~3u, end);
     uint inner_end = max(end & ~3u, inner_begin);
     for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) {
@@ -68,15 +73,16 @@ void main() {
     for (uint i = inner_end + lane; i < end; i += TUFF_LANES) {
       gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
     }
-#else
-    uint inner_begin = begin, inner_end = end;
-#endif
     uint blocks = (inner_end - inner_begin) / 4;
     uint first_block = inner_begin / 4 + lane;
-    // The blocks that every lane has, then one more for the first lanes.
+    uint whole = (max(elements, 3u) - 3) / 4 / TUFF_LANES;  // wherever the row begins, every lane has these
+#else
+    uint blocks = elements / 4;
+    uint first_block = begin / 4 + lane;
     uint whole = blocks / TUFF_LANES;
+#endif
     TUFF_GATHER(total, whole, LOAD_BLOCK)
-    if (lane < blocks - whole * TUFF_LANES) gather(total, LOAD_BLOCK(whole));
+    for (uint k = whole; k * TUFF_LANES + lane < blocks; ++k) gather(total, LOAD_BLOCK(k));
 
     float result = combine4(finish(total));
 #if TUFF_SHARED
@@ -93,6 +99,6 @@ void main() {
       result = combine(result, subgroupShuffleXor(result, mask));
     }
 #endif
-    if (live && lane == 0) TUFF_AT(Y, piece) = scaled(vec4(result)).x;
+    if (lane == 0) TUFF_AT(Y, piece) = scaled(vec4(result)).x;
   }
 }

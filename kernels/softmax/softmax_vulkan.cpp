@@ -256,8 +256,10 @@ void record_columns(const Task& task) {
   const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 512);
   uint64_t segments = 1;
   if (task.outer * columns < wanted / 2 && task.extent >= 64) {
-    segments = std::clamp<uint64_t>(ceil_div(wanted, task.outer * columns), 1, std::min<uint64_t>(task.extent / 32, 128));
+    segments = std::clamp<uint64_t>(ceil_div(wanted, task.outer * columns), 1, task.extent / 32);
   }
+  // At most 256 serial additions of a lane while the segments, which the second walk adds up, allow it.
+  segments = std::clamp<uint64_t>(segments, ceil_div(task.extent, 2048), 256);
   // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
   uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
   if (step >= 4) step -= step % 4;

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "bench/harness.hpp"
+
+namespace bench {
+namespace {
+
+const std::map<std::string, tuff::Unary> kUnary = {{"relu", tuff::Unary::relu}, {"sigmoid", tuff::Unary::sigmoid},
+                                                   {"tanh", tuff::Unary::tanh}, {"exp", tuff::Unary::exp},
+                                                   {"log", tuff::Unary::log},   {"sqrt", tuff::Unary::sqrt},
+                                                   {"abs", tuff::Unary::abs},   {"neg", tuff::Unary::neg}};
+const std::map<std::string, tuff::Binary> kBinary = {{"add", tuff::Binary::add}, {"sub", tuff::Binary::sub},
+                                                     {"mul", tuff::Binary::mul}, {"div", tuff::Binary::div},
+                                                     {"max", tuff::Binary::max}, {"min", tuff::Binary::min}};
+
+}  // namespace
+
+void add_elementwise() {
+  for (const auto& row : read_table("elementwise")) {
+    const std::string& name = row.at(1);
+    const uint64_t n = to_number(row.at(2));
+    const bool unary = row.at(0) == "unary";
+    const uint64_t bytes = (unary ? 8 : 12) * n;
+    const std::string title = fmt::format("tuff/{}/{}", name, n);
+    if (unary) {
+      add(title, {0, static_cast<double>(bytes)}, bytes, [=, op = kUnary.at(name)](const tuff::Context& context) {
+        return [=, &context, x = random_buffer(context, n), y = empty_buffer(context, n)] {
+          context.unary(DType::f32, op, *x, *y, n);
+        };
+      });
+    } else {
+      add(title, {0, static_cast<double>(bytes)}, bytes, [=, op = kBinary.at(name)](const tuff::Context& context) {
+        return [=, &context, a = random_buffer(context, n), b = random_buffer(context, n),
+                y = empty_buffer(context, n)] { context.binary(DType::f32, op, *a, *b, *y, n); };
+      });
+    }
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,164 @@
+// tuff_bench: Google Benchmark over the tables in shapes/, on the device that TUFF_DEVICE names or the best.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#ifdef TUFF_BENCH_OPENBLAS
+#include <cblas.h>
+#endif
+
+#include "bench/harness.hpp"
+
+namespace bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeastSeconds = 0.02;  // of work between two waits, so that waiting does not count
+constexpr double kMostSeconds = 2;      // a call expected to take longer is left out
+// OpenBLAS's threads spin for some milliseconds after their last call and would take the processor from the next.
+constexpr auto kPeersRest = std::chrono::milliseconds(60);
+
+struct Device {
+  tuff::Context context;
+  tuff::DeviceProperties properties{};
+  double flops_per_second = 0;  // rough: only to leave out what is too large
+  double bytes_per_second = 0;
+};
+Device device;
+
+double timed(const Repeat& repeat, uint64_t repetitions, const Repeat& finish) {
+  const auto begin = Clock::now();
+  for (uint64_t i = 0; i < repetitions; ++i) repeat();
+  finish();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void run(benchmark::State& state, Work work, uint64_t calls, const Repeat& repeat, const Repeat& finish) {
+  timed(repeat, 1, finish);  // compiles, and touches memory for the first time
+  const double once = timed(repeat, 1, finish);
+  const auto repetitions = static_cast<uint64_t>(kLeastSeconds / once) + 1;
+  for ([[maybe_unused]] auto _ : state) {
+    state.SetIterationTime(timed(repeat, repetitions, finish) / static_cast<double>(repetitions * calls));
+  }
+  const auto rate = benchmark::Counter::kIsIterationInvariantRate;
+  if (work.flops > 0) state.counters["FLOP/s"] = benchmark::Counter(work.flops, rate);
+  if (work.bytes > 0) state.counters["B/s"] = benchmark::Counter(work.bytes, rate);
+}
+
+void finish_device() { device.context.synchronize(); }
+
+// A gemm and a copy of a size that any device does in a moment.
+void estimate_rates() {
+  constexpr uint64_t kSize = 512, kCount = kSize * kSize;
+  const tuff::Context& context = device.context;
+  const auto a = random_buffer(context, kCount), b = random_buffer(context, kCount), c = empty_buffer(context, kCount);
+  const auto gemm = [&] {
+    context.gemm(DType::f32, tuff::Transpose::no, tuff::Transpose::no, kSize, kSize, kSize, 1, *a, kSize, *b, kSize, 0,
+                 *c, kSize);
+  };
+  const auto copy = [&] { b->copy_from(*a, kCount * 4); };
+  timed(gemm, 1, finish_device);
+  timed(copy, 1, finish_device);
+  device.flops_per_second = 2.0 * kSize * kCount * 8 / timed(gemm, 8, finish_device);
+  device.bytes_per_second = 8.0 * kCount * 64 / timed(copy, 64, finish_device);
+}
+
+std::string open_device() {
+  tuff::ContextOptions options;
+  options.backend = std::getenv("TUFF_BENCH_BACKEND");
+  device.context = tuff::Context::create(options);
+  device.properties = device.context.info();
+  estimate_rates();
+  return device.properties.name;
+}
+
+}  // namespace
+
+void add(const std::string& name, Work work, uint64_t memory_bytes, std::function<Repeat(const tuff::Context&)> prepare,
+         uint64_t calls) {
+  if (memory_bytes > device.properties.memory_bytes / 2 || work.flops > kMostSeconds * device.flops_per_second ||
+      work.bytes > kMostSeconds * device.bytes_per_second) {
+    return;
+  }
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=](benchmark::State& state) {
+                                 std::this_thread::sleep_for(kPeersRest);
+                                 try {
+                                   run(state, work, calls, prepare(device.context), finish_device);
+                                 } catch (const tuff::Exception& error) {
+                                   state.SkipWithError(error.what());
+                                 }
+                               })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare) {
+  if (work.flops > kMostSeconds * device.flops_per_second || work.bytes > kMostSeconds * device.bytes_per_second)
+    return;
+  benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run(state, work, 1, prepare(), [] {}); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+std::vector<float> random_values(uint64_t count) {
+  std::vector<float> values(count);
+  uint32_t state = 1;
+  for (auto& value : values) {
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes, chapter 7
+    value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31f;
+  }
+  return values;
+}
+
+std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_t count) {
+  return std::make_shared<tuff::Buffer>(context.alloc<float>(count));
+}
+
+std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count) {
+  // One mebibyte of random values over and over: making gigabytes of them would take longer than measuring.
+  constexpr uint64_t kBlock = 1u << 18;
+  static const std::vector<float> block = random_values(kBlock);
+  auto buffer = empty_buffer(context, count);
+  for (uint64_t at = 0; at < count; at += kBlock) {
+    buffer->upload_at(at * sizeof(float), block.data(), std::min(kBlock, count - at));
+  }
+  return buffer;
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  try {
+    benchmark::AddCustomContext("device", bench::open_device());
+    benchmark::AddCustomContext("driver", bench::device.properties.driver);
+    benchmark::AddCustomContext("tuff", tuff::build_info());
+#ifdef TUFF_BENCH_OPENBLAS
+    benchmark::AddCustomContext("openblas",
+                                fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads()));
+#endif
+    for (const auto& add_family : {bench::add_gemm, bench::add_conv, bench::add_attention, bench::add_elementwise,
+                                   bench::add_reduce, bench::add_memory, bench::add_calls}) {
+      add_family();
+    }
+    benchmark::RunSpecifiedBenchmarks();
+  } catch (const tuff::Exception& error) {
+    fmt::print(stderr, "error: {}\nhint: {}\n", error.what(), error.hint());
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+  benchmark::Shutdown();
+  bench::device.context.reset();
+  return 0;
+}

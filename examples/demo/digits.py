@@ -1,0 +1,177 @@
+"""Learning to read handwritten digits: a two-layer network trained from scratch.
+
+Every number of the forward and the backward pass is computed by Tuff. NumPy shuffles, prepares the images
+and the labels, draws the first weights, and counts right answers among the downloaded scores.
+"""
+
+import math
+import time
+
+import numpy as np
+import tuff
+from sklearn.datasets import load_digits
+
+import style
+from progress import Progress
+from style import plt
+
+SEED = 20
+HELD_OUT = 360
+HIDDEN = 128
+BATCH = 64
+MOMENTUM = 0.9
+RATE = 0.08  # the first step's; it falls to nothing along half a cosine
+
+
+class Layer:
+    """x @ w + b with its gradients' running means."""
+
+    def __init__(self, ctx, inputs, outputs, rng):
+        self.w = ctx.array(rng.standard_normal((inputs, outputs)) * math.sqrt(2 / inputs))
+        self.b = ctx.zeros(outputs)
+        self.w_velocity = ctx.zeros((inputs, outputs))
+        self.b_velocity = ctx.zeros(outputs)
+
+    def __call__(self, x):
+        return x @ self.w + self.b
+
+    def step(self, x, gradient, rate):
+        """x (batch, inputs) went in; gradient (batch, outputs) is the loss's by what came out."""
+        tuff.matmul(x.T, gradient, out=self.w_velocity, beta=MOMENTUM)  # velocity = momentum * velocity + x.T @ g
+        self.b_velocity *= MOMENTUM
+        self.b_velocity += gradient.sum(axis=0)
+        self.w -= self.w_velocity * rate
+        self.b -= self.b_velocity * rate
+
+
+class Network:
+    """64 pixels -> 128 rectified units -> 10 scores."""
+
+    def __init__(self, ctx, rng):
+        self.first = Layer(ctx, 64, HIDDEN, rng)
+        self.second = Layer(ctx, HIDDEN, 10, rng)
+
+    def scores(self, x):
+        return self.second(self.first(x).relu())
+
+    def learn(self, x, labels, rate):
+        """One step of gradient descent on a batch: x (batch, 64), labels (batch, 10) with a one in each row.
+        Returns the summed cross-entropy, still on the device."""
+        hidden = self.first(x).relu()
+        p = self.second(hidden).softmax(axis=1)
+
+        d_scores = (p - labels) * (1 / len(x))
+        # relu's derivative: 1 where hidden > 0. Any positive float32 but a denormal times 3e38 is at least 1.
+        slope = tuff.minimum(hidden * 3e38, 1)
+        d_hidden = (d_scores @ self.second.w.T) * slope
+
+        self.second.step(hidden, d_scores, rate)
+        self.first.step(x, d_hidden, rate)
+        return -(labels * tuff.maximum(p, 1e-30).log()).sum()
+
+
+def accuracy(network, x, digits):
+    """The share of right answers, and each image's answer."""
+    answers = network.scores(x).numpy().argmax(axis=1)
+    return float(np.mean(answers == digits)), answers
+
+
+def run(ctx, path, quick=False):
+    """Trains, draws path, and returns the held-out accuracy."""
+    epochs = 12 if quick else 60
+    rng = np.random.default_rng(SEED)
+    data = load_digits()
+    order = rng.permutation(len(data.images))
+    images, digits = data.data[order] / 16, data.target[order]
+    train_x, train_digits = images[HELD_OUT:], digits[HELD_OUT:]
+    train_labels = np.eye(10)[train_digits]
+    test_digits = digits[:HELD_OUT]
+    test_x = ctx.array(images[:HELD_OUT])
+
+    network = Network(ctx, rng)
+    count = len(train_x)
+    steps = epochs * -(-count // BATCH)
+    losses, accuracies = [], []
+    step, begin = 0, time.monotonic()
+    with Progress("training", steps) as bar:
+        for epoch in range(epochs):
+            shuffled = rng.permutation(count)
+            x, labels = ctx.array(train_x[shuffled]), ctx.array(train_labels[shuffled])
+            loss = ctx.zeros(())
+            for start in range(0, count, BATCH):
+                rate = RATE * 0.5 * (1 + math.cos(math.pi * step / steps))
+                loss += network.learn(x[start : start + BATCH], labels[start : start + BATCH], rate)
+                step += 1
+            losses.append(loss.item() / count)  # the only wait of an epoch, with the next line's
+            accuracies.append(accuracy(network, test_x, test_digits)[0])
+            images_per_second = (epoch + 1) * count / (time.monotonic() - begin)
+            bar.update(
+                step,
+                f"epoch {epoch + 1}/{epochs}  loss {losses[-1]:.4f}  held-out {accuracies[-1]:.1%}  "
+                f"{images_per_second:,.0f} images/s",
+            )
+
+    right, answers = accuracy(network, test_x, test_digits)
+    trained, _ = accuracy(network, ctx.array(train_x), train_digits)
+    wrong = int(np.sum(answers != test_digits))
+    print(f"  {right:.2%} of {HELD_OUT} held-out images are read right ({wrong} wrong); of the others, {trained:.2%}")
+    draw(path, images[:HELD_OUT].reshape(-1, 8, 8), test_digits, answers, losses, accuracies, count)
+    return right
+
+
+def draw(path, images, digits, answers, losses, accuracies, trained_on):
+    """Left, held-out images with their answers, the mistakes in a row of their own; right, the curves."""
+    mistakes = np.flatnonzero(answers != digits)
+    columns, rows = 12, 6
+    figure = plt.figure(figsize=(14.5, 8.6), dpi=110)
+    style.heading(
+        figure,
+        "Reading handwritten digits",
+        f"A 64-{HIDDEN}-10 network, trained from scratch on {trained_on:,} images: "
+        f"{accuracies[-1]:.1%} of {len(images)} images it never saw are read right",
+        left=0.45,
+        top=0.35,
+    )
+    sides = {"left": 0.031, "right": 0.605, "wspace": 0.12}
+    grid = figure.add_gridspec(rows, columns, top=0.84, bottom=0.235, hspace=0.42, **sides)
+    for place in range(rows * columns):
+        show(figure.add_subplot(grid[place // columns, place % columns]), images, digits, answers, place)
+
+    figure.text(0.031, 0.185, f"All {len(mistakes)} mistakes: answer (truth)", fontsize=11, color=style.WRONG)
+    shown = mistakes[:columns]
+    grid = figure.add_gridspec(1, columns, top=0.145, bottom=0.055, **sides)
+    for place, index in enumerate(shown):
+        show(figure.add_subplot(grid[0, place]), images, digits, answers, index)
+    if len(mistakes) > columns:
+        figure.text(0.605, 0.185, f"the first {columns} are shown", fontsize=9, color=style.QUIET, ha="right")
+
+    epochs = np.arange(1, len(losses) + 1)
+    axes = figure.add_axes([0.665, 0.515, 0.315, 0.325])
+    axes.plot(epochs, losses, color=style.LINE, linewidth=2)
+    axes.set_yscale("log")
+    axes.set_title("Loss on the training images (cross-entropy)", loc="left", fontsize=11)
+    axes.grid(axis="y", color="#e6ebef")
+    axes.tick_params(labelbottom=False)
+    low = figure.add_axes([0.665, 0.095, 0.315, 0.325], sharex=axes)
+    low.plot(epochs, 100 * np.array(accuracies), color=style.SECOND, linewidth=2)
+    low.axhline(95, color=style.QUIET, linewidth=1, linestyle=(0, (4, 4)))
+    low.text(epochs[-1], 94.8, "95%", color=style.QUIET, fontsize=9, ha="right", va="top")
+    low.set_ylim(min(90, 100 * min(accuracies[1:])), 100)
+    low.set_title("Held-out images read right, %", loc="left", fontsize=11)
+    low.set_xlabel("epoch")
+    low.set_xlim(1, epochs[-1])
+    low.grid(axis="y", color="#e6ebef")
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def show(axes, images, digits, answers, index):
+    right = answers[index] == digits[index]
+    colour = style.RIGHT if right else style.WRONG
+    axes.imshow(images[index], cmap="gray_r", interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set(visible=True, color="#d5dde3" if right else colour, linewidth=0.8 if right else 2)
+    text = str(answers[index]) if right else f"{answers[index]} ({digits[index]})"
+    axes.set_title(text, fontsize=11, color=colour, pad=3, fontweight="bold")

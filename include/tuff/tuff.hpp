@@ -1,0 +1,609 @@
+// Tuff for C++17 and later: owners for the handles of tuff.h, and nothing else. tuff.h is the reference
+// for what every function does; here is only how it looks from C++.
+//
+//   tuff::Context context = tuff::Context::create();
+//   std::vector<float> x = {-1, 2, -3, 4};
+//   tuff::Buffer buffer = context.upload(x);
+//   context.unary(tuff::DType::f32, tuff::Unary::relu, buffer, buffer, x.size());
+//   buffer.download(x);
+//
+// Owners     Context and Buffer are move-only and free what they hold. An empty one (made by default, or
+//            moved from) holds TUFF_NULL_HANDLE. Destroying a Context makes its Buffers' handles stale,
+//            which is harmless: they may be destroyed later.
+// Ranges     "Range" is whatever std::data and std::size accept: std::span, std::vector, std::array, an
+//            array. Its elements are copied as bytes and so must be trivially copyable.
+// Errors     An error throws tuff::Exception, which carries the status and the message. With
+//            TUFF_NO_EXCEPTIONS defined (or exceptions switched off in the compiler) nothing is thrown:
+//            what is declared below as Outcome returns a tuff::Status, as Returned<T> a tuff::Result<T>:
+//
+//              auto context = tuff::Context::create();
+//              if (!context) return fail(context.message());
+//              tuff::Status status = context->synchronize();
+//
+// Threads    As in tuff.h. One object may not be moved from, or assigned, while another thread uses it.
+#ifndef TUFF_TUFF_HPP
+#define TUFF_TUFF_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tuff.h"
+
+#if !defined(TUFF_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
+#define TUFF_NO_EXCEPTIONS
+#endif
+#ifndef TUFF_NO_EXCEPTIONS
+#include <stdexcept>
+#endif
+
+namespace tuff {
+// Files of one program may be compiled either way: their classes have different names for the linker.
+#ifdef TUFF_NO_EXCEPTIONS
+inline namespace cpp_status {
+#else
+inline namespace cpp_exceptions {
+#endif
+
+enum class DType : int32_t {
+  f32 = TUFF_F32,
+  f16 = TUFF_F16,
+  bf16 = TUFF_BF16,
+  f64 = TUFF_F64,
+  i32 = TUFF_I32,
+  u32 = TUFF_U32,
+  i8 = TUFF_I8,
+  u8 = TUFF_U8
+};
+enum class Transpose : int32_t { no = TUFF_NO_TRANS, yes = TUFF_TRANS, conjugate = TUFF_CONJ_TRANS };
+enum class Causal : int32_t {
+  none = TUFF_CAUSAL_NONE,
+  top_left = TUFF_CAUSAL_TOP_LEFT,
+  bottom_right = TUFF_CAUSAL_BOTTOM_RIGHT
+};
+enum class Unary : int32_t {
+  relu = TUFF_UNARY_RELU,
+  sigmoid = TUFF_UNARY_SIGMOID,
+  tanh = TUFF_UNARY_TANH,
+  exp = TUFF_UNARY_EXP,
+  log = TUFF_UNARY_LOG,
+  sqrt = TUFF_UNARY_SQRT,
+  abs = TUFF_UNARY_ABS,
+  neg = TUFF_UNARY_NEG
+};
+enum class Binary : int32_t {
+  add = TUFF_BINARY_ADD,
+  sub = TUFF_BINARY_SUB,
+  mul = TUFF_BINARY_MUL,
+  div = TUFF_BINARY_DIV,
+  max = TUFF_BINARY_MAX,
+  min = TUFF_BINARY_MIN
+};
+enum class Reduce : int32_t {
+  sum = TUFF_REDUCE_SUM,
+  max = TUFF_REDUCE_MAX,
+  min = TUFF_REDUCE_MIN,
+  mean = TUFF_REDUCE_MEAN,
+  prod = TUFF_REDUCE_PROD
+};
+
+using DeviceProperties = tuff_device_properties;
+using Stats = tuff_stats;
+using Limits = tuff_limits;
+
+inline uint32_t version() noexcept { return tuff_version(); }
+inline uint32_t abi_version() noexcept { return tuff_abi_version(); }
+inline const char* build_info() noexcept { return tuff_build_info(); }
+inline const char* status_name(tuff_status status) noexcept { return tuff_status_name(status); }
+inline const char* status_hint(tuff_status status) noexcept { return tuff_status_hint(status); }
+
+// This thread's last error message.
+inline std::string last_error() {
+  uint64_t length = 0;
+  tuff_last_error(nullptr, 0, &length);
+  std::string message(static_cast<std::size_t>(length), '\0');
+  if (length != 0) tuff_last_error(message.data(), length + 1, nullptr);  // the NUL replaces string's own
+  return message;
+}
+
+#ifdef TUFF_NO_EXCEPTIONS
+
+// Whether a call succeeded, and the message if not.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  explicit Status(tuff_status code) : code_(code) {
+    if (code != TUFF_OK) message_ = last_error();
+  }
+
+  bool ok() const noexcept { return code_ == TUFF_OK; }
+  explicit operator bool() const noexcept { return ok(); }
+  tuff_status code() const noexcept { return code_; }
+  const char* name() const noexcept { return tuff_status_name(code_); }
+  const char* hint() const noexcept { return tuff_status_hint(code_); }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  tuff_status code_ = TUFF_OK;
+  std::string message_;
+};
+
+// A status, and the value if it is TUFF_OK (else an empty one).
+template <typename T>
+class [[nodiscard]] Result : public Status {
+ public:
+  Result(tuff_status code, T value) : Status(code), value_(std::move(value)) {}
+
+  T& value() & noexcept { return value_; }
+  const T& value() const& noexcept { return value_; }
+  T&& value() && noexcept { return std::move(value_); }
+  T& operator*() & noexcept { return value_; }
+  const T& operator*() const& noexcept { return value_; }
+  T&& operator*() && noexcept { return std::move(value_); }
+  T* operator->() noexcept { return &value_; }
+  const T* operator->() const noexcept { return &value_; }
+
+ private:
+  T value_;
+};
+
+using Outcome = Status;
+template <typename T>
+using Returned = Result<T>;
+
+namespace detail {
+inline Outcome finish(tuff_status code) { return Status(code); }
+template <typename T>
+Returned<T> give(tuff_status code, T&& value) {
+  return Result<T>(code, std::forward<T>(value));
+}
+}  // namespace detail
+
+#else
+
+// what() is the message: it names the function and the argument.
+class Exception : public std::runtime_error {
+ public:
+  Exception(tuff_status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+
+  tuff_status status() const noexcept { return status_; }
+  const char* name() const noexcept { return tuff_status_name(status_); }
+  const char* hint() const noexcept { return tuff_status_hint(status_); }
+
+ private:
+  tuff_status status_;
+};
+
+using Outcome = void;
+template <typename T>
+using Returned = T;
+
+namespace detail {
+inline Outcome finish(tuff_status code) {
+  if (code != TUFF_OK) throw Exception(code, last_error());
+}
+template <typename T>
+Returned<T> give(tuff_status code, T&& value) {
+  finish(code);
+  return std::forward<T>(value);
+}
+}  // namespace detail
+
+#endif
+
+namespace detail {
+
+template <typename Range>
+using Element = std::remove_reference_t<decltype(*std::data(std::declval<Range&>()))>;
+
+// Bytes of count elements; more than any buffer holds if that overflows.
+template <typename T>
+constexpr uint64_t bytes_of(uint64_t count) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>, "elements are copied as bytes");
+  return count <= UINT64_MAX / sizeof(T) ? count * sizeof(T) : UINT64_MAX;
+}
+
+template <typename T>
+struct Explicit {  // keeps T from being deduced from an argument
+  using Type = T;
+};
+
+// Owns a handle; destroys it by Destroy.
+template <tuff_status (*Destroy)(uint64_t)>
+class Owner {
+ public:
+  Owner() noexcept = default;
+  explicit Owner(uint64_t handle) noexcept : handle_(handle) {}
+  Owner(Owner&& other) noexcept : handle_(std::exchange(other.handle_, TUFF_NULL_HANDLE)) {}
+  Owner& operator=(Owner&& other) noexcept {
+    reset(std::exchange(other.handle_, TUFF_NULL_HANDLE));
+    return *this;
+  }
+  ~Owner() { reset(TUFF_NULL_HANDLE); }
+
+  uint64_t get() const noexcept { return handle_; }
+  uint64_t release() noexcept { return std::exchange(handle_, TUFF_NULL_HANDLE); }
+  void reset(uint64_t handle) noexcept {
+    const uint64_t old = std::exchange(handle_, handle);
+    if (old != TUFF_NULL_HANDLE) Destroy(old);
+  }
+
+ private:
+  uint64_t handle_ = TUFF_NULL_HANDLE;
+};
+
+}  // namespace detail
+
+// The sizes of a tensor, for reduce and softmax: {2, 3, 4}, a Range of integers, or a pointer and a rank.
+class Shape {
+ public:
+  Shape(std::initializer_list<uint64_t> sizes) : Shape(sizes.begin(), sizes.size()) {}
+  template <typename Range, typename = std::enable_if_t<std::is_integral_v<detail::Element<const Range>>>>
+  Shape(const Range& sizes) : Shape(std::data(sizes), std::size(sizes)) {}
+  template <typename Integer>
+  Shape(const Integer* sizes, std::size_t rank) : rank_(static_cast<uint32_t>(rank)) {
+    // A larger rank is kept as a number, for the library to refuse.
+    for (std::size_t i = 0; i < rank && i < sizes_.size(); ++i) sizes_[i] = static_cast<uint64_t>(sizes[i]);
+  }
+
+  const uint64_t* data() const noexcept { return sizes_.data(); }
+  uint32_t rank() const noexcept { return rank_; }
+
+ private:
+  std::array<uint64_t, 8> sizes_{};
+  uint32_t rank_;
+};
+
+class Buffer;
+
+// A host-visible buffer's memory as elements of T, until destroyed. Itself a Range.
+template <typename T>
+class Mapping {
+ public:
+  Mapping() noexcept = default;
+  Mapping(tuff_buffer buffer, T* data, std::size_t size) noexcept : unmap_(buffer), data_(data), size_(size) {}
+
+  T* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  T* begin() const noexcept { return data_; }
+  T* end() const noexcept { return data_ + size_; }
+  T& operator[](std::size_t i) const noexcept { return data_[i]; }
+
+ private:
+  detail::Owner<tuff_unmap> unmap_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Device memory. Made by Context::alloc, Context::upload and Buffer::view. Offsets count bytes. Copies go
+// through the default stream of its context.
+class Buffer {
+ public:
+  Buffer() noexcept = default;
+  // Takes ownership of a handle that came from tuff_alloc, tuff_alloc_ex or tuff_view.
+  Buffer(tuff_context context, tuff_buffer handle) noexcept : owner_(handle), context_(context) {}
+
+  tuff_buffer handle() const noexcept { return owner_.get(); }
+  tuff_context context() const noexcept { return context_; }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller frees the handle.
+  tuff_buffer release() noexcept { return owner_.release(); }
+  // Frees the memory now.
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  Returned<uint64_t> size_bytes() const {
+    uint64_t bytes = 0;
+    const tuff_status status = tuff_buffer_size(handle(), &bytes);
+    return detail::give(status, std::move(bytes));
+  }
+
+  Returned<Buffer> view(uint64_t offset, uint64_t bytes) const {
+    tuff_buffer part = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_view(handle(), offset, bytes, &part);
+    return detail::give(status, Buffer(context_, part));
+  }
+
+  // From the host, to the buffer's beginning or (…_at) to a byte offset.
+  template <typename Range>
+  Outcome upload(const Range& source) {
+    return upload_at(0, std::data(source), std::size(source));
+  }
+  template <typename T>
+  Outcome upload(std::initializer_list<T> source) {
+    return upload_at(0, source.begin(), source.size());
+  }
+  template <typename T>
+  Outcome upload(const T* source, std::size_t count) {
+    return upload_at(0, source, count);
+  }
+  template <typename Range>
+  Outcome upload_at(uint64_t offset, const Range& source) {
+    return upload_at(offset, std::data(source), std::size(source));
+  }
+  template <typename T>
+  Outcome upload_at(uint64_t offset, const T* source, std::size_t count) {
+    return detail::finish(tuff_copy_htod(context_, handle(), offset, source, detail::bytes_of<T>(count)));
+  }
+
+  // To the host, from the buffer's beginning or (…_at) from a byte offset. Fills the whole target.
+  template <typename Range>
+  Outcome download(Range&& target) const {
+    return download_at(0, std::data(target), std::size(target));
+  }
+  template <typename T>
+  Outcome download(T* target, std::size_t count) const {
+    return download_at(0, target, count);
+  }
+  template <typename Range>
+  Outcome download_at(uint64_t offset, Range&& target) const {
+    return download_at(offset, std::data(target), std::size(target));
+  }
+  template <typename T>
+  Outcome download_at(uint64_t offset, T* target, std::size_t count) const {
+    return detail::finish(tuff_copy_dtoh(context_, target, handle(), offset, detail::bytes_of<T>(count)));
+  }
+  // The first count elements.
+  template <typename T>
+  Returned<std::vector<T>> download_vector(std::size_t count) const {
+    std::vector<T> target(count);
+    const tuff_status status = tuff_copy_dtoh(context_, target.data(), handle(), 0, detail::bytes_of<T>(count));
+    return detail::give(status, std::move(target));
+  }
+
+  // From another buffer of the same context.
+  Outcome copy_from(const Buffer& source, uint64_t bytes, uint64_t offset = 0, uint64_t source_offset = 0) {
+    return detail::finish(tuff_copy_dtod(context_, handle(), offset, source.handle(), source_offset, bytes));
+  }
+
+  // Repeats a value of 1, 2, 4, 8 or 16 bytes over count elements from a byte offset on: fill<float>(1, n).
+  template <typename T>
+  Outcome fill(const typename detail::Explicit<T>::Type& value, uint64_t count, uint64_t offset = 0) {
+    return detail::finish(tuff_fill(context_, handle(), offset, detail::bytes_of<T>(count), &value, sizeof(T)));
+  }
+
+  template <typename T>
+  Returned<Mapping<T>> map() {
+    static_assert(std::is_trivially_copyable_v<T>, "elements are copied as bytes");
+    uint64_t bytes = 0;
+    void* data = nullptr;
+    tuff_status status = tuff_buffer_size(handle(), &bytes);
+    if (status == TUFF_OK) status = tuff_map(handle(), &data);
+    if (status != TUFF_OK) return detail::give(status, Mapping<T>());
+    return detail::give(status,
+                        Mapping<T>(handle(), static_cast<T*>(data), static_cast<std::size_t>(bytes / sizeof(T))));
+  }
+
+ private:
+  detail::Owner<tuff_free> owner_;
+  tuff_context context_ = TUFF_NULL_HANDLE;
+};
+
+// An operand: a Buffer, a handle, or nullptr where it has no elements.
+class Operand {
+ public:
+  Operand(const Buffer& buffer) noexcept : handle_(buffer.handle()) {}
+  Operand(std::nullptr_t) noexcept {}
+  explicit Operand(tuff_buffer handle) noexcept : handle_(handle) {}
+
+  tuff_buffer handle() const noexcept { return handle_; }
+
+ private:
+  tuff_buffer handle_ = TUFF_NULL_HANDLE;
+};
+
+// tuff_context_desc: zero and null mean default.
+struct ContextOptions {
+  const char* device = nullptr;   // index or part of a name
+  const char* backend = nullptr;  // "vulkan", "host" or "auto"
+  bool validation = false;
+  uint64_t memory_limit_bytes = 0;
+};
+
+// tuff_alloc_desc without the size.
+struct AllocOptions {
+  bool host_visible = false;   // Buffer::map works
+  bool uninitialized = false;  // saves the clearing
+  const char* name = nullptr;  // for tools and error messages
+};
+
+inline Returned<uint32_t> device_count() {
+  uint32_t count = 0;
+  const tuff_status status = tuff_device_count(&count);
+  return detail::give(status, std::move(count));
+}
+
+inline Returned<DeviceProperties> device_info(uint32_t index) {
+  DeviceProperties properties = {};
+  properties.struct_size = sizeof(properties);
+  const tuff_status status = tuff_device_info(index, &properties);
+  return detail::give(status, std::move(properties));
+}
+
+// level is a TUFF_LOG_*.
+inline Outcome set_log(tuff_log_callback callback, void* user, int32_t level) {
+  return detail::finish(tuff_set_log(callback, user, level));
+}
+
+// An open device and its default stream, to which the operations go. Each operation also takes its
+// descriptor, whose struct_size is set here.
+class Context {
+ public:
+  Context() noexcept = default;
+  // Takes ownership of a handle that came from tuff_context_create.
+  explicit Context(tuff_context handle) noexcept : owner_(handle) {}
+
+  static Returned<Context> create(const ContextOptions& options = {}) {
+    tuff_context_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.validation = options.validation ? 1 : 0;
+    desc.device = options.device;
+    desc.backend = options.backend;
+    desc.memory_limit_bytes = options.memory_limit_bytes;
+    tuff_context handle = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_context_create(&desc, &handle);
+    return detail::give(status, Context(handle));
+  }
+
+  tuff_context handle() const noexcept { return owner_.get(); }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller destroys the handle.
+  tuff_context release() noexcept { return owner_.release(); }
+  // Waits for the context's work and destroys it now, with all its buffers.
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  Returned<DeviceProperties> info() const {
+    DeviceProperties properties = {};
+    properties.struct_size = sizeof(properties);
+    const tuff_status status = tuff_context_info(handle(), &properties);
+    return detail::give(status, std::move(properties));
+  }
+  Returned<Stats> stats() const {
+    Stats counters = {};
+    counters.struct_size = sizeof(counters);
+    const tuff_status status = tuff_context_stats(handle(), &counters);
+    return detail::give(status, std::move(counters));
+  }
+  Returned<bool> supports(const char* feature) const {
+    int32_t yes = 0;
+    const tuff_status status = tuff_supports(handle(), feature, &yes);
+    return detail::give(status, yes != 0);
+  }
+  Outcome set_limits(Limits limits) {
+    limits.struct_size = sizeof(limits);
+    return detail::finish(tuff_context_set_limits(handle(), &limits));
+  }
+  Outcome synchronize() const { return detail::finish(tuff_synchronize(handle())); }
+
+  // Device memory that reads as zero.
+  Returned<Buffer> alloc_bytes(uint64_t bytes) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_alloc(handle(), bytes, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  Returned<Buffer> alloc_bytes(uint64_t bytes, const AllocOptions& options) const {
+    tuff_alloc_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.flags = (options.host_visible ? uint32_t{TUFF_ALLOC_HOST_VISIBLE} : 0u) |
+                 (options.uninitialized ? uint32_t{TUFF_ALLOC_UNINITIALIZED} : 0u);
+    desc.bytes = bytes;
+    desc.name = options.name;
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  // The same, of count elements.
+  template <typename T>
+  Returned<Buffer> alloc(uint64_t count) const {
+    return alloc_bytes(detail::bytes_of<T>(count));
+  }
+  template <typename T>
+  Returned<Buffer> alloc(uint64_t count, const AllocOptions& options) const {
+    return alloc_bytes(detail::bytes_of<T>(count), options);
+  }
+  // A new buffer that holds a copy of source.
+  template <typename Range>
+  Returned<Buffer> upload(const Range& source) const {
+    return upload(std::data(source), std::size(source));
+  }
+  template <typename T>
+  Returned<Buffer> upload(std::initializer_list<T> source) const {
+    return upload(source.begin(), source.size());
+  }
+  template <typename T>
+  Returned<Buffer> upload(const T* source, std::size_t count) const {
+    tuff_alloc_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.flags = TUFF_ALLOC_UNINITIALIZED;  // overwritten next
+    desc.bytes = detail::bytes_of<T>(count);
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
+    Buffer result(handle(), buffer);
+    if (status == TUFF_OK) status = tuff_copy_htod(handle(), buffer, 0, source, desc.bytes);
+    if (status != TUFF_OK) result.reset();
+    return detail::give(status, std::move(result));
+  }
+
+  Outcome gemm(DType dtype, Transpose ta, Transpose tb, uint64_t m, uint64_t n, uint64_t k, double alpha, Operand a,
+               uint64_t lda, Operand b, uint64_t ldb, double beta, Operand c, uint64_t ldc) const {
+    return detail::finish(tuff_gemm(handle(), value(dtype), value(ta), value(tb), m, n, k, alpha, a.handle(), lda,
+                                    b.handle(), ldb, beta, c.handle(), ldc));
+  }
+  Outcome gemm(tuff_gemm_desc desc) const { return with_size(tuff_gemm_ex, desc); }
+
+  Outcome batched_gemm(DType dtype, Transpose ta, Transpose tb, uint64_t m, uint64_t n, uint64_t k, double alpha,
+                       Operand a, uint64_t lda, uint64_t stride_a, Operand b, uint64_t ldb, uint64_t stride_b,
+                       double beta, Operand c, uint64_t ldc, uint64_t stride_c, uint64_t batch_count) const {
+    return detail::finish(tuff_batched_gemm(handle(), value(dtype), value(ta), value(tb), m, n, k, alpha, a.handle(),
+                                            lda, stride_a, b.handle(), ldb, stride_b, beta, c.handle(), ldc, stride_c,
+                                            batch_count));
+  }
+  Outcome batched_gemm(tuff_batched_gemm_desc desc) const { return with_size(tuff_batched_gemm_ex, desc); }
+
+  Outcome conv2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
+                 const std::array<uint64_t, 4>& filter_shape, Operand output, const std::array<uint64_t, 4>& out_shape,
+                 const std::array<uint64_t, 2>& stride = {1, 1},
+                 const std::array<uint64_t, 2>& padding = {0, 0}) const {
+    return detail::finish(tuff_conv2d(handle(), value(dtype), input.handle(), in_shape.data(), filter.handle(),
+                                      filter_shape.data(), output.handle(), out_shape.data(), stride.data(),
+                                      padding.data()));
+  }
+  Outcome conv2d(tuff_conv2d_desc desc) const { return with_size(tuff_conv2d_ex, desc); }
+
+  Outcome attention(DType dtype, Operand q, Operand k, Operand v, Operand o, uint64_t batch, uint64_t heads,
+                    uint64_t seq_q, uint64_t seq_kv, uint64_t head_dim, double scale,
+                    Causal causal = Causal::none) const {
+    return detail::finish(tuff_attention(handle(), value(dtype), q.handle(), k.handle(), v.handle(), o.handle(), batch,
+                                         heads, seq_q, seq_kv, head_dim, scale, value(causal)));
+  }
+  Outcome attention(tuff_attention_desc desc) const { return with_size(tuff_attention_ex, desc); }
+
+  Outcome reduce(DType dtype, Reduce op, Operand input, Operand output, const Shape& shape, uint32_t axis) const {
+    return detail::finish(tuff_reduce(handle(), value(dtype), value(op), input.handle(), output.handle(), shape.data(),
+                                      shape.rank(), axis));
+  }
+  Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
+
+  Outcome unary(DType dtype, Unary op, Operand input, Operand output, uint64_t n) const {
+    return detail::finish(tuff_unary(handle(), value(dtype), value(op), input.handle(), output.handle(), n));
+  }
+  Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
+
+  Outcome binary(DType dtype, Binary op, Operand a, Operand b, Operand output, uint64_t n) const {
+    return detail::finish(tuff_binary(handle(), value(dtype), value(op), a.handle(), b.handle(), output.handle(), n));
+  }
+  Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
+
+  Outcome softmax(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis) const {
+    return detail::finish(
+        tuff_softmax(handle(), value(dtype), input.handle(), output.handle(), shape.data(), shape.rank(), axis));
+  }
+  Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
+
+ private:
+  template <typename Enum>
+  static constexpr int32_t value(Enum constant) noexcept {
+    return static_cast<int32_t>(constant);
+  }
+  template <typename Desc>
+  Outcome with_size(tuff_status (*operation)(tuff_stream, const Desc*), Desc& desc) const {
+    desc.struct_size = sizeof(Desc);
+    return detail::finish(operation(handle(), &desc));
+  }
+
+  detail::Owner<tuff_context_destroy> owner_;
+};
+
+#ifdef TUFF_NO_EXCEPTIONS
+}  // inline namespace cpp_status
+#else
+}  // inline namespace cpp_exceptions
+#endif
+}  // namespace tuff
+
+#endif  // TUFF_TUFF_HPP

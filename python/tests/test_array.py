@@ -1,0 +1,335 @@
+"""Array against NumPy: what it computes. Values that are exact in float32 are compared bit for bit."""
+
+import numpy as np
+import pytest
+from conftest import UNIT, gamma
+
+import tuff
+
+F32 = np.float32
+
+
+def exact(array, wanted):
+    """The same shape and, NaN included, the same values."""
+    result = array.numpy()
+    assert result.dtype == F32 and result.shape == np.shape(wanted)
+    np.testing.assert_array_equal(result, np.asarray(wanted, F32))
+
+
+def integers(rng, *shape):
+    return rng.integers(-8, 9, shape).astype(F32)
+
+
+def test_round_trip(ctx, rng):
+    for shape in [(), (0,), (1,), (5,), (3, 4), (2, 0, 3), (2, 3, 4, 5)]:
+        host = rng.standard_normal(shape).astype(F32)
+        array = ctx.array(host)
+        exact(array, host)
+        assert (array.shape, array.ndim, array.size, array.nbytes) == (host.shape, host.ndim, host.size, host.nbytes)
+        exact(array.copy(), host)
+    assert np.asarray(ctx.array([[1, 2]])).tolist() == [[1, 2]]
+    assert np.asarray(ctx.array([1.5]), dtype=np.float64).dtype == np.float64
+    assert float(ctx.array(2.5)) == 2.5 and int(ctx.array([3])) == 3 and bool(ctx.array(0)) is False
+
+
+def test_any_layout_uploads(ctx):
+    host = np.arange(24, dtype=np.float64).reshape(4, 6)
+    exact(ctx.array(host.T), host.T)
+    exact(ctx.array(host[::2, ::-3]), host[::2, ::-3])
+    exact(ctx.array(range(4)), np.arange(4))
+
+
+def test_making(ctx):
+    exact(ctx.zeros((2, 3)), np.zeros((2, 3)))
+    exact(ctx.ones(4), np.ones(4))
+    exact(ctx.full((3, 2), -2.5), np.full((3, 2), -2.5))
+    exact(ctx.full((), np.inf), np.inf)
+    assert ctx.empty((0, 3)).numpy().shape == (0, 3)
+    integers_ = ctx.array([1, 2, 3], dtype=np.int32)
+    assert integers_.dtype == np.int32 and integers_[1:].numpy().tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (5, 3), (2, 3, 4), (0, 3)])
+def test_binary_operators(ctx, rng, shape):
+    a, b = integers(rng, *shape), integers(rng, *shape)
+    x, y = ctx.array(a), ctx.array(b)
+    exact(x + y, a + b)
+    exact(x - y, a - b)
+    exact(x * y, a * b)
+    exact(tuff.maximum(x, y), np.maximum(a, b))
+    exact(tuff.minimum(x, y), np.minimum(a, b))
+    powers = np.exp2(integers(rng, *shape)).astype(F32)
+    exact(x / ctx.array(powers), a / powers)
+    exact(-x, -a)
+    exact(+x, a)
+    exact(abs(x), np.abs(a))
+
+
+def test_operators_with_numbers(ctx, rng):
+    a = integers(rng, 4, 5)
+    x = ctx.array(a)
+    exact(x + 1, a + 1)
+    exact(1 - x, 1 - a)
+    exact(2 * x, 2 * a)
+    exact(x / 4, a / 4)
+    exact(8 / ctx.full(3, 2), [4, 4, 4])
+    exact(np.float32(3) * x, 3 * a)
+    exact(np.int64(3) - x, 3 - a)
+    exact(tuff.maximum(x, 0), np.maximum(a, 0))
+    exact(tuff.minimum(1.5, x), np.minimum(1.5, a))
+    exact(x * float("inf") * 0, np.full(a.shape, np.nan))
+
+
+def test_rounding_is_numpy_s(ctx, rng):
+    a, b = (rng.standard_normal(1000).astype(F32) for _ in range(2))
+    x, y = ctx.array(a), ctx.array(b)
+    exact(x + y, a + b)  # add, subtract and multiply are correctly rounded
+    exact(x - y, a - b)
+    exact(x * y, a * b)
+    quotient = a.astype(np.float64) / b  # divisions may be 2.5 ULP off in Vulkan, one more for rounding this one
+    assert np.all(np.abs((x / y).numpy() - quotient) <= 3.5 * np.spacing(np.abs(quotient).astype(F32)))
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ((4, 5), (5,)),
+        ((4, 5), (1, 5)),
+        ((4, 5), (4, 1)),
+        ((4, 5), ()),
+        ((4, 5), (1, 1)),
+        ((4, 1), (1, 5)),
+        ((3,), (4, 1)),
+        ((2, 3, 4, 5), (3, 1, 1)),
+        ((2, 3, 4, 5), (1, 3, 1, 5)),
+        ((2, 3, 4, 5), (2, 1, 4, 1)),
+        ((2, 1, 4, 1), (1, 3, 1, 5)),
+        ((1, 3), (0, 3)),
+        ((2, 1), (2, 0)),
+        ((1, 1), (1,)),
+        ((2000,), (3, 1)),
+    ],
+)
+def test_broadcasting(ctx, rng, left, right):
+    a, b = integers(rng, *left), integers(rng, *right)
+    x, y = ctx.array(a), ctx.array(b)
+    exact(x + y, a + b)
+    exact(y - x, b - a)
+    exact(tuff.broadcast_to(x, np.broadcast_shapes(left, right)), np.broadcast_to(a, np.broadcast_shapes(left, right)))
+
+
+def test_broadcasting_keeps_nan_and_infinity_in_their_place(ctx):
+    row = np.array([1, np.nan, np.inf, -np.inf], F32)
+    exact(ctx.zeros((3, 4)) + ctx.array(row), np.tile(row, (3, 1)))
+    exact(ctx.zeros((4, 3)) + ctx.array(row.reshape(4, 1)), np.tile(row.reshape(4, 1), (1, 3)))
+
+
+def test_in_place_operators_write_to_the_same_memory(ctx, rng):
+    a, row = integers(rng, 4, 5), integers(rng, 5)
+    x = ctx.array(a)
+    handle = x.buffer.handle
+    x += ctx.array(row)
+    x *= 2
+    x -= x
+    x += 6
+    x /= 4
+    exact(x, np.full((4, 5), 1.5))
+    assert x.buffer.handle == handle
+    with pytest.raises(ValueError, match="out has shape"):
+        x[0] += x
+
+
+def test_products(ctx, rng):
+    a, b = integers(rng, 6, 7), integers(rng, 7, 5)
+    x, y = ctx.array(a), ctx.array(b)
+    exact(x @ y, a @ b)
+    exact(x.T @ x, a.T @ a)
+    exact(x @ x.T, a @ a.T)
+    exact(y.T @ x.T, b.T @ a.T)
+    exact(x.T.T @ y, a @ b)
+    v, w = integers(rng, 7), integers(rng, 6)
+    exact(x @ ctx.array(v), a @ v)
+    exact(ctx.array(w) @ x, w @ a)
+    exact(x.T @ ctx.array(w), a.T @ w)
+    exact(ctx.array(v) @ ctx.array(v), v @ v)
+    assert x.T.shape == (7, 6) and np.array_equal(x.T.numpy(), a.T) and np.array_equal(np.asarray(x.T), a.T)
+
+
+def test_stacked_products(ctx, rng):
+    a, b, m = integers(rng, 3, 2, 4, 5), integers(rng, 3, 2, 5, 6), integers(rng, 5, 6)
+    x, y, z = ctx.array(a), ctx.array(b), ctx.array(m)
+    exact(x @ y, a @ b)
+    exact(x @ z, a @ m)
+    exact(y.mT @ x.mT, np.swapaxes(b, -1, -2) @ np.swapaxes(a, -1, -2))
+    exact(z.T @ x.mT, m.T @ np.swapaxes(a, -1, -2))
+    exact(x.mT @ ctx.array(np.ones((4, 2), F32)), np.swapaxes(a, -1, -2) @ np.ones((4, 2), F32))
+    exact(x @ ctx.array(np.arange(5)), a @ np.arange(5, dtype=F32))
+
+
+@pytest.mark.parametrize("m, k, n", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])
+def test_products_of_nothing(ctx, m, k, n):
+    exact(ctx.ones((m, k)) @ ctx.ones((k, n)), np.ones((m, k)) @ np.ones((k, n)))
+
+
+def test_matmul_scales_and_accumulates(ctx, rng):
+    a, b, c = integers(rng, 4, 3), integers(rng, 3, 5), integers(rng, 4, 5)
+    x, y, z = ctx.array(a), ctx.array(b), ctx.array(c)
+    result = tuff.matmul(x, y, out=z, alpha=2, beta=-0.5)
+    assert result is z
+    exact(z, 2 * (a @ b) - c / 2)
+    with pytest.raises(ValueError, match="beta needs out"):
+        tuff.matmul(x, y, beta=1)
+
+
+def test_products_stay_within_the_bound(ctx, rng):
+    a, b = rng.standard_normal((65, 130)).astype(F32), rng.standard_normal((130, 33)).astype(F32)
+    wanted = a.astype(np.float64) @ b
+    bound = gamma(130 + 3) * (np.abs(a).astype(np.float64) @ np.abs(b))
+    assert np.all(np.abs((ctx.array(a) @ ctx.array(b)).numpy() - wanted) <= bound)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, -1, (0, 1), (0, 2), (1, 2), (2, 0, 1), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions(ctx, rng, axis, keepdims):
+    a = integers(rng, 4, 3, 8)
+    x = ctx.array(a)
+    for name in ("sum", "max", "min"):
+        exact(getattr(x, name)(axis=axis, keepdims=keepdims), getattr(a, name)(axis=axis, keepdims=keepdims))
+    exact((x * 3).mean(axis=(0, 2)), (a * 3).mean(axis=(0, 2)))
+    signs = np.sign(a) + (a == 0)
+    exact(ctx.array(signs).prod(axis=axis, keepdims=keepdims), signs.prod(axis=axis, keepdims=keepdims))
+
+
+def test_reductions_of_nothing_and_of_nan(ctx):
+    nothing = ctx.empty((0, 3))
+    exact(nothing.sum(axis=0), [0, 0, 0])
+    exact(nothing.prod(axis=0), [1, 1, 1])
+    exact(nothing.mean(axis=0), [np.nan] * 3)
+    exact(nothing.sum(axis=1), np.zeros(0))
+    with pytest.raises(tuff.TuffError):
+        nothing.max(axis=0)
+    x = ctx.array([[1, np.nan], [3, 4]])
+    exact(x.max(axis=0), [3, np.nan])
+    exact(x.min(axis=1), [np.nan, 3])
+    exact(ctx.array(5).sum(), 5)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "exp", "log", "sqrt"])
+def test_functions(ctx, rng, name):
+    a = rng.uniform(0.01, 8, 1000).astype(F32)
+    if name in ("sigmoid", "tanh", "exp"):
+        a *= rng.choice([-1, 1], a.shape).astype(F32)
+    wide = a.astype(np.float64)
+    wanted = 1 / (1 + np.exp(-wide)) if name == "sigmoid" else getattr(np, name)(wide)
+    result = getattr(ctx.array(a), name)().numpy()
+    assert np.all(np.abs(result - wanted) <= 4.5 * np.spacing(np.abs(wanted).astype(F32)))
+
+
+def test_functions_at_the_ends(ctx):
+    nan, inf = np.nan, np.inf
+    exact(ctx.array([-1, 0, 2, nan, inf, -inf]).relu(), [0, 0, 2, nan, inf, 0])
+    exact(ctx.array([100, -100]).tanh(), [1, -1])
+    exact(ctx.array([200, -200]).exp(), [inf, 0])
+    exact(ctx.array([-200, 200]).sigmoid(), [0, 1])
+    exact(ctx.array([-1, 0, 1, inf]).log(), [nan, -inf, 0, inf])
+    exact(ctx.array([-1, 0, 4]).sqrt(), [nan, 0, 2])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax(ctx, rng, axis):
+    a = rng.standard_normal((5, 7, 3)).astype(F32) * 4
+    wide = np.exp(a.astype(np.float64) - a.max(axis=axis, keepdims=True))
+    wanted = wide / wide.sum(axis=axis, keepdims=True)
+    x = ctx.array(a)
+    # The exponent's rounding (|score| u), 4 ULP of exp, the sum and the division.
+    bound = wanted * (UNIT * 2 * np.ptp(a) + gamma(2 * 4 + a.shape[axis] + 4)) + np.finfo(F32).tiny
+    assert np.all(np.abs(x.softmax(axis).numpy() - wanted) <= bound)
+    assert tuff.softmax(x, axis, out=x) is x
+    assert np.all(np.abs(x.numpy() - wanted) <= bound)
+
+
+def test_reshape_is_a_view(ctx, rng):
+    a = integers(rng, 4, 6)
+    x = ctx.array(a)
+    exact(x.reshape(2, 12), a.reshape(2, 12))
+    exact(x.reshape((3, -1)), a.reshape(3, -1))
+    exact(x.ravel(), a.ravel())
+    x.reshape(24)[5] = 100
+    assert x.numpy()[0, 5] == 100
+    exact(ctx.empty((0, 3)).reshape(-1, 3), np.empty((0, 3)))
+    for shape in [(5, 5), (-1, 7), (-1, -1)]:
+        with pytest.raises(ValueError):
+            x.reshape(shape)
+
+
+def test_slices_are_views(ctx, rng):
+    a = integers(rng, 6, 4, 3)
+    x = ctx.array(a)
+    for key in (0, -1, slice(1, 4), slice(None), slice(-2, None), slice(4, 2), slice(99), (2, 1), (2, slice(1, 3))):
+        exact(x[key], a[key])
+    exact(x[3, 2, 1], a[3, 2, 1])
+    exact(x[1, ...], a[1])
+    exact(x[2:5][1][2], a[2:5][1][2])
+    x[1:3] += 10
+    a[1:3] += 10
+    x[0] = 7
+    a[0] = 7
+    x[4] = x[1]
+    a[4] = a[1]
+    x[5] = np.arange(12).reshape(4, 3)
+    a[5] = np.arange(12).reshape(4, 3)
+    x[3] = ctx.array([1, 2, 3])
+    a[3] = [1, 2, 3]
+    exact(x, a)
+    assert len(x) == 6 and [part.sum().item() for part in x] == a.sum(axis=(1, 2)).tolist()
+    exact(x[2] @ x[3].T, a[2] @ a[3].T)  # products of operands at an offset
+
+
+def naive_conv2d(x, w, stride, padding, dilation):
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
+    rows, columns = (
+        (x.shape[2 + i] - dilation[i] * (w.shape[2 + i] - 1) - 1) // stride[i] + 1 for i in range(2)
+    )
+    out = np.zeros((x.shape[0], w.shape[0], rows, columns))
+    for r in range(w.shape[2]):
+        for s in range(w.shape[3]):
+            top, left = r * dilation[0], s * dilation[1]
+            part = x[:, :, top : top + stride[0] * rows : stride[0], left : left + stride[1] * columns : stride[1]]
+            out += np.einsum("nchw,kc->nkhw", part[:, :, :rows, :columns], w[:, :, r, s])
+    return out
+
+
+@pytest.mark.parametrize("stride", [1, (2, 3)])
+@pytest.mark.parametrize("padding", [0, (2, 1)])
+@pytest.mark.parametrize("dilation", [1, (1, 2)])
+def test_conv2d(ctx, rng, stride, padding, dilation):
+    x, w = integers(rng, 2, 3, 9, 11), integers(rng, 4, 3, 3, 2)
+    pairs = [value if isinstance(value, tuple) else (value, value) for value in (stride, padding, dilation)]
+    result = tuff.conv2d(ctx.array(x), ctx.array(w), stride=stride, padding=padding, dilation=dilation)
+    exact(result, naive_conv2d(x, w, *pairs))
+
+
+@pytest.mark.parametrize("causal", [False, True, "bottom_right"])
+def test_attention(ctx, rng, causal):
+    q, k, v = (rng.standard_normal((2, 3, rows, 8)).astype(F32) for rows in (5, 7, 7))
+    score = (q.astype(np.float64) @ np.swapaxes(k, -1, -2)) / np.sqrt(8)
+    last = {False: 7, True: 0, "bottom_right": 2}[causal]
+    score[..., np.arange(7)[None, :] > np.arange(5)[:, None] + last] = -np.inf
+    weight = np.exp(score - score.max(-1, keepdims=True))
+    weight /= weight.sum(-1, keepdims=True)
+    wanted = weight @ v
+    result = tuff.attention(ctx.array(q), ctx.array(k), ctx.array(v), causal=causal)
+    # Scores off by s change weights by a factor exp(2 s); then a weighted sum of seq_kv terms.
+    s = gamma(8 + 3) * (np.abs(q).astype(np.float64) @ np.abs(np.swapaxes(k, -1, -2))).max() / np.sqrt(8)
+    bound = (2 * s + gamma(2 * 7 + 16)) * (weight @ np.abs(v)) * 2
+    assert np.all(np.abs(result.numpy() - wanted) <= bound)
+    if causal is False:
+        flat = tuff.attention(*(ctx.array(part[0, 0]) for part in (q, k, v)))
+        assert np.all(np.abs(flat.numpy() - wanted[0, 0]) <= bound[0, 0])
+
+
+def test_attention_with_one_hot_values_gives_the_weights(ctx):
+    keys = ctx.array(np.eye(4) * 8)
+    weights = tuff.attention(keys, keys, ctx.array(np.eye(4)), scale=1.0).numpy()
+    wanted = np.exp(64 * np.eye(4) - 64)
+    np.testing.assert_allclose(weights, wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-30)

@@ -1,0 +1,154 @@
+"""What is refused, and how it is said. Nothing is ever computed on the host instead."""
+
+import numpy as np
+import pytest
+
+import tuff
+from tuff import raw
+
+
+def test_numpy_operands_are_refused_on_both_sides(ctx):
+    x, host = ctx.ones((2, 2)), np.ones((2, 2))
+    for use in (
+        lambda: x + host,
+        lambda: host + x,
+        lambda: x @ host,
+        lambda: host @ x,
+        lambda: host * x,
+        lambda: tuff.maximum(host, x),
+    ):
+        with pytest.raises(TypeError, match=r"ctx\.array\(\)"):
+            use()
+    with pytest.raises(TypeError):
+        np.exp(x)
+    with pytest.raises(TypeError, match="on a device already"):
+        ctx.array(x)
+
+
+@pytest.mark.parametrize("other", ["1", None, [1, 2], 1j, object()])
+def test_other_operands_are_type_errors(ctx, other):
+    x = ctx.ones(2)
+    with pytest.raises(TypeError):
+        x + other
+    with pytest.raises(TypeError):
+        other * x
+    with pytest.raises(TypeError):
+        x @ other
+
+
+def test_shapes_that_do_not_fit(ctx):
+    x = ctx.ones((2, 3))
+    for use in (
+        lambda: x + ctx.ones((3, 2)),
+        lambda: x @ x,
+        lambda: x @ ctx.ones((2, 3, 3)) @ ctx.ones((4, 3, 3)),
+        lambda: ctx.ones((2, 2, 3)) @ ctx.ones((3, 3, 2)),
+        lambda: x @ ctx.ones(()),
+        lambda: tuff.matmul(x, x.T, out=ctx.ones((2, 3))),
+        lambda: tuff.add(x, x, out=ctx.ones(6)),
+        lambda: tuff.broadcast_to(x, (3,)),
+        lambda: tuff.broadcast_to(x, (4, 3)),
+        lambda: x.assign(ctx.ones(2)),
+        lambda: x.assign(np.ones(2)),
+        lambda: tuff.Array(x.buffer, (3, 3)),
+        lambda: ctx.zeros((2, -1)),
+        lambda: ctx.ones(3).T,
+        lambda: ctx.ones((2, 2, 2)).T,
+        lambda: ctx.ones(3).mT,
+        lambda: x.item(),
+        lambda: bool(x),
+    ):
+        with pytest.raises(ValueError):
+            use()
+    with pytest.raises(TypeError):
+        len(ctx.ones(()))
+
+
+def test_a_transposed_matrix_is_for_products_alone(ctx):
+    x = ctx.ones((2, 3))
+    for use in (lambda: x + x.T, lambda: tuff.softmax(x.T), lambda: tuff.conv2d(x.T, x)):
+        with pytest.raises(TypeError, match="transposed"):
+            use()
+
+
+def test_indices(ctx):
+    x = ctx.ones((2, 3))
+    for key in (2, -3, (0, 3), (0, 0, 0)):
+        with pytest.raises(IndexError):
+            x[key]
+    for key in (slice(None, None, 2), slice(None, None, -1)):
+        with pytest.raises(ValueError, match="step"):
+            x[key]
+    for key in ((slice(None), 0), "a", 1.0, None, True, [0, 1], np.array([0])):
+        with pytest.raises(TypeError):
+            x[key]
+
+
+def test_axes(ctx):
+    x = ctx.ones((2, 3))
+    for use in (lambda: x.sum(axis=2), lambda: x.sum(axis=-3), lambda: x.sum(axis=(0, -2)), lambda: x.softmax(2)):
+        with pytest.raises(ValueError):
+            use()
+    for axis in (1.0, "0", True):
+        with pytest.raises(TypeError):
+            x.softmax(axis)
+    with pytest.raises(ValueError):
+        ctx.ones(()).softmax()
+
+
+def test_dtypes(ctx):
+    x, whole = ctx.ones(2), ctx.ones(2, dtype=np.int32)
+    with pytest.raises(TypeError, match="float32 and int32"):
+        x + whole
+    with pytest.raises(tuff.TuffError) as caught:
+        whole + whole
+    assert caught.value.status == raw.ERROR_UNSUPPORTED
+    for dtype in (np.int64, np.complex64, object):
+        with pytest.raises(TypeError):
+            ctx.zeros(2, dtype=dtype)
+    with pytest.raises((TypeError, ValueError)):
+        ctx.array(["a"])
+
+
+def test_overlapping_operands_are_refused_and_nothing_happens(ctx):
+    x = ctx.array(np.arange(8))
+    with pytest.raises(tuff.TuffError) as caught:
+        x[:6] += x[2:]
+    assert caught.value.status == raw.ERROR_INVALID_ARGUMENT
+    with pytest.raises(tuff.TuffError):
+        x[:6] = x[2:]
+    assert x.numpy().tolist() == list(range(8))
+
+
+def test_conv2d(ctx):
+    image, bank = ctx.ones((1, 2, 4, 4)), ctx.ones((3, 2, 3, 3))
+    for use in (
+        lambda: tuff.conv2d(image, ctx.ones((3, 3))),
+        lambda: tuff.conv2d(image, bank, stride=0),
+        lambda: tuff.conv2d(image, bank, padding=-1),
+        lambda: tuff.conv2d(image, bank, stride=(1, 1, 1)),
+        lambda: tuff.conv2d(image, bank, dilation=2),
+        lambda: tuff.conv2d(image, ctx.ones((1, 2, 5, 5))),
+    ):
+        with pytest.raises(ValueError):
+            use()
+    with pytest.raises(tuff.TuffError) as caught:
+        tuff.conv2d(image, ctx.ones((3, 1, 3, 3)))
+    assert caught.value.status == raw.ERROR_INVALID_ARGUMENT
+    with pytest.raises(TypeError):
+        tuff.conv2d(np.ones((1, 1, 2, 2)), bank)
+
+
+def test_attention(ctx):
+    q = ctx.ones((1, 2, 3, 4))
+    for use in (
+        lambda: tuff.attention(q, ctx.ones((1, 2, 3, 5)), ctx.ones((1, 2, 3, 5))),
+        lambda: tuff.attention(q, q, ctx.ones((1, 2, 4, 4))),
+        lambda: tuff.attention(q, q, q, causal="sideways"),
+        lambda: tuff.attention(ctx.ones(3), ctx.ones(3), ctx.ones(3)),
+    ):
+        with pytest.raises(ValueError):
+            use()
+    for scale in (-1.0, float("nan"), 0.0):
+        with pytest.raises(tuff.TuffError):
+            tuff.attention(q, q, q, scale=scale)

@@ -1,0 +1,69 @@
+"""Tuff: arrays on any Vulkan device.
+
+    import tuff
+    with tuff.Context() as ctx:
+        a = ctx.array([[1, 2], [3, 4]])
+        print((a @ a.T).relu().numpy())
+
+``tuff.raw`` has every function of the C ABI. Importing opens the library and needs no device.
+"""
+
+from . import raw
+from ._array import Array, Transposed
+from ._buffer import Buffer
+from ._context import Context, Device, device_count, devices, set_log, version
+from ._error import TuffError, check, last_error
+from ._operations import (
+    add,
+    attention,
+    binary,
+    broadcast_to,
+    conv2d,
+    divide,
+    matmul,
+    maximum,
+    minimum,
+    multiply,
+    reduce,
+    softmax,
+    subtract,
+    unary,
+)
+
+lib = raw.lib
+__version__ = "0.1.0"
+
+for _public in (Array, Buffer, Context, Device, Transposed, TuffError):
+    _public.__module__ = "tuff"  # the name that tracebacks and pickles show
+del _public
+
+__all__ = [
+    "Array",
+    "Buffer",
+    "Context",
+    "Device",
+    "Transposed",
+    "TuffError",
+    "add",
+    "attention",
+    "binary",
+    "broadcast_to",
+    "check",
+    "conv2d",
+    "device_count",
+    "devices",
+    "divide",
+    "last_error",
+    "lib",
+    "matmul",
+    "maximum",
+    "minimum",
+    "multiply",
+    "raw",
+    "reduce",
+    "set_log",
+    "softmax",
+    "subtract",
+    "unary",
+    "version",
+]

@@ -1,0 +1,350 @@
+"""Arrays on a device."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _operations as operations
+from . import raw
+from ._buffer import Buffer
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+Axis = Union[None, int, Sequence[int]]
+
+#: NumPy's type for each of the library's. This version computes in float32; the others can be stored.
+DTYPES = {
+    np.dtype(np.float32): raw.F32,
+    np.dtype(np.float16): raw.F16,
+    np.dtype(np.float64): raw.F64,
+    np.dtype(np.int32): raw.I32,
+    np.dtype(np.uint32): raw.U32,
+    np.dtype(np.int8): raw.I8,
+    np.dtype(np.uint8): raw.U8,
+}
+
+
+def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
+    """A tuple of sizes, none of them negative."""
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
+        raise ValueError(f"{sizes} is no shape")
+    return tuple(int(size) for size in sizes)
+
+
+class Array:
+    """A dense row-major array on a device: a Buffer with a shape and a dtype.
+
+    Operators, reductions and functions run on the device and give new arrays; results wait there until
+    .numpy(). Operands are arrays of one context and dtype, or Python numbers; shapes broadcast as NumPy's
+    do (the sign of a zero is lost in what is repeated). Slices of leading axes are views.
+    """
+
+    __slots__ = ("buffer", "shape", "dtype")
+
+    #: NumPy leaves mixed expressions to the methods below, which ask for an upload instead of downloading.
+    __array_ufunc__ = None
+
+    def __init__(self, buffer: Buffer, shape: Union[int, Sequence[int]], dtype: object = np.float32) -> None:
+        self.buffer = buffer
+        self.shape = as_shape(shape)
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in DTYPES:
+            known = ", ".join(str(dtype) for dtype in DTYPES)
+            raise TypeError(f"dtype {self.dtype} is none of {known}")
+        if buffer.nbytes < self.nbytes:
+            raise ValueError(f"a buffer of {buffer.nbytes} bytes holds no {self.shape} {self.dtype}")
+
+    # What it is.
+
+    @property
+    def context(self) -> Context:
+        return self.buffer.context
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-d array has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<tuff.Array {self.shape} {self.dtype}>"
+
+    # To and from the host.
+
+    def numpy(self) -> np.ndarray:
+        """Waits for the work so far and copies the array to the host."""
+        return self.buffer.download(np.empty(self.shape, self.dtype))
+
+    def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array on a device reaches NumPy only as a copy")
+        result = self.numpy()
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def item(self) -> Union[float, int]:
+        """The value of an array with one element, as a Python number."""
+        if self.size != 1:
+            raise ValueError(f"item() of an array of shape {self.shape}")
+        return self.numpy().item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def assign(self, value: object) -> Array:
+        """Overwrites the elements by a number, an Array or a NumPy array that broadcasts to the shape."""
+        if operations.is_number(value):
+            self.buffer.fill(np.asarray(value, self.dtype).tobytes(), 0, self.nbytes)
+        elif isinstance(value, Array):
+            operations.same_kind(self, value)
+            source = operations.broadcast_to(value, self.shape)
+            if not source.buffer.same_range(self.buffer):
+                self.buffer.copy_from(source.buffer, nbytes=self.nbytes)
+        else:
+            self.buffer.upload(np.broadcast_to(np.asarray(value, self.dtype), self.shape))
+        return self
+
+    def copy(self) -> Array:
+        result = self.context.empty(self.shape, self.dtype)
+        result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
+        return result
+
+    # Views.
+
+    def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:
+        """The same memory under another shape of the same size; one size may be -1."""
+        sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+        if sizes.count(-1) == 1:
+            known = math.prod(size for size in sizes if size != -1)
+            sizes[sizes.index(-1)] = self.size // known if known else 0
+        if math.prod(as_shape(sizes)) != self.size:
+            raise ValueError(f"an array of shape {self.shape} cannot take shape {tuple(shape)}")
+        return Array(self.buffer, sizes, self.dtype)
+
+    def ravel(self) -> Array:
+        """The same memory as one axis."""
+        return self.reshape(self.size)
+
+    @property
+    def T(self) -> Transposed:
+        """A matrix with its axes exchanged, as an operand of @; nothing is moved."""
+        if self.ndim != 2:
+            raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
+        return Transposed(self)
+
+    @property
+    def mT(self) -> Transposed:
+        """A stack of matrices with the last two axes exchanged, as an operand of @; nothing is moved."""
+        if self.ndim < 2:
+            raise ValueError(f".mT needs at least two axes, this is of shape {self.shape}")
+        return Transposed(self)
+
+    def _locate(self, key: object) -> Tuple[int, Tuple[int, ...]]:
+        """The first element and the shape that a key names: integers, then at most one slice."""
+        keys = key if isinstance(key, tuple) else (key,)
+        if keys and keys[-1] is Ellipsis:
+            keys = keys[:-1]
+        if len(keys) > self.ndim:
+            raise IndexError(f"{len(keys)} indices for shape {self.shape}")
+        offset = 0
+        for axis, index in enumerate(keys):
+            size, rest = self.shape[axis], self.shape[axis + 1 :]
+            stride = math.prod(rest)
+            if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+                if not -size <= index < size:
+                    raise IndexError(f"index {index} is out of axis {axis} of size {size}")
+                offset += (int(index) % size) * stride
+            elif isinstance(index, slice) and axis == len(keys) - 1:
+                start, stop, step = index.indices(size)
+                if step != 1:
+                    raise ValueError(f"a slice with step {step} is no view of dense memory")
+                return offset + start * stride, (max(0, stop - start),) + rest
+            else:
+                raise TypeError("an index is integers and then one slice, so that it is a view of dense memory")
+        return offset, self.shape[len(keys) :]
+
+    def __getitem__(self, key: object) -> Array:
+        """A view: a[i], a[i:j], a[i, j:k]. Writing to it writes to the array."""
+        offset, shape = self._locate(key)
+        item = self.dtype.itemsize
+        return Array(self.buffer.view(offset * item, math.prod(shape) * item), shape, self.dtype)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self[key].assign(value)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[index] for index in range(len(self)))
+
+    # Operators, with arrays and numbers.
+
+    def __add__(self, other: object) -> Array:
+        return operations.add(self, other)
+
+    def __radd__(self, other: object) -> Array:
+        return operations.add(other, self)
+
+    def __sub__(self, other: object) -> Array:
+        return operations.subtract(self, other)
+
+    def __rsub__(self, other: object) -> Array:
+        return operations.subtract(other, self)
+
+    def __mul__(self, other: object) -> Array:
+        return operations.multiply(self, other)
+
+    def __rmul__(self, other: object) -> Array:
+        return operations.multiply(other, self)
+
+    def __truediv__(self, other: object) -> Array:
+        return operations.divide(self, other)
+
+    def __rtruediv__(self, other: object) -> Array:
+        return operations.divide(other, self)
+
+    def __iadd__(self, other: object) -> Array:
+        return operations.add(self, other, out=self)
+
+    def __isub__(self, other: object) -> Array:
+        return operations.subtract(self, other, out=self)
+
+    def __imul__(self, other: object) -> Array:
+        return operations.multiply(self, other, out=self)
+
+    def __itruediv__(self, other: object) -> Array:
+        return operations.divide(self, other, out=self)
+
+    def __matmul__(self, other: Union[Array, Transposed]) -> Array:
+        return operations.matmul(self, other)
+
+    def __rmatmul__(self, other: object) -> Array:
+        return operations.matmul(other, self)
+
+    def __neg__(self) -> Array:
+        return operations.unary(raw.UNARY_NEG, self)
+
+    def __pos__(self) -> Array:
+        return self.copy()
+
+    def __abs__(self) -> Array:
+        return self.abs()
+
+    # Functions of each element.
+
+    def relu(self) -> Array:
+        """max(x, 0); NaN stays NaN."""
+        return operations.unary(raw.UNARY_RELU, self)
+
+    def sigmoid(self) -> Array:
+        """1 / (1 + exp(-x))"""
+        return operations.unary(raw.UNARY_SIGMOID, self)
+
+    def tanh(self) -> Array:
+        return operations.unary(raw.UNARY_TANH, self)
+
+    def exp(self) -> Array:
+        return operations.unary(raw.UNARY_EXP, self)
+
+    def log(self) -> Array:
+        """Natural logarithm."""
+        return operations.unary(raw.UNARY_LOG, self)
+
+    def sqrt(self) -> Array:
+        return operations.unary(raw.UNARY_SQRT, self)
+
+    def abs(self) -> Array:
+        return operations.unary(raw.UNARY_ABS, self)
+
+    # Reductions: axis None takes all axes, an int one, a tuple several.
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        return operations.reduce(raw.REDUCE_SUM, self, axis, keepdims)
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        return operations.reduce(raw.REDUCE_MAX, self, axis, keepdims)
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        return operations.reduce(raw.REDUCE_MIN, self, axis, keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        return operations.reduce(raw.REDUCE_MEAN, self, axis, keepdims)
+
+    def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
+
+    def softmax(self, axis: int = -1) -> Array:
+        """exp(x - max) / sum(exp(x - max)) along one axis."""
+        return operations.softmax(self, axis)
+
+
+class Transposed:
+    """A matrix, or a stack of them, read with its last two axes exchanged: what ``a.T`` and ``a.mT`` give.
+
+    It is an operand of @ and can be downloaded; nothing is moved on the device.
+    """
+
+    __slots__ = ("base",)
+    __array_ufunc__ = None
+
+    def __init__(self, base: Array) -> None:
+        self.base = base
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        *batch, rows, columns = self.base.shape
+        return (*batch, columns, rows)
+
+    @property
+    def ndim(self) -> int:
+        return self.base.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.base.dtype
+
+    @property
+    def T(self) -> Array:
+        if self.ndim != 2:
+            raise ValueError(f".T needs a matrix, this is of shape {self.shape}")
+        return self.base
+
+    @property
+    def mT(self) -> Array:
+        return self.base
+
+    def numpy(self) -> np.ndarray:
+        """The transposed matrix on the host."""
+        return np.ascontiguousarray(np.swapaxes(self.base.numpy(), -1, -2))
+
+    def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
+        return np.swapaxes(self.base.__array__(dtype, copy), -1, -2)
+
+    def __matmul__(self, other: Union[Array, Transposed]) -> Array:
+        return operations.matmul(self, other)
+
+    def __rmatmul__(self, other: object) -> Array:
+        return operations.matmul(other, self)
+
+    def __repr__(self) -> str:
+        return f"<tuff.Array {self.base.shape} {self.dtype}, transposed>"

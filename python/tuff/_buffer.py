@@ -1,0 +1,119 @@
+"""Bytes on a device."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import weakref
+from typing import TYPE_CHECKING, Iterator, Optional
+
+import numpy as np
+
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._context import Context, _Session
+
+
+def _release(session: _Session, handle: int) -> None:
+    # A closed context has freed its buffers already. A failure has nobody to be told to.
+    if session.is_open:
+        raw.tuff_free(handle)
+
+
+class Buffer:
+    """Device memory of one context, freed with the object. ``ctx.alloc()`` makes one.
+
+    context  the Context it belongs to, kept alive
+    handle   the tuff_buffer, for tuff.raw
+    nbytes   its size
+    """
+
+    __slots__ = ("context", "handle", "nbytes", "_memory", "_offset", "_finalizer", "__weakref__")
+
+    def __init__(
+        self,
+        context: Context,
+        nbytes: int,
+        *,
+        host_visible: bool = False,
+        uninitialized: bool = False,
+        name: Optional[str] = None,
+    ) -> None:
+        """Allocates nbytes that read as zero, or hold anything if uninitialized; host_visible ones can be
+        mapped; name appears in tools and messages."""
+        if nbytes < 0:
+            raise ValueError(f"a buffer of {nbytes} bytes")
+        flags = raw.ALLOC_HOST_VISIBLE * host_visible | raw.ALLOC_UNINITIALIZED * uninitialized
+        desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=name.encode() if name else None)
+        handle = ctypes.c_uint64()
+        check(raw.tuff_alloc_ex(context.handle, desc, handle))
+        self._adopt(context, handle.value, nbytes, memory=object(), offset=0)
+
+    def _adopt(self, context: Context, handle: int, nbytes: int, memory: object, offset: int) -> None:
+        self.context = context
+        self.handle = handle
+        self.nbytes = nbytes
+        self._memory = memory  # the same object in every view of one allocation
+        self._offset = offset  # of this view in it
+        self._finalizer = weakref.finalize(self, _release, context._session, handle)
+        self._finalizer.atexit = False  # closing the context frees what is left at exit
+
+    def view(self, offset: int, nbytes: int) -> Buffer:
+        """A second handle on bytes [offset, offset + nbytes); the memory stays until the last one goes."""
+        if offset < 0 or nbytes < 0:
+            raise ValueError(f"a view of {nbytes} bytes at offset {offset}")
+        handle = ctypes.c_uint64()
+        check(raw.tuff_view(self.handle, offset, nbytes, handle))
+        view = object.__new__(Buffer)
+        view._adopt(self.context, handle.value, nbytes, self._memory, self._offset + offset)
+        return view
+
+    def same_range(self, other: Buffer) -> bool:
+        """Whether both are the same bytes of the same memory."""
+        return (
+            self._memory is other._memory and self._offset == other._offset and self.nbytes == other.nbytes
+        )
+
+    def free(self) -> None:
+        """Gives the memory back now rather than with the object. Using it afterwards is a TuffError."""
+        self._finalizer()
+
+    def upload(self, source: np.ndarray, offset: int = 0) -> None:
+        """Copies a NumPy array's bytes to byte offset."""
+        data = np.ascontiguousarray(source)
+        check(raw.tuff_copy_htod(self.context.handle, self.handle, offset, data.ctypes.data, data.nbytes))
+
+    def download(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
+        """Waits for the work so far and fills target, a C-contiguous array, from byte offset."""
+        if not (target.flags.c_contiguous and target.flags.writeable):
+            raise ValueError("download needs a writeable C-contiguous array")
+        check(raw.tuff_copy_dtoh(self.context.handle, target.ctypes.data, self.handle, offset, target.nbytes))
+        return target
+
+    def copy_from(self, source: Buffer, offset: int = 0, source_offset: int = 0, nbytes: Optional[int] = None) -> None:
+        """Copies on the device; nbytes is by default all of source after source_offset."""
+        count = source.nbytes - source_offset if nbytes is None else nbytes
+        check(
+            raw.tuff_copy_dtod(self.context.handle, self.handle, offset, source.handle, source_offset, count)
+        )
+
+    def fill(self, pattern: bytes, offset: int = 0, nbytes: Optional[int] = None) -> None:
+        """Repeats a pattern of 1, 2, 4, 8 or 16 bytes, by default to the end."""
+        count = self.nbytes - offset if nbytes is None else nbytes
+        check(raw.tuff_fill(self.context.handle, self.handle, offset, count, pattern, len(pattern)))
+
+    @contextlib.contextmanager
+    def map(self) -> Iterator[np.ndarray]:
+        """The bytes of a host_visible buffer as a uint8 array, for the length of a with block and no longer."""
+        pointer = ctypes.c_void_p()
+        check(raw.tuff_map(self.handle, pointer))
+        try:
+            block = (ctypes.c_uint8 * self.nbytes).from_address(pointer.value or 0) if self.nbytes else b""
+            yield np.frombuffer(block, np.uint8)
+        finally:
+            check(raw.tuff_unmap(self.handle))
+
+    def __repr__(self) -> str:
+        return f"<tuff.Buffer of {self.nbytes} bytes>"

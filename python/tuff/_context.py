@@ -1,0 +1,249 @@
+"""Devices and contexts."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._array import Array, Transposed, as_shape
+from ._buffer import Buffer
+from ._error import check
+
+_TYPES = {
+    raw.DEVICE_OTHER: "other",
+    raw.DEVICE_INTEGRATED: "integrated",
+    raw.DEVICE_DISCRETE: "discrete",
+    raw.DEVICE_VIRTUAL: "virtual",
+    raw.DEVICE_CPU: "cpu",
+    raw.DEVICE_HOST: "host",
+}
+
+Shape = Union[int, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a device is and can do: the fields of tuff_device_properties that a program asks for most.
+    properties holds them all."""
+
+    name: str
+    type: str
+    backend: str
+    vendor: str
+    driver: str
+    memory_bytes: int
+    subgroup_size: int
+    properties: raw.DeviceProperties
+
+    @classmethod
+    def _of(cls, properties: raw.DeviceProperties) -> Device:
+        return cls(
+            name=properties.name.decode(errors="replace"),
+            type=_TYPES.get(properties.type, "other"),
+            backend=properties.backend.decode(),
+            vendor=properties.vendor.decode(errors="replace"),
+            driver=properties.driver.decode(errors="replace"),
+            memory_bytes=properties.memory_bytes,
+            subgroup_size=properties.subgroup_size,
+            properties=properties,
+        )
+
+
+def device_count() -> int:
+    """How many Vulkan devices are usable; 0 where there is no driver."""
+    count = ctypes.c_uint32()
+    check(raw.tuff_device_count(count))
+    return count.value
+
+
+def devices() -> List[Device]:
+    """The usable Vulkan devices, best first."""
+    found = []
+    for index in range(device_count()):
+        properties = raw.DeviceProperties()
+        check(raw.tuff_device_info(index, properties))
+        found.append(Device._of(properties))
+    return found
+
+
+def version() -> Tuple[int, int, int]:
+    """The library's version."""
+    number = raw.tuff_version()
+    return number >> 16, (number >> 8) & 255, number & 255
+
+
+_log_callbacks: List[object] = []  # kept for good: another thread may be inside an old one
+
+
+def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG_INFO) -> None:
+    """Sends the library's messages of at most this raw.LOG_* level to callback(level, message); None stops
+    them. The callback runs on any thread and must not call Tuff."""
+    if callback is None:
+        check(raw.tuff_set_log(raw.LogCallback(), None, raw.LOG_OFF))
+        return
+
+    def forward(_user: object, message_level: int, message: bytes) -> None:
+        callback(message_level, message.decode(errors="replace"))
+
+    _log_callbacks.append(raw.LogCallback(forward))
+    check(raw.tuff_set_log(_log_callbacks[-1], None, level))
+
+
+class _Session:
+    """A context's handle, apart from the Context so that finalizers can hold it."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.process = os.getpid()
+        self.is_open = True
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            if self.process == os.getpid():  # a forked child has no device to close
+                check(raw.tuff_context_destroy(self.handle))
+
+
+class Context:
+    """An open device. As a context manager it closes at the end of the block.
+
+    Closing waits for the work, then frees every buffer and array made from it; using one of them afterwards
+    is a TuffError. A context that is not closed goes with its last array, or at exit.
+    """
+
+    def __init__(
+        self,
+        device: Union[None, int, str] = None,
+        *,
+        backend: Optional[str] = None,
+        validation: bool = False,
+        memory_limit_bytes: int = 0,
+    ) -> None:
+        """device: an index into devices(), or a part of a name; by default TUFF_DEVICE, else the best.
+        backend: "vulkan" (default), "host" (the slow reference), or "auto" (Vulkan, or host if there is none).
+        validation: load the Khronos validation layer. memory_limit_bytes: 0 for no bound."""
+        desc = raw.ContextDesc(
+            validation=int(validation),
+            device=None if device is None else str(device).encode(),
+            backend=None if backend is None else backend.encode(),
+            memory_limit_bytes=memory_limit_bytes,
+        )
+        handle = ctypes.c_uint64()
+        check(raw.tuff_context_create(desc, handle))
+        self._session = _Session(handle.value)
+        self._finalizer = weakref.finalize(self, self._session.close)
+        self._lock = threading.Lock()
+        self._ones_handle = raw.NULL_HANDLE
+        self._ones_count = 0
+
+    @property
+    def handle(self) -> int:
+        """The tuff_context, for tuff.raw."""
+        return self._session.handle
+
+    def close(self) -> None:
+        """Waits, then frees the context and all that was made from it. Closing again does nothing."""
+        self._finalizer.detach()
+        self._session.close()
+
+    @property
+    def closed(self) -> bool:
+        return not self._session.is_open
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<tuff.Context closed>" if self.closed else f"<tuff.Context on {self.device.name}>"
+
+    # The device.
+
+    @property
+    def device(self) -> Device:
+        properties = raw.DeviceProperties()
+        check(raw.tuff_context_info(self.handle, properties))
+        return Device._of(properties)
+
+    def supports(self, feature: str) -> bool:
+        """"f16", "gemm", "gemm.bf16", "matrix_cores" …; a name that the library does not know is False."""
+        yes = ctypes.c_int32()
+        check(raw.tuff_supports(self.handle, feature.encode(), yes))
+        return bool(yes.value)
+
+    def synchronize(self) -> None:
+        """Blocks until the work given so far has finished."""
+        check(raw.tuff_synchronize(self.handle))
+
+    def stats(self) -> Dict[str, int]:
+        """The context's counters, by their names in tuff_stats."""
+        stats = raw.Stats()
+        check(raw.tuff_context_stats(self.handle, stats))
+        return {name: getattr(stats, name) for name, _ in raw.Stats._fields_ if name != "struct_size"}
+
+    def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0) -> None:
+        """Bounds the memory and how long one wait may take; 0 is the default of each."""
+        limits = raw.Limits(memory_bytes=memory_bytes, wait_milliseconds=wait_milliseconds)
+        check(raw.tuff_context_set_limits(self.handle, limits))
+
+    # Memory.
+
+    def alloc(
+        self, nbytes: int, *, host_visible: bool = False, uninitialized: bool = False, name: Optional[str] = None
+    ) -> Buffer:
+        """Bytes on the device, zero unless uninitialized; see Buffer."""
+        return Buffer(self, nbytes, host_visible=host_visible, uninitialized=uninitialized, name=name)
+
+    def array(self, values: object, dtype: object = np.float32) -> Array:
+        """Uploads anything that NumPy takes for an array, converted to dtype."""
+        if isinstance(values, (Array, Transposed)):
+            raise TypeError("the values are on a device already; .copy() stays there, .numpy() brings them back")
+        source = np.asarray(values, dtype=dtype)
+        result = self.empty(source.shape, source.dtype)
+        result.buffer.upload(source)
+        return result
+
+    def empty(self, shape: Shape, dtype: object = np.float32) -> Array:
+        """An array whose elements are whatever they are."""
+        return self._make(shape, dtype, uninitialized=True)
+
+    def zeros(self, shape: Shape, dtype: object = np.float32) -> Array:
+        return self._make(shape, dtype, uninitialized=False)
+
+    def ones(self, shape: Shape, dtype: object = np.float32) -> Array:
+        return self.full(shape, 1, dtype)
+
+    def full(self, shape: Shape, value: Union[float, int], dtype: object = np.float32) -> Array:
+        """An array of one value, filled on the device."""
+        result = self.empty(shape, dtype)
+        result.buffer.fill(np.asarray(value, result.dtype).tobytes())
+        return result
+
+    def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
+        sizes, kind = as_shape(shape), np.dtype(dtype)
+        nbytes = math.prod(sizes) * kind.itemsize
+        return Array(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
+
+    def _ones(self, count: int) -> int:
+        """A buffer of at least count float32 ones, kept for broadcasting. A handle and no Array: an Array
+        would keep its context alive, and this one belongs to it."""
+        with self._lock:
+            if count > self._ones_count:
+                capacity = max(count, 2 * self._ones_count, 1024)
+                handle = ctypes.c_uint64()
+                check(raw.tuff_alloc(self.handle, 4 * capacity, handle))
+                pattern = np.float32(1).tobytes()
+                check(raw.tuff_fill(self.handle, handle, 0, 4 * capacity, pattern, len(pattern)))
+                raw.tuff_free(self._ones_handle)
+                self._ones_handle, self._ones_count = handle.value, capacity
+            return self._ones_handle

@@ -1,0 +1,67 @@
+"""Finds and opens libtuff."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import sys
+from pathlib import Path
+from typing import Iterator
+
+#: The TUFF_ABI_VERSION that this package is written for.
+ABI_VERSION = 1
+
+if sys.platform == "win32":
+    _NAMES = ["tuff.dll"]
+elif sys.platform == "darwin":
+    _NAMES = ["libtuff.1.dylib", "libtuff.dylib"]
+else:
+    _NAMES = ["libtuff.so.1", "libtuff.so"]
+
+
+def _files() -> Iterator[Path]:
+    """Files worth opening, the first one that exists wins: beside the package, then a checkout's build."""
+    package = Path(__file__).resolve().parent
+    for name in _NAMES:
+        yield package / name
+    checkout = package.parent.parent
+    if (checkout / "include" / "tuff" / "tuff.h").is_file():
+        for name in _NAMES:
+            yield checkout / "build" / "release" / name
+
+
+def _open(path: str) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(path)
+        library.tuff_abi_version.restype = ctypes.c_uint32
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"cannot use {path} as libtuff: {error}") from error
+    found = library.tuff_abi_version()
+    if found != ABI_VERSION:
+        raise ImportError(f"{path} has ABI version {found}, this package needs {ABI_VERSION}")
+    return library
+
+
+def load() -> ctypes.CDLL:
+    """Opens the library named by TUFF_LIBRARY, else one beside the package, else the checkout's release
+    build, else the system's. Raises ImportError that says where it looked."""
+    named = os.environ.get("TUFF_LIBRARY")
+    if named:
+        return _open(named)
+    looked = []
+    for path in _files():
+        if path.is_file():
+            return _open(str(path))
+        looked.append(str(path))
+    system = ctypes.util.find_library("tuff")
+    if system:
+        return _open(system)
+    for name in _NAMES:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            looked.append(f"{name} (system)")
+        else:
+            return _open(name)
+    raise ImportError("libtuff was not found; set TUFF_LIBRARY to its path. Looked for:\n  " + "\n  ".join(looked))

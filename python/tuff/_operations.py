@@ -1,0 +1,396 @@
+"""The operations on arrays. Each checks its operands, makes the result and gives the library one call."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import numbers
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _array as arrays
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._array import Array, Axis, Transposed
+
+    Operand = Union[Array, float, int]
+    Matrix = Union[Array, Transposed]
+
+Pair = Union[int, Sequence[int]]
+
+_CAUSAL = {
+    "none": raw.CAUSAL_NONE,
+    "top_left": raw.CAUSAL_TOP_LEFT,
+    "bottom_right": raw.CAUSAL_BOTTOM_RIGHT,
+    False: raw.CAUSAL_NONE,
+    True: raw.CAUSAL_TOP_LEFT,
+}
+
+
+def is_number(value: object) -> bool:
+    """A real number of Python's or NumPy's."""
+    return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
+
+
+def same_kind(first: Matrix, *others: Matrix) -> None:
+    """Raises unless all operands are arrays of one context and dtype."""
+    for array in others:
+        if array.dtype != first.dtype:
+            raise TypeError(f"operands of {first.dtype} and {array.dtype}")
+        if _base(array).context is not _base(first).context:
+            raise ValueError("operands are of different contexts")
+
+
+def _base(matrix: Matrix) -> Array:
+    return matrix.base if isinstance(matrix, arrays.Transposed) else matrix
+
+
+def _require_array(value: object, name: str) -> None:
+    if isinstance(value, arrays.Array):
+        return
+    if isinstance(value, arrays.Transposed):
+        raise TypeError(f"{name} is a transposed matrix, which only @ reads; nothing else moves it")
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
+    raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
+
+
+def _dtype(array: Matrix) -> int:
+    return arrays.DTYPES[array.dtype]
+
+
+def _sizes(values: Sequence[int]) -> ctypes.Array:
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
+def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
+    """out if it fits, or a new array."""
+    if out is None:
+        return like.context.empty(shape, like.dtype)
+    _require_array(out, "out")
+    same_kind(like, out)
+    if out.shape != shape:
+        raise ValueError(f"out has shape {out.shape}, the result {shape}")
+    return out
+
+
+# Element by element.
+
+
+def unary(op: int, x: Array, *, out: Optional[Array] = None) -> Array:
+    """raw.UNARY_*: out[i] = op(x[i])."""
+    _require_array(x, "x")
+    result = _result(out, x, x.shape)
+    check(raw.tuff_unary(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, x.size))
+    return result
+
+
+def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast; a number is filled in on the device."""
+    a_number, b_number = is_number(a), is_number(b)
+    if a_number and b_number:
+        raise TypeError("one operand must be a tuff.Array")
+    if not a_number:
+        _require_array(a, "a")
+    if not b_number:
+        _require_array(b, "b")
+    like = b if a_number else a
+    if a_number or b_number or a.shape == b.shape:
+        shape = like.shape
+    else:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    if a_number:
+        a = like.context.full(shape, a, like.dtype)
+    elif b_number:
+        b = like.context.full(shape, b, like.dtype)
+    else:
+        same_kind(a, b)
+        a, b = broadcast_to(a, shape), broadcast_to(b, shape)
+    result = _result(out, like, shape)
+    check(
+        raw.tuff_binary(
+            like.context.handle, _dtype(like), op, a.buffer.handle, b.buffer.handle, result.buffer.handle, result.size
+        )
+    )
+    return result
+
+
+def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a + b"""
+    return binary(raw.BINARY_ADD, a, b, out=out)
+
+
+def subtract(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a - b"""
+    return binary(raw.BINARY_SUB, a, b, out=out)
+
+
+def multiply(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a * b"""
+    return binary(raw.BINARY_MUL, a, b, out=out)
+
+
+def divide(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a / b"""
+    return binary(raw.BINARY_DIV, a, b, out=out)
+
+
+def maximum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The larger of each pair; NaN if either is NaN."""
+    return binary(raw.BINARY_MAX, a, b, out=out)
+
+
+def minimum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The smaller of each pair; NaN if either is NaN."""
+    return binary(raw.BINARY_MIN, a, b, out=out)
+
+
+def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
+    """a repeated to a shape by NumPy's rule; a itself where the shape is its own.
+
+    The device repeats by products with a vector of ones: exact, but -0 becomes +0.
+    """
+    _require_array(a, "a")
+    if a.shape == shape:
+        return a
+    shape = arrays.as_shape(shape)
+    sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
+    if len(sizes) != len(shape) or any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
+        raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
+    if 0 in shape:
+        return a.context.empty(shape, a.dtype)
+    # One run of adjoining repeated axes at a time, the last first: (outer, 1, inner) -> (outer, times, inner).
+    end = len(shape)
+    while end > 0:
+        start = end
+        while start > 0 and sizes[start - 1] != shape[start - 1]:
+            start -= 1
+        if start < end:
+            a = _repeat(a, math.prod(sizes[:start]), math.prod(shape[start:end]), math.prod(sizes[end:]))
+            sizes[start:end] = shape[start:end]
+        end = min(start, end - 1)
+    return a.reshape(shape)
+
+
+def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
+    """(outer, inner) -> (outer, times, inner)"""
+    context = a.context
+    result = context.empty((outer, times, inner), a.dtype)
+    ones = context._ones(times)
+    if inner == 1:  # a column times a row of ones
+        check(
+            raw.tuff_gemm(
+                *(context.handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, outer, times, 1, 1.0),
+                *(a.buffer.handle, 1, ones, times, 0.0, result.buffer.handle, times),
+            )
+        )
+    else:  # for each outer index, a column of ones times a row
+        check(
+            raw.tuff_batched_gemm(
+                *(context.handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, times, inner, 1, 1.0),
+                *(ones, 1, 0, a.buffer.handle, inner, inner, 0.0),
+                *(result.buffer.handle, inner, times * inner, outer),
+            )
+        )
+    return result
+
+
+# Products.
+
+
+def matmul(
+    a: Matrix, b: Matrix, *, out: Optional[Array] = None, alpha: float = 1.0, beta: float = 0.0
+) -> Array:
+    """alpha * a @ b + beta * out.
+
+    a (…, m, k) and b (…, k, n) give (…, m, n); a.T, a.mT are read in place. Stacks are equal, or one operand
+    is a single matrix. A vector is a row on the left and a column on the right, and its axis goes away.
+    beta needs out.
+    """
+    for value, name in ((a, "a"), (b, "b")):
+        if not isinstance(value, arrays.Transposed):
+            _require_array(value, name)
+    same_kind(a, b)
+    if beta != 0 and out is None:
+        raise ValueError("beta needs out")
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: a product with a number is *")
+    a_matrix = a.reshape(1, -1) if a.ndim == 1 else a
+    b_matrix = b.reshape(-1, 1) if b.ndim == 1 else b
+    *a_batch, m, k = a_matrix.shape
+    *b_batch, b_k, n = b_matrix.shape
+    if k != b_k:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: {k} columns meet {b_k} rows")
+    if a_batch and b_batch and a_batch != b_batch:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ")
+    batch = a_batch or b_batch
+    shape = (*batch, *([m] if a.ndim > 1 else []), *([n] if b.ndim > 1 else []))
+    like = _base(a)
+    result = _result(out, like, shape)
+
+    a_trans, b_trans = isinstance(a_matrix, arrays.Transposed), isinstance(b_matrix, arrays.Transposed)
+    count = math.prod(batch)
+    if batch and not b_batch and not a_trans:  # one matrix on the right: a taller matrix on the left
+        m, count = m * count, 1
+    lda, ldb = max(1, m if a_trans else k), max(1, k if b_trans else n)
+    check(
+        raw.tuff_batched_gemm(
+            *(like.context.handle, _dtype(like), int(a_trans), int(b_trans), m, n, k, alpha),
+            *(_base(a_matrix).buffer.handle, lda, m * k if a_batch else 0),
+            *(_base(b_matrix).buffer.handle, ldb, k * n if b_batch else 0, beta),
+            *(result.buffer.handle, max(1, n), m * n, count),
+        )
+    )
+    return result
+
+
+def _pair(value: Pair, name: str) -> Tuple[int, int]:
+    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(pair) != 2:
+        raise ValueError(f"{name} is one number or two, not {value!r}")
+    return int(pair[0]), int(pair[1])
+
+
+def conv2d(
+    x: Array,
+    w: Array,
+    *,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    out: Optional[Array] = None,
+) -> Array:
+    """Cross-correlation of images x (N, C, H, W) with filters w (K, C, R, S): (N, K, P, Q).
+
+    P = floor((H + 2 * padding - dilation * (R - 1) - 1) / stride) + 1, Q likewise; zeros around the image.
+    stride, padding and dilation are one number, or (vertical, horizontal).
+    """
+    _require_array(x, "x")
+    _require_array(w, "w")
+    same_kind(x, w)
+    if x.ndim != 4 or w.ndim != 4:
+        raise ValueError(f"conv2d needs (N, C, H, W) and (K, C, R, S), not {x.shape} and {w.shape}")
+    strides, paddings, dilations = _pair(stride, "stride"), _pair(padding, "padding"), _pair(dilation, "dilation")
+    if min(strides) < 1 or min(dilations) < 1 or min(paddings) < 0:
+        raise ValueError(f"conv2d with stride {stride}, padding {padding}, dilation {dilation}")
+    spans = [d * (taps - 1) + 1 for d, taps in zip(dilations, w.shape[2:])]
+    room = [size + 2 * p - span for size, p, span in zip(x.shape[2:], paddings, spans)]
+    if min(room) < 0:
+        raise ValueError(f"a filter of {tuple(spans)} taps is larger than the padded image {x.shape[2:]}")
+    shape = (x.shape[0], w.shape[0], *(free // s + 1 for free, s in zip(room, strides)))
+    result = _result(out, x, shape)
+    desc = raw.Conv2dDesc(
+        dtype=_dtype(x),
+        input=x.buffer.handle,
+        filter=w.buffer.handle,
+        output=result.buffer.handle,
+        in_shape=tuple(x.shape),
+        filter_shape=tuple(w.shape),
+        out_shape=shape,
+        stride=strides,
+        padding=paddings,
+        dilation=dilations,
+    )
+    check(raw.tuff_conv2d_ex(x.context.handle, desc))
+    return result
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Optional[float] = None,
+    causal: Union[bool, str] = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """softmax(scale * q @ k.mT + mask) @ v, in one pass.
+
+    q (batch, heads, seq_q, head_dim), k and v (batch, heads, seq_kv, head_dim): a result like q. Leading axes
+    may be left out. scale is 1 / sqrt(head_dim) by default. causal: False or "none"; True or "top_left" (key j
+    is seen by query i if j <= i); "bottom_right" (if j <= i + seq_kv - seq_q).
+    """
+    for value, name in ((q, "q"), (k, "k"), (v, "v")):
+        _require_array(value, name)
+    same_kind(q, k, v)
+    if not 2 <= q.ndim <= 4 or k.shape != v.shape or q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
+    if causal not in _CAUSAL:
+        raise ValueError(f"causal is {causal!r}, not one of {list(_CAUSAL)}")
+    batch, heads = ((1, 1) + q.shape[:-2])[-2:]
+    seq_q, head_dim = q.shape[-2:]
+    if scale is None:
+        scale = 1.0 / math.sqrt(max(1, head_dim))
+    result = _result(out, q, q.shape)
+    check(
+        raw.tuff_attention(
+            *(q.context.handle, _dtype(q), q.buffer.handle, k.buffer.handle, v.buffer.handle, result.buffer.handle),
+            *(batch, heads, seq_q, k.shape[-2], head_dim, scale, _CAUSAL[causal]),
+        )
+    )
+    return result
+
+
+# Along an axis.
+
+
+def _axis(axis: int, ndim: int) -> int:
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise TypeError(f"axis is {axis!r}, not an integer")
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of {ndim} axes")
+    return int(axis) % ndim
+
+
+def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """raw.REDUCE_*: one axis, several, or all of them (None), taken away; or left with size 1."""
+    _require_array(x, "x")
+    if axis is None:
+        axes = list(range(x.ndim))
+        result = _reduce_one(op, x.ravel(), 0)
+    else:
+        named = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+        axes = sorted(_axis(one, x.ndim) for one in named)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"axis {axis} names one axis twice")
+        result, rest = x, list(axes)
+        while rest:  # adjoining axes are one axis to the device; the last run first
+            end = rest.pop() + 1
+            start = end - 1
+            while rest and rest[-1] == start - 1:
+                start = rest.pop()
+            sizes = x.shape[:start] + (math.prod(x.shape[start:end]),) + result.shape[end:]
+            result = _reduce_one(op, result.reshape(sizes), start)
+        if not axes:
+            result = x.copy()
+    if keepdims:
+        return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)])
+    return result
+
+
+def _reduce_one(op: int, x: Array, axis: int) -> Array:
+    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+    check(
+        raw.tuff_reduce(
+            *(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
+        )
+    )
+    return result
+
+
+def softmax(x: Array, axis: int = -1, *, out: Optional[Array] = None) -> Array:
+    """exp(x - max) / sum(exp(x - max)) along one axis; out may be x."""
+    _require_array(x, "x")
+    if x.ndim == 0:
+        raise ValueError("softmax of a 0-d array")
+    result = _result(out, x, x.shape)
+    check(
+        raw.tuff_softmax(
+            *(x.context.handle, _dtype(x), x.buffer.handle, result.buffer.handle),
+            *(_sizes(x.shape), x.ndim, _axis(axis, x.ndim)),
+        )
+    )
+    return result

@@ -1,0 +1,359 @@
+"""The C ABI as it is: every function, structure and constant of tuff.h.
+
+Functions take and return what they do in C: they give a status and raise nothing; ``tuff.check`` turns a
+status into an exception. Handles are plain integers. ``tuff.h`` is the documentation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+
+from . import _library
+
+NULL_HANDLE = 0
+
+# Status codes.
+OK = 0
+ERROR_INVALID_ARGUMENT = -1
+ERROR_INVALID_HANDLE = -2
+ERROR_NOT_INITIALIZED = -3
+ERROR_UNSUPPORTED = -4
+ERROR_OUT_OF_DEVICE_MEMORY = -5
+ERROR_OUT_OF_HOST_MEMORY = -6
+ERROR_DEVICE_LOST = -7
+ERROR_NO_DEVICE = -8
+ERROR_COMPILE_FAILED = -9
+ERROR_TIMEOUT = -10
+ERROR_LIMIT_EXCEEDED = -11
+ERROR_IO = -12
+ERROR_INTERNAL = -13
+
+# Element types.
+F32, F16, BF16, F64, I32, U32, I8, U8 = 1, 2, 3, 4, 5, 6, 7, 8
+
+NO_TRANS, TRANS, CONJ_TRANS = 0, 1, 2
+
+CAUSAL_NONE, CAUSAL_TOP_LEFT, CAUSAL_BOTTOM_RIGHT = 0, 1, 2
+
+UNARY_RELU = 1
+UNARY_SIGMOID = 2
+UNARY_TANH = 3
+UNARY_EXP = 4
+UNARY_LOG = 5
+UNARY_SQRT = 6
+UNARY_ABS = 7
+UNARY_NEG = 8
+
+BINARY_ADD = 1
+BINARY_SUB = 2
+BINARY_MUL = 3
+BINARY_DIV = 4
+BINARY_MAX = 5
+BINARY_MIN = 6
+
+REDUCE_SUM = 1
+REDUCE_MAX = 2
+REDUCE_MIN = 3
+REDUCE_MEAN = 4
+REDUCE_PROD = 5
+
+DEVICE_OTHER = 0
+DEVICE_INTEGRATED = 1
+DEVICE_DISCRETE = 2
+DEVICE_VIRTUAL = 3
+DEVICE_CPU = 4
+DEVICE_HOST = 5
+
+LOG_OFF = 0
+LOG_ERROR = 1
+LOG_WARNING = 2
+LOG_INFO = 3
+LOG_DEBUG = 4
+LOG_DISPATCH = 5
+
+ALLOC_HOST_VISIBLE = 1
+ALLOC_UNINITIALIZED = 2
+
+
+class _Struct(ctypes.Structure):
+    """A structure that begins with struct_size, already set; other fields by keyword."""
+
+    def __init__(self, **fields: object) -> None:
+        super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)
+
+
+class DeviceProperties(_Struct):
+    """tuff_device_properties"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("type", c_int32),
+        ("name", c_char * 256),
+        ("vendor", c_char * 64),
+        ("driver", c_char * 256),
+        ("backend", c_char * 16),
+        ("uuid", c_uint8 * 16),
+        ("vendor_id", c_uint32),
+        ("device_id", c_uint32),
+        ("api_version", c_uint32),
+        ("driver_version", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("memory_free_bytes", c_uint64),
+        ("max_allocation_bytes", c_uint64),
+        ("max_storage_range_bytes", c_uint64),
+        ("max_workgroup_invocations", c_uint32),
+        ("max_workgroup_count", c_uint32 * 3),
+        ("max_shared_memory_bytes", c_uint32),
+        ("max_push_constant_bytes", c_uint32),
+        ("subgroup_size", c_uint32),
+        ("supports_f16", c_int32),
+        ("supports_bf16", c_int32),
+        ("supports_f64", c_int32),
+        ("supports_int8", c_int32),
+        ("supports_matrix_cores", c_int32),
+        ("supports_addresses", c_int32),
+        ("unified_memory", c_int32),
+        ("binding", c_int32),
+        ("bandwidth_bytes_per_second", c_double),
+        ("f32_flops_per_second", c_double),
+    ]
+
+
+class ContextDesc(_Struct):
+    """tuff_context_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("validation", c_int32),
+        ("device", c_char_p),
+        ("backend", c_char_p),
+        ("memory_limit_bytes", c_uint64),
+    ]
+
+
+class Stats(_Struct):
+    """tuff_stats"""
+
+    _fields_ = [("struct_size", c_uint32), ("live_buffers", c_uint32)] + [
+        (name, c_uint64)
+        for name in (
+            "bytes_in_use",
+            "bytes_reserved",
+            "bytes_peak",
+            "allocations",
+            "dispatches",
+            "submissions",
+            "barriers",
+            "bytes_uploaded",
+            "bytes_downloaded",
+            "shaders_compiled",
+            "shader_cache_hits",
+            "pipelines_created",
+            "vulkan_objects_created",
+            "validation_messages",
+        )
+    ]
+
+
+class Limits(_Struct):
+    """tuff_limits"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("wait_milliseconds", c_uint64),
+    ]
+
+
+class AllocDesc(_Struct):
+    """tuff_alloc_desc"""
+
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("bytes", c_uint64), ("name", c_char_p)]
+
+
+class GemmDesc(_Struct):
+    """tuff_gemm_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32), ("ta", c_int32), ("tb", c_int32)]
+        + [(name, c_uint64) for name in ("m", "n", "k")]
+        + [("alpha", c_double), ("beta", c_double)]
+        + [(name, c_uint64) for name in ("a", "b", "c", "lda", "ldb", "ldc")]
+    )
+
+
+class BatchedGemmDesc(_Struct):
+    """tuff_batched_gemm_desc"""
+
+    _fields_ = GemmDesc._fields_ + [
+        (name, c_uint64) for name in ("stride_a", "stride_b", "stride_c", "batch_count")
+    ]
+
+
+class Conv2dDesc(_Struct):
+    """tuff_conv2d_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("output", c_uint64),
+        ("in_shape", c_uint64 * 4),
+        ("filter_shape", c_uint64 * 4),
+        ("out_shape", c_uint64 * 4),
+        ("stride", c_uint64 * 2),
+        ("padding", c_uint64 * 2),
+        ("dilation", c_uint64 * 2),
+    ]
+
+
+class AttentionDesc(_Struct):
+    """tuff_attention_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("q", "k", "v", "o", "batch", "heads", "seq_q", "seq_kv", "head_dim")]
+        + [("scale", c_double), ("causal", c_int32), ("reserved", c_int32)]
+    )
+
+
+class ReduceDesc(_Struct):
+    """tuff_reduce_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("rank", c_uint32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("axis", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class UnaryDesc(_Struct):
+    """tuff_unary_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+    ]
+
+
+class BinaryDesc(_Struct):
+    """tuff_binary_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("reserved", c_int32),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+    ]
+
+
+class SoftmaxDesc(_Struct):
+    """tuff_softmax_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+    ]
+
+
+LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+
+_status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
+_handle = c_uint64
+_shape = POINTER(c_uint64)
+
+#: name: (result, arguments), for every function of tuff.h. The tests compare it with the header.
+FUNCTIONS = {
+    # Library
+    "tuff_version": (_u32, []),
+    "tuff_abi_version": (_u32, []),
+    "tuff_build_info": (_text, []),
+    "tuff_status_name": (_text, [_status]),
+    "tuff_status_hint": (_text, [_status]),
+    "tuff_last_error": (_status, [_text, _u64, POINTER(_u64)]),
+    "tuff_set_log": (_status, [LogCallback, c_void_p, _i32]),
+    # Devices and contexts
+    "tuff_device_count": (_status, [POINTER(_u32)]),
+    "tuff_device_info": (_status, [_u32, POINTER(DeviceProperties)]),
+    "tuff_context_create": (_status, [POINTER(ContextDesc), POINTER(_handle)]),
+    "tuff_context_destroy": (_status, [_handle]),
+    "tuff_context_info": (_status, [_handle, POINTER(DeviceProperties)]),
+    "tuff_synchronize": (_status, [_handle]),
+    "tuff_supports": (_status, [_handle, _text, POINTER(_i32)]),
+    "tuff_context_stats": (_status, [_handle, POINTER(Stats)]),
+    "tuff_context_set_limits": (_status, [_handle, POINTER(Limits)]),
+    # Buffers
+    "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
+    "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),
+    "tuff_view": (_status, [_handle, _u64, _u64, POINTER(_handle)]),
+    "tuff_free": (_status, [_handle]),
+    "tuff_buffer_size": (_status, [_handle, POINTER(_u64)]),
+    "tuff_copy_htod": (_status, [_handle, _handle, _u64, c_void_p, _u64]),
+    "tuff_copy_dtoh": (_status, [_handle, c_void_p, _handle, _u64, _u64]),
+    "tuff_copy_dtod": (_status, [_handle, _handle, _u64, _handle, _u64, _u64]),
+    "tuff_fill": (_status, [_handle, _handle, _u64, _u64, c_void_p, _u64]),
+    "tuff_map": (_status, [_handle, POINTER(c_void_p)]),
+    "tuff_unmap": (_status, [_handle]),
+    # Operations: stream, dtype, …
+    "tuff_gemm": (
+        _status,
+        [_handle, _i32, _i32, _i32, _u64, _u64, _u64, _f64, _handle, _u64, _handle, _u64, _f64, _handle, _u64],
+    ),
+    "tuff_gemm_ex": (_status, [_handle, POINTER(GemmDesc)]),
+    "tuff_batched_gemm": (
+        _status,
+        [_handle, _i32, _i32, _i32, _u64, _u64, _u64, _f64, _handle, _u64, _u64, _handle, _u64, _u64, _f64]
+        + [_handle, _u64, _u64, _u64],
+    ),
+    "tuff_batched_gemm_ex": (_status, [_handle, POINTER(BatchedGemmDesc)]),
+    "tuff_conv2d": (_status, [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _shape, _shape]),
+    "tuff_conv2d_ex": (_status, [_handle, POINTER(Conv2dDesc)]),
+    "tuff_attention": (
+        _status,
+        [_handle, _i32, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _u64, _u64, _f64, _i32],
+    ),
+    "tuff_attention_ex": (_status, [_handle, POINTER(AttentionDesc)]),
+    "tuff_reduce": (_status, [_handle, _i32, _i32, _handle, _handle, _shape, _u32, _u32]),
+    "tuff_reduce_ex": (_status, [_handle, POINTER(ReduceDesc)]),
+    "tuff_unary": (_status, [_handle, _i32, _i32, _handle, _handle, _u64]),
+    "tuff_unary_ex": (_status, [_handle, POINTER(UnaryDesc)]),
+    "tuff_binary": (_status, [_handle, _i32, _i32, _handle, _handle, _handle, _u64]),
+    "tuff_binary_ex": (_status, [_handle, POINTER(BinaryDesc)]),
+    "tuff_softmax": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, _u32]),
+    "tuff_softmax_ex": (_status, [_handle, POINTER(SoftmaxDesc)]),
+}
+
+#: The library itself.
+lib = _library.load()
+
+for _name, (_result, _arguments) in FUNCTIONS.items():
+    try:
+        _function = getattr(lib, _name)
+    except AttributeError as _error:
+        raise ImportError(f"{lib._name} lacks {_name}: it is older than this package") from _error
+    _function.restype = _result
+    _function.argtypes = _arguments
+    globals()[_name] = _function

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what Tuff needs to be built, tested and shown, from the distribution's own packages:
+# Debian 12, Debian 13, Ubuntu 24.04. Does nothing, in well under a second, where all of it is there.
+# Run by demo.sh and test.sh; may be run alone. TUFF_SKIP_SETUP=1 leaves the machine as it is.
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+PACKAGES=(
+  # build
+  g++ cmake ninja-build ccache pkg-config
+  # what libtuff.so stands on
+  libvulkan-dev libvulkan-volk-dev libshaderc-dev libspirv-cross-c-shared-dev libfmt-dev libxxhash-dev
+  nlohmann-json3-dev
+  # a loader and a Vulkan device for machines without a GPU
+  libvulkan1 mesa-vulkan-drivers
+  # tool, tests, benchmarks
+  libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev vulkan-validationlayers spirv-tools
+  # callers in other languages, and the demo's data and pictures
+  python3 python3-numpy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil luajit ruby
+)
+
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' 2>/dev/null | sed -n 's/^installed \([^:]*\).*/\1/p')
+  printf '%s\n' "${PACKAGES[@]}" | grep -vxFf <(printf '%s\n' "$installed") || true
+}
+
+require_administrator() {
+  as_root=()
+  [ "$(id -u)" = 0 ] && return
+  command -v sudo >/dev/null || die "packages are missing and neither root nor sudo is there to install them.
+  Ask an administrator for: apt-get install $*"
+  # Without a terminal nobody can answer sudo's question for a password.
+  if [ -t 0 ]; then sudo -v; else sudo -n true 2>/dev/null; fi || die "sudo did not let this user install packages.
+  Ask an administrator for: apt-get install $*"
+  as_root=(sudo)
+}
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a \
+    apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@"
+}
+
+[ "${TUFF_SKIP_SETUP:-}" != 1 ] || return 0 2>/dev/null || exit 0
+{ command -v dpkg-query && command -v apt-get; } >/dev/null ||
+  die "this machine has no apt-get. Install the packages named in scripts/setup.sh by other means, then set TUFF_SKIP_SETUP=1."
+
+mapfile -t missing < <(missing_packages)
+if ((${#missing[@]})); then
+  say "Setting up: ${#missing[@]} packages of ${#PACKAGES[@]} are missing"
+  require_administrator "${missing[@]}"
+  step "Reading the package lists" setup-lists apt update
+  step "Installing ${#missing[@]} packages and what they need" setup-install apt install --no-install-recommends "${missing[@]}"
+fi

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test; the last line is "N passed, N failed".
+usage() {
+  cat <<'TEXT'
+Usage: scripts/test.sh [--quick] [--help]
+
+Installs the packages that are missing (as root or through sudo), then
+  1. builds everything and runs all tests, also under the Vulkan validation layers,
+  2. builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the tests there.
+
+  --quick   leaves out the second part
+TEXT
+}
+
+quick=0
+for option in "$@"; do
+  case $option in
+    --quick) quick=1 ;;
+    -h | --help) usage; exit 0 ;;
+    *) printf 'error: unknown option %s\n\n' "$option" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+# shellcheck source=scripts/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+as_owner "$@"
+
+jobs=${CTEST_PARALLEL_LEVEL:-$(nproc)}
+total=0 failed=0 skipped=0
+
+attribute() { sed -n "0,/<testsuite/s/.*[[:space:]]$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1; }
+
+# run_tests <preset> "title": runs CTest to its end whatever fails, and adds up what it reports.
+run_tests() {
+  local preset=$1 title=$2 report=$TUFF_LOGS/$1-tests.xml log=$TUFF_LOGS/$1-tests.log begin count bad skip
+  rm -f "$report"
+  printf '  %-46s ' "$title"
+  begin=$(now_ms)
+  ctest --test-dir "build/$preset" --no-tests=error -j "$jobs" --timeout 600 --output-on-failure \
+    --output-junit "$report" >"$log" 2>&1 </dev/null || true
+  [ -s "$report" ] || {
+    tail -n 40 "$log" >&2
+    die "CTest gave no report; see ${log#"$TUFF_ROOT"/}"
+  }
+  # One attribute for each line, so that it does not matter in which order they come.
+  tr '\n\t' '  ' <"$report" | sed 's/>.*<testsuite/<testsuite/; s/\(<testsuite[^>]*>\).*/\1/' | tr ' ' '\n' >"$report.head"
+  count=$(sed -n 's/^tests="\([0-9]*\)".*/\1/p' "$report.head")
+  bad=$(sed -n 's/^failures="\([0-9]*\)".*/\1/p' "$report.head")
+  skip=$(($(sed -n 's/^skipped="\([0-9]*\)".*/\1/p' "$report.head") + $(sed -n 's/^disabled="\([0-9]*\)".*/\1/p' "$report.head")))
+  rm -f "$report.head"
+  total=$((total + count)) failed=$((failed + bad)) skipped=$((skipped + skip))
+  printf '%s, %d tests\n' "$(duration $(($(now_ms) - begin)))" "$count"
+  if ((bad)); then
+    sed -n '/The following tests FAILED/,$p' "$log"
+    say "  What they printed is in ${log#"$TUFF_ROOT"/}"
+  fi
+}
+
+say "Tuff, optimised"
+configure release
+build release
+run_tests release "Testing (release)"
+
+if ((!quick)); then
+  say "Tuff, with AddressSanitizer and UndefinedBehaviorSanitizer"
+  configure asan
+  build asan
+  run_tests asan "Testing (asan)"
+fi
+
+say ""
+say "All of it took $(duration $(((SECONDS - TUFF_START) * 1000)))."
+((skipped == 0)) || say "$skipped skipped: what they need is not installed here."
+say "$((total - failed - skipped)) passed, $failed failed"
+((failed == 0))

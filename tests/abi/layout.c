@@ -1,0 +1,151 @@
+/* The layout of every structure, as bindings in other languages rely on it. A field that moves breaks them:
+ * fields are appended, never inserted. Compiled as C11 and as C++11. */
+#include <stddef.h>
+
+#include "tuff/tuff.h"
+
+#ifdef __cplusplus
+#define CHECK(condition) static_assert(condition, #condition)
+#else
+#define CHECK(condition) _Static_assert(condition, #condition)
+#endif
+#define SIZE(type, bytes) CHECK(sizeof(type) == (bytes))
+#define FIELD(type, field, offset) CHECK(offsetof(type, field) == (offset))
+
+SIZE(tuff_status, 4);
+SIZE(tuff_context, 8);
+SIZE(tuff_buffer, 8);
+SIZE(tuff_stream, 8);
+
+SIZE(tuff_device_properties, 744);
+FIELD(tuff_device_properties, struct_size, 0);
+FIELD(tuff_device_properties, type, 4);
+FIELD(tuff_device_properties, name, 8);
+FIELD(tuff_device_properties, vendor, 264);
+FIELD(tuff_device_properties, driver, 328);
+FIELD(tuff_device_properties, backend, 584);
+FIELD(tuff_device_properties, uuid, 600);
+FIELD(tuff_device_properties, vendor_id, 616);
+FIELD(tuff_device_properties, device_id, 620);
+FIELD(tuff_device_properties, api_version, 624);
+FIELD(tuff_device_properties, driver_version, 628);
+FIELD(tuff_device_properties, memory_bytes, 632);
+FIELD(tuff_device_properties, memory_free_bytes, 640);
+FIELD(tuff_device_properties, max_allocation_bytes, 648);
+FIELD(tuff_device_properties, max_storage_range_bytes, 656);
+FIELD(tuff_device_properties, max_workgroup_invocations, 664);
+FIELD(tuff_device_properties, max_workgroup_count, 668);
+FIELD(tuff_device_properties, max_shared_memory_bytes, 680);
+FIELD(tuff_device_properties, max_push_constant_bytes, 684);
+FIELD(tuff_device_properties, subgroup_size, 688);
+FIELD(tuff_device_properties, supports_f16, 692);
+FIELD(tuff_device_properties, supports_bf16, 696);
+FIELD(tuff_device_properties, supports_f64, 700);
+FIELD(tuff_device_properties, supports_int8, 704);
+FIELD(tuff_device_properties, supports_matrix_cores, 708);
+FIELD(tuff_device_properties, supports_addresses, 712);
+FIELD(tuff_device_properties, unified_memory, 716);
+FIELD(tuff_device_properties, binding, 720);
+FIELD(tuff_device_properties, bandwidth_bytes_per_second, 728);
+FIELD(tuff_device_properties, f32_flops_per_second, 736);
+
+SIZE(tuff_context_desc, 32);
+FIELD(tuff_context_desc, validation, 4);
+FIELD(tuff_context_desc, device, 8);
+FIELD(tuff_context_desc, backend, 16);
+FIELD(tuff_context_desc, memory_limit_bytes, 24);
+
+SIZE(tuff_stats, 120);
+FIELD(tuff_stats, live_buffers, 4);
+FIELD(tuff_stats, bytes_in_use, 8);
+FIELD(tuff_stats, bytes_reserved, 16);
+FIELD(tuff_stats, bytes_peak, 24);
+FIELD(tuff_stats, allocations, 32);
+FIELD(tuff_stats, dispatches, 40);
+FIELD(tuff_stats, submissions, 48);
+FIELD(tuff_stats, barriers, 56);
+FIELD(tuff_stats, bytes_uploaded, 64);
+FIELD(tuff_stats, bytes_downloaded, 72);
+FIELD(tuff_stats, shaders_compiled, 80);
+FIELD(tuff_stats, shader_cache_hits, 88);
+FIELD(tuff_stats, pipelines_created, 96);
+FIELD(tuff_stats, vulkan_objects_created, 104);
+FIELD(tuff_stats, validation_messages, 112);
+
+SIZE(tuff_limits, 24);
+FIELD(tuff_limits, reserved, 4);
+FIELD(tuff_limits, memory_bytes, 8);
+FIELD(tuff_limits, wait_milliseconds, 16);
+
+SIZE(tuff_alloc_desc, 24);
+FIELD(tuff_alloc_desc, flags, 4);
+FIELD(tuff_alloc_desc, bytes, 8);
+FIELD(tuff_alloc_desc, name, 16);
+
+SIZE(tuff_gemm_desc, 104);
+FIELD(tuff_gemm_desc, dtype, 4);
+FIELD(tuff_gemm_desc, ta, 8);
+FIELD(tuff_gemm_desc, tb, 12);
+FIELD(tuff_gemm_desc, m, 16);
+FIELD(tuff_gemm_desc, k, 32);
+FIELD(tuff_gemm_desc, alpha, 40);
+FIELD(tuff_gemm_desc, beta, 48);
+FIELD(tuff_gemm_desc, a, 56);
+FIELD(tuff_gemm_desc, c, 72);
+FIELD(tuff_gemm_desc, lda, 80);
+FIELD(tuff_gemm_desc, ldc, 96);
+
+SIZE(tuff_batched_gemm_desc, 136);
+FIELD(tuff_batched_gemm_desc, m, 16);
+FIELD(tuff_batched_gemm_desc, alpha, 40);
+FIELD(tuff_batched_gemm_desc, a, 56);
+FIELD(tuff_batched_gemm_desc, lda, 80);
+FIELD(tuff_batched_gemm_desc, stride_a, 104);
+FIELD(tuff_batched_gemm_desc, stride_c, 120);
+FIELD(tuff_batched_gemm_desc, batch_count, 128);
+
+SIZE(tuff_conv2d_desc, 176);
+FIELD(tuff_conv2d_desc, dtype, 4);
+FIELD(tuff_conv2d_desc, input, 8);
+FIELD(tuff_conv2d_desc, output, 24);
+FIELD(tuff_conv2d_desc, in_shape, 32);
+FIELD(tuff_conv2d_desc, filter_shape, 64);
+FIELD(tuff_conv2d_desc, out_shape, 96);
+FIELD(tuff_conv2d_desc, stride, 128);
+FIELD(tuff_conv2d_desc, padding, 144);
+FIELD(tuff_conv2d_desc, dilation, 160);
+
+SIZE(tuff_attention_desc, 96);
+FIELD(tuff_attention_desc, q, 8);
+FIELD(tuff_attention_desc, o, 32);
+FIELD(tuff_attention_desc, batch, 40);
+FIELD(tuff_attention_desc, head_dim, 72);
+FIELD(tuff_attention_desc, scale, 80);
+FIELD(tuff_attention_desc, causal, 88);
+FIELD(tuff_attention_desc, reserved, 92);
+
+SIZE(tuff_reduce_desc, 104);
+FIELD(tuff_reduce_desc, op, 8);
+FIELD(tuff_reduce_desc, rank, 12);
+FIELD(tuff_reduce_desc, input, 16);
+FIELD(tuff_reduce_desc, shape, 32);
+FIELD(tuff_reduce_desc, axis, 96);
+FIELD(tuff_reduce_desc, reserved, 100);
+
+SIZE(tuff_unary_desc, 40);
+FIELD(tuff_unary_desc, op, 8);
+FIELD(tuff_unary_desc, reserved, 12);
+FIELD(tuff_unary_desc, input, 16);
+FIELD(tuff_unary_desc, n, 32);
+
+SIZE(tuff_binary_desc, 48);
+FIELD(tuff_binary_desc, op, 8);
+FIELD(tuff_binary_desc, a, 16);
+FIELD(tuff_binary_desc, output, 32);
+FIELD(tuff_binary_desc, n, 40);
+
+SIZE(tuff_softmax_desc, 96);
+FIELD(tuff_softmax_desc, input, 8);
+FIELD(tuff_softmax_desc, shape, 24);
+FIELD(tuff_softmax_desc, rank, 88);
+FIELD(tuff_softmax_desc, axis, 92);

@@ -1,0 +1,188 @@
+// include/tuff/tuff.hpp as a program uses it; built with exceptions and without.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tuff/tuff.hpp"
+
+namespace {
+
+#define EXPECT(condition)                                                \
+  do {                                                                   \
+    if (!(condition)) {                                                  \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);       \
+      std::exit(1);                                                      \
+    }                                                                    \
+  } while (false)
+
+static_assert(!std::is_copy_constructible_v<tuff::Context> && !std::is_copy_assignable_v<tuff::Context>);
+static_assert(!std::is_copy_constructible_v<tuff::Buffer> && !std::is_copy_assignable_v<tuff::Buffer>);
+static_assert(std::is_nothrow_move_constructible_v<tuff::Context> && std::is_nothrow_move_assignable_v<tuff::Buffer>);
+
+#ifdef TUFF_NO_EXCEPTIONS
+// What the two styles share is written once: take() unwraps a result, done() a status, code_of() an error.
+template <typename T>
+T take(tuff::Result<T> result) {
+  if (!result) std::printf("%s\n", result.message().c_str());
+  EXPECT(result.ok());
+  return std::move(*result);
+}
+void done(const tuff::Status& status) {
+  if (!status) std::printf("%s\n", status.message().c_str());
+  EXPECT(status.ok());
+}
+#define TAKE(call) take(call)
+#define DONE(call) done(call)
+#define EXPECT_STATUS(call, expected, function)                       \
+  do {                                                                \
+    const tuff::Status status = (call);                               \
+    EXPECT(!status && status.code() == (expected));                   \
+    EXPECT(status.message().rfind(function ": ", 0) == 0);            \
+    EXPECT(status.message() == tuff::last_error());                   \
+    EXPECT(status.name()[0] == 'T' && status.hint()[0] != '\0');      \
+  } while (false)
+#else
+#define TAKE(call) (call)
+#define DONE(call) (call)
+#define EXPECT_STATUS(call, expected, function)                                    \
+  do {                                                                             \
+    bool thrown = false;                                                           \
+    try {                                                                          \
+      static_cast<void>(call);                                                     \
+    } catch (const tuff::Exception& error) {                                       \
+      thrown = true;                                                               \
+      EXPECT(error.status() == (expected));                                        \
+      EXPECT(std::string(error.what()).rfind(function ": ", 0) == 0);              \
+      EXPECT(error.what() == tuff::last_error());                                  \
+      EXPECT(error.name()[0] == 'T' && error.hint()[0] != '\0');                   \
+    }                                                                              \
+    EXPECT(thrown);                                                                \
+  } while (false)
+#endif
+
+void ownership(const tuff::Context& context) {
+  tuff::Buffer empty;
+  EXPECT(!empty && empty.handle() == TUFF_NULL_HANDLE);
+  tuff::Buffer buffer = TAKE(context.alloc<float>(8));
+  const tuff_buffer handle = buffer.handle();
+  EXPECT(TAKE(buffer.size_bytes()) == 32);
+  EXPECT(TAKE(context.stats()).live_buffers == 1);
+  tuff::Buffer moved = std::move(buffer);
+  EXPECT(moved.handle() == handle && buffer.handle() == TUFF_NULL_HANDLE);  // NOLINT: what moving leaves is promised
+  tuff::Buffer* const same = &moved;
+  moved = std::move(*same);
+  EXPECT(moved.handle() == handle);
+  {
+    tuff::Buffer part = TAKE(moved.view(8, 16));
+    EXPECT(TAKE(context.stats()).live_buffers == 2);
+  }
+  EXPECT(TAKE(context.stats()).live_buffers == 1);
+  const tuff_buffer released = moved.release();
+  EXPECT(!moved && tuff_free(released) == TUFF_OK);
+  EXPECT(TAKE(context.stats()).live_buffers == 0);
+}
+
+void copies(const tuff::Context& context) {
+  const std::vector<float> x = {-1, 2, -3, 4};
+  tuff::Buffer a = TAKE(context.upload(x)), b = TAKE(context.alloc<float>(4)), c = TAKE(context.upload({1.0f, 2.0f}));
+  EXPECT(TAKE(c.size_bytes()) == 8);
+  DONE(context.unary(tuff::DType::f32, tuff::Unary::relu, a, b, 4));
+  std::array<float, 4> y{};
+  DONE(b.download(y));
+  EXPECT((y == std::array<float, 4>{0, 2, 0, 4}));
+  DONE(b.upload_at(4, std::array<float, 2>{7, 8}));
+  DONE(b.copy_from(a, 4, 12, 8));
+  EXPECT((TAKE(b.download_vector<float>(4)) == std::vector<float>{0, 7, 8, -3}));
+  DONE(b.fill<float>(5, 2, 8));
+  float tail[2];
+  DONE(b.download_at(8, tail));
+  EXPECT(tail[0] == 5 && tail[1] == 5);
+
+  tuff::AllocOptions options;
+  options.host_visible = true;
+  options.name = "mapped";
+  tuff::Buffer visible = TAKE(context.alloc<float>(3, options));
+  {
+    auto mapping = TAKE(visible.map<float>());
+    EXPECT(mapping.size() == 3);
+    for (float& value : mapping) value = 2.5f;
+    EXPECT_STATUS(visible.fill<float>(1, 3), TUFF_ERROR_INVALID_ARGUMENT, "tuff_fill");
+  }
+  EXPECT((TAKE(visible.download_vector<float>(3)) == std::vector<float>{2.5f, 2.5f, 2.5f}));
+}
+
+void operations(const tuff::Context& context) {
+  using tuff::DType;
+  const std::vector<float> ones(64, 1.0f);
+  tuff::Buffer a = TAKE(context.upload(ones)), b = TAKE(context.upload(ones)), c = TAKE(context.alloc<float>(64));
+  const auto expect_all = [&](float value, size_t count) {
+    for (float got : TAKE(c.download_vector<float>(count))) EXPECT(got == value);
+  };
+  DONE(context.gemm(DType::f32, tuff::Transpose::no, tuff::Transpose::yes, 8, 8, 8, 1, a, 8, b, 8, 0, c, 8));
+  expect_all(8, 64);
+  tuff_gemm_desc desc = {};
+  desc.dtype = TUFF_F32;
+  desc.m = desc.n = desc.k = 8;
+  desc.alpha = 2;
+  desc.a = a.handle(), desc.b = b.handle(), desc.c = c.handle();
+  DONE(context.gemm(desc));
+  expect_all(16, 64);
+  DONE(context.batched_gemm(DType::f32, tuff::Transpose::no, tuff::Transpose::no, 4, 4, 4, 1, a, 4, 16, b, 4, 0, 0, c,
+                            4, 16, 4));
+  expect_all(4, 64);
+  DONE(context.conv2d(DType::f32, a, {1, 1, 8, 8}, b, {1, 1, 3, 3}, c, {1, 1, 6, 6}));
+  expect_all(9, 36);
+  DONE(context.attention(DType::f32, a, a, b, c, 1, 2, 4, 4, 8, 0.5, tuff::Causal::none));
+  expect_all(1, 64);
+  DONE(context.reduce(DType::f32, tuff::Reduce::sum, a, c, {8, 8}, 1));
+  expect_all(8, 8);
+  DONE(context.softmax(DType::f32, a, c, std::vector<uint64_t>{4, 16}, 0));
+  expect_all(0.25f, 64);
+  DONE(context.binary(DType::f32, tuff::Binary::add, a, b, c, 64));
+  expect_all(2, 64);
+  DONE(context.unary(DType::f32, tuff::Unary::neg, c, c, 64));
+  expect_all(-2, 64);
+  DONE(context.unary(DType::f32, tuff::Unary::neg, nullptr, nullptr, 0));
+  DONE(context.synchronize());
+}
+
+void errors(const tuff::Context& context) {
+  tuff::Buffer small = TAKE(context.alloc<float>(2));
+  EXPECT_STATUS(context.unary(tuff::DType::f32, tuff::Unary::neg, small, small, 3), TUFF_ERROR_INVALID_ARGUMENT,
+                "tuff_unary");
+  EXPECT_STATUS(small.view(4, 8), TUFF_ERROR_INVALID_ARGUMENT, "tuff_view");
+  EXPECT_STATUS(small.upload(std::vector<float>(3)), TUFF_ERROR_INVALID_ARGUMENT, "tuff_copy_htod");
+  EXPECT_STATUS(context.reduce(tuff::DType::f32, tuff::Reduce::sum, small, small, {1, 1, 1, 1, 1, 1, 1, 1, 1}, 0),
+                TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce");
+  tuff::ContextOptions wrong;
+  wrong.backend = "abacus";
+  EXPECT_STATUS(tuff::Context::create(wrong), TUFF_ERROR_INVALID_ARGUMENT, "tuff_context_create");
+  EXPECT_STATUS(tuff::Context().synchronize(), TUFF_ERROR_INVALID_HANDLE, "tuff_synchronize");
+  EXPECT_STATUS(tuff::Buffer().size_bytes(), TUFF_ERROR_INVALID_HANDLE, "tuff_buffer_size");
+}
+
+}  // namespace
+
+int main() {
+  EXPECT(tuff::version() == TUFF_VERSION && tuff::abi_version() == TUFF_ABI_VERSION);
+  static_cast<void>(TAKE(tuff::device_count()));
+  tuff::ContextOptions options;
+  options.backend = "host";
+  tuff::Buffer outlives;
+  {
+    tuff::Context context = TAKE(tuff::Context::create(options));
+    EXPECT(TAKE(context.info()).type == TUFF_DEVICE_HOST);
+    EXPECT(TAKE(context.supports("gemm")) && !TAKE(context.supports("nonsense")));
+    ownership(context);
+    copies(context);
+    operations(context);
+    errors(context);
+    outlives = TAKE(context.alloc<float>(1));
+    tuff::Context moved = std::move(context);
+    EXPECT(!context && moved);  // NOLINT: what moving leaves is promised
+  }
+  return 0;  // outlives' handle is stale by now, which its destructor does not mind
+}

@@ -1,0 +1,154 @@
+#include <cfloat>
+#include <cmath>
+
+#include "support/bounds.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+struct Operation {
+  int32_t op;
+  const char* name;
+  double (*reference)(double, double);  // f64 holds sums, differences and products of f32 so that rounding is once
+  double ulps;                          // 0: correctly rounded
+};
+
+double max_of(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : a > b ? a : b; }
+double min_of(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : a < b ? a : b; }
+
+constexpr Operation kOperations[] = {
+    {TUFF_BINARY_ADD, "add", [](double a, double b) { return a + b; }, 0},
+    {TUFF_BINARY_SUB, "sub", [](double a, double b) { return a - b; }, 0},
+    {TUFF_BINARY_MUL, "mul", [](double a, double b) { return a * b; }, 0},
+    // Vulkan: 2.5 ULP for divisors whose magnitude is within [2^-126, 2^126]
+    {TUFF_BINARY_DIV, "div", [](double a, double b) { return a / b; }, 2.5},
+    {TUFF_BINARY_MAX, "max", max_of, 0},
+    {TUFF_BINARY_MIN, "min", min_of, 0},
+};
+
+bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
+double flushed(double x) { return denormal(x) ? std::copysign(0.0, x) : x; }
+
+bool acceptable(const Operation& operation, float a, float b, float got) {
+  if (bits(got) == kPoison) return false;
+  const auto close = [&](double x, double y) {
+    const double want = operation.reference(x, y);
+    if (std::isnan(want)) return std::isnan(got);
+    const float rounded = static_cast<float>(want);
+    if (got == rounded) return true;
+    if (denormal(want) && got == 0 && std::signbit(got) == std::signbit(want)) return true;
+    if (operation.ulps == 0 || std::isinf(want)) return false;
+    const double limit = std::ldexp(1.0, 128);
+    return std::fabs((std::isinf(got) ? std::copysign(limit, got) : got) - want) <= operation.ulps * ulp(want);
+  };
+  return close(a, b) || close(flushed(a), b) || close(a, flushed(b)) || close(flushed(a), flushed(b));
+}
+
+void expect_acceptable(const Operation& operation, const std::vector<float>& a, const std::vector<float>& b,
+                       const std::vector<float>& got) {
+  ASSERT_EQ(a.size(), got.size());
+  uint64_t wrong = 0;
+  std::string text;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (acceptable(operation, a[i], b[i], got[i]) || ++wrong > 5) continue;
+    char line[160];
+    std::snprintf(line, sizeof line, "\n  [%zu] %s(%a, %a) is %a = %g, expected %.9g", i, operation.name, a[i], b[i],
+                  got[i], got[i], operation.reference(a[i], b[i]));
+    text += line;
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << a.size() << text;
+}
+
+enum class Place { apart, onto_a, onto_b, same_input };
+
+struct BinaryCase {
+  Operation operation;
+  uint64_t n;
+  uint64_t shift;
+  Place place;
+  std::string name() const {
+    static const char* const places[] = {"", "_onto_a", "_onto_b", "_same_input"};
+    return std::string(operation.name) + "_" + std::to_string(n) + (shift != 0 ? "_shift" + std::to_string(shift) : "") +
+           places[static_cast<int>(place)];
+  }
+  double work() const { return static_cast<double>(n); }
+};
+
+std::vector<BinaryCase> cases() {
+  std::vector<BinaryCase> all;
+  for (uint64_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 17, 31, 33, 64, 65, 127, 129, 255, 257, 1000, 1023, 1025, 4095,
+                     4097, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
+    for (const Operation& operation : kOperations) {
+      const uint64_t i = all.size();
+      all.push_back({operation, n, 4 * (i % 5), static_cast<Place>((i / 2) % 4)});
+    }
+  }
+  all.push_back({kOperations[0], 41'943'041, 4, Place::apart});  // three operands of 160 MiB
+  all.push_back({kOperations[4], 35'000'000, 0, Place::onto_b});
+  return all;
+}
+
+using Binary = Table<BinaryCase>;
+
+TEST_P(Binary, Matches) {
+  const std::vector<float> ha = spreads(row().n, 11), hb = row().place == Place::same_input ? ha : spreads(row().n, 12);
+  const Tensor a(context(), ha, row().shift), b(context(), hb, row().shift == 0 ? 0 : row().shift + 4),
+      apart(context(), row().place == Place::onto_a || row().place == Place::onto_b ? 0 : row().n, row().shift);
+  const Tensor& second = row().place == Place::same_input ? a : b;
+  const Tensor& output = row().place == Place::onto_a ? a : row().place == Place::onto_b ? b : apart;
+  ASSERT_OK(tuff_binary(context(), TUFF_F32, row().operation.op, a, second, output, row().n));
+  expect_acceptable(row().operation, ha, hb, output.read());
+  if (&output != &a) a.expect_unchanged(ha);
+  if (&output != &b) b.expect_unchanged(hb);
+}
+TUFF_TABLE(Binary, BinaryCase, cases());
+
+class BinaryOnce : public OnBackend {};
+
+// Every pair of special values and of magnitudes across f32.
+TEST_P(BinaryOnce, AllMagnitudes) {
+  std::vector<float> values;
+  for (uint32_t exponent : {0u, 1u, 2u, 24u, 100u, 126u, 127u, 128u, 150u, 200u, 230u, 252u, 254u, 255u}) {
+    for (uint32_t significand : {0u, 1u, 0x2aaaaau, 0x400000u, 0x7fffffu}) {
+      for (uint32_t sign : {0u, 0x80000000u}) values.push_back(from_bits(sign | exponent << 23 | significand));
+    }
+  }
+  std::vector<float> a, b;
+  for (float x : values) {
+    for (float y : values) a.push_back(x), b.push_back(y);
+  }
+  const Tensor da(context(), a), db(context(), b), output(context(), a.size());
+  for (const Operation& operation : kOperations) {
+    SCOPED_TRACE(operation.name);
+    // Outside [2^-126, 2^126] Vulkan leaves division by a finite number open; zeros and infinities are promised.
+    std::vector<float> got;
+    ASSERT_OK(tuff_binary(context(), TUFF_F32, operation.op, da, db, output, a.size()));
+    got = output.read();
+    if (operation.op == TUFF_BINARY_DIV) {
+      for (size_t i = 0; i < a.size(); ++i) {
+        const double divisor = std::fabs(b[i]);
+        const bool open = std::isfinite(divisor) && divisor != 0 && (divisor < 0x1p-126 || divisor > 0x1p126);
+        if (open && bits(got[i]) != kPoison) got[i] = static_cast<float>(static_cast<double>(a[i]) / b[i]);
+      }
+    }
+    expect_acceptable(operation, a, b, got);
+  }
+}
+
+TEST_P(BinaryOnce, DescriptorIsTheSame) {
+  const std::vector<float> ha = spreads(100, 13), hb = spreads(100, 14);
+  const Tensor a(context(), ha), b(context(), hb), output(context(), 100);
+  tuff_binary_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.op = TUFF_BINARY_SUB;
+  desc.a = a, desc.b = b, desc.output = output;
+  desc.n = 100;
+  ASSERT_OK(tuff_binary_ex(context(), &desc));
+  expect_acceptable(kOperations[1], ha, hb, output.read());
+}
+TUFF_ON_BACKENDS(BinaryOnce);
+
+}  // namespace
+}  // namespace tuff_test

@@ -1,0 +1,193 @@
+// What happens when Vulkan fails: functions of the device's table are replaced by ones that do.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "capi/objects.hpp"
+#include "runtime/vulkan/vulkan_backend.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+std::atomic<int> calls{0};
+
+VKAPI_ATTR VkResult VKAPI_CALL no_memory(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*,
+                                         VkDeviceMemory*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_buffer(VkDevice, const VkBufferCreateInfo*, const VkAllocationCallbacks*, VkBuffer*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_map(VkDevice, VkDeviceMemory, VkDeviceSize, VkDeviceSize, VkMemoryMapFlags, void**) {
+  ++calls;
+  return VK_ERROR_MEMORY_MAP_FAILED;
+}
+VKAPI_ATTR VkResult VKAPI_CALL lost_on_submit(VkQueue, uint32_t, const VkSubmitInfo*, VkFence) {
+  ++calls;
+  return VK_ERROR_DEVICE_LOST;
+}
+VKAPI_ATTR VkResult VKAPI_CALL lost_on_wait(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
+  ++calls;
+  return VK_ERROR_DEVICE_LOST;
+}
+VKAPI_ATTR VkResult VKAPI_CALL late(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
+  ++calls;
+  return VK_TIMEOUT;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_pipeline(VkDevice, VkPipelineCache, uint32_t, const VkComputePipelineCreateInfo*,
+                                           const VkAllocationCallbacks*, VkPipeline*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_module(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
+                                         VkShaderModule*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+class Faults : public testing::Test {
+ protected:
+  void SetUp() override {
+    calls = 0;
+    own_ = std::make_unique<OwnContext>("vulkan");
+    vk_ = &table(*own_);
+    whole_ = *vk_;
+  }
+  void TearDown() override {
+    if (vk_ != nullptr) *vk_ = whole_;
+  }
+  tuff_context context() const { return *own_; }
+
+  static VolkDeviceTable& table(tuff_context handle) {
+    const auto context = tuff::capi::acquire_context(handle);
+    return dynamic_cast<tuff::VulkanBackend&>(context->backend()).device().vk;
+  }
+  void expect_works(tuff_context handle) {
+    const Tensor x(handle, std::vector<float>(100, 2.0f)), y(handle, 100);
+    ASSERT_OK(tuff_unary(handle, TUFF_F32, TUFF_UNARY_NEG, x, y, 100));
+    expect_same_bits(y.read(), std::vector<float>(100, -2.0f));
+  }
+  void expect_everything_says_lost(tuff_buffer buffer) {
+    const auto start = std::chrono::steady_clock::now();
+    float value = 0;
+    tuff_buffer made = 0;
+    const tuff_status kLost = TUFF_ERROR_DEVICE_LOST;
+    EXPECT_EQ(tuff_synchronize(context()), kLost);
+    EXPECT_EQ(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 4), kLost);
+    EXPECT_NE(last_error().find("tuff_unary: "), std::string::npos);
+    EXPECT_EQ(tuff_copy_htod(context(), buffer, 0, &value, 4), kLost);
+    EXPECT_EQ(tuff_copy_dtoh(context(), &value, buffer, 0, 4), kLost);
+    EXPECT_EQ(tuff_fill(context(), buffer, 0, 4, &value, 4), kLost);
+    EXPECT_EQ(tuff_alloc(context(), 4, &made), kLost);
+    EXPECT_EQ(tuff_synchronize(context()), kLost) << "once lost, always lost";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  }
+
+  std::unique_ptr<OwnContext> own_;
+  VolkDeviceTable* vk_ = nullptr;
+  VolkDeviceTable whole_{};
+};
+
+TEST_F(Faults, OutOfDeviceMemoryLeavesEverythingElseUsable) {
+  const Tensor before(context(), std::vector<float>(50, 3.0f));
+  vk_->vkAllocateMemory = no_memory;
+  tuff_buffer buffer = 77;
+  EXPECT_FAILS(tuff_alloc(context(), 200 << 20, &buffer), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_alloc", "bytes");
+  EXPECT_EQ(buffer, 77u);
+  EXPECT_GT(calls, 1) << "it gives back what it can and tries again";
+  EXPECT_EQ(stats_of(context()).live_buffers, 2u);  // the tensor's two handles
+  expect_works(context());                          // small buffers still come from what is reserved
+  vk_->vkAllocateMemory = whole_.vkAllocateMemory;
+  ASSERT_OK(tuff_alloc(context(), 200 << 20, &buffer));
+  EXPECT_OK(tuff_free(buffer));
+  before.expect_unchanged(std::vector<float>(50, 3.0f));
+}
+
+TEST_F(Faults, FailedBlocksLeakNothing) {
+  const uint64_t reserved = stats_of(context()).bytes_reserved;
+  tuff_buffer buffer = 0;
+  vk_->vkCreateBuffer = no_buffer;
+  EXPECT_EQ(tuff_alloc(context(), 100 << 20, &buffer), TUFF_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_NE(last_error().find("VK_ERROR_OUT_OF_HOST_MEMORY"), std::string::npos) << last_error();
+  *vk_ = whole_;
+  vk_->vkMapMemory = no_map;
+  // Only memory that the host sees is mapped; where none is, nothing fails.
+  const bool unified = properties_of(context()).unified_memory != 0;
+  EXPECT_EQ(tuff_alloc(context(), 100 << 20, &buffer) != TUFF_OK, unified);
+  if (!unified) {
+    EXPECT_OK(tuff_free(buffer));
+  } else {
+    EXPECT_EQ(stats_of(context()).bytes_reserved, reserved);
+  }
+  *vk_ = whole_;
+  expect_works(context());
+}
+
+TEST_F(Faults, LostWhenSubmitting) {
+  const OwnBuffer buffer(context(), 64);
+  ASSERT_OK(tuff_synchronize(context()));
+  vk_->vkQueueSubmit = lost_on_submit;
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16));
+  EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST);
+  EXPECT_NE(last_error().find("VK_ERROR_DEVICE_LOST"), std::string::npos) << last_error();
+  vk_->vkQueueSubmit = whole_.vkQueueSubmit;  // it stays lost, even so
+  expect_everything_says_lost(buffer);
+  EXPECT_EQ(calls, 1);
+  // A new context in the same process works, beside the lost one.
+  const OwnContext other("vulkan");
+  expect_works(other);
+}
+
+TEST_F(Faults, LostWhileWaiting) {
+  const OwnBuffer buffer(context(), 64);
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16));
+  vk_->vkWaitSemaphores = lost_on_wait;
+  float value = 0;
+  const tuff_status status = tuff_copy_dtoh(context(), &value, buffer, 0, 4);
+  vk_->vkWaitSemaphores = whole_.vkWaitSemaphores;
+  EXPECT_EQ(status, TUFF_ERROR_DEVICE_LOST);
+  expect_everything_says_lost(buffer);
+  own_.reset();  // a lost device is freed all the same
+  vk_ = nullptr;
+}
+
+TEST_F(Faults, ALateDeviceIsNotLost) {
+  const Tensor x(context(), std::vector<float>(16, 2.0f));
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, x, 16));
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.wait_milliseconds = 5;
+  ASSERT_OK(tuff_context_set_limits(context(), &limits));
+  vk_->vkWaitSemaphores = late;
+  EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT, "tuff_synchronize", "5");
+  vk_->vkWaitSemaphores = whole_.vkWaitSemaphores;
+  limits.wait_milliseconds = 0;
+  ASSERT_OK(tuff_context_set_limits(context(), &limits));
+  EXPECT_OK(tuff_synchronize(context()));
+  expect_same_bits(x.read(), std::vector<float>(16, -2.0f));
+}
+
+TEST_F(Faults, AFailedPipelineHasNoEffectAndIsTriedAgain) {
+  const Tensor x(context(), std::vector<float>(16, 2.0f)), y(context(), 16);
+  const tuff_stats before = stats_of(context());
+  vk_->vkCreateComputePipelines = no_pipeline;
+  EXPECT_EQ(tuff_unary(context(), TUFF_F32, TUFF_UNARY_SQRT, x, y, 16), TUFF_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_NE(last_error().find("VK_ERROR_OUT_OF_HOST_MEMORY"), std::string::npos) << last_error();
+  vk_->vkCreateComputePipelines = whole_.vkCreateComputePipelines;
+  vk_->vkCreateShaderModule = no_module;
+  EXPECT_EQ(tuff_unary(context(), TUFF_F32, TUFF_UNARY_SQRT, x, y, 16), TUFF_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(calls, 2);
+  *vk_ = whole_;
+  EXPECT_EQ(stats_of(context()).dispatches, before.dispatches);
+  y.expect_poisoned();
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_SQRT, x, y, 16));
+  for (float value : y.read()) EXPECT_NEAR(value, 1.41421356, 4 * 0x1p-23);
+}
+
+}  // namespace
+}  // namespace tuff_test

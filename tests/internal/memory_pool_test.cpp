@@ -1,0 +1,108 @@
+// The pool itself, on a real device.
+#include "runtime/vulkan/memory_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/vulkan/instance.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff {
+namespace {
+
+class Pool : public testing::Test {
+ protected:
+  void SetUp() override {
+    Instance& instance = Instance::get(tuff_test::validating());
+    device_ = std::make_shared<Device>(instance, instance.choose(""));
+    pool_ = std::make_unique<MemoryPool>(device_);
+  }
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<MemoryPool> pool_;
+};
+
+TEST_F(Pool, RangesAreAlignedAndApart) {
+  tuff_test::Random random(3);
+  std::vector<MemoryRange> live;
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> taken;  // (block, offset) → end
+  for (int step = 0; step < 3000; ++step) {
+    if (!live.empty() && random.next() % 5 < 2) {
+      const size_t which = random.next() % live.size();
+      taken.erase({live[which].block->id, live[which].offset});
+      pool_->release(live[which], 0);
+      live[which] = live.back();
+      live.pop_back();
+      continue;
+    }
+    const uint64_t bytes = random.next() % 50'000;
+    const MemoryRange range = pool_->allocate(bytes, MemoryKind::device);
+    ASSERT_GE(range.size, std::max<uint64_t>(bytes, 1));
+    ASSERT_EQ(range.offset % MemoryPool::kAlignment, 0u);
+    ASSERT_LE(range.offset + range.size, range.block->size);
+    const auto next = taken.lower_bound({range.block->id, range.offset});
+    if (next != taken.end() && next->first.first == range.block->id) {
+      ASSERT_LE(range.offset + range.size, next->first.second);
+    }
+    if (next != taken.begin() && std::prev(next)->first.first == range.block->id) {
+      ASSERT_LE(std::prev(next)->second, range.offset);
+    }
+    taken[{range.block->id, range.offset}] = range.offset + range.size;
+    live.push_back(range);
+  }
+  for (const MemoryRange& range : live) pool_->release(range, 0);
+  EXPECT_EQ(pool_->counters().in_use, 0u);
+  // Neighbours have joined again: a whole block is one range.
+  EXPECT_EQ(pool_->counters().largest_free, MemoryPool::kBlockBytes);
+}
+
+TEST_F(Pool, RangesInFlightAreNotUsedAgain) {
+  const MemoryRange first = pool_->allocate(1000, MemoryKind::device);
+  pool_->release(first, 7);  // submission 7 has not finished
+  std::vector<MemoryRange> others;
+  for (int i = 0; i < 100; ++i) {
+    others.push_back(pool_->allocate(1000, MemoryKind::device));
+    EXPECT_FALSE(others.back().block == first.block && others.back().offset == first.offset);
+  }
+  pool_->completed(6);
+  EXPECT_GE(pool_->counters().in_use, 101u * 1000);
+  pool_->completed(7);
+  for (const MemoryRange& range : others) pool_->release(range, 7);
+  EXPECT_EQ(pool_->counters().in_use, 0u) << "finished work holds nothing";
+}
+
+TEST_F(Pool, LargeRequestsHaveTheirOwnBlock) {
+  const uint64_t bytes = MemoryPool::kSmallLimit + 1;
+  const MemoryRange large = pool_->allocate(bytes, MemoryKind::device);
+  EXPECT_EQ(large.offset, 0u);
+  EXPECT_EQ(large.size, large.block->size);
+  const uint64_t reserved = pool_->counters().reserved;
+  pool_->release(large, 0);
+  const MemoryRange again = pool_->allocate(bytes, MemoryKind::device);
+  EXPECT_EQ(pool_->counters().reserved, reserved) << "an empty block is kept for the next request";
+  pool_->release(again, 0);
+}
+
+TEST_F(Pool, LimitsAndImpossibleSizes) {
+  const auto status = [&](uint64_t bytes) {
+    try {
+      pool_->release(pool_->allocate(bytes, MemoryKind::device), 0);
+      return TUFF_OK + 0;
+    } catch (const Error& error) {
+      return error.code() + 0;
+    }
+  };
+  EXPECT_EQ(status(~uint64_t{0}), TUFF_ERROR_LIMIT_EXCEEDED);
+  EXPECT_EQ(status(uint64_t{1} << 46), TUFF_ERROR_LIMIT_EXCEEDED);
+  pool_->set_limit(100'000);
+  EXPECT_EQ(status(100'001), TUFF_ERROR_LIMIT_EXCEEDED);
+  EXPECT_EQ(status(90'000), TUFF_OK);
+  EXPECT_EQ(status(90'000), TUFF_OK) << "what was released does not count";
+  pool_->set_limit(0);
+  EXPECT_EQ(status(200'000), TUFF_OK);
+}
+
+}  // namespace
+}  // namespace tuff

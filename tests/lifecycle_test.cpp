@@ -1,0 +1,176 @@
+// Beginnings and ends: processes that leave everything open, load and unload the library, fork, and share the
+// cache on disk. Each runs as a process of its own (programs/child.c).
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "support/harness.hpp"
+
+namespace tuff_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string output;
+};
+
+Outcome run_child(const std::string& mode, const std::string& backend, const std::string& environment = "") {
+  const std::string command = environment + " timeout 120 '" TUFF_TEST_CHILD "' '" TUFF_TEST_LIBRARY "' " + mode + " " +
+                              backend + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  Outcome outcome{-1, ""};
+  if (pipe == nullptr) return outcome;
+  char part[512];
+  while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) outcome.output.append(part, bytes);
+  const int state = pclose(pipe);
+  outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : 1000 + state;
+  return outcome;
+}
+
+class Lifecycle : public OnBackend {
+ protected:
+  void expect_silent_success(const std::string& mode) {
+    const Outcome outcome = run_child(mode, GetParam());
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, "") << "nothing is printed unless it is asked for";
+  }
+};
+
+TEST_P(Lifecycle, PrintsNothing) { expect_silent_success("quiet"); }
+TEST_P(Lifecycle, ExitWithEverythingOpen) { expect_silent_success("exit_open"); }
+TEST_P(Lifecycle, LoadAndUnloadManyTimes) { expect_silent_success("reload"); }
+TEST_P(Lifecycle, ContextsEndInAnyOrder) { expect_silent_success("any_order"); }
+TEST_P(Lifecycle, ForkedChildIsTurnedAway) { expect_silent_success("fork"); }
+TEST_P(Lifecycle, ForkBeforeTheFirstContext) { expect_silent_success("fork_first"); }
+TUFF_ON_BACKENDS(Lifecycle);
+
+// A cache folder of the test's own, removed at its end.
+class LifecycleCache : public testing::Test {
+ protected:
+  void SetUp() override {
+    bool vulkan = false;
+    for (const std::string& backend : backends()) vulkan = vulkan || backend == "vulkan";
+    if (!vulkan) GTEST_SKIP() << "vulkan is not among TUFF_TEST_BACKENDS";
+    std::string pattern = (fs::temp_directory_path() / "tuff-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    home_ = pattern;
+  }
+  void TearDown() override {
+    if (!home_.empty()) fs::remove_all(home_);
+  }
+  struct Work {
+    unsigned long long compiled = 0, cached = 0, pipelines = 0;
+  };
+  // A process that works, with this folder as its cache.
+  Work work(const fs::path& home) {
+    const Outcome outcome = run_child("work", "vulkan", "XDG_CACHE_HOME='" + home.string() + "'");
+    Work result;
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_EQ(std::sscanf(outcome.output.c_str(), "compiled %llu cached %llu pipelines %llu\n", &result.compiled,
+                          &result.cached, &result.pipelines), 3)
+        << "more was printed than was asked for: " << outcome.output;
+    EXPECT_GT(result.pipelines, 0u);
+    return result;
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> result;
+    for (const auto& entry : fs::directory_iterator(home_ / "tuff")) result.push_back(entry.path());
+    return result;
+  }
+
+  fs::path home_;
+};
+
+TEST_F(LifecycleCache, SecondProcessCompilesNothing) {
+  const Work first = work(home_);
+  EXPECT_GT(first.compiled, 0u);
+  EXPECT_FALSE(files().empty());
+  for (int i = 0; i < 2; ++i) {
+    const Work second = work(home_);
+    EXPECT_EQ(second.compiled, 0u);
+    EXPECT_GE(second.cached, first.compiled);
+  }
+}
+
+TEST_F(LifecycleCache, FolderIsPrivate) {
+  work(home_);
+  struct stat info {};
+  ASSERT_EQ(stat((home_ / "tuff").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  for (const fs::path& file : files()) {
+    EXPECT_EQ(file.extension() == ".tmp", false) << file << " was left behind";
+  }
+}
+
+TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
+  const Work whole = work(home_);
+  const auto rewritten = [](const fs::path& file, auto change) {
+    std::ifstream in(file, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    in.close();
+    change(bytes);
+    std::ofstream(file, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  };
+  using Change = void (*)(std::string&);
+  const struct {
+    const char* what;
+    Change change;
+  } damages[] = {
+      {"empty", [](std::string& bytes) { bytes.clear(); }},
+      {"one byte", [](std::string& bytes) { bytes.resize(1); }},
+      {"half", [](std::string& bytes) { bytes.resize(bytes.size() / 2); }},
+      {"longer", [](std::string& bytes) { bytes += "tail"; }},
+      {"another magic", [](std::string& bytes) { bytes[0] = static_cast<char>(bytes[0] ^ 1); }},
+      {"another header", [](std::string& bytes) { bytes[9] = static_cast<char>(bytes[9] ^ 0x40); }},
+      {"a flipped bit at the end", [](std::string& bytes) { bytes.back() = static_cast<char>(bytes.back() ^ 0x10); }},
+      {"zeros", [](std::string& bytes) { bytes.assign(bytes.size(), '\0'); }},
+  };
+  for (const auto& [what, change] : damages) {
+    SCOPED_TRACE(what);
+    for (const fs::path& file : files()) rewritten(file, change);
+    EXPECT_EQ(work(home_).compiled, whole.compiled);
+    EXPECT_EQ(work(home_).compiled, 0u) << "what was wrong has been replaced";
+  }
+}
+
+TEST_F(LifecycleCache, SwappedFilesAreNotedByTheirKey) {
+  const Work whole = work(home_);
+  std::vector<fs::path> shaders;
+  for (const fs::path& file : files()) {
+    if (file.filename().string().find("spirv") != std::string::npos) shaders.push_back(file);
+  }
+  ASSERT_GE(shaders.size(), 2u);
+  fs::copy_file(shaders[0], shaders[1], fs::copy_options::overwrite_existing);
+  EXPECT_EQ(work(home_).compiled, 1u) << "of " << whole.compiled;
+}
+
+TEST_F(LifecycleCache, NoFolderIsNoProblem) {
+  EXPECT_GT(work("/proc/nowhere").compiled, 0u);
+  std::ofstream(home_ / "file") << "not a folder";
+  EXPECT_GT(work(home_ / "file").compiled, 0u);
+}
+
+// Others could put anything into it.
+TEST_F(LifecycleCache, FolderThatOthersMayWriteToIsNotUsed) {
+  fs::create_directory(home_ / "tuff");
+  ASSERT_EQ(chmod((home_ / "tuff").c_str(), 0777), 0);
+  EXPECT_GT(work(home_).compiled, 0u);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(LifecycleCache, ProcessesAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([this] { work(home_); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(work(home_).compiled, 0u);
+}
+
+}  // namespace
+}  // namespace tuff_test

@@ -1,0 +1,191 @@
+/* A process for lifecycle_test.cpp to watch: child LIBRARY MODE BACKEND.
+ * Knows the library by dlopen alone. Exits with 0 if all was as it should be; prints why if not. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tuff/tuff.h"
+
+#define FUNCTIONS(X)                                                                                             \
+  X(tuff_version) X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize)      \
+  X(tuff_alloc) X(tuff_free) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce)      \
+  X(tuff_last_error) X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size)
+
+#define DECLARE(name) static __typeof__(&name) p_##name;
+FUNCTIONS(DECLARE)
+
+static void* load(const char* path) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) {
+    printf("dlopen: %s\n", dlerror());
+    exit(2);
+  }
+#define RESOLVE(name)                       \
+  *(void**)&p_##name = dlsym(library, #name); \
+  if (p_##name == NULL) exit(3);
+  FUNCTIONS(RESOLVE)
+  return library;
+}
+
+static void check(tuff_status status, const char* what) {
+  char message[512];
+  if (status == TUFF_OK) return;
+  p_tuff_last_error(message, sizeof message, NULL);
+  printf("%s: %s: %s\n", what, p_tuff_status_name(status), message);
+  exit(4);
+}
+
+static tuff_context create(const char* backend) {
+  tuff_context_desc desc;
+  tuff_context context = 0;
+  memset(&desc, 0, sizeof desc);
+  desc.struct_size = sizeof desc;
+  desc.backend = backend;
+  check(p_tuff_context_create(&desc, &context), "tuff_context_create");
+  return context;
+}
+
+static tuff_buffer buffer_of(tuff_context context, float value) {
+  float values[64];
+  tuff_buffer buffer = 0;
+  int i;
+  for (i = 0; i < 64; ++i) values[i] = value;
+  check(p_tuff_alloc(context, sizeof values, &buffer), "tuff_alloc");
+  check(p_tuff_copy_htod(context, buffer, 0, values, sizeof values), "tuff_copy_htod");
+  return buffer;
+}
+
+/* A gemm, a unary and a reduction whose result is known. */
+static void work(tuff_context context) {
+  const uint64_t shape[1] = {64};
+  tuff_buffer a = buffer_of(context, 2), b = buffer_of(context, -3), c = buffer_of(context, 0), s = buffer_of(context, 0);
+  float sum = 0;
+  check(p_tuff_gemm(context, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, 8, 8, 8, 1, a, 8, b, 8, 0, c, 8), "tuff_gemm");
+  check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, c, a, 64), "tuff_unary");
+  check(p_tuff_reduce(context, TUFF_F32, TUFF_REDUCE_SUM, a, s, shape, 1, 0), "tuff_reduce");
+  check(p_tuff_copy_dtoh(context, &sum, s, 0, sizeof sum), "tuff_copy_dtoh");
+  if (sum != 64 * 48) {
+    printf("sum is %g\n", (double)sum);
+    exit(5);
+  }
+  check(p_tuff_free(a), "tuff_free");
+  check(p_tuff_free(b), "tuff_free");
+  check(p_tuff_free(c), "tuff_free");
+  check(p_tuff_free(s), "tuff_free");
+}
+
+static void expect_turned_away(tuff_status status, const char* function) {
+  char message[512];
+  p_tuff_last_error(message, sizeof message, NULL);
+  if (status != TUFF_ERROR_NOT_INITIALIZED || strncmp(message, function, strlen(function)) != 0 ||
+      strstr(message, "fork") == NULL) {
+    printf("%s in the child: %s: %s\n", function, p_tuff_status_name(status), message);
+    fflush(stdout);
+    _exit(6);
+  }
+}
+
+static void wait_for(pid_t child) {
+  int state = 0;
+  if (waitpid(child, &state, 0) != child || !WIFEXITED(state) || WEXITSTATUS(state) != 0) {
+    printf("the forked child ended with state 0x%x\n", (unsigned)state);
+    exit(7);
+  }
+}
+
+int main(int argc, char** argv) {
+  const char *path = argv[1], *mode = argv[2], *backend = argv[3];
+  if (argc != 4) return 1;
+
+  if (strcmp(mode, "reload") == 0) {
+    int i;
+    for (i = 0; i < 25; ++i) {
+      void* library = load(path);
+      tuff_context context = create(backend);
+      work(context);
+      check(p_tuff_context_destroy(context), "tuff_context_destroy");
+      if (dlclose(library) != 0) return 8;
+    }
+    return 0;
+  }
+
+  load(path);
+  if (strcmp(mode, "work") == 0) { /* and says what came from where */
+    tuff_context context = create(backend);
+    tuff_stats stats;
+    work(context);
+    memset(&stats, 0, sizeof stats);
+    stats.struct_size = sizeof stats;
+    check(p_tuff_context_stats(context, &stats), "tuff_context_stats");
+    printf("compiled %llu cached %llu pipelines %llu\n", (unsigned long long)stats.shaders_compiled,
+           (unsigned long long)stats.shader_cache_hits, (unsigned long long)stats.pipelines_created);
+    check(p_tuff_context_destroy(context), "tuff_context_destroy");
+  } else if (strcmp(mode, "quiet") == 0) {
+    tuff_context context = create(backend);
+    work(context);
+    p_tuff_buffer_size(99, NULL);
+    check(p_tuff_context_destroy(context), "tuff_context_destroy");
+  } else if (strcmp(mode, "exit_open") == 0) { /* everything left as it is, work under way */
+    tuff_context context = create(backend);
+    tuff_buffer buffer = buffer_of(context, 1);
+    int i;
+    create(backend);
+    for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
+  } else if (strcmp(mode, "any_order") == 0) {
+    tuff_context first = create(backend), second = create(backend), third = create(backend);
+    tuff_buffer left = buffer_of(second, 1);
+    work(first);
+    check(p_tuff_context_destroy(second), "tuff_context_destroy");
+    if (p_tuff_free(left) != TUFF_ERROR_INVALID_HANDLE) return 9;
+    work(third);
+    check(p_tuff_context_destroy(first), "tuff_context_destroy");
+    work(third);
+    check(p_tuff_context_destroy(third), "tuff_context_destroy");
+    first = create(backend);
+    work(first);
+    check(p_tuff_context_destroy(first), "tuff_context_destroy");
+  } else if (strcmp(mode, "fork") == 0) {
+    tuff_context context = create(backend);
+    tuff_buffer buffer = buffer_of(context, 1), made = 0;
+    pid_t child = fork();
+    if (child == 0) {
+      uint32_t count = 0;
+      uint64_t bytes = 0;
+      tuff_context other = 0;
+      alarm(20); /* a hang is a failure */
+      expect_turned_away(p_tuff_alloc(context, 4, &made), "tuff_alloc: ");
+      expect_turned_away(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary: ");
+      expect_turned_away(p_tuff_synchronize(context), "tuff_synchronize: ");
+      expect_turned_away(p_tuff_free(buffer), "tuff_free: ");
+      expect_turned_away(p_tuff_buffer_size(buffer, &bytes), "tuff_buffer_size: ");
+      expect_turned_away(p_tuff_context_create(NULL, &other), "tuff_context_create: ");
+      expect_turned_away(p_tuff_device_count(&count), "tuff_device_count: ");
+      expect_turned_away(p_tuff_context_destroy(context), "tuff_context_destroy: ");
+      if (p_tuff_version() != TUFF_VERSION) _exit(10);
+      exit(0); /* with the exit handlers of every library */
+    }
+    wait_for(child);
+    work(context); /* the parent never noticed */
+    check(p_tuff_context_destroy(context), "tuff_context_destroy");
+  } else if (strcmp(mode, "fork_first") == 0) { /* before any device was used: the child is a process like any other */
+    pid_t child;
+    if (p_tuff_version() != TUFF_VERSION) return 10;
+    child = fork();
+    if (child == 0) {
+      tuff_context context = create(backend);
+      alarm(60);
+      work(context);
+      check(p_tuff_context_destroy(context), "tuff_context_destroy");
+      exit(0);
+    }
+    wait_for(child);
+    work(create(backend));
+  } else {
+    return 1;
+  }
+  return 0;
+}

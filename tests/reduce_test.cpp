@@ -1,0 +1,162 @@
+#include <cmath>
+
+#include "support/axis_shape.hpp"
+#include "support/bounds.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+enum class Values { whole, spread, near_one };
+
+struct Operation {
+  int32_t op;
+  const char* name;
+  Values values;
+};
+
+constexpr Operation kOperations[] = {
+    {TUFF_REDUCE_SUM, "sum_exact", Values::whole},    {TUFF_REDUCE_SUM, "sum", Values::spread},
+    {TUFF_REDUCE_MEAN, "mean", Values::spread},       {TUFF_REDUCE_MAX, "max", Values::spread},
+    {TUFF_REDUCE_MIN, "min", Values::spread},         {TUFF_REDUCE_PROD, "prod", Values::near_one},
+};
+
+struct ReduceCase {
+  Operation operation;
+  AxisShape shape;
+
+  std::string name() const { return std::string(operation.name).append("_").append(shape.name()); }
+  double work() const { return shape.work(); }
+};
+
+std::vector<ReduceCase> cases() {
+  std::vector<ReduceCase> all;
+  for (const AxisShape& shape : axis_shapes()) {
+    for (const Operation& operation : kOperations) {
+      // The largest shapes once or twice: what differs by operation shows on the others.
+      const bool large = shape.count() > 10'000'000;
+      if (large && operation.op != TUFF_REDUCE_SUM && operation.op != TUFF_REDUCE_MAX) continue;
+      all.push_back({operation, shape});
+    }
+  }
+  return all;
+}
+
+std::vector<float> inputs(const ReduceCase& row) {
+  const uint64_t count = row.shape.count();
+  switch (row.operation.values) {
+    case Values::whole: {  // sum |x| < 2^24, so that every order of additions is exact
+      std::vector<float> values = integers(count, row.shape.length() > 2'000'000 ? 3 : 8, 1);
+      if (row.shape.length() > 2'000'000) {
+        for (uint64_t i = 0; i < count; ++i) values[i] = i % 8 == 3 ? values[i] : 0;
+      }
+      return values;
+    }
+    case Values::spread:
+      return spreads(count, 2);
+    case Values::near_one:
+      break;
+  }
+  std::vector<float> values = uniforms(count, 0.99f, 1.01f, 3);  // a product of a million of them stays in range
+  for (uint64_t i = 0; i < count; i += 3) values[i] = -values[i];
+  return values;
+}
+
+Expected solve(const ReduceCase& row, const std::vector<float>& x) {
+  const AxisShape& s = row.shape;
+  const double n = static_cast<double>(s.length());
+  const int32_t op = row.operation.op;
+  Expected expected;
+  expected.value.reserve(s.outer() * s.inner());
+  expected.bound.reserve(s.outer() * s.inner());
+  for (uint64_t o = 0; o < s.outer(); ++o) {
+    for (uint64_t i = 0; i < s.inner(); ++i) {
+      double sum = 0, size = 0, product = 1, highest = -INFINITY, lowest = INFINITY;
+      for (uint64_t r = 0; r < s.length(); ++r) {
+        const double value = x[s.index(o, r, i)];
+        sum += value, size += std::fabs(value), product *= value;
+        highest = std::max(highest, value), lowest = std::min(lowest, value);
+      }
+      double value = 0, bound = 0;
+      switch (op) {
+        case TUFF_REDUCE_SUM:
+          value = sum;
+          bound = row.operation.values == Values::whole ? 0 : gamma(sum_depth(s.length())) * size;
+          break;
+        case TUFF_REDUCE_MEAN:  // and a division, or a product with 1/n
+          value = sum / n;
+          bound = gamma(sum_depth(s.length()) + 2) * size / n;
+          break;
+        case TUFF_REDUCE_PROD:  // n - 1 roundings in any order
+          value = product;
+          bound = gamma(n) * std::fabs(product);
+          break;
+        default:
+          value = op == TUFF_REDUCE_MAX ? highest : lowest;
+      }
+      expected.value.push_back(value);
+      expected.bound.push_back(bound);
+    }
+  }
+  return expected;
+}
+
+using Reduce = Table<ReduceCase>;
+
+TEST_P(Reduce, Matches) {
+  const AxisShape& s = row().shape;
+  const std::vector<float> x = inputs(row());
+  const Tensor input(context(), x, s.shift), output(context(), s.outer() * s.inner(), s.shift);
+  ASSERT_OK(tuff_reduce(context(), TUFF_F32, row().operation.op, input, output, s.shape.data(), s.rank(), s.axis));
+  expect_matches(output.read(), solve(row(), x));
+  input.expect_unchanged(x);
+}
+TUFF_TABLE(Reduce, ReduceCase, cases());
+
+class ReduceOnce : public OnBackend {};
+
+TEST_P(ReduceOnce, DescriptorIsTheSame) {
+  const ReduceCase row{kOperations[0], {{6, 50, 7}, 1, 0}};
+  const std::vector<float> x = inputs(row);
+  const Tensor input(context(), x), output(context(), 42);
+  tuff_reduce_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.op = TUFF_REDUCE_SUM;
+  desc.rank = 3;
+  desc.input = input, desc.output = output;
+  std::copy(row.shape.shape.begin(), row.shape.shape.end(), desc.shape);
+  desc.axis = 1;
+  ASSERT_OK(tuff_reduce_ex(context(), &desc));
+  expect_matches(output.read(), solve(row, x));
+}
+
+// One element far above the rest, at each place in turn: an element read twice or not at all shows.
+TEST_P(ReduceOnce, EveryElementCountsOnce) {
+  for (uint64_t length : {70, 300, 1030}) {
+    for (uint64_t inner : {1, 3}) {
+      // Row o has its large element at place o.
+      const AxisShape s{{length, length, inner}, 1, 0};
+      std::vector<float> x(s.count(), 1.0f);
+      for (uint64_t o = 0; o < length; ++o) x[s.index(o, o, o % inner)] = 1001.0f;
+      Expected sum, max;
+      for (uint64_t o = 0; o < length; ++o) {
+        for (uint64_t i = 0; i < inner; ++i) {
+          const bool here = i == o % inner;
+          sum.value.push_back(static_cast<double>(length) + (here ? 1000 : 0));
+          max.value.push_back(here ? 1001 : 1);
+        }
+      }
+      SCOPED_TRACE(s.name());
+      const Tensor input(context(), x), output(context(), length * inner), highest(context(), length * inner);
+      ASSERT_OK(tuff_reduce(context(), TUFF_F32, TUFF_REDUCE_SUM, input, output, s.shape.data(), 3, 1));
+      ASSERT_OK(tuff_reduce(context(), TUFF_F32, TUFF_REDUCE_MAX, input, highest, s.shape.data(), 3, 1));
+      expect_matches(output.read(), sum);
+      expect_matches(highest.read(), max);
+    }
+  }
+}
+TUFF_ON_BACKENDS(ReduceOnce);
+
+}  // namespace
+}  // namespace tuff_test

@@ -1,0 +1,84 @@
+// After a first round, calls make no Vulkan object and no allocation of the library's own.
+#include "support/allocation_count.hpp"
+#include "support/call_table.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+class SteadyState : public OnBackend {
+ protected:
+  void SetUp() override {
+    for (OwnBuffer& buffer : buffers_) buffer = OwnBuffer(context(), kCallBytes);
+    const tuff_buffer operands[] = {buffers_[0], buffers_[1], buffers_[2], buffers_[3]};
+    std::copy(std::begin(operands), std::end(operands), operands_);
+  }
+  // Operations, fills and copies within the device; the host side of copies is the driver's business.
+  static bool queued(const BufferCall& row) {
+    const std::string function = row.function;
+    return row.has_stream && function != "tuff_copy_htod" && function != "tuff_copy_dtoh";
+  }
+  void every_call_once() {
+    for (const BufferCall& row : buffer_calls()) {
+      if (!row.has_stream) continue;
+      ASSERT_OK(row.call(context(), operands_)) << row.function;
+    }
+  }
+
+  OwnBuffer buffers_[4];
+  tuff_buffer operands_[4];
+};
+
+TEST_P(SteadyState, MakesNoVulkanObjects) {
+  for (int i = 0; i < 60; ++i) every_call_once();
+  ASSERT_OK(tuff_synchronize(context()));
+  const tuff_stats before = stats_of(context());
+  for (int i = 0; i < 60; ++i) every_call_once();  // above a thousand calls
+  ASSERT_OK(tuff_synchronize(context()));
+  const tuff_stats after = stats_of(context());
+  EXPECT_EQ(after.vulkan_objects_created, before.vulkan_objects_created);
+  EXPECT_EQ(after.pipelines_created, before.pipelines_created);
+  EXPECT_EQ(after.shaders_compiled, before.shaders_compiled);
+  EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
+}
+
+// Buffers that come and go reuse what is there.
+TEST_P(SteadyState, ReusesMemory) {
+  const auto round = [&] {
+    for (uint64_t bytes : {64, 4096, 100'000, 3'000'000}) {
+      const OwnBuffer buffer(context(), bytes);
+      ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, bytes / 4));
+    }
+    ASSERT_OK(tuff_synchronize(context()));
+  };
+  for (int i = 0; i < 5; ++i) round();
+  const tuff_stats before = stats_of(context());
+  for (int i = 0; i < 20; ++i) round();
+  const tuff_stats after = stats_of(context());
+  EXPECT_EQ(after.vulkan_objects_created, before.vulkan_objects_created);
+  EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
+}
+
+TEST_P(SteadyState, CallsDoNotAllocate) {
+  if (!vulkan()) GTEST_SKIP() << "the reference backend promises nothing of the kind";
+  if (!counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
+  for (int i = 0; i < 60; ++i) every_call_once();
+  for (const BufferCall& row : buffer_calls()) {
+    if (!queued(row)) continue;
+    ASSERT_OK(tuff_synchronize(context()));
+    uint64_t failures = 0;
+    const uint64_t before = allocation_count();
+    for (int i = 0; i < 50; ++i) failures += row.call(context(), operands_) != TUFF_OK;
+    const uint64_t made = allocation_count() - before;
+    EXPECT_EQ(failures, 0u) << row.function;
+    EXPECT_EQ(made, 0u) << row.function << " allocated in 50 calls";
+  }
+  // The count is real: an error's message is allocated, inside the library.
+  const uint64_t before = allocation_count();
+  tuff_synchronize(0);
+  EXPECT_GT(allocation_count(), before);
+}
+TUFF_ON_BACKENDS(SteadyState);
+
+}  // namespace
+}  // namespace tuff_test

@@ -1,0 +1,132 @@
+// struct_size of every structure: too small, too large, with a tail that this version does not know.
+#include <cstring>
+
+#include "support/harness.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+constexpr int32_t F = TUFF_F32;
+
+class Structures : public OnBackend {};
+
+// `call` succeeds on a structure as it is.
+template <typename T, typename Call>
+void expect_checked(const char* function, const T& good, bool output, Call call) {
+  SCOPED_TRACE(function);
+  struct {
+    T known;
+    unsigned char unknown[32];
+  } padded;
+  for (uint32_t size : {uint32_t{0}, uint32_t{4}, static_cast<uint32_t>(sizeof(T)) - 4, 0xffffffffu}) {
+    std::memset(static_cast<void*>(&padded), 0, sizeof padded);
+    padded.known = good;
+    padded.known.struct_size = size;
+    EXPECT_FAILS(call(&padded.known), kArgument, function, "struct_size");
+  }
+  padded.known = good;
+  padded.known.struct_size = sizeof(T) + 16;
+  std::memset(padded.unknown, 0, sizeof padded.unknown);
+  if (!output) {  // what is only written may hold anything before
+    padded.unknown[15] = 1;
+    EXPECT_FAILS(call(&padded.known), kArgument, function, "struct_size");
+    padded.unknown[15] = 0;
+  }
+  padded.unknown[16] = 1;  // beyond struct_size
+  EXPECT_OK(call(&padded.known));
+  EXPECT_EQ(padded.known.struct_size, sizeof(T) + 16);
+  EXPECT_EQ(padded.unknown[16], 1);
+}
+
+template <typename T>
+T sized() {
+  T desc{};
+  desc.struct_size = sizeof(T);
+  return desc;
+}
+
+TEST_P(Structures, OutputStructures) {
+  uint32_t devices = 0;
+  ASSERT_OK(tuff_device_count(&devices));
+  const auto properties = sized<tuff_device_properties>();
+  if (devices > 0) {
+    expect_checked("tuff_device_info", properties, true,
+                   [](tuff_device_properties* info) { return tuff_device_info(0, info); });
+  }
+  expect_checked("tuff_context_info", properties, true,
+                 [&](tuff_device_properties* info) { return tuff_context_info(context(), info); });
+  expect_checked("tuff_context_stats", sized<tuff_stats>(), true,
+                 [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); });
+}
+
+TEST_P(Structures, ContextStructures) {
+  auto desc = sized<tuff_context_desc>();
+  desc.backend = "host";
+  expect_checked("tuff_context_create", desc, false, [](const tuff_context_desc* d) {
+    tuff_context made = 0;
+    const tuff_status status = tuff_context_create(d, &made);
+    if (status == TUFF_OK) tuff_context_destroy(made);
+    return status;
+  });
+  expect_checked("tuff_context_set_limits", sized<tuff_limits>(), false,
+                 [&](const tuff_limits* l) { return tuff_context_set_limits(context(), l); });
+  auto alloc = sized<tuff_alloc_desc>();
+  alloc.bytes = 64;
+  expect_checked("tuff_alloc_ex", alloc, false, [&](const tuff_alloc_desc* d) {
+    tuff_buffer made = 0;
+    const tuff_status status = tuff_alloc_ex(context(), d, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_free(made));
+    }
+    return status;
+  });
+}
+
+// Operations on nothing: a good descriptor that changes nothing.
+TEST_P(Structures, OperationStructures) {
+  const auto operation = []<typename T>(T desc) {
+    desc.struct_size = sizeof(T);
+    desc.dtype = F;
+    return desc;
+  };
+  expect_checked("tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
+                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); });
+  expect_checked("tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
+                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); });
+  auto conv = operation(tuff_conv2d_desc{});
+  for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
+  conv.filter_shape[0] = 1;
+  expect_checked("tuff_conv2d_ex", conv, false, [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); });
+  auto attend = operation(tuff_attention_desc{});
+  attend.seq_q = attend.seq_kv = attend.head_dim = 1;
+  expect_checked("tuff_attention_ex", attend, false,
+                 [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); });
+  attend.reserved = 1;
+  EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
+  auto reduction = operation(tuff_reduce_desc{});
+  reduction.op = TUFF_REDUCE_SUM, reduction.rank = 2, reduction.axis = 1, reduction.shape[1] = 5;
+  expect_checked("tuff_reduce_ex", reduction, false,
+                 [&](const tuff_reduce_desc* d) { return tuff_reduce_ex(context(), d); });
+  reduction.reserved = 1;
+  EXPECT_FAILS(tuff_reduce_ex(context(), &reduction), kArgument, "tuff_reduce_ex", "reserved");
+  auto unary = operation(tuff_unary_desc{});
+  unary.op = TUFF_UNARY_NEG;
+  expect_checked("tuff_unary_ex", unary, false, [&](const tuff_unary_desc* d) { return tuff_unary_ex(context(), d); });
+  unary.reserved = 1;
+  EXPECT_FAILS(tuff_unary_ex(context(), &unary), kArgument, "tuff_unary_ex", "reserved");
+  auto binary = operation(tuff_binary_desc{});
+  binary.op = TUFF_BINARY_ADD;
+  expect_checked("tuff_binary_ex", binary, false,
+                 [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); });
+  binary.reserved = 1;
+  EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
+  auto normalise = operation(tuff_softmax_desc{});
+  normalise.rank = 2, normalise.axis = 1, normalise.shape[1] = 5;
+  expect_checked("tuff_softmax_ex", normalise, false,
+                 [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); });
+}
+TUFF_ON_BACKENDS(Structures);
+
+}  // namespace
+}  // namespace tuff_test

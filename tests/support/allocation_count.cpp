@@ -1,0 +1,43 @@
+#include "support/allocation_count.hpp"
+
+#include <cstdlib>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+
+namespace tuff_test {
+bool counts_allocations() { return false; }
+uint64_t allocation_count() { return 0; }
+}  // namespace tuff_test
+
+#else
+
+namespace {
+thread_local uint64_t count = 0;
+}
+
+namespace tuff_test {
+bool counts_allocations() { return true; }
+uint64_t allocation_count() { return count; }
+}  // namespace tuff_test
+
+// The program's own go before those of the C++ library, for every shared library of the process as well.
+#define VISIBLE __attribute__((visibility("default")))
+
+VISIBLE void* operator new(std::size_t size) {
+  ++count;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+VISIBLE void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++count;
+  const std::size_t step = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(step, (size + step - 1) / step * step)) return memory;
+  throw std::bad_alloc();
+}
+VISIBLE void operator delete(void* memory) noexcept { std::free(memory); }
+VISIBLE void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+VISIBLE void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+VISIBLE void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+#endif

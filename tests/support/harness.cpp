@@ -1,0 +1,155 @@
+#include "support/harness.hpp"
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace tuff_test {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+std::map<std::string, tuff_context>& shared_contexts() {
+  static std::map<std::string, tuff_context> contexts;
+  return contexts;
+}
+
+tuff_context create(const std::string& backend) {
+  tuff_context_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.backend = backend.c_str();
+  tuff_context context = 0;
+  const tuff_status status = tuff_context_create(&desc, &context);
+  if (status != TUFF_OK) {
+    throw std::runtime_error("no context for backend " + backend + ": " + tuff_status_name(status) + ": " +
+                             last_error());
+  }
+  return context;
+}
+
+void destroy(tuff_context context) {
+  const tuff_stats stats = stats_of(context);
+  EXPECT_EQ(stats.validation_messages, 0u) << "the validation layer has complained; see the log above";
+  EXPECT_OK(tuff_context_destroy(context));
+}
+
+bool contains_word(std::string_view text, std::string_view word) {
+  const auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !part(text[at - 1])) && (end == text.size() || !part(text[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const std::vector<std::string>& backends() {
+  static const std::vector<std::string> names = [] {
+    const char* wanted = std::getenv("TUFF_TEST_BACKENDS");
+    std::istringstream list(wanted != nullptr && *wanted != '\0' ? wanted : "vulkan,host");
+    std::vector<std::string> result;
+    for (std::string name; std::getline(list, name, ',');) result.push_back(name);
+    return result;
+  }();
+  return names;
+}
+
+bool reduced() { return is_set("TUFF_TEST_REDUCED"); }
+bool validating() { return is_set("TUFF_VALIDATION"); }
+
+tuff_context shared_context(const std::string& backend) {
+  auto& contexts = shared_contexts();
+  const auto found = contexts.find(backend);
+  if (found != contexts.end()) return found->second;
+  return contexts[backend] = create(backend);
+}
+
+void destroy_shared_contexts() {
+  for (const auto& [backend, context] : shared_contexts()) {
+    SCOPED_TRACE(backend);
+    destroy(context);
+  }
+  shared_contexts().clear();
+}
+
+std::string last_error() {
+  uint64_t length = 0;
+  if (tuff_last_error(nullptr, 0, &length) != TUFF_OK) return "(tuff_last_error failed)";
+  std::string message(length + 1, '\0');
+  if (tuff_last_error(message.data(), message.size(), nullptr) != TUFF_OK) return "(tuff_last_error failed)";
+  message.resize(length);
+  return message;
+}
+
+tuff_stats stats_of(tuff_context context) {
+  tuff_stats stats{};
+  stats.struct_size = sizeof stats;
+  EXPECT_OK(tuff_context_stats(context, &stats));
+  return stats;
+}
+
+tuff_device_properties properties_of(tuff_context context) {
+  tuff_device_properties properties{};
+  properties.struct_size = sizeof properties;
+  EXPECT_OK(tuff_context_info(context, &properties));
+  return properties;
+}
+
+OwnContext::OwnContext(const std::string& backend) : handle_(create(backend)) {}
+
+OwnContext::~OwnContext() {
+  if (handle_ != 0) tuff_test::destroy(handle_);
+}
+
+void OwnContext::destroy() { tuff_test::destroy(std::exchange(handle_, 0)); }
+
+OwnBuffer::OwnBuffer(tuff_context context, uint64_t bytes) { EXPECT_OK(tuff_alloc(context, bytes, &handle_)); }
+
+OwnBuffer::~OwnBuffer() { free(); }
+
+OwnBuffer& OwnBuffer::operator=(OwnBuffer&& other) noexcept {
+  if (this != &other) {
+    free();
+    handle_ = other.release();
+  }
+  return *this;
+}
+
+tuff_buffer OwnBuffer::release() { return std::exchange(handle_, 0); }
+
+void OwnBuffer::free() {
+  if (handle_ == 0) return;
+  EXPECT_OK(tuff_free(release()));
+}
+
+testing::AssertionResult is_ok(const char* expression, tuff_status status) {
+  if (status == TUFF_OK) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << expression << " gave " << tuff_status_name(status) << ": " << last_error();
+}
+
+testing::AssertionResult fails(tuff_status status, tuff_status expected, const char* function, const char* word) {
+  const std::string message = status == TUFF_OK ? "" : last_error();
+  if (status != expected) {
+    return testing::AssertionFailure() << "gave " << tuff_status_name(status) << " (" << message << "), expected "
+                                       << tuff_status_name(expected) << "; ";
+  }
+  const std::string prefix = std::string(function) + ": ";
+  if (message.compare(0, prefix.size(), prefix) != 0) {
+    return testing::AssertionFailure() << "message does not begin with \"" << prefix << "\": " << message << "; ";
+  }
+  if (!contains_word(std::string_view(message).substr(prefix.size()), word)) {
+    return testing::AssertionFailure() << "message does not name " << word << ": " << message << "; ";
+  }
+  return testing::AssertionSuccess();
+}
+
+}  // namespace tuff_test

@@ -1,0 +1,129 @@
+// What every test stands on: the backends under test, one context for each that lives as long as the
+// process, status assertions, and tables of cases that run on all backends.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <concepts>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tuff/tuff.h"
+
+namespace tuff_test {
+
+// "vulkan" and "host", or those of the environment variable TUFF_TEST_BACKENDS (separated by commas).
+const std::vector<std::string>& backends();
+
+// TUFF_TEST_REDUCED=1: tables leave out cases whose work() is above kReducedWork. For runs under the
+// validation layers and sanitizers, which are many times slower.
+bool reduced();
+inline constexpr double kReducedWork = 3e6;
+
+// TUFF_VALIDATION=1: contexts load the validation layer, and any message of it fails the run.
+bool validating();
+
+// The context of a backend, made on first use. Throws (the test fails) if there is none.
+tuff_context shared_context(const std::string& backend);
+
+// Destroys the shared contexts, failing the run for each message that a validation layer had.
+void destroy_shared_contexts();
+
+std::string last_error();
+
+tuff_stats stats_of(tuff_context context);
+tuff_device_properties properties_of(tuff_context context);
+
+// A context of a test's own.
+class OwnContext {
+ public:
+  explicit OwnContext(const std::string& backend);
+  ~OwnContext();
+  OwnContext(const OwnContext&) = delete;
+  OwnContext& operator=(const OwnContext&) = delete;
+  operator tuff_context() const { return handle_; }  // NOLINT(google-explicit-constructor)
+  void destroy();  // now rather than at the end of the scope
+
+ private:
+  tuff_context handle_ = 0;
+};
+
+// A buffer that is freed at the end of the scope.
+class OwnBuffer {
+ public:
+  OwnBuffer() = default;
+  OwnBuffer(tuff_context context, uint64_t bytes);
+  explicit OwnBuffer(tuff_buffer handle) : handle_(handle) {}
+  ~OwnBuffer();
+  OwnBuffer(OwnBuffer&& other) noexcept : handle_(other.release()) {}
+  OwnBuffer& operator=(OwnBuffer&& other) noexcept;
+  operator tuff_buffer() const { return handle_; }  // NOLINT(google-explicit-constructor)
+  tuff_buffer release();
+  void free();
+
+ private:
+  tuff_buffer handle_ = 0;
+};
+
+testing::AssertionResult is_ok(const char* expression, tuff_status status);
+
+// The call failed with this status, and the message is "<function>: …" with `word` standing in it as a
+// word of its own.
+testing::AssertionResult fails(tuff_status status, tuff_status expected, const char* function, const char* word);
+
+#define EXPECT_OK(call) EXPECT_PRED_FORMAT1(tuff_test::is_ok, call)
+#define ASSERT_OK(call) ASSERT_PRED_FORMAT1(tuff_test::is_ok, call)
+#define EXPECT_FAILS(call, status, function, word) EXPECT_TRUE(tuff_test::fails(call, status, function, word)) << #call
+
+// A test that runs on every backend: class Name : public OnBackend {}; TEST_P(Name, …) {…};
+// TUFF_ON_BACKENDS(Name);
+class OnBackend : public testing::TestWithParam<std::string> {
+ protected:
+  tuff_context context() { return shared_context(GetParam()); }
+  bool vulkan() const { return GetParam() == "vulkan"; }
+};
+
+#define TUFF_ON_BACKENDS(suite)                                                            \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()),             \
+                           [](const testing::TestParamInfo<std::string>& row) { return row.param; })
+
+// A table of cases on every backend. A Case has name() (letters, digits and _, unique in its table) and
+// work() (operations or bytes, roughly).
+template <typename Case>
+class Table : public testing::TestWithParam<std::tuple<std::string, Case>> {
+ protected:
+  tuff_context context() { return shared_context(std::get<0>(this->GetParam())); }
+  const Case& row() const { return std::get<1>(this->GetParam()); }
+};
+
+template <typename Case>
+std::vector<Case> selected(std::vector<Case> cases) {
+  if (reduced()) std::erase_if(cases, [](const Case& row) { return row.work() > kReducedWork; });
+  return cases;
+}
+
+template <typename Case>
+std::string row_name(const testing::TestParamInfo<std::tuple<std::string, Case>>& info) {
+  return std::get<0>(info.param) + "_" + std::get<1>(info.param).name();
+}
+
+#define TUFF_TABLE(suite, Case, cases)                                                                         \
+  INSTANTIATE_TEST_SUITE_P(On, suite,                                                                          \
+                           testing::Combine(testing::ValuesIn(tuff_test::backends()),                          \
+                                            testing::ValuesIn(tuff_test::selected<Case>(cases))),              \
+                           tuff_test::row_name<Case>);                                                         \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)
+
+// gtest prints a parameter with it.
+template <typename Case>
+  requires requires(const Case& row) {
+    { row.name() } -> std::same_as<std::string>;
+  }
+std::ostream& operator<<(std::ostream& out, const Case& row) {
+  return out << row.name();
+}
+
+}  // namespace tuff_test

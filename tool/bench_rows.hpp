@@ -1,0 +1,33 @@
+// What tuff bench measures: one row for each operation and shape.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tuff/tuff.hpp"
+
+namespace tool {
+
+enum class Unit { flops, bytes, calls };
+// What the device was seen to reach that a row is compared with.
+enum class Limit { none, gemm, copy };
+
+struct Row {
+  std::string operation;
+  std::string shape;
+  Unit unit;
+  Limit limit;
+  double work;  // floating-point operations, bytes moved or calls in one repetition
+  // Makes the buffers and returns what to repeat, which keeps them alive; the context outlives it.
+  std::function<std::function<void()>(const tuff::Context&)> prepare;
+};
+
+Row gemm_row(uint64_t m, uint64_t n, uint64_t k);
+Row copy_row(uint64_t values);
+
+// All but the square gemms and the copy. large: shapes that keep a large GPU busy.
+std::vector<Row> bench_rows(bool large, uint64_t values);
+
+}  // namespace tool

@@ -1,0 +1,213 @@
+// tuff info: one block for each device, as a person or a program reads it.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tool/commands.hpp"
+#include "tool/format.hpp"
+#include "tuff/tuff.hpp"
+
+namespace tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kTextWidth = 72;
+constexpr const char* kOperations[] = {"gemm",   "batched_gemm", "conv2d", "attention",
+                                       "reduce", "unary",        "binary", "softmax"};
+
+// What only an opened device tells.
+struct Opened {
+  std::vector<std::string> operations;
+  std::string binding;
+  std::string failure;
+};
+
+Opened open_device(const std::string& device, const std::string& backend) {
+  Opened opened;
+  try {
+    const tuff::Context context = open_context(device, backend);
+    for (const char* operation : kOperations) {
+      if (context.supports(operation)) opened.operations.emplace_back(operation);
+    }
+    opened.binding = context.info().binding == 1 ? "addresses" : "descriptors";
+  } catch (const tuff::Exception& error) {
+    opened.failure = error.what();
+  }
+  return opened;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::vector<std::string> features(const tuff::DeviceProperties& device) {
+  const std::pair<const char*, int32_t> all[] = {{"f16", device.supports_f16},
+                                                 {"bf16", device.supports_bf16},
+                                                 {"f64", device.supports_f64},
+                                                 {"int8", device.supports_int8},
+                                                 {"matrix cores", device.supports_matrix_cores},
+                                                 {"buffer addresses", device.supports_addresses},
+                                                 {"unified memory", device.unified_memory}};
+  std::vector<std::string> words;
+  for (const auto& [name, yes] : all) {
+    if (yes) words.emplace_back(name);
+  }
+  return words;
+}
+
+std::string feature_line(const tuff::DeviceProperties& device) {
+  std::string text;
+  for (const auto& word : features(device)) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "none of f16, bf16, f64, int8, matrix cores" : text;
+}
+
+void print_line(const char* label, const std::string& value) {
+  if (!value.empty()) fmt::print("      {:<18} {}\n", label, shorten(value, kTextWidth));
+}
+
+void print_device(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
+  fmt::print("\n  {:>2}  {}{}\n", index, shorten(device.name, kTextWidth), chosen ? "   <- the default" : "");
+  print_line("type", fmt::format("{}, {}", device_type_name(device.type), device.vendor));
+  print_line("driver", device.driver);
+  if (device.api_version != 0) {
+    print_line("Vulkan", format_vulkan_version(device.api_version));
+    if (device.vendor_id <= 0xffff) print_line("PCI", fmt::format("{:04x}:{:04x}", device.vendor_id, device.device_id));
+    print_line("UUID", format_uuid(device.uuid));
+  }
+  print_line("memory", device.memory_free_bytes == 0 ? format_bytes(device.memory_bytes)
+                                                     : fmt::format("{}, {} free", format_bytes(device.memory_bytes),
+                                                                   format_bytes(device.memory_free_bytes)));
+  print_line("largest buffer", format_bytes(device.max_allocation_bytes));
+  if (device.api_version != 0) {
+    print_line("descriptor range", format_bytes(device.max_storage_range_bytes));
+    print_line("workgroup", fmt::format("{} invocations, {} of shared memory", device.max_workgroup_invocations,
+                                        format_bytes(device.max_shared_memory_bytes)));
+    print_line("workgroups",
+               fmt::format("{} x {} x {}", format_count(device.max_workgroup_count[0]),
+                           format_count(device.max_workgroup_count[1]), format_count(device.max_workgroup_count[2])));
+    print_line("push constants", format_bytes(device.max_push_constant_bytes));
+    print_line("subgroup", fmt::format("{} invocations", device.subgroup_size));
+  }
+  print_line("features", feature_line(device));
+  if (opened.failure.empty()) {
+    print_line("operations", joined(opened.operations));
+    if (device.api_version != 0) print_line("binding", opened.binding);
+  } else {
+    print_line("cannot be opened", opened.failure);
+  }
+  if (device.bandwidth_bytes_per_second > 0)
+    print_line("bandwidth", format_bandwidth(device.bandwidth_bytes_per_second));
+  if (device.f32_flops_per_second > 0) print_line("f32 rate", format_flops(device.f32_flops_per_second));
+}
+
+Json device_json(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
+  Json json;
+  json["index"] = index;
+  json["default"] = chosen;
+  json["name"] = device.name;
+  json["type"] = device_type_name(device.type);
+  json["vendor"] = device.vendor;
+  json["driver"] = device.driver;
+  json["backend"] = device.backend;
+  json["uuid"] = format_uuid(device.uuid);
+  json["vendor_id"] = device.vendor_id;
+  json["device_id"] = device.device_id;
+  json["vulkan"] = device.api_version == 0 ? Json(nullptr) : Json(format_vulkan_version(device.api_version));
+  json["driver_version"] = device.driver_version;
+  json["memory_bytes"] = device.memory_bytes;
+  json["memory_free_bytes"] = device.memory_free_bytes;
+  json["max_allocation_bytes"] = device.max_allocation_bytes;
+  json["max_storage_range_bytes"] = device.max_storage_range_bytes;
+  json["max_workgroup_invocations"] = device.max_workgroup_invocations;
+  json["max_workgroup_count"] = device.max_workgroup_count;
+  json["max_shared_memory_bytes"] = device.max_shared_memory_bytes;
+  json["max_push_constant_bytes"] = device.max_push_constant_bytes;
+  json["subgroup_size"] = device.subgroup_size;
+  json["features"] = features(device);
+  json["operations"] = opened.operations;
+  json["binding"] = opened.binding;
+  json["bandwidth_bytes_per_second"] = device.bandwidth_bytes_per_second;
+  json["f32_flops_per_second"] = device.f32_flops_per_second;
+  if (!opened.failure.empty()) json["error"] = opened.failure;
+  return json;
+}
+
+bool same_device(const tuff::DeviceProperties& a, const tuff::DeviceProperties& b) {
+  return std::memcmp(a.uuid, b.uuid, sizeof a.uuid) == 0 && std::strcmp(a.name, b.name) == 0;
+}
+
+// What a context without a choice of its own would use.
+std::optional<tuff::DeviceProperties> default_device(const std::string& device) {
+  try {
+    return open_context(device, "").info();
+  } catch (const tuff::Exception&) {
+    if (!device.empty()) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+const char* device_type_name(int32_t type) {
+  switch (type) {
+    case TUFF_DEVICE_INTEGRATED:
+      return "integrated";
+    case TUFF_DEVICE_DISCRETE:
+      return "discrete";
+    case TUFF_DEVICE_VIRTUAL:
+      return "virtual";
+    case TUFF_DEVICE_CPU:
+      return "CPU";
+    case TUFF_DEVICE_HOST:
+      return "host";
+    default:
+      return "other";
+  }
+}
+
+tuff::Context open_context(const std::string& device, const std::string& backend) {
+  tuff::ContextOptions options;
+  options.device = device.empty() ? nullptr : device.c_str();
+  options.backend = backend.empty() ? nullptr : backend.c_str();
+  return tuff::Context::create(options);
+}
+
+int run_info(const InfoOptions& options) {
+  std::vector<tuff::DeviceProperties> devices;
+  for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(tuff::device_info(i));
+  const auto chosen = default_device(options.device);
+  Json list = Json::array();
+  if (!options.json) {
+    const uint32_t version = tuff::version();
+    fmt::print("Tuff {}.{}.{}: {} Vulkan device{}\n", version >> 16, (version >> 8) & 0xff, version & 0xff,
+               devices.size(), devices.size() == 1 ? "" : "s");
+  }
+  const auto show = [&](const std::string& index, const tuff::DeviceProperties& device, const Opened& opened) {
+    const bool is_chosen = chosen && same_device(device, *chosen);
+    if (!options.device.empty() && !is_chosen) return;
+    if (options.json) {
+      list.push_back(device_json(index, device, opened, is_chosen && options.device.empty()));
+    } else {
+      print_device(index, device, opened, is_chosen && options.device.empty());
+    }
+  };
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string index = std::to_string(i);
+    show(index, devices[i], open_device(index, "vulkan"));
+  }
+  show("-", open_context("", "host").info(), open_device("", "host"));
+
+  if (options.json) {
+    fmt::print("{}\n", list.dump(2));
+  } else if (devices.empty()) {
+    fmt::print("\nhint: {}\n", tuff::status_hint(TUFF_ERROR_NO_DEVICE));
+  }
+  return 0;
+}
+
+}  // namespace tool

@@ -1,0 +1,102 @@
+// tuff: what the devices of this machine are, whether Tuff computes right on them, and how fast.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "tool/commands.hpp"
+#include "tuff/tuff.hpp"
+
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+constexpr const char* kExamples = R"(Examples:
+  tuff info                          every device, its limits and features
+  tuff info --json                   the same for programs
+  tuff selftest                      each operation on each device against the host backend
+  tuff selftest --filter gemm -v     one operation, every shape
+  tuff bench                         rates of the main operations on the best device
+  tuff bench --device llvmpipe       on the device with "llvmpipe" in its name
+
+Environment:
+  TUFF_DEVICE    index or part of the name of the device to use
+  TUFF_LOG       error, warning, info, debug or dispatch: says on stderr what happens
+)";
+
+std::string version_text() {
+  const uint32_t version = tuff::version();
+  return fmt::format("tuff {}.{}.{} (ABI {})\n{}", version >> 16, (version >> 8) & 0xff, version & 0xff,
+                     tuff::abi_version(), tuff::build_info());
+}
+
+void add_device_option(CLI::App* command, std::string& device, const char* otherwise) {
+  command
+      ->add_option(
+          "-d,--device", device,
+          fmt::format("index or part of the name of a device, as tuff info shows them; otherwise {}", otherwise))
+      ->type_name("NAME");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Tuff runs linear algebra, convolution, attention and element-wise operations on any Vulkan device.",
+               "tuff"};
+  app.set_version_flag("--version", version_text(), "the library's version and how it was built");
+  app.require_subcommand(0, 1);
+  app.footer(kExamples);
+
+  tool::InfoOptions info;
+  CLI::App* info_command = app.add_subcommand("info", "what the devices are: memory, limits, features");
+  add_device_option(info_command, info.device, "all");
+  info_command->add_flag("--json", info.json, "JSON on stdout");
+
+  tool::SelftestOptions selftest;
+  CLI::App* selftest_command = app.add_subcommand("selftest", "each operation on each device against the host backend");
+  add_device_option(selftest_command, selftest.device, "all");
+  selftest_command->add_option("-f,--filter", selftest.filter, "only operations with this in their name")
+      ->type_name("TEXT");
+  selftest_command->add_option("--seed", selftest.seed, "of the random inputs")->capture_default_str();
+  selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line for each shape");
+  selftest_command->add_flag("--json", selftest.json, "JSON on stdout");
+
+  tool::BenchOptions bench;
+  CLI::App* bench_command = app.add_subcommand("bench", "rates of the main operations and their share of the limit");
+  add_device_option(bench_command, bench.device, "the best");
+  bench_command->add_option("-b,--backend", bench.backend, "vulkan (the default), host or auto")->type_name("NAME");
+  bench_command->add_option("-f,--filter", bench.filter, "only rows with this in the operation's name or its shape")
+      ->type_name("TEXT");
+  bench_command->add_option("--seconds", bench.seconds, "how long to measure each row")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  bench_command->add_flag("--json", bench.json, "JSON on stdout");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kExitUsage;
+  }
+  if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "{}\nerror: which of info, selftest and bench?\n", app.help());
+    return kExitUsage;
+  }
+  if (info_command->parsed()) return tool::run_info(info);
+  if (selftest_command->parsed()) return tool::run_selftest(selftest);
+  return tool::run_bench(bench);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
+  try {
+    return run(argc, argv);
+  } catch (const tuff::Exception& error) {
+    fmt::print(stderr, "error: {}\nhint: {}\n", error.what(), error.hint());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+  }
+  return kExitFailure;
+}

@@ -1,0 +1,441 @@
+#include "tool/selftest_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tool {
+namespace {
+
+using tuff::DType;
+using tuff::Transpose;
+
+constexpr double kRounding = 0x1p-24;   // u, the unit roundoff of f32
+constexpr double kSmallest = 0x1p-126;  // the smallest normal f32: below it a device may flush to zero
+
+// gamma_n = n u / (1 - n u): the relative error of n roundings (Higham, Accuracy and Stability, section 3.1).
+double gamma(double n) { return n * kRounding / (1 - n * kRounding); }
+
+// Every element somewhere a device can tell apart from the one beside it; the same for the same seed.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  Tensor uniform(uint64_t count, double low, double high) {
+    Tensor values(count);
+    for (auto& value : values) value = static_cast<float>(low + (high - low) * unit());
+    return values;
+  }
+  // Whole numbers: products and sums of them are exact as long as they stay below 2^24.
+  Tensor integers(uint64_t count, int magnitude) {
+    Tensor values(count);
+    for (auto& value : values) value = static_cast<float>(static_cast<int>(unit() * (2 * magnitude + 1)) - magnitude);
+    return values;
+  }
+
+ private:
+  double unit() {  // splitmix64
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  }
+  uint64_t state_;
+};
+
+Tensor poison(uint64_t count) { return Tensor(count, std::numeric_limits<float>::quiet_NaN()); }
+
+Tensor magnitude(Tensor values) {
+  for (auto& value : values) value = std::fabs(value);
+  return values;
+}
+
+Bound exact(const Problem&, const Tensor& reference, const HostRun&) { return Bound(reference.size(), 0.0); }
+
+// n units in the last place of the reference, which is itself rounded once.
+auto ulps(double n) {
+  return [n](const Problem&, const Tensor& reference, const HostRun&) {
+    Bound bound;
+    bound.reserve(reference.size());
+    for (const float value : reference) {
+      bound.push_back((n + 0.5) * std::max(2 * kRounding * std::fabs(static_cast<double>(value)), kSmallest));
+    }
+    return bound;
+  };
+}
+
+// A sum of products with n roundings: gamma_n times the same sum over magnitudes, which the host computes.
+auto accumulated(double n, Call over_magnitudes) {
+  return [n, over_magnitudes](const Problem& problem, const Tensor& reference, const HostRun& host) {
+    std::vector<Tensor> inputs;
+    for (const auto& input : problem.inputs) inputs.push_back(magnitude(input));
+    const Tensor sums = host(over_magnitudes, inputs, magnitude(problem.output));
+    Bound bound(reference.size());
+    for (size_t i = 0; i < bound.size(); ++i) {
+      bound[i] = gamma(n) * sums[i] * (1 + 2 * kRounding) + kRounding * std::fabs(static_cast<double>(reference[i]));
+    }
+    return bound;
+  };
+}
+
+// --- gemm -------------------------------------------------------------------------------------------
+
+struct Gemm {
+  Transpose ta, tb;
+  uint64_t m, n, k;
+  double alpha, beta;
+  uint64_t padding;  // columns beyond the matrix in each stored row
+  uint64_t batch = 1;
+  bool integers = false;
+};
+
+bool is(Transpose transpose) { return transpose != Transpose::no; }
+char letter(Transpose transpose) { return is(transpose) ? 'T' : 'N'; }
+
+Call gemm_call(const Gemm& g, double alpha, double beta) {
+  const uint64_t lda = (is(g.ta) ? g.m : g.k) + g.padding;
+  const uint64_t ldb = (is(g.tb) ? g.k : g.n) + g.padding;
+  const uint64_t ldc = g.n + g.padding;
+  const uint64_t stride_a = lda * (is(g.ta) ? g.k : g.m);
+  const uint64_t stride_b = ldb * (is(g.tb) ? g.n : g.k);
+  return [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+    if (g.batch == 1) {
+      context.gemm(DType::f32, g.ta, g.tb, g.m, g.n, g.k, alpha, in[0], lda, in[1], ldb, beta, out, ldc);
+      return;
+    }
+    context.batched_gemm(DType::f32, g.ta, g.tb, g.m, g.n, g.k, alpha, in[0], lda, stride_a, in[1], ldb, stride_b, beta,
+                         out, ldc, ldc * g.m, g.batch);
+  };
+}
+
+Case gemm_case(const Gemm& g) {
+  Case entry;
+  entry.operation = g.batch == 1 ? "gemm" : "batched_gemm";
+  entry.shape = fmt::format("{}{}x{}x{} {}{}", g.batch == 1 ? "" : fmt::format("{} of ", g.batch), g.m, g.n, g.k,
+                            letter(g.ta), letter(g.tb));
+  if (g.alpha != 1 || g.beta != 0) entry.shape += fmt::format(" alpha={} beta={}", g.alpha, g.beta);
+  if (g.padding) entry.shape += fmt::format(" rows padded by {}", g.padding);
+  if (g.integers) entry.shape += " integers";
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    const auto values = [&](uint64_t count) {
+      return g.integers ? random.integers(count, 8) : random.uniform(count, -1, 1);
+    };
+    Problem problem{entry.operation, entry.shape, {}, {}, gemm_call(g, g.alpha, g.beta), exact};
+    problem.inputs.push_back(values(((is(g.ta) ? g.m : g.k) + g.padding) * (is(g.ta) ? g.k : g.m) * g.batch));
+    problem.inputs.push_back(values(((is(g.tb) ? g.k : g.n) + g.padding) * (is(g.tb) ? g.n : g.k) * g.batch));
+    problem.output = values((g.n + g.padding) * g.m * g.batch);
+    if (!g.integers) {
+      // alpha, beta and the last addition are the three roundings beyond k.
+      problem.bound = accumulated(static_cast<double>(g.k) + 3, gemm_call(g, std::fabs(g.alpha), std::fabs(g.beta)));
+    }
+    return problem;
+  };
+  return entry;
+}
+
+// --- conv2d -----------------------------------------------------------------------------------------
+
+struct Conv2d {
+  uint64_t in[4];      // N C H W
+  uint64_t filter[4];  // K C R S
+  uint64_t stride, padding, dilation;
+  bool integers = false;
+};
+
+Case conv2d_case(const Conv2d& c) {
+  const auto extent = [&](int axis) {
+    return (c.in[axis] + 2 * c.padding - c.dilation * (c.filter[axis] - 1) - 1) / c.stride + 1;
+  };
+  const uint64_t out_shape[4] = {c.in[0], c.filter[0], extent(2), extent(3)};
+  tuff_conv2d_desc desc{};
+  desc.dtype = TUFF_F32;
+  for (int i = 0; i < 4; ++i) {
+    desc.in_shape[i] = c.in[i];
+    desc.filter_shape[i] = c.filter[i];
+    desc.out_shape[i] = out_shape[i];
+  }
+  for (int i = 0; i < 2; ++i) {
+    desc.stride[i] = c.stride;
+    desc.padding[i] = c.padding;
+    desc.dilation[i] = c.dilation;
+  }
+  const Call call = [desc](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+    tuff_conv2d_desc with_buffers = desc;
+    with_buffers.input = in[0].handle();
+    with_buffers.filter = in[1].handle();
+    with_buffers.output = out.handle();
+    context.conv2d(with_buffers);
+  };
+  Case entry;
+  entry.operation = "conv2d";
+  entry.shape =
+      fmt::format("{}x{}x{}x{} * {}x{}x{} stride {} padding {}{}{}", c.in[0], c.in[1], c.in[2], c.in[3], c.filter[0],
+                  c.filter[2], c.filter[3], c.stride, c.padding,
+                  c.dilation > 1 ? fmt::format(" dilation {}", c.dilation) : "", c.integers ? " integers" : "");
+  const uint64_t in_count = c.in[0] * c.in[1] * c.in[2] * c.in[3];
+  const uint64_t filter_count = c.filter[0] * c.filter[1] * c.filter[2] * c.filter[3];
+  const uint64_t out_count = out_shape[0] * out_shape[1] * out_shape[2] * out_shape[3];
+  const auto terms = static_cast<double>(c.filter[1] * c.filter[2] * c.filter[3]);
+  entry.make = [=, integers = c.integers](uint64_t seed) {
+    Random random(seed);
+    Problem problem{entry.operation, entry.shape, {}, poison(out_count), call, exact};
+    for (const uint64_t count : {in_count, filter_count}) {
+      problem.inputs.push_back(integers ? random.integers(count, 8) : random.uniform(count, -1, 1));
+    }
+    if (!integers) problem.bound = accumulated(terms + 3, call);
+    return problem;
+  };
+  return entry;
+}
+
+// --- attention, softmax -----------------------------------------------------------------------------
+
+// Vulkan's own bound on exp(x): 3 + 2|x| units in the last place ("Precision of GLSL.std.450 Instructions").
+double exp_error(double x) { return (3 + 2 * std::fabs(x)) * 2 * kRounding; }
+
+struct Attention {
+  uint64_t batch, heads, seq_q, seq_kv, head_dim;
+  tuff::Causal causal;
+};
+
+// Each weight is exp(s - max) / sum. A score's error ds shifts both s and max, the exponential has its own
+// error, the running sums have gamma_seq_kv and rescale once for each key at most.
+Bound attention_bound(const Attention& a, double scale, const std::vector<Tensor>& in, const Tensor& reference) {
+  Bound bound(reference.size());
+  std::vector<double> score(a.seq_kv);
+  const auto d = static_cast<double>(a.head_dim);
+  const auto keys = static_cast<double>(a.seq_kv);
+  for (uint64_t row = 0; row < a.batch * a.heads * a.seq_q; ++row) {
+    const uint64_t head = row / a.seq_q;
+    const auto i = static_cast<int64_t>(row % a.seq_q);
+    int64_t visible = static_cast<int64_t>(a.seq_kv);
+    if (a.causal == tuff::Causal::top_left) visible = std::min(visible, i + 1);
+    if (a.causal == tuff::Causal::bottom_right) {
+      visible = std::min(visible, i + 1 + static_cast<int64_t>(a.seq_kv) - static_cast<int64_t>(a.seq_q));
+    }
+    if (visible <= 0) continue;  // such a row is exactly zero
+    double largest = -std::numeric_limits<double>::infinity();
+    double magnitude_of_score = 0;
+    for (int64_t j = 0; j < visible; ++j) {
+      double sum = 0, sum_of_magnitudes = 0;
+      for (uint64_t e = 0; e < a.head_dim; ++e) {
+        const double product = static_cast<double>(in[0][row * a.head_dim + e]) *
+                               in[1][(head * a.seq_kv + static_cast<uint64_t>(j)) * a.head_dim + e];
+        sum += product;
+        sum_of_magnitudes += std::fabs(product);
+      }
+      score[static_cast<size_t>(j)] = scale * sum;
+      largest = std::max(largest, scale * sum);
+      magnitude_of_score = std::max(magnitude_of_score, scale * sum_of_magnitudes);
+    }
+    const double score_error = gamma(d + 3) * magnitude_of_score;
+    double total = 0, smallest = largest;
+    for (int64_t j = 0; j < visible; ++j) {
+      smallest = std::min(smallest, score[static_cast<size_t>(j)]);
+      score[static_cast<size_t>(j)] = std::exp(score[static_cast<size_t>(j)] - largest);
+      total += score[static_cast<size_t>(j)];
+    }
+    const double spread = largest - smallest;
+    const double each = 2 * score_error + 2 * kRounding * spread + exp_error(spread);
+    const double relative = std::expm1(2 * each) + gamma(4 * keys + 8);
+    for (uint64_t e = 0; e < a.head_dim; ++e) {
+      double weighted = 0;
+      for (int64_t j = 0; j < visible; ++j) {
+        weighted +=
+            score[static_cast<size_t>(j)] / total *
+            std::fabs(static_cast<double>(in[2][(head * a.seq_kv + static_cast<uint64_t>(j)) * a.head_dim + e]));
+      }
+      bound[row * a.head_dim + e] = relative * weighted + kSmallest;
+    }
+  }
+  return bound;
+}
+
+Case attention_case(const Attention& a) {
+  static constexpr const char* kCausal[] = {"", " causal top-left", " causal bottom-right"};
+  const double scale = 1 / std::sqrt(static_cast<double>(a.head_dim));
+  Case entry;
+  entry.operation = "attention";
+  entry.shape = fmt::format("{}x{}x{}x{} keys {}{}", a.batch, a.heads, a.seq_q, a.head_dim, a.seq_kv,
+                            kCausal[static_cast<int>(a.causal)]);
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    const uint64_t q_count = a.batch * a.heads * a.seq_q * a.head_dim;
+    const uint64_t kv_count = a.batch * a.heads * a.seq_kv * a.head_dim;
+    Problem problem;
+    problem.operation = entry.operation;
+    problem.shape = entry.shape;
+    for (const uint64_t count : {q_count, kv_count, kv_count}) problem.inputs.push_back(random.uniform(count, -2, 2));
+    problem.output = poison(q_count);
+    problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      context.attention(DType::f32, in[0], in[1], in[2], out, a.batch, a.heads, a.seq_q, a.seq_kv, a.head_dim, scale,
+                        a.causal);
+    };
+    problem.bound = [=](const Problem& self, const Tensor& reference, const HostRun&) {
+      return attention_bound(a, scale, self.inputs, reference);
+    };
+    return problem;
+  };
+  return entry;
+}
+
+struct Axis {
+  std::vector<uint64_t> shape;
+  uint32_t axis;
+};
+
+std::string axis_text(const Axis& a) { return fmt::format("{} axis {}", fmt::join(a.shape, "x"), a.axis); }
+
+uint64_t product(const std::vector<uint64_t>& shape) {
+  uint64_t count = 1;
+  for (const uint64_t size : shape) count *= size;
+  return count;
+}
+
+Case softmax_case(const Axis& a) {
+  Case entry{"softmax", axis_text(a), {}};
+  entry.make = [=](uint64_t seed) {
+    const uint64_t count = product(a.shape);
+    constexpr double kRange = 8;
+    Problem problem;
+    problem.operation = entry.operation;
+    problem.shape = entry.shape;
+    problem.inputs.push_back(Random(seed).uniform(count, -kRange, kRange));
+    problem.output = poison(count);
+    problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      context.softmax(DType::f32, in[0], out, a.shape, a.axis);
+    };
+    problem.bound = [=](const Problem&, const Tensor& reference, const HostRun&) {
+      // One subtraction and one exponential above and below the division, and the sum below it.
+      const double each = 2 * kRounding * (2 * kRange) + exp_error(2 * kRange);
+      const double relative = std::expm1(2 * each) + gamma(static_cast<double>(a.shape[a.axis]) + 4);
+      Bound bound;
+      for (const float value : reference) bound.push_back(relative * value + kSmallest);
+      return bound;
+    };
+    return problem;
+  };
+  return entry;
+}
+
+// --- reduce -----------------------------------------------------------------------------------------
+
+Case reduce_case(const char* name, tuff::Reduce op, const Axis& a, bool integers = false) {
+  Case entry{fmt::format("reduce {}", name), axis_text(a) + (integers ? " integers" : ""), {}};
+  const Call call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+    context.reduce(DType::f32, op, in[0], out, a.shape, a.axis);
+  };
+  entry.make = [=](uint64_t seed) {
+    const uint64_t count = product(a.shape);
+    Random random(seed);
+    Problem problem{entry.operation, entry.shape, {}, poison(count / a.shape[a.axis]), call, exact};
+    problem.inputs.push_back(integers ? random.integers(count, 8) : random.uniform(count, -1, 1));
+    const bool sums = op == tuff::Reduce::sum || op == tuff::Reduce::mean;
+    // However the tree is shaped, no element passes through more additions than there are elements.
+    if (sums && !integers) problem.bound = accumulated(static_cast<double>(a.shape[a.axis]) + 1, call);
+    return problem;
+  };
+  return entry;
+}
+
+// --- unary, binary ----------------------------------------------------------------------------------
+
+template <typename Op>
+struct Elementwise {
+  const char* name;
+  Op op;
+  double low, high;
+  double error_in_ulps;  // 0: exact
+};
+
+// Limits of semantics.md: exact where the operation is, otherwise 4 ULP.
+constexpr Elementwise<tuff::Unary> kUnary[] = {
+    {"relu", tuff::Unary::relu, -4, 4, 0},   {"sigmoid", tuff::Unary::sigmoid, -30, 30, 4},
+    {"tanh", tuff::Unary::tanh, -10, 10, 4}, {"exp", tuff::Unary::exp, -80, 80, 4},
+    {"log", tuff::Unary::log, 1e-6, 1e6, 4}, {"sqrt", tuff::Unary::sqrt, 0, 1e6, 4},
+    {"abs", tuff::Unary::abs, -4, 4, 0},     {"neg", tuff::Unary::neg, -4, 4, 0},
+};
+// Vulkan rounds add, sub and mul correctly and allows division 2.5 ULP.
+constexpr Elementwise<tuff::Binary> kBinary[] = {
+    {"add", tuff::Binary::add, -4, 4, 0},  {"sub", tuff::Binary::sub, -4, 4, 0}, {"mul", tuff::Binary::mul, -4, 4, 0},
+    {"div", tuff::Binary::div, 1, 4, 2.5}, {"max", tuff::Binary::max, -4, 4, 0}, {"min", tuff::Binary::min, -4, 4, 0},
+};
+
+void call(const tuff::Context& context, tuff::Unary op, const Buffers& in, const tuff::Buffer& out, uint64_t n) {
+  context.unary(DType::f32, op, in[0], out, n);
+}
+void call(const tuff::Context& context, tuff::Binary op, const Buffers& in, const tuff::Buffer& out, uint64_t n) {
+  context.binary(DType::f32, op, in[0], in[1], out, n);
+}
+
+template <typename Op>
+Case elementwise_case(const char* family, const Elementwise<Op>& e, size_t operands, uint64_t n) {
+  Case entry{fmt::format("{} {}", family, e.name), fmt::format("n={}", n), {}};
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    Problem problem;
+    problem.operation = entry.operation;
+    problem.shape = entry.shape;
+    for (size_t i = 0; i < operands; ++i) problem.inputs.push_back(random.uniform(n, e.low, e.high));
+    problem.output = poison(n);
+    problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      call(context, e.op, in, out, n);
+    };
+    if (e.error_in_ulps == 0) {
+      problem.bound = exact;
+    } else {
+      problem.bound = ulps(e.error_in_ulps);
+    }
+    return problem;
+  };
+  return entry;
+}
+
+}  // namespace
+
+// One row for each shape: a new operation is a few rows here.
+std::vector<Case> selftest_cases() {
+  constexpr Transpose N = Transpose::no, T = Transpose::yes;
+  std::vector<Case> cases;
+  for (const Gemm& gemm :
+       {Gemm{N, N, 64, 64, 64, 1, 0, 0}, Gemm{N, N, 1, 1, 1, 1, 0, 0}, Gemm{N, N, 1, 257, 127, 1, 0, 0},
+        Gemm{N, N, 257, 1, 127, 1, 0, 0}, Gemm{N, T, 127, 65, 33, 1, 0, 0}, Gemm{T, N, 65, 127, 63, 2, -0.5, 0},
+        Gemm{T, T, 31, 129, 257, 1, 1, 3}, Gemm{N, N, 200, 100, 300, 0.5, 2, 5}, Gemm{N, N, 16, 16, 4096, 1, 0, 0},
+        Gemm{N, N, 129, 131, 137, 1, 0, 0, 1, true}, Gemm{T, T, 100, 50, 75, 1, 0, 4, 1, true},
+        Gemm{N, N, 33, 17, 65, 1, 0, 0, 5}, Gemm{N, T, 64, 64, 32, 1, 1, 1, 3},
+        Gemm{T, N, 20, 30, 40, 1, 0, 0, 7, true}}) {
+    cases.push_back(gemm_case(gemm));
+  }
+  for (const Conv2d& conv :
+       {Conv2d{{1, 3, 17, 19}, {8, 3, 3, 3}, 1, 1, 1}, Conv2d{{2, 16, 14, 14}, {32, 16, 1, 1}, 1, 0, 1},
+        Conv2d{{1, 5, 23, 21}, {7, 5, 5, 3}, 2, 2, 1}, Conv2d{{1, 4, 20, 20}, {6, 4, 3, 3}, 1, 2, 2},
+        Conv2d{{2, 8, 16, 16}, {16, 8, 3, 3}, 1, 1, 1, true}}) {
+    cases.push_back(conv2d_case(conv));
+  }
+  for (const Attention& attention :
+       {Attention{1, 2, 64, 64, 64, tuff::Causal::none}, Attention{2, 2, 33, 65, 40, tuff::Causal::none},
+        Attention{1, 2, 50, 50, 32, tuff::Causal::top_left}, Attention{1, 2, 20, 70, 128, tuff::Causal::bottom_right},
+        Attention{1, 1, 70, 20, 16, tuff::Causal::bottom_right}, Attention{1, 3, 1, 200, 64, tuff::Causal::none}}) {
+    cases.push_back(attention_case(attention));
+  }
+  const Axis axes[] = {{{1000}, 0}, {{37, 129}, 1}, {{129, 37}, 0}, {{5, 64, 33}, 1}, {{100003}, 0}};
+  for (const Axis& axis : axes) cases.push_back(softmax_case(axis));
+  for (const auto& [name, op] : {std::pair{"sum", tuff::Reduce::sum},
+                                 {"mean", tuff::Reduce::mean},
+                                 {"max", tuff::Reduce::max},
+                                 {"min", tuff::Reduce::min}}) {
+    for (const Axis& axis : axes) cases.push_back(reduce_case(name, op, axis));
+  }
+  cases.push_back(reduce_case("sum", tuff::Reduce::sum, Axis{{300, 1001}, 1}, true));
+  for (const uint64_t n : {1, 1023, 100003}) {
+    for (const auto& unary : kUnary) cases.push_back(elementwise_case("unary", unary, 1, n));
+    for (const auto& binary : kBinary) cases.push_back(elementwise_case("binary", binary, 2, n));
+  }
+  std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.operation < b.operation; });
+  return cases;
+}
+
+}  // namespace tool
