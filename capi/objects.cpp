@@ -29,7 +29,8 @@ void* BufferObject::map() {
   require(buffer_.host_visible, "buffer was made without TUFF_ALLOC_HOST_VISIBLE");
   require(buffer_.allocation != nullptr, "buffer holds 0 bytes, there is nothing to map");
   // Set first, so that the backend refuses what comes after it has waited.
-  require(!buffer_.allocation->mapped.exchange(true), "buffer is mapped already, or its memory is by another handle");
+  require(!buffer_.allocation->mapped.exchange(true),
+          "buffer is mapped already, by this handle or another on its memory");
   try {
     void* pointer = context_->backend().map(buffer_);
     mapped_.store(true, std::memory_order_relaxed);

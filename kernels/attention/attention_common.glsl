@@ -17,6 +17,7 @@ TUFF_READ(1, Key4, vec4, 16)
 TUFF_READ(2, Value, float, 4)
 TUFF_READ(2, Value4, vec4, 16)
 TUFF_WRITE(3, Result, float, 4)
+TUFF_WRITE(3, Result4, vec4, 16)
 
 const float LARGEST = 3.40282347e38;
 // Weights carry this power of two, which their sum carries too: a sum of weight * value then stays finite
@@ -36,16 +37,10 @@ float weight(float score, float maximum, float scale_log2) {
 
 float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
 
-// A score whose plain sum left the range of f32 although its inputs may be finite: summed at 2^-140 of its
-// size, then brought back as far as f32 reaches. NaN if an input is.
-float rescued_score(TUFF_INDEX query_row, TUFF_INDEX key_row) {
-  const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
-  float sum = 0.0;
-  [[dont_unroll]] for (uint d = 0; d < push.head_dim; ++d) {
-    sum = fma(TUFF_AT(Query, query_row + d) * SHRINK, TUFF_AT(Key, key_row + d) * SHRINK, sum);
-  }
-  return saturate_finite(saturate_finite(sum * GROW) * GROW);
-}
+// A score whose plain sum leaves the range of f32 although its inputs are finite is summed at 2^-140 of its
+// size, both factors times SHRINK, then brought back as far as f32 reaches. NaN if an input is.
+const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
+float grown_back(float shrunk) { return saturate_finite(saturate_finite(shrunk * GROW) * GROW); }
 
 // The row's result from its sum of weight * value and its sum of weights; 0 where no key was visible.
 float normalised(float sum, float total) {

@@ -70,6 +70,24 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
   return x[0];
 }
 
+// Adds the products of all rows and keys of a step, both factors times `factor`.
+#define ADD_PRODUCTS(into, factor)                                                                           \
+  [[dont_unroll]] for (uint d = 0; d < head_dim; d += 4) {                                                   \
+    vec4 q[ROW_BLOCKS], k[KEY_BLOCKS];                                                                       \
+    [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {                                                        \
+      LOAD4(q[r], Query, query_pointer, query_at[r] + d, head_dim - d)                                       \
+      q[r] *= factor;                                                                                        \
+    }                                                                                                        \
+    [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {                                                        \
+      LOAD4(k[b], Key, key_pointer, key_at[b] + d, head_dim - d)                                             \
+      k[b] *= factor;                                                                                        \
+    }                                                                                                        \
+    [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int e = 0; e < 4; ++e) {                       \
+      float x = subgroupShuffle(q[i / WIDTH][e], i % WIDTH);                                                 \
+      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) into[i][b] = fma(x, k[b][e], into[i][b]);              \
+    }                                                                                                        \
+  }
+
 void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
@@ -81,6 +99,11 @@ void main() {
   POINTER(Query, query_pointer);
   POINTER(Key, key_pointer);
   POINTER(Value, value_pointer);
+#if VEC
+  TUFF_POINTER(Result4, result4_pointer, 0);
+#else
+  TUFF_POINTER(Result, result_pointer, 0);
+#endif
 
   uint column0 = group % push.column_tiles * COLUMNS;
   uint tile = group / push.column_tiles;
@@ -122,15 +145,7 @@ void main() {
     }
     float scores[ROWS][KEY_BLOCKS];
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = 0.0;
-    [[dont_unroll]] for (uint d = 0; d < head_dim; d += 4) {
-      vec4 q[ROW_BLOCKS], k[KEY_BLOCKS];
-      [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) { LOAD4(q[r], Query, query_pointer, query_at[r] + d, head_dim - d) }
-      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) { LOAD4(k[b], Key, key_pointer, key_at[b] + d, head_dim - d) }
-      [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int e = 0; e < 4; ++e) {
-        float x = subgroupShuffle(q[i / WIDTH][e], i % WIDTH);
-        [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = fma(x, k[b][e], scores[i][b]);
-      }
-    }
+    ADD_PRODUCTS(scores, 1.0)
 
     // Scores that left the range of f32 (or are NaN) are made again.
     float magnitude = 0.0;
@@ -138,11 +153,11 @@ void main() {
       magnitude += abs(scores[i][b]);
     }
     if (subgroupBallot(!(magnitude <= LARGEST)) != uvec4(0)) {
+      float shrunk[ROWS][KEY_BLOCKS];
+      [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) shrunk[i][b] = 0.0;
+      ADD_PRODUCTS(shrunk, SHRINK)
       [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        uint row = min(row0 + i, seq_q - 1);
-        if (!(abs(scores[i][b]) <= LARGEST)) {
-          scores[i][b] = rescued_score(query_base + TUFF_INDEX(row) * head_dim, key_at[b]);
-        }
+        scores[i][b] = abs(scores[i][b]) <= LARGEST ? scores[i][b] : grown_back(shrunk[i][b]);
       }
     }
     bool hides = key0 + KEYS > keys_of_first;
@@ -209,8 +224,16 @@ void main() {
     float row_total = subgroupShuffle(total[i / WIDTH], i % WIDTH);
     if (row0 + i < seq_q) {
       TUFF_INDEX base = query_base + TUFF_INDEX(row0 + i) * head_dim;
-      [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) [[unroll]] for (int e = 0; e < 4; ++e) {
-        if (e < columns_left[c]) TUFF_AT(Result, base + column_at[c] + e) = normalised(sums[i][c][e], row_total);
+      [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+        vec4 result;
+        [[unroll]] for (int e = 0; e < 4; ++e) result[e] = normalised(sums[i][c][e], row_total);
+#if VEC
+        if (columns_left[c] > 0) TUFF_FROM(Result4, result4_pointer, (base + column_at[c]) / 4) = result;
+#else
+        [[unroll]] for (int e = 0; e < 4; ++e) {
+          if (e < columns_left[c]) TUFF_FROM(Result, result_pointer, base + column_at[c] + e) = result[e];
+        }
+#endif
       }
     }
   }

@@ -181,8 +181,13 @@ void main() {
       [[dont_unroll]] for (uint j = 0; j < TK; ++j) [[dont_unroll]] for (uint i = 0; i < TR; ++i) {
         uint row = row0 + row_of(i), key = key0 + key_of(j), slot = weight_slot(key_of(j), row_block(i));
         if (row < push.seq_q && key < keys_end && !(abs(weights[slot][i % 4]) <= LARGEST)) {
-          weights[slot][i % 4] = rescued_score(query_base + TUFF_INDEX(row) * push.head_dim,
-                                               kv_base + TUFF_INDEX(key) * push.head_dim);
+          TUFF_INDEX query_at = query_base + TUFF_INDEX(row) * push.head_dim;
+          TUFF_INDEX key_at = kv_base + TUFF_INDEX(key) * push.head_dim;
+          float shrunk = 0.0;
+          [[dont_unroll]] for (uint d = 0; d < push.head_dim; ++d) {
+            shrunk = fma(TUFF_AT(Query, query_at + d) * SHRINK, TUFF_AT(Key, key_at + d) * SHRINK, shrunk);
+          }
+          weights[slot][i % 4] = grown_back(shrunk);
         }
       }
       [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {

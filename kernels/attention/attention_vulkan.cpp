@@ -140,7 +140,8 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   push.column_tiles = static_cast<uint32_t>(column_tiles);
   push.groups = static_cast<uint32_t>(groups);
 
-  const bool vec = args.head_dim % 4 == 0 && aligned16(args.q) && aligned16(args.k) && aligned16(args.v);
+  const bool vec =
+      args.head_dim % 4 == 0 && aligned16(args.q) && aligned16(args.k) && aligned16(args.v) && aligned16(args.o);
   const uint64_t q_elements = args.batch * args.heads * args.seq_q * args.head_dim;
   const uint64_t kv_elements = args.batch * args.heads * args.seq_kv * args.head_dim;
   KernelRequest kernel(variant.shared ? shaders::attention_tile : shaders::attention_subgroup);

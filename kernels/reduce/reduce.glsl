@@ -76,27 +76,29 @@ vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(
 vec4 scaled(vec4 v) { return v; }
 #endif
 
-// Reduces LOAD(0) … LOAD(count - 1) into total: TUFF_UNROLL chains that are gathered every 32 steps. Serial
-// additions: 32 + count / (32 TUFF_UNROLL) + 2 TUFF_UNROLL. `count` should be the same for all lanes in a way
-// that the compiler sees: a processor's driver runs loops with lanes that may differ several times slower.
-#define TUFF_GATHER(total, count, LOAD)                                                        \
-  {                                                                                            \
-    uint full = (count) / TUFF_UNROLL;                                                         \
-    uint k = 0;                                                                                \
-    while (full > 0) {                                                                         \
-      uint steps = min(full, 32u);                                                             \
-      Partial chain[TUFF_UNROLL];                                                              \
-      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_partial();            \
-      for (uint step = 0; step < steps; ++step, k += TUFF_UNROLL) {                            \
-        vec4 x[TUFF_UNROLL];                                                                   \
-        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(k + u);                  \
-        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) gather(chain[u], x[u]);              \
-      }                                                                                        \
-      [[unroll]] for (uint width = TUFF_UNROLL / 2; width > 0; width /= 2) {                   \
-        [[unroll]] for (uint u = 0; u < width; ++u) merge(chain[u], chain[u + width]);         \
-      }                                                                                        \
-      merge(total, chain[0]);                                                                  \
-      full -= steps;                                                                           \
-    }                                                                                          \
-    for (; k < (count); ++k) gather(total, LOAD(k));                                           \
+// Reduces LOAD(place), LOAD(place + stride), … into total, `count` of them, and leaves place behind the last:
+// TUFF_UNROLL chains that are gathered every 32 steps. Serial additions: 32 + count / (32 TUFF_UNROLL)
+// + 2 TUFF_UNROLL. `count` should be the same for all lanes in a way that the compiler sees: a processor's
+// driver runs loops in which lanes may differ several times slower; and place is advanced, not multiplied.
+#define TUFF_GATHER(total, count, place, stride, LOAD)                                                   \
+  {                                                                                                      \
+    uint full = (count) / TUFF_UNROLL;                                                                   \
+    uint single = (count) - full * TUFF_UNROLL;                                                          \
+    while (full > 0) {                                                                                   \
+      uint steps = min(full, 32u);                                                                       \
+      Partial chain[TUFF_UNROLL];                                                                        \
+      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_partial();                      \
+      for (uint step = 0; step < steps; ++step) {                                                        \
+        vec4 x[TUFF_UNROLL];                                                                             \
+        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(place + u * (stride));             \
+        [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) gather(chain[u], x[u]);                        \
+        place += TUFF_UNROLL * (stride);                                                                 \
+      }                                                                                                  \
+      [[unroll]] for (uint width = TUFF_UNROLL / 2; width > 0; width /= 2) {                             \
+        [[unroll]] for (uint u = 0; u < width; ++u) merge(chain[u], chain[u + width]);                   \
+      }                                                                                                  \
+      merge(total, chain[0]);                                                                            \
+      full -= steps;                                                                                     \
+    }                                                                                                    \
+    for (; single > 0; --single, place += (stride)) gather(total, LOAD(place));                          \
   }

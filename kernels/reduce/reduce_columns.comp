@@ -31,9 +31,9 @@ TUFF_BLOCKS_WRITE(1, Y)
 #include "kernels/reduce/reduce.glsl"
 
 #if TUFF_WIDTH == 4
-#define LOAD_ROW(k) TUFF_LOAD4(X, first + (k) * stride)
+#define LOAD_ROW(i) TUFF_LOAD4(X, i)
 #else
-#define LOAD_ROW(k) vec4(TUFF_AT(X_scalar, first + (k) * stride))
+#define LOAD_ROW(i) vec4(TUFF_AT(X_scalar, i))
 #endif
 
 void main() {
@@ -46,15 +46,15 @@ void main() {
 #if TUFF_CUT
     uint outer = slice / push.segments;
     uint segment = slice - outer * push.segments;
-    TUFF_INDEX first = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
+    TUFF_INDEX place = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
     TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
     uint rows = push.extent / push.segments;  // and one more for the first segments
-    TUFF_GATHER(total, rows, LOAD_ROW)
-    if (segment < push.extent - rows * push.segments) gather(total, LOAD_ROW(rows));
+    TUFF_GATHER(total, rows, place, stride, LOAD_ROW)
+    if (segment < push.extent - rows * push.segments) gather(total, LOAD_ROW(place));
 #else
-    TUFF_INDEX first = TUFF_INDEX(slice) * push.extent * push.columns + column;
+    TUFF_INDEX place = TUFF_INDEX(slice) * push.extent * push.columns + column;
     TUFF_INDEX stride = TUFF_INDEX(push.columns);
-    TUFF_GATHER(total, push.extent, LOAD_ROW)
+    TUFF_GATHER(total, push.extent, place, stride, LOAD_ROW)
 #endif
     vec4 result = scaled(finish(total));
 #if TUFF_WIDTH == 4

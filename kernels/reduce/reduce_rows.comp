@@ -38,7 +38,7 @@ TUFF_WRITE(1, Y, float, 4)
 shared float parts[TUFF_LANES];
 #endif
 
-#define LOAD_BLOCK(k) TUFF_LOAD4(X, first_block + (k) * TUFF_LANES)
+#define LOAD_BLOCK(i) TUFF_LOAD4(X, i)
 
 void main() {
   // From the subgroup's own numbers, because shuffles count in those.
@@ -74,15 +74,17 @@ void main() {
       gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
     }
     uint blocks = (inner_end - inner_begin) / 4;
-    uint first_block = inner_begin / 4 + lane;
+    uint block = inner_begin / 4 + lane;
     uint whole = (max(elements, 3u) - 3) / 4 / TUFF_LANES;  // wherever the row begins, every lane has these
 #else
     uint blocks = elements / 4;
-    uint first_block = begin / 4 + lane;
+    uint block = begin / 4 + lane;
     uint whole = blocks / TUFF_LANES;
 #endif
-    TUFF_GATHER(total, whole, LOAD_BLOCK)
-    for (uint k = whole; k * TUFF_LANES + lane < blocks; ++k) gather(total, LOAD_BLOCK(k));
+    TUFF_GATHER(total, whole, block, TUFF_LANES, LOAD_BLOCK)
+    for (uint k = whole * TUFF_LANES + lane; k < blocks; k += TUFF_LANES, block += TUFF_LANES) {
+      gather(total, LOAD_BLOCK(block));
+    }
 
     float result = combine4(finish(total));
 #if TUFF_SHARED

@@ -141,8 +141,12 @@ void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
   const std::lock_guard lock(mutex_);
   if (last_use <= completed_) {
     give_back(range);
-  } else {
+    return;
+  }
+  try {
     pending_.push_back({range, last_use});
+  } catch (...) {
+    // No room to remember it: the range is lost to the pool, which is better than used too early.
   }
 }
 

@@ -12,9 +12,13 @@ constexpr uint64_t kStagedInFlight = 64ull << 20;  // then the host waits
 constexpr uint64_t kStageLimit = 16ull << 20;
 
 void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
+  struct Relock {
+    std::unique_lock<std::mutex>& lock;
+    ~Relock() { lock.lock(); }
+  };
   lock.unlock();
+  const Relock relock{lock};
   recorder.wait(submission);
-  lock.lock();
 }
 
 // A staging range for as long as the device needs it.
@@ -75,11 +79,12 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
   auto* to = static_cast<std::byte*>(dst);
   downloaded_ += bytes;
   if (src.allocation->host() != nullptr && pool_->device_memory_cached()) {
-    const uint64_t submission = recorder_.submit(true);
-    lock.unlock();
-    recorder_.wait(submission);
-    std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
-    return;
+    wait_unlocked(lock, recorder_, recorder_.submit(true));
+    // Unless another thread gave the device new work on this memory meanwhile.
+    if (!recorder_.busy(src)) {
+      std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
+      return;
+    }
   }
   stage_down(lock, to, src, offset, bytes);
 }

@@ -106,7 +106,6 @@ void VulkanBackend::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uin
   std::unique_lock lock(mutex_);
   device_->require_alive();
   transfer_->download(lock, dst, src, offset, bytes);
-  if (!lock.owns_lock()) lock.lock();
   kernels_->save();
 }
 
@@ -177,8 +176,9 @@ void VulkanBackend::synchronize() { wait_for_everything(false); }
 
 template <typename Args>
 void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args) {
-  check(args);
+  // Under the lock, so that no operand is mapped between the check and the recording.
   const std::lock_guard lock(mutex_);
+  check(args);
   device_->require_alive();
   record(*recorder_, args);
 }
