@@ -170,7 +170,8 @@ TEST_P(SemanticsOperations, ConvStrideIsAtLeastOne) {
 TEST_P(SemanticsOperations, ConvFilterLargerThanThePaddedInputIsAnError) {
   const Tensor x(context(), 1000), w(context(), 1000), y(context(), 1000);
   const uint64_t in[4] = {1, 1, 4, 4}, filter[4] = {1, 1, 7, 1}, out[4] = {1, 1, 1, 4}, ones[2] = {1, 1}, one[2] = {1, 0};
-  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, out, ones, one), kArgument, "tuff_conv2d", "filter");
+  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, out, ones, one), kArgument, "tuff_conv2d",
+               "filter_shape");
   y.expect_poisoned();
   run_conv2d(context(), {.height = 4, .width = 4, .rows = 6, .cols = 1, .padding = {1, 0}}, Tier::exact);  // just fits
 }

@@ -76,6 +76,17 @@ def accuracy(network, x, digits):
     return float(np.mean(answers == digits)), answers
 
 
+def prepare(ctx, x):
+    """One step and one look at x by a network that is thrown away: the device's compiler prepares the kernels
+    here, so that the training's rate is the training's."""
+    begin = time.monotonic()
+    print("  preparing the kernels …", end="", flush=True)
+    network = Network(ctx, np.random.default_rng(0))
+    network.learn(x[:BATCH], ctx.zeros((BATCH, 10)), 0.0).item()
+    network.scores(x).numpy()
+    print(f" {time.monotonic() - begin:.1f} s")
+
+
 def run(ctx, path, quick=False):
     """Trains, draws path, and returns the held-out accuracy."""
     epochs = 12 if quick else 60
@@ -88,14 +99,15 @@ def run(ctx, path, quick=False):
     test_digits = digits[:HELD_OUT]
     test_x = ctx.array(images[:HELD_OUT])
 
+    prepare(ctx, test_x)
     network = Network(ctx, rng)
-    count = len(train_x)
-    steps = epochs * -(-count // BATCH)
+    count = len(train_x) // BATCH * BATCH  # an epoch is whole batches of shuffled images
+    steps = epochs * count // BATCH
     losses, accuracies = [], []
     step, begin = 0, time.monotonic()
     with Progress("training", steps) as bar:
         for epoch in range(epochs):
-            shuffled = rng.permutation(count)
+            shuffled = rng.permutation(len(train_x))[:count]
             x, labels = ctx.array(train_x[shuffled]), ctx.array(train_labels[shuffled])
             loss = ctx.zeros(())
             for start in range(0, count, BATCH):
@@ -115,7 +127,7 @@ def run(ctx, path, quick=False):
     trained, _ = accuracy(network, ctx.array(train_x), train_digits)
     wrong = int(np.sum(answers != test_digits))
     print(f"  {right:.2%} of {HELD_OUT} held-out images are read right ({wrong} wrong); of the others, {trained:.2%}")
-    draw(path, images[:HELD_OUT].reshape(-1, 8, 8), test_digits, answers, losses, accuracies, count)
+    draw(path, images[:HELD_OUT].reshape(-1, 8, 8), test_digits, answers, losses, accuracies, len(train_x))
     return right
 
 

@@ -262,7 +262,8 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
  * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory". A name this library does not know is not supported: 0. */
+ * "addresses", "unified_memory". It tells what Tuff's operations do on this device; what the device itself
+ * could do is in tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Counters of a context since it was made. */
@@ -292,7 +293,8 @@ TUFF_API tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats)
 typedef struct tuff_limits {
   uint32_t struct_size;
   uint32_t reserved;          /* zero */
-  uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; 0: no bound */
+  uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; counts what the context itself
+                                 needs for partial results too; 0: no bound */
   uint64_t wait_milliseconds; /* a wait longer than this gives TIMEOUT; 0: 60,000 */
 } tuff_limits;
 

@@ -2,8 +2,7 @@
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
   uint seq_q, seq_kv, head_dim;
-  uint causal;        // 0: every key is visible
-  int diagonal;       // query row i sees keys 0 … i + diagonal, if causal
+  int diagonal;       // with CAUSAL query row i sees keys 0 … i + diagonal
   float scale_log2;   // scale * log2(e): weights are powers of two
   uint row_tiles;     // workgroups along the query rows of one head
   uint column_tiles;  // … along head_dim of the output
@@ -26,7 +25,11 @@ const float HEADROOM = -24.0;
 
 // How many keys, from key 0 on, a query row may see.
 uint visible_keys(uint row) {
-  return push.causal == 0 ? push.seq_kv : uint(clamp(int(row) + 1 + push.diagonal, 0, int(push.seq_kv)));
+#if CAUSAL
+  return uint(clamp(int(row) + 1 + push.diagonal, 0, int(push.seq_kv)));
+#else
+  return push.seq_kv;
+#endif
 }
 
 // The weight of a score, given its row's maximum. The difference comes first: it is exact or nearly so

@@ -15,6 +15,7 @@
 // Defines: WIDTH          the subgroup's size: 4, 8, 16, 32 or 64
 //          ROW_BLOCKS, KEY_BLOCKS, COLUMN_BLOCKS
 //          VEC            1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
+//          CAUSAL         1: rows see keys up to the diagonal only
 //          PAIRS          1: two elements are loaded as one 64-bit number
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
@@ -40,11 +41,9 @@ layout(local_size_x = WIDTH) in;
 #define COLUMNS (COLUMN_BLOCKS * 4 * WIDTH)
 
 #if VEC
-#define KEY_LOOP [[unroll]]
 #define POINTER(name, pointer) TUFF_POINTER(name##Four, pointer, 0)
 #define LOAD4(into, name, pointer, at, left) into = unpack(TUFF_FROM(name##Four, pointer, (at) / 4));
 #else
-#define KEY_LOOP [[dont_unroll]]  // with four loads for each key the code would grow too large
 #define POINTER(name, pointer) TUFF_POINTER(name, pointer, 0)
 // Elements beyond the row's end read its last one and are replaced by zero.
 #define LOAD4(into, name, pointer, at, left)                                               \
@@ -94,7 +93,6 @@ void main() {
   uint lane = gl_SubgroupInvocationID;
   // Whatever the loops need, read once.
   const uint head_dim = push.head_dim, seq_q = push.seq_q, seq_kv = push.seq_kv, row_tiles = push.row_tiles;
-  const bool causal = push.causal != 0;
   const float scale_log2 = push.scale_log2;
   POINTER(Query, query_pointer);
   POINTER(Key, key_pointer);
@@ -193,31 +191,40 @@ void main() {
       total[r] = fma(total[r], shrink, across_lanes(true, partial, lane));
     }
 
-    if (hides && causal) {
-      // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
-      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) [[dont_unroll]] for (uint j = 0; j < WIDTH; ++j) {
-        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
-        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
-          vec4 v;
-          LOAD4(v, Value, value_pointer, at + column_at[c], columns_left[c])
-          [[unroll]] for (int i = 0; i < ROWS; ++i) {
-            float w = subgroupShuffle(scores[i][b], j);
-            sums[i][c] = w != 0.0 ? fma(vec4(w), v, sums[i][c]) : sums[i][c];
-          }
-        }
-      }
-    } else {
-      // Keys beyond the last have weight 0 and repeat the last one's value, which every row sees.
-      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) KEY_LOOP for (uint j = 0; j < WIDTH; ++j) {
+    // Loops, not branches: Mesa 22.3 runs both sides of a branch, but leaves a loop that no lane enters.
+    // Keys beyond the last have weight 0 and repeat the last one's value, which a row that sees all sees too.
+    const bool guarded = CAUSAL != 0 && hides;
+    [[dont_unroll]] for (uint j = guarded ? WIDTH : 0; j < WIDTH; ++j) {
+      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
         TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
         vec4 v[COLUMN_BLOCKS];
-        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) { LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c]) }
+        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+          LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
+        }
         [[unroll]] for (int i = 0; i < ROWS; ++i) {
           float w = subgroupShuffle(scores[i][b], j);
           [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) sums[i][c] = fma(vec4(w), v[c], sums[i][c]);
         }
       }
     }
+#if CAUSAL
+    // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
+    [[dont_unroll]] for (uint j = guarded ? 0 : WIDTH; j < WIDTH; ++j) {
+      [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
+        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
+        vec4 v[COLUMN_BLOCKS];
+        [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+          LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
+        }
+        [[unroll]] for (int i = 0; i < ROWS; ++i) {
+          float w = subgroupShuffle(scores[i][b], j);
+          [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+            sums[i][c] = w != 0.0 ? fma(vec4(w), v[c], sums[i][c]) : sums[i][c];
+          }
+        }
+      }
+    }
+#endif
   }
 
   [[unroll]] for (int i = 0; i < ROWS; ++i) {

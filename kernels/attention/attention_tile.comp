@@ -13,6 +13,7 @@
 //          LANES                 4, 8 or 16
 //          DEPTH                 a multiple of 4
 //          SHUFFLE               1: LANES invocations are in one subgroup
+//          CAUSAL                1: rows see keys up to the diagonal only
 //          VEC                   1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
 // Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
@@ -229,7 +230,7 @@ void main() {
                scores[i * 4 + 3][j / 4][j % 4]);
     }
 
-    bool guarded = hides && push.causal != 0;
+    const bool guarded = CAUSAL != 0 && hides;
     [[dont_unroll]] for (uint k0 = 0; k0 < KEYS; k0 += DEPTH) {
       [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {
         uint i = id + l * NT;

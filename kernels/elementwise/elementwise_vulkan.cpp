@@ -92,8 +92,7 @@ void record(Recorder& recorder, const Task& task) {
 void record_unary(Recorder& recorder, const UnaryArgs& args) {
   if (args.n == 0) return;
   const elementwise::UnaryOp& op = *elementwise::find(elementwise::kUnaryOps, args.op);
-  record(recorder,
-         {shaders::unary, op.name, op.op, {args.input, nullptr}, 1, args.output, args.n, op.flops});
+  record(recorder, {shaders::unary, op.name, op.op, {args.input, nullptr}, 1, args.output, args.n, op.flops});
 }
 
 void record_binary(Recorder& recorder, const BinaryArgs& args) {

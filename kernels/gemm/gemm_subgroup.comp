@@ -21,7 +21,9 @@
 //          VECTOR_A    A is read in fours along k (TRANS_A 0: lda % 4 = 0, 16-byte alignment) or in twos along
 //                      m (TRANS_A 1: ROW_BLOCKS, lda and m even, 8-byte alignment)
 //          VECTOR_B    B is read in fours: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
+//          VECTOR_C    C is written in fours: VECTOR_B, TRANS_B 0, ldc % 4 = 0 and 16-byte alignment
 //          TAIL        1: k is no multiple of 4
+//          BETA        0: beta is 0
 //          PAIRS       1: two elements are loaded as one 64-bit number
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
@@ -150,8 +152,8 @@ void main() {
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         b[j][c] = GEMM_AT(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
-        b_at[j][c] += b_step;
       }
+      [[unroll]] for (uint c = 0; c < 4; ++c) b_at[j][c] += b_step;
     }
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       float value = subgroupShuffle(a[BLOCK_OF(r)], LANE_OF(r));
@@ -160,22 +162,36 @@ void main() {
   }
 #endif
 
-  float alpha = push.alpha, beta = push.beta;
-  uint m = push.m, n = push.n;
-  TUFF_INDEX ldc = push.ldc;
+  const float alpha = push.alpha, beta = push.beta;
+  const TUFF_INDEX ldc = push.ldc;
+#if VECTOR_C
+  GEMM_POINTER(C4, c_pointer, tile.c / 4);
+#else
   GEMM_POINTER(C, c_pointer, tile.c);
+#endif
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-    if (row0 + r < m) {
+    if (row0 + r < push.m) {
       [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
+        vec4 value = alpha * sums[r][j];
+#if VECTOR_C
+        if (col0 + own_col(j, 0) < push.n) {
+          const TUFF_INDEX at = (TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, 0)) / 4;
+#if BETA
+          value = fma(vec4(beta), GEMM_AT(C4, c_pointer, at), value);
+#endif
+          GEMM_AT(C4, c_pointer, at) = value;
+        }
+#else
         [[unroll]] for (uint c = 0; c < 4; ++c) {
-          uint col = col0 + own_col(j, c);
-          if (col < n) {
-            TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col;
-            float value = alpha * sums[r][j][c];
-            if (beta != 0.0) value = fma(beta, GEMM_AT(C, c_pointer, at), value);
-            GEMM_AT(C, c_pointer, at) = value;
+          if (col0 + own_col(j, c) < push.n) {
+            const TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, c);
+#if BETA
+            value[c] = fma(beta, GEMM_AT(C, c_pointer, at), value[c]);
+#endif
+            GEMM_AT(C, c_pointer, at) = value[c];
           }
         }
+#endif
       }
     }
   }

@@ -1,7 +1,7 @@
 // Plans a matrix product on a Vulkan device: choose a kernel by the device and the shape, record it.
 //
-// TUFF_GEMM_VARIANT=<name> in the environment forces a row of the table of tiles below, or "skinny", for tests
-// and measurements. It is ignored where that kernel does not fit the device or the shape.
+// TUFF_GEMM_VARIANT=<name> in the environment forces a row of the table of tiles below, or "skinny", or 64-bit
+// indices ("wide"), for tests and measurements. It is ignored where that does not fit the device or the shape.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -24,6 +24,8 @@ struct Variant {
   // Products for each second on one core, in relation to the kind's best tile: where operands are bound as
   // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 4096 (H200).
   double rate_descriptors, rate_addresses;
+  // Operations that a product must have: a large subgroup tile takes a CPU driver most of a second to compile.
+  double least_operations;
 
   uint32_t invocations() const { return rows / tm * (cols / tn); }
   uint32_t shared_bytes() const { return bk * (rows + 4 + cols) * 4; }
@@ -32,24 +34,25 @@ struct Variant {
 };
 
 constexpr Variant kVariants[] = {
-    {"tile_256x128", true, 256, 128, 16, 8, 16, 1.00, 1.00},
-    {"tile_128x256", true, 128, 256, 16, 8, 16, 0.95, 0.95},
-    {"tile_256x128x8", true, 256, 128, 8, 8, 16, 0.90, 0.90},
-    {"tile_128x128", true, 128, 128, 16, 8, 8, 0.85, 0.85},
-    {"tile_128x128x32", true, 128, 128, 32, 8, 8, 0.80, 0.80},
-    {"tile_128x64", true, 128, 64, 16, 8, 8, 0.70, 0.70},
-    {"tile_64x64", true, 64, 64, 16, 4, 8, 0.55, 0.55},
-    {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.50, 0.50},
-    {"tile_32x32", true, 32, 32, 32, 4, 4, 0.30, 0.30},
-    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00},
-    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80},
-    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85},
-    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70},
-    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45},
+    {"tile_256x128", true, 256, 128, 16, 8, 16, 1.00, 1.00, 0},
+    {"tile_128x256", true, 128, 256, 16, 8, 16, 0.95, 0.95, 0},
+    {"tile_256x128x8", true, 256, 128, 8, 8, 16, 0.90, 0.90, 0},
+    {"tile_128x128", true, 128, 128, 16, 8, 8, 0.85, 0.85, 0},
+    {"tile_128x128x32", true, 128, 128, 32, 8, 8, 0.80, 0.80, 0},
+    {"tile_128x64", true, 128, 64, 16, 8, 8, 0.70, 0.70, 0},
+    {"tile_64x64", true, 64, 64, 16, 4, 8, 0.55, 0.55, 0},
+    {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.50, 0.50, 0},
+    {"tile_32x32", true, 32, 32, 32, 4, 4, 0.30, 0.30, 0},
+    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 3e7},
+    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 3e7},
+    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 3e7},
+    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 2e6},
+    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0},
 };
 
 // Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
 constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
+constexpr double kTinyOperations = 5e5;  // on a processor
 constexpr uint64_t kMostShort = 4;  // columns (or rows) of a skinny product
 
 // One dispatch's worth, with what the kernels ask about its operands.
@@ -88,6 +91,11 @@ std::string_view forced_variant() {
   return name == nullptr ? std::string_view() : std::string_view(name);
 }
 
+double operations_of(const GemmArgs& args) {
+  return 2.0 * static_cast<double>(args.m * args.batch_count) * static_cast<double>(args.n) *
+         static_cast<double>(args.k);
+}
+
 // The tile with the shortest time: rounds of one tile on each core, by the tile's size and rate.
 const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool addresses) {
   const std::string_view forced = forced_variant();
@@ -97,6 +105,7 @@ const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool add
     if (!runs_on(variant, traits)) continue;
     if (forced == variant.name) return variant;
     if (variant.shared == (traits.cpu && has_subgroup_tiles(traits))) continue;
+    if (operations_of(args) < variant.least_operations) continue;
     const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
     const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
     const double time = static_cast<double>(ceil_div(tiles, cores_of(traits))) * static_cast<double>(rows * cols) /
@@ -135,11 +144,6 @@ Access out_access(const Plan& plan) {
 
 double work_bytes(const Plan& plan) {
   return 4.0 * static_cast<double>(plan.a_elements + plan.b_elements + plan.out_elements);
-}
-double work_operations(const Plan& plan) {
-  const GemmArgs& args = plan.args;
-  return 2.0 * static_cast<double>(args.m * args.batch_count) * static_cast<double>(args.n) *
-         static_cast<double>(args.k);
 }
 
 // Mirrors Push in gemm_common.glsl, behind the bases.
@@ -184,14 +188,17 @@ void record_tiles(Recorder& recorder, Plan& plan, const Variant& variant) {
     request.define("TN", variant.tn).define("VECTOR_A", a_fours).define("VECTOR_B", b_fours);
     request.define("VECTOR_C", c_fours).define("EDGE", edge).define("SUPER_ROWS", 8);
   } else {
-    // The part of k that is no multiple of four is read by itself; a row of pairs holds whole pairs.
-    const bool a_vectors = plan.ta ? variant.rows % 2 == 0 && args.m % 2 == 0 &&
-                                         aligned(args.a, args.lda, args.stride_a, 2)
-                                   : aligned(args.a, args.lda, args.stride_a, 4);
-    const bool b_vectors = aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
+    // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
+    // of pairs holds whole pairs.
+    const bool tiny = operations_of(args) < kTinyOperations;
+    const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, args.lda, args.stride_a, 2);
+    const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, args.lda, args.stride_a, 4));
+    const bool b_vectors = !tiny && aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
     request.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
     request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
-    request.define("TAIL", args.k % 4 != 0).define("PAIRS", traits.addresses).define("SUPER_ROWS", 32);
+    const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, plan.out_ld, plan.out_stride, 4);
+    request.define("VECTOR_C", c_vectors).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
+    request.define("BETA", out_access(plan) == Access::read_write).define("SUPER_ROWS", 32);
   }
   Dispatch dispatch("gemm");
   dispatch.operand(args.a, 0, plan.a_elements * 4, Access::read);
@@ -202,7 +209,7 @@ void record_tiles(Recorder& recorder, Plan& plan, const Variant& variant) {
   } else {
     push_tile<uint32_t>(dispatch, plan, tiles_m, tiles_n);
   }
-  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), work_operations(plan));
+  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} batch {}: {}, {} tiles, {} slices of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, variant.name, groups,
@@ -291,7 +298,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   } else {
     push_skinny<uint32_t>(dispatch, plan, skinny, row_blocks);
   }
-  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), work_operations(plan));
+  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} batch {}: {}, {} groups, {} slices of k{}", plan.ta ? 't' : 'n',
         plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, by_rows ? "rows" : "cols", groups, plan.slices,
@@ -351,10 +358,11 @@ void record_product(Recorder& recorder, const GemmArgs& args) {
   plan.b_elements = footprint(plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.ldb, args.stride_b,
                               args.batch_count);
   plan.c_elements = footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count);
-  plan.wide = needs_wide(std::max({plan.a_elements, plan.b_elements, plan.c_elements}));
-
   const std::string_view forced = forced_variant();
-  if (std::min(args.m, args.n) <= kMostShort && (forced.empty() || forced == "skinny")) {
+  const bool forced_wide = forced == "wide" && recorder.traits().addresses;
+  plan.wide = forced_wide || needs_wide(std::max({plan.a_elements, plan.b_elements, plan.c_elements}));
+
+  if (std::min(args.m, args.n) <= kMostShort && (forced.empty() || forced_wide || forced == "skinny")) {
     record_skinny(recorder, plan);
   } else {
     Dispatch operands("gemm");

@@ -3,11 +3,13 @@
 // is [outer][segments][inner], for another stage; neighbouring lanes then read neighbouring rows, so that
 // narrow tensors are read in whole lines as well.
 //
-//   lane t: block t % columns of segment (t / columns) % segments of outer t / columns / segments,
-//   which is also the place of its result.
+//   TUFF_SPAN 0   lane t: block t % columns of segment (t / columns) % segments of outer
+//                 t / columns / segments, which is also the place of its result: for few columns
+//   TUFF_SPAN s   a group has s * lanes neighbouring columns of one slice (outer and segment), each lane s of
+//                 them, lanes apart: longer pieces of each row at a time, and divisions once for each group
 //
 //   TUFF_WIDTH    4: inner is a multiple of 4; 1: it is not
-//   TUFF_UNROLL   rows in flight
+//   TUFF_UNROLL   rows in flight, without TUFF_SPAN
 //   TUFF_CUT      1: segments > 1
 //   REPEAT        results of each lane, one after another
 #include "kernels/elementwise/blocks.glsl"
@@ -36,31 +38,79 @@ TUFF_BLOCKS_WRITE(1, Y)
 #define LOAD_ROW(i) vec4(TUFF_AT(X_scalar, i))
 #endif
 
-void main() {
-  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
-    uint t = (tuff_group() * REPEAT + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    t = min(t, push.results - 1);  // surplus lanes repeat the last: no branch
-    uint slice = t / push.columns;
-    uint column = t - slice * push.columns;
-    Partial total = empty_partial();
+// The block of row `segment` of the axis in slice = outer * segments + segment, and the distance to the next.
+TUFF_INDEX first_row(uint slice, out uint segment) {
+  uint outer = slice;
+  segment = 0;
 #if TUFF_CUT
-    uint outer = slice / push.segments;
-    uint segment = slice - outer * push.segments;
-    TUFF_INDEX place = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
-    TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
-    uint rows = push.extent / push.segments;  // and one more for the first segments
-    TUFF_GATHER(total, rows, place, stride, LOAD_ROW)
-    if (segment < push.extent - rows * push.segments) gather(total, LOAD_ROW(place));
-#else
-    TUFF_INDEX place = TUFF_INDEX(slice) * push.extent * push.columns + column;
-    TUFF_INDEX stride = TUFF_INDEX(push.columns);
-    TUFF_GATHER(total, push.extent, place, stride, LOAD_ROW)
+  outer = slice / push.segments;
+  segment = slice - outer * push.segments;
 #endif
-    vec4 result = scaled(finish(total));
+  return (TUFF_INDEX(outer) * push.extent + segment) * push.columns;
+}
+
+void store_result(uint t, vec4 result) {
 #if TUFF_WIDTH == 4
-    TUFF_STORE4(Y, t, result);
+  TUFF_STORE4(Y, t, result);
 #else
-    TUFF_AT(Y_scalar, t) = result.x;
+  TUFF_AT(Y_scalar, t) = result.x;
+#endif
+}
+
+void main() {
+#if TUFF_CUT
+  TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
+  uint rows = push.extent / push.segments;  // and one more for the first segments
+  uint longer = push.extent - rows * push.segments;
+#else
+  TUFF_INDEX stride = TUFF_INDEX(push.columns);
+  uint rows = push.extent;
+  const uint longer = 0;
+#endif
+  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
+    // Surplus lanes and groups repeat the last result: no branch.
+    uint segment;
+#if TUFF_SPAN
+    uint tiles = (push.columns + gl_WorkGroupSize.x * TUFF_SPAN - 1) / (gl_WorkGroupSize.x * TUFF_SPAN);
+    uint slices = push.results / push.columns;
+    uint tile = min(tuff_group() * REPEAT + repeat, tiles * slices - 1);
+    uint slice = tile / tiles;
+    uint column = (tile - slice * tiles) * (gl_WorkGroupSize.x * TUFF_SPAN) + gl_LocalInvocationID.x;
+    TUFF_INDEX row = first_row(slice, segment);
+    TUFF_INDEX place[TUFF_SPAN];
+    uint columns[TUFF_SPAN];
+    Partial total[TUFF_SPAN];
+    [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
+      columns[j] = min(column + j * gl_WorkGroupSize.x, push.columns - 1);
+      place[j] = row + columns[j];
+      total[j] = empty_partial();
+    }
+    uint full = rows;
+    while (full > 0) {
+      uint steps = min(full, 32u);
+      Partial chain[TUFF_SPAN];
+      [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) chain[j] = empty_partial();
+      for (uint step = 0; step < steps; ++step) {
+        [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
+          gather(chain[j], LOAD_ROW(place[j]));
+          place[j] += stride;
+        }
+      }
+      [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) merge(total[j], chain[j]);
+      full -= steps;
+    }
+    [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
+      if (segment < longer) gather(total[j], LOAD_ROW(place[j]));
+      store_result(slice * push.columns + columns[j], scaled(finish(total[j])));
+    }
+#else
+    uint t = min((tuff_group() * REPEAT + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x, push.results - 1);
+    uint slice = t / push.columns;
+    TUFF_INDEX place = first_row(slice, segment) + (t - slice * push.columns);
+    Partial total = empty_partial();
+    TUFF_GATHER(total, rows, place, stride, LOAD_ROW)
+    if (segment < longer) gather(total, LOAD_ROW(place));
+    store_result(t, scaled(finish(total)));
 #endif
   }
 }

@@ -12,9 +12,9 @@ namespace tuff::reduce {
 struct Op {
   int32_t op;
   const char* name;
-  int32_t partial;   // the operation that gathers values: a mean gathers a sum
-  bool mean;         // the gathered value is divided by the number of elements at the end
-  bool empty;        // an empty axis has a value
+  int32_t partial;  // the operation that gathers values: a mean gathers a sum
+  bool mean;        // the gathered value is divided by the number of elements at the end
+  bool empty;       // an empty axis has a value
   double identity;
   double (*combine)(double, double);
 };

@@ -9,9 +9,10 @@
 // Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that
 // are gathered every 32 steps: at most 32 + count / (32 UNROLL) + 2 UNROLL, where a lane has `count` blocks:
 //   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
+//                  count <= 32768 (a subgroup of 32 where rows are many)     c <= 176
 //   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72
-//   columns        count <= 16384 (UNROLL 4)                                 c <= 168
-// and the stages' trees: log2 of the lanes. Whole reductions stay below 256 + log2 n.
+//   columns        count <= 4096 (one chain for each column with TUFF_SPAN)   c <= 162
+// and the stages' trees: log2 of the lanes.
 //
 // TUFF_REDUCE_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
 #include <algorithm>
@@ -33,11 +34,11 @@ namespace {
 constexpr uint64_t kElement = sizeof(float);
 
 struct Device {
-  bool cpu;             // shapes for a processor
-  uint32_t subgroup;    // largest power of two not above the subgroup size
-  uint32_t workgroup;   // invocations of a full group
+  bool cpu;            // shapes for a processor
+  uint32_t subgroup;   // largest power of two not above the subgroup size
+  uint32_t workgroup;  // invocations of a full group
   uint64_t cores;
-  uint64_t piece;       // elements that one dispatch may span: a descriptor's range and 32-bit indices
+  uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
 };
 
 Device describe(const DeviceTraits& traits) {
@@ -160,7 +161,8 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
       .push(push)
       .groups_linear(groups, traits)
       .work(static_cast<double>(input_bytes + pieces * kElement), static_cast<double>(rows * length));
-  log(TUFF_LOG_DISPATCH, "{} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
+  log(TUFF_LOG_DISPATCH,
+      "{} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
       reduction.op.name, rows, length, segments, shape.lanes, shape.workgroup, shape.unroll, shape.repeat, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
@@ -200,24 +202,27 @@ void cut_columns(const Device& device, Stage& stage) {
   if (lanes < wanted / 2 && stage.length >= 64) {
     stage.segments = std::clamp<uint64_t>(ceil_div(wanted, lanes), 1, stage.length / 32);
   }
-  stage.segments = std::max(stage.segments, ceil_div(stage.length, 1u << 14));
+  stage.segments = std::max(stage.segments, ceil_div(stage.length, 1u << 12));
   stage.segments = std::max<uint64_t>(stage.segments, 1);
 }
 
-void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to,
-                      bool last) {
+void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to, bool last) {
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint32_t width = stage.inner % 4 == 0 ? 4 : 1;
   const bool aligned = aligned16(from.buffer, from.element * kElement) && aligned16(to.buffer, to.element * kElement);
   const int vector = width == 1 || !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
   const uint64_t results = outer * stage.segments * (stage.inner / width);
   const uint64_t rows = ceil_div(stage.length, stage.segments);
-  const uint32_t workgroup = reduction.device.cpu ? reduction.device.subgroup
-                                                  : std::min(reduction.device.workgroup, 128u);
-  const uint64_t repeat =
-      reduction.device.cpu
-          ? std::clamp<uint64_t>(std::min(results / workgroup / (8 * reduction.device.cores), 256 / rows), 1, 64)
-          : 1;
+  const uint32_t workgroup =
+      reduction.device.cpu ? reduction.device.subgroup : std::min(reduction.device.workgroup, 128u);
+  // A processor reads longer pieces of each row where rows have them.
+  const uint64_t columns = stage.inner / width;
+  const uint64_t span = !reduction.device.cpu || columns < workgroup ? 0 : std::min<uint64_t>(columns / workgroup, 4);
+  const uint64_t tile = workgroup * std::max<uint64_t>(span, 1);  // results of a group
+  const uint64_t tiles = span ? results / columns * ceil_div(columns, tile) : ceil_div(results, tile);
+  const uint64_t repeat = reduction.device.cpu
+                              ? std::clamp<uint64_t>(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64)
+                              : 1;
   const uint64_t elements = outer * stage.length * stage.inner;
 
   KernelRequest kernel(shaders::reduce_columns);
@@ -226,6 +231,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
       .define("TUFF_VECTOR", vector)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_WIDTH", width)
+      .define("TUFF_SPAN", static_cast<int64_t>(span))
       .define("TUFF_CUT", stage.segments > 1)
       .define("TUFF_UNROLL", rows >= 4 ? 4 : 1)
       .constant(0, workgroup)
@@ -235,18 +241,18 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   struct Push {
     uint32_t results, length, columns, segments;
     float divisor;
-  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length),
-         static_cast<uint32_t>(stage.inner / width), static_cast<uint32_t>(stage.segments),
-         static_cast<float>(reduction.divisor)};
+  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length), static_cast<uint32_t>(columns),
+         static_cast<uint32_t>(stage.segments), static_cast<float>(reduction.divisor)};
   const uint64_t input_bytes = elements * kElement, output_bytes = results * width * kElement;
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * kElement, input_bytes, Access::read)
       .operand(to.buffer, to.element * kElement, output_bytes, Access::write)
       .push(push)
-      .groups_linear(ceil_div(results, workgroup * repeat), traits)
+      .groups_linear(ceil_div(tiles, repeat), traits)
       .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
-  log(TUFF_LOG_DISPATCH, "{} outer={} length={} inner={} segments={}: columns by {}, {} lanes, {} results each, vector {}",
-      reduction.op.name, outer, stage.length, stage.inner, stage.segments, width, workgroup, repeat, vector);
+  log(TUFF_LOG_DISPATCH,
+      "{} outer={} length={} inner={} segments={}: columns by {}, {} lanes, span {}, {} results each, vector {}",
+      reduction.op.name, outer, stage.length, stage.inner, stage.segments, width, workgroup, span, repeat, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
@@ -256,8 +262,7 @@ void record_columns(const Reduction& reduction, const Stage& stage, Place from, 
   uint64_t step = std::max<uint64_t>(reduction.device.piece / slab, 1);
   if (step >= 4) step -= step % 4;
   for (uint64_t outer = 0; outer < stage.outer; outer += step) {
-    dispatch_columns(reduction, stage, std::min(step, stage.outer - outer),
-                     {from.buffer, from.element + outer * slab},
+    dispatch_columns(reduction, stage, std::min(step, stage.outer - outer), {from.buffer, from.element + outer * slab},
                      {to.buffer, to.element + outer * stage.segments * stage.inner}, last);
   }
 }

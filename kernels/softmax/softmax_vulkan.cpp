@@ -23,11 +23,11 @@ constexpr uint64_t kElement = sizeof(float);
 constexpr double kFlops = 45;  // a rough price for one element
 
 struct Device {
-  bool cpu;            // shapes for a processor
+  bool cpu;  // shapes for a processor
   uint32_t subgroup;
   uint32_t workgroup;  // invocations of a full group
   uint64_t cores;
-  uint64_t piece;      // elements that one dispatch may span: a descriptor's range and 32-bit indices
+  uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
 };
 
 Device describe(const DeviceTraits& traits) {
@@ -76,8 +76,7 @@ std::optional<RowShape> register_shape(const Device& device, uint64_t rows, uint
   const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
     uint64_t each = ceil_div(blocks, lanes);
     if (each > 4) each = (each + 3) / 4 * 4;  // few different kernels
-    return RowShape{static_cast<uint32_t>(lanes), workgroup, static_cast<uint32_t>(each),
-                    lanes > device.subgroup};
+    return RowShape{static_cast<uint32_t>(lanes), workgroup, static_cast<uint32_t>(each), lanes > device.subgroup};
   };
   uint64_t lanes = 1;
   if (device.cpu) {
@@ -160,8 +159,7 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
   const Buffer* output = mode == 1 ? nullptr : task.output;
   dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
       .operand(output, output ? first * kElement : 0, output ? elements * kElement : 0, Access::write)
-      .operand(partials, partial_offset * kPartial, partial_count * kPartial,
-               mode == 2 ? Access::read : Access::write)
+      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write)
       .push(push)
       .groups_linear(uint64_t{push.rows} * push.segments, traits)
       .work((mode == 0 ? 3.0 : 2.0) * static_cast<double>(elements * kElement), kFlops * static_cast<double>(elements));
@@ -233,8 +231,8 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
       .wide(needs_wide(elements));
   struct Push {
     uint32_t lanes, extent, columns, segments;
-  } push{static_cast<uint32_t>(lanes), static_cast<uint32_t>(task.extent),
-         static_cast<uint32_t>(task.inner / width), static_cast<uint32_t>(segments)};
+  } push{static_cast<uint32_t>(lanes), static_cast<uint32_t>(task.extent), static_cast<uint32_t>(task.inner / width),
+         static_cast<uint32_t>(segments)};
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)

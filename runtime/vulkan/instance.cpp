@@ -251,16 +251,15 @@ const PhysicalDevice& Instance::choose(const std::string& wanted) const {
          refusals_);
   }
   if (wanted.empty()) return devices_.front();
-  if (std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) { return std::isdigit(c); })) {
-    if (wanted.size() < 6 && std::stoul(wanted) < devices_.size()) return devices_[std::stoul(wanted)];
-    fail(TUFF_ERROR_NO_DEVICE, "device {} was asked for, there are {}", wanted, devices_.size());
-  }
+  const bool index = std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) { return std::isdigit(c); });
+  if (index && wanted.size() < 6 && std::stoul(wanted) < devices_.size()) return devices_[std::stoul(wanted)];
   std::string names;
-  for (const PhysicalDevice& device : devices_) {
-    if (lower(device.properties.deviceName).find(lower(wanted)) != std::string::npos) return device;
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", device.properties.deviceName);
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const char* name = devices_[i].properties.deviceName;
+    if (!index && lower(name).find(lower(wanted)) != std::string::npos) return devices_[i];
+    names += fmt::format("{}{} \"{}\"", i == 0 ? "" : ", ", i, name);
   }
-  fail(TUFF_ERROR_NO_DEVICE, "no device is named like \"{}\"; there is {}{}{}", wanted, names,
+  fail(TUFF_ERROR_NO_DEVICE, "no device is {} \"{}\"; there is {}{}{}", index ? "number" : "named like", wanted, names,
        refusals_.empty() ? "" : "; refused: ", refusals_);
 }
 

@@ -1,6 +1,7 @@
 #include "support/harness.hpp"
 
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -133,6 +134,13 @@ void OwnBuffer::free() {
 
 testing::AssertionResult is_ok(const char* expression, tuff_status status) {
   if (status == TUFF_OK) return testing::AssertionSuccess();
+  if (status == TUFF_ERROR_TIMEOUT) {
+    // A device that hangs makes every later test wait a minute as well: end here, as a failure.
+    const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+    std::fprintf(stderr, "[  FAILED  ] %s.%s: %s\n", test == nullptr ? "" : test->test_suite_name(),
+                 test == nullptr ? "" : test->name(), last_error().c_str());
+    std::_Exit(1);
+  }
   return testing::AssertionFailure() << expression << " gave " << tuff_status_name(status) << ": " << last_error();
 }
 
