@@ -259,7 +259,6 @@ TEST_P(Buffer, StatisticsCount) {
   const OwnContext own(GetParam());
   const tuff_stats before = stats_of(own);
   EXPECT_EQ(before.live_buffers, 0u);
-  EXPECT_EQ(before.bytes_in_use, 0u);
   {
     const OwnBuffer buffer(own, 5000);
     const OwnBuffer part = view(buffer, 0, 100);
@@ -268,7 +267,7 @@ TEST_P(Buffer, StatisticsCount) {
     contents(own, part);
     const tuff_stats during = stats_of(own);
     EXPECT_EQ(during.live_buffers, 2u);
-    EXPECT_GE(during.bytes_in_use, 5000u);
+    EXPECT_GE(during.bytes_in_use, before.bytes_in_use + 5000);
     EXPECT_GE(during.bytes_reserved, during.bytes_in_use);
     EXPECT_GE(during.bytes_peak, during.bytes_in_use);
     EXPECT_EQ(during.allocations, before.allocations + 1);
@@ -278,7 +277,7 @@ TEST_P(Buffer, StatisticsCount) {
   ASSERT_OK(tuff_synchronize(own));
   const tuff_stats after = stats_of(own);
   EXPECT_EQ(after.live_buffers, 0u);
-  EXPECT_EQ(after.bytes_in_use, 0u);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
   EXPECT_GE(after.bytes_peak, 5000u);
 }
 

@@ -68,9 +68,9 @@ class LifecycleCache : public testing::Test {
   struct Work {
     unsigned long long compiled = 0, cached = 0, pipelines = 0;
   };
-  // A process that works, with this folder as its cache.
+  // A process that works, with this folder as its cache; Mesa's own, which has its say about bad folders, is off.
   Work work(const fs::path& home) {
-    const Outcome outcome = run_child("work", "vulkan", "XDG_CACHE_HOME='" + home.string() + "'");
+    const Outcome outcome = run_child("work", "vulkan", "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home.string() + "'");
     Work result;
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_EQ(std::sscanf(outcome.output.c_str(), "compiled %llu cached %llu pipelines %llu\n", &result.compiled,
@@ -95,7 +95,7 @@ TEST_F(LifecycleCache, SecondProcessCompilesNothing) {
   for (int i = 0; i < 2; ++i) {
     const Work second = work(home_);
     EXPECT_EQ(second.compiled, 0u);
-    EXPECT_GE(second.cached, first.compiled);
+    EXPECT_EQ(second.cached, second.pipelines) << "every kernel's SPIR-V came from disk";
   }
 }
 

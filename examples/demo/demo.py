@@ -33,6 +33,7 @@ def main():
     except tuff.TuffError as error:
         sys.exit(f"error: {error.message}\nhint: {error.hint}")
     with ctx:
+        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile while one waits: long, on a small busy machine
         device = ctx.device
         print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver})")
         # The drawing is slow to load, and nothing above needs it.

@@ -266,8 +266,9 @@ void MemoryPool::set_limit(uint64_t bytes) {
   limit_ = bytes;
 }
 
-MemoryPool::Counters MemoryPool::counters() const {
+MemoryPool::Counters MemoryPool::counters() {
   const std::lock_guard lock(mutex_);
+  reclaim();
   Counters counters{in_use_, reserved_, peak_, 0};
   for (const auto& block : blocks_) {
     for (const auto& [offset, size] : block->free_ranges) counters.largest_free = std::max(counters.largest_free, size);

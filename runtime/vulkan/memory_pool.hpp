@@ -65,7 +65,7 @@ class MemoryPool {
   struct Counters {
     uint64_t in_use = 0, reserved = 0, peak = 0, largest_free = 0;
   };
-  Counters counters() const;
+  Counters counters();
 
  private:
   struct Pending {
@@ -83,7 +83,7 @@ class MemoryPool {
   void trim(uint64_t keep_bytes) noexcept;
 
   std::shared_ptr<Device> device_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryBlock>> blocks_;
   std::vector<Pending> pending_;
   uint32_t types_[2];
