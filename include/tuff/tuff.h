@@ -295,7 +295,8 @@ typedef struct tuff_limits {
   uint32_t reserved;          /* zero */
   uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; counts what the context itself
                                  needs for partial results too; 0: no bound */
-  uint64_t wait_milliseconds; /* a wait longer than this gives TIMEOUT; 0: 60,000 */
+  uint64_t wait_milliseconds; /* a wait longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
+                                 kernels within the first wait for them: seconds, on a cold cache */
 } tuff_limits;
 
 /* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */

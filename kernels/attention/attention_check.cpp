@@ -19,7 +19,9 @@ void check_attention(const AttentionArgs& args) {
   require(
       args.causal == TUFF_CAUSAL_NONE || args.causal == TUFF_CAUSAL_TOP_LEFT || args.causal == TUFF_CAUSAL_BOTTOM_RIGHT,
       "causal is {}, must be TUFF_CAUSAL_NONE, TUFF_CAUSAL_TOP_LEFT or TUFF_CAUSAL_BOTTOM_RIGHT", args.causal);
-  require(std::isfinite(args.scale) && args.scale > 0, "scale is {}, must be finite and positive", args.scale);
+  // The kernels scale in f32, where 1e300 is infinite and 1e-300 zero.
+  const float scale = static_cast<float>(args.scale);
+  require(std::isfinite(scale) && scale > 0, "scale is {}, must be finite and positive in f32", args.scale);
   require(args.seq_q > 0, "seq_q is 0, needs at least 1");
   require(args.seq_kv > 0, "seq_kv is 0, needs at least 1");
   require(args.head_dim > 0, "head_dim is 0, needs at least 1");
@@ -34,12 +36,9 @@ void check_attention(const AttentionArgs& args) {
   };
   const uint64_t q = elements(args.seq_q, "q"), kv = elements(args.seq_kv, "k");
   const auto check = [&](const Buffer* buffer, const char* name, const char* seq_name, uint64_t seq, uint64_t needed) {
-    // The text is made only when it will be read.
-    const bool fits = buffer != nullptr && buffer->bytes / dtype_size(args.dtype) >= needed;
-    check_operand(buffer, name, needed, args.dtype,
-                  fits ? std::string()
-                       : fmt::format("batch={} heads={} {}={} head_dim={}", args.batch, args.heads, seq_name, seq,
-                                     args.head_dim));
+    check_operand(buffer, name, needed, args.dtype, [&] {
+      return fmt::format("batch={} heads={} {}={} head_dim={}", args.batch, args.heads, seq_name, seq, args.head_dim);
+    });
   };
   check(args.q, "q", "seq_q", args.seq_q, q);
   check(args.k, "k", "seq_kv", args.seq_kv, kv);

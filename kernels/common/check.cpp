@@ -59,6 +59,13 @@ uint64_t checked_product(std::span<const uint64_t> factors, std::string_view wha
   return product;
 }
 
+bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype) {
+  if (elements == 0) return true;
+  const uint64_t size = dtype_size(dtype);
+  return buffer != nullptr && buffer->bytes / size >= elements && buffer->offset % size == 0 &&
+         !buffer->allocation->mapped.load(std::memory_order_relaxed);
+}
+
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
                    std::string_view detail) {
   if (elements == 0) return;

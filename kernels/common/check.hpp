@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "runtime/buffer.hpp"
 #include "runtime/status.hpp"
@@ -28,6 +30,18 @@ uint64_t checked_product(std::span<const uint64_t> factors, std::string_view wha
 // A null buffer is allowed only if elements is 0.
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
                    std::string_view detail);
+
+// The same, with a detail() that is only called when its text will be read: no call formats text for nothing.
+bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype);
+template <typename Detail>
+  requires std::is_invocable_v<const Detail&>
+void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
+                   const Detail& detail) {
+  if (!operand_fits(buffer, elements, dtype)) [[unlikely]] {
+    const std::string text = detail();
+    check_operand(buffer, name, elements, dtype, std::string_view(text));
+  }
+}
 
 // The first `output_bytes` of output and `input_bytes` of input must be disjoint; with `exact_allowed`
 // they may also be the very same range.

@@ -31,9 +31,7 @@ uint64_t output_extent(const Conv2dArgs& args, int axis) {
 
 void check_tensor(const Buffer* buffer, const char* name, std::span<const uint64_t> shape, int32_t dtype,
                   uint64_t elements) {
-  // The text is made only when it will be read.
-  const bool fits = buffer != nullptr && buffer->bytes / dtype_size(dtype) >= elements;
-  check_operand(buffer, name, elements, dtype, fits ? std::string() : "shape " + shape_text(shape));
+  check_operand(buffer, name, elements, dtype, [&] { return "shape " + shape_text(shape); });
 }
 
 }  // namespace
@@ -42,13 +40,17 @@ void check_conv2d(const Conv2dArgs& args) {
   check_f32_only(args.dtype);
   const auto& in = args.in_shape;
   const auto& filter = args.filter_shape;
-  require(filter[1] == in[1], "filter_shape {} has C={}, in_shape {} has C={}: channels must agree", shape_text(filter),
-          filter[1], shape_text(in), in[1]);
+  if (filter[1] != in[1]) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}: channels must agree",
+         shape_text(filter), filter[1], shape_text(in), in[1]);
+  }
   const std::array<uint64_t, 4> expected = {in[0], filter[0], output_extent(args, 0), output_extent(args, 1)};
-  require(args.out_shape == expected,
-          "out_shape is {}, must be {} (in_shape {} filter_shape {} stride {} padding {} dilation {})",
-          shape_text(args.out_shape), shape_text(expected), shape_text(in), shape_text(filter), shape_text(args.stride),
-          shape_text(args.padding), shape_text(args.dilation));
+  if (args.out_shape != expected) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT,
+         "out_shape is {}, must be {} (in_shape {} filter_shape {} stride {} padding {} dilation {})",
+         shape_text(args.out_shape), shape_text(expected), shape_text(in), shape_text(filter), shape_text(args.stride),
+         shape_text(args.padding), shape_text(args.dilation));
+  }
   const uint64_t in_elements = checked_product(in, "in_shape");
   const uint64_t filter_elements = checked_product(filter, "filter_shape");
   const uint64_t out_elements = checked_product(expected, "out_shape");

@@ -8,7 +8,7 @@ void check_unary(const UnaryArgs& args) {
   check_f32_only(args.dtype);
   require(elementwise::find(elementwise::kUnaryOps, args.op), "op {} is no TUFF_UNARY_*", args.op);
   if (args.n == 0) return;
-  const std::string detail = fmt::format("n={}", args.n);
+  const auto detail = [&] { return fmt::format("n={}", args.n); };
   const uint64_t bytes = checked_mul(args.n, dtype_size(args.dtype), "n");
   check_operand(args.input, "input", args.n, args.dtype, detail);
   check_operand(args.output, "output", args.n, args.dtype, detail);
@@ -19,7 +19,7 @@ void check_binary(const BinaryArgs& args) {
   check_f32_only(args.dtype);
   require(elementwise::find(elementwise::kBinaryOps, args.op), "op {} is no TUFF_BINARY_*", args.op);
   if (args.n == 0) return;
-  const std::string detail = fmt::format("n={}", args.n);
+  const auto detail = [&] { return fmt::format("n={}", args.n); };
   const uint64_t bytes = checked_mul(args.n, dtype_size(args.dtype), "n");
   check_operand(args.a, "a", args.n, args.dtype, detail);
   check_operand(args.b, "b", args.n, args.dtype, detail);

@@ -27,7 +27,7 @@ std::string describe(const char* rows_name, uint64_t rows, const char* cols_name
                      uint64_t ld, uint64_t stride, const GemmArgs& args) {
   std::string text = fmt::format("{}={} {}={} {}={}", rows_name, rows, cols_name, cols, ld_name, ld);
   if (args.batch_count > 1) text += fmt::format(" stride={} batch_count={}", stride, args.batch_count);
-  return text + " " + dtype_name(args.dtype);
+  return text;
 }
 
 }  // namespace
@@ -54,12 +54,14 @@ void check_gemm(const GemmArgs& args) {
           "stride_c is {}, must be at least {} (m={} n={} ldc={}): the matrices of c must not overlap", args.stride_c,
           c_matrix, args.m, args.n, args.ldc);
   const uint64_t c = batch_footprint(c_matrix, args.stride_c, args.batch_count, "c");
-  check_operand(args.a, "a", a, args.dtype,
-                describe(a_rows_name, a_rows, a_cols_name, a_cols, "lda", args.lda, args.stride_a, args));
-  check_operand(args.b, "b", b, args.dtype,
-                describe(b_rows_name, b_rows, b_cols_name, b_cols, "ldb", args.ldb, args.stride_b, args));
+  check_operand(args.a, "a", a, args.dtype, [&] {
+    return describe(a_rows_name, a_rows, a_cols_name, a_cols, "lda", args.lda, args.stride_a, args);
+  });
+  check_operand(args.b, "b", b, args.dtype, [&] {
+    return describe(b_rows_name, b_rows, b_cols_name, b_cols, "ldb", args.ldb, args.stride_b, args);
+  });
   check_operand(args.c, "c", c, args.dtype,
-                describe("m", args.m, "n", args.n, "ldc", args.ldc, args.stride_c, args));
+                [&] { return describe("m", args.m, "n", args.n, "ldc", args.ldc, args.stride_c, args); });
   // The operands hold these many bytes, so the products below cannot wrap.
   const uint64_t size = dtype_size(args.dtype);
   if (a > 0) check_overlap(args.c, "c", c * size, args.a, "a", a * size, false);

@@ -69,7 +69,7 @@ uint own_col(uint j, uint c) { return ADJACENT_COLS ? (j * WIDTH + lane) * 4 + c
 vec4 sums[ROWS][COL_BLOCKS];
 
 void main() {
-  Tile tile = this_tile(SUPER_ROWS);
+  Tile tile = this_tile(32);
   if (!tile.exists) return;
   uint row0 = tile.row * ROWS, col0 = tile.col * COLS;
   TUFF_INDEX lda = push.lda, ldb = push.ldb;

@@ -18,6 +18,7 @@
 //          TRANS_A, TRANS_B
 //          VECTOR_A, VECTOR_B, VECTOR_C   read (written) in fours: base and ld are multiples of 4 elements, and so
 //                            is the length along memory: of A k (TRANS_A: m), of B n (TRANS_B: k), of C n
+//          UNROLL            1: the BK steps in memory become straight code; a CPU driver compiles that for minutes
 //          EDGE              0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 // Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) * 4 bytes.
 #include "kernels/gemm/gemm_common.glsl"
@@ -26,6 +27,12 @@
 #define LOADS_A (BM * BK / 4 / INVOCATIONS)
 #define LOADS_B (BN * BK / 4 / INVOCATIONS)
 layout(local_size_x = INVOCATIONS) in;
+
+#if UNROLL
+#define UNROLL_HINT [[unroll]]
+#else
+#define UNROLL_HINT [[dont_unroll]]
+#endif
 
 shared float tile_a[BK][BM + 4];  // the padding spreads transposed stores over the banks
 shared vec4 tile_b[BK][BN / 4];
@@ -79,7 +86,7 @@ const bool A_FOUR_K = VECTOR_A != 0 && TRANS_A == 0, A_FOUR_ROWS = VECTOR_A != 0
 const bool B_FOUR_K = VECTOR_B != 0 && TRANS_B != 0, B_FOUR_COLS = VECTOR_B != 0 && TRANS_B == 0;
 
 void main() {
-  Tile tile = this_tile(SUPER_ROWS);
+  Tile tile = this_tile(8);
   if (!tile.exists) return;
   const uint row0 = tile.row * BM, col0 = tile.col * BN;
   const uint m = push.m, n = push.n, k_end = tile.k_end;
@@ -173,7 +180,7 @@ void main() {
     barrier();
     k_next = min(k0 + BK, k_last);
     LOAD_NEXT
-    [[unroll]] for (uint k = 0; k < BK; ++k) {
+    UNROLL_HINT for (uint k = 0; k < BK; ++k) {
       float a[TM];
       vec4 b[TN / 4];
       [[unroll]] for (uint i = 0; i < TM; ++i) a[i] = tile_a[k][i / 4 * (BM / (TM / 4)) + ty * 4 + i % 4];

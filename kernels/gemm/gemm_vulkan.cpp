@@ -186,7 +186,7 @@ void record_tiles(Recorder& recorder, Plan& plan, const Variant& variant) {
     const bool c_fours = aligned(plan.out, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0;
     request.define("BM", rows).define("BN", cols).define("BK", variant.bk).define("TM", variant.tm);
     request.define("TN", variant.tn).define("VECTOR_A", a_fours).define("VECTOR_B", b_fours);
-    request.define("VECTOR_C", c_fours).define("EDGE", edge).define("SUPER_ROWS", 8);
+    request.define("VECTOR_C", c_fours).define("EDGE", edge).define("UNROLL", !traits.cpu);
   } else {
     // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
     // of pairs holds whole pairs.
@@ -198,7 +198,7 @@ void record_tiles(Recorder& recorder, Plan& plan, const Variant& variant) {
     request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
     const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, plan.out_ld, plan.out_stride, 4);
     request.define("VECTOR_C", c_vectors).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
-    request.define("BETA", out_access(plan) == Access::read_write).define("SUPER_ROWS", 32);
+    request.define("BETA", out_access(plan) == Access::read_write);
   }
   Dispatch dispatch("gemm");
   dispatch.operand(args.a, 0, plan.a_elements * 4, Access::read);

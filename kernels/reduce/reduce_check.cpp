@@ -15,7 +15,7 @@ void check_reduce(const ReduceArgs& args) {
   if (outputs == 0) return;
   require(view.axis > 0 || op->empty, "{} of an empty axis (axis {} has size 0)", op->name, args.axis);
   const uint64_t inputs = checked_mul(outputs, view.axis, "shape");
-  const std::string detail = fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner);
+  const auto detail = [&] { return fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner); };
   check_operand(args.input, "input", inputs, args.dtype, detail);
   check_operand(args.output, "output", outputs, args.dtype, detail);
   if (inputs == 0) return;

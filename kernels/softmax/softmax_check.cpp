@@ -10,7 +10,7 @@ void check_softmax(const SoftmaxArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const uint64_t elements = checked_mul(checked_mul(view.outer, view.axis, "shape"), view.inner, "shape");
   if (elements == 0) return;
-  const std::string detail = fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner);
+  const auto detail = [&] { return fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner); };
   check_operand(args.input, "input", elements, args.dtype, detail);
   check_operand(args.output, "output", elements, args.dtype, detail);
   const uint64_t bytes = elements * dtype_size(args.dtype);

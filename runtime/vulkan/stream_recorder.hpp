@@ -45,7 +45,10 @@ class StreamRecorder final : public Recorder {
   // The number that work recorded now will have.
   uint64_t current_submission() const noexcept { return submitted_ + 1; }
 
-  void set_wait_limit(uint64_t milliseconds) { wait_milliseconds_ = milliseconds; }
+  // 0: the default.
+  void set_wait_limit(uint64_t milliseconds) {
+    wait_milliseconds_ = milliseconds == 0 ? kDefaultWaitMilliseconds : milliseconds;
+  }
   // What the device reports is final but for how it likes operands bound, which is measured.
   void set_prefers_addresses(bool on) { device_->traits.prefers_addresses = on; }
 
@@ -55,6 +58,7 @@ class StreamRecorder final : public Recorder {
   const Counters& counters() const noexcept { return counters_; }
 
  private:
+  static constexpr uint64_t kDefaultWaitMilliseconds = 300000;
   // Submissions that can be in flight; the next one waits for the oldest of them.
   static constexpr uint32_t kRing = 32;
   struct Slot {
@@ -91,7 +95,7 @@ class StreamRecorder final : public Recorder {
   std::atomic<uint64_t> completed_{0};
   uint32_t gathered_ = 0;         // operations in the open command buffer
   double gathered_seconds_ = 0;   // a rough guess of how long they take
-  std::atomic<uint64_t> wait_milliseconds_{60000};
+  std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
   Buffer scratch_, unused_;
   Counters counters_;
 };

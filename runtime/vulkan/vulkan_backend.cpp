@@ -65,7 +65,7 @@ void VulkanBackend::stats(tuff_stats& stats) const {
 
 void VulkanBackend::set_limits(const tuff_limits& limits) {
   pool_->set_limit(limits.memory_bytes);
-  recorder_->set_wait_limit(limits.wait_milliseconds == 0 ? 60000 : limits.wait_milliseconds);
+  recorder_->set_wait_limit(limits.wait_milliseconds);
 }
 
 MemoryRange VulkanBackend::allocate(uint64_t bytes, MemoryKind kind) {
