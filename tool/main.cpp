@@ -34,9 +34,7 @@ std::string version_text() {
 
 void add_device_option(CLI::App* command, std::string& device, const char* otherwise) {
   command
-      ->add_option(
-          "-d,--device", device,
-          fmt::format("index or part of the name of a device, as tuff info shows them; otherwise {}", otherwise))
+      ->add_option("-d,--device", device, fmt::format("index or part of the name of a device; otherwise {}", otherwise))
       ->type_name("NAME");
 }
 
@@ -68,7 +66,8 @@ int run(int argc, char** argv) {
   bench_command->add_option("-f,--filter", bench.filter, "only rows with this in the operation's name or its shape")
       ->type_name("TEXT");
   bench_command->add_option("--seconds", bench.seconds, "how long to measure each row")
-      ->check(CLI::Range(0.01, 60.0))
+      ->check(CLI::Range(0.01, 60.0).description(""))
+      ->type_name("S")
       ->capture_default_str();
   bench_command->add_flag("--json", bench.json, "JSON on stdout");
 

@@ -3,13 +3,14 @@
 // TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the tables below, for tests and
 // measurements; one that the device cannot run is refused.
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <numbers>
-#include <string_view>
+#include <optional>
+#include <string>
 
 #include "kernels/attention/attention.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
@@ -74,15 +75,16 @@ uint64_t columns_of(const Variant& variant, const DeviceTraits& traits) {
 // The narrowest output tile that holds head_dim (the scores are made again for each further tile), and
 // the most rows that are not mostly wasted and leave work for every core.
 const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args) {
-  if (const char* forced = std::getenv("TUFF_ATTENTION_VARIANT"); forced != nullptr && *forced != '\0') {
+  static const std::optional<std::string> forced = platform::environment("TUFF_ATTENTION_VARIANT");
+  if (forced) {
     for (const Variant& variant : kVariants) {
-      if (std::string_view(forced) != variant.name) continue;
+      if (*forced != variant.name) continue;
       if (!runs_on(variant, traits)) {
-        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
+        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", *forced);
       }
       return variant;
     }
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", *forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
   const Variant* best = nullptr;

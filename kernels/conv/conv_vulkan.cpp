@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cstdlib>
-#include <string_view>
+#include <optional>
+#include <string>
 
 #include "kernels/conv/conv.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
@@ -69,15 +70,16 @@ uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, uint64_t 
 
 // The largest tile that wastes little on few filters and leaves work for every core.
 const Variant& choose(const DeviceTraits& traits, uint64_t filters, uint64_t columns) {
-  if (const char* forced = std::getenv("TUFF_CONV_VARIANT"); forced != nullptr && *forced != '\0') {
+  static const std::optional<std::string> forced = platform::environment("TUFF_CONV_VARIANT");
+  if (forced) {
     for (const Variant& variant : kVariants) {
-      if (std::string_view(forced) != variant.name) continue;
+      if (*forced != variant.name) continue;
       if (!runs_on(variant, traits)) {
-        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_CONV_VARIANT={} does not run on this device", forced);
+        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_CONV_VARIANT={} does not run on this device", *forced);
       }
       return variant;
     }
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_CONV_VARIANT={} is no variant of conv2d", forced);
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_CONV_VARIANT={} is no variant of conv2d", *forced);
   }
   const uint32_t unit = traits.cpu ? traits.subgroup_size : 1;
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;

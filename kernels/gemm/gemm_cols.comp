@@ -3,7 +3,7 @@
 // A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
 // added up in shared memory, in order.
 //
-// Defines: SHORT
+// Defines: SHORT, PAIRS
 //          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT floats for each layer otherwise
 //          BLOCKS         vectors of rows of an invocation
 //          ALONG_K        1: L is stored rows x k after all
@@ -44,7 +44,7 @@ void main() {
     }
   }
 #if VECTOR_L
-#define LOAD_L(i, k) GEMM_AT(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4)
+#define LOAD_L(i, k) gemm_unpack(GEMM_AT(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4))
 #else
 #define ELEMENT(i, e, k) GEMM_AT(L, l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
 #define LOAD_L(i, k) vec4(ELEMENT(i, 0, k), ELEMENT(i, 1, k), ELEMENT(i, 2, k), ELEMENT(i, 3, k))

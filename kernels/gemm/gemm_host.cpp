@@ -43,7 +43,8 @@ void host_gemm(const GemmArgs& args) {
           for (uint64_t j = 0; j < count; ++j) sum[j] += left * double{right[j * b.col_stride]};
         }
         for (uint64_t j = 0; j < count; ++j) {
-          // Not alpha * sum where there is no product: alpha may be infinite. Not beta * c where beta is 0: c may be NaN.
+          // Not alpha * sum where there is no product: alpha may be infinite. Not beta * c where beta is 0: c may be
+          // NaN.
           const double product = has_product ? args.alpha * sum[j] : 0.0;
           const double rest = args.beta != 0 ? args.beta * double{c[first + j]} : 0.0;
           c[first + j] = static_cast<float>(product + rest);

@@ -3,7 +3,7 @@
 // The lanes of a subgroup read 4 consecutive k each, side by side; every row is summed by each lane, then over
 // the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
 //
-// Defines: SHORT
+// Defines: SHORT, PAIRS
 //          LOCAL_SIZE   invocations
 //          GROUP_ROWS   rows of a workgroup, a multiple of ROWS
 //          ROWS         rows of a subgroup at a time: they share what is read of S
@@ -41,14 +41,14 @@ void main() {
       vec4 s[SHORT];
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
 #if VECTOR_S
-        s[j] = GEMM_AT(S4, s4_pointer, (j * s_col + k) / 4);
+        s[j] = gemm_unpack(GEMM_AT(S4, s4_pointer, (j * s_col + k) / 4));
 #else
         [[unroll]] for (uint e = 0; e < 4; ++e) s[j][e] = GEMM_AT(S, s_pointer, TUFF_INDEX(k + e) * s_k + j * s_col);
 #endif
       }
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
 #if VECTOR_L
-        const vec4 l = GEMM_AT(L4, l4_pointer, (l_at[r] + k) / 4);
+        const vec4 l = gemm_unpack(GEMM_AT(L4, l4_pointer, (l_at[r] + k) / 4));
 #else
         vec4 l;
         [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = GEMM_AT(L, l_pointer, l_at[r] + k + e);

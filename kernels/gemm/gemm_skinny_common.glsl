@@ -5,6 +5,11 @@
 // Workgroups are numbered by block of rows, then matrix of the batch, then slice of k, as for the tiles.
 //
 // Defines: SHORT  columns of S, 1 to 4
+//          PAIRS  see gemm_pointer.glsl
+#if PAIRS
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#endif
+#include "kernels/gemm/gemm_pointer.glsl"
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   TUFF_INDEX ld;                          // of L, as stored
@@ -15,12 +20,10 @@ layout(push_constant, std430) uniform Push {
   float alpha, beta;
 } push;
 TUFF_READ(0, L, float, 4)
-TUFF_READ(0, L4, vec4, 16)
+TUFF_READ(0, L4, GEMM_FOUR, 16)
 TUFF_READ(1, S, float, 4)
-TUFF_READ(1, S4, vec4, 16)
+TUFF_READ(1, S4, GEMM_FOUR, 16)
 TUFF_READ_WRITE(2, Out, float, 4)
-
-#include "kernels/gemm/gemm_pointer.glsl"
 
 struct Block {
   bool exists;

@@ -32,17 +32,11 @@
 
 #if PAIRS
 TUFF_READ(0, A8, uint64_t, 8)
-TUFF_READ(0, A16, u64vec2, 16)
-TUFF_READ(1, B16, u64vec2, 16)
-vec2 unpack(uint64_t pair) { return uintBitsToFloat(unpack32(pair)); }
-vec4 unpack(u64vec2 pairs) { return vec4(unpack(pairs.x), unpack(pairs.y)); }
 #else
 TUFF_READ(0, A8, vec2, 8)
-TUFF_READ(0, A16, vec4, 16)
-TUFF_READ(1, B16, vec4, 16)
-vec2 unpack(vec2 pair) { return pair; }
-vec4 unpack(vec4 vector) { return vector; }
 #endif
+TUFF_READ(0, A16, GEMM_FOUR, 16)
+TUFF_READ(1, B16, GEMM_FOUR, 16)
 
 layout(local_size_x = WIDTH) in;
 
@@ -102,12 +96,12 @@ void main() {
     float a[ROW_BLOCKS][4];
     [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
 #if VECTOR_A && !TRANS_A
-      vec4 vector = unpack(GEMM_AT(A16, a16_pointer, a_at[i] / 4));
+      vec4 vector = gemm_unpack(GEMM_AT(A16, a16_pointer, a_at[i] / 4));
       [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = vector[q];
 #elif VECTOR_A
       if (i % 2 == 0) {
         [[unroll]] for (uint q = 0; q < 4; ++q) {
-          vec2 pair = unpack(GEMM_AT(A8, a8_pointer, (a_at[i] + q * lda) / 2));
+          vec2 pair = gemm_unpack(GEMM_AT(A8, a8_pointer, (a_at[i] + q * lda) / 2));
           a[i][q] = pair.x;
           a[i + 1][q] = pair.y;
         }
@@ -120,12 +114,12 @@ void main() {
     vec4 b[4][COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
 #if VECTOR_B && !TRANS_B
-      [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j] = unpack(GEMM_AT(B16, b16_pointer, (b_at[j][0] + q * ldb) / 4));
+      [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j] = gemm_unpack(GEMM_AT(B16, b16_pointer, (b_at[j][0] + q * ldb) / 4));
       b_at[j][0] += 4 * b_step;
 #else
       [[unroll]] for (uint c = 0; c < 4; ++c) {
 #if VECTOR_B
-        vec4 vector = unpack(GEMM_AT(B16, b16_pointer, b_at[j][c] / 4));
+        vec4 vector = gemm_unpack(GEMM_AT(B16, b16_pointer, b_at[j][c] / 4));
         [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = vector[q];
 #else
         [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = GEMM_AT(B, b_pointer, b_at[j][c] + q * b_step);

@@ -53,7 +53,7 @@ constexpr Variant kVariants[] = {
 // Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
 constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
 constexpr double kTinyOperations = 5e5;  // on a processor
-constexpr uint64_t kMostShort = 4;  // columns (or rows) of a skinny product
+constexpr uint64_t kMostShort = 4;       // columns (or rows) of a skinny product
 
 // One dispatch's worth, with what the kernels ask about its operands.
 struct Plan {
@@ -230,18 +230,40 @@ struct SkinnyPush {
 struct Skinny {
   const Buffer *l, *s;
   uint64_t l_elements, s_elements, rows, cols, ld, s_k, s_col, stride_l, stride_s;
-  bool along_k;    // the long operand's rows lie along k
+  bool along_k;     // the long operand's rows lie along k
   bool transposed;  // it is B: C is made column by column
 };
 
 Skinny skinny_of(const Plan& plan) {
   const GemmArgs& args = plan.args;
   if (args.n <= kMostShort) {
-    return {args.a, args.b, plan.a_elements, plan.b_elements, args.m, args.n, args.lda,
-            plan.tb ? 1 : args.ldb, plan.tb ? args.ldb : 1, args.stride_a, args.stride_b, !plan.ta, false};
+    return {args.a,
+            args.b,
+            plan.a_elements,
+            plan.b_elements,
+            args.m,
+            args.n,
+            args.lda,
+            plan.tb ? 1 : args.ldb,
+            plan.tb ? args.ldb : 1,
+            args.stride_a,
+            args.stride_b,
+            !plan.ta,
+            false};
   }
-  return {args.b, args.a, plan.b_elements, plan.a_elements, args.n, args.m, args.ldb,
-          plan.ta ? args.lda : 1, plan.ta ? 1 : args.lda, args.stride_b, args.stride_a, plan.tb, true};
+  return {args.b,
+          args.a,
+          plan.b_elements,
+          plan.a_elements,
+          args.n,
+          args.m,
+          args.ldb,
+          plan.ta ? args.lda : 1,
+          plan.ta ? 1 : args.lda,
+          args.stride_b,
+          args.stride_a,
+          plan.tb,
+          true};
 }
 
 template <typename Index>
@@ -267,7 +289,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const bool by_rows = skinny.along_k && traits.subgroup_arithmetic && args.k >= 4 * width;
   const bool vector_l = aligned(skinny.l, skinny.ld, skinny.stride_l, 4);
   KernelRequest request(by_rows ? shaders::gemm_rows : shaders::gemm_cols);
-  request.define("SHORT", static_cast<int64_t>(skinny.cols));
+  request.define("SHORT", static_cast<int64_t>(skinny.cols)).define("PAIRS", traits.cpu && traits.addresses);
   uint64_t block_rows = 0;
   if (by_rows) {
     const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
@@ -280,7 +302,8 @@ void record_skinny(Recorder& recorder, Plan& plan) {
     const bool shuffle = traits.cpu && traits.subgroup_shuffle;
     const uint32_t lanes = traits.cpu ? width : 32;
     const uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
-    const uint32_t blocks = traits.cpu ? 2 : 1;
+    // On a processor long runs of each row of the stored matrix, if there are rows enough for every core.
+    const uint32_t blocks = !traits.cpu ? 1 : skinny.rows >= uint64_t{width} * 32 * cores_of(traits) ? 8 : 2;
     block_rows = uint64_t{lanes} * 4 * blocks;
     request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
     request.define("ALONG_K", skinny.along_k);
@@ -320,8 +343,7 @@ void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   dispatch.push(FinishPush<Index>{index(args.ldc), index(args.stride_c), index(args.m * args.n * args.batch_count),
                                   index(args.m * args.n), index(args.n), static_cast<uint32_t>(slices),
-                                  static_cast<float>(args.alpha),
-                                  static_cast<float>(args.beta)});
+                                  static_cast<float>(args.alpha), static_cast<float>(args.beta)});
 }
 
 // C = alpha * (the slices' sums) + beta * C; with no slices, C = beta * C.
@@ -353,10 +375,10 @@ void record_product(Recorder& recorder, const GemmArgs& args) {
   plan.args = args;
   plan.ta = args.ta != TUFF_NO_TRANS;
   plan.tb = args.tb != TUFF_NO_TRANS;
-  plan.a_elements = footprint(plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.lda, args.stride_a,
-                              args.batch_count);
-  plan.b_elements = footprint(plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.ldb, args.stride_b,
-                              args.batch_count);
+  plan.a_elements =
+      footprint(plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.lda, args.stride_a, args.batch_count);
+  plan.b_elements =
+      footprint(plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.ldb, args.stride_b, args.batch_count);
   plan.c_elements = footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count);
   const std::string_view forced = forced_variant();
   const bool forced_wide = forced == "wide" && recorder.traits().addresses;

@@ -39,6 +39,10 @@ double ConvShape::work() const {
          static_cast<double>(product(in_shape()));
 }
 
+double ConvShape::largest_operand() const {
+  return static_cast<double>(std::max({product(in_shape()), product(filter_shape()), product(out_shape())}));
+}
+
 ConvProblem::ConvProblem(const ConvShape& s, Tier tier) : shape(s) {
   const uint64_t inputs = product(s.in_shape()), weights = product(s.filter_shape());
   input = tier == Tier::exact ? integers(inputs, 3, 1) : spreads(inputs, 1);

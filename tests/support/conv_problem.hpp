@@ -22,6 +22,7 @@ struct ConvShape {
   std::array<uint64_t, 4> out_shape() const { return {batch, filters, extent(0), extent(1)}; }
   std::string name() const;
   double work() const;
+  double largest_operand() const;  // elements
 };
 
 struct ConvProblem {

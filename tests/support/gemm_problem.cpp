@@ -83,6 +83,10 @@ double GemmShape::work() const {
   return one * static_cast<double>(batch);
 }
 
+double GemmShape::largest_operand() const {
+  return static_cast<double>(std::max({m * k, k * n, m * n})) * static_cast<double>(batch);
+}
+
 GemmProblem::GemmProblem(const GemmShape& s, Tier tier) : shape(s) {
   a_layout = stored(s.m, s.k, s.ta != TUFF_NO_TRANS, s.pad_a, s.batch, s.repeat_a, s.gap);
   b_layout = stored(s.k, s.n, s.tb != TUFF_NO_TRANS, s.pad_b, s.batch, s.repeat_b, s.gap);

@@ -22,6 +22,7 @@ struct GemmShape {
 
   std::string name() const;
   double work() const;
+  double largest_operand() const;  // elements
 };
 
 // A batch of row-major matrices in one buffer.

@@ -105,6 +105,13 @@ std::vector<Case> selected(std::vector<Case> cases) {
   return cases;
 }
 
+// What large operands are about, addresses and groups, the exact tier has seen already.
+template <typename Case>
+std::vector<Case> without_large_operands(std::vector<Case> cases) {
+  std::erase_if(cases, [](const Case& row) { return row.largest_operand() > 2'000'000; });
+  return cases;
+}
+
 template <typename Case>
 std::string row_name(const testing::TestParamInfo<std::tuple<std::string, Case>>& info) {
   return std::get<0>(info.param) + "_" + std::get<1>(info.param).name();
