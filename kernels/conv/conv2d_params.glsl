@@ -14,7 +14,18 @@ layout(push_constant, std430) uniform Push {
   uint s_multiplier, s_shift;       // division by S
   uint columns_low, columns_high;   // N * P * Q
   uint channels;                    // C
+  uint tap_begin, tap_end;          // the taps to add; all, or with PIECES those from one to before the other
 } push;
+
+// PIECES 1: the taps come in several dispatches, each of which goes on from the sums that the one before it
+// has left in the output.
+#if PIECES
+#define FIRST_TAP push.tap_begin
+#define TUFF_OUTPUT(slot, name, type, size) TUFF_READ_WRITE(slot, name, type, size)
+#else
+#define FIRST_TAP 0u
+#define TUFF_OUTPUT(slot, name, type, size) TUFF_WRITE(slot, name, type, size)
+#endif
 
 // n / d for n < 2^31, by one multiplication (Granlund and Montgomery 1994, "Division by invariant
 // integers using multiplication", figure 4.1): shift = ceil(log2 d), multiplier = 2^32 (2^shift - d) / d + 1.

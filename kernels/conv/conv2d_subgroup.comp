@@ -14,6 +14,7 @@
 //          VEC_FILTER     1: filter rows can be read as vec4 (taps % 4 == 0, 16-byte alignment)
 //          TAIL           1: taps % 4 != 0
 //          PAIRS          1: two elements are loaded as one 64-bit number
+//          PIECES         1: see conv2d_params.glsl; a piece is a multiple of 4 taps
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
@@ -28,7 +29,7 @@ vec4 unpack(u64vec2 pairs) { return vec4(uintBitsToFloat(unpack32(pairs.x)), uin
 TUFF_READ(1, Filter4, vec4, 16)
 vec4 unpack(vec4 vector) { return vector; }
 #endif
-TUFF_WRITE(2, Output, float, 4)
+TUFF_OUTPUT(2, Output, float, 4)
 
 layout(local_size_x = WIDTH) in;
 
@@ -40,7 +41,7 @@ void main() {
   uint lane = gl_SubgroupInvocationID;
 
   // Whatever the loops need, read once.
-  const uint filters = push.K, taps = push.taps, height = push.H, width = push.W, S = push.S, RS = push.RS;
+  const uint filters = push.K, taps = push.taps, tap_end = push.tap_end, height = push.H, width = push.W, S = push.S, RS = push.RS;
   const uint dilation_y = push.dilation_y, dilation_x = push.dilation_x;
   const TUFF_INDEX channel_pixels = TUFF_INDEX(height) * width;
   TUFF_POINTER(Input, input_pointer, 0);
@@ -80,10 +81,33 @@ void main() {
     [[unroll]] for (int j = 0; j < PIXEL_BLOCKS; ++j) sums[i][j] = 0.0;
   }
 
+  const TUFF_INDEX image_pixels = TUFF_INDEX(push.P) * push.Q;
+  TUFF_POINTER(Output, output_pointer, 0);
+
   // The current tap: s and its number within the channel; how far from a patch's start it reads.
+#if PIECES
+  uint c = divide(FIRST_TAP, push.rs_multiplier, push.rs_shift);
+  uint rs = FIRST_TAP - c * RS;
+  uint r = divide(rs, push.s_multiplier, push.s_shift);
+  uint s = rs - r * S;
+  uint dy = r * dilation_y, dx = s * dilation_x;
+  TUFF_INDEX channel = c * channel_pixels;
+  if (FIRST_TAP > 0) {
+    [[unroll]] for (int j = 0; j < PIXEL_BLOCKS; ++j) {
+      TUFF_INDEX column = column0 + j * WIDTH + lane;
+      if (column < column_count) {
+        TUFF_INDEX at = column_at(column).output_base + filter0 * image_pixels;
+        [[unroll]] for (int i = 0; i < FILTER_BLOCKS * WIDTH; ++i) {
+          if (filter0 + i < filters) sums[i][j] = TUFF_FROM(Output, output_pointer, at + i * image_pixels);
+        }
+      }
+    }
+  }
+#else
   uint s = 0, rs = 0, dy = 0, dx = 0;
   TUFF_INDEX channel = 0;
-  [[dont_unroll]] for (uint tap = 0; tap < taps; tap += 4) {
+#endif
+  [[dont_unroll]] for (uint tap = FIRST_TAP; tap < tap_end; tap += 4) {
     vec4 weight[FILTER_BLOCKS];
     [[unroll]] for (int i = 0; i < FILTER_BLOCKS; ++i) {
 #if VEC_FILTER
@@ -130,8 +154,6 @@ void main() {
     }
   }
 
-  const TUFF_INDEX image_pixels = TUFF_INDEX(push.P) * push.Q;
-  TUFF_POINTER(Output, output_pointer, 0);
   [[unroll]] for (int j = 0; j < PIXEL_BLOCKS; ++j) {
     TUFF_INDEX column = column0 + j * WIDTH + lane;
     if (column < column_count) {

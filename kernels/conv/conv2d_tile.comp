@@ -10,13 +10,14 @@
 // Defines: BM, BN (multiples of 4), BK (a multiple of 4), TM, TN (multiples of 4)
 //          TAP_MASK    1: R*S <= 32, so a column keeps one bit for each tap of a channel that lies inside
 //          VEC_FILTER  1: filter rows can be read as vec4 (taps % 4 == 0 and 16-byte alignment)
+//          PIECES      1: see conv2d_params.glsl; a piece is a multiple of BK taps
 // Invocations NT = (BM/TM)*(BN/TN); NT % BN == 0 or BN % NT == 0 is not needed, but (BK*BN) % NT == 0 is,
 // with NT >= BN and NT % BN == 0.
 #include "kernels/conv/conv2d_params.glsl"
 TUFF_READ(0, Input, float, 4)
 TUFF_READ(1, Filter, float, 4)
 TUFF_READ(1, Filter4, vec4, 16)
-TUFF_WRITE(2, Output, float, 4)
+TUFF_OUTPUT(2, Output, float, 4)
 
 #define NT ((BM / TM) * (BN / TN))
 layout(local_size_x = NT) in;
@@ -85,6 +86,22 @@ void main() {
   vec4 sums[TM][TN / 4];
   [[unroll]] for (int i = 0; i < TM; ++i) [[unroll]] for (int j = 0; j < TN / 4; ++j) sums[i][j] = vec4(0);
 
+  TUFF_INDEX image_pixels = TUFF_INDEX(push.P) * push.Q;
+#if PIECES
+  if (FIRST_TAP > 0) {
+    [[unroll]] for (int j = 0; j < TN; ++j) {
+      TUFF_INDEX column = column0 + (j / 4) * (BN / (TN / 4)) + tx * 4 + j % 4;
+      if (column < columns()) {
+        TUFF_INDEX base = column_at(column).output_base;
+        [[unroll]] for (int i = 0; i < TM; ++i) {
+          uint row = filter0 + (i / 4) * (BM / (TM / 4)) + ty * 4 + i % 4;
+          if (row < push.K) sums[i][j / 4][j % 4] = TUFF_AT(Output, base + row * image_pixels);
+        }
+      }
+    }
+  }
+#endif
+
 #define FETCH(slot, tap0)                                                                            \
   [[unroll]] for (int l = 0; l < FILTER_LOADS; ++l) {                                                \
     uint i = id + l * NT, row = filter0 + i / (BK / 4), tap = (tap0) + i % (BK / 4) * 4;             \
@@ -114,13 +131,13 @@ void main() {
 #endif
 
   if (id < BK) {
-    describe_tap(0, id, id);
-    describe_tap(1, id, id + BK);
+    describe_tap(0, id, FIRST_TAP + id);
+    describe_tap(1, id, FIRST_TAP + BK + id);
   }
   barrier();
-  FETCH(0, 0)
+  FETCH(0, FIRST_TAP)
   uint slot = 0;
-  [[dont_unroll]] for (uint tap0 = 0; tap0 < push.taps; tap0 += BK) {
+  [[dont_unroll]] for (uint tap0 = FIRST_TAP; tap0 < push.tap_end; tap0 += BK) {
     [[unroll]] for (int l = 0; l < FILTER_LOADS; ++l) {
       uint i = id + l * NT, row = i / (BK / 4), tap = i % (BK / 4) * 4;
       if (i < BM * BK / 4) {
@@ -146,7 +163,6 @@ void main() {
     barrier();
   }
 
-  TUFF_INDEX image_pixels = TUFF_INDEX(push.P) * push.Q;
   [[unroll]] for (int j = 0; j < TN; ++j) {
     TUFF_INDEX column = column0 + (j / 4) * (BN / (TN / 4)) + tx * 4 + j % 4;
     if (column < columns()) {

@@ -1,13 +1,16 @@
-// Plans a convolution on a Vulkan device: choose a tile by the device and the shape, record one dispatch.
+// Plans a convolution on a Vulkan device: choose a tile by the device and the shape, record one dispatch,
+// or several where one shader invocation could not loop over all taps.
 //
 // TUFF_CONV_VARIANT=<name> in the environment forces a row of the table below, for tests and measurements;
 // one that the device cannot run is refused.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <string>
 
+#include "kernels/common/loop_limit.hpp"
 #include "kernels/conv/conv.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
@@ -45,7 +48,16 @@ struct ConvPush {
   uint32_t filter_tiles;
   uint32_t rs_multiplier, rs_shift, s_multiplier, s_shift;
   uint32_t columns_low, columns_high, channels;
+  uint32_t tap_begin, tap_end;
 };
+
+// The most taps of one dispatch: one turn of the kernel's loop adds 4 of them, or variant.taps.
+uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
+  if (!traits.cpu) return ~uint64_t{0};
+  // A column's bits (TAP_MASK) come first: up to 32 taps, each a turn of two nested loops that end with one more.
+  constexpr uint32_t kMostColumns = 8, kMaskIterations = kMostColumns * (32 * 3 + 1);
+  return (kMaxLoopIterationsCpu - kMaskIterations) * uint64_t{variant.shared ? variant.taps : 4};
+}
 
 struct Divider {
   uint32_t multiplier, shift;
@@ -152,6 +164,8 @@ void record_conv2d(Recorder& recorder, const Conv2dArgs& args) {
   push.columns_low = static_cast<uint32_t>(columns);
   push.columns_high = static_cast<uint32_t>(columns >> 32);
   push.channels = static_cast<uint32_t>(C);
+  const uint64_t at_once = std::min(taps, taps_at_once(variant, traits));
+  const bool pieces = at_once < taps;
 
   KernelRequest kernel(variant.shared ? shaders::conv2d_tile : shaders::conv2d_subgroup);
   if (variant.shared) {
@@ -162,21 +176,27 @@ void record_conv2d(Recorder& recorder, const Conv2dArgs& args) {
     kernel.define("FILTER_BLOCKS", variant.filters).define("PIXEL_BLOCKS", variant.columns);
     kernel.define("TAIL", taps % 4 != 0).define("PAIRS", traits.addresses);
   }
-  kernel.define("TAP_MASK", tap_mask).define("VEC_FILTER", vec_filter);
+  kernel.define("TAP_MASK", tap_mask).define("VEC_FILTER", vec_filter).define("PIECES", pieces);
   kernel.wide(needs_wide(in_elements) || needs_wide(filter_elements) || needs_wide(out_elements));
 
-  Dispatch dispatch("conv2d");
+  log(TUFF_LOG_DISPATCH, "conv2d {} filters={} columns={} taps={} at_once={} tap_mask={} vec_filter={} wide={}",
+      variant.name, K, columns, taps, at_once, tap_mask, vec_filter, kernel.is_wide());
+  // The first piece writes the output, and each further one goes on from it: one chain of sums, as in one piece.
   const bool reads = taps > 0;
-  dispatch.operand(reads ? args.input : nullptr, 0, reads ? in_elements * 4 : 0, Access::read)
-      .operand(reads ? args.filter : nullptr, 0, reads ? filter_elements * 4 : 0, Access::read)
-      .operand(args.output, 0, out_elements * 4, Access::write)
-      .push(push)
-      .groups_linear(groups_of(variant, traits, K, columns), traits)
-      .work(4.0 * static_cast<double>(in_elements + filter_elements + out_elements),
-            2.0 * static_cast<double>(out_elements) * static_cast<double>(taps));
-  log(TUFF_LOG_DISPATCH, "conv2d {} filters={} columns={} taps={} tap_mask={} vec_filter={} wide={}", variant.name, K,
-      columns, taps, tap_mask, vec_filter, kernel.is_wide());
-  recorder.dispatch(kernel, dispatch);
+  const double share = pieces ? static_cast<double>(at_once) / static_cast<double>(taps) : 1.0;
+  do {
+    push.tap_end = static_cast<uint32_t>(std::min(taps, push.tap_begin + at_once));
+    Dispatch dispatch("conv2d");
+    dispatch.operand(reads ? args.input : nullptr, 0, reads ? in_elements * 4 : 0, Access::read)
+        .operand(reads ? args.filter : nullptr, 0, reads ? filter_elements * 4 : 0, Access::read)
+        .operand(args.output, 0, out_elements * 4, pieces ? Access::read_write : Access::write)
+        .push(push)
+        .groups_linear(groups_of(variant, traits, K, columns), traits)
+        .work(4.0 * (share * static_cast<double>(in_elements + filter_elements) + static_cast<double>(out_elements)),
+              2.0 * share * static_cast<double>(out_elements) * static_cast<double>(taps));
+    recorder.dispatch(kernel, dispatch);
+    push.tap_begin = push.tap_end;
+  } while (push.tap_end < taps);
 }
 
 }  // namespace tuff

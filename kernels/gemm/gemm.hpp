@@ -21,8 +21,8 @@ struct GemmArgs {
   uint64_t batch_count = 1;
 };
 
-void check_gemm(const GemmArgs& args);                      // throws; records nothing
-void host_gemm(const GemmArgs& args);                       // the reference; args are checked
+void check_gemm(const GemmArgs& args);                       // throws; records nothing
+void host_gemm(const GemmArgs& args);                        // the reference; args are checked
 void record_gemm(Recorder& recorder, const GemmArgs& args);  // the Vulkan kernels; args are checked
 
 }  // namespace tuff

@@ -23,11 +23,11 @@ void main() {
   const uint lane = gl_LocalInvocationID.x, depth = gl_LocalInvocationID.y;
   const uint rows = push.rows, k_end = block.k_end, row0 = block.row_block * (LANES * 4 * BLOCKS);
   const TUFF_INDEX ld = push.ld, s_k = push.s_k, s_col = push.s_col;
-  GEMM_POINTER(S, s_pointer, block.s);
+  TUFF_POINTER(S, s_pointer, block.s);
 #if VECTOR_L
-  GEMM_POINTER(L4, l_pointer, block.l / 4);
+  TUFF_POINTER(L4, l_pointer, block.l / 4);
 #else
-  GEMM_POINTER(L, l_pointer, block.l);
+  TUFF_POINTER(L, l_pointer, block.l);
 #endif
 
   // Rows beyond the last are read as the last ones and not stored.
@@ -44,16 +44,16 @@ void main() {
     }
   }
 #if VECTOR_L
-#define LOAD_L(i, k) gemm_unpack(GEMM_AT(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4))
+#define LOAD_L(i, k) gemm_unpack(TUFF_FROM(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4))
 #else
-#define ELEMENT(i, e, k) GEMM_AT(L, l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
+#define ELEMENT(i, e, k) TUFF_FROM(L, l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
 #define LOAD_L(i, k) vec4(ELEMENT(i, 0, k), ELEMENT(i, 1, k), ELEMENT(i, 2, k), ELEMENT(i, 3, k))
 #endif
   uint k = block.k_begin + depth;
 #if SHUFFLE
   [[dont_unroll]] for (; k + LANES <= k_end; k += LANES) {
     float s[SHORT];
-    [[unroll]] for (uint j = 0; j < SHORT; ++j) s[j] = GEMM_AT(S, s_pointer, TUFF_INDEX(k + lane) * s_k + j * s_col);
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) s[j] = TUFF_FROM(S, s_pointer, TUFF_INDEX(k + lane) * s_k + j * s_col);
     [[unroll]] for (uint q = 0; q < LANES; ++q) {
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
         const vec4 l = LOAD_L(i, k + q);
@@ -67,7 +67,7 @@ void main() {
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
         const vec4 l = LOAD_L(i, k + q * DEPTH);
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[i][j] = fma(l, vec4(GEMM_AT(S, s_pointer, TUFF_INDEX(k + q * DEPTH) * s_k + j * s_col)), sums[i][j]);
+          sums[i][j] = fma(l, vec4(TUFF_FROM(S, s_pointer, TUFF_INDEX(k + q * DEPTH) * s_k + j * s_col)), sums[i][j]);
         }
       }
     }
@@ -77,7 +77,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
       const vec4 l = LOAD_L(i, k);
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-        sums[i][j] = fma(l, vec4(GEMM_AT(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col)), sums[i][j]);
+        sums[i][j] = fma(l, vec4(TUFF_FROM(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col)), sums[i][j]);
       }
     }
   }

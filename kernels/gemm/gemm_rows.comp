@@ -20,13 +20,13 @@ void main() {
   const uint rows = push.rows, k_end = block.k_end;
   const uint k_fours = block.k_begin + (k_end - block.k_begin) / 4 * 4;
   const TUFF_INDEX ld = push.ld, s_k = push.s_k, s_col = push.s_col;
-  GEMM_POINTER(L, l_pointer, block.l);
-  GEMM_POINTER(S, s_pointer, block.s);
+  TUFF_POINTER(L, l_pointer, block.l);
+  TUFF_POINTER(S, s_pointer, block.s);
 #if VECTOR_L
-  GEMM_POINTER(L4, l4_pointer, block.l / 4);
+  TUFF_POINTER(L4, l4_pointer, block.l / 4);
 #endif
 #if VECTOR_S
-  GEMM_POINTER(S4, s4_pointer, block.s / 4);
+  TUFF_POINTER(S4, s4_pointer, block.s / 4);
 #endif
 
   for (uint part = gl_SubgroupID * ROWS; part < GROUP_ROWS; part += gl_NumSubgroups * ROWS) {
@@ -41,17 +41,17 @@ void main() {
       vec4 s[SHORT];
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
 #if VECTOR_S
-        s[j] = gemm_unpack(GEMM_AT(S4, s4_pointer, (j * s_col + k) / 4));
+        s[j] = gemm_unpack(TUFF_FROM(S4, s4_pointer, (j * s_col + k) / 4));
 #else
-        [[unroll]] for (uint e = 0; e < 4; ++e) s[j][e] = GEMM_AT(S, s_pointer, TUFF_INDEX(k + e) * s_k + j * s_col);
+        [[unroll]] for (uint e = 0; e < 4; ++e) s[j][e] = TUFF_FROM(S, s_pointer, TUFF_INDEX(k + e) * s_k + j * s_col);
 #endif
       }
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
 #if VECTOR_L
-        const vec4 l = gemm_unpack(GEMM_AT(L4, l4_pointer, (l_at[r] + k) / 4));
+        const vec4 l = gemm_unpack(TUFF_FROM(L4, l4_pointer, (l_at[r] + k) / 4));
 #else
         vec4 l;
-        [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = GEMM_AT(L, l_pointer, l_at[r] + k + e);
+        [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = TUFF_FROM(L, l_pointer, l_at[r] + k + e);
 #endif
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
           sums[r][j] = fma(l.x, s[j].x, fma(l.y, s[j].y, fma(l.z, s[j].z, fma(l.w, s[j].w, sums[r][j]))));
@@ -63,8 +63,8 @@ void main() {
     if (k < k_end) {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[r][j] = fma(GEMM_AT(L, l_pointer, l_at[r] + k),
-                           GEMM_AT(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col), sums[r][j]);
+          sums[r][j] = fma(TUFF_FROM(L, l_pointer, l_at[r] + k),
+                           TUFF_FROM(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col), sums[r][j]);
         }
       }
     }

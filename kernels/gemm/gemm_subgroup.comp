@@ -70,11 +70,11 @@ void main() {
   uint k_begin = tile.k_begin, k_end = tile.k_end;
 
   // Where this lane's rows and columns begin, at the current k.
-  GEMM_POINTER(A, a_pointer, tile.a);
-  GEMM_POINTER(A8, a8_pointer, tile.a / 2);
-  GEMM_POINTER(A16, a16_pointer, tile.a / 4);
-  GEMM_POINTER(B, b_pointer, tile.b);
-  GEMM_POINTER(B16, b16_pointer, tile.b / 4);
+  TUFF_POINTER(A, a_pointer, tile.a);
+  TUFF_POINTER(A8, a8_pointer, tile.a / 2);
+  TUFF_POINTER(A16, a16_pointer, tile.a / 4);
+  TUFF_POINTER(B, b_pointer, tile.b);
+  TUFF_POINTER(B16, b16_pointer, tile.b / 4);
   TUFF_INDEX a_at[ROW_BLOCKS], b_at[COL_BLOCKS][4];
   const TUFF_INDEX a_step = TRANS_A != 0 ? lda : TUFF_INDEX(1), b_step = TRANS_B != 0 ? TUFF_INDEX(1) : ldb;
   [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
@@ -96,33 +96,35 @@ void main() {
     float a[ROW_BLOCKS][4];
     [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
 #if VECTOR_A && !TRANS_A
-      vec4 vector = gemm_unpack(GEMM_AT(A16, a16_pointer, a_at[i] / 4));
+      vec4 vector = gemm_unpack(TUFF_FROM(A16, a16_pointer, a_at[i] / 4));
       [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = vector[q];
 #elif VECTOR_A
       if (i % 2 == 0) {
         [[unroll]] for (uint q = 0; q < 4; ++q) {
-          vec2 pair = gemm_unpack(GEMM_AT(A8, a8_pointer, (a_at[i] + q * lda) / 2));
+          vec2 pair = gemm_unpack(TUFF_FROM(A8, a8_pointer, (a_at[i] + q * lda) / 2));
           a[i][q] = pair.x;
           a[i + 1][q] = pair.y;
         }
       }
 #else
-      [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = GEMM_AT(A, a_pointer, a_at[i] + q * a_step);
+      [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = TUFF_FROM(A, a_pointer, a_at[i] + q * a_step);
 #endif
       a_at[i] += 4 * a_step;
     }
     vec4 b[4][COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
 #if VECTOR_B && !TRANS_B
-      [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j] = gemm_unpack(GEMM_AT(B16, b16_pointer, (b_at[j][0] + q * ldb) / 4));
+      [[unroll]] for (uint q = 0; q < 4; ++q) {
+        b[q][j] = gemm_unpack(TUFF_FROM(B16, b16_pointer, (b_at[j][0] + q * ldb) / 4));
+      }
       b_at[j][0] += 4 * b_step;
 #else
       [[unroll]] for (uint c = 0; c < 4; ++c) {
 #if VECTOR_B
-        vec4 vector = gemm_unpack(GEMM_AT(B16, b16_pointer, b_at[j][c] / 4));
+        vec4 vector = gemm_unpack(TUFF_FROM(B16, b16_pointer, b_at[j][c] / 4));
         [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = vector[q];
 #else
-        [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = GEMM_AT(B, b_pointer, b_at[j][c] + q * b_step);
+        [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = TUFF_FROM(B, b_pointer, b_at[j][c] + q * b_step);
 #endif
         b_at[j][c] += 4 * b_step;
       }
@@ -139,13 +141,13 @@ void main() {
   [[dont_unroll]] for (; k < k_end; ++k) {
     float a[ROW_BLOCKS];
     [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
-      a[i] = GEMM_AT(A, a_pointer, a_at[i]);
+      a[i] = TUFF_FROM(A, a_pointer, a_at[i]);
       a_at[i] += a_step;
     }
     vec4 b[COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
       [[unroll]] for (uint c = 0; c < 4; ++c) {
-        b[j][c] = GEMM_AT(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
+        b[j][c] = TUFF_FROM(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
       }
       [[unroll]] for (uint c = 0; c < 4; ++c) b_at[j][c] += b_step;
     }
@@ -159,9 +161,9 @@ void main() {
   const float alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
 #if VECTOR_C
-  GEMM_POINTER(C4, c_pointer, tile.c / 4);
+  TUFF_POINTER(C4, c_pointer, tile.c / 4);
 #else
-  GEMM_POINTER(C, c_pointer, tile.c);
+  TUFF_POINTER(C, c_pointer, tile.c);
 #endif
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     if (row0 + r < push.m) {
@@ -171,18 +173,18 @@ void main() {
         if (col0 + own_col(j, 0) < push.n) {
           const TUFF_INDEX at = (TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, 0)) / 4;
 #if BETA
-          value = fma(vec4(beta), GEMM_AT(C4, c_pointer, at), value);
+          value = fma(vec4(beta), TUFF_FROM(C4, c_pointer, at), value);
 #endif
-          GEMM_AT(C4, c_pointer, at) = value;
+          TUFF_FROM(C4, c_pointer, at) = value;
         }
 #else
         [[unroll]] for (uint c = 0; c < 4; ++c) {
           if (col0 + own_col(j, c) < push.n) {
             const TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, c);
 #if BETA
-            value[c] = fma(beta, GEMM_AT(C, c_pointer, at), value[c]);
+            value[c] = fma(beta, TUFF_FROM(C, c_pointer, at), value[c]);
 #endif
-            GEMM_AT(C, c_pointer, at) = value[c];
+            TUFF_FROM(C, c_pointer, at) = value[c];
           }
         }
 #endif

@@ -92,14 +92,14 @@ void main() {
   const uint m = push.m, n = push.n, k_end = tile.k_end;
   const TUFF_INDEX lda = push.lda, ldb = push.ldb;
 #if VECTOR_A
-  GEMM_POINTER(A4, a_pointer, tile.a / 4);
+  TUFF_POINTER(A4, a_pointer, tile.a / 4);
 #else
-  GEMM_POINTER(A, a_pointer, tile.a);
+  TUFF_POINTER(A, a_pointer, tile.a);
 #endif
 #if VECTOR_B
-  GEMM_POINTER(B4, b_pointer, tile.b / 4);
+  TUFF_POINTER(B4, b_pointer, tile.b / 4);
 #else
-  GEMM_POINTER(B, b_pointer, tile.b);
+  TUFF_POINTER(B, b_pointer, tile.b);
 #endif
 
   vec4 sums[TM][TN / 4];
@@ -123,26 +123,26 @@ void main() {
 #define LOAD_A(l)                                                                                     \
   const Place at = place_a(l, 0);                                                                     \
   const uint row = clamped(row0 + at.other, m, A_FOUR_ROWS), k = clamped(k_next + at.k, k_end, A_FOUR_K); \
-  next_a[l] = GEMM_AT(A4, a_pointer, index_a(row, k, lda) / 4);
+  next_a[l] = TUFF_FROM(A4, a_pointer, index_a(row, k, lda) / 4);
 #else
 #define LOAD_A(l)                                                                                     \
   [[unroll]] for (uint e = 0; e < 4; ++e) {                                                           \
     const Place at = place_a(l, e);                                                                   \
     const uint row = clamped(row0 + at.other, m, false), k = clamped(k_next + at.k, k_end, false);    \
-    next_a[l][e] = GEMM_AT(A, a_pointer, index_a(row, k, lda));                                       \
+    next_a[l][e] = TUFF_FROM(A, a_pointer, index_a(row, k, lda));                                       \
   }
 #endif
 #if VECTOR_B
 #define LOAD_B(l)                                                                                     \
   const Place at = place_b(l, 0);                                                                     \
   const uint col = clamped(col0 + at.other, n, B_FOUR_COLS), k = clamped(k_next + at.k, k_end, B_FOUR_K); \
-  next_b[l] = GEMM_AT(B4, b_pointer, index_b(k, col, ldb) / 4);
+  next_b[l] = TUFF_FROM(B4, b_pointer, index_b(k, col, ldb) / 4);
 #else
 #define LOAD_B(l)                                                                                     \
   [[unroll]] for (uint e = 0; e < 4; ++e) {                                                           \
     const Place at = place_b(l, e);                                                                   \
     const uint col = clamped(col0 + at.other, n, false), k = clamped(k_next + at.k, k_end, false);    \
-    next_b[l][e] = GEMM_AT(B, b_pointer, index_b(k, col, ldb));                                       \
+    next_b[l][e] = TUFF_FROM(B, b_pointer, index_b(k, col, ldb));                                       \
   }
 #endif
   LOAD_NEXT
@@ -195,9 +195,9 @@ void main() {
   const float alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
 #if VECTOR_C
-  GEMM_POINTER(C4, c_pointer, tile.c / 4);
+  TUFF_POINTER(C4, c_pointer, tile.c / 4);
 #else
-  GEMM_POINTER(C, c_pointer, tile.c);
+  TUFF_POINTER(C, c_pointer, tile.c);
 #endif
   [[unroll]] for (uint i = 0; i < TM; ++i) {
     const uint row = row0 + i / 4 * (BM / (TM / 4)) + ty * 4 + i % 4;
@@ -207,15 +207,15 @@ void main() {
 #if VECTOR_C
       if (EDGE == 0 || (row < m && col < n)) {
         vec4 value = alpha * sums[i][j];
-        if (beta != 0.0) value = fma(vec4(beta), GEMM_AT(C4, c_pointer, at / 4), value);
-        GEMM_AT(C4, c_pointer, at / 4) = value;
+        if (beta != 0.0) value = fma(vec4(beta), TUFF_FROM(C4, c_pointer, at / 4), value);
+        TUFF_FROM(C4, c_pointer, at / 4) = value;
       }
 #else
       [[unroll]] for (uint e = 0; e < 4; ++e) {
         if (EDGE == 0 || (row < m && col + e < n)) {
           float value = alpha * sums[i][j][e];
-          if (beta != 0.0) value = fma(beta, GEMM_AT(C, c_pointer, at + e), value);
-          GEMM_AT(C, c_pointer, at + e) = value;
+          if (beta != 0.0) value = fma(beta, TUFF_FROM(C, c_pointer, at + e), value);
+          TUFF_FROM(C, c_pointer, at + e) = value;
         }
       }
 #endif

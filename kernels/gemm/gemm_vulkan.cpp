@@ -3,11 +3,14 @@
 // TUFF_GEMM_VARIANT=<name> in the environment forces a row of the table of tiles below, or "skinny", or 64-bit
 // indices ("wide"), for tests and measurements. It is ignored where that does not fit the device or the shape.
 #include <algorithm>
-#include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
@@ -87,8 +90,8 @@ bool runs_on(const Variant& variant, const DeviceTraits& traits) {
 }
 
 std::string_view forced_variant() {
-  const char* name = std::getenv("TUFF_GEMM_VARIANT");
-  return name == nullptr ? std::string_view() : std::string_view(name);
+  static const std::optional<std::string> name = platform::environment("TUFF_GEMM_VARIANT");
+  return name ? std::string_view(*name) : std::string_view();
 }
 
 double operations_of(const GemmArgs& args) {
@@ -431,12 +434,14 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   // Workgroups of the smallest tile bound how much of a batch goes at once.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
   const uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
+  // The kernel that loops most takes an iteration for each step of k and one for every sixteen.
+  const uint64_t most_k = recorder.traits().cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMostExtent;
   if (args.m > kMostExtent) {
     record_cut(recorder, args, &GemmArgs::m, kMostExtent, a_row, 0, args.ldc);
   } else if (args.n > kMostExtent) {
     record_cut(recorder, args, &GemmArgs::n, kMostExtent, 0, b_col, 1);
-  } else if (args.k > kMostExtent) {
-    record_cut(recorder, args, &GemmArgs::k, kMostExtent, a_k, b_k, 0);
+  } else if (args.k > most_k) {
+    record_cut(recorder, args, &GemmArgs::k, most_k, a_k, b_k, 0);
   } else if (args.batch_count > most_batch) {
     record_cut(recorder, args, &GemmArgs::batch_count, most_batch, args.stride_a, args.stride_b, args.stride_c);
   } else {

@@ -256,8 +256,10 @@ void record_columns(const Task& task) {
   if (task.outer * columns < wanted / 2 && task.extent >= 64) {
     segments = std::clamp<uint64_t>(ceil_div(wanted, task.outer * columns), 1, task.extent / 32);
   }
-  // At most 256 serial additions of a lane while the segments, which the second walk adds up, allow it.
-  segments = std::clamp<uint64_t>(segments, ceil_div(task.extent, 2048), 256);
+  // Few serial additions of a lane while the second walk, which adds up the segments, stays short; and never
+  // more than a CPU driver's loops run.
+  segments = std::max(segments, std::min<uint64_t>(ceil_div(task.extent, 2048), 256));
+  segments = std::max(segments, ceil_div(task.extent, 1u << 15));
   // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
   uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
   if (step >= 4) step -= step % 4;
