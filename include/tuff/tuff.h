@@ -221,7 +221,8 @@ typedef struct tuff_device_properties {
   int32_t supports_matrix_cores;
   int32_t supports_addresses;          /* buffer device addresses */
   int32_t unified_memory;              /* all device memory can be mapped by the host */
-  int32_t binding;                     /* how kernels reach buffers: 0 descriptors, 1 addresses; contexts only */
+  int32_t binding;                     /* how kernels that stream reach buffers: 0 descriptors, 1 addresses;
+                                          measured, for contexts only */
   double bandwidth_bytes_per_second;   /* measured; 0 if not known */
   double f32_flops_per_second;         /* measured; 0 if not known */
 } tuff_device_properties;

@@ -1,12 +1,21 @@
 // What every attention kernel is told, and what they share. Mirrors AttentionPush in attention_vulkan.cpp.
+//
+// RANGES 1: the keys come in several dispatches, a range each. All but the last save what every invocation holds
+// (its rows' maxima, sums of weights and outputs so far), and all but the first go on from it.
 layout(push_constant, std430) uniform Push {
+#if RANGES
+  TUFF_BASES(5)
+#else
   TUFF_BASES(4)
+#endif
   uint seq_q, seq_kv, head_dim;
   int diagonal;       // with CAUSAL query row i sees keys 0 … i + diagonal
   float scale_log2;   // scale * log2(e): weights are powers of two
   uint row_tiles;     // workgroups along the query rows of one head
   uint column_tiles;  // … along head_dim of the output
   uint groups;        // row_tiles * column_tiles * heads * batch
+  uint key_begin;     // with RANGES the keys from here, a multiple of KEYS,
+  uint key_end;       // … to before here
 } push;
 
 TUFF_READ(0, Query, float, 4)
@@ -17,6 +26,17 @@ TUFF_READ(2, Value, float, 4)
 TUFF_READ(2, Value4, vec4, 16)
 TUFF_WRITE(3, Result, float, 4)
 TUFF_WRITE(3, Result4, vec4, 16)
+#if RANGES
+TUFF_READ_WRITE(4, State, float, 4)
+#define FIRST_KEY push.key_begin
+#define LAST_KEYS(keys) min(keys, push.key_end)
+// A value of an invocation: values lie apart by the invocations of a group.
+#define STATE(group, values, value, invocations, invocation) \
+  TUFF_AT(State, (TUFF_INDEX(group) * (values) + (value)) * (invocations) + (invocation))
+#else
+#define FIRST_KEY 0u
+#define LAST_KEYS(keys) keys
+#endif
 
 const float LARGEST = 3.40282347e38;
 // Weights carry this power of two, which their sum carries too: a sum of weight * value then stays finite

@@ -17,6 +17,7 @@
 //          VEC            1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
 //          CAUSAL         1: rows see keys up to the diagonal only
 //          PAIRS          1: two elements are loaded as one 64-bit number
+//          RANGES         1: see attention_common.glsl
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
@@ -87,6 +88,13 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
     }                                                                                                        \
   }
 
+#if RANGES
+// An invocation's state: the maximum and total of each row it knows, then its columns of all rows.
+const int STATE_VALUES = 2 * ROW_BLOCKS + 4 * ROWS * COLUMN_BLOCKS;
+#define STATE_AT(value) STATE(group, STATE_VALUES, value, WIDTH, lane)
+#define SUM_AT(i, c, e) STATE_AT(2 * ROW_BLOCKS + ((i) * COLUMN_BLOCKS + (c)) * 4 + (e))
+#endif
+
 void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
@@ -126,6 +134,17 @@ void main() {
   [[unroll]] for (int i = 0; i < ROWS; ++i) {
     [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) sums[i][c] = vec4(0);
   }
+#if RANGES
+  if (FIRST_KEY > 0) {
+    [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
+      maximum[r] = STATE_AT(2 * r);
+      total[r] = STATE_AT(2 * r + 1);
+    }
+    [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+      [[unroll]] for (int e = 0; e < 4; ++e) sums[i][c][e] = SUM_AT(i, c, e);
+    }
+  }
+#endif
   // Columns beyond the last repeat it, so that all lanes load.
   uint column_at[COLUMN_BLOCKS];
   int columns_left[COLUMN_BLOCKS];
@@ -136,7 +155,8 @@ void main() {
   }
 
   uint keys_end = visible_keys(min(row0 + ROWS, seq_q) - 1), keys_of_first = visible_keys(row0);
-  [[dont_unroll]] for (uint key0 = 0; key0 < keys_end; key0 += KEYS) {
+  const uint loop_end = LAST_KEYS(keys_end);
+  [[dont_unroll]] for (uint key0 = FIRST_KEY; key0 < loop_end; key0 += KEYS) {
     TUFF_INDEX key_at[KEY_BLOCKS];
     [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
       key_at[b] = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + lane, seq_kv - 1)) * head_dim;
@@ -226,6 +246,19 @@ void main() {
     }
 #endif
   }
+
+#if RANGES
+  if (push.key_end < seq_kv) {
+    [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
+      STATE_AT(2 * r) = maximum[r];
+      STATE_AT(2 * r + 1) = total[r];
+    }
+    [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
+      [[unroll]] for (int e = 0; e < 4; ++e) SUM_AT(i, c, e) = sums[i][c][e];
+    }
+    return;
+  }
+#endif
 
   [[unroll]] for (int i = 0; i < ROWS; ++i) {
     float row_total = subgroupShuffle(total[i / WIDTH], i % WIDTH);

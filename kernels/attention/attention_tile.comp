@@ -15,6 +15,7 @@
 //          SHUFFLE               1: LANES invocations are in one subgroup
 //          CAUSAL                1: rows see keys up to the diagonal only
 //          VEC                   1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
+//          RANGES                1: see attention_common.glsl
 // Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
 
@@ -83,6 +84,13 @@ const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
 #endif
 float add(float a, float b) { return a + b; }
 
+#if RANGES
+// An invocation's state: the maximum and its part of the total of each of its rows, then its columns of them.
+const int STATE_VALUES = 2 * TR + TR * TC;
+#define STATE_AT(value) STATE(group, STATE_VALUES, value, NT, id)
+#define SUM_AT(i, j) STATE_AT(2 * TR + (i) * TC + (j))
+#endif
+
 void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
@@ -109,6 +117,16 @@ void main() {
     [[unroll]] for (int j = 0; j < TC / 4; ++j) sums[i][j] = vec4(0);
   }
 
+#if RANGES
+  if (FIRST_KEY > 0) {
+    [[unroll]] for (int i = 0; i < TR; ++i) {
+      maximum[i] = STATE_AT(2 * i);
+      total[i] = STATE_AT(2 * i + 1);
+      [[unroll]] for (int j = 0; j < TC; ++j) sums[i][j / 4][j % 4] = SUM_AT(i, j);
+    }
+  }
+#endif
+
   uint last_row = min(row0 + ROWS, push.seq_q) - 1;
   uint keys_end = visible_keys(last_row), keys_of_first = visible_keys(row0);
   vec4 next_query[QUERY_LOADS], next_key[KEY_LOADS], next_value[VALUE_LOADS];
@@ -134,7 +152,8 @@ void main() {
     FETCH4(next_value[l], Value, kv_base + TUFF_INDEX(key0 + k) * push.head_dim + column, left)   \
   }
 
-  [[dont_unroll]] for (uint key0 = 0; key0 < keys_end; key0 += KEYS) {
+  const uint loop_end = LAST_KEYS(keys_end);
+  [[dont_unroll]] for (uint key0 = FIRST_KEY; key0 < loop_end; key0 += KEYS) {
     vec4 scores[TR][TK / 4];
     [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK / 4; ++j) scores[i][j] = vec4(0);
     FETCH_SCORES(0)
@@ -263,6 +282,16 @@ void main() {
     }
   }
 
+#if RANGES
+  if (push.key_end < push.seq_kv) {
+    [[unroll]] for (int i = 0; i < TR; ++i) {
+      STATE_AT(2 * i) = maximum[i];
+      STATE_AT(2 * i + 1) = total[i];
+      [[unroll]] for (int j = 0; j < TC; ++j) SUM_AT(i, j) = sums[i][j / 4][j % 4];
+    }
+    return;
+  }
+#endif
   ACROSS_LANES(add, total)
   [[unroll]] for (int i = 0; i < TR; ++i) {
     uint row = row0 + row_of(i);

@@ -1,14 +1,17 @@
-// Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch.
+// Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch,
+// or several where one shader invocation could not loop over all keys.
 //
 // TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the tables below, for tests and
 // measurements; one that the device cannot run is refused.
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <numbers>
 #include <optional>
 #include <string>
 
 #include "kernels/attention/attention.hpp"
+#include "kernels/common/loop_limit.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
@@ -56,6 +59,7 @@ struct AttentionPush {
   int32_t diagonal;
   float scale_log2;
   uint32_t row_tiles, column_tiles, groups;
+  uint32_t key_begin, key_end;
 };
 
 bool runs_on(const Variant& variant, const DeviceTraits& traits) {
@@ -70,6 +74,36 @@ uint64_t rows_of(const Variant& variant, const DeviceTraits& traits) {
 
 uint64_t columns_of(const Variant& variant, const DeviceTraits& traits) {
   return uint64_t{variant.columns} * (variant.shared ? 1 : 4 * traits.subgroup_size);
+}
+
+// The most keys of one dispatch, a multiple of the keys that the kernel takes at a time: by how often its loops
+// turn for these, each loop with one turn more for its end. Overflowing scores, which are made twice, are reckoned
+// with always. Where the compiler does not unroll the loops over lanes they count too, hence more than is written
+// as loops (Mesa 22.3 with 8 lanes: 28 turns besides the ones over head_dim).
+uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64_t head_dim) {
+  if (!traits.cpu) return ~uint64_t{0};
+  uint64_t keys = 0, turns = 0;
+  if (variant.shared) {
+    constexpr uint64_t kDepth = Variant::kDepth, kReductions = 64;
+    const uint64_t lane_keys = variant.keys / variant.lanes;
+    const uint64_t overflow = lane_keys * (variant.thread_rows * (head_dim + 2) + 2) + 2;
+    keys = variant.keys;
+    turns = ceil_div(head_dim, kDepth) + variant.keys / kDepth * (kDepth + 2) + overflow + kReductions;
+  } else {
+    keys = uint64_t{variant.keys} * traits.subgroup_size;
+    turns = 2 * (ceil_div(head_dim, 4) + 1) + 8 * uint64_t{traits.subgroup_size} * variant.rows;
+  }
+  assert(turns <= kMaxLoopIterationsCpu);  // head_dim is 1024 at most
+  return kMaxLoopIterationsCpu / turns * keys;
+}
+
+// Values of 4 bytes that an invocation keeps from one range of keys to the next; mirrors STATE_VALUES of the kernels.
+uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits, uint64_t groups) {
+  if (variant.shared) {
+    return groups * variant.invocations() * variant.thread_rows * (2 + variant.columns / variant.lanes) * 4;
+  }
+  const uint64_t width = traits.subgroup_size, rows = variant.rows;
+  return groups * width * (2 * rows + 4 * rows * width * variant.columns) * 4;
 }
 
 // The narrowest output tile that holds head_dim (the scores are made again for each further tile), and
@@ -144,6 +178,14 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
       args.head_dim % 4 == 0 && aligned16(args.q) && aligned16(args.k) && aligned16(args.v) && aligned16(args.o);
   const uint64_t q_elements = args.batch * args.heads * args.seq_q * args.head_dim;
   const uint64_t kv_elements = args.batch * args.heads * args.seq_kv * args.head_dim;
+  // With a causal mask only the keys that the last row sees.
+  const uint64_t keys =
+      causal ? static_cast<uint64_t>(std::clamp<int64_t>(static_cast<int64_t>(args.seq_q) + push.diagonal, 0,
+                                                         static_cast<int64_t>(args.seq_kv)))
+             : args.seq_kv;
+  const uint64_t at_once = std::min(args.seq_kv, keys_at_once(variant, traits, args.head_dim));
+  const bool ranges = at_once < keys;
+  const uint64_t saved = ranges ? state_bytes(variant, traits, groups) : 0;
   KernelRequest kernel(variant.shared ? shaders::attention_tile : shaders::attention_subgroup);
   if (variant.shared) {
     kernel.define("ROWS", variant.rows).define("KEYS", variant.keys).define("COLUMNS", variant.columns);
@@ -154,22 +196,32 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
     kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
     kernel.define("PAIRS", traits.addresses);
   }
-  kernel.define("CAUSAL", causal).define("VEC", vec);
-  kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements));
+  kernel.define("CAUSAL", causal).define("VEC", vec).define("RANGES", ranges);
+  kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements) || needs_wide(saved / 4));
 
-  Dispatch dispatch("attention");
-  dispatch.operand(args.q, 0, q_elements * 4, Access::read)
-      .operand(args.k, 0, kv_elements * 4, Access::read)
-      .operand(args.v, 0, kv_elements * 4, Access::read)
-      .operand(args.o, 0, q_elements * 4, Access::write)
-      .push(push)
-      .groups_linear(groups, traits)
-      .work(8.0 * static_cast<double>(q_elements + kv_elements),
-            4.0 * static_cast<double>(q_elements) * static_cast<double>(args.seq_kv) / (causal ? 2 : 1));
-  log(TUFF_LOG_DISPATCH, "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} vec={} wide={}",
-      variant.name, args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, vec,
+  log(TUFF_LOG_DISPATCH,
+      "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} wide={}", variant.name,
+      args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, at_once, vec,
       kernel.is_wide());
-  recorder.dispatch(kernel, dispatch);
+  const Buffer* state = ranges ? &recorder.scratch(saved) : nullptr;
+  const double share = ranges ? static_cast<double>(at_once) / static_cast<double>(keys) : 1.0;
+  do {
+    // The last range ends with the keys that anyone sees; the kernel knows it by seq_kv.
+    const uint64_t end = push.key_begin + at_once;
+    push.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
+    Dispatch dispatch("attention");
+    dispatch.operand(args.q, 0, q_elements * 4, Access::read)
+        .operand(args.k, 0, kv_elements * 4, Access::read)
+        .operand(args.v, 0, kv_elements * 4, Access::read)
+        .operand(args.o, 0, q_elements * 4, Access::write);
+    if (ranges) dispatch.operand(state, 0, saved, Access::read_write);
+    dispatch.push(push)
+        .groups_linear(groups, traits)
+        .work(8.0 * (static_cast<double>(q_elements) + share * static_cast<double>(kv_elements)),
+              4.0 * share * static_cast<double>(q_elements) * static_cast<double>(args.seq_kv) / (causal ? 2 : 1));
+    recorder.dispatch(kernel, dispatch);
+    push.key_begin = push.key_end;
+  } while (push.key_end < args.seq_kv);
 }
 
 }  // namespace tuff

@@ -54,8 +54,9 @@ struct ConvPush {
 // The most taps of one dispatch: one turn of the kernel's loop adds 4 of them, or variant.taps.
 uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
   if (!traits.cpu) return ~uint64_t{0};
-  // A column's bits (TAP_MASK) come first: up to 32 taps, each a turn of two nested loops that end with one more.
-  constexpr uint32_t kMostColumns = 8, kMaskIterations = kMostColumns * (32 * 3 + 1);
+  // The bits of an invocation's columns (TAP_MASK) come first: 32 taps each, every one a turn of two nested loops
+  // at worst, and some for their ends.
+  constexpr uint32_t kMostColumns = 8, kMaskIterations = kMostColumns * 256;
   return (kMaxLoopIterationsCpu - kMaskIterations) * uint64_t{variant.shared ? variant.taps : 4};
 }
 

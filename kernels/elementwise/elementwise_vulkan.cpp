@@ -60,6 +60,7 @@ void record(Recorder& recorder, const Task& task) {
   const int vector = !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;  // addresses come with 64-bit integers
 
   KernelRequest kernel(task.source);
+  kernel.streaming();
   kernel.define("TUFF_OP", task.op)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_UNROLL", variant.unroll)

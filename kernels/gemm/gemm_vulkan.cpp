@@ -292,6 +292,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const bool by_rows = skinny.along_k && traits.subgroup_arithmetic && args.k >= 4 * width;
   const bool vector_l = aligned(skinny.l, skinny.ld, skinny.stride_l, 4);
   KernelRequest request(by_rows ? shaders::gemm_rows : shaders::gemm_cols);
+  request.streaming();
   request.define("SHORT", static_cast<int64_t>(skinny.cols)).define("PAIRS", traits.cpu && traits.addresses);
   uint64_t block_rows = 0;
   if (by_rows) {
@@ -359,6 +360,7 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
   const uint32_t items = traits.cpu ? 16 : 1;
   KernelRequest request(shaders::gemm_finish);
+  request.streaming();
   request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("DENSE", dense).wide(wide);
   Dispatch dispatch("gemm finish");
   dispatch.operand(partials, 0, elements * slices * 4, Access::read);

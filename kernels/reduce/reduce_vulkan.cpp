@@ -135,6 +135,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   const bool single = shape.lanes == shape.workgroup;
 
   KernelRequest kernel(shaders::reduce_rows);
+  kernel.streaming();
   kernel.define("TUFF_OP", reduction.op.partial)
       .define("TUFF_MEAN", last && reduction.op.mean)
       .define("TUFF_VECTOR", vector)
@@ -226,6 +227,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   const uint64_t elements = outer * stage.length * stage.inner;
 
   KernelRequest kernel(shaders::reduce_columns);
+  kernel.streaming();
   kernel.define("TUFF_OP", reduction.op.partial)
       .define("TUFF_MEAN", last && reduction.op.mean)
       .define("TUFF_VECTOR", vector)

@@ -95,6 +95,7 @@ void record_register_rows(const Task& task, const RowShape& shape) {
   const DeviceTraits& traits = task.recorder.traits();
   const bool peel = task.extent % 4 != 0;
   KernelRequest kernel(shaders::softmax_rows);
+  kernel.streaming();
   kernel.define("TUFF_VECTOR", peel ? 0 : task.vector())
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_LANES", shape.lanes)
@@ -145,6 +146,7 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
   const bool peel = task.extent % 4 != 0;
   const uint32_t lanes = task.device.workgroup;
   KernelRequest kernel(shaders::softmax_split_rows);
+  kernel.streaming();
   kernel.define("TUFF_MODE", mode)
       .define("TUFF_VECTOR", peel ? 0 : task.vector())
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
@@ -220,6 +222,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const uint64_t elements = outer * task.extent * task.inner;
 
   KernelRequest kernel(shaders::softmax_columns);
+  kernel.streaming();
   kernel.define("TUFF_MODE", mode)
       .define("TUFF_VECTOR", width == 1 ? 0 : task.vector())
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)

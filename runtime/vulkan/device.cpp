@@ -185,7 +185,6 @@ void Device::read_traits() {
   traits.push_bytes = limits.maxPushConstantsSize;
   traits.max_range = limits.maxStorageBufferRange;
   traits.addresses = addresses_usable(physical);
-  traits.prefers_addresses = traits.addresses;  // until it is measured
 }
 
 void Device::require_alive() const {

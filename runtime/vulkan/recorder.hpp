@@ -36,8 +36,9 @@ struct DeviceTraits {
   uint32_t shared_bytes = 16384;
   uint32_t push_bytes = 128;
   uint64_t max_range = 1u << 27;   // bytes that one descriptor can span
-  bool addresses = false;          // buffer device addresses can be used
-  bool prefers_addresses = false;  // … and are the faster way on this driver (measured, see binding.cpp)
+  bool addresses = false;  // buffer device addresses can be used
+  // Which way of binding kernels use, see binding.hpp: those that stream (measured on this driver), and the rest.
+  bool streams_by_addresses = false, tiles_by_addresses = false;
 };
 
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
@@ -72,19 +73,26 @@ class KernelRequest {
     return *this;
   }
 
+  // The kernel reads and writes each element about once: bound as this driver streams fastest.
+  KernelRequest& streaming() {
+    streaming_ = true;
+    return *this;
+  }
+
   const KernelSource& source() const { return *source_; }
   const Define* defines() const { return defines_.data(); }
   uint32_t define_count() const { return define_count_; }
   const Constant* constants() const { return constants_.data(); }
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
+  bool is_streaming() const { return streaming_; }
 
  private:
   const KernelSource* source_;
   std::array<Define, kMaxDefines> defines_{};
   std::array<Constant, kMaxConstants> constants_{};
   uint32_t define_count_ = 0, constant_count_ = 0;
-  bool wide_ = false;
+  bool wide_ = false, streaming_ = false;
 };
 
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
@@ -154,8 +162,8 @@ class Recorder {
 
   virtual const DeviceTraits& traits() const noexcept = 0;
 
-  // True if these operands will be bound by address: the driver prefers it, or one is too large for a
-  // descriptor. For planners whose best tile differs between the two.
+  // True if these operands of a kernel that does not stream will be bound by address. For planners whose
+  // best tile differs between the two.
   virtual bool binds_addresses(const Dispatch& dispatch) const noexcept = 0;
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;

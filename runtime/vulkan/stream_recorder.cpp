@@ -202,13 +202,16 @@ void StreamRecorder::order(const HazardTracker::Range* ranges, uint32_t count, V
   hidden_from_host_ = true;
 }
 
-bool StreamRecorder::binds_addresses(const Dispatch& dispatch) const noexcept {
-  if (device_->traits.prefers_addresses) return true;
+bool StreamRecorder::fits_descriptors(const Dispatch& dispatch) const noexcept {
   const uint64_t slack = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
   for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
-    if (dispatch.operands()[i].bytes + slack > device_->traits.max_range) return true;
+    if (dispatch.operands()[i].bytes + slack > device_->traits.max_range) return false;
   }
-  return false;
+  return true;
+}
+
+bool StreamRecorder::binds_addresses(const Dispatch& dispatch) const noexcept {
+  return device_->traits.tiles_by_addresses || !fits_descriptors(dispatch);
 }
 
 void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const Dispatch& dispatch,
@@ -241,7 +244,9 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
            groups[i], i, device_->traits.max_groups[i]);
     }
   }
-  const bool addresses = kernel.is_wide() || binds_addresses(dispatch);
+  const bool addresses =
+      kernel.is_wide() || (kernel.is_streaming() ? traits().streams_by_addresses : traits().tiles_by_addresses) ||
+      !fits_descriptors(dispatch);
   if (addresses && !device_->traits.addresses) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
          device_->traits.max_range);

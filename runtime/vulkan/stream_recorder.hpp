@@ -50,7 +50,10 @@ class StreamRecorder final : public Recorder {
     wait_milliseconds_ = milliseconds == 0 ? kDefaultWaitMilliseconds : milliseconds;
   }
   // What the device reports is final but for how it likes operands bound, which is measured.
-  void set_prefers_addresses(bool on) { device_->traits.prefers_addresses = on; }
+  void set_binding(bool streams_by_addresses, bool tiles_by_addresses) {
+    device_->traits.streams_by_addresses = streams_by_addresses;
+    device_->traits.tiles_by_addresses = tiles_by_addresses;
+  }
 
   struct Counters {
     uint64_t dispatches = 0, submissions = 0, barriers = 0;
@@ -67,6 +70,7 @@ class StreamRecorder final : public Recorder {
     uint64_t submission = 0;
   };
 
+  bool fits_descriptors(const Dispatch& dispatch) const noexcept;
   VkCommandBuffer open();
   uint64_t poll();
   void mark_completed(uint64_t submission) noexcept;

@@ -26,16 +26,17 @@ void VulkanBackend::init(const ContextOptions& options) {
   pool_ = std::make_shared<MemoryPool>(device_);
   kernels_ = std::make_unique<KernelCache>(device_);
   auto recorder = std::make_unique<StreamRecorder>(device_, pool_, *kernels_);
-  recorder->set_prefers_addresses(choose_binding(*recorder, pool_, *device_, *kernels_));
+  choose_binding(*recorder, pool_, *device_, *kernels_);
   recorder_ = std::move(recorder);
   transfer_ = std::make_unique<Transfer>(*recorder_, pool_);
-  log(TUFF_LOG_INFO, "opened {} ({}), operands by {}", physical.properties.deviceName, physical.driver.driverInfo,
-      device_->traits.prefers_addresses ? "addresses" : "descriptors");
+  log(TUFF_LOG_INFO, "opened {} ({}), streams by {}, tiles by {}", physical.properties.deviceName,
+      physical.driver.driverInfo, device_->traits.streams_by_addresses ? "addresses" : "descriptors",
+      device_->traits.tiles_by_addresses ? "addresses" : "descriptors");
 }
 
 void VulkanBackend::capabilities(tuff_device_properties& properties) const {
   describe(device_->physical, properties);
-  properties.binding = device_->traits.prefers_addresses;
+  properties.binding = device_->traits.streams_by_addresses;
 }
 
 bool VulkanBackend::supports(std::string_view feature) const {
