@@ -15,10 +15,10 @@ struct Size {
 
 // Each of these runs with the three causal modes.
 constexpr Size kSizes[] = {
-    {1, 1, 1, 1, 1},    {1, 1, 2, 3, 5},    {2, 3, 7, 11, 13},   {1, 2, 8, 8, 8},     {1, 1, 16, 16, 16},
-    {2, 2, 17, 15, 32}, {1, 2, 15, 17, 33}, {1, 1, 32, 32, 64},  {1, 2, 33, 31, 64},  {1, 1, 31, 65, 65},
-    {2, 1, 64, 64, 64}, {1, 1, 63, 129, 7}, {1, 2, 1, 100, 64},  {1, 2, 100, 1, 64},  {1, 1, 5, 300, 128},
-    {1, 1, 300, 5, 96}, {1, 1, 40, 40, 80}, {1, 1, 65, 65, 128}, {1, 1, 10, 20, 256}, {1, 1, 3, 50, 1024},
+    {1, 1, 1, 1, 1},    {1, 1, 2, 3, 5},     {2, 3, 7, 11, 13},   {1, 2, 8, 8, 8},     {1, 1, 16, 16, 16},
+    {2, 2, 17, 15, 32}, {1, 2, 15, 17, 33},  {1, 1, 32, 32, 64},  {1, 2, 33, 31, 64},  {1, 1, 31, 65, 65},
+    {2, 1, 64, 64, 64}, {1, 1, 63, 129, 7},  {1, 2, 1, 100, 64},  {1, 2, 100, 1, 64},  {1, 1, 5, 300, 128},
+    {1, 1, 300, 5, 96}, {1, 1, 40, 40, 80},  {1, 1, 65, 65, 128}, {1, 1, 10, 20, 256}, {1, 1, 3, 50, 1024},
     {1, 1, 9, 9, 513},  {1, 1, 20, 37, 160},
 };
 
@@ -26,8 +26,13 @@ std::vector<AttentionShape> cases() {
   std::vector<AttentionShape> all;
   for (const Size& size : kSizes) {
     for (int32_t causal : {kNone, kTopLeft, kBottomRight}) {
-      all.push_back({.batch = size.batch, .heads = size.heads, .seq_q = size.seq_q, .seq_kv = size.seq_kv,
-                     .head_dim = size.head_dim, .causal = causal, .shift = 4 * (all.size() % 5)});
+      all.push_back({.batch = size.batch,
+                     .heads = size.heads,
+                     .seq_q = size.seq_q,
+                     .seq_kv = size.seq_kv,
+                     .head_dim = size.head_dim,
+                     .causal = causal,
+                     .shift = 4 * (all.size() % 5)});
     }
   }
   const AttentionShape others[] = {

@@ -21,14 +21,14 @@ std::vector<GemmShape> cases() {
       {.m = 40, .n = 24, .k = 56, .batch = 6, .repeat_a = true},
       {.m = 40, .n = 24, .k = 56, .batch = 6, .repeat_b = true},
       {.ta = T, .m = 40, .n = 24, .k = 56, .beta = 1, .batch = 6, .repeat_a = true, .repeat_b = true, .gap = 2},
-      {.m = 1, .n = 128, .k = 64, .batch = 33},                  // vector by matrix
-      {.tb = T, .m = 128, .n = 1, .k = 64, .batch = 33},         // matrix by vector
-      {.m = 8, .n = 8, .k = 4096, .batch = 3},                   // long k
+      {.m = 1, .n = 128, .k = 64, .batch = 33},           // vector by matrix
+      {.tb = T, .m = 128, .n = 1, .k = 64, .batch = 33},  // matrix by vector
+      {.m = 8, .n = 8, .k = 4096, .batch = 3},            // long k
       {.m = 129, .n = 127, .k = 64, .batch = 8, .repeat_b = true},
       {.m = 256, .n = 256, .k = 128, .beta = 1, .batch = 4},
-      {.m = 1, .n = 2, .k = 3, .batch = 70'000},                 // more matrices than groups in one dimension
+      {.m = 1, .n = 2, .k = 3, .batch = 70'000},  // more matrices than groups in one dimension
       {.m = 2, .n = 1, .k = 2, .shift = 4, .batch = 200'000, .repeat_b = true, .gap = 1},
-      {.m = 1024, .n = 2, .k = 8, .batch = 5'120, .repeat_b = true},  // A of 160 MiB
+      {.m = 1024, .n = 2, .k = 8, .batch = 5'120, .repeat_b = true},                    // A of 160 MiB
       {.m = 8, .n = 1024, .k = 1, .batch = 5'121, .repeat_a = true, .repeat_b = true},  // C of 160 MiB
   };
 }

@@ -69,16 +69,16 @@ struct BinaryCase {
   Place place;
   std::string name() const {
     static const char* const places[] = {"", "_onto_a", "_onto_b", "_same_input"};
-    return std::string(operation.name) + "_" + std::to_string(n) + (shift != 0 ? "_shift" + std::to_string(shift) : "") +
-           places[static_cast<int>(place)];
+    return std::string(operation.name) + "_" + std::to_string(n) +
+           (shift != 0 ? "_shift" + std::to_string(shift) : "") + places[static_cast<int>(place)];
   }
   double work() const { return static_cast<double>(n); }
 };
 
 std::vector<BinaryCase> cases() {
   std::vector<BinaryCase> all;
-  for (uint64_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 17, 31, 33, 64, 65, 127, 129, 255, 257, 1000, 1023, 1025, 4095,
-                     4097, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
+  for (uint64_t n : {0,   1,   2,   3,   4,    5,    7,    8,    9,    15,     17,     31,      33,      64,       65,
+                     127, 129, 255, 257, 1000, 1023, 1025, 4095, 4097, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
       const uint64_t i = all.size();
       all.push_back({operation, n, 4 * (i % 5), static_cast<Place>((i / 2) % 4)});

@@ -110,7 +110,8 @@ TEST_P(Buffer, CopiesBetweenBuffersAtAnyByte) {
         ASSERT_OK(tuff_fill(context(), target, 0, 600, "\xab", 1));
         ASSERT_OK(tuff_copy_dtod(context(), target, to, source, from, bytes));
         std::vector<uint8_t> expected(600, 0xab);
-        std::copy_n(values.begin() + static_cast<ptrdiff_t>(from), bytes, expected.begin() + static_cast<ptrdiff_t>(to));
+        std::copy_n(values.begin() + static_cast<ptrdiff_t>(from), bytes,
+                    expected.begin() + static_cast<ptrdiff_t>(to));
         ASSERT_EQ(contents(context(), target), expected) << from << " to " << to << ", " << bytes << " bytes";
       }
     }

@@ -11,8 +11,9 @@ namespace {
 // Every operation once, on values whose rounding shows any change of order.
 std::vector<std::vector<float>> all_results(tuff_context context) {
   std::vector<std::vector<float>> results;
-  for (const GemmShape& shape : {GemmShape{.m = 65, .n = 70, .k = 300}, GemmShape{.m = 1, .n = 33, .k = 5000},
-                                 GemmShape{.m = 16, .n = 16, .k = 9000}, GemmShape{.m = 9, .n = 8, .k = 64, .batch = 5}}) {
+  for (const GemmShape& shape :
+       {GemmShape{.m = 65, .n = 70, .k = 300}, GemmShape{.m = 1, .n = 33, .k = 5000},
+        GemmShape{.m = 16, .n = 16, .k = 9000}, GemmShape{.m = 9, .n = 8, .k = 64, .batch = 5}}) {
     const GemmProblem problem(shape, Tier::bound);
     const Tensor a(context, problem.a), b(context, problem.b), c(context, problem.c);
     EXPECT_OK(call_gemm(context, problem, a, b, c));

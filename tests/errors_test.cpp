@@ -47,7 +47,8 @@ class Errors : public OnBackend {
 // The rows of the table are what they claim to be, or the tests below would prove nothing.
 class ErrorsTable : public OnBackend {};
 TEST_P(ErrorsTable, CallsAreValid) {
-  const OwnBuffer a(context(), kCallBytes), b(context(), kCallBytes), c(context(), kCallBytes), d(context(), kCallBytes);
+  const OwnBuffer a(context(), kCallBytes), b(context(), kCallBytes), c(context(), kCallBytes),
+      d(context(), kCallBytes);
   const tuff_buffer operands[] = {a, b, c, d};
   for (const BufferCall& row : buffer_calls()) EXPECT_OK(row.call(context(), operands)) << row.function;
 }
@@ -195,7 +196,8 @@ std::vector<BadCall> null_pointers() {
        }},
       {"tuff_context_info", "info", kArgument, [](auto c, auto) { return tuff_context_info(c, nullptr); }},
       {"tuff_context_stats", "stats", kArgument, [](auto c, auto) { return tuff_context_stats(c, nullptr); }},
-      {"tuff_context_set_limits", "limits", kArgument, [](auto c, auto) { return tuff_context_set_limits(c, nullptr); }},
+      {"tuff_context_set_limits", "limits", kArgument,
+       [](auto c, auto) { return tuff_context_set_limits(c, nullptr); }},
       {"tuff_context_set_limits", "reserved", kArgument,
        [](auto c, auto) {
          tuff_limits limits{};
@@ -255,16 +257,46 @@ std::vector<BadCall> buffer_ranges() {
     return BadCall{function, word, kArgument, call};
   };
   return {
-      row("tuff_view", "buffer", [](auto, auto x) { tuff_buffer v; return tuff_view(x[0], kCallBytes + 1, 0, &v); }),
-      row("tuff_view", "buffer", [](auto, auto x) { tuff_buffer v; return tuff_view(x[0], 1, kCallBytes, &v); }),
-      row("tuff_view", "buffer", [](auto, auto x) { tuff_buffer v; return tuff_view(x[0], 8, kHuge - 4, &v); }),
+      row("tuff_view", "buffer",
+          [](auto, auto x) {
+            tuff_buffer v;
+            return tuff_view(x[0], kCallBytes + 1, 0, &v);
+          }),
+      row("tuff_view", "buffer",
+          [](auto, auto x) {
+            tuff_buffer v;
+            return tuff_view(x[0], 1, kCallBytes, &v);
+          }),
+      row("tuff_view", "buffer",
+          [](auto, auto x) {
+            tuff_buffer v;
+            return tuff_view(x[0], 8, kHuge - 4, &v);
+          }),
       row("tuff_copy_htod", "dst",
-          [](auto c, auto x) { char b[8] = {}; return tuff_copy_htod(c, x[0], kCallBytes - 7, b, 8); }),
-      row("tuff_copy_htod", "dst", [](auto c, auto x) { char b[8] = {}; return tuff_copy_htod(c, x[0], kHuge, b, 8); }),
-      row("tuff_copy_htod", "dst", [](auto c, auto x) { char b[8] = {}; return tuff_copy_htod(c, x[0], 8, b, kHuge); }),
+          [](auto c, auto x) {
+            char b[8] = {};
+            return tuff_copy_htod(c, x[0], kCallBytes - 7, b, 8);
+          }),
+      row("tuff_copy_htod", "dst",
+          [](auto c, auto x) {
+            char b[8] = {};
+            return tuff_copy_htod(c, x[0], kHuge, b, 8);
+          }),
+      row("tuff_copy_htod", "dst",
+          [](auto c, auto x) {
+            char b[8] = {};
+            return tuff_copy_htod(c, x[0], 8, b, kHuge);
+          }),
       row("tuff_copy_dtoh", "src",
-          [](auto c, auto x) { char b[8] = {}; return tuff_copy_dtoh(c, b, x[0], kCallBytes - 7, 8); }),
-      row("tuff_copy_dtoh", "src", [](auto c, auto x) { char b[8] = {}; return tuff_copy_dtoh(c, b, x[0], kHuge - 3, 8); }),
+          [](auto c, auto x) {
+            char b[8] = {};
+            return tuff_copy_dtoh(c, b, x[0], kCallBytes - 7, 8);
+          }),
+      row("tuff_copy_dtoh", "src",
+          [](auto c, auto x) {
+            char b[8] = {};
+            return tuff_copy_dtoh(c, b, x[0], kHuge - 3, 8);
+          }),
       row("tuff_copy_dtod", "dst", [](auto c, auto x) { return tuff_copy_dtod(c, x[0], kCallBytes, x[1], 0, 1); }),
       row("tuff_copy_dtod", "src", [](auto c, auto x) { return tuff_copy_dtod(c, x[0], 0, x[1], kHuge, 1); }),
       row("tuff_copy_dtod", "src", [](auto c, auto x) { return tuff_copy_dtod(c, x[0], 0, x[0], 10, 11); }),
@@ -275,7 +307,11 @@ std::vector<BadCall> buffer_ranges() {
       row("tuff_fill", "pattern_bytes", [](auto c, auto x) { return tuff_fill(c, x[0], 0, 12, "abcdef", 3); }),
       row("tuff_fill", "pattern_bytes", [](auto c, auto x) { return tuff_fill(c, x[0], 0, 12, "abcdef", 0); }),
       row("tuff_fill", "pattern_bytes", [](auto c, auto x) { return tuff_fill(c, x[0], 0, 64, "abcdef", 32); }),
-      row("tuff_map", "buffer", [](auto, auto x) { void* p; return tuff_map(x[0], &p); }),
+      row("tuff_map", "buffer",
+          [](auto, auto x) {
+            void* p;
+            return tuff_map(x[0], &p);
+          }),
       row("tuff_unmap", "buffer", [](auto, auto x) { return tuff_unmap(x[0]); }),
   };
 }
@@ -294,13 +330,12 @@ std::vector<BadCall> products() {
   const auto row = [](const char* word, auto call, tuff_status status = kArgument) {
     return BadCall{"tuff_gemm", word, status, call};
   };
-  const auto batch = [](const char* word, auto call) {
-    return BadCall{"tuff_batched_gemm", word, kArgument, call};
-  };
+  const auto batch = [](const char* word, auto call) { return BadCall{"tuff_batched_gemm", word, kArgument, call}; };
   return {
       row("dtype", [](auto c, auto x) { return gemm(c, x, 0, N, N, 2, 2, 2, 2, 2, 2); }),
       row("dtype", [](auto c, auto x) { return gemm(c, x, 99, N, N, 2, 2, 2, 2, 2, 2); }),
-      row("dtype", [](auto c, auto x) { return gemm(c, x, TUFF_F16, N, N, 2, 2, 2, 2, 2, 2); }, kUnsupported),
+      row(
+          "dtype", [](auto c, auto x) { return gemm(c, x, TUFF_F16, N, N, 2, 2, 2, 2, 2, 2); }, kUnsupported),
       row("ta", [](auto c, auto x) { return gemm(c, x, F, 3, N, 2, 2, 2, 2, 2, 2); }),
       row("tb", [](auto c, auto x) { return gemm(c, x, F, N, -1, 2, 2, 2, 2, 2, 2); }),
       row("lda", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 5, 6, 5, 5, 5); }),
@@ -313,7 +348,10 @@ std::vector<BadCall> products() {
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 40, 40, 2, 2, 40, 40); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 4, 4, 4, 4, 400); }),
       // sizes that overflow 2^64 bytes, by the product or by the sum
-      row("a", [](auto c, auto x) { return gemm(c, x, F, N, N, uint64_t{1} << 32, 1, uint64_t{1} << 32, uint64_t{1} << 32, 1, 1); }),
+      row("a",
+          [](auto c, auto x) {
+            return gemm(c, x, F, N, N, uint64_t{1} << 32, 1, uint64_t{1} << 32, uint64_t{1} << 32, 1, 1);
+          }),
       row("a", [](auto c, auto x) { return gemm(c, x, F, N, N, 3, 2, 2, uint64_t{1} << 63, 2, 2); }),
       row("b", [](auto c, auto x) { return gemm(c, x, F, N, N, 2, 2, 2, 2, kHuge - 1, 2); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 2, 2, 2, 2, 2, kHuge / 4); }),
@@ -367,8 +405,10 @@ std::vector<BadCall> convolutions() {
   const struct {
     const char* word;
     bool in, filter, out, stride, padding;
-  } nulls[] = {{"in_shape", true, false, false, false, false}, {"filter_shape", false, true, false, false, false},
-               {"out_shape", false, false, true, false, false}, {"stride", false, false, false, true, false},
+  } nulls[] = {{"in_shape", true, false, false, false, false},
+               {"filter_shape", false, true, false, false, false},
+               {"out_shape", false, false, true, false, false},
+               {"stride", false, false, false, true, false},
                {"padding", false, false, false, false, true}};
   for (const auto& null : nulls) {
     rows.push_back({"tuff_conv2d", null.word, kArgument, [=](tuff_context c, const tuff_buffer* x) {
@@ -458,9 +498,8 @@ std::vector<BadCall> axes() {
 
 std::vector<BadCall> elementwise() {
   const auto unary = [](const char* word, int32_t dtype, int32_t op, uint64_t n, tuff_status status = kArgument) {
-    return BadCall{"tuff_unary", word, status, [=](tuff_context c, const tuff_buffer* x) {
-                     return tuff_unary(c, dtype, op, x[0], x[1], n);
-                   }};
+    return BadCall{"tuff_unary", word, status,
+                   [=](tuff_context c, const tuff_buffer* x) { return tuff_unary(c, dtype, op, x[0], x[1], n); }};
   };
   const auto binary = [](const char* word, int32_t dtype, int32_t op, uint64_t n, tuff_status status = kArgument) {
     return BadCall{"tuff_binary", word, status, [=](tuff_context c, const tuff_buffer* x) {

@@ -89,8 +89,14 @@ TEST_P(GemmSweep, TileEdges) {
   for (uint64_t m : sizes) {
     for (uint64_t n : sizes) {
       for (uint64_t k : sizes) {
-        const GemmShape shape{.ta = (m + k) % 2 == 0 ? N : T, .tb = (n + k) % 2 == 0 ? N : T, .m = m, .n = n, .k = k,
-                              .beta = static_cast<double>(m % 2), .pad_c = n % 3, .shift = 4 * (k % 4)};
+        const GemmShape shape{.ta = (m + k) % 2 == 0 ? N : T,
+                              .tb = (n + k) % 2 == 0 ? N : T,
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .beta = static_cast<double>(m % 2),
+                              .pad_c = n % 3,
+                              .shift = 4 * (k % 4)};
         SCOPED_TRACE(shape.name());
         run_gemm(context(), shape, Tier::exact);
         if (HasFailure()) return;

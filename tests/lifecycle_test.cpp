@@ -22,8 +22,8 @@ struct Outcome {
 };
 
 Outcome run_child(const std::string& mode, const std::string& backend, const std::string& environment = "") {
-  const std::string command = environment + " timeout 120 '" TUFF_TEST_CHILD "' '" TUFF_TEST_LIBRARY "' " + mode + " " +
-                              backend + " 2>&1";
+  const std::string command =
+      environment + " timeout 120 '" TUFF_TEST_CHILD "' '" TUFF_TEST_LIBRARY "' " + mode + " " + backend + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome{-1, ""};
   if (pipe == nullptr) return outcome;
@@ -70,11 +70,13 @@ class LifecycleCache : public testing::Test {
   };
   // A process that works, with this folder as its cache; Mesa's own, which has its say about bad folders, is off.
   Work work(const fs::path& home) {
-    const Outcome outcome = run_child("work", "vulkan", "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home.string() + "'");
+    const Outcome outcome =
+        run_child("work", "vulkan", "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home.string() + "'");
     Work result;
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_EQ(std::sscanf(outcome.output.c_str(), "compiled %llu cached %llu pipelines %llu\n", &result.compiled,
-                          &result.cached, &result.pipelines), 3)
+                          &result.cached, &result.pipelines),
+              3)
         << "more was printed than was asked for: " << outcome.output;
     EXPECT_GT(result.pipelines, 0u);
     return result;
@@ -116,7 +118,8 @@ TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
     std::string bytes{std::istreambuf_iterator<char>(in), {}};
     in.close();
     change(bytes);
-    std::ofstream(file, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(file, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   };
   using Change = void (*)(std::string&);
   const struct {

@@ -16,9 +16,9 @@ struct Operation {
 };
 
 constexpr Operation kOperations[] = {
-    {TUFF_REDUCE_SUM, "sum_exact", Values::whole},    {TUFF_REDUCE_SUM, "sum", Values::spread},
-    {TUFF_REDUCE_MEAN, "mean", Values::spread},       {TUFF_REDUCE_MAX, "max", Values::spread},
-    {TUFF_REDUCE_MIN, "min", Values::spread},         {TUFF_REDUCE_PROD, "prod", Values::near_one},
+    {TUFF_REDUCE_SUM, "sum_exact", Values::whole}, {TUFF_REDUCE_SUM, "sum", Values::spread},
+    {TUFF_REDUCE_MEAN, "mean", Values::spread},    {TUFF_REDUCE_MAX, "max", Values::spread},
+    {TUFF_REDUCE_MIN, "min", Values::spread},      {TUFF_REDUCE_PROD, "prod", Values::near_one},
 };
 
 struct ReduceCase {

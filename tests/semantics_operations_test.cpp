@@ -100,8 +100,8 @@ TEST_P(SemanticsOperations, BatchedGemmMatricesOfCMustNotOverlap) {
 TEST_P(SemanticsOperations, HalfPrecisionIsRefusedInThisVersion) {
   const Tensor a(context(), 100), b(context(), 100), c(context(), 100);
   for (int32_t dtype : {TUFF_F16, TUFF_BF16}) {
-    EXPECT_FAILS(tuff_gemm(context(), dtype, N, N, 3, 3, 3, 1, a, 3, b, 3, 0, c, 3), TUFF_ERROR_UNSUPPORTED, "tuff_gemm",
-                 "dtype");
+    EXPECT_FAILS(tuff_gemm(context(), dtype, N, N, 3, 3, 3, 1, a, 3, b, 3, 0, c, 3), TUFF_ERROR_UNSUPPORTED,
+                 "tuff_gemm", "dtype");
   }
   c.expect_poisoned();
 }
@@ -129,8 +129,15 @@ TEST_P(SemanticsOperations, ConvExtentIsTheFloor) {
   for (uint64_t size = 5; size < 12; ++size) {
     for (uint64_t stride : {1, 2, 3, 4}) {
       for (uint64_t dilation : {1, 2}) {
-        run_conv2d(context(), {.height = size, .width = size + 2, .rows = 3, .cols = 2, .stride = {stride, stride},
-                               .padding = {1, 0}, .dilation = {dilation, dilation}}, Tier::exact);
+        run_conv2d(context(),
+                   {.height = size,
+                    .width = size + 2,
+                    .rows = 3,
+                    .cols = 2,
+                    .stride = {stride, stride},
+                    .padding = {1, 0},
+                    .dilation = {dilation, dilation}},
+                   Tier::exact);
       }
     }
   }
@@ -140,7 +147,8 @@ TEST_P(SemanticsOperations, ConvWrongExtentStatesTheExpectedShape) {
   const Tensor x(context(), 1000), w(context(), 1000), y(context(), 1000);
   const uint64_t in[4] = {2, 3, 17, 19}, filter[4] = {5, 3, 4, 6}, stride[2] = {2, 3}, padding[2] = {1, 2};
   // (17 + 2 - 4) / 2 + 1 = 8, (19 + 4 - 6) / 3 + 1 = 6
-  for (const auto& out : {std::array<uint64_t, 4>{2, 5, 9, 6}, {2, 5, 8, 7}, {2, 5, 7, 6}, {1, 5, 8, 6}, {2, 6, 8, 6}}) {
+  for (const auto& out :
+       {std::array<uint64_t, 4>{2, 5, 9, 6}, {2, 5, 8, 7}, {2, 5, 7, 6}, {1, 5, 8, 6}, {2, 6, 8, 6}}) {
     EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, out.data(), stride, padding), kArgument, "tuff_conv2d",
                  "out_shape");
     const std::string message = last_error();
@@ -153,9 +161,11 @@ TEST_P(SemanticsOperations, ConvChannelsAndBatchMustAgree) {
   const Tensor x(context(), 1000), w(context(), 1000), y(context(), 1000);
   const uint64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
   const uint64_t in[4] = {2, 3, 4, 4}, other[4] = {2, 4, 2, 2}, out[4] = {2, 2, 3, 3};
-  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, other, y, out, ones, zeros), kArgument, "tuff_conv2d", "filter_shape");
+  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, other, y, out, ones, zeros), kArgument, "tuff_conv2d",
+               "filter_shape");
   const uint64_t filter[4] = {2, 3, 2, 2}, batch[4] = {3, 2, 3, 3};
-  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, batch, ones, zeros), kArgument, "tuff_conv2d", "out_shape");
+  EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, batch, ones, zeros), kArgument, "tuff_conv2d",
+               "out_shape");
 }
 
 TEST_P(SemanticsOperations, ConvStrideIsAtLeastOne) {
@@ -169,7 +179,8 @@ TEST_P(SemanticsOperations, ConvStrideIsAtLeastOne) {
 
 TEST_P(SemanticsOperations, ConvFilterLargerThanThePaddedInputIsAnError) {
   const Tensor x(context(), 1000), w(context(), 1000), y(context(), 1000);
-  const uint64_t in[4] = {1, 1, 4, 4}, filter[4] = {1, 1, 7, 1}, out[4] = {1, 1, 1, 4}, ones[2] = {1, 1}, one[2] = {1, 0};
+  const uint64_t in[4] = {1, 1, 4, 4}, filter[4] = {1, 1, 7, 1}, out[4] = {1, 1, 1, 4}, ones[2] = {1, 1},
+                 one[2] = {1, 0};
   EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, out, ones, one), kArgument, "tuff_conv2d",
                "filter_shape");
   y.expect_poisoned();
@@ -341,7 +352,8 @@ TEST_P(SemanticsOperations, ReluOfNaNIsNaN) {
 }
 
 TEST_P(SemanticsOperations, MaxAndMinPropagateNaN) {
-  const std::vector<float> a = {kNaN, 1, kNaN, kNaN, kInfinity, -kInfinity, 3}, b = {1, kNaN, kNaN, -kInfinity, kNaN, 5, 4};
+  const std::vector<float> a = {kNaN, 1, kNaN, kNaN, kInfinity, -kInfinity, 3},
+                           b = {1, kNaN, kNaN, -kInfinity, kNaN, 5, 4};
   const auto highest = binary(TUFF_BINARY_MAX, a, b), lowest = binary(TUFF_BINARY_MIN, a, b);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(std::isnan(highest[i]) && std::isnan(lowest[i])) << i;
   EXPECT_EQ(highest[5], 5);
@@ -364,7 +376,8 @@ TEST_P(SemanticsOperations, SqrtAndLogOfNegativesAreNaN) {
   for (int32_t op : {TUFF_UNARY_SQRT, TUFF_UNARY_LOG}) {
     for (float value : unary(op, {-1, -1e-30f, -FLT_MAX, -kInfinity})) EXPECT_TRUE(std::isnan(value));
   }
-  EXPECT_EQ(unary(TUFF_UNARY_LOG, {0, -0.0f, 1, kInfinity}), (std::vector<float>{-kInfinity, -kInfinity, 0, kInfinity}));
+  EXPECT_EQ(unary(TUFF_UNARY_LOG, {0, -0.0f, 1, kInfinity}),
+            (std::vector<float>{-kInfinity, -kInfinity, 0, kInfinity}));
   EXPECT_EQ(unary(TUFF_UNARY_SQRT, {0, 1, 4, kInfinity}), (std::vector<float>{0, 1, 2, kInfinity}));
 }
 

@@ -72,8 +72,8 @@ TEST_P(Semantics, ProductsBeyond2To32Work) {
   // m * n * k = 2^33 (the host backend, which is not fast, gets the same through strides alone)
   if (vulkan() && !reduced()) {
     const uint64_t size = 2048;
-    const Tensor a(context(), std::vector<float>(size * size, 1.0f)), b(context(), std::vector<float>(size * size, 2.0f)),
-        c(context(), size * size);
+    const Tensor a(context(), std::vector<float>(size * size, 1.0f)),
+        b(context(), std::vector<float>(size * size, 2.0f)), c(context(), size * size);
     ASSERT_OK(tuff_gemm(context(), F, N, N, size, size, size, 1, a, size, b, size, 0, c, size));
     expect_same_bits(c.read(), std::vector<float>(size * size, 4096.0f));
   }
@@ -125,7 +125,8 @@ TEST_P(Semantics, OuterSizesOfZeroTouchNothing) {
   EXPECT_OK(tuff_gemm(context(), F, N, N, 0, 5, 5, 1, x, 5, y, 5, 0, z, 5));
   EXPECT_OK(tuff_gemm(context(), F, N, N, 5, 0, 5, 1, x, 5, y, 5, 0, z, 5));
   EXPECT_OK(tuff_batched_gemm(context(), F, N, N, 5, 5, 5, 1, x, 5, 25, y, 5, 25, 0, z, 5, 25, 0));
-  const uint64_t in[4] = {0, 1, 3, 3}, filter[4] = {1, 1, 2, 2}, out[4] = {0, 1, 2, 2}, ones[2] = {1, 1}, zeros[2] = {0, 0};
+  const uint64_t in[4] = {0, 1, 3, 3}, filter[4] = {1, 1, 2, 2}, out[4] = {0, 1, 2, 2}, ones[2] = {1, 1},
+                 zeros[2] = {0, 0};
   EXPECT_OK(tuff_conv2d(context(), F, x, in, y, filter, z, out, ones, zeros));
   EXPECT_OK(tuff_attention(context(), F, x, y, x, z, 0, 1, 2, 2, 2, 1, TUFF_CAUSAL_NONE));
   EXPECT_OK(tuff_attention(context(), F, x, y, x, z, 1, 0, 2, 2, 2, 1, TUFF_CAUSAL_NONE));
@@ -163,13 +164,17 @@ TEST_P(Semantics, AnyOtherOverlapIsAnError) {
   ASSERT_OK(tuff_view(whole, 4, 1200, &next));
   const OwnBuffer shifted(next);
   EXPECT_FAILS(tuff_unary(context(), F, TUFF_UNARY_NEG, whole, shifted, 100), kArgument, "tuff_unary", "output");
-  EXPECT_FAILS(tuff_binary(context(), F, TUFF_BINARY_ADD, other, shifted, whole, 100), kArgument, "tuff_binary", "output");
+  EXPECT_FAILS(tuff_binary(context(), F, TUFF_BINARY_ADD, other, shifted, whole, 100), kArgument, "tuff_binary",
+               "output");
   EXPECT_FAILS(tuff_gemm(context(), F, N, N, 4, 4, 4, 1, whole, 4, other, 4, 0, whole, 4), kArgument, "tuff_gemm", "c");
-  EXPECT_FAILS(tuff_gemm(context(), F, N, N, 4, 4, 4, 1, other, 4, shifted, 4, 0, whole, 4), kArgument, "tuff_gemm", "c");
-  EXPECT_FAILS(tuff_batched_gemm(context(), F, N, N, 4, 4, 4, 1, whole, 4, 0, other, 4, 0, 0, shifted, 4, 16, 2), kArgument,
-               "tuff_batched_gemm", "c");
-  const uint64_t shape[] = {10, 10}, image[4] = {1, 1, 4, 4}, one[4] = {1, 1, 1, 1}, ones[2] = {1, 1}, zeros[2] = {0, 0};
-  EXPECT_FAILS(tuff_reduce(context(), F, TUFF_REDUCE_SUM, whole, whole, shape, 2, 0), kArgument, "tuff_reduce", "output");
+  EXPECT_FAILS(tuff_gemm(context(), F, N, N, 4, 4, 4, 1, other, 4, shifted, 4, 0, whole, 4), kArgument, "tuff_gemm",
+               "c");
+  EXPECT_FAILS(tuff_batched_gemm(context(), F, N, N, 4, 4, 4, 1, whole, 4, 0, other, 4, 0, 0, shifted, 4, 16, 2),
+               kArgument, "tuff_batched_gemm", "c");
+  const uint64_t shape[] = {10, 10}, image[4] = {1, 1, 4, 4}, one[4] = {1, 1, 1, 1}, ones[2] = {1, 1},
+                 zeros[2] = {0, 0};
+  EXPECT_FAILS(tuff_reduce(context(), F, TUFF_REDUCE_SUM, whole, whole, shape, 2, 0), kArgument, "tuff_reduce",
+               "output");
   EXPECT_FAILS(tuff_softmax(context(), F, whole, shifted, shape, 2, 0), kArgument, "tuff_softmax", "output");
   EXPECT_FAILS(tuff_conv2d(context(), F, whole, image, other, one, whole, image, ones, zeros), kArgument, "tuff_conv2d",
                "output");
@@ -204,8 +209,9 @@ TEST_P(Semantics, ElementAlignedOffsetsAreEnough) {
   for (uint64_t shift : {4, 8, 12, 20, 60, 68}) {
     SCOPED_TRACE(shift);
     run_gemm(context(), {.m = 33, .n = 40, .k = 24, .beta = 1, .shift = shift}, Tier::exact);
-    run_conv2d(context(), {.batch = 1, .channels = 4, .height = 9, .width = 8, .filters = 4, .rows = 3, .cols = 3,
-                           .shift = shift}, Tier::exact);
+    run_conv2d(context(),
+               {.batch = 1, .channels = 4, .height = 9, .width = 8, .filters = 4, .rows = 3, .cols = 3, .shift = shift},
+               Tier::exact);
     run_attention(context(), {.heads = 2, .seq_q = 9, .seq_kv = 8, .head_dim = 16, .shift = shift});
     const std::vector<float> x = integers(1000, 9, 3);
     const Tensor input(context(), x, shift), output(context(), 1000, shift + 4), sums(context(), 10, shift);
@@ -264,7 +270,8 @@ TEST_P(Semantics, WhateverThreadMadeTheCalls) {
   const auto worker = [&](int mine) {
     for (int i = 0; i < 10; ++i) {
       while (turn.load() % 2 != mine) std::this_thread::yield();
-      EXPECT_OK(tuff_binary(context(), F, mine == 0 ? TUFF_BINARY_ADD : TUFF_BINARY_MUL, x, mine == 0 ? one : two, x, 64));
+      EXPECT_OK(
+          tuff_binary(context(), F, mine == 0 ? TUFF_BINARY_ADD : TUFF_BINARY_MUL, x, mine == 0 ? one : two, x, 64));
       ++turn;
     }
   };

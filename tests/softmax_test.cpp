@@ -20,7 +20,7 @@ struct SoftmaxCase {
 std::vector<SoftmaxCase> cases() {
   std::vector<SoftmaxCase> all;
   for (const AxisShape& shape : axis_shapes()) all.push_back({shape});
-  all.push_back({{{10, 100}, 1, 0}, 100});     // most weights underflow
+  all.push_back({{{10, 100}, 1, 0}, 100});  // most weights underflow
   all.push_back({{{100, 10}, 0, 4}, 1000});
   all.push_back({{{3, 5000}, 1, 0}, 50});
   return all;

@@ -97,7 +97,8 @@ TEST_P(Structures, OperationStructures) {
   auto conv = operation(tuff_conv2d_desc{});
   for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
   conv.filter_shape[0] = 1;
-  expect_checked("tuff_conv2d_ex", conv, false, [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); });
+  expect_checked("tuff_conv2d_ex", conv, false,
+                 [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); });
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
   expect_checked("tuff_attention_ex", attend, false,

@@ -72,16 +72,17 @@ struct UnaryCase {
   uint64_t shift;
   bool in_place;
   std::string name() const {
-    return std::string(operation.name) + "_" + std::to_string(n) + (shift != 0 ? "_shift" + std::to_string(shift) : "") +
-           (in_place ? "_inplace" : "");
+    return std::string(operation.name) + "_" + std::to_string(n) +
+           (shift != 0 ? "_shift" + std::to_string(shift) : "") + (in_place ? "_inplace" : "");
   }
   double work() const { return static_cast<double>(n); }
 };
 
 std::vector<UnaryCase> cases() {
   std::vector<UnaryCase> all;
-  for (uint64_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 256, 257, 1000, 1023,
-                     1025, 4095, 4097, 16'383, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
+  for (uint64_t n :
+       {0,   1,   2,   3,   4,   5,    7,    8,    9,    15,   16,     17,     31,     33,      63,      64,       65,
+        127, 129, 255, 256, 257, 1000, 1023, 1025, 4095, 4097, 16'383, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
       const uint64_t i = all.size();
       all.push_back({operation, n, 4 * (i % 5), i % 4 == 3});

@@ -10,12 +10,12 @@
 
 namespace {
 
-#define EXPECT(condition)                                                \
-  do {                                                                   \
-    if (!(condition)) {                                                  \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);       \
-      std::exit(1);                                                      \
-    }                                                                    \
+#define EXPECT(condition)                                         \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                               \
+    }                                                             \
   } while (false)
 
 static_assert(!std::is_copy_constructible_v<tuff::Context> && !std::is_copy_assignable_v<tuff::Context>);
@@ -36,30 +36,30 @@ void done(const tuff::Status& status) {
 }
 #define TAKE(call) take(call)
 #define DONE(call) done(call)
-#define EXPECT_STATUS(call, expected, function)                       \
-  do {                                                                \
-    const tuff::Status status = (call);                               \
-    EXPECT(!status && status.code() == (expected));                   \
-    EXPECT(status.message().rfind(function ": ", 0) == 0);            \
-    EXPECT(status.message() == tuff::last_error());                   \
-    EXPECT(status.name()[0] == 'T' && status.hint()[0] != '\0');      \
+#define EXPECT_STATUS(call, expected, function)                  \
+  do {                                                           \
+    const tuff::Status status = (call);                          \
+    EXPECT(!status && status.code() == (expected));              \
+    EXPECT(status.message().rfind(function ": ", 0) == 0);       \
+    EXPECT(status.message() == tuff::last_error());              \
+    EXPECT(status.name()[0] == 'T' && status.hint()[0] != '\0'); \
   } while (false)
 #else
 #define TAKE(call) (call)
 #define DONE(call) (call)
-#define EXPECT_STATUS(call, expected, function)                                    \
-  do {                                                                             \
-    bool thrown = false;                                                           \
-    try {                                                                          \
-      static_cast<void>(call);                                                     \
-    } catch (const tuff::Exception& error) {                                       \
-      thrown = true;                                                               \
-      EXPECT(error.status() == (expected));                                        \
-      EXPECT(std::string(error.what()).rfind(function ": ", 0) == 0);              \
-      EXPECT(error.what() == tuff::last_error());                                  \
-      EXPECT(error.name()[0] == 'T' && error.hint()[0] != '\0');                   \
-    }                                                                              \
-    EXPECT(thrown);                                                                \
+#define EXPECT_STATUS(call, expected, function)                       \
+  do {                                                                \
+    bool thrown = false;                                              \
+    try {                                                             \
+      static_cast<void>(call);                                        \
+    } catch (const tuff::Exception& error) {                          \
+      thrown = true;                                                  \
+      EXPECT(error.status() == (expected));                           \
+      EXPECT(std::string(error.what()).rfind(function ": ", 0) == 0); \
+      EXPECT(error.what() == tuff::last_error());                     \
+      EXPECT(error.name()[0] == 'T' && error.hint()[0] != '\0');      \
+    }                                                                 \
+    EXPECT(thrown);                                                   \
   } while (false)
 #endif
 

@@ -33,9 +33,14 @@ void expect_error(tuff_status code, const std::string& word, const std::function
 constexpr uint64_t kMost = ~uint64_t{0};
 
 TEST(Check, ElementTypes) {
-  const std::array<std::pair<int32_t, uint64_t>, 8> sizes = {{{TUFF_F32, 4}, {TUFF_F16, 2}, {TUFF_BF16, 2},
-                                                              {TUFF_F64, 8}, {TUFF_I32, 4}, {TUFF_U32, 4},
-                                                              {TUFF_I8, 1}, {TUFF_U8, 1}}};
+  const std::array<std::pair<int32_t, uint64_t>, 8> sizes = {{{TUFF_F32, 4},
+                                                              {TUFF_F16, 2},
+                                                              {TUFF_BF16, 2},
+                                                              {TUFF_F64, 8},
+                                                              {TUFF_I32, 4},
+                                                              {TUFF_U32, 4},
+                                                              {TUFF_I8, 1},
+                                                              {TUFF_U8, 1}}};
   for (const auto& [dtype, size] : sizes) EXPECT_EQ(dtype_size(dtype), size);
   for (int32_t unknown : {0, -1, 9, 1000}) {
     expect_error(TUFF_ERROR_INVALID_ARGUMENT, "dtype", [&] { dtype_size(unknown); });

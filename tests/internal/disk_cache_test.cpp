@@ -69,7 +69,8 @@ TEST_F(DiskCacheTest, EveryFlippedBitIsNoticed) {
   std::ifstream in(file, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
   const auto write = [&](const std::string& bytes) {
-    std::ofstream(file, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(file, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   };
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string damaged = whole;

@@ -16,8 +16,12 @@ struct Counted : HandleObject {
   std::atomic<int>& alive;
 };
 
-constexpr uint32_t slot_of(uint64_t handle) { return static_cast<uint32_t>(handle & ((1u << HandleTable::kSlotBits) - 1)); }
-constexpr uint64_t generation_of(uint64_t handle) { return handle >> HandleTable::kSlotBits & HandleTable::kLastGeneration; }
+constexpr uint32_t slot_of(uint64_t handle) {
+  return static_cast<uint32_t>(handle & ((1u << HandleTable::kSlotBits) - 1));
+}
+constexpr uint64_t generation_of(uint64_t handle) {
+  return handle >> HandleTable::kSlotBits & HandleTable::kLastGeneration;
+}
 
 TEST(HandleTable, HandlesNameTheirObject) {
   std::atomic<int> alive{0};

@@ -20,8 +20,8 @@ TEST(HazardTracker, ConflictsNeedAWriteOnCommonBytes) {
       {{1, 300, 400, false}, true},   // read after write
       {{1, 399, 500, true}, true},    // write after write
       {{1, 200, 300, true}, false},   // between them
-      {{1, 0, 100, true}, false},     {{1, 0, 101, true}, true},  {{1, 400, 500, false}, false},
-      {{2, 300, 400, true}, false},   // other memory
+      {{1, 0, 100, true}, false},    {{1, 0, 101, true}, true},
+      {{1, 400, 500, false}, false}, {{2, 300, 400, true}, false},  // other memory
       {{1, 0, 1000, false}, true},
   };
   for (const auto& [range, conflicts] : cases) {

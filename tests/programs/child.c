@@ -10,10 +10,11 @@
 
 #include "tuff/tuff.h"
 
-#define FUNCTIONS(X)                                                                                             \
-  X(tuff_version) X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize)      \
-  X(tuff_alloc) X(tuff_free) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce)      \
-  X(tuff_last_error) X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size)
+#define FUNCTIONS(X)                                                                                                  \
+  X(tuff_version)                                                                                                     \
+  X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) \
+      X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error)                \
+          X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
@@ -24,7 +25,7 @@ static void* load(const char* path) {
     printf("dlopen: %s\n", dlerror());
     exit(2);
   }
-#define RESOLVE(name)                       \
+#define RESOLVE(name)                         \
   *(void**)&p_##name = dlsym(library, #name); \
   if (p_##name == NULL) exit(3);
   FUNCTIONS(RESOLVE)
@@ -62,7 +63,8 @@ static tuff_buffer buffer_of(tuff_context context, float value) {
 /* A gemm, a unary and a reduction whose result is known. */
 static void work(tuff_context context) {
   const uint64_t shape[1] = {64};
-  tuff_buffer a = buffer_of(context, 2), b = buffer_of(context, -3), c = buffer_of(context, 0), s = buffer_of(context, 0);
+  tuff_buffer a = buffer_of(context, 2), b = buffer_of(context, -3), c = buffer_of(context, 0),
+              s = buffer_of(context, 0);
   float sum = 0;
   check(p_tuff_gemm(context, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, 8, 8, 8, 1, a, 8, b, 8, 0, c, 8), "tuff_gemm");
   check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, c, a, 64), "tuff_unary");

@@ -87,7 +87,8 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
       }
       for (uint64_t j = 0; j < keys; ++j) {
         const double p = weight[j] / total;
-        const double allowed = p * (std::expm1(error[j] + largest) + gamma(2 * static_cast<double>(keys) + 2)) + FLT_MIN;
+        const double allowed =
+            p * (std::expm1(error[j] + largest) + gamma(2 * static_cast<double>(keys) + 2)) + FLT_MIN;
         const float* const value = &v[(head * s.seq_kv + j) * d];
         for (uint64_t x = 0; x < d; ++x) {
           out[x] += p * value[x];

@@ -12,8 +12,8 @@ namespace tuff_test {
 struct AttentionShape {
   uint64_t batch = 1, heads = 1, seq_q = 1, seq_kv = 1, head_dim = 1;
   int32_t causal = TUFF_CAUSAL_NONE;
-  double scale = 0;   // 0: 1 / sqrt(head_dim), rounded to f32
-  float spread = 1;   // q and k lie in [-spread, spread)
+  double scale = 0;  // 0: 1 / sqrt(head_dim), rounded to f32
+  float spread = 1;  // q and k lie in [-spread, spread)
   uint64_t shift = 0;
 
   float scale_used() const;
@@ -29,8 +29,8 @@ struct AttentionShape {
 Expected solve_attention(const AttentionShape& shape, const std::vector<float>& q, const std::vector<float>& k,
                          const std::vector<float>& v);
 
-tuff_status call_attention(tuff_stream stream, const AttentionShape& shape, tuff_buffer q, tuff_buffer k,
-                           tuff_buffer v, tuff_buffer o);
+tuff_status call_attention(tuff_stream stream, const AttentionShape& shape, tuff_buffer q, tuff_buffer k, tuff_buffer v,
+                           tuff_buffer o);
 
 void run_attention(tuff_context context, const AttentionShape& shape);
 

@@ -39,8 +39,9 @@ struct AxisShape {
 // Lengths of the axis around every power of two, rows and columns, few and many of them, ranks to 8.
 inline std::vector<AxisShape> axis_shapes() {
   std::vector<AxisShape> all;
-  for (uint64_t length : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
-                          511, 513, 1000, 1023, 1025, 2047, 2049, 4096, 4099, 8193, 20'011}) {
+  for (uint64_t length :
+       {1,   2,   3,   4,   5,   7,   8,   9,   15,   16,   17,   31,   32,   33,   63,   64,   65,
+        127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1025, 2047, 2049, 4096, 4099, 8193, 20'011}) {
     all.push_back({{length}, 0, 4 * (length % 4)});
     all.push_back({{7, length}, 1, 4 * (length % 3)});
     all.push_back({{length, 5}, 0, 4 * (length % 5)});

@@ -21,9 +21,7 @@ inline double ceil_log2(uint64_t n) { return n <= 1 ? 0 : std::ceil(std::log2(st
 inline constexpr double kSerialAdditions = 256;
 
 // Roundings on the longest path of a sum of n terms.
-inline double sum_depth(uint64_t n) {
-  return std::min(static_cast<double>(n), ceil_log2(n) + kSerialAdditions);
-}
+inline double sum_depth(uint64_t n) { return std::min(static_cast<double>(n), ceil_log2(n) + kSerialAdditions); }
 
 // One unit in the last place at a value; that of the smallest denormal below the normal range.
 inline double ulp(double value) {

@@ -29,40 +29,60 @@ T operation() {
 
 const std::vector<BufferCall>& buffer_calls() {
   static const std::vector<BufferCall> calls = {
-      {"tuff_view", {"buffer"}, false,
+      {"tuff_view",
+       {"buffer"},
+       false,
        [](tuff_stream, const tuff_buffer* x) {
          tuff_buffer view = 0;
          const tuff_status status = tuff_view(x[0], 4, 8, &view);
          if (status == TUFF_OK) tuff_free(view);
          return status;
        }},
-      {"tuff_buffer_size", {"buffer"}, false,
+      {"tuff_buffer_size",
+       {"buffer"},
+       false,
        [](tuff_stream, const tuff_buffer* x) { return tuff_buffer_size(x[0], &result_size); }},
-      {"tuff_copy_htod", {"dst"}, true,
+      {"tuff_copy_htod",
+       {"dst"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_copy_htod(s, x[0], 4, host_bytes, 8); }},
-      {"tuff_copy_dtoh", {"src"}, true,
+      {"tuff_copy_dtoh",
+       {"src"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_copy_dtoh(s, host_bytes, x[0], 4, 8); }},
-      {"tuff_copy_dtod", {"dst", "src"}, true,
+      {"tuff_copy_dtod",
+       {"dst", "src"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_copy_dtod(s, x[0], 4, x[1], 8, 12); }},
-      {"tuff_fill", {"buffer"}, true,
+      {"tuff_fill",
+       {"buffer"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_fill(s, x[0], 4, 8, "abcd", 4); }},
-      {"tuff_gemm", {"a", "b", "c"}, true,
+      {"tuff_gemm",
+       {"a", "b", "c"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          return tuff_gemm(s, kF32, TUFF_NO_TRANS, TUFF_NO_TRANS, 3, 4, 5, 1, x[0], 5, x[1], 4, 0, x[2], 4);
        }},
-      {"tuff_gemm_ex", {"a", "b", "c"}, true,
+      {"tuff_gemm_ex",
+       {"a", "b", "c"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_gemm_desc>();
          desc.m = 3, desc.n = 4, desc.k = 5, desc.alpha = 1;
          desc.a = x[0], desc.b = x[1], desc.c = x[2];
          return tuff_gemm_ex(s, &desc);
        }},
-      {"tuff_batched_gemm", {"a", "b", "c"}, true,
+      {"tuff_batched_gemm",
+       {"a", "b", "c"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          return tuff_batched_gemm(s, kF32, TUFF_NO_TRANS, TUFF_TRANS, 3, 4, 5, 1, x[0], 5, 15, x[1], 5, 0, 1, x[2], 4,
                                   12, 3);
        }},
-      {"tuff_batched_gemm_ex", {"a", "b", "c"}, true,
+      {"tuff_batched_gemm_ex",
+       {"a", "b", "c"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_batched_gemm_desc>();
          desc.m = 3, desc.n = 4, desc.k = 5, desc.alpha = 1;
@@ -70,11 +90,15 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.stride_a = 15, desc.stride_b = 20, desc.stride_c = 12, desc.batch_count = 2;
          return tuff_batched_gemm_ex(s, &desc);
        }},
-      {"tuff_conv2d", {"input", "filter", "output"}, true,
+      {"tuff_conv2d",
+       {"input", "filter", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          return tuff_conv2d(s, kF32, x[0], kOutside, x[1], kFilter, x[2], kInside, kStride, kPadding);
        }},
-      {"tuff_conv2d_ex", {"input", "filter", "output"}, true,
+      {"tuff_conv2d_ex",
+       {"input", "filter", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_conv2d_desc>();
          desc.input = x[0], desc.filter = x[1], desc.output = x[2];
@@ -83,22 +107,30 @@ const std::vector<BufferCall>& buffer_calls() {
          }
          return tuff_conv2d_ex(s, &desc);
        }},
-      {"tuff_attention", {"q", "k", "v", "o"}, true,
+      {"tuff_attention",
+       {"q", "k", "v", "o"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          return tuff_attention(s, kF32, x[0], x[1], x[2], x[3], 2, 3, 4, 5, 6, 0.5, TUFF_CAUSAL_NONE);
        }},
-      {"tuff_attention_ex", {"q", "k", "v", "o"}, true,
+      {"tuff_attention_ex",
+       {"q", "k", "v", "o"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_attention_desc>();
          desc.q = x[0], desc.k = x[1], desc.v = x[2], desc.o = x[3];
          desc.batch = 2, desc.heads = 3, desc.seq_q = 4, desc.seq_kv = 5, desc.head_dim = 6;
          return tuff_attention_ex(s, &desc);
        }},
-      {"tuff_reduce", {"input", "output"}, true,
+      {"tuff_reduce",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          return tuff_reduce(s, kF32, TUFF_REDUCE_SUM, x[0], x[1], kShape, 3, 1);
        }},
-      {"tuff_reduce_ex", {"input", "output"}, true,
+      {"tuff_reduce_ex",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_reduce_desc>();
          desc.op = TUFF_REDUCE_MAX, desc.rank = 2, desc.axis = 1;
@@ -106,27 +138,39 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.shape[0] = 7, desc.shape[1] = 8;
          return tuff_reduce_ex(s, &desc);
        }},
-      {"tuff_unary", {"input", "output"}, true,
+      {"tuff_unary",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_unary(s, kF32, TUFF_UNARY_NEG, x[0], x[1], 10); }},
-      {"tuff_unary_ex", {"input", "output"}, true,
+      {"tuff_unary_ex",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_unary_desc>();
          desc.op = TUFF_UNARY_ABS, desc.n = 10;
          desc.input = x[0], desc.output = x[1];
          return tuff_unary_ex(s, &desc);
        }},
-      {"tuff_binary", {"a", "b", "output"}, true,
+      {"tuff_binary",
+       {"a", "b", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_binary(s, kF32, TUFF_BINARY_ADD, x[0], x[1], x[2], 10); }},
-      {"tuff_binary_ex", {"a", "b", "output"}, true,
+      {"tuff_binary_ex",
+       {"a", "b", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_binary_desc>();
          desc.op = TUFF_BINARY_MUL, desc.n = 10;
          desc.a = x[0], desc.b = x[1], desc.output = x[2];
          return tuff_binary_ex(s, &desc);
        }},
-      {"tuff_softmax", {"input", "output"}, true,
+      {"tuff_softmax",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) { return tuff_softmax(s, kF32, x[0], x[1], kShape, 3, 2); }},
-      {"tuff_softmax_ex", {"input", "output"}, true,
+      {"tuff_softmax_ex",
+       {"input", "output"},
+       true,
        [](tuff_stream s, const tuff_buffer* x) {
          auto desc = operation<tuff_softmax_desc>();
          desc.input = x[0], desc.output = x[1];

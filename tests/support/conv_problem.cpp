@@ -62,12 +62,12 @@ ConvProblem::ConvProblem(const ConvShape& s, Tier tier) : shape(s) {
           for (uint64_t t = 0; t < s.cols; ++t) {
             const double weight = filter[((k * s.channels + c) * s.rows + r) * s.cols + t];
             for (uint64_t p = 0; p < height_out; ++p) {
-              const int64_t y = static_cast<int64_t>(p * s.stride[0] + r * s.dilation[0]) -
-                                static_cast<int64_t>(s.padding[0]);
+              const int64_t y =
+                  static_cast<int64_t>(p * s.stride[0] + r * s.dilation[0]) - static_cast<int64_t>(s.padding[0]);
               if (y < 0 || y >= static_cast<int64_t>(s.height)) continue;
               for (uint64_t q = 0; q < width_out; ++q) {
-                const int64_t x = static_cast<int64_t>(q * s.stride[1] + t * s.dilation[1]) -
-                                  static_cast<int64_t>(s.padding[1]);
+                const int64_t x =
+                    static_cast<int64_t>(q * s.stride[1] + t * s.dilation[1]) - static_cast<int64_t>(s.padding[1]);
                 if (x < 0 || x >= static_cast<int64_t>(s.width)) continue;
                 const double term = weight * image[static_cast<uint64_t>(y) * s.width + static_cast<uint64_t>(x)];
                 plane[p * width_out + q] += term;

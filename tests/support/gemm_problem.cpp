@@ -130,8 +130,8 @@ tuff_status call_gemm(tuff_stream stream, const GemmProblem& p, tuff_buffer a, t
     return tuff_gemm(stream, TUFF_F32, s.ta, s.tb, s.m, s.n, s.k, s.alpha, a, p.a_layout.ld, b, p.b_layout.ld, s.beta,
                      c, p.c_layout.ld);
   }
-  return tuff_batched_gemm(stream, TUFF_F32, s.ta, s.tb, s.m, s.n, s.k, s.alpha, a, p.a_layout.ld, p.a_layout.stride,
-                           b, p.b_layout.ld, p.b_layout.stride, s.beta, c, p.c_layout.ld, p.c_layout.stride, s.batch);
+  return tuff_batched_gemm(stream, TUFF_F32, s.ta, s.tb, s.m, s.n, s.k, s.alpha, a, p.a_layout.ld, p.a_layout.stride, b,
+                           p.b_layout.ld, p.b_layout.stride, s.beta, c, p.c_layout.ld, p.c_layout.stride, s.batch);
 }
 
 void expect_gemm(const GemmProblem& p, const std::vector<float>& c) {

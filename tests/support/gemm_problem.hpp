@@ -13,12 +13,12 @@ namespace tuff_test {
 struct GemmShape {
   int32_t ta = TUFF_NO_TRANS, tb = TUFF_NO_TRANS;
   uint64_t m = 1, n = 1, k = 1;
-  double alpha = 1, beta = 0;                 // f32 holds them exactly
-  uint64_t pad_a = 0, pad_b = 0, pad_c = 0;   // leading dimension beyond the stored row
-  uint64_t shift = 0;                         // bytes by which each operand starts off a 256-byte boundary
+  double alpha = 1, beta = 0;                // f32 holds them exactly
+  uint64_t pad_a = 0, pad_b = 0, pad_c = 0;  // leading dimension beyond the stored row
+  uint64_t shift = 0;                        // bytes by which each operand starts off a 256-byte boundary
   uint64_t batch = 1;
-  bool repeat_a = false, repeat_b = false;    // stride 0
-  uint64_t gap = 0;                           // elements between the matrices of a batch
+  bool repeat_a = false, repeat_b = false;  // stride 0
+  uint64_t gap = 0;                         // elements between the matrices of a batch
 
   std::string name() const;
   double work() const;

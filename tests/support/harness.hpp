@@ -45,7 +45,7 @@ class OwnContext {
   OwnContext(const OwnContext&) = delete;
   OwnContext& operator=(const OwnContext&) = delete;
   operator tuff_context() const { return handle_; }  // NOLINT(google-explicit-constructor)
-  void destroy();  // now rather than at the end of the scope
+  void destroy();                                    // now rather than at the end of the scope
 
  private:
   tuff_context handle_ = 0;
@@ -86,8 +86,8 @@ class OnBackend : public testing::TestWithParam<std::string> {
   bool vulkan() const { return GetParam() == "vulkan"; }
 };
 
-#define TUFF_ON_BACKENDS(suite)                                                            \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()),             \
+#define TUFF_ON_BACKENDS(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()), \
                            [](const testing::TestParamInfo<std::string>& row) { return row.param; })
 
 // A table of cases on every backend. A Case has name() (letters, digits and _, unique in its table) and
@@ -117,20 +117,18 @@ std::string row_name(const testing::TestParamInfo<std::tuple<std::string, Case>>
   return std::get<0>(info.param) + "_" + std::get<1>(info.param).name();
 }
 
-#define TUFF_TABLE(suite, Case, cases)                                                                         \
-  INSTANTIATE_TEST_SUITE_P(On, suite,                                                                          \
-                           testing::Combine(testing::ValuesIn(tuff_test::backends()),                          \
-                                            testing::ValuesIn(tuff_test::selected<Case>(cases))),              \
-                           tuff_test::row_name<Case>);                                                         \
+#define TUFF_TABLE(suite, Case, cases)                                                                                 \
+  INSTANTIATE_TEST_SUITE_P(                                                                                            \
+      On, suite,                                                                                                       \
+      testing::Combine(testing::ValuesIn(tuff_test::backends()), testing::ValuesIn(tuff_test::selected<Case>(cases))), \
+      tuff_test::row_name<Case>);                                                                                      \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)
 
 // gtest prints a parameter with it.
 template <typename Case>
-  requires requires(const Case& row) {
-    { row.name() } -> std::same_as<std::string>;
-  }
-std::ostream& operator<<(std::ostream& out, const Case& row) {
-  return out << row.name();
+requires requires(const Case& row) {
+  { row.name() } -> std::same_as<std::string>;
 }
+std::ostream& operator<<(std::ostream& out, const Case& row) { return out << row.name(); }
 
 }  // namespace tuff_test

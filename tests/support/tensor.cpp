@@ -49,8 +49,8 @@ std::vector<float> Tensor::read() const {
   Differences changed(all.size() - count_);
   for (size_t i = 0; i < all.size(); ++i) {
     if (i >= before && i < before + count_) continue;
-    if (bits(all[i]) != kGuard) changed.add(i, " relative to the tensor ", static_cast<int64_t>(i - before), " of ",
-                                            count_, ": ", all[i]);
+    if (bits(all[i]) != kGuard)
+      changed.add(i, " relative to the tensor ", static_cast<int64_t>(i - before), " of ", count_, ": ", all[i]);
   }
   changed.report("of the guards were written");
   return {all.begin() + static_cast<ptrdiff_t>(before), all.begin() + static_cast<ptrdiff_t>(before + count_)};
@@ -84,8 +84,8 @@ float Random::uniform(float low, float high) {
 
 float Random::spread() {
   const uint64_t word = next();
-  const float magnitude = std::ldexp(1.0f + static_cast<float>(word & 0xffffff) * 0x1p-24f,
-                                     static_cast<int>((word >> 32) % 8) - 6);
+  const float magnitude =
+      std::ldexp(1.0f + static_cast<float>(word & 0xffffff) * 0x1p-24f, static_cast<int>((word >> 32) % 8) - 6);
   return (word >> 63) != 0 ? -magnitude : magnitude;
 }
 
@@ -130,7 +130,8 @@ void expect_same_bits(const std::vector<float>& got, const std::vector<float>& e
   ASSERT_EQ(got.size(), expected.size());
   Differences wrong(got.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    if (bits(got[i]) == bits(expected[i]) || (std::isnan(expected[i]) && std::isnan(got[i]) && bits(got[i]) != kPoison)) {
+    if (bits(got[i]) == bits(expected[i]) ||
+        (std::isnan(expected[i]) && std::isnan(got[i]) && bits(got[i]) != kPoison)) {
       continue;
     }
     wrong.add(i, " is ", got[i], std::hex, " (0x", bits(got[i]), "), expected ", std::dec, expected[i], std::hex,
