@@ -53,6 +53,9 @@ std::vector<AttentionShape> cases() {
       {.batch = 350, .heads = 200, .seq_q = 1, .seq_kv = 2, .head_dim = 3},
       {.batch = 70'000, .heads = 1, .seq_q = 2, .seq_kv = 2, .head_dim = 2, .causal = kTopLeft, .shift = 4},
       {.seq_q = 600'000, .seq_kv = 2, .head_dim = 4, .causal = kBottomRight},
+      // more keys than Mesa 22.3's CPU driver loops over: 65,535 turns
+      {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128},
+      {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .shift = 4},
       // k and v of 160 MiB each; q and o of 160 MiB each
       {.seq_q = 1, .seq_kv = 655'361, .head_dim = 64},
       {.seq_q = 655'361, .seq_kv = 1, .head_dim = 64},

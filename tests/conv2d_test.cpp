@@ -92,6 +92,9 @@ std::vector<ConvShape> cases() {
       {.batch = 70'000, .channels = 2, .height = 1, .width = 2, .filters = 3, .rows = 1, .cols = 1},
       {.batch = 1, .channels = 2, .height = 1, .width = 1, .filters = 140'000, .rows = 1, .cols = 1, .shift = 4},
       {.batch = 1, .channels = 1, .height = 3000, .width = 3000, .filters = 1, .rows = 1, .cols = 1},
+      // sums longer than Mesa 22.3's CPU driver loops: 65,535 turns of four taps
+      {.batch = 1, .channels = 300'001, .height = 2, .width = 2, .filters = 5, .rows = 1, .cols = 1},
+      {.batch = 1, .channels = 30'011, .height = 3, .width = 4, .filters = 3, .rows = 3, .cols = 3, .padding = {1, 1}},
       // an input of 160 MiB
       {.batch = 1, .channels = 40, .height = 1024, .width = 1024, .filters = 1, .rows = 1, .cols = 1},
       {.batch = 5, .channels = 8, .height = 1025, .width = 1024, .filters = 2, .rows = 3, .cols = 3, .stride = {4, 4}},

@@ -200,8 +200,8 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements) || needs_wide(saved / 4));
 
   log(TUFF_LOG_DISPATCH,
-      "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} wide={}", variant.name,
-      args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, at_once, vec,
+      "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} wide={}",
+      variant.name, args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, at_once, vec,
       kernel.is_wide());
   const Buffer* state = ranges ? &recorder.scratch(saved) : nullptr;
   const double share = ranges ? static_cast<double>(at_once) / static_cast<double>(keys) : 1.0;

@@ -142,14 +142,16 @@ vec4 tuff_relu(vec4 x) {
 vec4 tuff_abs(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0x7fffffffu); }
 vec4 tuff_neg(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u); }
 
+#include "kernels/common/order.glsl"
+
 // NaN if either is, unlike GLSL's.
 vec4 tuff_max(vec4 a, vec4 b) {
-  vec4 m = mix(b, a, greaterThan(a, b));
+  vec4 m = mix(b, a, greaterThan(tuff_order(a), tuff_order(b)));
   m = mix(m, b, tuff_nans(b));
   return mix(m, a, tuff_nans(a));
 }
 vec4 tuff_min(vec4 a, vec4 b) {
-  vec4 m = mix(b, a, lessThan(a, b));
+  vec4 m = mix(b, a, lessThan(tuff_order(a), tuff_order(b)));
   m = mix(m, b, tuff_nans(b));
   return mix(m, a, tuff_nans(a));
 }

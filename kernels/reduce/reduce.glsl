@@ -4,16 +4,18 @@
 //
 // A Partial is four running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
 // seen beside them: beyond infinity's, there was a NaN.
+#include "kernels/common/order.glsl"
+
 #if TUFF_OP == 1
 #define TUFF_IDENTITY 0.0
 #define TUFF_COMBINE(a, b) ((a) + (b))
 #elif TUFF_OP == 2
 #define TUFF_IDENTITY (-TUFF_INFINITY)
-#define TUFF_COMBINE(a, b) mix(a, b, greaterThan(b, a))
+#define TUFF_COMBINE(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
 #define TUFF_KEEPS_NAN 1
 #elif TUFF_OP == 3
 #define TUFF_IDENTITY TUFF_INFINITY
-#define TUFF_COMBINE(a, b) mix(a, b, lessThan(b, a))
+#define TUFF_COMBINE(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
 #define TUFF_KEEPS_NAN 1
 #elif TUFF_OP == 5
 #define TUFF_IDENTITY 1.0

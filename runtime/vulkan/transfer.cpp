@@ -6,7 +6,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kChunk = 16ull << 20;          // staging for one step
+constexpr uint64_t kChunk = 16ull << 20;           // staging for one step
 constexpr uint64_t kStagedInFlight = 64ull << 20;  // then the host waits
 // Uploads above this into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
@@ -26,16 +26,19 @@ class Staging {
  public:
   Staging(MemoryPool& pool, const StreamRecorder& recorder, uint64_t bytes)
       : pool_(pool), recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
-  ~Staging() { pool_.release(range_, recorder_.current_submission()); }
+  ~Staging() { pool_.release(range_, last_use_ != 0 ? last_use_ : recorder_.current_submission()); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   const MemoryRange& range() const { return range_; }
   std::byte* host() const { return range_.block->host + range_.offset; }
+  // Nothing recorded after this submission uses it; without this, all that is recorded so far may.
+  void used_until(uint64_t submission) { last_use_ = submission; }
 
  private:
   MemoryPool& pool_;
   const StreamRecorder& recorder_;
   MemoryRange range_;
+  uint64_t last_use_ = 0;
 };
 
 }  // namespace
@@ -93,8 +96,8 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
 void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
   const uint64_t chunk = std::min(kChunk, bytes);
-  const Staging halves[2] = {Staging(*pool_, recorder_, chunk),
-                             Staging(*pool_, recorder_, bytes > chunk ? chunk : MemoryPool::kAlignment)};
+  Staging halves[2] = {Staging(*pool_, recorder_, chunk),
+                       Staging(*pool_, recorder_, bytes > chunk ? chunk : MemoryPool::kAlignment)};
   uint64_t submissions[2] = {0, 0};
   const uint64_t chunks = ceil_div(bytes, chunk);
   const auto size_of = [&](uint64_t i) { return std::min(chunk, bytes - i * chunk); };
@@ -102,6 +105,7 @@ void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, co
     if (i < chunks) {
       recorder_.copy_to_staging(halves[i % 2].range(), src, offset + i * chunk, size_of(i));
       submissions[i % 2] = recorder_.submit(true);
+      halves[i % 2].used_until(submissions[i % 2]);
     }
     if (i > 0) {
       wait_unlocked(lock, recorder_, submissions[(i - 1) % 2]);
