@@ -2,20 +2,20 @@
 # Builds everything and runs every test; the last line is "N passed, N failed".
 usage() {
   cat <<'TEXT'
-Usage: scripts/test.sh [--quick] [--help]
+Usage: scripts/test.sh [--sanitize] [--help]
 
-Installs the packages that are missing (as root or through sudo), then
-  1. builds everything and runs all tests, also under the Vulkan validation layers,
-  2. builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the tests there.
+Installs the packages that are missing (as root or through sudo), builds everything and runs all tests,
+also under the Vulkan validation layers.
 
-  --quick   leaves out the second part
+  --sanitize   then builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the
+               tests there, which takes about as long again
 TEXT
 }
 
-quick=0
+sanitize=0
 for option in "$@"; do
   case $option in
-    --quick) quick=1 ;;
+    --sanitize) sanitize=1 ;;
     -h | --help) usage; exit 0 ;;
     *) printf 'error: unknown option %s\n\n' "$option" >&2; usage >&2; exit 2 ;;
   esac
@@ -62,7 +62,7 @@ configure release
 build release
 run_tests release "Testing (release)"
 
-if ((!quick)); then
+if ((sanitize)); then
   say "Tuff, with AddressSanitizer and UndefinedBehaviorSanitizer"
   configure asan
   build asan
