@@ -21,6 +21,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
 #include "runtime/log.hpp"
@@ -33,24 +34,9 @@ namespace {
 
 constexpr uint64_t kElement = sizeof(float);
 
-struct Device {
-  bool cpu;            // shapes for a processor
-  uint32_t subgroup;   // largest power of two not above the subgroup size
-  uint32_t workgroup;  // invocations of a full group
-  uint64_t cores;
-  uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
-};
-
-Device describe(const DeviceTraits& traits) {
+StreamDevice describe(const DeviceTraits& traits) {
   static const std::optional<std::string> forced = platform::environment("TUFF_REDUCE_VARIANT");
-  Device device{};
-  device.cpu = forced ? *forced == "cpu" : traits.cpu;
-  device.subgroup = std::max(traits.subgroup_size, 1u);
-  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
-  device.cores = traits.cores ? traits.cores : 16;
-  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
-  device.piece = std::min<uint64_t>(range / kElement, 1u << 30) / 64 * 64;
-  return device;
+  return stream_device(traits, forced, kElement);
 }
 
 uint64_t power_of_two_at_least(uint64_t n) {
@@ -74,13 +60,13 @@ struct Place {
 struct Reduction {
   Recorder& recorder;
   const reduce::Op& op;
-  Device device;
+  StreamDevice device;
   double divisor;
 };
 
 // ---- rows ------------------------------------------------------------------------------------------
 
-void cut_rows(const Device& device, Stage& stage) {
+void cut_rows(const StreamDevice& device, Stage& stage) {
   stage.segments = 1;
   stage.segment = std::max<uint64_t>((stage.length + 3) / 4 * 4, 4);
   // Longer rows are always cut; shorter ones where rows alone would leave cores idle.
@@ -104,7 +90,7 @@ struct RowShape {
   bool shared;
 };
 
-RowShape row_shape(const Device& device, uint64_t pieces, uint64_t elements) {
+RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements) {
   const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4), 1);
   if (device.cpu) {
     // A lane for each row while rows are short and many; else a subgroup. Groups take several rows, so that
@@ -196,7 +182,7 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
 
 // ---- columns ---------------------------------------------------------------------------------------
 
-void cut_columns(const Device& device, Stage& stage) {
+void cut_columns(const StreamDevice& device, Stage& stage) {
   const uint64_t lanes = stage.outer * ceil_div(stage.inner, stage.inner % 4 == 0 ? 4 : 1);
   const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 1024);
   stage.segments = 1;

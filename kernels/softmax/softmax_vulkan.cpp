@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
@@ -22,29 +23,14 @@ namespace {
 constexpr uint64_t kElement = sizeof(float);
 constexpr double kFlops = 45;  // a rough price for one element
 
-struct Device {
-  bool cpu;  // shapes for a processor
-  uint32_t subgroup;
-  uint32_t workgroup;  // invocations of a full group
-  uint64_t cores;
-  uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
-};
-
-Device describe(const DeviceTraits& traits) {
+StreamDevice describe(const DeviceTraits& traits) {
   static const std::optional<std::string> forced = platform::environment("TUFF_SOFTMAX_VARIANT");
-  Device device{};
-  device.cpu = forced ? *forced == "cpu" : traits.cpu;
-  device.subgroup = std::max(traits.subgroup_size, 1u);
-  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
-  device.cores = traits.cores ? traits.cores : 16;
-  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
-  device.piece = std::min<uint64_t>(range / kElement, 1u << 30) / 64 * 64;
-  return device;
+  return stream_device(traits, forced, kElement);
 }
 
 struct Task {
   Recorder& recorder;
-  Device device;
+  StreamDevice device;
   const Buffer *input, *output;
   uint64_t outer, extent, inner;
 
@@ -70,7 +56,7 @@ struct RowShape {
   bool shared;
 };
 
-std::optional<RowShape> register_shape(const Device& device, uint64_t rows, uint64_t extent) {
+std::optional<RowShape> register_shape(const StreamDevice& device, uint64_t rows, uint64_t extent) {
   constexpr uint64_t kMostBlocks = 16;  // 64 registers of a lane
   const uint64_t blocks = ceil_div(extent, 4);
   const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
@@ -126,7 +112,7 @@ struct Segments {
 };
 
 Segments cut_rows(const Task& task) {
-  const Device& device = task.device;
+  const StreamDevice& device = task.device;
   const uint64_t longest = device.cpu ? 1u << 15 : 1u << 20;  // 256 serial additions
   const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 13;
   const uint64_t wanted = (device.cpu ? 2 : 4) * device.cores;
@@ -210,7 +196,7 @@ void record_split_rows(const Task& task) {
 void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer, uint64_t segments,
                       const Buffer* partials) {
   const DeviceTraits& traits = task.recorder.traits();
-  const Device& device = task.device;
+  const StreamDevice& device = task.device;
   const uint32_t width = task.inner % 4 == 0 ? 4 : 1;
   const bool held = mode == 0 && task.extent <= 16;
   const uint32_t unroll = !held ? 8 : task.extent <= 4 ? 4 : task.extent <= 8 ? 8 : 16;
@@ -251,7 +237,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
 }
 
 void record_columns(const Task& task) {
-  const Device& device = task.device;
+  const StreamDevice& device = task.device;
   const uint64_t slab = task.extent * task.inner;
   const uint64_t columns = task.inner / (task.inner % 4 == 0 ? 4 : 1);
   const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 512);
