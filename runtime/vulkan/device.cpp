@@ -134,10 +134,25 @@ void Device::create() {
   features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   features12.timelineSemaphore = VK_TRUE;
   features12.bufferDeviceAddress = addresses_usable(physical);
+  features12.storageBuffer8BitAccess = physical.features12.storageBuffer8BitAccess;
+  features12.shaderFloat16 = physical.features12.shaderFloat16;
+  features12.shaderInt8 = physical.features12.shaderInt8;
+  features12.vulkanMemoryModel = physical.matrix_cores;
+  VkPhysicalDeviceVulkan11Features features11{};
+  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  features11.storageBuffer16BitAccess = physical.features11.storageBuffer16BitAccess;
   VkPhysicalDeviceFeatures2 features{};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   features.features.shaderInt64 = addresses_usable(physical);
-  features.pNext = &features12;
+  features.features.shaderInt16 = physical.features.shaderInt16;
+  features.features.shaderFloat64 = physical.features.shaderFloat64;
+  features.pNext = &features11;
+  features11.pNext = &features12;
+  void** more = &features12.pNext;
+  const auto append = [&more](auto& structure) {
+    *more = &structure;
+    more = &structure.pNext;
+  };
   VkPhysicalDeviceSubgroupSizeControlFeatures control{};
   control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
   control.subgroupSizeControl = VK_TRUE;
@@ -148,7 +163,19 @@ void Device::create() {
     if (physical.properties.apiVersion < VK_API_VERSION_1_3) {
       extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     }
-    features12.pNext = &control;
+    append(control);
+  }
+  CooperativeMatrixFeatures matrices;
+  matrices.cooperativeMatrix = VK_TRUE;
+  if (physical.matrix_cores) {
+    extensions.push_back(kCooperativeMatrixExtension);
+    append(matrices);
+  }
+  Bfloat16Features bfloat16;
+  bfloat16.shaderBFloat16Type = bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+  if (physical.bfloat16) {
+    extensions.push_back(kBfloat16Extension);
+    append(bfloat16);
   }
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue_info{};
@@ -185,6 +212,13 @@ void Device::read_traits() {
   traits.push_bytes = limits.maxPushConstantsSize;
   traits.max_range = limits.maxStorageBufferRange;
   traits.addresses = addresses_usable(physical);
+  traits.storage16 = physical.features11.storageBuffer16BitAccess;
+  traits.storage8 = physical.features12.storageBuffer8BitAccess;
+  traits.f16 = traits.storage16 && physical.features12.shaderFloat16;
+  traits.f64 = physical.features.shaderFloat64;
+  const std::vector<MatrixShape>& shapes = physical.matrix_shapes;
+  traits.matrix_shape_count = static_cast<uint32_t>(std::min(shapes.size(), traits.matrix_shapes.size()));
+  std::copy_n(shapes.begin(), traits.matrix_shape_count, traits.matrix_shapes.begin());
 }
 
 void Device::require_alive() const {

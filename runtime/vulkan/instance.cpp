@@ -13,10 +13,6 @@ namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
-// Names of extensions that Debian 12's headers do not have yet.
-constexpr const char* kCooperativeMatrixKhr = "VK_KHR_cooperative_matrix";
-constexpr const char* kShaderBfloat16 = "VK_KHR_shader_bfloat16";
-
 std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
   uint32_t count = 0;
   if (vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) < 0) return {};
@@ -90,7 +86,7 @@ bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family) {
   return false;
 }
 
-PhysicalDevice inspect(VkPhysicalDevice handle) {
+PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   PhysicalDevice device;
   device.handle = handle;
   vkGetPhysicalDeviceProperties(handle, &device.properties);
@@ -102,9 +98,6 @@ PhysicalDevice inspect(VkPhysicalDevice handle) {
   device.push_descriptors = contains(extensions, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   device.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   device.portability_subset = contains(extensions, "VK_KHR_portability_subset");
-  device.matrix_cores = contains(extensions, kCooperativeMatrixKhr) ||
-                        contains(extensions, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
-  device.bfloat16 = contains(extensions, kShaderBfloat16);
 
   const bool has_queue = find_compute_queue(handle, device.queue_family);
   if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
@@ -136,10 +129,22 @@ PhysicalDevice inspect(VkPhysicalDevice handle) {
     device.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     features.pNext = &device.features11;
     device.features11.pNext = &device.features12;
-    device.features12.pNext = control ? &control_features : nullptr;
+    void** more = &device.features12.pNext;
+    const auto append = [&more](auto& structure) {
+      *more = &structure;
+      more = &structure.pNext;
+    };
+    CooperativeMatrixFeatures matrices;
+    Bfloat16Features bfloat16;
+    if (control) append(control_features);
+    if (contains(extensions, kCooperativeMatrixExtension)) append(matrices);
+    if (contains(extensions, kBfloat16Extension)) append(bfloat16);
     vkGetPhysicalDeviceFeatures2(handle, &features);
     device.features = features.features;
     device.subgroup_size_control = control_features.subgroupSizeControl;
+    device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
+    device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
+    if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);
     // The chains above point into this function; nobody follows them later.
     device.properties11.pNext = device.driver.pNext = device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
     device.features11.pNext = device.features12.pNext = nullptr;
@@ -231,7 +236,7 @@ void Instance::enumerate() {
   std::vector<VkPhysicalDevice> handles(count);
   check_vk(vkEnumeratePhysicalDevices(instance_, &count, handles.data()), "vkEnumeratePhysicalDevices");
   for (uint32_t i = 0; i < count; ++i) {
-    PhysicalDevice device = inspect(handles[i]);
+    PhysicalDevice device = inspect(instance_, handles[i]);
     log(TUFF_LOG_INFO, "found {} ({}){}{}", device.properties.deviceName, device.driver.driverInfo,
         device.lacks.empty() ? "" : ": refused, it lacks ", device.lacks);
     if (device.lacks.empty()) {

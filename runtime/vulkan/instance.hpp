@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/vulkan/matrix_cores.hpp"
 #include "runtime/vulkan/vk.hpp"
 
 namespace tuff {
@@ -28,8 +29,9 @@ struct PhysicalDevice {
   bool memory_budget = false;
   bool portability_subset = false;
   bool subgroup_size_control = false;
-  bool matrix_cores = false;
-  bool bfloat16 = false;
+  bool matrix_cores = false;  // by VK_KHR_cooperative_matrix
+  bool bfloat16 = false;      // in matrix products
+  std::vector<MatrixShape> matrix_shapes;
   std::string lacks;  // empty if the device is usable
 };
 

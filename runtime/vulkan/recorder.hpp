@@ -24,6 +24,12 @@ struct KernelSource {
   const char* glsl;
 };
 
+// One product that a subgroup's matrix units make: m x n x k elements of types a, b (inputs) and c (sums).
+struct MatrixShape {
+  uint32_t m, n, k;
+  int32_t a, b, c;  // dtypes
+};
+
 // What the device reports; constant for the life of a context.
 struct DeviceTraits {
   bool cpu = false;  // a CPU-type device: registers and long runs pay, shared memory and barriers do not
@@ -37,6 +43,11 @@ struct DeviceTraits {
   uint32_t push_bytes = 128;
   uint64_t max_range = 1u << 27;   // bytes that one descriptor can span
   bool addresses = false;  // buffer device addresses can be used
+  bool storage16 = false, storage8 = false;  // elements of 16 and 8 bits in buffers, converted where they are read
+  bool f16 = false, f64 = false;             // arithmetic
+  // What the matrix units multiply, for kernels that ask for KernelRequest::matrices().
+  std::array<MatrixShape, 32> matrix_shapes{};
+  uint32_t matrix_shape_count = 0;
   // Which way of binding kernels use, see binding.hpp: those that stream (measured on this driver), and the rest.
   bool streams_by_addresses = false, tiles_by_addresses = false;
 };
