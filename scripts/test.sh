@@ -71,6 +71,6 @@ fi
 
 say ""
 say "All of it took $(duration $(((SECONDS - TUFF_START) * 1000)))."
-((skipped == 0)) || say "$skipped skipped: what they need is not installed here."
+((skipped == 0)) || say "$skipped skipped: this device, or what is installed here, lacks what they need."
 say "$((total - failed - skipped)) passed, $failed failed"
 ((failed == 0))

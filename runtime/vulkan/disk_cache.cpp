@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/log.hpp"
@@ -79,7 +80,7 @@ void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<co
   const Header header = make_header(driver_, key, bytes);
   std::vector<std::byte> file(sizeof header + bytes.size());
   std::memcpy(file.data(), &header, sizeof header);
-  std::memcpy(file.data() + sizeof header, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), file.begin() + sizeof header);
   if (!platform::write_file_atomically(path(kind, key), file)) {
     log(TUFF_LOG_INFO, "cache: {} could not be written", path(kind, key).filename().string());
   }

@@ -109,7 +109,7 @@ GemmProblem::GemmProblem(const GemmShape& s, Tier tier) : shape(s) {
       std::fill(size.begin(), size.end(), 0.0);
       for (uint64_t p = 0; p < s.k; ++p) {
         const double x = op_a[row * s.k + p];
-        const double* y = &op_b[p * s.n];
+        const double* y = op_b.data() + p * s.n;
         for (uint64_t col = 0; col < s.n; ++col) sum[col] += x * y[col];
         if (allowed == 0) continue;
         for (uint64_t col = 0; col < s.n; ++col) size[col] += std::fabs(x * y[col]);
