@@ -45,8 +45,34 @@ function(tuff_find_shaderc out)
 endfunction()
 tuff_find_shaderc(SHADERC_LIBRARIES)
 
+# Whether this shaderc knows GL_KHR_cooperative_matrix; Debian 12's knows only the NV extension before it, whose
+# modules the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 takes that path anyway.
+include(CheckCXXSourceRuns)
+set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE})
+set(CMAKE_REQUIRED_LIBRARIES ${SHADERC_LIBRARIES} Threads::Threads)
+check_cxx_source_runs("#include <shaderc/shaderc.h>
+  #include <cstring>
+  int main() {
+    const char* text = \"#version 460\\n#extension GL_KHR_cooperative_matrix : require\\n\"
+                       \"#extension GL_KHR_memory_scope_semantics : require\\n\"
+                       \"void main() { coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> m; }\";
+    const auto options = shaderc_compile_options_initialize();
+    shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
+    const auto result = shaderc_compile_into_spv(shaderc_compiler_initialize(), text, std::strlen(text),
+                                                 shaderc_compute_shader, \"\", \"main\", options);
+    return shaderc_result_get_compilation_status(result) != shaderc_compilation_status_success;
+  }" SHADERC_KNOWS_KHR_MATRICES)
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(SHADERC_KNOWS_KHR_MATRICES)
+  set(TUFF_SHADERC_KHR_MATRICES 1 CACHE STRING "Compile GL_KHR_cooperative_matrix directly")
+else()
+  set(TUFF_SHADERC_KHR_MATRICES 0 CACHE STRING "Compile GL_KHR_cooperative_matrix directly")
+endif()
+
 target_include_directories(tuff_dependencies SYSTEM INTERFACE ${VULKAN_INCLUDE} ${VOLK_INCLUDE} ${XXHASH_INCLUDE}
                            ${SHADERC_INCLUDE})
-target_compile_definitions(tuff_dependencies INTERFACE VK_NO_PROTOTYPES XXH_INLINE_ALL)
+target_compile_definitions(tuff_dependencies INTERFACE VK_NO_PROTOTYPES XXH_INLINE_ALL
+                           TUFF_SHADERC_KHR_MATRICES=${TUFF_SHADERC_KHR_MATRICES})
 target_link_libraries(tuff_dependencies INTERFACE ${SHADERC_LIBRARIES} fmt::fmt-header-only
                       nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})

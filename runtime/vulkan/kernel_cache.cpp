@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/log.hpp"
+#include "runtime/vulkan/matrix_spirv.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 
 namespace tuff {
@@ -29,7 +30,7 @@ std::span<const std::byte> as_bytes(const std::vector<uint32_t>& words) {
 bool KernelCache::Key::operator==(const Key& other) const noexcept {
   const KernelRequest &a = kernel, &b = other.kernel;
   if (&a.source() != &b.source() || operands != other.operands || addresses != other.addresses ||
-      a.is_wide() != b.is_wide() || a.define_count() != b.define_count() || a.constant_count() != b.constant_count()) {
+      a.is_wide() != b.is_wide() || a.matrices() != b.matrices() || a.define_count() != b.define_count() || a.constant_count() != b.constant_count()) {
     return false;
   }
   for (uint32_t i = 0; i < a.define_count(); ++i) {
@@ -135,6 +136,7 @@ std::vector<uint32_t> KernelCache::spirv(const Key& key) {
   }
   log(TUFF_LOG_DEBUG, "compiling {}", key.kernel.source().name);
   std::vector<uint32_t> words = compile_glsl(key.kernel.source().name, text);
+  if (key.kernel.matrices() != Matrices::none) words = rewrite_matrices(words, key.kernel.matrices());
   ++counters_.compiled;
   disk_.store("spirv", hash, as_bytes(words));
   return words;

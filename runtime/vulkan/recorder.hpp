@@ -52,6 +52,9 @@ struct DeviceTraits {
   bool streams_by_addresses = false, tiles_by_addresses = false;
 };
 
+// The subgroup matrices of a kernel, by their inputs' type.
+enum class Matrices : uint8_t { none, f16, bf16, int8 };
+
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
 class KernelRequest {
  public:
@@ -90,6 +93,12 @@ class KernelRequest {
     return *this;
   }
 
+  // Which subgroup matrices the kernel uses (kernels/common/matrix.glsl).
+  KernelRequest& matrices(Matrices kind) {
+    matrices_ = kind;
+    return *this;
+  }
+
   const KernelSource& source() const { return *source_; }
   const Define* defines() const { return defines_.data(); }
   uint32_t define_count() const { return define_count_; }
@@ -97,6 +106,7 @@ class KernelRequest {
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
   bool is_streaming() const { return streaming_; }
+  Matrices matrices() const { return matrices_; }
 
  private:
   const KernelSource* source_;
@@ -104,6 +114,7 @@ class KernelRequest {
   std::array<Constant, kMaxConstants> constants_{};
   uint32_t define_count_ = 0, constant_count_ = 0;
   bool wide_ = false, streaming_ = false;
+  Matrices matrices_ = Matrices::none;
 };
 
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
