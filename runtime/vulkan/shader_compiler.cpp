@@ -16,6 +16,8 @@ std::string kernel_text(const KernelRequest& kernel, bool addresses) {
   if (kernel.matrices() != Matrices::none) {
     text += fmt::format("#define TUFF_KHR_MATRICES {}\n", TUFF_SHADERC_KHR_MATRICES);
     text += fmt::format("#define TUFF_MATRICES_INT8 {}\n", kernel.matrices() == Matrices::int8 ? 1 : 0);
+    // Nothing reads it; but what is compiled is kept by its text, and f16 and bf16 differ after that alone.
+    text += fmt::format("#define TUFF_MATRICES {}\n", static_cast<int>(kernel.matrices()));
   }
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     text += fmt::format("#define {} {}\n", kernel.defines()[i].name, kernel.defines()[i].value);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace tuff {
 namespace {
@@ -96,21 +97,22 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
 void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
   const uint64_t chunk = std::min(kChunk, bytes);
-  Staging halves[2] = {Staging(*pool_, recorder_, chunk),
-                       Staging(*pool_, recorder_, bytes > chunk ? chunk : MemoryPool::kAlignment)};
+  std::optional<Staging> halves[2];
+  halves[0].emplace(*pool_, recorder_, chunk);
+  if (bytes > chunk) halves[1].emplace(*pool_, recorder_, chunk);
   uint64_t submissions[2] = {0, 0};
   const uint64_t chunks = ceil_div(bytes, chunk);
   const auto size_of = [&](uint64_t i) { return std::min(chunk, bytes - i * chunk); };
   for (uint64_t i = 0; i <= chunks; ++i) {
     if (i < chunks) {
-      recorder_.copy_to_staging(halves[i % 2].range(), src, offset + i * chunk, size_of(i));
+      recorder_.copy_to_staging(halves[i % 2]->range(), src, offset + i * chunk, size_of(i));
       submissions[i % 2] = recorder_.submit(true);
-      halves[i % 2].used_until(submissions[i % 2]);
+      halves[i % 2]->used_until(submissions[i % 2]);
     }
     if (i > 0) {
       wait_unlocked(lock, recorder_, submissions[(i - 1) % 2]);
       lock.unlock();
-      std::memcpy(dst + (i - 1) * chunk, halves[(i - 1) % 2].host(), size_of(i - 1));
+      std::memcpy(dst + (i - 1) * chunk, halves[(i - 1) % 2]->host(), size_of(i - 1));
       lock.lock();
     }
   }
