@@ -134,6 +134,25 @@ enum {
   TUFF_REDUCE_PROD = 5
 };
 
+/* What a product is put through before it is stored. */
+enum {
+  TUFF_ACTIVATION_NONE = 0,
+  TUFF_ACTIVATION_RELU = 1,
+  TUFF_ACTIVATION_GELU = 2,      /* x * (1 + erf(x / sqrt(2))) / 2 */
+  TUFF_ACTIVATION_GELU_TANH = 3, /* the usual approximation of it by tanh */
+  TUFF_ACTIVATION_SILU = 4       /* x * sigmoid(x) */
+};
+
+/* One value of a bias for each row, or for each column, of C. */
+enum { TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
+
+/* How far f32 inputs of a product may be rounded before they are multiplied; sums stay in f32. */
+enum {
+  TUFF_PRECISION_DEFAULT = 0, /* not at all: what the types say */
+  TUFF_PRECISION_ALLOW_F16 = 1,
+  TUFF_PRECISION_ALLOW_BF16 = 2
+};
+
 enum {
   TUFF_DEVICE_OTHER = 0,
   TUFF_DEVICE_INTEGRATED = 1,
@@ -387,6 +406,15 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
                                uint64_t k, double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb,
                                double beta, tuff_buffer c, uint64_t ldc);
 
+/* With a descriptor: C = activation(alpha * op(A) * op(B) + beta * C + bias + residual), and types apart.
+ *   a, b, c types                  sums in
+ *   f32, f16, bf16, in any mixture f32
+ *   i8, i8, and i32, f32, f16, bf16  i32, modulo 2^32; for an i32 C alpha and beta are whole numbers, and the
+ *                                  activation is none or relu
+ *   f64, f64, f64                  f64, where tuff_supports says "gemm.f64"
+ * Inputs are converted exactly, results rounded once, to nearest even. bias and residual are of c_type.
+ * C may be exactly the residual. Errors: UNSUPPORTED for another mixture, or types the device lacks (the
+ * message says which). */
 typedef struct tuff_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -396,6 +424,16 @@ typedef struct tuff_gemm_desc {
   double beta;
   tuff_buffer a, b, c;
   uint64_t lda, ldb, ldc; /* 0: dense */
+  /* Since 0.2.0; all may be zero. */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype */
+  int32_t accumulate;             /* what sums are kept in; 0: see below; TUFF_F16 allows f16 for 16-bit inputs */
+  int32_t precision;              /* TUFF_PRECISION_* */
+  int32_t activation;             /* TUFF_ACTIVATION_* */
+  int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
+  int32_t reserved;               /* zero */
+  tuff_buffer bias;               /* of c_type */
+  tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
+  uint64_t ld_residual;           /* 0: dense */
 } tuff_gemm_desc;
 TUFF_API tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc);
 
@@ -418,6 +456,20 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t lda, ldb, ldc; /* 0: dense */
   uint64_t stride_a, stride_b, stride_c;
   uint64_t batch_count;
+  /* Since 0.2.0; all may be zero. */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype */
+  int32_t accumulate;             /* what sums are kept in; 0: see below; TUFF_F16 allows f16 for 16-bit inputs */
+  int32_t precision;              /* TUFF_PRECISION_* */
+  int32_t activation;             /* TUFF_ACTIVATION_* */
+  int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
+  int32_t reserved;               /* zero */
+  tuff_buffer bias;               /* of c_type */
+  tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
+  uint64_t ld_residual;           /* 0: dense */
+  uint64_t stride_bias, stride_residual; /* 0 repeats one for the whole batch */
+  /* batch_count handles each, instead of strides: matrix i is the start of a_array[i]. All three or none;
+   * a, b, c and their strides are then zero. */
+  const tuff_buffer *a_array, *b_array, *c_array;
 } tuff_batched_gemm_desc;
 TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
 

@@ -4,14 +4,30 @@
 #include <cstdint>
 
 #include "runtime/buffer.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff {
 
 class Recorder;
 
+// What happens to a product before it is stored: activation(product + beta * C + bias + residual).
+struct GemmEpilogue {
+  int32_t activation = TUFF_ACTIVATION_NONE;
+  int32_t bias_axis = TUFF_BIAS_NONE;
+  const Buffer *bias = nullptr, *residual = nullptr;
+  uint64_t ld_residual = 0;
+  uint64_t stride_bias = 0, stride_residual = 0;  // elements between matrices of a batch
+
+  bool none() const {
+    return activation == TUFF_ACTIVATION_NONE && bias_axis == TUFF_BIAS_NONE && residual == nullptr;
+  }
+};
+
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.
 struct GemmArgs {
-  int32_t dtype;
+  int32_t a_type, b_type, c_type;
+  int32_t accumulate;  // TUFF_F32, TUFF_F64, TUFF_I32; TUFF_F16 where the caller allows it
+  int32_t precision;   // TUFF_PRECISION_*
   int32_t ta, tb;
   uint64_t m, n, k;
   double alpha, beta;
@@ -19,6 +35,7 @@ struct GemmArgs {
   uint64_t lda, ldb, ldc;
   uint64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements between matrices of a batch
   uint64_t batch_count = 1;
+  GemmEpilogue epilogue{};
 };
 
 void check_gemm(const GemmArgs& args);                       // throws; records nothing
