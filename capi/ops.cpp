@@ -1,5 +1,6 @@
-// The header's "Operations" group. A flat function fills the descriptor of its _ex sibling; both then take
-// the same path, which turns handles into buffers and hands everything else to the backend as it is.
+// The header's "Operations" group but for the matrix products (gemm.cpp). A flat function fills the descriptor of its
+// _ex sibling; both then take the same path, which turns handles into buffers and hands everything else to the backend
+// as it is.
 #include <algorithm>
 #include <cmath>
 
@@ -16,52 +17,6 @@ using tuff::capi::read_structure;
 namespace {
 
 void check_reserved(int64_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
-
-// In descriptors, zero leading dimensions mean dense: the stored row's length. (An unknown ta or tb is
-// left for the operation's check.)
-template <typename Desc>
-void fill_leading_dimensions(Desc& desc) {
-  if (desc.lda == 0) desc.lda = desc.ta == TUFF_NO_TRANS ? desc.k : desc.m;
-  if (desc.ldb == 0) desc.ldb = desc.tb == TUFF_NO_TRANS ? desc.n : desc.k;
-  if (desc.ldc == 0) desc.ldc = desc.n;
-}
-
-template <typename Desc>
-tuff::GemmArgs gemm_args(const Desc& desc, const Operand& a, const Operand& b, const Operand& c) {
-  tuff::GemmArgs args{};
-  args.dtype = desc.dtype;
-  args.ta = desc.ta;
-  args.tb = desc.tb;
-  args.m = desc.m;
-  args.n = desc.n;
-  args.k = desc.k;
-  args.alpha = desc.alpha;
-  args.beta = desc.beta;
-  args.a = a;
-  args.b = b;
-  args.c = c;
-  args.lda = desc.lda;
-  args.ldb = desc.ldb;
-  args.ldc = desc.ldc;
-  return args;
-}
-
-void gemm(tuff_stream stream, const tuff_gemm_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  context->backend().gemm(gemm_args(desc, a, b, c));
-}
-
-void batched_gemm(tuff_stream stream, const tuff_batched_gemm_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  tuff::GemmArgs args = gemm_args(desc, a, b, c);
-  args.stride_a = desc.stride_a;
-  args.stride_b = desc.stride_b;
-  args.stride_c = desc.stride_c;
-  args.batch_count = desc.batch_count;
-  context->backend().batched_gemm(args);
-}
 
 void conv2d(tuff_stream stream, const tuff_conv2d_desc& desc) {
   const auto context = acquire_stream(stream);
@@ -116,40 +71,6 @@ void binary(tuff_stream stream, const tuff_binary_desc& desc) {
 }  // namespace
 
 extern "C" {
-
-tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n, uint64_t k,
-                      double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb, double beta,
-                      tuff_buffer c, uint64_t ldc) {
-  return guarded("tuff_gemm", [&] {
-    gemm(stream, {sizeof(tuff_gemm_desc), dtype, ta, tb, m, n, k, alpha, beta, a, b, c, lda, ldb, ldc});
-  });
-}
-
-tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc) {
-  return guarded("tuff_gemm_ex", [&] {
-    tuff_gemm_desc wanted = read_structure(desc, "desc");
-    fill_leading_dimensions(wanted);
-    gemm(stream, wanted);
-  });
-}
-
-tuff_status tuff_batched_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n,
-                              uint64_t k, double alpha, tuff_buffer a, uint64_t lda, uint64_t stride_a, tuff_buffer b,
-                              uint64_t ldb, uint64_t stride_b, double beta, tuff_buffer c, uint64_t ldc,
-                              uint64_t stride_c, uint64_t batch_count) {
-  return guarded("tuff_batched_gemm", [&] {
-    batched_gemm(stream, {sizeof(tuff_batched_gemm_desc), dtype, ta, tb, m, n, k, alpha, beta, a, b, c, lda, ldb, ldc,
-                          stride_a, stride_b, stride_c, batch_count});
-  });
-}
-
-tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc) {
-  return guarded("tuff_batched_gemm_ex", [&] {
-    tuff_batched_gemm_desc wanted = read_structure(desc, "desc");
-    fill_leading_dimensions(wanted);
-    batched_gemm(stream, wanted);
-  });
-}
 
 tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
                         tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,

@@ -18,9 +18,7 @@ struct GemmEpilogue {
   uint64_t ld_residual = 0;
   uint64_t stride_bias = 0, stride_residual = 0;  // elements between matrices of a batch
 
-  bool none() const {
-    return activation == TUFF_ACTIVATION_NONE && bias_axis == TUFF_BIAS_NONE && residual == nullptr;
-  }
+  bool none() const { return activation == TUFF_ACTIVATION_NONE && bias_axis == TUFF_BIAS_NONE && residual == nullptr; }
 };
 
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.

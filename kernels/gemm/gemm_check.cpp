@@ -33,7 +33,7 @@ std::string describe(const char* rows_name, uint64_t rows, const char* cols_name
 }  // namespace
 
 void check_gemm(const GemmArgs& args) {
-  check_f32_only(args.dtype);
+  for (const int32_t type : {args.a_type, args.b_type, args.c_type}) check_f32_only(type);
   check_transpose(args.ta, "ta");
   check_transpose(args.tb, "tb");
   // The matrices as they are stored.
@@ -54,16 +54,16 @@ void check_gemm(const GemmArgs& args) {
           "stride_c is {}, must be at least {} (m={} n={} ldc={}): the matrices of c must not overlap", args.stride_c,
           c_matrix, args.m, args.n, args.ldc);
   const uint64_t c = batch_footprint(c_matrix, args.stride_c, args.batch_count, "c");
-  check_operand(args.a, "a", a, args.dtype, [&] {
+  check_operand(args.a, "a", a, args.a_type, [&] {
     return describe(a_rows_name, a_rows, a_cols_name, a_cols, "lda", args.lda, args.stride_a, args);
   });
-  check_operand(args.b, "b", b, args.dtype, [&] {
+  check_operand(args.b, "b", b, args.b_type, [&] {
     return describe(b_rows_name, b_rows, b_cols_name, b_cols, "ldb", args.ldb, args.stride_b, args);
   });
-  check_operand(args.c, "c", c, args.dtype,
+  check_operand(args.c, "c", c, args.c_type,
                 [&] { return describe("m", args.m, "n", args.n, "ldc", args.ldc, args.stride_c, args); });
   // The operands hold these many bytes, so the products below cannot wrap.
-  const uint64_t size = dtype_size(args.dtype);
+  const uint64_t size = dtype_size(args.c_type);
   if (a > 0) check_overlap(args.c, "c", c * size, args.a, "a", a * size, false);
   if (b > 0) check_overlap(args.c, "c", c * size, args.b, "b", b * size, false);
 }

@@ -1,0 +1,159 @@
+// Matrix products by tiles of C: the table of tiles, the choice of one, its dispatch.
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "runtime/status.hpp"
+#include "shaders.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+// A tile of C. Shared-memory tiles take bk of k at a time and give each invocation tm x tn; subgroup tiles
+// have rows and columns in blocks of the subgroup's size and four times that.
+struct Variant {
+  const char* name;
+  bool shared;
+  uint32_t rows, cols, bk, tm, tn;
+  // Products for each second on one core, in relation to the kind's best tile: where operands are bound as
+  // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 4096 (H200).
+  double rate_descriptors, rate_addresses;
+  // Operations that a product must have: a large subgroup tile takes a CPU driver most of a second to compile.
+  double least_operations;
+
+  uint32_t invocations() const { return rows / tm * (cols / tn); }
+  uint32_t shared_bytes() const { return bk * (rows + 4 + cols) * 4; }
+  uint32_t tile_rows(const DeviceTraits& traits) const { return shared ? rows : rows * traits.subgroup_size; }
+  uint32_t tile_cols(const DeviceTraits& traits) const { return shared ? cols : cols * 4 * traits.subgroup_size; }
+};
+
+constexpr Variant kVariants[] = {
+    {"tile_256x128", true, 256, 128, 16, 8, 16, 1.00, 1.00, 0},
+    {"tile_128x256", true, 128, 256, 16, 8, 16, 0.95, 0.95, 0},
+    {"tile_256x128x8", true, 256, 128, 8, 8, 16, 0.90, 0.90, 0},
+    {"tile_128x128", true, 128, 128, 16, 8, 8, 0.85, 0.85, 0},
+    {"tile_128x128x32", true, 128, 128, 32, 8, 8, 0.80, 0.80, 0},
+    {"tile_128x64", true, 128, 64, 16, 8, 8, 0.70, 0.70, 0},
+    {"tile_64x64", true, 64, 64, 16, 4, 8, 0.55, 0.55, 0},
+    {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.50, 0.50, 0},
+    {"tile_32x32", true, 32, 32, 32, 4, 4, 0.30, 0.30, 0},
+    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 3e7},
+    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 3e7},
+    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 3e7},
+    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 2e6},
+    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0},
+};
+
+constexpr double kTinyOperations = 5e5;  // on a processor
+
+bool has_subgroup_tiles(const DeviceTraits& traits) {
+  return traits.subgroup_shuffle && traits.subgroup_size >= 2 && traits.subgroup_size <= 16;
+}
+
+bool runs_on(const Variant& variant, const DeviceTraits& traits) {
+  if (!variant.shared) return has_subgroup_tiles(traits);
+  return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
+         variant.shared_bytes() <= traits.shared_bytes;
+}
+
+// The tile with the shortest time: rounds of one tile on each core, by the tile's size and rate.
+const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool addresses) {
+  const std::string_view forced = forced_variant();
+  const Variant* best = nullptr;
+  double best_time = 0;
+  for (const Variant& variant : kVariants) {
+    if (!runs_on(variant, traits)) continue;
+    if (forced == variant.name) return variant;
+    if (variant.shared == (traits.cpu && has_subgroup_tiles(traits))) continue;
+    if (operations_of(args) < variant.least_operations) continue;
+    const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
+    const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
+    const double time = static_cast<double>(ceil_div(tiles, cores_of(traits))) * static_cast<double>(rows * cols) /
+                        (addresses ? variant.rate_addresses : variant.rate_descriptors);
+    if (best == nullptr || time < best_time) {
+      best = &variant;
+      best_time = time;
+    }
+  }
+  if (best == nullptr) fail(TUFF_ERROR_UNSUPPORTED, "no tile of gemm fits the device");
+  return *best;
+}
+
+// Mirrors Push in gemm_common.glsl, behind the bases.
+template <typename Index>
+struct TilePush {
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
+  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
+  float alpha, beta;
+};
+
+template <typename Index>
+void push_tile(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
+  const GemmArgs& args = plan.args;
+  const bool sliced = plan.slices > 1;
+  const auto index = [](uint64_t x) { return static_cast<Index>(x); };
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  dispatch.push(TilePush<Index>{index(args.lda), index(args.ldb), index(plan.out_ld), index(args.stride_a),
+                                index(args.stride_b), index(plan.out_stride), number(args.m), number(args.n),
+                                number(args.k), number(args.batch_count), number(plan.slices), number(plan.k_slice),
+                                number(tiles_m), number(tiles_n), sliced ? 1.0f : static_cast<float>(args.alpha),
+                                sliced ? 0.0f : static_cast<float>(args.beta)});
+}
+
+}  // namespace
+
+void record_tiles(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  Dispatch operands("gemm");
+  operands.operand(args.a, 0, plan.a_elements * 4, Access::read);
+  operands.operand(args.b, 0, plan.b_elements * 4, Access::read);
+  operands.operand(args.c, 0, plan.c_elements * 4, Access::write);
+  const Variant& variant = choose(traits, args, plan.wide || recorder.binds_addresses(operands));
+  const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
+  const uint64_t tiles_m = ceil_div(args.m, rows), tiles_n = ceil_div(args.n, cols);
+  const uint64_t groups = tiles_m * tiles_n * args.batch_count;
+  // Half the cores idle, and k long enough to pay for the second pass.
+  const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? cores_of(traits) : groups;
+  slice_k(plan, recorder, groups, wanted, 512, 32);
+
+  const bool a_fours = aligned(args.a, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
+  const bool b_fours = aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
+  KernelRequest request(variant.shared ? shaders::gemm_tile : shaders::gemm_subgroup);
+  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).wide(plan.wide);
+  if (variant.shared) {
+    const bool edge = args.m % rows != 0 || args.n % cols != 0 || args.k % variant.bk != 0;
+    const bool c_fours = aligned(plan.out, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0;
+    request.define("BM", rows).define("BN", cols).define("BK", variant.bk).define("TM", variant.tm);
+    request.define("TN", variant.tn).define("VECTOR_A", a_fours).define("VECTOR_B", b_fours);
+    request.define("VECTOR_C", c_fours).define("EDGE", edge).define("UNROLL", !traits.cpu);
+  } else {
+    // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
+    // of pairs holds whole pairs.
+    const bool tiny = operations_of(args) < kTinyOperations;
+    const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, args.lda, args.stride_a, 2);
+    const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, args.lda, args.stride_a, 4));
+    const bool b_vectors = !tiny && aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
+    request.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
+    request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
+    const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, plan.out_ld, plan.out_stride, 4);
+    request.define("VECTOR_C", c_vectors).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
+    request.define("BETA", out_access(plan) == Access::read_write);
+  }
+  Dispatch dispatch("gemm");
+  dispatch.operand(args.a, 0, plan.a_elements * 4, Access::read);
+  dispatch.operand(args.b, 0, plan.b_elements * 4, Access::read);
+  dispatch.operand(plan.out, 0, plan.out_elements * 4, out_access(plan));
+  if (plan.wide) {
+    push_tile<uint64_t>(dispatch, plan, tiles_m, tiles_n);
+  } else {
+    push_tile<uint32_t>(dispatch, plan, tiles_m, tiles_n);
+  }
+  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} batch {}: {}, {} tiles, {} slices of k, vectors {}{}{}",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, variant.name, groups,
+        plan.slices, a_fours ? "a" : "", b_fours ? "b" : "", plan.wide ? ", wide" : "");
+  }
+  recorder.dispatch(request, dispatch);
+}
+
+}  // namespace tuff::gemm
