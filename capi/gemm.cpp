@@ -1,12 +1,15 @@
 // The header's matrix products. A flat function fills the descriptor of its _ex sibling; both then take the same path.
 #include <cstddef>
+#include <vector>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/common/check.hpp"
 #include "runtime/status.hpp"
 
 using tuff::capi::acquire_stream;
+using tuff::capi::Context;
 using tuff::capi::guarded;
 using tuff::capi::Operand;
 using tuff::capi::read_structure;
@@ -17,6 +20,8 @@ namespace {
 constexpr size_t kFirstGemm = offsetof(tuff_gemm_desc, a_type);
 constexpr size_t kFirstBatchedGemm = offsetof(tuff_batched_gemm_desc, a_type);
 
+void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
+
 // In descriptors, zero leading dimensions mean dense: the stored row's length. (An unknown ta or tb is
 // left for the operation's check.)
 template <typename Desc>
@@ -24,12 +29,27 @@ void fill_leading_dimensions(Desc& desc) {
   if (desc.lda == 0) desc.lda = desc.ta == TUFF_NO_TRANS ? desc.k : desc.m;
   if (desc.ldb == 0) desc.ldb = desc.tb == TUFF_NO_TRANS ? desc.n : desc.k;
   if (desc.ldc == 0) desc.ldc = desc.n;
+  if (desc.ld_residual == 0) desc.ld_residual = desc.n;
+}
+
+// What is zero in a descriptor and means something else.
+template <typename Desc>
+void fill_types(Desc& desc) {
+  const bool all_by_dtype = desc.a_type == 0 && desc.b_type == 0 && desc.c_type == 0;
+  if (all_by_dtype) tuff::dtype_size(desc.dtype);  // the message then names dtype
+  if (desc.a_type == 0) desc.a_type = desc.dtype;
+  if (desc.b_type == 0) desc.b_type = desc.dtype;
+  if (desc.c_type == 0) desc.c_type = desc.dtype == TUFF_I8 ? TUFF_I32 : desc.dtype;
 }
 
 template <typename Desc>
-tuff::GemmArgs gemm_args(const Desc& desc, const Operand& a, const Operand& b, const Operand& c) {
+tuff::GemmArgs gemm_args(const Desc& desc) {
   tuff::GemmArgs args{};
-  args.a_type = args.b_type = args.c_type = desc.dtype;
+  args.a_type = desc.a_type;
+  args.b_type = desc.b_type;
+  args.c_type = desc.c_type;
+  args.accumulate = desc.accumulate != 0 ? desc.accumulate : args.sum_type();
+  args.precision = desc.precision;
   args.ta = desc.ta;
   args.tb = desc.tb;
   args.m = desc.m;
@@ -37,29 +57,84 @@ tuff::GemmArgs gemm_args(const Desc& desc, const Operand& a, const Operand& b, c
   args.k = desc.k;
   args.alpha = desc.alpha;
   args.beta = desc.beta;
-  args.a = a;
-  args.b = b;
-  args.c = c;
   args.lda = desc.lda;
   args.ldb = desc.ldb;
   args.ldc = desc.ldc;
+  args.epilogue.activation = desc.activation;
+  args.epilogue.bias_axis = desc.bias_axis;
+  args.epilogue.ld_residual = desc.ld_residual;
   return args;
 }
 
-void gemm(tuff_stream stream, const tuff_gemm_desc& desc) {
+void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
   const auto context = acquire_stream(stream);
+  check_reserved(desc.reserved);
+  fill_types(desc);
   const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  context->backend().gemm(gemm_args(desc, a, b, c));
+  const Operand bias(context, desc.bias, "bias"), residual(context, desc.residual, "residual");
+  tuff::GemmArgs args = gemm_args(desc);
+  args.a = a;
+  args.b = b;
+  args.c = c;
+  args.epilogue.bias = bias;
+  args.epilogue.residual = residual;
+  context->backend().gemm(args);
 }
 
-void batched_gemm(tuff_stream stream, const tuff_batched_gemm_desc& desc) {
+// The buffers of a batch that come as an array of handles.
+class OperandArray {
+ public:
+  OperandArray(const tuff::Ref<Context>& context, const tuff_buffer* handles, uint64_t count, const char* name) {
+    operands_.reserve(count);
+    buffers_.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      operands_.emplace_back(context, handles[i], name, i);
+      buffers_.push_back(operands_.back());
+    }
+  }
+  const tuff::Buffer* const* data() const { return buffers_.data(); }
+
+ private:
+  std::vector<Operand> operands_;
+  std::vector<const tuff::Buffer*> buffers_;
+};
+
+void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc) {
   const auto context = acquire_stream(stream);
+  check_reserved(desc.reserved);
+  fill_types(desc);
   const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  tuff::GemmArgs args = gemm_args(desc, a, b, c);
+  const Operand bias(context, desc.bias, "bias"), residual(context, desc.residual, "residual");
+  tuff::GemmArgs args = gemm_args(desc);
+  args.a = a;
+  args.b = b;
+  args.c = c;
   args.stride_a = desc.stride_a;
   args.stride_b = desc.stride_b;
   args.stride_c = desc.stride_c;
   args.batch_count = desc.batch_count;
+  args.epilogue.bias = bias;
+  args.epilogue.residual = residual;
+  args.epilogue.stride_bias = desc.stride_bias;
+  args.epilogue.stride_residual = desc.stride_residual;
+  if (desc.a_array == nullptr && desc.b_array == nullptr && desc.c_array == nullptr) {
+    context->backend().batched_gemm(args);
+    return;
+  }
+  tuff::require(desc.a_array != nullptr && desc.b_array != nullptr && desc.c_array != nullptr,
+                "{} is null: needs a_array, b_array and c_array, or none of them",
+                desc.a_array == nullptr   ? "a_array"
+                : desc.b_array == nullptr ? "b_array"
+                                          : "c_array");
+  tuff::require(desc.a == TUFF_NULL_HANDLE && desc.b == TUFF_NULL_HANDLE && desc.c == TUFF_NULL_HANDLE,
+                "a_array is given, a, b and c need to be TUFF_NULL_HANDLE then");
+  tuff::require(desc.stride_a == 0 && desc.stride_b == 0 && desc.stride_c == 0,
+                "a_array is given, stride_a, stride_b and stride_c need to be 0 then");
+  const OperandArray as(context, desc.a_array, desc.batch_count, "a_array"),
+      bs(context, desc.b_array, desc.batch_count, "b_array"), cs(context, desc.c_array, desc.batch_count, "c_array");
+  args.a_array = as.data();
+  args.b_array = bs.data();
+  args.c_array = cs.data();
   context->backend().batched_gemm(args);
 }
 
@@ -93,7 +168,8 @@ tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb,
                       double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb, double beta,
                       tuff_buffer c, uint64_t ldc) {
   return guarded("tuff_gemm", [&] {
-    gemm(stream, flat<tuff_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
+    auto desc = flat<tuff_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    gemm(stream, desc);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "capi/objects.hpp"
 
+#include <fmt/format.h>
+
 #include "runtime/log.hpp"
 #include "runtime/status.hpp"
 
@@ -11,6 +13,13 @@ void fail_handle(std::string_view name, uint64_t handle, std::string_view needed
 
 void fail_other_context(std::string_view name) {
   fail(TUFF_ERROR_INVALID_HANDLE, "{} belongs to another context", name);
+}
+
+Ref<BufferObject> acquire_element(const Ref<Context>& context, tuff_buffer handle, std::string_view array, uint64_t i) {
+  auto buffer = handle_table().acquire<BufferObject>(handle, HandleKind::buffer);
+  if (!buffer) fail_handle(fmt::format("{}[{}]", array, i), handle, "buffer");
+  if (buffer->context().get() != context.get()) fail_other_context(fmt::format("{}[{}]", array, i));
+  return buffer;
 }
 
 BufferObject::BufferObject(Ref<Context> context, Buffer buffer)

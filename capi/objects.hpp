@@ -107,11 +107,18 @@ inline Ref<BufferObject> acquire_buffer(const Ref<Context>& context, tuff_buffer
   return buffer;
 }
 
+// The same of element i of an array, which messages name: a_array[3].
+Ref<BufferObject> acquire_element(const Ref<Context>& context, tuff_buffer handle, std::string_view array, uint64_t i);
+
 // An operand of an operation: TUFF_NULL_HANDLE becomes a null Buffer, for the operation's check to judge.
 class Operand {
  public:
   Operand(const Ref<Context>& context, tuff_buffer handle, std::string_view name) {
     if (handle != TUFF_NULL_HANDLE) object_ = acquire_buffer(context, handle, name);
+  }
+  // Element i of an array of handles.
+  Operand(const Ref<Context>& context, tuff_buffer handle, std::string_view array, uint64_t i) {
+    if (handle != TUFF_NULL_HANDLE) object_ = acquire_element(context, handle, array, i);
   }
   operator const Buffer*() const { return object_ ? &object_->buffer() : nullptr; }
 

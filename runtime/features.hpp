@@ -1,4 +1,4 @@
-// The feature names of tuff_supports that do not depend on the device.
+// The feature names of tuff_supports that are about what Tuff computes.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +7,30 @@
 
 namespace tuff {
 
-// An element type, an operation, or an operation with its type ("gemm.f32") that this version computes.
-inline bool computes(std::string_view feature) {
-  constexpr std::string_view kType = "f32";
+// Element types that a device can compute with besides f32.
+struct ElementTypes {
+  bool f16, bf16, f64, i8;
+};
+
+// An element type ("f16"), an operation, or an operation with its type ("gemm.f16") that this version computes on a
+// device with these types.
+inline bool computes(std::string_view feature, const ElementTypes& types) {
   constexpr std::string_view kOperations[] = {"gemm",   "batched_gemm", "conv2d", "attention",
                                               "reduce", "softmax",      "unary",  "binary"};
-  if (feature == kType) return true;
-  if (feature.ends_with(kType) && feature.size() > kType.size() && feature[feature.size() - kType.size() - 1] == '.') {
-    feature.remove_suffix(kType.size() + 1);
-  }
-  return std::find(std::begin(kOperations), std::end(kOperations), feature) != std::end(kOperations);
+  const auto is_operation = [&](std::string_view name) {
+    return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
+  };
+  // Products know more than f32.
+  const auto multiplies = [&](std::string_view type) {
+    return type == "f32" || (type == "f16" && types.f16) || (type == "bf16" && types.bf16) ||
+           (type == "f64" && types.f64) || (type == "i8" && types.i8);
+  };
+  if (is_operation(feature) || multiplies(feature)) return true;
+  const size_t dot = feature.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
+  if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
+  return is_operation(operation) && type == "f32";
 }
 
 }  // namespace tuff

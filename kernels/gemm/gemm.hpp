@@ -24,7 +24,7 @@ struct GemmEpilogue {
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.
 struct GemmArgs {
   int32_t a_type, b_type, c_type;
-  int32_t accumulate;  // TUFF_F32, TUFF_F64, TUFF_I32; TUFF_F16 where the caller allows it
+  int32_t accumulate;  // sum_type(), or TUFF_F16 where the caller allows it
   int32_t precision;   // TUFF_PRECISION_*
   int32_t ta, tb;
   uint64_t m, n, k;
@@ -34,10 +34,26 @@ struct GemmArgs {
   uint64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements between matrices of a batch
   uint64_t batch_count = 1;
   GemmEpilogue epilogue{};
+  // batch_count buffers each, instead of a, b, c and their strides; all three or none.
+  const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
+
+  // What products are made and summed in: TUFF_F32, TUFF_F64 or TUFF_I32.
+  int32_t sum_type() const {
+    return a_type == TUFF_F64 ? TUFF_F64 : a_type == TUFF_I8 || a_type == TUFF_I32 ? TUFF_I32 : TUFF_F32;
+  }
 };
 
-void check_gemm(const GemmArgs& args);                       // throws; records nothing
-void host_gemm(const GemmArgs& args);                        // the reference; args are checked
-void record_gemm(Recorder& recorder, const GemmArgs& args);  // the Vulkan kernels; args are checked
+// Matrix i of a batch by itself: its arguments, and where its operands begin.
+struct GemmMatrix {
+  GemmMatrix(const GemmArgs &batch, uint64_t i);
+  GemmMatrix(const GemmMatrix &) = delete;
+  GemmMatrix &operator=(const GemmMatrix &) = delete;
+  Buffer a, b, c, bias, residual;
+  GemmArgs args;
+};
+
+void check_gemm(const GemmArgs &args);                       // throws; records nothing
+void host_gemm(const GemmArgs &args);                        // the reference; args are checked
+void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
 
 }  // namespace tuff

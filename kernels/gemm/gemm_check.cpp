@@ -1,7 +1,11 @@
 // What a matrix product requires of its arguments.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -14,6 +18,49 @@ void check_transpose(int32_t transpose, const char* name) {
           "{} is {}, must be TUFF_NO_TRANS, TUFF_TRANS or TUFF_CONJ_TRANS", name, transpose);
 }
 
+bool is_float(int32_t type) { return type == TUFF_F32 || type == TUFF_F16 || type == TUFF_BF16; }
+
+void check_known(int32_t type, const char* name) {
+  require(type >= TUFF_F32 && type <= TUFF_U8, "{} is {}, not a TUFF_F32 … TUFF_U8", name, type);
+}
+
+void check_types(const GemmArgs& args) {
+  check_known(args.a_type, "a_type");
+  check_known(args.b_type, "b_type");
+  check_known(args.c_type, "c_type");
+  check_known(args.accumulate, "accumulate");
+  const bool floats = is_float(args.a_type) && is_float(args.b_type) && is_float(args.c_type);
+  const bool integers =
+      args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && (args.c_type == TUFF_I32 || is_float(args.c_type));
+  const bool doubles = args.a_type == TUFF_F64 && args.b_type == TUFF_F64 && args.c_type == TUFF_F64;
+  if (!floats && !integers && !doubles) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype or a_type, b_type, c_type ask for {} x {} to {}, which is not computed",
+         dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.c_type));
+  }
+  const bool f16_sums = args.accumulate == TUFF_F16 && args.a_type == TUFF_F16 && args.b_type == TUFF_F16;
+  if (args.accumulate != args.sum_type() && !f16_sums) {
+    fail(TUFF_ERROR_UNSUPPORTED, "accumulate is {}, sums of {} x {} are kept in {}", dtype_name(args.accumulate),
+         dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.sum_type()));
+  }
+  require(args.precision >= TUFF_PRECISION_DEFAULT && args.precision <= TUFF_PRECISION_ALLOW_BF16,
+          "precision is {}, must be TUFF_PRECISION_DEFAULT, _ALLOW_F16 or _ALLOW_BF16", args.precision);
+  require(args.precision == TUFF_PRECISION_DEFAULT || (args.a_type == TUFF_F32 && args.b_type == TUFF_F32),
+          "precision is about f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
+}
+
+bool whole_i32(double value) { return value >= -0x1p31 && value < 0x1p31 && std::trunc(value) == value; }
+
+void check_scaling(const GemmArgs& args) {
+  const int32_t activation = args.epilogue.activation;
+  require(activation >= TUFF_ACTIVATION_NONE && activation <= TUFF_ACTIVATION_SILU,
+          "activation is {}, not a TUFF_ACTIVATION_*", activation);
+  if (args.c_type != TUFF_I32) return;
+  require(whole_i32(args.alpha), "alpha is {}, an i32 c takes whole numbers of 32 bits", args.alpha);
+  require(whole_i32(args.beta), "beta is {}, an i32 c takes whole numbers of 32 bits", args.beta);
+  require(activation <= TUFF_ACTIVATION_RELU, "activation is {}, an i32 c takes none or TUFF_ACTIVATION_RELU",
+          activation);
+}
+
 // Elements from a matrix's first to its last, both included: the last row has no padding behind it.
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, const char* name) {
   return rows == 0 || cols == 0 ? 0 : checked_add(checked_mul(rows - 1, ld, name), cols, name);
@@ -23,19 +70,129 @@ uint64_t batch_footprint(uint64_t matrix, uint64_t stride, uint64_t batch_count,
   return matrix == 0 ? 0 : checked_add(checked_mul(batch_count - 1, stride, name), matrix, name);
 }
 
-std::string describe(const char* rows_name, uint64_t rows, const char* cols_name, uint64_t cols, const char* ld_name,
-                     uint64_t ld, uint64_t stride, const GemmArgs& args) {
-  std::string text = fmt::format("{}={} {}={} {}={}", rows_name, rows, cols_name, cols, ld_name, ld);
-  if (args.batch_count > 1) text += fmt::format(" stride={} batch_count={}", stride, args.batch_count);
-  return text;
+// An operand, or one for each matrix of a batch.
+struct Matrices {
+  const char* name;
+  const Buffer* one;
+  const Buffer* const* array;  // null: all lie in `one`
+  int32_t type;
+  uint64_t elements;  // of `one`, or of each
+  // For messages.
+  const char *rows_name, *cols_name;
+  uint64_t rows, cols, ld, stride;
+
+  uint64_t bytes() const { return elements * dtype_size(type); }
+  std::string label(uint64_t i) const { return array != nullptr ? fmt::format("{}_array[{}]", name, i) : name; }
+};
+
+void check_matrices(const Matrices& x, const GemmArgs& args) {
+  const auto detail = [&] {
+    const std::string letter = x.name == std::string("residual") ? "_residual" : x.name;
+    std::string text = fmt::format("{}={} {}={} ld{}={}", x.rows_name, x.rows, x.cols_name, x.cols, letter, x.ld);
+    if (args.batch_count > 1 && x.array == nullptr) {
+      text += fmt::format(" stride={} batch_count={}", x.stride, args.batch_count);
+    }
+    return text;
+  };
+  if (x.array == nullptr) return check_operand(x.one, x.name, x.elements, x.type, detail);
+  for (uint64_t i = 0; i < args.batch_count; ++i) {
+    if (!operand_fits(x.array[i], x.elements, x.type))
+      check_operand(x.array[i], x.label(i), x.elements, x.type, detail);
+  }
+}
+
+// Bytes of an allocation that matrix `index` of C takes.
+struct Range {
+  const Allocation* allocation;
+  uint64_t begin, end, index;
+  auto place() const { return std::tuple(allocation, begin); }
+};
+
+Range range_of(const Buffer* buffer, uint64_t bytes, uint64_t index) {
+  return {buffer->allocation.get(), buffer->offset, buffer->offset + bytes, index};
+}
+
+// For a batch of buffers: each matrix of C is apart from all others and from all inputs.
+class Outputs {
+ public:
+  Outputs(const Matrices& c, uint64_t batch_count) : c_(c) {
+    ranges_.reserve(batch_count);
+    for (uint64_t i = 0; i < batch_count; ++i) ranges_.push_back(range_of(c.array[i], c.bytes(), i));
+    std::sort(ranges_.begin(), ranges_.end(), [](const Range& x, const Range& y) { return x.place() < y.place(); });
+    for (size_t i = 1; i < ranges_.size(); ++i) {
+      const Range &x = ranges_[i - 1], &y = ranges_[i];
+      if (x.allocation == y.allocation && y.begin < x.end) {
+        fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overlaps {}: the matrices of c must not overlap",
+             c.label(std::max(x.index, y.index)), c.label(std::min(x.index, y.index)));
+      }
+    }
+  }
+
+  // `may_be` is the matrix of C that the input may be exactly.
+  void check_apart(const Buffer* input, uint64_t bytes, const std::string& name, const Buffer* may_be = nullptr) const {
+    if (input == nullptr || bytes == 0) return;
+    const Range wanted = range_of(input, bytes, 0);
+    auto at = std::upper_bound(ranges_.begin(), ranges_.end(), wanted,
+                               [](const Range& x, const Range& y) { return x.place() < y.place(); });
+    // All are of one size and apart: only the last that begins before, and the first behind, can reach in.
+    if (at != ranges_.begin()) --at;
+    for (; at != ranges_.end() && at->place() < std::tuple(wanted.allocation, wanted.end); ++at) {
+      if (at->allocation != wanted.allocation || at->end <= wanted.begin) continue;
+      const Buffer* c = c_.array[at->index];
+      check_overlap(c, c_.label(at->index), c_.bytes(), input, name, bytes, c == may_be || is_same(c, may_be));
+    }
+  }
+
+ private:
+  static bool is_same(const Buffer* x, const Buffer* y) {
+    return y != nullptr && x->allocation == y->allocation && x->offset == y->offset;
+  }
+  const Matrices& c_;
+  std::vector<Range> ranges_;
+};
+
+void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b, const Matrices& c,
+                     const Matrices& residual, uint64_t bias_bytes) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (args.c_array == nullptr) {
+    check_overlap(args.c, "c", c.bytes(), args.a, "a", a.bytes(), false);
+    check_overlap(args.c, "c", c.bytes(), args.b, "b", b.bytes(), false);
+    check_overlap(args.c, "c", c.bytes(), epilogue.bias, "bias", bias_bytes, false);
+    const bool laid_out_alike = (args.m == 1 || args.ldc == epilogue.ld_residual) &&
+                                (args.batch_count == 1 || args.stride_c == epilogue.stride_residual);
+    check_overlap(args.c, "c", c.bytes(), epilogue.residual, "residual", residual.bytes(), laid_out_alike);
+    return;
+  }
+  const Outputs outputs(c, args.batch_count);
+  for (uint64_t i = 0; i < args.batch_count; ++i) {
+    outputs.check_apart(args.a_array[i], a.bytes(), a.label(i));
+    outputs.check_apart(args.b_array[i], b.bytes(), b.label(i));
+  }
+  outputs.check_apart(epilogue.bias, bias_bytes, "bias");
+  if (epilogue.residual == nullptr) return;
+  const uint64_t size = dtype_size(args.c_type);
+  const bool laid_out_alike = args.m == 1 || args.ldc == epilogue.ld_residual;
+  const bool repeated = epilogue.stride_residual == 0 && args.batch_count > 1;
+  for (uint64_t i = 0; i < (repeated ? 1 : args.batch_count); ++i) {
+    Buffer matrix = *epilogue.residual;
+    matrix.offset += i * epilogue.stride_residual * size;
+    outputs.check_apart(&matrix, c.elements * size, fmt::format("residual (matrix {})", i),
+                        laid_out_alike && !repeated ? args.c_array[i] : nullptr);
+  }
 }
 
 }  // namespace
 
 void check_gemm(const GemmArgs& args) {
-  for (const int32_t type : {args.a_type, args.b_type, args.c_type}) check_f32_only(type);
+  check_types(args);
   check_transpose(args.ta, "ta");
   check_transpose(args.tb, "tb");
+  check_scaling(args);
+  const GemmEpilogue& epilogue = args.epilogue;
+  require(epilogue.bias_axis >= TUFF_BIAS_NONE && epilogue.bias_axis <= TUFF_BIAS_COLUMNS,
+          "bias_axis is {}, must be TUFF_BIAS_NONE, _ROWS or _COLUMNS", epilogue.bias_axis);
+  require(epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.bias == nullptr,
+          "bias is given, and bias_axis is TUFF_BIAS_NONE");
   // The matrices as they are stored.
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const uint64_t a_rows = ta ? args.k : args.m, a_cols = ta ? args.m : args.k;
@@ -45,27 +202,68 @@ void check_gemm(const GemmArgs& args) {
   require(args.lda >= a_cols, "lda is {}, must be at least {}={}", args.lda, a_cols_name, a_cols);
   require(args.ldb >= b_cols, "ldb is {}, must be at least {}={}", args.ldb, b_cols_name, b_cols);
   require(args.ldc >= args.n, "ldc is {}, must be at least n={}", args.ldc, args.n);
+  require(epilogue.residual == nullptr || epilogue.ld_residual >= args.n, "ld_residual is {}, must be at least n={}",
+          epilogue.ld_residual, args.n);
   if (args.m == 0 || args.n == 0 || args.batch_count == 0) return;
 
-  const uint64_t a = batch_footprint(footprint(a_rows, a_cols, args.lda, "a"), args.stride_a, args.batch_count, "a");
-  const uint64_t b = batch_footprint(footprint(b_rows, b_cols, args.ldb, "b"), args.stride_b, args.batch_count, "b");
+  const bool arrays = args.c_array != nullptr;
+  const uint64_t batch = arrays ? 1 : args.batch_count;
+  const auto elements = [&](uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t count,
+                            const char* name) {
+    return batch_footprint(footprint(rows, cols, ld, name), stride, count, name);
+  };
   const uint64_t c_matrix = footprint(args.m, args.n, args.ldc, "c");
-  require(args.batch_count == 1 || args.stride_c >= c_matrix,
+  require(batch == 1 || args.stride_c >= c_matrix,
           "stride_c is {}, must be at least {} (m={} n={} ldc={}): the matrices of c must not overlap", args.stride_c,
           c_matrix, args.m, args.n, args.ldc);
-  const uint64_t c = batch_footprint(c_matrix, args.stride_c, args.batch_count, "c");
-  check_operand(args.a, "a", a, args.a_type, [&] {
-    return describe(a_rows_name, a_rows, a_cols_name, a_cols, "lda", args.lda, args.stride_a, args);
-  });
-  check_operand(args.b, "b", b, args.b_type, [&] {
-    return describe(b_rows_name, b_rows, b_cols_name, b_cols, "ldb", args.ldb, args.stride_b, args);
-  });
-  check_operand(args.c, "c", c, args.c_type,
-                [&] { return describe("m", args.m, "n", args.n, "ldc", args.ldc, args.stride_c, args); });
-  // The operands hold these many bytes, so the products below cannot wrap.
-  const uint64_t size = dtype_size(args.c_type);
-  if (a > 0) check_overlap(args.c, "c", c * size, args.a, "a", a * size, false);
-  if (b > 0) check_overlap(args.c, "c", c * size, args.b, "b", b * size, false);
+  const Matrices a{"a",
+                   args.a,
+                   args.a_array,
+                   args.a_type,
+                   elements(a_rows, a_cols, args.lda, args.stride_a, batch, "a"),
+                   a_rows_name,
+                   a_cols_name,
+                   a_rows,
+                   a_cols,
+                   args.lda,
+                   args.stride_a};
+  const Matrices b{"b",
+                   args.b,
+                   args.b_array,
+                   args.b_type,
+                   elements(b_rows, b_cols, args.ldb, args.stride_b, batch, "b"),
+                   b_rows_name,
+                   b_cols_name,
+                   b_rows,
+                   b_cols,
+                   args.ldb,
+                   args.stride_b};
+  const Matrices c{
+      "c",          args.c, args.c_array, args.c_type, elements(args.m, args.n, args.ldc, args.stride_c, batch, "c"),
+      "m",          "n",    args.m,       args.n,      args.ldc,
+      args.stride_c};
+  check_matrices(a, args);
+  check_matrices(b, args);
+  check_matrices(c, args);
+  uint64_t bias = 0;
+  if (epilogue.bias_axis != TUFF_BIAS_NONE) {
+    const bool rows = epilogue.bias_axis == TUFF_BIAS_ROWS;
+    const uint64_t length = rows ? args.m : args.n;
+    bias = batch_footprint(length, epilogue.stride_bias, args.batch_count, "bias");
+    check_operand(epilogue.bias, "bias", bias, args.c_type, [&] {
+      return fmt::format("{}={} stride_bias={} batch_count={}", rows ? "m" : "n", length, epilogue.stride_bias,
+                         args.batch_count);
+    });
+  }
+  Matrices residual{"residual",           epilogue.residual,       nullptr, args.c_type, 0, "m", "n", args.m, args.n,
+                    epilogue.ld_residual, epilogue.stride_residual};
+  if (epilogue.residual != nullptr) {
+    residual.elements =
+        elements(args.m, args.n, epilogue.ld_residual, epilogue.stride_residual, args.batch_count, "residual");
+    check_matrices(residual, args);
+  }
+  // The operands hold these many bytes, so no product of sizes wraps.
+  check_all_apart(args, a, b, c, residual, bias * dtype_size(args.c_type));
 }
 
 }  // namespace tuff

@@ -1,20 +1,20 @@
-// Matrix x vector (or up to 4 vectors) where L is stored k x rows, or k is short: an invocation sums 4 rows.
+// Matrix x vector (or a few vectors) where L is stored k x rows, or k is short: an invocation sums 4 rows.
 //
 // A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
 // added up in shared memory, in order.
 //
-// Defines: SHORT, PAIRS
-//          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT floats for each layer otherwise
+// Defines: those of gemm_skinny_common.glsl
+//          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT sums for each layer otherwise
 //          BLOCKS         vectors of rows of an invocation
 //          ALONG_K        1: L is stored rows x k after all
-//          VECTOR_L       only if ALONG_K is 0: ld % 4 = 0, rows % 4 = 0 and 16-byte alignment
+//          VECTOR_L       only if ALONG_K is 0: ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
 //          SHUFFLE        1: LANES is the subgroup's size: each lane reads S for one k and passes it on
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
 layout(local_size_x = LANES, local_size_y = DEPTH) in;
 
 #if DEPTH > 1
-shared vec4 layers[DEPTH][BLOCKS][SHORT][LANES];
+shared VECTOR layers[DEPTH][BLOCKS][SHORT][LANES];
 #endif
 
 void main() {
@@ -31,10 +31,10 @@ void main() {
 #endif
 
   // Rows beyond the last are read as the last ones and not stored.
-  vec4 sums[BLOCKS][SHORT];
+  VECTOR sums[BLOCKS][SHORT];
   TUFF_INDEX l_at[BLOCKS][4];
   [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
-    [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = vec4(0);
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = VECTOR(0);
     [[unroll]] for (uint e = 0; e < 4; ++e) {
 #if VECTOR_L
       l_at[i][e] = min(row0 + (i * LANES + lane) * 4 + e, rows - 4 + e);
@@ -44,20 +44,21 @@ void main() {
     }
   }
 #if VECTOR_L
-#define LOAD_L(i, k) gemm_unpack(TUFF_FROM(L4, l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4))
+#define LOAD_L(i, k) LOAD_VECTOR_L(l_pointer, (TUFF_INDEX(k) * ld + l_at[i][0]) / 4)
 #else
-#define ELEMENT(i, e, k) TUFF_FROM(L, l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
-#define LOAD_L(i, k) vec4(ELEMENT(i, 0, k), ELEMENT(i, 1, k), ELEMENT(i, 2, k), ELEMENT(i, 3, k))
+#define ELEMENT(i, e, k) LOAD_SCALAR_L(l_pointer, TUFF_INDEX(k) * (ALONG_K != 0 ? TUFF_INDEX(1) : ld) + l_at[i][e])
+#define LOAD_L(i, k) VECTOR(ELEMENT(i, 0, k), ELEMENT(i, 1, k), ELEMENT(i, 2, k), ELEMENT(i, 3, k))
 #endif
+#define LOAD_S(j, k) LOAD_SCALAR_S(s_pointer, TUFF_INDEX(k) * s_k + COLUMN(j) * s_col)
   uint k = block.k_begin + depth;
 #if SHUFFLE
   [[dont_unroll]] for (; k + LANES <= k_end; k += LANES) {
-    float s[SHORT];
-    [[unroll]] for (uint j = 0; j < SHORT; ++j) s[j] = TUFF_FROM(S, s_pointer, TUFF_INDEX(k + lane) * s_k + j * s_col);
+    SCALAR s[SHORT];
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) s[j] = LOAD_S(j, k + lane);
     [[unroll]] for (uint q = 0; q < LANES; ++q) {
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
-        const vec4 l = LOAD_L(i, k + q);
-        [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = fma(l, vec4(subgroupShuffle(s[j], q)), sums[i][j]);
+        const VECTOR l = LOAD_L(i, k + q);
+        [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[i][j] = FMA(l, VECTOR(subgroupShuffle(s[j], q)), sums[i][j]);
       }
     }
   }
@@ -65,9 +66,9 @@ void main() {
   [[dont_unroll]] for (; k + 3 * DEPTH < k_end; k += 4 * DEPTH) {
     [[unroll]] for (uint q = 0; q < 4; ++q) {
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
-        const vec4 l = LOAD_L(i, k + q * DEPTH);
+        const VECTOR l = LOAD_L(i, k + q * DEPTH);
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[i][j] = fma(l, vec4(TUFF_FROM(S, s_pointer, TUFF_INDEX(k + q * DEPTH) * s_k + j * s_col)), sums[i][j]);
+          sums[i][j] = FMA(l, VECTOR(LOAD_S(j, k + q * DEPTH)), sums[i][j]);
         }
       }
     }
@@ -75,9 +76,9 @@ void main() {
 #endif
   [[dont_unroll]] for (; k < k_end; k += DEPTH) {
     [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
-      const vec4 l = LOAD_L(i, k);
+      const VECTOR l = LOAD_L(i, k);
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-        sums[i][j] = fma(l, vec4(TUFF_FROM(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col)), sums[i][j]);
+        sums[i][j] = FMA(l, VECTOR(LOAD_S(j, k)), sums[i][j]);
       }
     }
   }
@@ -102,7 +103,7 @@ void main() {
       const uint row = row0 + (i * 4 + e) * LANES + lane;
 #endif
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-        if (row < rows) store(block.out_ + TUFF_INDEX(row) * push.out_row + j * push.out_col, sums[i][j][e]);
+        if (row < rows && HAS_COLUMN(j)) store(block, row, j, sums[i][j][e]);
       }
     }
   }

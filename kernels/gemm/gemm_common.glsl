@@ -5,6 +5,9 @@
 // alpha = 1 and beta = 0; gemm_finish adds them up in a fixed order.
 //
 // Defines: TRANS_A, TRANS_B   1: stored as k x m, as n x k
+//          SUM_TYPE           see gemm_types.glsl: the type of A, B, C and all between
+#include "kernels/gemm/gemm_pointer.glsl"
+
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   TUFF_INDEX lda, ldb, ldc;                 // elements from one stored row to the next
@@ -12,21 +15,15 @@ layout(push_constant, std430) uniform Push {
   uint m, n, k;
   uint batch_count, slices, k_slice;  // k_slice: how much of k a slice holds
   uint tiles_m, tiles_n;
-  float alpha, beta;
+  SCALAR alpha, beta;
 } push;
 
-#define SCALAR float
-#define VECTOR vec4
-#define SCALAR_BYTES 4
-#define VECTOR_BYTES 16
 TUFF_READ(0, A, SCALAR, SCALAR_BYTES)
 TUFF_READ(0, A4, VECTOR, VECTOR_BYTES)
 TUFF_READ(1, B, SCALAR, SCALAR_BYTES)
 TUFF_READ(1, B4, VECTOR, VECTOR_BYTES)
 TUFF_READ_WRITE(2, C, SCALAR, SCALAR_BYTES)
 TUFF_READ_WRITE(2, C4, VECTOR, VECTOR_BYTES)
-
-#include "kernels/gemm/gemm_pointer.glsl"
 
 struct Tile {
   bool exists;

@@ -1,19 +1,27 @@
-// C = alpha * (partials of slice 0 + slice 1 + …) + beta * C: the second pass of a product whose k was cut into
-// slices, always in the order of the slices; with no slices, C = beta * C.
+// C = activation(alpha * (partials of slice 0 + slice 1 + …) + beta * C + bias + residual): the second pass of a product
+// whose k was cut into slices, always in the order of the slices, or whose C is not of the sums' type, or which has an
+// epilogue. With no slices there is no product.
 //
 // The partials are dense: slice-major, then as the m x n matrices of the batch follow one another. An
 // invocation handles ITEMS elements, LOCAL_SIZE apart.
 //
 // Defines: LOCAL_SIZE, ITEMS
-//          DENSE   1: C is laid out like a slice
+//          DENSE      1: C is laid out like a slice
+//          SUM_TYPE   of the partials
+//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
+#include "kernels/gemm/gemm_types.glsl"
+#include "kernels/gemm/gemm_number.glsl"
+
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(2)
+  TUFF_BASES(4)
   TUFF_INDEX ldc, stride_c, elements, matrix, n;  // elements of a slice, of one of its matrices, of a row
+  TUFF_INDEX ld_residual, stride_bias, stride_residual;
   uint slices;
-  float alpha, beta;
+  NUMBER alpha, beta;
 } push;
-TUFF_READ(0, Partials, float, 4)
-TUFF_READ_WRITE(1, C, float, 4)
+#define C_SLOT 1
+#include "kernels/gemm/gemm_epilogue.glsl"
+TUFF_READ(0, Partials, SCALAR, SCALAR_BYTES)
 
 layout(local_size_x = LOCAL_SIZE) in;
 
@@ -21,23 +29,23 @@ void main() {
   const TUFF_INDEX elements = push.elements, ldc = push.ldc, stride_c = push.stride_c, matrix = push.matrix;
   const TUFF_INDEX n = push.n;
   const uint slices = push.slices;
-  const float alpha = push.alpha, beta = push.beta;
-  TUFF_INDEX first = TUFF_INDEX(tuff_group()) * (LOCAL_SIZE * ITEMS) + gl_LocalInvocationIndex;
+  const NUMBER alpha = push.alpha, beta = push.beta;
+  const TUFF_INDEX first = TUFF_INDEX(tuff_group()) * (LOCAL_SIZE * ITEMS) + gl_LocalInvocationIndex;
   [[unroll]] for (uint i = 0; i < ITEMS; ++i) {
-    TUFF_INDEX element = first + i * LOCAL_SIZE;
+    const TUFF_INDEX element = first + i * LOCAL_SIZE;
     if (element < elements) {
-      float sum = 0.0;
+      SCALAR sum = SCALAR(0);
       [[dont_unroll]] for (uint s = 0; s < slices; ++s) sum += TUFF_AT(Partials, s * elements + element);
-#if DENSE
-      TUFF_INDEX at = element;
+#if DENSE && !BIAS_AXIS && !RESIDUAL
+      const TUFF_INDEX at = element, bias_at = 0, residual_at = 0;
 #else
-      TUFF_INDEX within = element % matrix;
-      TUFF_INDEX at = element / matrix * stride_c + within / n * ldc + within % n;
+      const TUFF_INDEX batch = element / matrix, within = element % matrix, row = within / n, col = within % n;
+      const TUFF_INDEX at = DENSE != 0 ? element : batch * stride_c + row * ldc + col;
+      const TUFF_INDEX bias_at = batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
+      const TUFF_INDEX residual_at = batch * push.stride_residual + row * push.ld_residual + col;
 #endif
-      // With no slices there is no product, and alpha may be infinite.
-      float value = slices == 0 ? 0.0 : alpha * sum;
-      if (beta != 0.0) value = fma(beta, TUFF_AT(C, at), value);
-      TUFF_AT(C, at) = value;
+      // With no slices alpha may be infinite.
+      gemm_store(slices == 0 ? NUMBER(0) : alpha * NUMBER(sum), beta, at, bias_at, residual_at);
     }
   }
 }

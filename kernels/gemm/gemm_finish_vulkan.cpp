@@ -1,6 +1,7 @@
-// The second pass of a product whose k was cut into slices.
+// The second pass of a product: slices of k are added up, the epilogue is applied, C gets its type.
 #include <algorithm>
 
+#include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "shaders.hpp"
 
@@ -8,44 +9,53 @@ namespace tuff::gemm {
 namespace {
 
 // Mirrors Push in gemm_finish.comp, behind the bases.
-template <typename Index>
+template <typename Index, typename Number>
 struct FinishPush {
-  Index ldc, stride_c, elements, matrix, n;
+  Index ldc, stride_c, elements, matrix, n, ld_residual, stride_bias, stride_residual;
   uint32_t slices;
-  float alpha, beta;
+  Number alpha, beta;
 };
 
-template <typename Index>
+template <typename Index, typename Number>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
+  const GemmEpilogue& epilogue = args.epilogue;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-  dispatch.push(FinishPush<Index>{index(args.ldc), index(args.stride_c), index(args.m * args.n * args.batch_count),
-                                  index(args.m * args.n), index(args.n), static_cast<uint32_t>(slices),
-                                  static_cast<float>(args.alpha), static_cast<float>(args.beta)});
+  dispatch.push(FinishPush<Index, Number>{
+      index(args.ldc), index(args.stride_c), index(args.m * args.n * args.batch_count), index(args.m * args.n),
+      index(args.n), index(epilogue.ld_residual), index(epilogue.stride_bias), index(epilogue.stride_residual),
+      static_cast<uint32_t>(slices), static_cast<Number>(args.alpha), static_cast<Number>(args.beta)});
 }
 
 }  // namespace
 
 void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* partials, uint64_t slices) {
   const DeviceTraits& traits = recorder.traits();
+  const GemmEpilogue& epilogue = args.epilogue;
   const uint64_t c_elements = footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count);
   const uint64_t elements = args.m * args.n * args.batch_count;
   const bool dense = (args.ldc == args.n || args.m == 1) && (args.stride_c == args.m * args.n || args.batch_count == 1);
-  const bool wide = needs_wide(c_elements) || needs_wide(elements * slices);
+  const uint64_t bias = bias_elements(args), residual = residual_elements(args);
+  const bool wide = needs_wide(std::max({c_elements, elements * std::max<uint64_t>(slices, 1), residual, bias}));
   const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
-  const uint32_t items = traits.cpu ? 16 : 1;
+  const uint32_t items = traits.cpu && slices * 16 < kMaxLoopIterationsCpu ? 16 : 1;
   KernelRequest request(shaders::gemm_finish);
   request.streaming();
   request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("DENSE", dense).wide(wide);
+  request.define("SUM_TYPE", args.sum_type()).define("C_TYPE", args.c_type).define("ACTIVATION", epilogue.activation);
+  request.define("BIAS_AXIS", epilogue.bias_axis).define("RESIDUAL", epilogue.residual != nullptr);
+  const uint64_t sum_bytes = dtype_size(args.sum_type()), c_bytes = dtype_size(args.c_type);
   Dispatch dispatch("gemm finish");
-  dispatch.operand(partials, 0, elements * slices * 4, Access::read);
-  dispatch.operand(args.c, 0, c_elements * 4, args.beta == 0 ? Access::write : Access::read_write);
-  if (wide) {
-    push_finish<uint64_t>(dispatch, args, slices);
-  } else {
-    push_finish<uint32_t>(dispatch, args, slices);
-  }
+  dispatch.operand(partials, 0, elements * slices * sum_bytes, Access::read);
+  dispatch.operand(args.c, 0, c_elements * c_bytes, args.beta == 0 ? Access::write : Access::read_write);
+  dispatch.operand(epilogue.bias, 0, bias * c_bytes, Access::read);
+  dispatch.operand(epilogue.residual, 0, residual * c_bytes, Access::read);
+  with_index(wide, [&](auto index) {
+    with_number(args.c_type,
+                [&](auto number) { push_finish<decltype(index), decltype(number)>(dispatch, args, slices); });
+  });
   dispatch.groups_linear(ceil_div(elements, uint64_t{local_size} * items), traits);
-  dispatch.work(4.0 * static_cast<double>(elements * (slices + 2)), static_cast<double>(elements * (slices + 2)));
+  dispatch.work(static_cast<double>(elements * (slices * sum_bytes + 2 * c_bytes)),
+                static_cast<double>(elements * (slices + 2)));
   recorder.dispatch(request, dispatch);
 }
 

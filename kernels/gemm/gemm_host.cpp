@@ -1,57 +1,156 @@
-// The reference matrix product: double accumulators, one rounding at the end.
+// The reference matrix product: sums in double, or in 32-bit integers that wrap around for i8, one rounding at the end.
 #include <algorithm>
 #include <array>
-#include <cstddef>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
 
+#include "kernels/common/elements.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
 namespace {
 
+// Calls body(T{}) with the C++ type of a dtype of real numbers.
+template <typename Body>
+void with_real(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case TUFF_F16:
+      return body(Half{});
+    case TUFF_BF16:
+      return body(Bfloat{});
+    case TUFF_F64:
+      return body(double{});
+    default:
+      return body(float{});
+  }
+}
+
+double activate(int32_t activation, double x) {
+  switch (activation) {
+    case TUFF_ACTIVATION_RELU:
+      return x < 0 ? 0 : x;
+    case TUFF_ACTIVATION_GELU:
+      return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2);
+    case TUFF_ACTIVATION_GELU_TANH: {
+      const double y = 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      return x / (1 + std::exp(-y));  // (1 + tanh(y / 2)) / 2 is the sigmoid of y
+    }
+    case TUFF_ACTIVATION_SILU:
+      return x / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
 // Element (row, col) of op(X) is data[row * row_stride + col * col_stride].
+template <typename T>
 struct Matrix {
-  const float* data;
+  Matrix(const Buffer* buffer, uint64_t ld, int32_t transpose)
+      : data(buffer->host<T>()),
+        row_stride(transpose == TUFF_NO_TRANS ? ld : 1),
+        col_stride(transpose == TUFF_NO_TRANS ? 1 : ld) {}
+  const T* data;
   uint64_t row_stride, col_stride;
 };
 
-Matrix view(const Buffer* buffer, uint64_t offset, uint64_t ld, int32_t transpose) {
-  const float* data = buffer->host<float>() + offset;
-  return transpose == TUFF_NO_TRANS ? Matrix{data, ld, 1} : Matrix{data, 1, ld};
+constexpr uint64_t kColumns = 256;  // of one row of C are summed together: b is then read along its rows
+template <typename Sum>
+using Sums = std::array<Sum, kColumns>;
+
+// sums[j] = row `row` of op(A) times column first + j of op(B).
+template <typename A, typename B, typename Sum>
+void multiply(const GemmArgs& args, uint64_t row, uint64_t first, uint64_t count, Sums<Sum>& sums) {
+  const Matrix<A> a(args.a, args.lda, args.ta);
+  const Matrix<B> b(args.b, args.ldb, args.tb);
+  for (uint64_t p = 0; p < args.k; ++p) {
+    const auto left = static_cast<Sum>(a.data[row * a.row_stride + p * a.col_stride]);
+    const B* right = b.data + p * b.row_stride + first * b.col_stride;
+    for (uint64_t j = 0; j < count; ++j) sums[j] += left * static_cast<Sum>(right[j * b.col_stride]);
+  }
 }
 
-constexpr uint64_t kColumns = 256;  // of one row of C are summed together: b is then read along its rows
+// C's elements from their sums. Number is what they are scaled in: double, or uint32_t for an i32 C.
+template <typename C, typename Number, typename Sum>
+void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first, uint64_t count,
+            const Sums<Sum>& sums) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  C* c = args.c->host<C>() + row * args.ldc + first;
+  const auto scale = [](double x) {  // int64_t: no conversion of a negative double to unsigned
+    if constexpr (std::is_same_v<Number, double>)
+      return x;
+    else
+      return static_cast<Number>(static_cast<int64_t>(x));
+  };
+  for (uint64_t j = 0; j < count; ++j) {
+    // Not alpha * sum where there is no product: alpha may be infinite. Not beta * c where beta is 0: c may be NaN.
+    Number value = 0;
+    if (has_product) value = scale(args.alpha) * static_cast<Number>(sums[j]);
+    if (args.beta != 0) value += scale(args.beta) * static_cast<Number>(c[j]);
+    if (epilogue.bias_axis != TUFF_BIAS_NONE) {
+      value += static_cast<Number>(epilogue.bias->host<C>()[epilogue.bias_axis == TUFF_BIAS_ROWS ? row : first + j]);
+    }
+    if (epilogue.residual != nullptr) {
+      value += static_cast<Number>(epilogue.residual->host<C>()[row * epilogue.ld_residual + first + j]);
+    }
+    if constexpr (std::is_same_v<Number, double>) {
+      c[j] = static_cast<C>(activate(epilogue.activation, value));
+    } else {
+      const auto result = static_cast<int32_t>(value);
+      c[j] = epilogue.activation == TUFF_ACTIVATION_RELU && result < 0 ? 0 : result;
+    }
+  }
+}
+
+// C in strips of a row: their sums by multiply_strip, then their elements.
+template <typename C, typename Number, typename Sum, typename Multiply>
+void strips(const GemmArgs& args, const Multiply& multiply_strip) {
+  const bool has_product = args.k > 0 && args.alpha != 0;
+  for (uint64_t row = 0; row < args.m; ++row) {
+    for (uint64_t first = 0; first < args.n; first += kColumns) {
+      const uint64_t count = std::min(kColumns, args.n - first);
+      Sums<Sum> sums{};
+      if (has_product) multiply_strip(row, first, count, sums);
+      finish<C, Number>(args, has_product, row, first, count, sums);
+    }
+  }
+}
+
+template <typename C>
+void host_integers(const GemmArgs& args) {
+  // Sums wrap around as unsigned numbers do; a C of real numbers takes them as signed.
+  strips<C, std::conditional_t<std::is_same_v<C, int32_t>, uint32_t, double>, int32_t>(
+      args, [&](uint64_t row, uint64_t first, uint64_t count, Sums<int32_t>& sums) {
+        Sums<uint32_t> wrapping{};
+        multiply<int8_t, int8_t>(args, row, first, count, wrapping);
+        std::transform(wrapping.begin(), wrapping.end(), sums.begin(),
+                       [](uint32_t x) { return static_cast<int32_t>(x); });
+      });
+}
+
+void host_matrix(const GemmArgs& args) {
+  if (args.sum_type() == TUFF_I32) {
+    if (args.c_type == TUFF_I32) return host_integers<int32_t>(args);
+    return with_real(args.c_type, [&](auto c) { host_integers<decltype(c)>(args); });
+  }
+  with_real(args.a_type, [&](auto a) {
+    with_real(args.b_type, [&](auto b) {
+      with_real(args.c_type, [&](auto c) {
+        strips<decltype(c), double, double>(args,
+                                            [&](uint64_t row, uint64_t first, uint64_t count, Sums<double>& sums) {
+                                              multiply<decltype(a), decltype(b)>(args, row, first, count, sums);
+                                            });
+      });
+    });
+  });
+}
 
 }  // namespace
 
 void host_gemm(const GemmArgs& args) {
-  const bool has_product = args.k > 0 && args.alpha != 0;
-  for (uint64_t i = 0; i < args.batch_count && args.n > 0; ++i) {
-    Matrix a{}, b{};
-    if (has_product && args.m > 0) {
-      a = view(args.a, i * args.stride_a, args.lda, args.ta);
-      b = view(args.b, i * args.stride_b, args.ldb, args.tb);
-    }
-    for (uint64_t row = 0; row < args.m; ++row) {
-      float* c = args.c->host<float>() + i * args.stride_c + row * args.ldc;
-      for (uint64_t first = 0; first < args.n; first += kColumns) {
-        const uint64_t count = std::min(kColumns, args.n - first);
-        std::array<double, kColumns> sum{};
-        for (uint64_t p = 0; has_product && p < args.k; ++p) {
-          const double left = a.data[row * a.row_stride + p * a.col_stride];
-          const float* right = b.data + p * b.row_stride + first * b.col_stride;
-          for (uint64_t j = 0; j < count; ++j) sum[j] += left * double{right[j * b.col_stride]};
-        }
-        for (uint64_t j = 0; j < count; ++j) {
-          // Not alpha * sum where there is no product: alpha may be infinite. Not beta * c where beta is 0: c may be
-          // NaN.
-          const double product = has_product ? args.alpha * sum[j] : 0.0;
-          const double rest = args.beta != 0 ? args.beta * double{c[first + j]} : 0.0;
-          c[first + j] = static_cast<float>(product + rest);
-        }
-      }
-    }
-  }
+  if (args.m == 0 || args.n == 0) return;
+  for (uint64_t i = 0; i < args.batch_count; ++i) host_matrix(GemmMatrix(args, i).args);
 }
 
 }  // namespace tuff

@@ -4,46 +4,100 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff::gemm {
 
-// One dispatch's worth, with what the kernels ask about its operands.
+// One dispatch's worth of a product, with what the kernels ask about it.
 struct Plan {
-  GemmArgs args;
+  explicit Plan(const GemmArgs& wanted);
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  GemmArgs args;  // of the kernel: a and b may be copies of the caller's in another type
   bool ta, tb, wide;
   uint64_t a_elements, b_elements, c_elements;  // footprints
   uint64_t slices = 1, k_slice;
-  const Buffer* out;  // C, or scratch memory where k is cut into slices
+  // Where the kernel's results go: C, or scratch memory (densely, of the sums' type, alpha 1, beta 0) for a second
+  // pass.
+  bool to_scratch = false;
+  const Buffer* out;
+  int32_t out_type;
   uint64_t out_elements, out_ld, out_stride;
+
+  // Whether the kernel, or the second pass, reads C.
+  Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
+  double alpha() const { return to_scratch ? 1 : args.alpha; }
+  double beta() const { return to_scratch ? 0 : args.beta; }
+  Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
+    return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
+  }
+
+  Buffer copy_a, copy_b, partials;  // in scratch memory
 };
+
+// Whether C is more than alpha * sum + beta * C of the sums' own type.
+bool needs_finish(const GemmArgs& args);
 
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count);
 
+uint64_t bias_elements(const GemmArgs& args);      // 0 without a bias
+uint64_t residual_elements(const GemmArgs& args);  // 0 without a residual
+
 // Every row of every matrix starts at a multiple of `elements`, from the first on.
-bool aligned(const Buffer* buffer, uint64_t ld, uint64_t stride, uint64_t elements);
+bool aligned(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements);
 
 uint64_t cores_of(const DeviceTraits& traits);
 double operations_of(const GemmArgs& args);
 double work_bytes(const Plan& plan);
-Access out_access(const Plan& plan);
+
+// The most of k that one workgroup may go through.
+uint64_t most_k(const DeviceTraits& traits);
 
 // What TUFF_GEMM_VARIANT forces: a row of the table of tiles, "skinny", or 64-bit indices ("wide"). Empty: nothing.
 std::string_view forced_variant();
 
 // Cuts k into slices where `groups` workgroups leave most of the device idle: up to `wanted` workgroups, each
 // with at least `least` of k, a multiple of `unit`. The slices depend on nothing but shape and device.
-void slice_k(Plan& plan, Recorder& recorder, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
+void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
+
+// Takes scratch memory for the results, where to_scratch says so, and for copies of A and B in the sums' type; records
+// these copies.
+void take_scratch(Recorder& recorder, Plan& plan, bool copy_inputs);
 
 // gemm_tiles_vulkan.cpp: the best tile of C for each workgroup.
 void record_tiles(Recorder& recorder, Plan& plan);
 
-// gemm_skinny_vulkan.cpp: m or n of at most kMostShort.
-constexpr uint64_t kMostShort = 4;
+// gemm_skinny_vulkan.cpp: few rows or few columns.
+bool is_skinny(const DeviceTraits& traits, const GemmArgs& args);
 void record_skinny(Recorder& recorder, Plan& plan);
 
-// gemm_finish_vulkan.cpp: C = alpha * (the slices' sums) + beta * C; with no slices, C = beta * C.
+// gemm_finish_vulkan.cpp: C = activation(alpha * (the slices' sums) + beta * C + bias + residual); with no slices
+// there is no product.
 void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* partials, uint64_t slices);
+
+// Calls body(Index{}) with the type of the kernel's element indices.
+template <typename Body>
+void with_index(bool wide, const Body& body) {
+  if (wide) {
+    body(uint64_t{});
+  } else {
+    body(uint32_t{});
+  }
+}
+
+// Calls body(Number{}) with the type in which numbers are scaled that become elements of this type.
+template <typename Body>
+void with_number(int32_t type, const Body& body) {
+  if (type == TUFF_F64) {
+    body(double{});
+  } else if (type == TUFF_I32) {
+    body(int32_t{});
+  } else {
+    body(float{});
+  }
+}
 
 }  // namespace tuff::gemm

@@ -1,13 +1,20 @@
 #include "kernels/common/pointer.glsl"
+#include "kernels/gemm/gemm_types.glsl"
 
 // Four elements at once. PAIRS 1 loads two as one 64-bit number: where a load is a gather (CPU drivers), that
 // costs no more than one element.
-#if PAIRS
+#if PAIRS && SUM_TYPE != TUFF_F64
+#define GEMM_TWO uint64_t
 #define GEMM_FOUR u64vec2
-vec2 gemm_unpack(uint64_t pair) { return uintBitsToFloat(unpack32(pair)); }
-vec4 gemm_unpack(u64vec2 pairs) { return vec4(gemm_unpack(pairs.x), gemm_unpack(pairs.y)); }
+#if SUM_TYPE == TUFF_I32
+PAIR gemm_unpack(uint64_t pair) { return ivec2(unpack32(pair)); }
 #else
-#define GEMM_FOUR vec4
-vec2 gemm_unpack(vec2 pair) { return pair; }
-vec4 gemm_unpack(vec4 vector) { return vector; }
+PAIR gemm_unpack(uint64_t pair) { return uintBitsToFloat(unpack32(pair)); }
+#endif
+VECTOR gemm_unpack(u64vec2 pairs) { return VECTOR(gemm_unpack(pairs.x), gemm_unpack(pairs.y)); }
+#else
+#define GEMM_TWO PAIR
+#define GEMM_FOUR VECTOR
+PAIR gemm_unpack(PAIR pair) { return pair; }
+VECTOR gemm_unpack(VECTOR vector) { return vector; }
 #endif

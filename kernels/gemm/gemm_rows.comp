@@ -1,14 +1,15 @@
-// Matrix x vector (or up to 4 vectors) where L's rows lie along k: a subgroup for each ROWS rows.
+// Matrix x vector (or a few vectors) where L's rows lie along k: a subgroup for each ROWS rows.
 //
 // The lanes of a subgroup read 4 consecutive k each, side by side; every row is summed by each lane, then over
 // the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
 //
-// Defines: SHORT, PAIRS
+// Defines: those of gemm_skinny_common.glsl
 //          LOCAL_SIZE   invocations
 //          GROUP_ROWS   rows of a workgroup, a multiple of ROWS
 //          ROWS         rows of a subgroup at a time: they share what is read of S
-//          VECTOR_L     ld % 4 = 0 and 16-byte alignment
-//          VECTOR_S     S lies along k, s_col % 4 = 0 if SHORT > 1, and 16-byte alignment
+//          DEPTH        vectors of a row that a lane has in flight: enough bytes of the smaller types
+//          VECTOR_L     ld % 4 = 0 and alignment to 4 elements
+//          VECTOR_S     S lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
 layout(local_size_x = LOCAL_SIZE) in;
@@ -32,48 +33,66 @@ void main() {
   for (uint part = gl_SubgroupID * ROWS; part < GROUP_ROWS; part += gl_NumSubgroups * ROWS) {
     const uint row0 = block.row_block * GROUP_ROWS + part;
     TUFF_INDEX l_at[ROWS];
-    float sums[ROWS][SHORT];
+    SCALAR sums[ROWS][SHORT];
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       l_at[r] = TUFF_INDEX(min(row0 + r, rows - 1)) * ld;  // rows beyond the last are not stored
-      [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[r][j] = 0.0;
+      [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[r][j] = SCALAR(0);
     }
-    [[dont_unroll]] for (uint k = block.k_begin + lane * 4; k < k_fours; k += width * 4) {
-      vec4 s[SHORT];
-      [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-#if VECTOR_S
-        s[j] = gemm_unpack(TUFF_FROM(S4, s4_pointer, (j * s_col + k) / 4));
-#else
-        [[unroll]] for (uint e = 0; e < 4; ++e) s[j][e] = TUFF_FROM(S, s_pointer, TUFF_INDEX(k + e) * s_k + j * s_col);
-#endif
-      }
-      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+    uint k = block.k_begin + lane * 4;
+#define LOAD_L(l, at)                                                                                             \
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {                                                                    \
+    LOAD_ROW(l[r], l_at[r] + at)                                                                                  \
+  }
 #if VECTOR_L
-        const vec4 l = gemm_unpack(TUFF_FROM(L4, l4_pointer, (l_at[r] + k) / 4));
+#define LOAD_ROW(l, at) l = LOAD_VECTOR_L(l4_pointer, (at) / 4);
 #else
-        vec4 l;
-        [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = TUFF_FROM(L, l_pointer, l_at[r] + k + e);
+#define LOAD_ROW(l, at) \
+  [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = LOAD_SCALAR_L(l_pointer, at + e);
 #endif
-        [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[r][j] = fma(l.x, s[j].x, fma(l.y, s[j].y, fma(l.z, s[j].z, fma(l.w, s[j].w, sums[r][j]))));
-        }
+#if VECTOR_S
+#define LOAD_S(s, j, at) const VECTOR s = LOAD_VECTOR_S(s4_pointer, (COLUMN(j) * s_col + (at)) / 4);
+#else
+#define LOAD_S(s, j, at) \
+  VECTOR s;              \
+  [[unroll]] for (uint e = 0; e < 4; ++e) s[e] = LOAD_SCALAR_S(s_pointer, TUFF_INDEX(at + e) * s_k + COLUMN(j) * s_col);
+#endif
+#define MULTIPLY(l, at)                                                                                           \
+  [[unroll]] for (uint j = 0; j < SHORT; ++j) {                                                                   \
+    LOAD_S(s, j, at)                                                                                              \
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {                                                                  \
+      sums[r][j] = FMA(l[r].x, s.x, FMA(l[r].y, s.y, FMA(l[r].z, s.z, FMA(l[r].w, s.w, sums[r][j]))));            \
+    }                                                                                                             \
+  }
+#if DEPTH > 1
+    [[dont_unroll]] for (; k + (DEPTH - 1) * width * 4 < k_fours; k += DEPTH * width * 4) {
+      VECTOR l[DEPTH][ROWS];
+      [[unroll]] for (uint d = 0; d < DEPTH; ++d) {
+        LOAD_L(l[d], k + d * width * 4)
       }
+      [[unroll]] for (uint d = 0; d < DEPTH; ++d) {
+        MULTIPLY(l[d], k + d * width * 4)
+      }
+    }
+#endif
+    [[dont_unroll]] for (; k < k_fours; k += width * 4) {
+      VECTOR l[ROWS];
+      LOAD_L(l, k)
+      MULTIPLY(l, k)
     }
     // At most three are left.
-    const uint k = k_fours + lane;
-    if (k < k_end) {
+    const uint k_left = k_fours + lane;
+    if (k_left < k_end) {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[r][j] = fma(TUFF_FROM(L, l_pointer, l_at[r] + k),
-                           TUFF_FROM(S, s_pointer, TUFF_INDEX(k) * s_k + j * s_col), sums[r][j]);
+          sums[r][j] = FMA(LOAD_SCALAR_L(l_pointer, l_at[r] + k_left),
+                           LOAD_SCALAR_S(s_pointer, TUFF_INDEX(k_left) * s_k + COLUMN(j) * s_col), sums[r][j]);
         }
       }
     }
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-        const float sum = subgroupAdd(sums[r][j]);
-        if (lane == 0 && row0 + r < rows) {
-          store(block.out_ + TUFF_INDEX(row0 + r) * push.out_row + j * push.out_col, sum);
-        }
+        const SCALAR sum = subgroupAdd(sums[r][j]);
+        if (lane == 0 && row0 + r < rows && HAS_COLUMN(j)) store(block, row0 + r, j, sum);
       }
     }
   }

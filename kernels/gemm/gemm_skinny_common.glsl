@@ -1,34 +1,86 @@
-// A product of a long matrix L (rows x k) and a short one S (k x SHORT), out (rows x SHORT): matrix x vector and
-// its neighbours, bound by reading L once. Either operand of gemm may be the long one; the other way round all
-// is transposed, which the strides of S and of the output express.
+// A product of a long matrix L (rows x k) and a short one S (k x cols), out (rows x cols): matrix x vector and its
+// neighbours, bound by reading L once. Either operand of gemm may be the long one; the other way round all is transposed.
+// Both are read as they are stored, whatever their types.
 //
 // Workgroups are numbered by block of rows, then matrix of the batch, then slice of k, as for the tiles.
 //
-// Defines: SHORT  columns of S, 1 to 4
-//          PAIRS  see gemm_pointer.glsl
+// Defines: L_TYPE, S_TYPE, SUM_TYPE   element types (TUFF_*) of L, S and the sums
+//          SHORT        columns of S that are summed; PADDED 1: there are fewer (push.cols)
+//          TRANSPOSED   1: out is stored as cols x rows
+//          PAIRS        see gemm_pointer.glsl
+//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   of out, see gemm_epilogue.glsl
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
 #include "kernels/gemm/gemm_pointer.glsl"
+#include "kernels/gemm/gemm_number.glsl"
+
+#if BIAS_AXIS || RESIDUAL
+#define OPERANDS 5
+#else
+#define OPERANDS 3
+#endif
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(3)
-  TUFF_INDEX ld;                          // of L, as stored
-  TUFF_INDEX s_k, s_col, out_row, out_col;  // elements from one to the next
+  TUFF_BASES(OPERANDS)
+  TUFF_INDEX ld;                  // of L, as stored
+  TUFF_INDEX s_k, s_col, ld_out;  // elements from one to the next; out's as it is stored
   TUFF_INDEX stride_l, stride_s, stride_out;
-  uint rows, k;
-  uint batch_count, slices, k_slice, row_blocks;
-  float alpha, beta;
+#if OPERANDS == 5
+  TUFF_INDEX ld_residual, stride_bias, stride_residual;
+#endif
+  uint rows, cols, k;
+  uint batch_count, k_slice, row_blocks;
+  NUMBER alpha, beta;
 } push;
-TUFF_READ(0, L, float, 4)
-TUFF_READ(0, L4, GEMM_FOUR, 16)
-TUFF_READ(1, S, float, 4)
-TUFF_READ(1, S4, GEMM_FOUR, 16)
-TUFF_READ_WRITE(2, Out, float, 4)
+
+#define C_SLOT 2
+#include "kernels/gemm/gemm_epilogue.glsl"
+
+// Four elements along memory, as they are read and what they hold.
+#define GEMM_RAW_BYTES(type) TUFF_PASTE(GEMM_RAW_BYTES_, type)
+#define GEMM_RAW_BYTES_1 16
+#define GEMM_RAW_BYTES_2 8
+#define GEMM_RAW_BYTES_3 8
+#define GEMM_RAW_BYTES_4 32
+#define GEMM_RAW_BYTES_7 4
+#define GEMM_RAW(type) TUFF_PASTE(GEMM_RAW_, type)
+#define GEMM_RAW_1 GEMM_FOUR
+#define GEMM_RAW_4 GEMM_FOUR
+#define GEMM_RAW_7 uint
+#if PAIRS
+#define GEMM_RAW_2 uint64_t
+#define GEMM_RAW_3 uint64_t
+uvec2 gemm_words(uint64_t raw) { return unpack32(raw); }
+#else
+#define GEMM_RAW_2 uvec2
+#define GEMM_RAW_3 uvec2
+uvec2 gemm_words(uvec2 raw) { return raw; }
+#endif
+#define GEMM_UNPACK(type, raw) TUFF_PASTE(GEMM_UNPACK_, type)(raw)
+#define GEMM_UNPACK_1(raw) gemm_unpack(raw)
+#define GEMM_UNPACK_4(raw) gemm_unpack(raw)
+#define GEMM_UNPACK_2(raw) gemm_unpack_f16(gemm_words(raw))
+#define GEMM_UNPACK_3(raw) gemm_unpack_bf16(gemm_words(raw))
+#define GEMM_UNPACK_7(raw) gemm_unpack_i8(raw)
+vec4 gemm_unpack_f16(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
+vec4 gemm_unpack_bf16(uvec2 words) {
+  return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
+}
+ivec4 gemm_unpack_i8(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
+
+TUFF_READ(0, L, TUFF_STORED(L_TYPE), TUFF_BYTES(L_TYPE))
+TUFF_READ(0, L4, GEMM_RAW(L_TYPE), GEMM_RAW_BYTES(L_TYPE))
+TUFF_READ(1, S, TUFF_STORED(S_TYPE), TUFF_BYTES(S_TYPE))
+TUFF_READ(1, S4, GEMM_RAW(S_TYPE), GEMM_RAW_BYTES(S_TYPE))
+#define LOAD_SCALAR_L(pointer, i) TUFF_LOADED(L_TYPE, TUFF_FROM(L, pointer, i))
+#define LOAD_SCALAR_S(pointer, i) TUFF_LOADED(S_TYPE, TUFF_FROM(S, pointer, i))
+#define LOAD_VECTOR_L(pointer, i) GEMM_UNPACK(L_TYPE, TUFF_FROM(L4, pointer, i))
+#define LOAD_VECTOR_S(pointer, i) GEMM_UNPACK(S_TYPE, TUFF_FROM(S4, pointer, i))
 
 struct Block {
   bool exists;
   uint row_block;
-  TUFF_INDEX l, s, out_;
+  TUFF_INDEX l, s, out_, bias, residual;
   uint k_begin, k_end;
 };
 
@@ -37,18 +89,39 @@ Block this_block() {
   uint matrix = group / push.row_blocks;
   uint slice = matrix / push.batch_count, batch = matrix % push.batch_count;
   Block block;
-  block.exists = slice < push.slices;
   block.row_block = group % push.row_blocks;
   block.l = TUFF_INDEX(batch) * push.stride_l;
   block.s = TUFF_INDEX(batch) * push.stride_s;
   block.out_ = TUFF_INDEX(matrix) * push.stride_out;
+#if OPERANDS == 5
+  block.bias = TUFF_INDEX(batch) * push.stride_bias;
+  block.residual = TUFF_INDEX(batch) * push.stride_residual;
+#else
+  block.bias = block.residual = 0;
+#endif
   block.k_begin = slice * push.k_slice;
   block.k_end = min(push.k, block.k_begin + push.k_slice);
+  block.exists = block.k_begin < push.k;  // groups beyond the last are in the slice behind the last
   return block;
 }
 
-void store(TUFF_INDEX at, float sum) {
-  float value = push.alpha * sum;
-  if (push.beta != 0.0) value = fma(push.beta, TUFF_AT(Out, at), value);
-  TUFF_AT(Out, at) = value;
+// The column of S that is read as column j: those beyond the last are the last one, and not stored.
+#if PADDED
+#define COLUMN(j) min(j, push.cols - 1)
+#define HAS_COLUMN(j) (j < push.cols)
+#else
+#define COLUMN(j) (j)
+#define HAS_COLUMN(j) true
+#endif
+
+void store(Block block, uint row, uint col, SCALAR sum) {
+  // In gemm's own terms.
+  const uint c_row = TRANSPOSED != 0 ? col : row, c_col = TRANSPOSED != 0 ? row : col;
+#if OPERANDS == 5
+  const TUFF_INDEX residual = block.residual + TUFF_INDEX(c_row) * push.ld_residual + c_col;
+#else
+  const TUFF_INDEX residual = 0;
+#endif
+  gemm_store(push.alpha * NUMBER(sum), push.beta, block.out_ + TUFF_INDEX(c_row) * push.ld_out + c_col,
+             block.bias + (BIAS_AXIS == 1 ? c_row : c_col), residual);
 }

@@ -1,4 +1,4 @@
-// Matrix x vector and its neighbours: products bound by reading one operand once.
+// Matrix x vector and its neighbours: products bound by reading one operand once, as it is stored.
 #include <algorithm>
 
 #include "kernels/gemm/gemm_plan.hpp"
@@ -8,17 +8,27 @@
 namespace tuff::gemm {
 namespace {
 
+// Columns (or rows) of a product that is skinny: on any device; on a GPU where the long side keeps it busy.
+constexpr uint64_t kFew = 4, kMostShort = 16, kLong = 256;
+
 // Mirrors Push in gemm_skinny_common.glsl, behind the bases.
-template <typename Index>
+template <typename Index, typename Number>
 struct SkinnyPush {
-  Index ld, s_k, s_col, out_row, out_col, stride_l, stride_s, stride_out;
-  uint32_t rows, k, batch_count, slices, k_slice, row_blocks;
-  float alpha, beta;
+  Index ld, s_k, s_col, ld_out, stride_l, stride_s, stride_out;
+  uint32_t rows, cols, k, batch_count, k_slice, row_blocks;
+  Number alpha, beta;
+};
+template <typename Index, typename Number>
+struct SkinnyEpiloguePush {
+  Index ld, s_k, s_col, ld_out, stride_l, stride_s, stride_out, ld_residual, stride_bias, stride_residual;
+  uint32_t rows, cols, k, batch_count, k_slice, row_blocks;
+  Number alpha, beta;
 };
 
 // A skinny product with the roles settled: the long operand (rows x k, perhaps stored k x rows), the short one.
 struct Skinny {
   const Buffer *l, *s;
+  int32_t l_type, s_type;
   uint64_t l_elements, s_elements, rows, cols, ld, s_k, s_col, stride_l, stride_s;
   bool along_k;     // the long operand's rows lie along k
   bool transposed;  // it is B: C is made column by column
@@ -26,99 +36,146 @@ struct Skinny {
 
 Skinny skinny_of(const Plan& plan) {
   const GemmArgs& args = plan.args;
-  if (args.n <= kMostShort) {
-    return {args.a,
-            args.b,
-            plan.a_elements,
-            plan.b_elements,
-            args.m,
-            args.n,
-            args.lda,
-            plan.tb ? 1 : args.ldb,
-            plan.tb ? args.ldb : 1,
-            args.stride_a,
-            args.stride_b,
-            !plan.ta,
-            false};
+  Skinny skinny{};
+  skinny.transposed = args.n > kFew && args.n > args.m;
+  if (!skinny.transposed) {
+    skinny.l = args.a, skinny.s = args.b;
+    skinny.l_type = args.a_type, skinny.s_type = args.b_type;
+    skinny.l_elements = plan.a_elements, skinny.s_elements = plan.b_elements;
+    skinny.rows = args.m, skinny.cols = args.n;
+    skinny.ld = args.lda, skinny.stride_l = args.stride_a, skinny.stride_s = args.stride_b;
+    skinny.s_k = plan.tb ? 1 : args.ldb, skinny.s_col = plan.tb ? args.ldb : 1;
+    skinny.along_k = !plan.ta;
+  } else {
+    skinny.l = args.b, skinny.s = args.a;
+    skinny.l_type = args.b_type, skinny.s_type = args.a_type;
+    skinny.l_elements = plan.b_elements, skinny.s_elements = plan.a_elements;
+    skinny.rows = args.n, skinny.cols = args.m;
+    skinny.ld = args.ldb, skinny.stride_l = args.stride_b, skinny.stride_s = args.stride_a;
+    skinny.s_k = plan.ta ? args.lda : 1, skinny.s_col = plan.ta ? 1 : args.lda;
+    skinny.along_k = plan.tb;
   }
-  return {args.b,
-          args.a,
-          plan.b_elements,
-          plan.a_elements,
-          args.n,
-          args.m,
-          args.ldb,
-          plan.ta ? args.lda : 1,
-          plan.ta ? 1 : args.lda,
-          args.stride_b,
-          args.stride_a,
-          plan.tb,
-          true};
+  return skinny;
 }
 
-template <typename Index>
-void push_skinny(Dispatch& dispatch, const Plan& plan, const Skinny& skinny, uint64_t row_blocks) {
+template <typename Index, typename Number>
+void push_skinny(Dispatch& dispatch, const Plan& plan, const Skinny& skinny, uint64_t row_blocks, bool epilogue) {
   const GemmArgs& args = plan.args;
-  const bool sliced = plan.slices > 1;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  dispatch.push(SkinnyPush<Index>{
-      index(skinny.ld), index(skinny.s_k), index(skinny.s_col), index(skinny.transposed ? 1 : plan.out_ld),
-      index(skinny.transposed ? plan.out_ld : 1), index(skinny.stride_l), index(skinny.stride_s),
-      index(plan.out_stride), number(skinny.rows), number(args.k), number(args.batch_count), number(plan.slices),
-      number(plan.k_slice), number(row_blocks), sliced ? 1.0f : static_cast<float>(args.alpha),
-      sliced ? 0.0f : static_cast<float>(args.beta)});
+  SkinnyPush<Index, Number> push{index(skinny.ld),
+                                 index(skinny.s_k),
+                                 index(skinny.s_col),
+                                 index(plan.out_ld),
+                                 index(skinny.stride_l),
+                                 index(skinny.stride_s),
+                                 index(plan.out_stride),
+                                 number(skinny.rows),
+                                 number(skinny.cols),
+                                 number(args.k),
+                                 number(args.batch_count),
+                                 number(plan.k_slice),
+                                 number(row_blocks),
+                                 static_cast<Number>(plan.alpha()),
+                                 static_cast<Number>(plan.beta())};
+  if (!epilogue) {
+    dispatch.push(push);
+    return;
+  }
+  dispatch.push(SkinnyEpiloguePush<Index, Number>{
+      push.ld, push.s_k, push.s_col, push.ld_out, push.stride_l, push.stride_s, push.stride_out,
+      index(args.epilogue.ld_residual), index(args.epilogue.stride_bias), index(args.epilogue.stride_residual),
+      push.rows, push.cols, push.k, push.batch_count, push.k_slice, push.row_blocks, push.alpha, push.beta});
+}
+
+// A subgroup for each few rows: how many workgroups' worth of rows one takes.
+uint64_t define_rows(KernelRequest& request, const DeviceTraits& traits, const Skinny& skinny, uint32_t summed) {
+  const uint32_t width = traits.subgroup_size;
+  const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
+  const bool many = skinny.rows >= 64 * cores_of(traits) || summed > kFew;
+  const uint32_t rows = traits.cpu ? 4 : many ? 2 : 1;
+  const uint64_t block_rows = traits.cpu ? 16 : local_size / width * rows;
+  const uint32_t depth = traits.cpu ? 1 : std::max(1u, 4 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
+  const bool vector_s =
+      skinny.s_k == 1 && aligned(skinny.s, skinny.s_type, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
+  request.define("LOCAL_SIZE", local_size).define("GROUP_ROWS", static_cast<int64_t>(block_rows));
+  request.define("ROWS", rows).define("DEPTH", depth).define("VECTOR_S", vector_s);
+  request.define("VECTOR_L", aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
+  return block_rows;
+}
+
+// An invocation for each four rows.
+uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const Skinny& skinny, const GemmArgs& args,
+                     uint32_t summed) {
+  const uint32_t width = traits.subgroup_size;
+  const bool shuffle = traits.cpu && traits.subgroup_shuffle;
+  const uint32_t lanes = traits.cpu ? width : 32;
+  // On a processor long runs of each row of the stored matrix, if there are rows enough for every core.
+  const uint32_t blocks = !traits.cpu ? 1 : skinny.rows >= uint64_t{width} * 32 * cores_of(traits) ? 8 : 2;
+  const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
+  uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
+  while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
+  const bool vector_l =
+      !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
+  request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
+  request.define("ALONG_K", skinny.along_k).define("VECTOR_L", vector_l);
+  return uint64_t{lanes} * 4 * blocks;
 }
 
 }  // namespace
 
+bool is_skinny(const DeviceTraits& traits, const GemmArgs& args) {
+  const std::string_view forced = forced_variant();
+  if (!forced.empty() && forced != "wide" && forced != "skinny") return false;
+  const uint64_t few = std::min(args.m, args.n);
+  if (few <= kFew) return true;
+  return few <= kMostShort && (forced == "skinny" || (!traits.cpu && std::max(args.m, args.n) >= kLong));
+}
+
 void record_skinny(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
+  const GemmEpilogue& epilogue = args.epilogue;
   const Skinny skinny = skinny_of(plan);
-  const uint32_t width = traits.subgroup_size;
+  const uint32_t summed = skinny.cols <= kFew ? static_cast<uint32_t>(skinny.cols) : skinny.cols <= 8 ? 8 : 16;
   // A subgroup for each row pays only if k keeps its lanes busy.
-  const bool by_rows = skinny.along_k && traits.subgroup_arithmetic && args.k >= 4 * width;
-  const bool vector_l = aligned(skinny.l, skinny.ld, skinny.stride_l, 4);
+  const bool by_rows = skinny.along_k && traits.subgroup_arithmetic && args.k >= uint64_t{4} * traits.subgroup_size;
   KernelRequest request(by_rows ? shaders::gemm_rows : shaders::gemm_cols);
   request.streaming();
-  request.define("SHORT", static_cast<int64_t>(skinny.cols)).define("PAIRS", traits.cpu && traits.addresses);
-  uint64_t block_rows = 0;
-  if (by_rows) {
-    const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
-    const uint32_t rows = traits.cpu ? 4 : skinny.rows >= 64 * cores_of(traits) ? 2 : 1;
-    block_rows = traits.cpu ? 16 : local_size / width * rows;
-    const bool vector_s = skinny.s_k == 1 && aligned(skinny.s, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
-    request.define("LOCAL_SIZE", local_size).define("GROUP_ROWS", static_cast<int64_t>(block_rows));
-    request.define("ROWS", rows).define("VECTOR_L", vector_l).define("VECTOR_S", vector_s);
-  } else {
-    const bool shuffle = traits.cpu && traits.subgroup_shuffle;
-    const uint32_t lanes = traits.cpu ? width : 32;
-    const uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
-    // On a processor long runs of each row of the stored matrix, if there are rows enough for every core.
-    const uint32_t blocks = !traits.cpu ? 1 : skinny.rows >= uint64_t{width} * 32 * cores_of(traits) ? 8 : 2;
-    block_rows = uint64_t{lanes} * 4 * blocks;
-    request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
-    request.define("ALONG_K", skinny.along_k);
-    request.define("VECTOR_L", vector_l && !skinny.along_k && skinny.rows % 4 == 0);
-  }
+  const uint64_t block_rows =
+      by_rows ? define_rows(request, traits, skinny, summed) : define_cols(request, traits, skinny, args, summed);
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
-  slice_k(plan, recorder, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 512, 32);
+  slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 512, 32);
+  // Five operands and 64-bit sizes are more than push constants hold.
+  const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
+  plan.to_scratch = plan.slices > 1 || (plan.wide && operands);
+  take_scratch(recorder, plan, false);
+  const bool fused = operands && !plan.to_scratch;
 
+  request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());
+  request.define("SHORT", summed).define("PADDED", summed != skinny.cols).define("TRANSPOSED", skinny.transposed);
+  request.define("PAIRS", traits.cpu && traits.addresses).define("C_TYPE", plan.out_type);
+  request.define("ACTIVATION", plan.to_scratch ? 0 : epilogue.activation);
+  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0);
+  request.define("RESIDUAL", fused && epilogue.residual != nullptr);
   Dispatch dispatch("gemm skinny");
-  dispatch.operand(skinny.l, 0, skinny.l_elements * 4, Access::read);
-  dispatch.operand(skinny.s, 0, skinny.s_elements * 4, Access::read);
-  dispatch.operand(plan.out, 0, plan.out_elements * 4, out_access(plan));
-  if (plan.wide) {
-    push_skinny<uint64_t>(dispatch, plan, skinny, row_blocks);
-  } else {
-    push_skinny<uint32_t>(dispatch, plan, skinny, row_blocks);
+  plan.operand(dispatch, skinny.l, skinny.l_elements, skinny.l_type, Access::read);
+  plan.operand(dispatch, skinny.s, skinny.s_elements, skinny.s_type, Access::read);
+  plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
+  if (fused) {
+    plan.operand(dispatch, epilogue.bias, bias_elements(args), args.c_type, Access::read);
+    plan.operand(dispatch, epilogue.residual, residual_elements(args), args.c_type, Access::read);
   }
+  with_index(plan.wide, [&](auto index) {
+    with_number(plan.out_type, [&](auto number) {
+      push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, fused);
+    });
+  });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} batch {}: {}, {} groups, {} slices of k{}", plan.ta ? 't' : 'n',
-        plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, by_rows ? "rows" : "cols", groups, plan.slices,
-        plan.wide ? ", wide" : "");
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: {}, {} groups, {} slices of k{}", plan.ta ? 't' : 'n',
+        plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type), dtype_name(args.b_type), args.batch_count,
+        by_rows ? "rows" : "cols", groups, plan.slices, plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request.wide(plan.wide), dispatch);
 }

@@ -30,13 +30,9 @@
 #endif
 #include "kernels/gemm/gemm_common.glsl"
 
-#if PAIRS
-TUFF_READ(0, A8, uint64_t, 8)
-#else
-TUFF_READ(0, A8, vec2, 8)
-#endif
-TUFF_READ(0, A16, GEMM_FOUR, 16)
-TUFF_READ(1, B16, GEMM_FOUR, 16)
+TUFF_READ(0, A8, GEMM_TWO, PAIR_BYTES)
+TUFF_READ(0, A16, GEMM_FOUR, VECTOR_BYTES)
+TUFF_READ(1, B16, GEMM_FOUR, VECTOR_BYTES)
 
 layout(local_size_x = WIDTH) in;
 
@@ -60,7 +56,7 @@ uint own_row(uint i) { return i * WIDTH + lane; }
 #endif
 uint own_col(uint j, uint c) { return ADJACENT_COLS ? (j * WIDTH + lane) * 4 + c : (j * 4 + c) * WIDTH + lane; }
 
-vec4 sums[ROWS][COL_BLOCKS];
+VECTOR sums[ROWS][COL_BLOCKS];
 
 void main() {
   Tile tile = this_tile(32);
@@ -88,20 +84,20 @@ void main() {
     }
   }
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-    [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = vec4(0);
+    [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = VECTOR(0);
   }
 
   uint k = k_begin;
   [[dont_unroll]] for (; k + 4 <= k_end; k += 4) {
-    float a[ROW_BLOCKS][4];
+    SCALAR a[ROW_BLOCKS][4];
     [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
 #if VECTOR_A && !TRANS_A
-      vec4 vector = gemm_unpack(TUFF_FROM(A16, a16_pointer, a_at[i] / 4));
+      VECTOR vector = gemm_unpack(TUFF_FROM(A16, a16_pointer, a_at[i] / 4));
       [[unroll]] for (uint q = 0; q < 4; ++q) a[i][q] = vector[q];
 #elif VECTOR_A
       if (i % 2 == 0) {
         [[unroll]] for (uint q = 0; q < 4; ++q) {
-          vec2 pair = gemm_unpack(TUFF_FROM(A8, a8_pointer, (a_at[i] + q * lda) / 2));
+          PAIR pair = gemm_unpack(TUFF_FROM(A8, a8_pointer, (a_at[i] + q * lda) / 2));
           a[i][q] = pair.x;
           a[i + 1][q] = pair.y;
         }
@@ -111,7 +107,7 @@ void main() {
 #endif
       a_at[i] += 4 * a_step;
     }
-    vec4 b[4][COL_BLOCKS];
+    VECTOR b[4][COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
 #if VECTOR_B && !TRANS_B
       [[unroll]] for (uint q = 0; q < 4; ++q) {
@@ -121,7 +117,7 @@ void main() {
 #else
       [[unroll]] for (uint c = 0; c < 4; ++c) {
 #if VECTOR_B
-        vec4 vector = gemm_unpack(TUFF_FROM(B16, b16_pointer, b_at[j][c] / 4));
+        VECTOR vector = gemm_unpack(TUFF_FROM(B16, b16_pointer, b_at[j][c] / 4));
         [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = vector[q];
 #else
         [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j][c] = TUFF_FROM(B, b_pointer, b_at[j][c] + q * b_step);
@@ -132,19 +128,19 @@ void main() {
     }
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       [[unroll]] for (uint q = 0; q < 4; ++q) {
-        float value = subgroupShuffle(a[BLOCK_OF(r)][q], LANE_OF(r));
-        [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = fma(vec4(value), b[q][j], sums[r][j]);
+        SCALAR value = subgroupShuffle(a[BLOCK_OF(r)][q], LANE_OF(r));
+        [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = FMA(VECTOR(value), b[q][j], sums[r][j]);
       }
     }
   }
 #if TAIL
   [[dont_unroll]] for (; k < k_end; ++k) {
-    float a[ROW_BLOCKS];
+    SCALAR a[ROW_BLOCKS];
     [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
       a[i] = TUFF_FROM(A, a_pointer, a_at[i]);
       a_at[i] += a_step;
     }
-    vec4 b[COL_BLOCKS];
+    VECTOR b[COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         b[j][c] = TUFF_FROM(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
@@ -152,13 +148,13 @@ void main() {
       [[unroll]] for (uint c = 0; c < 4; ++c) b_at[j][c] += b_step;
     }
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-      float value = subgroupShuffle(a[BLOCK_OF(r)], LANE_OF(r));
-      [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = fma(vec4(value), b[j], sums[r][j]);
+      SCALAR value = subgroupShuffle(a[BLOCK_OF(r)], LANE_OF(r));
+      [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) sums[r][j] = FMA(VECTOR(value), b[j], sums[r][j]);
     }
   }
 #endif
 
-  const float alpha = push.alpha, beta = push.beta;
+  const SCALAR alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
 #if VECTOR_C
   TUFF_POINTER(C4, c_pointer, tile.c / 4);
@@ -168,12 +164,12 @@ void main() {
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     if (row0 + r < push.m) {
       [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
-        vec4 value = alpha * sums[r][j];
+        VECTOR value = alpha * sums[r][j];
 #if VECTOR_C
         if (col0 + own_col(j, 0) < push.n) {
           const TUFF_INDEX at = (TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, 0)) / 4;
 #if BETA
-          value = fma(vec4(beta), TUFF_FROM(C4, c_pointer, at), value);
+          value = FMA(VECTOR(beta), TUFF_FROM(C4, c_pointer, at), value);
 #endif
           TUFF_FROM(C4, c_pointer, at) = value;
         }
@@ -182,7 +178,7 @@ void main() {
           if (col0 + own_col(j, c) < push.n) {
             const TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, c);
 #if BETA
-            value[c] = fma(beta, TUFF_FROM(C, c_pointer, at), value[c]);
+            value[c] = FMA(beta, TUFF_FROM(C, c_pointer, at), value[c]);
 #endif
             TUFF_FROM(C, c_pointer, at) = value[c];
           }

@@ -20,7 +20,7 @@
 //                            is the length along memory: of A k (TRANS_A: m), of B n (TRANS_B: k), of C n
 //          UNROLL            1: the BK steps in memory become straight code; a CPU driver compiles that for minutes
 //          EDGE              0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
-// Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) * 4 bytes.
+// Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
 #include "kernels/gemm/gemm_common.glsl"
 
 #define INVOCATIONS ((BM / TM) * (BN / TN))
@@ -34,8 +34,8 @@ layout(local_size_x = INVOCATIONS) in;
 #define UNROLL_HINT [[dont_unroll]]
 #endif
 
-shared float tile_a[BK][BM + 4];  // the padding spreads transposed stores over the banks
-shared vec4 tile_b[BK][BN / 4];
+shared SCALAR tile_a[BK][BM + 4];  // the padding spreads transposed stores over the banks
+shared VECTOR tile_b[BK][BN / 4];
 
 uint id = gl_LocalInvocationIndex;
 
@@ -102,16 +102,16 @@ void main() {
   TUFF_POINTER(B, b_pointer, tile.b);
 #endif
 
-  vec4 sums[TM][TN / 4];
+  VECTOR sums[TM][TN / 4];
   [[unroll]] for (uint i = 0; i < TM; ++i) {
-    [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = vec4(0);
+    [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = VECTOR(0);
   }
   const uint tx = id % (BN / TN), ty = id / (BN / TN);
 
   // The step that is loaded next, and what was loaded.
   uint k_next = tile.k_begin;
   const uint k_last = tile.k_begin + (k_end - 1 - tile.k_begin) / BK * BK;
-  vec4 next_a[LOADS_A], next_b[LOADS_B];
+  VECTOR next_a[LOADS_A], next_b[LOADS_B];
 #define LOAD_NEXT                                                                                     \
   [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {                                                     \
     LOAD_A(l)                                                                                         \
@@ -152,7 +152,7 @@ void main() {
       [[unroll]] for (uint e = 0; e < 4; ++e) {
         const Place at = place_a(l, e);
 #if EDGE
-        tile_a[at.k][at.other] = k0 + at.k < k_end ? next_a[l][e] : 0.0;
+        tile_a[at.k][at.other] = k0 + at.k < k_end ? next_a[l][e] : SCALAR(0);
 #else
         tile_a[at.k][at.other] = next_a[l][e];
 #endif
@@ -162,7 +162,7 @@ void main() {
 #if VECTOR_B && !TRANS_B
       const Place at = place_b(l, 0);
 #if EDGE
-      tile_b[at.k][at.other / 4] = k0 + at.k < k_end ? next_b[l] : vec4(0);
+      tile_b[at.k][at.other / 4] = k0 + at.k < k_end ? next_b[l] : VECTOR(0);
 #else
       tile_b[at.k][at.other / 4] = next_b[l];
 #endif
@@ -170,7 +170,7 @@ void main() {
       [[unroll]] for (uint e = 0; e < 4; ++e) {
         const Place at = place_b(l, e);
 #if EDGE
-        tile_b[at.k][at.other / 4][at.other % 4] = k0 + at.k < k_end ? next_b[l][e] : 0.0;
+        tile_b[at.k][at.other / 4][at.other % 4] = k0 + at.k < k_end ? next_b[l][e] : SCALAR(0);
 #else
         tile_b[at.k][at.other / 4][at.other % 4] = next_b[l][e];
 #endif
@@ -181,18 +181,18 @@ void main() {
     k_next = min(k0 + BK, k_last);
     LOAD_NEXT
     UNROLL_HINT for (uint k = 0; k < BK; ++k) {
-      float a[TM];
-      vec4 b[TN / 4];
+      SCALAR a[TM];
+      VECTOR b[TN / 4];
       [[unroll]] for (uint i = 0; i < TM; ++i) a[i] = tile_a[k][i / 4 * (BM / (TM / 4)) + ty * 4 + i % 4];
       [[unroll]] for (uint j = 0; j < TN / 4; ++j) b[j] = tile_b[k][j * (BN / TN) + tx];
       [[unroll]] for (uint i = 0; i < TM; ++i) {
-        [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = fma(vec4(a[i]), b[j], sums[i][j]);
+        [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = FMA(VECTOR(a[i]), b[j], sums[i][j]);
       }
     }
     barrier();
   }
 
-  const float alpha = push.alpha, beta = push.beta;
+  const SCALAR alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
 #if VECTOR_C
   TUFF_POINTER(C4, c_pointer, tile.c / 4);
@@ -206,15 +206,15 @@ void main() {
       const TUFF_INDEX at = TUFF_INDEX(row) * ldc + col;
 #if VECTOR_C
       if (EDGE == 0 || (row < m && col < n)) {
-        vec4 value = alpha * sums[i][j];
-        if (beta != 0.0) value = fma(vec4(beta), TUFF_FROM(C4, c_pointer, at / 4), value);
+        VECTOR value = alpha * sums[i][j];
+        if (beta != SCALAR(0)) value = FMA(VECTOR(beta), TUFF_FROM(C4, c_pointer, at / 4), value);
         TUFF_FROM(C4, c_pointer, at / 4) = value;
       }
 #else
       [[unroll]] for (uint e = 0; e < 4; ++e) {
         if (EDGE == 0 || (row < m && col + e < n)) {
-          float value = alpha * sums[i][j][e];
-          if (beta != 0.0) value = fma(beta, TUFF_FROM(C, c_pointer, at + e), value);
+          SCALAR value = alpha * sums[i][j][e];
+          if (beta != SCALAR(0)) value = FMA(beta, TUFF_FROM(C, c_pointer, at + e), value);
           TUFF_FROM(C, c_pointer, at + e) = value;
         }
       }

@@ -20,7 +20,7 @@ struct Variant {
   double least_operations;
 
   uint32_t invocations() const { return rows / tm * (cols / tn); }
-  uint32_t shared_bytes() const { return bk * (rows + 4 + cols) * 4; }
+  uint32_t shared_bytes(uint32_t element_bytes) const { return bk * (rows + 4 + cols) * element_bytes; }
   uint32_t tile_rows(const DeviceTraits& traits) const { return shared ? rows : rows * traits.subgroup_size; }
   uint32_t tile_cols(const DeviceTraits& traits) const { return shared ? cols : cols * 4 * traits.subgroup_size; }
 };
@@ -48,10 +48,11 @@ bool has_subgroup_tiles(const DeviceTraits& traits) {
   return traits.subgroup_shuffle && traits.subgroup_size >= 2 && traits.subgroup_size <= 16;
 }
 
-bool runs_on(const Variant& variant, const DeviceTraits& traits) {
+bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t element_bytes) {
   if (!variant.shared) return has_subgroup_tiles(traits);
+  if (variant.tm * variant.tn * element_bytes > 512) return false;  // of registers
   return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
-         variant.shared_bytes() <= traits.shared_bytes;
+         variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
 // The tile with the shortest time: rounds of one tile on each core, by the tile's size and rate.
@@ -60,7 +61,7 @@ const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool add
   const Variant* best = nullptr;
   double best_time = 0;
   for (const Variant& variant : kVariants) {
-    if (!runs_on(variant, traits)) continue;
+    if (!runs_on(variant, traits, static_cast<uint32_t>(dtype_size(args.sum_type())))) continue;
     if (forced == variant.name) return variant;
     if (variant.shared == (traits.cpu && has_subgroup_tiles(traits))) continue;
     if (operations_of(args) < variant.least_operations) continue;
@@ -78,24 +79,23 @@ const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool add
 }
 
 // Mirrors Push in gemm_common.glsl, behind the bases.
-template <typename Index>
+template <typename Index, typename Number>
 struct TilePush {
   Index lda, ldb, ldc, stride_a, stride_b, stride_c;
   uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
-  float alpha, beta;
+  Number alpha, beta;
 };
 
-template <typename Index>
+template <typename Index, typename Number>
 void push_tile(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
   const GemmArgs& args = plan.args;
-  const bool sliced = plan.slices > 1;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  dispatch.push(TilePush<Index>{index(args.lda), index(args.ldb), index(plan.out_ld), index(args.stride_a),
-                                index(args.stride_b), index(plan.out_stride), number(args.m), number(args.n),
-                                number(args.k), number(args.batch_count), number(plan.slices), number(plan.k_slice),
-                                number(tiles_m), number(tiles_n), sliced ? 1.0f : static_cast<float>(args.alpha),
-                                sliced ? 0.0f : static_cast<float>(args.beta)});
+  dispatch.push(TilePush<Index, Number>{index(args.lda), index(args.ldb), index(plan.out_ld), index(args.stride_a),
+                                        index(args.stride_b), index(plan.out_stride), number(args.m), number(args.n),
+                                        number(args.k), number(args.batch_count), number(plan.slices),
+                                        number(plan.k_slice), number(tiles_m), number(tiles_n),
+                                        static_cast<Number>(plan.alpha()), static_cast<Number>(plan.beta())});
 }
 
 }  // namespace
@@ -103,25 +103,28 @@ void push_tile(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint64_t 
 void record_tiles(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
+  const int32_t type = args.sum_type();
   Dispatch operands("gemm");
-  operands.operand(args.a, 0, plan.a_elements * 4, Access::read);
-  operands.operand(args.b, 0, plan.b_elements * 4, Access::read);
-  operands.operand(args.c, 0, plan.c_elements * 4, Access::write);
+  plan.operand(operands, args.a, plan.a_elements, type, Access::read);
+  plan.operand(operands, args.b, plan.b_elements, type, Access::read);
+  plan.operand(operands, args.c, plan.c_elements, type, Access::write);
   const Variant& variant = choose(traits, args, plan.wide || recorder.binds_addresses(operands));
   const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
   const uint64_t tiles_m = ceil_div(args.m, rows), tiles_n = ceil_div(args.n, cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
   // Half the cores idle, and k long enough to pay for the second pass.
   const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? cores_of(traits) : groups;
-  slice_k(plan, recorder, groups, wanted, 512, 32);
+  slice_k(plan, traits, groups, wanted, 512, 32);
+  plan.to_scratch = plan.slices > 1 || needs_finish(args);
+  take_scratch(recorder, plan, true);
 
-  const bool a_fours = aligned(args.a, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
-  const bool b_fours = aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
+  const bool a_fours = aligned(args.a, type, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
+  const bool b_fours = aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
   KernelRequest request(variant.shared ? shaders::gemm_tile : shaders::gemm_subgroup);
-  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).wide(plan.wide);
+  request.define("SUM_TYPE", type).define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).wide(plan.wide);
   if (variant.shared) {
     const bool edge = args.m % rows != 0 || args.n % cols != 0 || args.k % variant.bk != 0;
-    const bool c_fours = aligned(plan.out, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0;
+    const bool c_fours = aligned(plan.out, type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0;
     request.define("BM", rows).define("BN", cols).define("BK", variant.bk).define("TM", variant.tm);
     request.define("TN", variant.tn).define("VECTOR_A", a_fours).define("VECTOR_B", b_fours);
     request.define("VECTOR_C", c_fours).define("EDGE", edge).define("UNROLL", !traits.cpu);
@@ -129,29 +132,28 @@ void record_tiles(Recorder& recorder, Plan& plan) {
     // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
     // of pairs holds whole pairs.
     const bool tiny = operations_of(args) < kTinyOperations;
-    const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, args.lda, args.stride_a, 2);
-    const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, args.lda, args.stride_a, 4));
-    const bool b_vectors = !tiny && aligned(args.b, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
+    const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, type, args.lda, args.stride_a, 2);
+    const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, type, args.lda, args.stride_a, 4));
+    const bool b_vectors = !tiny && aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
     request.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
     request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
-    const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, plan.out_ld, plan.out_stride, 4);
+    const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, type, plan.out_ld, plan.out_stride, 4);
     request.define("VECTOR_C", c_vectors).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
-    request.define("BETA", out_access(plan) == Access::read_write);
+    request.define("BETA", plan.out_access() == Access::read_write);
   }
   Dispatch dispatch("gemm");
-  dispatch.operand(args.a, 0, plan.a_elements * 4, Access::read);
-  dispatch.operand(args.b, 0, plan.b_elements * 4, Access::read);
-  dispatch.operand(plan.out, 0, plan.out_elements * 4, out_access(plan));
-  if (plan.wide) {
-    push_tile<uint64_t>(dispatch, plan, tiles_m, tiles_n);
-  } else {
-    push_tile<uint32_t>(dispatch, plan, tiles_m, tiles_n);
-  }
+  plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
+  plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
+  plan.operand(dispatch, plan.out, plan.out_elements, type, plan.out_access());
+  with_index(plan.wide, [&](auto index) {
+    with_number(type,
+                [&](auto number) { push_tile<decltype(index), decltype(number)>(dispatch, plan, tiles_m, tiles_n); });
+  });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} batch {}: {}, {} tiles, {} slices of k, vectors {}{}{}",
-        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, variant.name, groups,
-        plan.slices, a_fours ? "a" : "", b_fours ? "b" : "", plan.wide ? ", wide" : "");
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {}, {} tiles, {} slices of k, vectors {}{}{}",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
+        variant.name, groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "", plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }

@@ -7,16 +7,55 @@
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
 
 namespace tuff {
 namespace gemm {
+namespace {
+
+// Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
+constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
+// Elements of one copy of an operand, or of sums that a second pass reads: of larger products pieces are made.
+constexpr uint64_t kMostScratch = 1u << 26;
+
+}  // namespace
+
+bool needs_finish(const GemmArgs& args) { return args.c_type != args.sum_type() || !args.epilogue.none(); }
+
+Plan::Plan(const GemmArgs& wanted)
+    : args(wanted),
+      ta(args.ta != TUFF_NO_TRANS),
+      tb(args.tb != TUFF_NO_TRANS),
+      a_elements(footprint(ta ? args.k : args.m, ta ? args.m : args.k, args.lda, args.stride_a, args.batch_count)),
+      b_elements(footprint(tb ? args.n : args.k, tb ? args.k : args.n, args.ldb, args.stride_b, args.batch_count)),
+      c_elements(footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count)),
+      k_slice(args.k),
+      out(args.c),
+      out_type(args.c_type),
+      out_elements(c_elements),
+      out_ld(args.ldc),
+      out_stride(args.stride_c) {
+  wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
+}
 
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count) {
   return (batch_count - 1) * stride + (rows - 1) * ld + cols;
 }
 
-bool aligned(const Buffer* buffer, uint64_t ld, uint64_t stride, uint64_t elements) {
-  return buffer->offset % (elements * 4) == 0 && ld % elements == 0 && stride % elements == 0;
+uint64_t bias_elements(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (epilogue.bias_axis == TUFF_BIAS_NONE) return 0;
+  return (args.batch_count - 1) * epilogue.stride_bias + (epilogue.bias_axis == TUFF_BIAS_ROWS ? args.m : args.n);
+}
+
+uint64_t residual_elements(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (epilogue.residual == nullptr) return 0;
+  return footprint(args.m, args.n, epilogue.ld_residual, epilogue.stride_residual, args.batch_count);
+}
+
+bool aligned(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements) {
+  return buffer->offset % (elements * dtype_size(type)) == 0 && ld % elements == 0 && stride % elements == 0;
 }
 
 uint64_t cores_of(const DeviceTraits& traits) { return traits.cores != 0 ? traits.cores : traits.cpu ? 4 : 32; }
@@ -31,132 +70,178 @@ double operations_of(const GemmArgs& args) {
          static_cast<double>(args.k);
 }
 
-void slice_k(Plan& plan, Recorder& recorder, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
-  const uint64_t k = plan.args.k;
-  const uint64_t slices = std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
-  plan.k_slice = ceil_div(ceil_div(k, slices), unit) * unit;
-  plan.slices = ceil_div(k, plan.k_slice);
-  plan.out = plan.args.c;
-  plan.out_elements = plan.c_elements;
-  plan.out_ld = plan.args.ldc;
-  plan.out_stride = plan.args.stride_c;
-  if (plan.slices == 1) return;
-  plan.out_ld = plan.args.n;
-  plan.out_stride = plan.args.m * plan.args.n;
-  plan.out_elements = plan.slices * plan.args.batch_count * plan.out_stride;
-  plan.out = &recorder.scratch(plan.out_elements * 4);
-  plan.wide = plan.wide || needs_wide(plan.out_elements);
+uint64_t most_k(const DeviceTraits& traits) {
+  // The kernel that loops most takes an iteration for each step of k and one for every sixteen.
+  return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMostExtent;
 }
 
-Access out_access(const Plan& plan) {
-  return plan.slices > 1 || plan.args.beta == 0 ? Access::write : Access::read_write;
+void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
+  const uint64_t k = plan.args.k;
+  const uint64_t slices = std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
+  plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
+  plan.slices = ceil_div(k, plan.k_slice);
 }
 
 double work_bytes(const Plan& plan) {
-  return 4.0 * static_cast<double>(plan.a_elements + plan.b_elements + plan.out_elements);
+  const GemmArgs& args = plan.args;
+  return static_cast<double>(plan.a_elements * dtype_size(args.a_type) + plan.b_elements * dtype_size(args.b_type) +
+                             plan.out_elements * dtype_size(plan.out_type));
 }
 
 namespace {
 
-// Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
-constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
-
 void record_product(Recorder& recorder, const GemmArgs& args) {
-  Plan plan{};
-  plan.args = args;
-  plan.ta = args.ta != TUFF_NO_TRANS;
-  plan.tb = args.tb != TUFF_NO_TRANS;
-  plan.a_elements =
-      footprint(plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.lda, args.stride_a, args.batch_count);
-  plan.b_elements =
-      footprint(plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.ldb, args.stride_b, args.batch_count);
-  plan.c_elements = footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count);
+  Plan plan(args);
   const std::string_view forced = forced_variant();
-  const bool forced_wide = forced == "wide" && recorder.traits().addresses;
-  plan.wide = forced_wide || needs_wide(std::max({plan.a_elements, plan.b_elements, plan.c_elements}));
-
-  if (std::min(args.m, args.n) <= kMostShort && (forced.empty() || forced_wide || forced == "skinny")) {
+  if (forced == "wide" && recorder.traits().addresses) plan.wide = true;
+  if (is_skinny(recorder.traits(), args)) {
     record_skinny(recorder, plan);
   } else {
     record_tiles(recorder, plan);
   }
-  if (plan.slices > 1) record_finish(recorder, args, plan.out, plan.slices);
+  if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
 
-// The same product with the operand moved on by so many elements.
-Buffer moved(const Buffer* buffer, uint64_t elements) {
-  Buffer result = *buffer;
-  result.offset += elements * 4;
-  result.bytes -= elements * 4;
+// The same operand moved on by so many elements.
+Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
+  Buffer result;
+  if (buffer == nullptr) return result;
+  result = *buffer;
+  result.offset += elements * dtype_size(type);
+  result.bytes -= elements * dtype_size(type);
   return result;
 }
 
 void record_pieces(Recorder& recorder, const GemmArgs& args);
 
-// Cuts one extent (m, n, k or the batch) into pieces of at most `most`, with these distances in elements
-// from one piece's operands to the next's. Pieces of k add to C one after another.
-void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most, uint64_t step_a,
-                uint64_t step_b, uint64_t step_c) {
+// Distances in elements from one piece's operands to the next's, for each unit of the extent that is cut.
+struct Steps {
+  uint64_t a, b, c, bias, residual;
+};
+
+// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another.
+void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most,
+                const Steps& steps) {
   for (uint64_t first = 0; first < args.*extent; first += most) {
-    const Buffer a = moved(args.a, first * step_a), b = moved(args.b, first * step_b);
-    const Buffer c = moved(args.c, first * step_c);
+    const Buffer a = moved(args.a, first * steps.a, args.a_type), b = moved(args.b, first * steps.b, args.b_type);
+    const Buffer c = moved(args.c, first * steps.c, args.c_type);
+    const Buffer bias = moved(args.epilogue.bias, first * steps.bias, args.c_type);
+    const Buffer residual = moved(args.epilogue.residual, first * steps.residual, args.c_type);
     GemmArgs piece = args;
     piece.a = &a;
     piece.b = &b;
     piece.c = &c;
+    if (args.epilogue.bias != nullptr) piece.epilogue.bias = &bias;
+    if (args.epilogue.residual != nullptr) piece.epilogue.residual = &residual;
     piece.*extent = std::min(most, args.*extent - first);
     if (extent == &GemmArgs::k && first > 0) piece.beta = 1;
     record_pieces(recorder, piece);
   }
 }
 
+// The most rows (columns, matrices), of so many elements each, that scratch memory takes at once.
+uint64_t fitting(uint64_t elements) { return std::max<uint64_t>(kMostScratch / std::max<uint64_t>(elements, 1), 1); }
+
 void record_pieces(Recorder& recorder, const GemmArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const uint64_t a_row = ta ? 1 : args.lda, a_k = ta ? args.lda : 1;
-  const uint64_t b_k = tb ? 1 : args.ldb, b_col = tb ? args.ldb : 1;
+  const GemmEpilogue& epilogue = args.epilogue;
+  const uint64_t bias_row = epilogue.bias_axis == TUFF_BIAS_ROWS ? 1 : 0;
+  const uint64_t bias_col = epilogue.bias_axis == TUFF_BIAS_COLUMNS ? 1 : 0;
+  const Steps rows = {ta ? 1 : args.lda, 0, args.ldc, bias_row, epilogue.ld_residual};
+  const Steps cols = {0, tb ? args.ldb : 1, 1, bias_col, 1};
+  const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
+  const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
   // Workgroups of the smallest tile bound how much of a batch goes at once.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
-  const uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
-  // The kernel that loops most takes an iteration for each step of k and one for every sixteen.
-  const uint64_t most_k = recorder.traits().cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMostExtent;
+  uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
+  uint64_t most_m = kMostExtent, most_n = kMostExtent;
+  // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
+  const bool skinny = is_skinny(traits, args), finish = needs_finish(args);
+  const int32_t sums = args.sum_type();
+  const uint64_t row = std::max(!skinny && args.a_type != sums ? args.k : 0, finish ? args.n : 0);
+  const uint64_t col = !skinny && args.b_type != sums ? args.k : 0;
+  if (row != 0 || col != 0) {
+    const uint64_t largest = std::max(args.m * row, args.n * col);
+    most_batch = std::min(most_batch, fitting(largest));
+    if (args.m * row > kMostScratch) most_m = std::min(most_m, fitting(row));
+    if (args.n * col > kMostScratch) most_n = std::min(most_n, fitting(col));
+  }
   if (args.m > kMostExtent) {
-    record_cut(recorder, args, &GemmArgs::m, kMostExtent, a_row, 0, args.ldc);
+    record_cut(recorder, args, &GemmArgs::m, kMostExtent, rows);
   } else if (args.n > kMostExtent) {
-    record_cut(recorder, args, &GemmArgs::n, kMostExtent, 0, b_col, 1);
-  } else if (args.k > most_k) {
-    record_cut(recorder, args, &GemmArgs::k, most_k, a_k, b_k, 0);
+    record_cut(recorder, args, &GemmArgs::n, kMostExtent, cols);
+  } else if (!finish && args.k > most_k(traits)) {
+    record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
   } else if (args.batch_count > most_batch) {
-    record_cut(recorder, args, &GemmArgs::batch_count, most_batch, args.stride_a, args.stride_b, args.stride_c);
+    record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
+  } else if (args.m > most_m) {
+    record_cut(recorder, args, &GemmArgs::m, most_m, rows);
+  } else if (args.n > most_n) {
+    record_cut(recorder, args, &GemmArgs::n, most_n, cols);
   } else {
     record_product(recorder, args);
   }
 }
 
+void check_device_type(const DeviceTraits& traits, int32_t type, const char* name) {
+  const bool sixteen = type == TUFF_F16 || type == TUFF_BF16;
+  if (sixteen && !traits.storage16) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, and the device has no 16-bit storage", name, dtype_name(type));
+  }
+  if (type == TUFF_I8 && !traits.storage8) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is i8, and the device has no 8-bit storage", name);
+  }
+  if (type == TUFF_F64 && !traits.f64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no arithmetic of 64 bits", name);
+  }
+}
+
+void record_batch(Recorder& recorder, GemmArgs args) {
+  // Distances that nothing is reached by may be any number: take one that cannot overflow.
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  GemmEpilogue& epilogue = args.epilogue;
+  if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
+  if ((tb ? args.n : args.k) <= 1) args.ldb = tb ? args.k : args.n;
+  if (args.m == 1) args.ldc = epilogue.ld_residual = args.n;
+  if (args.batch_count == 1) {
+    args.stride_a = args.stride_b = args.stride_c = epilogue.stride_bias = epilogue.stride_residual = 0;
+  }
+  if (args.k == 0 || args.alpha == 0) {
+    if (args.beta != 1 || !epilogue.none()) record_finish(recorder, args, nullptr, 0);
+    return;
+  }
+  // One B for all, and A and C follow on without a gap: a single tall product, if the epilogue goes along.
+  const bool bias_repeats =
+      epilogue.bias_axis == TUFF_BIAS_NONE || (epilogue.bias_axis == TUFF_BIAS_COLUMNS && epilogue.stride_bias == 0);
+  const bool residual_follows =
+      epilogue.residual == nullptr || epilogue.stride_residual == args.m * epilogue.ld_residual;
+  if (args.batch_count > 1 && args.stride_b == 0 && !ta && args.stride_a == args.m * args.lda &&
+      args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
+    args.m *= args.batch_count;
+    args.batch_count = 1;
+    args.stride_a = args.stride_c = epilogue.stride_residual = 0;
+  }
+  record_pieces(recorder, args);
+}
+
 }  // namespace
 }  // namespace gemm
 
-void record_gemm(Recorder& recorder, const GemmArgs& checked) {
-  GemmArgs args = checked;
-  if (args.m == 0 || args.n == 0 || args.batch_count == 0) return;
-  // Distances that nothing is reached by may be any number: take one that cannot overflow.
-  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
-  if ((tb ? args.n : args.k) <= 1) args.ldb = tb ? args.k : args.n;
-  if (args.m == 1) args.ldc = args.n;
-  if (args.batch_count == 1) args.stride_a = args.stride_b = args.stride_c = 0;
-
-  if (args.k == 0 || args.alpha == 0) {
-    if (args.beta != 1) gemm::record_finish(recorder, args, nullptr, 0);
+void record_gemm(Recorder& recorder, const GemmArgs& args) {
+  gemm::check_device_type(recorder.traits(), args.a_type, "a");
+  gemm::check_device_type(recorder.traits(), args.b_type, "b");
+  gemm::check_device_type(recorder.traits(), args.c_type, "c");
+  if (args.k > gemm::kMostExtent && gemm::needs_finish(args)) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
+         args.k, gemm::kMostExtent);
+  }
+  if (args.m == 0 || args.n == 0) return;
+  if (args.c_array == nullptr) {
+    if (args.batch_count != 0) gemm::record_batch(recorder, args);
     return;
   }
-  // One B for all, and A and C follow on without a gap: a single tall product.
-  if (args.batch_count > 1 && args.stride_b == 0 && !ta && args.stride_a == args.m * args.lda &&
-      args.stride_c == args.m * args.ldc) {
-    args.m *= args.batch_count;
-    args.batch_count = 1;
-    args.stride_a = args.stride_c = 0;
-  }
-  gemm::record_pieces(recorder, args);
+  for (uint64_t i = 0; i < args.batch_count; ++i) gemm::record_batch(recorder, GemmMatrix(args, i).args);
 }
 
 }  // namespace tuff

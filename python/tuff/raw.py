@@ -58,6 +58,18 @@ REDUCE_MIN = 3
 REDUCE_MEAN = 4
 REDUCE_PROD = 5
 
+ACTIVATION_NONE = 0
+ACTIVATION_RELU = 1
+ACTIVATION_GELU = 2
+ACTIVATION_GELU_TANH = 3
+ACTIVATION_SILU = 4
+
+BIAS_NONE, BIAS_ROWS, BIAS_COLUMNS = 0, 1, 2
+
+PRECISION_DEFAULT = 0
+PRECISION_ALLOW_F16 = 1
+PRECISION_ALLOW_BF16 = 2
+
 DEVICE_OTHER = 0
 DEVICE_INTEGRATED = 1
 DEVICE_DISCRETE = 2
@@ -173,23 +185,37 @@ class AllocDesc(_Struct):
     _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("bytes", c_uint64), ("name", c_char_p)]
 
 
+_GEMM_FIELDS = (
+    [("struct_size", c_uint32), ("dtype", c_int32), ("ta", c_int32), ("tb", c_int32)]
+    + [(name, c_uint64) for name in ("m", "n", "k")]
+    + [("alpha", c_double), ("beta", c_double)]
+    + [(name, c_uint64) for name in ("a", "b", "c", "lda", "ldb", "ldc")]
+)
+#: Since 0.2.0, behind what each descriptor had before.
+_GEMM_TYPES = [
+    (name, c_int32)
+    for name in ("a_type", "b_type", "c_type", "accumulate", "precision", "activation", "bias_axis", "reserved")
+]
+_GEMM_EPILOGUE = [(name, c_uint64) for name in ("bias", "residual", "ld_residual")]
+
+
 class GemmDesc(_Struct):
     """tuff_gemm_desc"""
 
-    _fields_ = (
-        [("struct_size", c_uint32), ("dtype", c_int32), ("ta", c_int32), ("tb", c_int32)]
-        + [(name, c_uint64) for name in ("m", "n", "k")]
-        + [("alpha", c_double), ("beta", c_double)]
-        + [(name, c_uint64) for name in ("a", "b", "c", "lda", "ldb", "ldc")]
-    )
+    _fields_ = _GEMM_FIELDS + _GEMM_TYPES + _GEMM_EPILOGUE
 
 
 class BatchedGemmDesc(_Struct):
     """tuff_batched_gemm_desc"""
 
-    _fields_ = GemmDesc._fields_ + [
-        (name, c_uint64) for name in ("stride_a", "stride_b", "stride_c", "batch_count")
-    ]
+    _fields_ = (
+        _GEMM_FIELDS
+        + [(name, c_uint64) for name in ("stride_a", "stride_b", "stride_c", "batch_count")]
+        + _GEMM_TYPES
+        + _GEMM_EPILOGUE
+        + [("stride_bias", c_uint64), ("stride_residual", c_uint64)]
+        + [(name, POINTER(c_uint64)) for name in ("a_array", "b_array", "c_array")]
+    )
 
 
 class Conv2dDesc(_Struct):

@@ -75,10 +75,13 @@ class HostBackend final : public ComputeBackend {
     properties.max_allocation_bytes = max_allocation_bytes();
     properties.max_storage_range_bytes = max_allocation_bytes();
     properties.subgroup_size = 1;
+    properties.supports_f16 = properties.supports_bf16 = properties.supports_f64 = properties.supports_int8 = 1;
     properties.unified_memory = 1;
   }
 
-  bool supports(std::string_view feature) const override { return feature == "unified_memory" || computes(feature); }
+  bool supports(std::string_view feature) const override {
+    return feature == "unified_memory" || computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
+  }
 
   void stats(tuff_stats& stats) const override {
     const std::lock_guard lock(mutex_);

@@ -58,7 +58,7 @@ enum class Matrices : uint8_t { none, f16, bf16, int8 };
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
 class KernelRequest {
  public:
-  static constexpr uint32_t kMaxDefines = 12, kMaxConstants = 12;
+  static constexpr uint32_t kMaxDefines = 24, kMaxConstants = 12;
   struct Define {
     const char* name;  // a string literal
     int64_t value;

@@ -1,0 +1,71 @@
+// The element types of 16 bits as C++ types, for the host's side: exact to double, rounded once from it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace tuff {
+
+// The nearest number of `bits` significant binary digits, a multiple of 2^least; ties to even. Infinite from half a
+// unit beyond `most` on.
+inline double rounded_to(double value, int bits, int least, double most) {
+  if (!std::isfinite(value) || value == 0) return value;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int unit = std::max(exponent - bits, least);
+  const double result = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
+  return std::fabs(result) <= most ? result : std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+struct Half {
+  Half() = default;
+  explicit Half(double value) {
+    const double result = rounded_to(value, 11, -24, 65504);
+    const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    const double magnitude = std::fabs(result);
+    if (std::isnan(result)) {
+      bits = sign | 0x7e00;
+    } else if (std::isinf(result)) {
+      bits = sign | 0x7c00;
+    } else if (magnitude < 0x1p-14) {
+      bits = static_cast<uint16_t>(sign | static_cast<uint16_t>(magnitude * 0x1p24));
+    } else {
+      int exponent = 0;
+      const double significand = std::frexp(magnitude, &exponent);  // in [1/2, 1)
+      bits = static_cast<uint16_t>(sign | (((exponent + 14) << 10) + static_cast<int>(significand * 0x1p11) - 0x400));
+    }
+  }
+  operator double() const {  // NOLINT(google-explicit-constructor)
+    const int exponent = bits >> 10 & 31, significand = bits & 0x3ff;
+    double magnitude = exponent == 0 ? significand * 0x1p-24 : std::ldexp(significand + 0x400, exponent - 25);
+    if (exponent == 31) {
+      magnitude = significand == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    }
+    return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+  }
+  uint16_t bits;
+};
+
+struct Bfloat {
+  Bfloat() = default;
+  explicit Bfloat(double value) {
+    const auto result = static_cast<float>(rounded_to(value, 8, -133, 0x1.fep127));
+    uint32_t word = 0;
+    std::memcpy(&word, &result, sizeof word);
+    bits = static_cast<uint16_t>(word >> 16 | (std::isnan(value) ? 0x40u : 0u));
+  }
+  operator double() const {  // NOLINT(google-explicit-constructor)
+    const uint32_t word = static_cast<uint32_t>(bits) << 16;
+    float value = 0;
+    std::memcpy(&value, &word, sizeof value);
+    return double{value};
+  }
+  uint16_t bits;
+};
+
+static_assert(sizeof(Half) == 2 && sizeof(Bfloat) == 2);
+
+}  // namespace tuff

@@ -1,0 +1,77 @@
+#ifndef TUFF_TYPES_GLSL
+#define TUFF_TYPES_GLSL
+// Elements of any type in memory, and how they are loaded and stored. A kernel gets types as numbers, those of tuff.h:
+//
+//   TUFF_READ(0, X, TUFF_STORED(X_TYPE), TUFF_BYTES(X_TYPE))
+//   … TUFF_LOADED(X_TYPE, TUFF_AT(X, i))                 as float, int or double: exactly
+//   … TUFF_AT(Y, i) = TUFF_ROUNDED(Y_TYPE, value)        rounded once, to nearest even
+//
+// 8- and 16-bit numbers are nothing but storage: no arithmetic is asked of a device that lacks it. Results are rounded
+// by integer arithmetic, for drivers may round their own conversions either way.
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_8bit_storage : require
+
+#define TUFF_F32 1
+#define TUFF_F16 2
+#define TUFF_BF16 3
+#define TUFF_F64 4
+#define TUFF_I32 5
+#define TUFF_I8 7
+
+#define TUFF_PASTE_(a, b) a##b
+#define TUFF_PASTE(a, b) TUFF_PASTE_(a, b)
+
+#define TUFF_STORED(type) TUFF_PASTE(TUFF_STORED_, type)
+#define TUFF_STORED_1 float
+#define TUFF_STORED_2 uint16_t
+#define TUFF_STORED_3 uint16_t
+#define TUFF_STORED_4 double
+#define TUFF_STORED_5 int
+#define TUFF_STORED_7 int8_t
+
+#define TUFF_BYTES(type) TUFF_PASTE(TUFF_BYTES_, type)
+#define TUFF_BYTES_1 4
+#define TUFF_BYTES_2 2
+#define TUFF_BYTES_3 2
+#define TUFF_BYTES_4 8
+#define TUFF_BYTES_5 4
+#define TUFF_BYTES_7 1
+
+#define TUFF_LOADED(type, stored) TUFF_PASTE(TUFF_LOADED_, type)(stored)
+#define TUFF_LOADED_1(stored) (stored)
+#define TUFF_LOADED_2(stored) unpackHalf2x16(uint(stored)).x
+#define TUFF_LOADED_3(stored) uintBitsToFloat(uint(stored) << 16)
+#define TUFF_LOADED_4(stored) (stored)
+#define TUFF_LOADED_5(stored) (stored)
+#define TUFF_LOADED_7(stored) int(stored)
+
+#define TUFF_ROUNDED(type, value) TUFF_PASTE(TUFF_ROUNDED_, type)(value)
+#define TUFF_ROUNDED_1(value) (value)
+#define TUFF_ROUNDED_2(value) uint16_t(tuff_f16_bits(value))
+#define TUFF_ROUNDED_3(value) uint16_t(tuff_bf16_bits(value))
+#define TUFF_ROUNDED_4(value) (value)
+#define TUFF_ROUNDED_5(value) (value)
+
+// To nearest even; f16's denormals are kept, what rounds beyond 65504 becomes infinity, NaN stays NaN.
+uint tuff_f16_bits(float value) {
+  const uint bits = floatBitsToUint(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | 0x7e00u;
+  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520: half way to 2^16
+  if (magnitude >= 0x38800000u) {                       // 2^-14: the smallest normal number
+    const uint moved = magnitude - 0x38000000u;         // the exponents' bases are 112 apart
+    return sign | ((moved + 0xfffu + ((moved >> 13) & 1u)) >> 13);
+  }
+  // A multiple of 2^-24: the significand loses `shift` bits; beyond 24 nothing reaches half of one.
+  const uint exponent = magnitude >> 23, shift = 126u - exponent;
+  if (exponent < 102u) return sign;
+  const uint significand = (magnitude & 0x7fffffu) | 0x800000u;
+  const uint down = significand >> shift, lost = significand - (down << shift), half_way = 1u << (shift - 1u);
+  return sign | (down + uint(lost > half_way || (lost == half_way && (down & 1u) != 0u)));
+}
+
+uint tuff_bf16_bits(float value) {
+  const uint bits = floatBitsToUint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
+  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+#endif

@@ -1,0 +1,84 @@
+// activation(x) of a product's epilogue, for NUMBER float, double or int (none and relu).
+//
+// GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left, and
+// erfc(z) = exp(-z * z) * P((z - K) / (z + K)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and Laframboise
+// 1981) in powers of its argument, of which the first term left out is below a rounding.
+//
+// Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu
+#if ACTIVATION == 0
+NUMBER gemm_activation(NUMBER x) { return x; }
+
+#elif ACTIVATION == 1
+// NaN stays NaN, told by its bits: a driver may assume that there is none.
+bool gemm_negative(int x) { return x < 0; }
+bool gemm_negative(float x) { return floatBitsToUint(x) - 0x80000001u < 0x7f800000u; }
+#if C_TYPE == TUFF_F64
+bool gemm_negative(double x) { return x < 0.0lf; }
+#endif
+NUMBER gemm_activation(NUMBER x) { return gemm_negative(x) ? NUMBER(0) : x; }
+
+#else
+#if C_TYPE == TUFF_F64
+// x = n ln 2 + r: Taylor's series of e^r to the 13th power, |r| <= ln(2) / 2, and 2^n in two factors.
+double gemm_exp(double x) {
+  const double c = clamp(x, -760.0lf, 720.0lf);
+  const int n = int(c * 1.4426950408889634lf + (c < 0.0lf ? -0.5lf : 0.5lf));
+  const double r = (c - double(n) * 0.693147180369123816490lf) - double(n) * 1.90821492927058770002e-10lf;
+  double sum = 1.0lf;
+  [[unroll]] for (int i = 13; i > 0; --i) sum = fma(sum, r / double(i), 1.0lf);
+  const int first = n / 2;
+  return sum * packDouble2x32(uvec2(0u, uint(first + 1023) << 20)) *
+         packDouble2x32(uvec2(0u, uint(n - first + 1023) << 20));
+}
+#else
+float gemm_exp(float x) { return exp(x); }
+#endif
+
+#if ACTIVATION == 2
+#if C_TYPE == TUFF_F64
+#define ERFC_K 3.0lf
+#define SQRT_HALF 0.70710678118654752440lf
+const double erfc_series[27] = {
+    1.2530080582697296lf, -0.1356211061245812lf, -0.04756229435345109lf, 0.12964515870276475lf,
+    -0.11927366341528019lf, 0.06830802734384506lf, -0.02377051491950784lf, 0.002529391818048912lf,
+    0.0018886903717023511lf, -0.0007798322884934605lf, -0.00010515990116756993lf, 0.00012509943562367422lf,
+    4.949989016683002e-06lf, -2.0100843252978628e-05lf, -7.331443012964539e-07lf, 3.4730244826443093e-06lf,
+    3.6039317413267065e-07lf, -6.175621831238109e-07lf, -1.4683459342365174e-07lf, 1.0278033117791637e-07lf,
+    4.695354474152974e-08lf, -1.3906334853053955e-08lf, -1.1735989929753627e-08lf, 1.202027323750615e-09lf,
+    2.063151529328852e-09lf, -3.4521618834769844e-11lf, -1.8827147043043302e-10lf};
+#else
+#define ERFC_K 2.0
+#define SQRT_HALF 0.70710678118654752440
+const float erfc_series[12] = {
+    1.27697837, -0.0927637592, -0.166031092, 0.164049461, -0.0542119592,
+    -0.00801896304, 0.00868915953, 0.00121741055, -0.0013957069, -0.000357920449,
+    0.000160803582, 6.33694581e-05};
+#endif
+NUMBER gemm_activation(NUMBER x) {
+  const NUMBER z = min(abs(x) * SQRT_HALF, NUMBER(10000));  // erfc is 0 long before
+  const NUMBER s = (z - ERFC_K) / (z + ERFC_K);
+  NUMBER series = erfc_series[erfc_series.length() - 1];
+  [[unroll]] for (int i = erfc_series.length() - 2; i >= 0; --i) series = fma(series, s, erfc_series[i]);
+  const NUMBER left = NUMBER(0.5) * gemm_exp(NUMBER(-0.5) * x * x) * series / (NUMBER(1) + NUMBER(2) * z);
+  return x * (x < NUMBER(0) ? left : NUMBER(1) - left);
+}
+
+#else
+#if C_TYPE == TUFF_F64
+#define SQRT_8_OVER_PI 1.59576912160573071176lf
+#define CUBIC 0.044715lf
+#else
+#define SQRT_8_OVER_PI 1.59576912160573071176
+#define CUBIC 0.044715
+#endif
+NUMBER gemm_activation(NUMBER x) {
+#if ACTIVATION == 3
+  // (1 + tanh(y)) / 2 is the sigmoid of 2 y.
+  const NUMBER y = SQRT_8_OVER_PI * x * (NUMBER(1) + CUBIC * x * x);
+#else
+  const NUMBER y = x;
+#endif
+  return x / (NUMBER(1) + gemm_exp(-y));
+}
+#endif
+#endif

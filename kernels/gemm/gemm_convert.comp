@@ -1,0 +1,40 @@
+// Copies a batch of matrices into dense ones of another element type: what the tiles multiply is of one type.
+//
+// An invocation makes ITEMS vectors of four elements of a row, LOCAL_SIZE vectors apart. The copy's rows are whole
+// vectors; what lies behind a row's last element is never read as an element.
+//
+// Defines: LOCAL_SIZE, ITEMS
+//          IN_TYPE    TUFF_* of what is read
+//          SUM_TYPE   of the copy
+#include "kernels/gemm/gemm_types.glsl"
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  TUFF_INDEX ld, stride;       // of what is read, in elements
+  TUFF_INDEX vectors, matrix;  // of the copy: in all, of one matrix
+  uint row_vectors, cols;      // of one row
+} push;
+TUFF_READ(0, In, TUFF_STORED(IN_TYPE), TUFF_BYTES(IN_TYPE))
+TUFF_WRITE(1, Out, VECTOR, VECTOR_BYTES)
+
+layout(local_size_x = LOCAL_SIZE) in;
+
+void main() {
+  const TUFF_INDEX first = TUFF_INDEX(tuff_group()) * (LOCAL_SIZE * ITEMS) + gl_LocalInvocationIndex;
+  const TUFF_INDEX vectors = push.vectors, matrix = push.matrix, ld = push.ld, stride = push.stride;
+  const uint row_vectors = push.row_vectors, cols = push.cols;
+  [[unroll]] for (uint i = 0; i < ITEMS; ++i) {
+    const TUFF_INDEX at = first + i * LOCAL_SIZE;
+    if (at < vectors) {
+      const TUFF_INDEX within = at % matrix;
+      const uint col = uint(within % row_vectors) * 4;
+      const TUFF_INDEX from = at / matrix * stride + within / row_vectors * ld + col;
+      VECTOR four;
+      [[unroll]] for (uint e = 0; e < 4; ++e) {
+        // Behind a row's end its last element is read again.
+        four[e] = TUFF_LOADED(IN_TYPE, TUFF_AT(In, from + min(e, cols - 1 - col)));
+      }
+      TUFF_AT(Out, at) = four;
+    }
+  }
+}

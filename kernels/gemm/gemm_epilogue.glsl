@@ -1,0 +1,40 @@
+// The end of a product: C = activation(product + beta * C + bias + residual), rounded to C's type.
+//
+// Defines: C_TYPE       TUFF_* of C, bias and residual
+//          ACTIVATION   see gemm_activation.glsl
+//          BIAS_AXIS    TUFF_BIAS_*: 0 none, 1 rows, 2 columns; 0: slot C_SLOT + 1 is not touched
+//          RESIDUAL     0: slot C_SLOT + 2 is not touched
+//          C_SLOT       the operand's slot
+// Included behind the push block, for which gemm_number.glsl has NUMBER: the type of alpha, beta and of all that is
+// computed here.
+#include "kernels/gemm/gemm_number.glsl"
+
+TUFF_READ_WRITE(C_SLOT, Result, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
+#if BIAS_AXIS
+TUFF_READ(C_SLOT + 1, Bias, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
+#endif
+#if RESIDUAL
+TUFF_READ(C_SLOT + 2, Residual, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
+#endif
+
+#include "kernels/gemm/gemm_activation.glsl"
+
+// Element `at` of C, with the elements of bias and residual that belong to it. product is alpha * sum.
+void gemm_store(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
+  NUMBER value = product;
+  if (beta != NUMBER(0)) {
+    const NUMBER before = TUFF_LOADED(C_TYPE, TUFF_AT(Result, at));
+#if C_TYPE == TUFF_I32
+    value += beta * before;
+#else
+    value = fma(beta, before, value);
+#endif
+  }
+#if BIAS_AXIS
+  value += TUFF_LOADED(C_TYPE, TUFF_AT(Bias, bias_at));
+#endif
+#if RESIDUAL
+  value += TUFF_LOADED(C_TYPE, TUFF_AT(Residual, residual_at));
+#endif
+  TUFF_AT(Result, at) = TUFF_ROUNDED(C_TYPE, gemm_activation(value));
+}
