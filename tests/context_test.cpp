@@ -125,10 +125,23 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_OK(tuff_supports(context(), feature, &yes));
     EXPECT_EQ(yes, 1) << feature;
   }
-  for (const char* feature : {"", "quantum", "gemm.", "gemm.f128", "f32 ", "GEMM.x", "gemm.bf16", "attention.f16"}) {
+  for (const char* feature : {"", "quantum", "gemm.", "gemm.f128", "f32 ", "GEMM.x", "gemm.u8", "gemm.i32", "i32",
+                              "attention.f16", "softmax.bf16", "reduce.f64", "unary.i8"}) {
     int32_t yes = -1;
     EXPECT_OK(tuff_supports(context(), feature, &yes));
     EXPECT_EQ(yes, 0) << feature;
+  }
+  // What depends on the device: the names agree with each other, and with a call.
+  const std::pair<const char*, int32_t> types[] = {
+      {"f16", TUFF_F16}, {"bf16", TUFF_BF16}, {"f64", TUFF_F64}, {"i8", TUFF_I8}};
+  for (const auto& [name, dtype] : types) {
+    const bool works = tuff_gemm(context(), dtype, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0) == TUFF_OK;
+    for (const std::string prefix : {"", "gemm.", "batched_gemm."}) {
+      int32_t yes = -1;
+      EXPECT_OK(tuff_supports(context(), (prefix + name).c_str(), &yes));
+      EXPECT_EQ(yes, works) << prefix << name;
+    }
+    EXPECT_TRUE(works || vulkan()) << name;
   }
 }
 

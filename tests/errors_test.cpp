@@ -335,7 +335,7 @@ std::vector<BadCall> products() {
       row("dtype", [](auto c, auto x) { return gemm(c, x, 0, N, N, 2, 2, 2, 2, 2, 2); }),
       row("dtype", [](auto c, auto x) { return gemm(c, x, 99, N, N, 2, 2, 2, 2, 2, 2); }),
       row(
-          "dtype", [](auto c, auto x) { return gemm(c, x, TUFF_F16, N, N, 2, 2, 2, 2, 2, 2); }, kUnsupported),
+          "dtype", [](auto c, auto x) { return gemm(c, x, TUFF_U8, N, N, 2, 2, 2, 2, 2, 2); }, kUnsupported),
       row("ta", [](auto c, auto x) { return gemm(c, x, F, 3, N, 2, 2, 2, 2, 2, 2); }),
       row("tb", [](auto c, auto x) { return gemm(c, x, F, N, -1, 2, 2, 2, 2, 2, 2); }),
       row("lda", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 5, 6, 5, 5, 5); }),

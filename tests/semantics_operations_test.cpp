@@ -97,15 +97,6 @@ TEST_P(SemanticsOperations, BatchedGemmMatricesOfCMustNotOverlap) {
   EXPECT_OK(call(14, 5, 2));  // a footprint of 2 * 5 + 4
 }
 
-TEST_P(SemanticsOperations, HalfPrecisionIsRefusedInThisVersion) {
-  const Tensor a(context(), 100), b(context(), 100), c(context(), 100);
-  for (int32_t dtype : {TUFF_F16, TUFF_BF16}) {
-    EXPECT_FAILS(tuff_gemm(context(), dtype, N, N, 3, 3, 3, 1, a, 3, b, 3, 0, c, 3), TUFF_ERROR_UNSUPPORTED,
-                 "tuff_gemm", "dtype");
-  }
-  c.expect_poisoned();
-}
-
 // 1 + 2^-20 needs all of f32: TF32 and f16 make 1 of it, and three bf16 parts lose the product's tail.
 TEST_P(SemanticsOperations, GemmF32IsRealF32) {
   for (uint64_t size : {8, 64, 256}) {

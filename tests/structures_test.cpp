@@ -11,15 +11,15 @@ constexpr int32_t F = TUFF_F32;
 
 class Structures : public OnBackend {};
 
-// `call` succeeds on a structure as it is.
+// `call` succeeds on a structure as it is. first_bytes: its size in the first version of the library.
 template <typename T, typename Call>
-void expect_checked(const char* function, const T& good, bool output, Call call) {
+void expect_checked(const char* function, const T& good, bool output, Call call, size_t first_bytes = sizeof(T)) {
   SCOPED_TRACE(function);
   struct {
     T known;
     unsigned char unknown[32];
   } padded;
-  for (uint32_t size : {uint32_t{0}, uint32_t{4}, static_cast<uint32_t>(sizeof(T)) - 4, 0xffffffffu}) {
+  for (uint32_t size : {uint32_t{0}, uint32_t{4}, static_cast<uint32_t>(first_bytes) - 4, 0xffffffffu}) {
     std::memset(static_cast<void*>(&padded), 0, sizeof padded);
     padded.known = good;
     padded.known.struct_size = size;
@@ -91,9 +91,15 @@ TEST_P(Structures, OperationStructures) {
     return desc;
   };
   expect_checked("tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
-                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); });
+                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, 104);
   expect_checked("tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
-                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); });
+                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, 136);
+  auto product = operation(tuff_gemm_desc{});
+  product.reserved = 1;
+  EXPECT_FAILS(tuff_gemm_ex(context(), &product), kArgument, "tuff_gemm_ex", "reserved");
+  auto batch = operation(tuff_batched_gemm_desc{});
+  batch.reserved = -1;
+  EXPECT_FAILS(tuff_batched_gemm_ex(context(), &batch), kArgument, "tuff_batched_gemm_ex", "reserved");
   auto conv = operation(tuff_conv2d_desc{});
   for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
   conv.filter_shape[0] = 1;

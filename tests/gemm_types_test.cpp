@@ -1,0 +1,346 @@
+// Products of every mixture of element types, epilogues, rounding, batches of buffers.
+#include <cmath>
+
+#include "support/typed_gemm.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr int32_t N = TUFF_NO_TRANS, T = TUFF_TRANS;
+constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
+
+struct Types {
+  int32_t a, b, c;
+};
+constexpr Types kMixtures[] = {{F, F, H}, {H, H, H},   {H, H, F}, {B, B, B}, {B, B, F}, {H, B, F}, {F, H, B},
+                               {B, F, H}, {I, I, I32}, {I, I, F}, {I, I, H}, {I, I, B}, {D, D, D}};
+
+// By tiles, with one column or row, and few of them (tiles or a skinny kernel, by the device).
+std::vector<TypedGemm> mixtures(bool all_transposes) {
+  std::vector<TypedGemm> all;
+  for (const Types& t : kMixtures) {
+    const uint64_t i = all.size();
+    const TypedGemm base{.a_type = t.a, .b_type = t.b, .c_type = t.c};
+    const auto add = [&](int32_t ta, int32_t tb, uint64_t m, uint64_t n, uint64_t k, uint64_t pad, uint64_t shift) {
+      TypedGemm row = base;
+      row.ta = ta, row.tb = tb, row.m = m, row.n = n, row.k = k, row.pad = pad, row.shift = shift;
+      row.alpha = static_cast<double>(all.size() % 3 + 1);
+      row.beta = static_cast<double>(all.size() % 2);
+      all.push_back(row);
+    };
+    add(i % 2 == 0 ? N : T, i % 4 < 2 ? N : T, 33, 29, 21, i % 3, i % 4);
+    add(N, N, 96, 64, 32, 0, 0);
+    add(N, T, 130, 1, 131, 1, 1);
+    add(T, N, 68, 3, 40, 0, 0);
+    add(i % 2 == 0 ? N : T, i % 2 == 0 ? T : N, 2, 90, 300, 0, 4);
+    if (all_transposes) add(i % 2 == 0 ? T : N, T, 7, 270, 50, 1, 0);
+  }
+  return all;
+}
+
+using GemmTypes = Table<TypedGemm>;
+TEST_P(GemmTypes, Exact) { run_typed_gemm(context(), row(), Tier::exact); }
+TUFF_TABLE(GemmTypes, TypedGemm, mixtures(true));
+
+std::vector<TypedGemm> bounds() {
+  std::vector<TypedGemm> all = mixtures(false);
+  for (TypedGemm& row : all) {
+    if (row.c_type == I32) continue;
+    row.alpha = row.a_type == I ? 0.75 * 0x1p-9 : 0.75, row.beta = row.beta * -1.5;
+  }
+  std::erase_if(all, [](const TypedGemm& row) { return row.c_type == I32; });
+  return all;
+}
+
+using GemmTypesBound = Table<TypedGemm>;
+TEST_P(GemmTypesBound, Holds) { run_typed_gemm(context(), row(), Tier::bound); }
+TUFF_TABLE(GemmTypesBound, TypedGemm, bounds());
+
+std::vector<TypedGemm> batches() {
+  return {
+      {.a_type = H, .b_type = H, .c_type = H, .m = 9, .n = 11, .k = 13, .beta = 1, .pad = 1, .batch = 5},
+      {.a_type = B, .b_type = F, .c_type = F, .ta = T, .m = 16, .n = 20, .k = 8, .batch = 3},
+      {.a_type = I, .b_type = I, .c_type = I32, .tb = T, .m = 17, .n = 6, .k = 30, .alpha = -3, .pad = 2, .batch = 4},
+      {.a_type = D, .b_type = D, .c_type = D, .m = 12, .n = 1, .k = 70, .batch = 6},
+      {.a_type = H,
+       .b_type = H,
+       .c_type = B,
+       .m = 8,
+       .n = 9,
+       .k = 10,
+       .batch = 4,
+       .bias_axis = TUFF_BIAS_ROWS,
+       .residual = Residual::own},
+      {.m = 10, .n = 12, .k = 14, .pad = 3, .shift = 1, .batch = 1, .arrays = true},
+      {.ta = T, .m = 33, .n = 35, .k = 20, .beta = 1, .batch = 3, .arrays = true},
+      {.a_type = H,
+       .b_type = B,
+       .c_type = H,
+       .m = 5,
+       .n = 6,
+       .k = 7,
+       .batch = 9,
+       .arrays = true,
+       .activation = TUFF_ACTIVATION_RELU,
+       .bias_axis = TUFF_BIAS_COLUMNS,
+       .residual = Residual::own},
+      {.a_type = I, .b_type = I, .c_type = F, .m = 1, .n = 40, .k = 64, .batch = 4, .arrays = true},
+      {.m = 4, .n = 4, .k = 0, .beta = 2, .batch = 3, .arrays = true},
+  };
+}
+
+using BatchedGemmTypes = Table<TypedGemm>;
+TEST_P(BatchedGemmTypes, Exact) { run_typed_gemm(context(), row(), Tier::exact); }
+TUFF_TABLE(BatchedGemmTypes, TypedGemm, batches());
+
+std::vector<TypedGemm> epilogues() {
+  std::vector<TypedGemm> all;
+  const auto add = [&](Types t, int32_t activation, uint64_t m, uint64_t n, double beta, int32_t bias,
+                       Residual residual) {
+    all.push_back({.a_type = t.a,
+                   .b_type = t.b,
+                   .c_type = t.c,
+                   .m = m,
+                   .n = n,
+                   .k = 24,
+                   .alpha = t.a == I ? 0x1p-14 : 0.25,
+                   .beta = beta,
+                   .pad = all.size() % 3,
+                   .shift = all.size() % 2,
+                   .activation = activation,
+                   .bias_axis = bias,
+                   .residual = residual});
+  };
+  constexpr int32_t kGelu = TUFF_ACTIVATION_GELU, kTanh = TUFF_ACTIVATION_GELU_TANH, kSilu = TUFF_ACTIVATION_SILU;
+  for (const int32_t activation : {int32_t{TUFF_ACTIVATION_NONE}, int32_t{TUFF_ACTIVATION_RELU}, kGelu, kTanh, kSilu}) {
+    add({F, F, F}, activation, 40, 36, 0.5, activation % 3, Residual::own);
+    add({F, F, F}, activation, 1, 130, 0, TUFF_BIAS_COLUMNS, Residual::none);
+    add({D, D, D}, activation, 20, 21, 0.5, (activation + 1) % 3, Residual::own);
+  }
+  add({F, F, F}, kGelu, 70, 2, 1, TUFF_BIAS_ROWS, Residual::in_place);
+  add({H, H, H}, kGelu, 40, 36, 0.5, TUFF_BIAS_ROWS, Residual::in_place);
+  add({H, H, H}, kSilu, 1, 130, 0, TUFF_BIAS_COLUMNS, Residual::own);
+  add({B, B, B}, kTanh, 70, 2, 0, TUFF_BIAS_ROWS, Residual::none);
+  add({I, I, B}, kSilu, 40, 36, 0, TUFF_BIAS_COLUMNS, Residual::none);
+  add({D, D, D}, kGelu, 3, 70, 0, TUFF_BIAS_ROWS, Residual::none);
+  all.push_back({.m = 20,
+                 .n = 30,
+                 .k = 0,
+                 .activation = TUFF_ACTIVATION_SILU,
+                 .bias_axis = TUFF_BIAS_ROWS,
+                 .residual = Residual::own});
+  all.push_back({.a_type = H, .b_type = H, .c_type = H, .m = 20, .n = 30, .k = 9, .alpha = 0, .beta = 1});
+  return all;
+}
+
+using GemmEpilogue = Table<TypedGemm>;
+TEST_P(GemmEpilogue, Holds) { run_typed_gemm(context(), row(), Tier::bound); }
+TUFF_TABLE(GemmEpilogue, TypedGemm, epilogues());
+
+std::vector<TypedGemm> exact_epilogues() {
+  return {
+      {.m = 30,
+       .n = 34,
+       .k = 20,
+       .beta = 1,
+       .activation = TUFF_ACTIVATION_RELU,
+       .bias_axis = TUFF_BIAS_ROWS,
+       .residual = Residual::in_place},
+      {.a_type = I,
+       .b_type = I,
+       .c_type = I32,
+       .m = 30,
+       .n = 34,
+       .k = 20,
+       .alpha = -2,
+       .beta = 3,
+       .pad = 1,
+       .activation = TUFF_ACTIVATION_RELU,
+       .bias_axis = TUFF_BIAS_COLUMNS,
+       .residual = Residual::own},
+      {.a_type = I,
+       .b_type = I,
+       .c_type = I32,
+       .ta = T,
+       .m = 2,
+       .n = 34,
+       .k = 90,
+       .alpha = 5,
+       .beta = -1,
+       .bias_axis = TUFF_BIAS_ROWS,
+       .residual = Residual::own},
+      // k in slices: the skinny kernels', the tiles', and more of k than one dispatch goes through
+      {.a_type = H, .b_type = H, .c_type = H, .m = 1, .n = 6, .k = 20'000, .bias_axis = TUFF_BIAS_ROWS},
+      {.a_type = H, .b_type = F, .c_type = B, .m = 6, .n = 7, .k = 5'000, .beta = 1, .residual = Residual::own},
+      {.a_type = B, .b_type = B, .c_type = H, .m = 5, .n = 6, .k = 100'001, .activation = TUFF_ACTIVATION_RELU},
+  };
+}
+
+using GemmEpilogueExact = Table<TypedGemm>;
+TEST_P(GemmEpilogueExact, Exact) { run_typed_gemm(context(), row(), Tier::exact); }
+TUFF_TABLE(GemmEpilogueExact, TypedGemm, exact_epilogues());
+
+class GemmTypesOnce : public OnBackend {
+ protected:
+  // C = A * [1], an element at a time, in other types.
+  Bytes converted(int32_t from, const Bytes& values, uint64_t count, int32_t to, uint64_t n) {
+    Bytes ones(n * size_of(from)), result(count * n * size_of(to), 0xd1);
+    for (uint64_t i = 0; i < n; ++i) set_element(from, ones, i, 1);
+    const TypedTensor a(context(), from, values), b(context(), from, ones), c(context(), to, result);
+    tuff_gemm_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = from, desc.c_type = to;
+    desc.m = count, desc.n = n, desc.k = 1, desc.alpha = 1;
+    desc.a = a, desc.b = b, desc.c = c;
+    EXPECT_OK(tuff_gemm_ex(context(), &desc));
+    return c.read();
+  }
+};
+
+// Every number of 16 bits, read by a skinny kernel and by tiles; f32's denormals may be flushed.
+TEST_P(GemmTypesOnce, EveryHalfIsReadExactly) {
+  for (const int32_t type : {H, B}) {
+    Bytes all(65536 * 2);
+    for (uint32_t i = 0; i < 65536; ++i) all[2 * i] = i & 255, all[2 * i + 1] = static_cast<unsigned char>(i >> 8);
+    for (const uint64_t n : {1, 5}) {
+      const Bytes got = converted(type, all, 65536, F, n);
+      uint64_t wrong = 0;
+      for (uint64_t i = 0; i < 65536 * n; ++i) {
+        const double want = element(type, all, i / n), is = element(F, got, i);
+        const bool flushed = is == 0 && std::fabs(want) < 0x1p-126;
+        if (std::isnan(want) ? !std::isnan(is) : is != want && !flushed) {
+          if (wrong++ < 5)
+            ADD_FAILURE() << name_of(type) << " 0x" << std::hex << i / n << " is " << is << ", expected " << want;
+        }
+      }
+      EXPECT_EQ(wrong, 0u) << "n=" << n;
+    }
+  }
+}
+
+// To nearest even: half-way cases, their neighbours, both ends of the range; once for both kinds of kernel.
+TEST_P(GemmTypesOnce, ResultsAreRoundedToNearestEven) {
+  for (const int32_t type : {H, B}) {
+    const uint16_t infinity = type == H ? 0x7c00 : 0x7f80;
+    std::vector<float> values = {0.0f,      1e-30f, 0x1p-25f, 0x1.8p-25f, 65504,
+                                 65519.99f, 65520,  65536,    3.3e38f,    3.4028234e38f};
+    for (uint32_t i = 1; i < infinity; i += 37) {
+      Bytes two = {static_cast<unsigned char>(i), static_cast<unsigned char>(i >> 8), static_cast<unsigned char>(i + 1),
+                   static_cast<unsigned char>((i + 1) >> 8)};
+      const double low = element(type, two, 0), high = element(type, two, 1);
+      if (low < 0x1p-126 || !std::isfinite(high)) continue;
+      const auto middle = static_cast<float>((low + high) / 2);
+      for (const float x : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, INFINITY)})
+        values.push_back(x);
+    }
+    Bytes bytes;
+    for (const float x : values) {
+      for (const float y : {x, -x}) {
+        bytes.resize(bytes.size() + 4);
+        set_element(F, bytes, bytes.size() / 4 - 1, double{y});
+      }
+    }
+    for (const float x : {INFINITY, -INFINITY, NAN}) {
+      bytes.resize(bytes.size() + 4);
+      set_element(F, bytes, bytes.size() / 4 - 1, double{x});
+    }
+    const uint64_t count = bytes.size() / 4;
+    for (const uint64_t n : {1, 5}) {
+      const Bytes got = converted(F, bytes, count, type, n);
+      uint64_t wrong = 0;
+      Bytes want(2);
+      for (uint64_t i = 0; i < count * n; ++i) {
+        const double x = element(F, bytes, i / n);
+        if (std::isinf(x)) {
+          EXPECT_EQ(element(type, got, i), x);
+          continue;
+        }
+        set_element(type, want, 0, x);
+        const double is = element(type, got, i), expected = element(type, want, 0);
+        if (std::isnan(x) ? !std::isnan(is) : is != expected) {
+          if (wrong++ < 5) ADD_FAILURE() << x << " became " << name_of(type) << " " << is << ", expected " << expected;
+        }
+      }
+      EXPECT_EQ(wrong, 0u) << "n=" << n;
+    }
+  }
+}
+
+// Sums, scaling and the epilogue of an i32 C are modulo 2^32.
+TEST_P(GemmTypesOnce, IntegersWrapAround) {
+  const uint64_t k = 140'000;  // 140000 * 128^2 > 2^31
+  for (const uint64_t m : {1, 5}) {
+    const uint64_t n = 6;
+    const Bytes a(m * k, 0x80), b(k * n, 0x80);
+    Bytes c(m * n * 4), bias(n * 4);
+    for (uint64_t i = 0; i < m * n; ++i) set_element(I32, c, i, 2'000'000'000 + static_cast<double>(i));
+    for (uint64_t i = 0; i < n; ++i) set_element(I32, bias, i, -2'147'483'648.0);
+    const TypedTensor da(context(), I, a), db(context(), I, b), dc(context(), I32, c), dbias(context(), I32, bias);
+    tuff_gemm_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = I;  // C is i32
+    desc.m = m, desc.n = n, desc.k = k;
+    desc.alpha = -7, desc.beta = 3;
+    desc.a = da, desc.b = db, desc.c = dc, desc.bias = dbias;
+    desc.bias_axis = TUFF_BIAS_COLUMNS;
+    ASSERT_OK(tuff_gemm_ex(context(), &desc));
+    const Bytes got = dc.read();
+    for (uint64_t i = 0; i < m * n; ++i) {
+      const auto sum = static_cast<uint32_t>(k * 128 * 128);
+      const uint32_t want = 0u - 7u * sum + 3u * (2'000'000'000u + static_cast<uint32_t>(i)) + 0x80000000u;
+      EXPECT_EQ(element(I32, got, i), static_cast<double>(static_cast<int32_t>(want))) << i;
+    }
+  }
+}
+
+// What an f32 C would hold as infinity, and NaN, reach a C of 16 bits as they are; relu lets NaN through.
+TEST_P(GemmTypesOnce, SpecialValuesReachC) {
+  const double values[] = {INFINITY, -INFINITY, NAN, 1};
+  Bytes a(4 * 4);
+  for (uint64_t i = 0; i < 4; ++i) set_element(F, a, i, values[i]);
+  for (const int32_t type : {F, H, B}) {
+    for (const uint64_t n : {1, 6}) {
+      Bytes ones(n * 4), c(4 * n * size_of(type), 0xd1);
+      for (uint64_t i = 0; i < n; ++i) set_element(F, ones, i, 1);
+      const TypedTensor da(context(), F, a), db(context(), F, ones), dc(context(), type, c);
+      tuff_gemm_desc desc{};
+      desc.struct_size = sizeof desc;
+      desc.dtype = F, desc.c_type = type, desc.m = 4, desc.n = n, desc.k = 1, desc.alpha = 1;
+      desc.a = da, desc.b = db, desc.c = dc, desc.activation = TUFF_ACTIVATION_RELU;
+      ASSERT_OK(tuff_gemm_ex(context(), &desc));
+      const Bytes got = dc.read();
+      for (uint64_t j = 0; j < n; ++j) {
+        EXPECT_EQ(element(type, got, j), INFINITY);
+        EXPECT_EQ(element(type, got, n + j), 0);
+        EXPECT_TRUE(std::isnan(element(type, got, 2 * n + j)));
+        EXPECT_EQ(element(type, got, 3 * n + j), 1);
+      }
+    }
+  }
+}
+
+// Permissions change nothing that the bound of their absence does not allow.
+TEST_P(GemmTypesOnce, PermissionsAreAccepted) {
+  Bytes ones(64 * 4), c(64 * 4);
+  for (uint64_t i = 0; i < 64; ++i) set_element(F, ones, i, 1);
+  const TypedTensor da(context(), F, ones), db(context(), F, ones), dc(context(), F, c);
+  tuff_gemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = F, desc.m = desc.n = desc.k = 8, desc.alpha = 1;
+  desc.a = da, desc.b = db, desc.c = dc;
+  for (const int32_t precision : {TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}) {
+    desc.precision = precision;
+    ASSERT_OK(tuff_gemm_ex(context(), &desc));
+    EXPECT_EQ(element(F, dc.read(), 63), 8);
+  }
+  desc.precision = 0;
+  desc.accumulate = F;
+  EXPECT_OK(tuff_gemm_ex(context(), &desc));
+  desc.a_type = desc.b_type = H;
+  desc.accumulate = H;
+  EXPECT_OK(tuff_gemm_ex(context(), &desc));
+}
+TUFF_ON_BACKENDS(GemmTypesOnce);
+
+}  // namespace
+}  // namespace tuff_test

@@ -1,0 +1,405 @@
+#include "support/typed_gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "support/bounds.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+template <typename T>
+T at(const Bytes& bytes, uint64_t i) {
+  T value;
+  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+void put(Bytes& bytes, uint64_t i, T value) {
+  std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+}
+
+// What the bits of a 16-bit type stand for, sign apart.
+double decoded16(int32_t dtype, uint16_t bits) {
+  const int digits = dtype == TUFF_F16 ? 10 : 7, bias = dtype == TUFF_F16 ? 15 : 127;
+  const int exponent = bits >> digits, fraction = bits & ((1 << digits) - 1);
+  if (exponent == 2 * bias + 1) {
+    return fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  }
+  if (exponent == 0) return std::ldexp(fraction, 1 - bias - digits);
+  return std::ldexp((1 << digits) + fraction, exponent - bias - digits);
+}
+
+// By bisection: neighbouring bits are neighbouring numbers, and the even one of two has an even last bit. Infinity
+// stands where the next number would.
+uint16_t encoded16(int32_t dtype, double value) {
+  const uint16_t infinity = dtype == TUFF_F16 ? 0x7c00 : 0x7f80, sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isnan(value)) return infinity + 1;
+  uint16_t low = 0, high = infinity;
+  while (high - low > 1) {
+    const auto middle = static_cast<uint16_t>((low + high) / 2);
+    (decoded16(dtype, middle) <= magnitude ? low : high) = middle;
+  }
+  const double below = decoded16(dtype, low);
+  const double above = high == infinity ? 2 * below - decoded16(dtype, low - 1) : decoded16(dtype, high);
+  if (magnitude - below == above - magnitude) return sign | (low % 2 == 0 ? low : high);
+  return sign | (magnitude - below < above - magnitude ? low : high);
+}
+
+// A pattern that no result is: what C and the gaps of all operands hold.
+void poison_all(int32_t dtype, Bytes& bytes) {
+  for (uint64_t i = 0; i < bytes.size() / size_of(dtype); ++i) {
+    switch (size_of(dtype)) {
+      case 8:
+        put<uint64_t>(bytes, i, 0x7ffd1d1d1d1d1d1du);
+        break;
+      case 4:
+        put<uint32_t>(bytes, i, kPoison);
+        break;
+      case 2:
+        put<uint16_t>(bytes, i, 0x7fd1);
+        break;
+      default:
+        put<uint8_t>(bytes, i, 0x6b);
+        break;
+    }
+  }
+}
+
+bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
+  Bytes one(size_of(dtype));
+  poison_all(dtype, one);
+  return std::memcmp(one.data(), bytes.data() + i * one.size(), one.size()) == 0;
+}
+
+}  // namespace
+
+uint64_t size_of(int32_t dtype) {
+  return dtype == TUFF_F64 ? 8 : dtype == TUFF_F16 || dtype == TUFF_BF16 ? 2 : dtype == TUFF_I8 ? 1 : 4;
+}
+
+const char* name_of(int32_t dtype) {
+  static const char* const names[] = {"", "f32", "f16", "bf16", "f64", "i32", "u32", "i8", "u8"};
+  return names[dtype];
+}
+
+double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
+  switch (dtype) {
+    case TUFF_F64:
+      return at<double>(bytes, i);
+    case TUFF_I32:
+      return at<int32_t>(bytes, i);
+    case TUFF_I8:
+      return at<int8_t>(bytes, i);
+    case TUFF_F32:
+      return double{at<float>(bytes, i)};
+    default: {
+      const auto word = at<uint16_t>(bytes, i);
+      return std::copysign(decoded16(dtype, word & 0x7fff), (word & 0x8000) != 0 ? -1.0 : 1.0);
+    }
+  }
+}
+
+void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
+  switch (dtype) {
+    case TUFF_F64:
+      return put(bytes, i, value);
+    case TUFF_I32:
+      return put(bytes, i, static_cast<int32_t>(value));
+    case TUFF_I8:
+      return put(bytes, i, static_cast<int8_t>(value));
+    case TUFF_F32:
+      return put(bytes, i, static_cast<float>(value));
+    default:
+      return put(bytes, i, encoded16(dtype, value));
+  }
+}
+
+double unit_roundoff(int32_t dtype) {
+  switch (dtype) {
+    case TUFF_F64:
+      return 0x1p-53;
+    case TUFF_F32:
+      return 0x1p-24;
+    case TUFF_F16:
+      return 0x1p-11;
+    case TUFF_BF16:
+      return 0x1p-8;
+    default:
+      return 0;
+  }
+}
+
+TypedTensor::TypedTensor(tuff_context context, int32_t dtype, const Bytes& bytes, uint64_t shift)
+    : context_(context), bytes_(bytes.size()), before_(512 + shift * size_of(dtype)) {
+  constexpr uint64_t kInside = 64, kAround = 512;
+  Bytes all(before_ + bytes_ + kInside + kAround, 0xa5);
+  std::copy(bytes.begin(), bytes.end(), all.begin() + static_cast<ptrdiff_t>(before_));
+  whole_ = OwnBuffer(context, all.size());
+  EXPECT_OK(tuff_copy_htod(context, whole_, 0, all.data(), all.size()));
+  tuff_buffer view = 0;
+  EXPECT_OK(tuff_view(whole_, before_, bytes_ + kInside, &view));
+  view_ = OwnBuffer(view);
+}
+
+Bytes TypedTensor::read() const {
+  uint64_t size = 0;
+  EXPECT_OK(tuff_buffer_size(whole_, &size));
+  Bytes all(size);
+  EXPECT_OK(tuff_copy_dtoh(context_, all.data(), whole_, 0, size));
+  const auto begin = all.begin() + static_cast<ptrdiff_t>(before_), end = begin + static_cast<ptrdiff_t>(bytes_);
+  const auto guard = [](unsigned char byte) { return byte == 0xa5; };
+  EXPECT_TRUE(std::all_of(all.begin(), begin, guard) && std::all_of(end, all.end(), guard)) << "guards were written";
+  return {begin, end};
+}
+
+std::string TypedGemm::name() const {
+  std::ostringstream text;
+  text << name_of(a_type) << "_" << name_of(b_type) << "_" << name_of(c_type) << "_" << (ta != 0 ? "T" : "N")
+       << (tb != 0 ? "T" : "N") << "_" << m << "_" << n << "_" << k;
+  if (batch != 1) text << "_batch" << batch;
+  if (arrays) text << "_arrays";
+  if (pad != 0) text << "_pad" << pad;
+  if (shift != 0) text << "_shift" << shift;
+  if (alpha != 1) text << "_alpha" << (alpha < 0 ? "m" : "") << static_cast<int>(std::fabs(alpha) * 100);
+  if (beta != 0) text << "_beta" << (beta < 0 ? "m" : "") << static_cast<int>(std::fabs(beta) * 100);
+  static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu"};
+  text << activations[activation] << (bias_axis == 1 ? "_rows" : bias_axis == 2 ? "_columns" : "");
+  text << (residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "");
+  return text.str();
+}
+
+namespace {
+
+// A batch of matrices of one type in memory.
+struct Operand {
+  Operand(int32_t type, uint64_t rows, uint64_t cols, uint64_t pad, uint64_t batch)
+      : dtype(type), layout{rows, cols, cols + pad, rows * (cols + pad) + pad, batch} {
+    bytes.resize(layout.elements() * size_of(type));
+    poison_all(type, bytes);
+  }
+  template <typename Value>
+  void fill(const Value& value) {
+    for (uint64_t i = 0; i < layout.batch; ++i) {
+      for (uint64_t row = 0; row < layout.rows; ++row) {
+        for (uint64_t col = 0; col < layout.cols; ++col) {
+          set_element(dtype, bytes, layout.index(i, row, col), value(row, col));
+        }
+      }
+    }
+  }
+  double get(uint64_t matrix, uint64_t row, uint64_t col) const {
+    return element(dtype, bytes, layout.index(matrix, row, col));
+  }
+  // The buffers of the matrices: one for all, or one each.
+  void upload(tuff_context context, bool each, uint64_t shift) {
+    if (!each) {
+      tensors.push_back(std::make_unique<TypedTensor>(context, dtype, bytes, shift));
+    } else {
+      const uint64_t size = size_of(dtype), one = ((layout.rows - 1) * layout.ld + layout.cols) * size;
+      for (uint64_t i = 0; i < layout.batch; ++i) {
+        const auto first = bytes.begin() + static_cast<ptrdiff_t>(i * layout.stride * size);
+        tensors.push_back(
+            std::make_unique<TypedTensor>(context, dtype, Bytes(first, first + static_cast<ptrdiff_t>(one)), shift));
+      }
+    }
+    for (const auto& tensor : tensors) handles.push_back(*tensor);
+  }
+  // What is in memory now.
+  void download() {
+    for (uint64_t i = 0; i < tensors.size(); ++i) {
+      const Bytes now = tensors[i]->read();
+      std::copy(now.begin(), now.end(), bytes.begin() + static_cast<ptrdiff_t>(i * layout.stride * size_of(dtype)));
+    }
+  }
+
+  int32_t dtype;
+  MatrixLayout layout;
+  Bytes bytes;
+  std::vector<std::unique_ptr<TypedTensor>> tensors;
+  std::vector<tuff_buffer> handles;
+};
+
+using Wide = long double;
+
+Wide activated(int32_t activation, Wide x) {
+  switch (activation) {
+    case TUFF_ACTIVATION_RELU:
+      return std::max<Wide>(x, 0);
+    case TUFF_ACTIVATION_GELU:
+      return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
+    case TUFF_ACTIVATION_GELU_TANH: {
+      const Wide root = std::sqrt(2 / std::acos(Wide{-1}));
+      return x * (1 + std::tanh(root * (x + Wide{0.044715L} * x * x * x))) / 2;
+    }
+    case TUFF_ACTIVATION_SILU:
+      return x / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
+// How far an activation computed with roundoff u may be from the exact one at x: exp to 3 + 2|y| ULP (Vulkan), division
+// to 2.5 ULP, the other operations rounded.
+double activation_error(int32_t activation, double x, double u) {
+  const double size = std::fabs(x), exp_of = u / kU;
+  switch (activation) {
+    case TUFF_ACTIVATION_GELU: {
+      // erfc = exp(-x^2/2) * series / (1 + 2 z). The series: 12 (f64: 27) steps on an argument within [-1, 1], each
+      // rounded once, its coefficients' sizes adding up to less than twice its value, and the fit's own error.
+      const double relative = exp_error(size * size / 2) * exp_of + (1.5 * size * size + 4 * 27 + 16) * u;
+      return size * (std::erfc(size / std::sqrt(2)) / 2 * relative + 4 * u);
+    }
+    case TUFF_ACTIVATION_GELU_TANH:
+    case TUFF_ACTIVATION_SILU: {
+      const double y = activation == TUFF_ACTIVATION_SILU ? x : 1.5957691216057308 * (x + 0.044715 * x * x * x);
+      const double sigmoid = 1 / (1 + std::exp(-y));
+      return size * sigmoid * ((1 - sigmoid) * (exp_error(y) * exp_of + 6 * u * std::fabs(y)) + 8 * u);
+    }
+    default:
+      return 0;
+  }
+}
+
+int32_t sum_type(const TypedGemm& s) {
+  return s.a_type == TUFF_F64 ? TUFF_F64 : s.a_type == TUFF_I8 ? TUFF_I32 : TUFF_F32;
+}
+
+// The inputs of a tier. Exact: whole numbers, thinned out so that no partial sum goes beyond what C's type and the sums
+// hold exactly.
+void fill_inputs(const TypedGemm& s, Tier tier, Operand& a, Operand& b, const std::vector<Operand*>& others) {
+  Random random(s.m * 31 + s.n * 7 + s.k);
+  const double most = s.c_type == TUFF_F16 ? 2048 : s.c_type == TUFF_BF16 ? 256 : 0x1p24;
+  const double left = most - 3 * 4 * std::max(1.0, std::fabs(s.beta));
+  const auto period = static_cast<uint64_t>(std::ceil(4 * std::fabs(s.alpha) * static_cast<double>(s.k) / left));
+  const auto value = [&](int limit) {
+    return tier == Tier::exact || s.a_type == TUFF_I8 ? random.integer(limit) : random.spread();
+  };
+  const int limit = tier == Tier::exact ? 2 : 127;
+  a.fill([&](uint64_t row, uint64_t col) {
+    const uint64_t i = s.ta != 0 ? col : row, p = s.ta != 0 ? row : col;
+    const double x = value(limit);
+    return tier == Tier::exact && period > 1 && (p + 3 * i) % period != 0 ? 0 : x;
+  });
+  b.fill([&](uint64_t, uint64_t) { return value(limit); });
+  for (Operand* other : others) {
+    other->fill([&](uint64_t, uint64_t) { return tier == Tier::exact ? random.integer(4) : random.spread(); });
+  }
+}
+
+tuff_status call(tuff_context context, const TypedGemm& s, const Operand& a, const Operand& b, const Operand& c,
+                 const Operand& bias, const Operand& residual) {
+  tuff_batched_gemm_desc d{};
+  d.struct_size = sizeof d;
+  d.a_type = s.a_type, d.b_type = s.b_type, d.c_type = s.c_type;
+  d.ta = s.ta, d.tb = s.tb;
+  d.m = s.m, d.n = s.n, d.k = s.k;
+  d.alpha = s.alpha, d.beta = s.beta;
+  d.lda = a.layout.ld, d.ldb = b.layout.ld, d.ldc = c.layout.ld;
+  d.batch_count = s.batch;
+  d.activation = s.activation;
+  d.bias_axis = s.bias_axis;
+  if (s.bias_axis != 0) d.bias = bias.handles[0], d.stride_bias = bias.layout.stride;
+  if (s.residual == Residual::own) {
+    d.residual = residual.handles[0], d.ld_residual = residual.layout.ld, d.stride_residual = residual.layout.stride;
+  } else if (s.residual == Residual::in_place) {
+    d.residual = c.handles[0], d.ld_residual = c.layout.ld, d.stride_residual = c.layout.stride;
+  }
+  if (s.arrays) {
+    d.a_array = a.handles.data(), d.b_array = b.handles.data(), d.c_array = c.handles.data();
+  } else {
+    d.a = a.handles[0], d.b = b.handles[0], d.c = c.handles[0];
+    d.stride_a = a.layout.stride, d.stride_b = b.layout.stride, d.stride_c = c.layout.stride;
+  }
+  if (s.batch != 1 || s.arrays) return tuff_batched_gemm_ex(context, &d);
+  tuff_gemm_desc one{};
+  one.struct_size = sizeof one;
+  one.a_type = d.a_type, one.b_type = d.b_type, one.c_type = d.c_type;
+  one.ta = d.ta, one.tb = d.tb;
+  one.m = d.m, one.n = d.n, one.k = d.k;
+  one.alpha = d.alpha, one.beta = d.beta;
+  one.a = d.a, one.b = d.b, one.c = d.c;
+  one.lda = d.lda, one.ldb = d.ldb, one.ldc = d.ldc;
+  one.activation = d.activation, one.bias_axis = d.bias_axis;
+  one.bias = d.bias, one.residual = d.residual, one.ld_residual = d.ld_residual;
+  return tuff_gemm_ex(context, &one);
+}
+
+}  // namespace
+
+void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
+  Operand a(s.a_type, s.ta != 0 ? s.k : s.m, s.ta != 0 ? s.m : s.k, s.pad, s.batch);
+  Operand b(s.b_type, s.tb != 0 ? s.n : s.k, s.tb != 0 ? s.k : s.n, s.pad, s.batch);
+  Operand c(s.c_type, s.m, s.n, s.pad, s.batch);
+  Operand bias(s.c_type, 1, s.bias_axis == TUFF_BIAS_ROWS ? s.m : s.n, s.pad, s.batch);
+  Operand residual(s.c_type, s.m, s.n, s.pad + 1, s.batch);
+  std::vector<Operand*> others = {&bias, &residual};
+  const bool reads_c = s.beta != 0 || s.residual == Residual::in_place;
+  if (reads_c) others.push_back(&c);
+  fill_inputs(s, tier, a, b, others);
+  a.upload(context, s.arrays, s.shift);
+  b.upload(context, s.arrays, s.shift);
+  c.upload(context, s.arrays, s.shift);
+  bias.upload(context, false, s.shift);
+  residual.upload(context, false, s.shift);
+  const Bytes c_before = c.bytes;
+  ASSERT_OK(call(context, s, a, b, c, bias, residual));
+  c.download();
+
+  const double u = unit_roundoff(sum_type(s)) != 0 ? unit_roundoff(sum_type(s)) : kU;
+  const auto roundings = static_cast<double>((s.a_type == TUFF_I8 ? 0 : s.k) + 5);
+  const double gamma_sum = roundings * u / (1 - roundings * u);
+  uint64_t wrong = 0, touched = 0;
+  std::ostringstream first;
+  std::vector<bool> is_element(c.layout.elements(), false);
+  for (uint64_t i = 0; i < s.batch; ++i) {
+    for (uint64_t row = 0; row < s.m; ++row) {
+      for (uint64_t col = 0; col < s.n; ++col) {
+        Wide sum = 0, size = 0;
+        for (uint64_t p = 0; p < s.k; ++p) {
+          const Wide x = s.ta != 0 ? a.get(i, p, row) : a.get(i, row, p),
+                     y = s.tb != 0 ? b.get(i, col, p) : b.get(i, p, col);
+          sum += x * y;
+          size += std::fabs(x * y);
+        }
+        const uint64_t at = c.layout.index(i, row, col);
+        is_element[at] = true;
+        const Wide old = reads_c ? element(s.c_type, c_before, at) : 0;
+        Wide value = s.alpha * sum, terms = std::fabs(s.alpha) * size;
+        const auto add = [&](Wide x) {
+          value += x;
+          terms += std::fabs(x);
+        };
+        add(s.beta * old);
+        if (s.bias_axis != 0) add(bias.get(i, 0, s.bias_axis == TUFF_BIAS_ROWS ? row : col));
+        if (s.residual != Residual::none) add(s.residual == Residual::own ? residual.get(i, row, col) : old);
+        const Wide want = activated(s.activation, value);
+        Wide bound = 0;
+        if (tier == Tier::bound) {
+          // No activation is steeper than 1.13.
+          bound = gamma_sum * terms * Wide{1.13} + activation_error(s.activation, static_cast<double>(value), u);
+          bound += unit_roundoff(s.c_type) * (std::fabs(want) + bound) + (s.c_type == TUFF_F16 ? 0x1p-25 : 0);
+        }
+        const double got = element(s.c_type, c.bytes, at);
+        if (is_poison(s.c_type, c.bytes, at) || !(std::fabs(got - want) <= bound)) {
+          if (wrong++ < 5) {
+            first << "\n  [" << i << "][" << row << "][" << col << "] is " << got << ", expected " << want << " +- "
+                  << bound;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << s.m * s.n * s.batch << " elements:" << first.str();
+  for (uint64_t i = 0; i < is_element.size(); ++i) touched += !is_element[i] && !is_poison(s.c_type, c.bytes, i);
+  EXPECT_EQ(touched, 0u) << "bytes between rows or matrices were written";
+}
+
+}  // namespace tuff_test

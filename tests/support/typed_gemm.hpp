@@ -1,0 +1,57 @@
+// A matrix product of any element types, with an epilogue, solved in long double: inputs, operands on the device,
+// bounds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/gemm_problem.hpp"
+#include "support/harness.hpp"
+
+namespace tuff_test {
+
+using Bytes = std::vector<unsigned char>;
+
+// One element, and the nearest one to a value (ties to even), found without the library's own conversions.
+uint64_t size_of(int32_t dtype);
+const char* name_of(int32_t dtype);
+double element(int32_t dtype, const Bytes& bytes, uint64_t i);
+void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
+double unit_roundoff(int32_t dtype);  // 0 for integers
+
+// Elements in the middle of a larger buffer, with guards around them that lie within what the library binds.
+class TypedTensor {
+ public:
+  TypedTensor(tuff_context context, int32_t dtype, const Bytes& bytes, uint64_t shift = 0);  // shift: in elements
+  operator tuff_buffer() const { return view_; }  // NOLINT(google-explicit-constructor)
+  Bytes read() const;                             // and checks the guards
+
+ private:
+  tuff_context context_;
+  uint64_t bytes_, before_;
+  OwnBuffer whole_, view_;
+};
+
+enum class Residual { none, own, in_place };
+
+struct TypedGemm {
+  int32_t a_type = TUFF_F32, b_type = TUFF_F32, c_type = TUFF_F32;
+  int32_t ta = TUFF_NO_TRANS, tb = TUFF_NO_TRANS;
+  uint64_t m = 1, n = 1, k = 1;
+  double alpha = 1, beta = 0;
+  uint64_t pad = 0, shift = 0;  // of every operand: elements behind each row, in front of the first
+  uint64_t batch = 1;
+  bool arrays = false;  // a batch of buffers
+  int32_t activation = TUFF_ACTIVATION_NONE, bias_axis = TUFF_BIAS_NONE;
+  Residual residual = Residual::none;
+
+  std::string name() const;
+  double work() const { return static_cast<double>(m * n * batch) * static_cast<double>(k); }
+};
+
+// Computes it and compares: exactly, for whole numbers whose sums C's type holds; or within the bound of
+// shared analysis: gamma_(k+5) of the sums' type, what the activation adds, one rounding to C's type.
+void run_typed_gemm(tuff_context context, const TypedGemm& shape, Tier tier);
+
+}  // namespace tuff_test
