@@ -49,7 +49,7 @@ extern "C" {
 #endif
 
 #define TUFF_VERSION_MAJOR 0
-#define TUFF_VERSION_MINOR 1
+#define TUFF_VERSION_MINOR 2
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
@@ -87,7 +87,8 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
 };
 
-/* Element types. This version computes in TUFF_F32; tuff_supports() tells what a device can do. */
+/* Element types. Products take all but the unsigned; every other operation computes in TUFF_F32 in this
+ * version. tuff_supports() tells what a device can do. */
 enum {
   TUFF_F32 = 1,
   TUFF_F16 = 2,
@@ -392,7 +393,7 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  * Each is queued and returns; results are there for whatever follows in the stream. A call is checked
  * whole before anything is queued. An output may not overlap an input, except that an element-wise
  * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
- * TUFF_F32 in this version: others are UNSUPPORTED.
+ * TUFF_F32 in this version, but for products: others are UNSUPPORTED.
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */
@@ -400,6 +401,8 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
 /* C = alpha * op(A) * op(B) + beta * C, with op(A) m x k, op(B) k x n, C m x n.
  *   ta, tb          TUFF_NO_TRANS: stored as m x k, k x n; TUFF_TRANS: stored as k x m, n x k
  *   lda, ldb, ldc   elements from one stored row to the next, at least the stored row's length
+ *   dtype           of A, B and C; TUFF_I8: of A and B, and C is of TUFF_I32. See tuff_gemm_desc for what is
+ *                   computed in; since 0.2.0 others than TUFF_F32
  * Bytes between rows are never written. k = 0 or alpha = 0: A and B are not read. beta = 0: C is not
  * read, so NaN in it does not survive. */
 TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n,
@@ -409,12 +412,14 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
 /* With a descriptor: C = activation(alpha * op(A) * op(B) + beta * C + bias + residual), and types apart.
  *   a, b, c types                  sums in
  *   f32, f16, bf16, in any mixture f32
- *   i8, i8, and i32, f32, f16, bf16  i32, modulo 2^32; for an i32 C alpha and beta are whole numbers, and the
- *                                  activation is none or relu
+ *   i8, i8, and i32, f32, f16, bf16  i32, modulo 2^32; for an i32 C alpha and beta are whole numbers of
+ *                                  32 bits, all is modulo 2^32, and the activation is none or relu
  *   f64, f64, f64                  f64, where tuff_supports says "gemm.f64"
- * Inputs are converted exactly, results rounded once, to nearest even. bias and residual are of c_type.
- * C may be exactly the residual. Errors: UNSUPPORTED for another mixture, or types the device lacks (the
- * message says which). */
+ * Inputs are converted exactly; alpha * sum and what follows is computed in f32 (f64 for f64), and the result
+ * rounded once, to nearest even. bias and residual are of c_type. C may be exactly the residual, of the same
+ * leading dimension (and stride). accumulate and precision permit less accuracy, they do not demand it.
+ * Errors: UNSUPPORTED for another mixture, or types the device lacks (the message says which);
+ * INVALID_ARGUMENT for a precision with inputs that are not f32. */
 typedef struct tuff_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -425,8 +430,8 @@ typedef struct tuff_gemm_desc {
   tuff_buffer a, b, c;
   uint64_t lda, ldb, ldc; /* 0: dense */
   /* Since 0.2.0; all may be zero. */
-  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype */
-  int32_t accumulate;             /* what sums are kept in; 0: see below; TUFF_F16 allows f16 for 16-bit inputs */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (c_type where dtype is TUFF_I8: TUFF_I32) */
+  int32_t accumulate;             /* what sums are kept in; 0: see above; TUFF_F16 allows f16 for two f16 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -457,8 +462,8 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t stride_a, stride_b, stride_c;
   uint64_t batch_count;
   /* Since 0.2.0; all may be zero. */
-  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype */
-  int32_t accumulate;             /* what sums are kept in; 0: see below; TUFF_F16 allows f16 for 16-bit inputs */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (c_type where dtype is TUFF_I8: TUFF_I32) */
+  int32_t accumulate;             /* what sums are kept in; 0: see above; TUFF_F16 allows f16 for two f16 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */

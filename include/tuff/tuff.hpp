@@ -93,6 +93,22 @@ enum class Reduce : int32_t {
   prod = TUFF_REDUCE_PROD
 };
 
+// For fields of tuff_gemm_desc and tuff_batched_gemm_desc:
+//   desc.activation = static_cast<int32_t>(tuff::Activation::gelu);
+enum class Activation : int32_t {
+  none = TUFF_ACTIVATION_NONE,
+  relu = TUFF_ACTIVATION_RELU,
+  gelu = TUFF_ACTIVATION_GELU,
+  gelu_tanh = TUFF_ACTIVATION_GELU_TANH,
+  silu = TUFF_ACTIVATION_SILU
+};
+enum class BiasAxis : int32_t { none = TUFF_BIAS_NONE, rows = TUFF_BIAS_ROWS, columns = TUFF_BIAS_COLUMNS };
+enum class Precision : int32_t {
+  exact = TUFF_PRECISION_DEFAULT,
+  allow_f16 = TUFF_PRECISION_ALLOW_F16,
+  allow_bf16 = TUFF_PRECISION_ALLOW_BF16
+};
+
 using DeviceProperties = tuff_device_properties;
 using Stats = tuff_stats;
 using Limits = tuff_limits;

@@ -333,3 +333,49 @@ def test_attention_with_one_hot_values_gives_the_weights(ctx):
     weights = tuff.attention(keys, keys, ctx.array(np.eye(4)), scale=1.0).numpy()
     wanted = np.exp(64 * np.eye(4) - 64)
     np.testing.assert_allclose(weights, wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    "left, right, result",
+    [
+        (np.float16, np.float16, np.float16),
+        (np.float16, np.float32, np.float32),
+        (np.float32, np.float16, np.float32),
+        (np.float64, np.float64, np.float64),
+        (np.int8, np.int8, np.int32),
+    ],
+)
+def test_products_of_other_types(ctx, rng, left, right, result):
+    a, b = rng.integers(-4, 5, (3, 6, 20)), rng.integers(-4, 5, (20, 9))
+    x, y = ctx.array(a.astype(left), dtype=left), ctx.array(b.astype(right), dtype=right)
+    product = x @ y
+    assert product.dtype == result and np.array_equal(product.numpy(), a @ b)
+    assert np.array_equal((y.T @ x.mT).numpy(), np.swapaxes(a @ b, -1, -2))
+    vector = x[0] @ ctx.array(b[:, 0].astype(right), dtype=right)
+    assert vector.dtype == result and np.array_equal(vector.numpy(), a[0] @ b[:, 0])
+
+
+def test_products_finish_in_one_call(ctx, rng):
+    a, b = integers(rng, 2, 5, 8), integers(rng, 8, 7)
+    rows, columns, residual = integers(rng, 5, 1), integers(rng, 7), integers(rng, 2, 5, 7)
+    x, y = ctx.array(a), ctx.array(b)
+    relu = tuff.matmul(x, y, bias=ctx.array(columns), residual=ctx.array(residual), activation="relu")
+    exact(relu, np.maximum(a @ b + columns + residual, 0))
+    exact(tuff.matmul(x, y, bias=ctx.array(rows)), a @ b + rows)
+    silu = tuff.matmul(x, y, alpha=0.125, activation="silu").numpy()
+    wanted = (a @ b).astype(np.float64) / 8
+    wanted /= 1 + np.exp(-wanted)
+    assert np.all(np.abs(silu - wanted) <= (np.abs(wanted) + 1) * 100 * 2.0**-24)
+    halves = ctx.array(a[0].astype(np.float16), dtype=np.float16)
+    out = ctx.empty((5, 5), np.float32)
+    assert tuff.matmul(halves, halves.T, out=out) is out
+    exact(out, a[0] @ a[0].T)
+
+
+def test_other_types_broadcast(ctx):
+    for dtype in (np.float16, np.float64):
+        x = ctx.array(np.arange(6).reshape(2, 3).astype(dtype), dtype=dtype)
+        assert np.array_equal(tuff.broadcast_to(x, (4, 2, 3)).numpy(), np.broadcast_to(x.numpy(), (4, 2, 3)))
+        assert np.array_equal(
+            tuff.broadcast_to(x.reshape(2, 3, 1), (2, 3, 5)).numpy(), np.repeat(x.numpy()[:, :, None], 5, 2)
+        )

@@ -103,6 +103,19 @@ def test_dtypes(ctx):
     with pytest.raises(tuff.TuffError) as caught:
         whole + whole
     assert caught.value.status == raw.ERROR_UNSUPPORTED
+    half, double = ctx.ones((2, 2), dtype=np.float16), ctx.ones((2, 2), dtype=np.float64)
+    with pytest.raises(TypeError, match="float16 and float64"):
+        half @ double
+    with pytest.raises(tuff.TuffError, match="i32 x i32"):
+        whole @ whole
+    with pytest.raises(ValueError, match="activation"):
+        tuff.matmul(half, half, activation="softplus")
+    with pytest.raises(ValueError, match="bias"):
+        tuff.matmul(half, half, bias=ctx.ones(3, dtype=np.float16))
+    with pytest.raises(TypeError, match="float16 and float32"):
+        tuff.matmul(half, half, bias=x)
+    with pytest.raises(ValueError, match="residual"):
+        tuff.matmul(half, half, residual=ctx.ones((3, 2), dtype=np.float16))
     for dtype in (np.int64, np.complex64, object):
         with pytest.raises(TypeError):
             ctx.zeros(2, dtype=dtype)

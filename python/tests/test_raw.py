@@ -121,7 +121,7 @@ def test_structures_have_every_field_of_the_header(header):
         fields = []
         for declaration in body.split(";")[:-1]:
             names = re.sub(r"^\s*(const\s+)?\w+[\s*]+", "", declaration)
-            fields += [re.match(r"\s*(\w+)", one).group(1) for one in names.split(",")]
+            fields += [re.match(r"[\s*]*(\w+)", one).group(1) for one in names.split(",")]
         assert fields == [field for field, _ in structure._fields_], name
 
 

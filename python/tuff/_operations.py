@@ -179,6 +179,8 @@ def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     """(outer, inner) -> (outer, times, inner)"""
     context = a.context
     result = context.empty((outer, times, inner), a.dtype)
+    if a.dtype != np.float32:
+        return _repeat_other(a, result, outer, times, inner)
     ones = context._ones(times)
     if inner == 1:  # a column times a row of ones
         check(
@@ -198,22 +200,71 @@ def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     return result
 
 
+def _repeat_other(a: Array, result: Array, outer: int, times: int, inner: int) -> Array:
+    """The same for types whose products are of their own type: float16 and float64; the library refuses others."""
+    ones = a.context.ones(times, a.dtype)
+    kinds = {"a_type": _dtype(a), "b_type": _dtype(a), "c_type": _dtype(a), "alpha": 1.0}
+    if inner == 1:
+        sizes = {"m": outer, "n": times, "k": 1, "lda": 1, "ldb": times, "batch_count": 1}
+        operands = {"a": a.buffer.handle, "b": ones.buffer.handle}
+    else:
+        sizes = {"m": times, "n": inner, "k": 1, "lda": 1, "ldb": inner, "batch_count": outer}
+        operands = {"a": ones.buffer.handle, "b": a.buffer.handle, "stride_b": inner, "stride_c": times * inner}
+    desc = raw.BatchedGemmDesc(c=result.buffer.handle, **kinds, **sizes, **operands)
+    check(raw.tuff_batched_gemm_ex(a.context.handle, desc))
+    return result
+
+
 # Products.
+
+_ACTIVATIONS = {
+    None: raw.ACTIVATION_NONE,
+    "relu": raw.ACTIVATION_RELU,
+    "gelu": raw.ACTIVATION_GELU,
+    "gelu_tanh": raw.ACTIVATION_GELU_TANH,
+    "silu": raw.ACTIVATION_SILU,
+}
+
+
+def _product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+    """What a product of these types gives where out does not say: NumPy's type, and int32 for int8."""
+    if a == b == np.int8:
+        return np.dtype(np.int32)
+    halves = (np.float16, np.float32)
+    if a != b and not (a in halves and b in halves):
+        raise TypeError(f"operands of {a} and {b}")
+    return np.result_type(a, b)
 
 
 def matmul(
-    a: Matrix, b: Matrix, *, out: Optional[Array] = None, alpha: float = 1.0, beta: float = 0.0
+    a: Matrix,
+    b: Matrix,
+    *,
+    out: Optional[Array] = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    bias: Optional[Array] = None,
+    residual: Optional[Array] = None,
+    activation: Optional[str] = None,
 ) -> Array:
-    """alpha * a @ b + beta * out.
+    """activation(alpha * a @ b + beta * out + bias + residual).
 
     a (…, m, k) and b (…, k, n) give (…, m, n); a.T, a.mT are read in place. Stacks are equal, or one operand
     is a single matrix. A vector is a row on the left and a column on the right, and its axis goes away.
     beta needs out.
+
+    float16 and float32 mix: sums are float32, the result is of NumPy's type, or of out's. int8 @ int8 is summed in
+    int32, modulo 2**32; float64 @ float64 in float64. bias is one value for each column, (n,), or each row, (m, 1);
+    residual is of the result's shape; both of its dtype. activation: "relu", "gelu", "gelu_tanh" or "silu".
     """
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, arrays.Transposed):
             _require_array(value, name)
-    same_kind(a, b)
+    dtype = _product_dtype(a.dtype, b.dtype)
+    if _base(a).context is not _base(b).context:
+        raise ValueError("operands are of different contexts")
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}, not one of {list(_ACTIVATIONS)}")
     if beta != 0 and out is None:
         raise ValueError("beta needs out")
     if a.ndim == 0 or b.ndim == 0:
@@ -228,22 +279,51 @@ def matmul(
         raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ")
     batch = a_batch or b_batch
     shape = (*batch, *([m] if a.ndim > 1 else []), *([n] if b.ndim > 1 else []))
-    like = _base(a)
-    result = _result(out, like, shape)
+    context = _base(a).context
+    if out is None:
+        result = context.empty(shape, dtype)
+    else:
+        _require_array(out, "out")
+        result = _result(out, out, shape)
+    if result.context is not context:
+        raise ValueError("operands are of different contexts")
 
     a_trans, b_trans = isinstance(a_matrix, arrays.Transposed), isinstance(b_matrix, arrays.Transposed)
     count = math.prod(batch)
-    if batch and not b_batch and not a_trans:  # one matrix on the right: a taller matrix on the left
-        m, count = m * count, 1
-    lda, ldb = max(1, m if a_trans else k), max(1, k if b_trans else n)
-    check(
-        raw.tuff_batched_gemm(
-            *(like.context.handle, _dtype(like), int(a_trans), int(b_trans), m, n, k, alpha),
-            *(_base(a_matrix).buffer.handle, lda, m * k if a_batch else 0),
-            *(_base(b_matrix).buffer.handle, ldb, k * n if b_batch else 0, beta),
-            *(result.buffer.handle, max(1, n), m * n, count),
-        )
+    desc = raw.BatchedGemmDesc(
+        a_type=_dtype(a),
+        b_type=_dtype(b),
+        c_type=_dtype(result),
+        ta=int(a_trans),
+        tb=int(b_trans),
+        alpha=alpha,
+        beta=beta,
+        a=_base(a_matrix).buffer.handle,
+        b=_base(b_matrix).buffer.handle,
+        c=result.buffer.handle,
+        activation=_ACTIVATIONS[activation],
     )
+    if bias is not None:
+        _require_array(bias, "bias")
+        same_kind(result, bias)
+        if bias.shape not in ((n,), (m, 1)):
+            raise ValueError(f"bias has shape {bias.shape}, needs ({n},) or ({m}, 1)")
+        desc.bias = bias.buffer.handle
+        desc.bias_axis = raw.BIAS_COLUMNS if bias.ndim == 1 else raw.BIAS_ROWS
+    if residual is not None:
+        _require_array(residual, "residual")
+        same_kind(result, residual)
+        if residual.shape != shape:
+            raise ValueError(f"residual has shape {residual.shape}, the result {shape}")
+        desc.residual = residual.buffer.handle
+    if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS:
+        m, count = m * count, 1  # one matrix on the right: a taller matrix on the left
+    desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
+    desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)
+    desc.stride_a, desc.stride_b = m * k if a_batch else 0, k * n if b_batch else 0
+    desc.stride_c = desc.stride_residual = m * n
+    desc.ld_residual = max(1, n)
+    check(raw.tuff_batched_gemm_ex(context.handle, desc))
     return result
 
 

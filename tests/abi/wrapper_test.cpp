@@ -130,6 +130,13 @@ void operations(const tuff::Context& context) {
   desc.a = a.handle(), desc.b = b.handle(), desc.c = c.handle();
   DONE(context.gemm(desc));
   expect_all(16, 64);
+  desc.alpha = -1;
+  desc.c_type = static_cast<int32_t>(DType::f32);
+  desc.bias = b.handle(), desc.bias_axis = static_cast<int32_t>(tuff::BiasAxis::columns);
+  desc.activation = static_cast<int32_t>(tuff::Activation::relu);
+  desc.precision = static_cast<int32_t>(tuff::Precision::allow_bf16);
+  DONE(context.gemm(desc));
+  expect_all(0, 64);
   DONE(context.batched_gemm(DType::f32, tuff::Transpose::no, tuff::Transpose::no, 4, 4, 4, 1, a, 4, 16, b, 4, 0, 0, c,
                             4, 16, 4));
   expect_all(4, 64);

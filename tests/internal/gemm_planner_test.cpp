@@ -1,0 +1,145 @@
+// What the planner of matrix products refuses, or does, on devices that differ from the one at hand.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kernels/gemm/gemm.hpp"
+#include "runtime/status.hpp"
+#include "runtime/vulkan/recorder.hpp"
+
+namespace tuff {
+namespace {
+
+struct Nowhere : Allocation {
+  std::byte* host() const noexcept override { return nullptr; }
+};
+
+// Keeps what it is asked to dispatch.
+class FakeRecorder final : public Recorder {
+ public:
+  explicit FakeRecorder(const DeviceTraits& device) : device_(device) {
+    scratch_.allocation = std::make_shared<Nowhere>();
+  }
+  const DeviceTraits& traits() const noexcept override { return device_; }
+  bool binds_addresses(const Dispatch&) const noexcept override { return true; }
+  void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
+    kernels.emplace_back(kernel.source().name);
+    push_bytes.push_back(dispatch.operand_count() * 8 + dispatch.push_bytes());
+  }
+  const Buffer& scratch(uint64_t bytes) override {
+    scratch_.bytes = bytes;
+    largest_scratch = std::max(largest_scratch, bytes);
+    return scratch_;
+  }
+  std::vector<std::string> kernels;
+  std::vector<size_t> push_bytes;
+  uint64_t largest_scratch = 0;
+
+ private:
+  DeviceTraits device_;
+  Buffer scratch_;
+};
+
+DeviceTraits a_gpu() {
+  DeviceTraits traits;
+  traits.subgroup_size = 32;
+  traits.subgroup_arithmetic = traits.subgroup_shuffle = true;
+  traits.cores = 100;
+  traits.max_invocations = 1024;
+  traits.max_local_size[0] = 1024;
+  traits.shared_bytes = 48 << 10;
+  traits.addresses = traits.storage16 = traits.storage8 = traits.f64 = true;
+  return traits;
+}
+
+GemmArgs product(const Buffer& buffer, int32_t in, int32_t out, uint64_t m, uint64_t n, uint64_t k) {
+  GemmArgs args{};
+  args.a_type = args.b_type = in;
+  args.c_type = out;
+  args.m = m, args.n = n, args.k = k;
+  args.alpha = 1;
+  args.a = args.b = args.c = &buffer;
+  args.lda = k, args.ldb = args.ldc = n;
+  return args;
+}
+
+class GemmPlanner : public testing::Test {
+ protected:
+  GemmPlanner() { buffer_.allocation = std::make_shared<Nowhere>(), buffer_.bytes = ~uint64_t{0} >> 1; }
+  std::vector<std::string> planned(const DeviceTraits& traits, const GemmArgs& args) {
+    FakeRecorder recorder(traits);
+    record_gemm(recorder, args);
+    for (const size_t bytes : recorder.push_bytes) EXPECT_LE(bytes, 128u);
+    EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
+    return recorder.kernels;
+  }
+  void expect_refused(const DeviceTraits& traits, const GemmArgs& args, const std::string& word) {
+    FakeRecorder recorder(traits);
+    try {
+      record_gemm(recorder, args);
+      ADD_FAILURE() << "was not refused for " << word;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), TUFF_ERROR_UNSUPPORTED);
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(recorder.kernels.empty());
+  }
+  Buffer buffer_;
+};
+
+TEST_F(GemmPlanner, RefusesTypesThatTheDeviceLacks) {
+  DeviceTraits traits = a_gpu();
+  traits.storage16 = false;
+  expect_refused(traits, product(buffer_, TUFF_F16, TUFF_F32, 8, 8, 8), "a is f16");
+  expect_refused(traits, product(buffer_, TUFF_F32, TUFF_BF16, 8, 8, 8), "c is bf16");
+  expect_refused(traits, product(buffer_, TUFF_BF16, TUFF_BF16, 0, 0, 0), "16-bit storage");
+  traits.storage8 = false;
+  expect_refused(traits, product(buffer_, TUFF_I8, TUFF_I32, 8, 8, 8), "8-bit storage");
+  traits.f64 = false;
+  expect_refused(traits, product(buffer_, TUFF_F64, TUFF_F64, 8, 8, 8), "64 bits");
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64)).size(), 1u);
+}
+
+TEST_F(GemmPlanner, ConvertsForTilesAndReadsNativelyForFewColumns) {
+  using Kernels = std::vector<std::string>;
+  const DeviceTraits traits = a_gpu();
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 512, 512, 512)),
+            (Kernels{"gemm_convert", "gemm_convert", "gemm_tile", "gemm_finish"}));
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_I8, TUFF_I32, 512, 512, 512)),
+            (Kernels{"gemm_convert", "gemm_convert", "gemm_tile"}));
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F64, TUFF_F64, 512, 512, 512)), (Kernels{"gemm_tile"}));
+  for (const uint64_t n : {1, 4, 16}) {
+    EXPECT_EQ(planned(traits, product(buffer_, TUFF_BF16, TUFF_F16, 500'000, n, 64)), (Kernels{"gemm_cols"}));
+    EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 500'000, n, 512)), (Kernels{"gemm_rows"}));
+  }
+}
+
+// Push constants hold 128 bytes, whatever the types and sizes: expectations in planned().
+TEST_F(GemmPlanner, ParametersFitPushConstants) {
+  for (const int32_t type : {TUFF_F32, TUFF_F64}) {
+    for (const uint64_t m : {uint64_t{1}, uint64_t{40}, uint64_t{3} << 28}) {
+      for (const uint64_t n : {uint64_t{2}, uint64_t{50}}) {
+        GemmArgs args = product(buffer_, type, type, m, n, 64);
+        for (const bool epilogue : {false, true}) {
+          if (epilogue) {
+            args.epilogue = {TUFF_ACTIVATION_RELU, TUFF_BIAS_ROWS, &buffer_, &buffer_, n, 0, 0};
+          }
+          EXPECT_FALSE(planned(a_gpu(), args).empty());
+        }
+      }
+    }
+  }
+}
+
+// Scratch memory stays bounded where copies and sums would be many times what a device has.
+TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
+  EXPECT_GT(planned(a_gpu(), product(buffer_, TUFF_F16, TUFF_F16, 100'000, 100'000, 4096)).size(), 16u);
+  GemmArgs batch = product(buffer_, TUFF_BF16, TUFF_F16, 128, 128, 128);
+  batch.batch_count = 1 << 20;
+  batch.stride_a = batch.stride_b = batch.stride_c = 128 * 128;
+  EXPECT_GT(planned(a_gpu(), batch).size(), 16u);
+}
+
+}  // namespace
+}  // namespace tuff
