@@ -44,10 +44,12 @@ layout(constant_id = 104) const uint matrix_c_rows = MM;
 layout(constant_id = 105) const uint matrix_c_cols = MN;
 #if TUFF_MATRICES_INT8
 #extension GL_NV_integer_cooperative_matrix : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #define MATRIX_A icoopmatNV<8, gl_ScopeSubgroup, matrix_a_rows, matrix_a_cols>
 #define MATRIX_B icoopmatNV<8, gl_ScopeSubgroup, matrix_b_rows, matrix_b_cols>
 #define MATRIX_C icoopmatNV<32, gl_ScopeSubgroup, matrix_c_rows, matrix_c_cols>
 #else
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, matrix_a_rows, matrix_a_cols>
 #define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, matrix_b_rows, matrix_b_cols>
 #define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, matrix_c_rows, matrix_c_cols>

@@ -52,21 +52,18 @@
 #define TUFF_ROUNDED_4(value) (value)
 #define TUFF_ROUNDED_5(value) (value)
 
-// To nearest even; f16's denormals are kept, what rounds beyond 65504 becomes infinity, NaN stays NaN.
+// To nearest even; f16's denormals are kept, what rounds beyond 65504 becomes infinity, NaN stays NaN. Without branches:
+// kernels convert whole tiles.
 uint tuff_f16_bits(float value) {
-  const uint bits = floatBitsToUint(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | 0x7e00u;
-  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520: half way to 2^16
-  if (magnitude >= 0x38800000u) {                       // 2^-14: the smallest normal number
-    const uint moved = magnitude - 0x38000000u;         // the exponents' bases are 112 apart
-    return sign | ((moved + 0xfffu + ((moved >> 13) & 1u)) >> 13);
-  }
-  // A multiple of 2^-24: the significand loses `shift` bits; beyond 24 nothing reaches half of one.
-  const uint exponent = magnitude >> 23, shift = 126u - exponent;
-  if (exponent < 102u) return sign;
-  const uint significand = (magnitude & 0x7fffffu) | 0x800000u;
-  const uint down = significand >> shift, lost = significand - (down << shift), half_way = 1u << (shift - 1u);
-  return sign | (down + uint(lost > half_way || (lost == half_way && (down & 1u) != 0u)));
+  const uint bits = floatBitsToUint(value), magnitude = bits & 0x7fffffffu;
+  const uint moved = magnitude - 0x38000000u;  // the exponents' bases are 112 apart
+  const uint normal = (moved + 0xfffu + ((moved >> 13) & 1u)) >> 13;
+  // Below 2^-14: next to 1/2 a float's last place is 2^-24, the unit of f16's denormals.
+  const uint tiny = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
+  uint rounded = magnitude < 0x38800000u ? tiny : normal;
+  rounded = magnitude >= 0x477ff000u ? 0x7c00u : rounded;  // 65520: half way to 2^16
+  rounded = magnitude > 0x7f800000u ? 0x7e00u : rounded;
+  return ((bits >> 16) & 0x8000u) | rounded;
 }
 
 uint tuff_bf16_bits(float value) {

@@ -25,31 +25,4 @@ TUFF_READ(1, B4, VECTOR, VECTOR_BYTES)
 TUFF_READ_WRITE(2, C, SCALAR, SCALAR_BYTES)
 TUFF_READ_WRITE(2, C4, VECTOR, VECTOR_BYTES)
 
-struct Tile {
-  bool exists;
-  uint row, col;  // in units of tiles
-  TUFF_INDEX a, b, c;    // where the matrices begin
-  uint k_begin, k_end;
-};
-
-// Tiles go down columns, SUPER_ROWS tiles high at a time: neighbours in time share both operands' rows.
-Tile this_tile(uint super_rows) {
-  uint group = tuff_group();
-  uint tiles = push.tiles_m * push.tiles_n;
-  uint matrix = group / tiles, within = group % tiles;
-  uint slice = matrix / push.batch_count;
-  uint batch = matrix % push.batch_count;
-  Tile tile;
-  tile.exists = slice < push.slices;
-  uint band = within / (super_rows * push.tiles_n);
-  uint height = min(push.tiles_m - band * super_rows, super_rows);
-  within -= band * super_rows * push.tiles_n;
-  tile.row = band * super_rows + within % height;
-  tile.col = within / height;
-  tile.a = TUFF_INDEX(batch) * push.stride_a;
-  tile.b = TUFF_INDEX(batch) * push.stride_b;
-  tile.c = TUFF_INDEX(matrix) * push.stride_c;
-  tile.k_begin = slice * push.k_slice;
-  tile.k_end = min(push.k, tile.k_begin + push.k_slice);
-  return tile;
-}
+#include "kernels/gemm/gemm_place.glsl"

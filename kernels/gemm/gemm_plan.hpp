@@ -70,6 +70,10 @@ void take_scratch(Recorder& recorder, Plan& plan, bool copy_inputs);
 // gemm_tiles_vulkan.cpp: the best tile of C for each workgroup.
 void record_tiles(Recorder& recorder, Plan& plan);
 
+// gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types and no other kernel is forced.
+bool uses_matrices(const DeviceTraits& traits, const GemmArgs& args);
+void record_matrices(Recorder& recorder, Plan& plan);
+
 // gemm_skinny_vulkan.cpp: few rows or few columns.
 bool is_skinny(const DeviceTraits& traits, const GemmArgs& args);
 void record_skinny(Recorder& recorder, Plan& plan);

@@ -96,6 +96,8 @@ void record_product(Recorder& recorder, const GemmArgs& args) {
   if (forced == "wide" && recorder.traits().addresses) plan.wide = true;
   if (is_skinny(recorder.traits(), args)) {
     record_skinny(recorder, plan);
+  } else if (uses_matrices(recorder.traits(), args)) {
+    record_matrices(recorder, plan);
   } else {
     record_tiles(recorder, plan);
   }
@@ -157,10 +159,10 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
   uint64_t most_m = kMostExtent, most_n = kMostExtent;
   // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
-  const bool skinny = is_skinny(traits, args), finish = needs_finish(args);
+  const bool direct = is_skinny(traits, args) || uses_matrices(traits, args), finish = needs_finish(args);
   const int32_t sums = args.sum_type();
-  const uint64_t row = std::max(!skinny && args.a_type != sums ? args.k : 0, finish ? args.n : 0);
-  const uint64_t col = !skinny && args.b_type != sums ? args.k : 0;
+  const uint64_t row = std::max(!direct && args.a_type != sums ? args.k : 0, finish ? args.n : 0);
+  const uint64_t col = !direct && args.b_type != sums ? args.k : 0;
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
     most_batch = std::min(most_batch, fitting(largest));

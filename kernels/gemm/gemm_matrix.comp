@@ -1,0 +1,279 @@
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) on the device's matrix units: 16-bit or 8-bit
+// inputs, sums in 32 bits.
+//
+// A workgroup computes BM x BN of C in steps of BK of k; each of its subgroups WM x WN of that, as MM x MN
+// matrices in registers:
+//
+//                    BN                      Each step's share of A and B lies in shared memory the way it lies in
+//            +----------------+              the buffer (a transposed operand is read column-major from there), in
+//        BK  |       B        |              pieces of 16 bytes, with one piece behind each row that spreads the
+//       BK   +----------------+              rows over the banks. The next step's share is loaded into registers
+//     +----+ +--------+-------+              while this one is multiplied; the last step loads itself again rather
+//     |    | |   WN   |       |              than ask whether there is a next one.
+//  BM | A  | |WM      |       |
+//     |    | +--------+-------+              Two workgroups on a multiprocessor take turns at memory and at the
+//     |    | |        |   C   |              matrix units, so shared memory is kept to half of what there is; a second
+//     +----+ +--------+-------+              buffer, which would save a barrier, costs more than it gains.
+//
+// At the end the sums pass through shared memory, MM rows of each subgroup at a time, so that C is written in
+// whole rows and with all that the epilogue does.
+//
+// Defines: BM, BN, BK, WM, WN, MM, MN, MK, TRANS_A, TRANS_B; WIDTH: the subgroup's size
+//          A_BYTES, B_BYTES how much is loaded at once: 16, 4, or an element (2 or 1): base, leading dimension, stride
+//                           and the length along memory are multiples of it
+//          EDGE             0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
+//          EPILOGUE         0: no bias and no residual, and their places in the push block are missing
+//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
+//          C_VECTOR         1: no epilogue, beta 0, C of 2 or 4 bytes is written in fours: base, ldc, stride and n are
+//                           multiples of 4
+#include "kernels/common/matrix.glsl"
+#include "kernels/gemm/gemm_number.glsl"
+
+layout(push_constant, std430) uniform Push {
+#if EPILOGUE
+  TUFF_BASES(5)
+#else
+  TUFF_BASES(3)
+#endif
+  TUFF_INDEX lda, ldb, ldc;                 // elements from one stored row to the next
+  TUFF_INDEX stride_a, stride_b, stride_c;  // elements from one matrix to the next
+#if EPILOGUE
+  TUFF_INDEX ld_residual, stride_bias, stride_residual;
+#endif
+  uint m, n, k;
+  uint batch_count, slices, k_slice;  // k_slice: how much of k a slice holds
+  uint tiles_m, tiles_n;
+  NUMBER alpha, beta;
+} push;
+
+#if TUFF_MATRICES_INT8
+#define ELEMENT_BYTES 1
+#define STORED uint8_t
+#define SUM int
+#define AS_SUMS(bits) ivec4(bits)
+#else
+#define ELEMENT_BYTES 2
+#define STORED uint16_t
+#define SUM float
+#define AS_SUMS(bits) uintBitsToFloat(bits)
+#endif
+TUFF_READ(0, A16, uvec4, 16)
+TUFF_READ(0, A4, uint, 4)
+TUFF_READ(0, A1, STORED, ELEMENT_BYTES)
+TUFF_READ(1, B16, uvec4, 16)
+TUFF_READ(1, B4, uint, 4)
+TUFF_READ(1, B1, STORED, ELEMENT_BYTES)
+#define C_SLOT 2
+#include "kernels/gemm/gemm_epilogue.glsl"
+#if C_VECTOR
+#if C_TYPE == TUFF_F16 || C_TYPE == TUFF_BF16
+TUFF_WRITE(2, Four, uvec2, 8)
+#else
+TUFF_WRITE(2, Four, uvec4, 16)
+#endif
+#endif
+#include "kernels/common/pointer.glsl"
+#include "kernels/gemm/gemm_place.glsl"
+
+#define PIECE (16 / ELEMENT_BYTES)  // elements
+#define PER_WORD (4 / ELEMENT_BYTES)
+#define SUBGROUPS ((BM / WM) * (BN / WN))
+#define INVOCATIONS (SUBGROUPS * WIDTH)
+layout(local_size_x = INVOCATIONS) in;
+
+// The tiles in shared memory: rows as stored, in pieces.
+#define A_ROW_PIECES ((TRANS_A != 0 ? BM : BK) / PIECE)
+#define B_ROW_PIECES ((TRANS_B != 0 ? BK : BN) / PIECE)
+#define A_PITCH (A_ROW_PIECES + 1)
+#define B_PITCH (B_ROW_PIECES + 1)
+#define A_SIZE ((TRANS_A != 0 ? BK : BM) * A_PITCH)
+#define B_SIZE ((TRANS_B != 0 ? BN : BK) * B_PITCH)
+#define OUT_PITCH (WN / 4 + 1)
+#define OUT_SIZE (SUBGROUPS * MM * OUT_PITCH)
+shared uvec4 pool[max(A_SIZE + B_SIZE, OUT_SIZE)];
+#define LOADS_A (BM * BK / PIECE / INVOCATIONS)
+#define LOADS_B (BN * BK / PIECE / INVOCATIONS)
+
+uint id = gl_LocalInvocationIndex;
+
+// Which piece of a tile is the v-th: neighbours read along a row, and eight of them store to different banks. Of rows
+// of four pieces (the pitch is five) that takes every other four from a row four further down.
+#define TILE_ROW(v, row_pieces) \
+  ((row_pieces) == 4 ? (v) / 32 * 8 + (v) / 4 % 8 / 2 + (v) / 4 % 2 * 4 : (v) / (row_pieces))
+#define TILE_PIECE(v, row_pieces) ((v) % (row_pieces))
+
+#if EDGE
+#define CLAMPED(x, end, unit) min((x), (end) - (unit))
+#else
+#define CLAMPED(x, end, unit) (x)
+#endif
+
+// A piece from k on with zero for what lies beyond the end; it runs along k or across it.
+uvec4 kept(uvec4 piece, uint k, uint k_end, bool along, bool whole) {
+  if (!along || whole) return k < k_end ? piece : uvec4(0);
+  [[unroll]] for (uint e = 0; e < PIECE; ++e) {
+    const uint mask = ((1u << (8 * ELEMENT_BYTES)) - 1u) << (e % PER_WORD * 8 * ELEMENT_BYTES);
+    if (k + e >= k_end) piece[e / PER_WORD] &= ~mask;
+  }
+  return piece;
+}
+
+void main() {
+  const Tile tile = this_tile(8);
+  if (!tile.exists) return;
+  const uint row0 = tile.row * BM, col0 = tile.col * BN;
+  const uint m = push.m, n = push.n, k_end = tile.k_end;
+  const TUFF_INDEX lda = push.lda, ldb = push.ldb;
+  TUFF_POINTER(A16, a16_pointer, tile.a / PIECE);
+  TUFF_POINTER(A4, a4_pointer, tile.a / PER_WORD);
+  TUFF_POINTER(A1, a1_pointer, tile.a);
+  TUFF_POINTER(B16, b16_pointer, tile.b / PIECE);
+  TUFF_POINTER(B4, b4_pointer, tile.b / PER_WORD);
+  TUFF_POINTER(B1, b1_pointer, tile.b);
+  const uint subgroup = gl_SubgroupID, lane = gl_SubgroupInvocationID;
+  const uint sub_row = subgroup / (BN / WN) * WM, sub_col = subgroup % (BN / WN) * WN;
+
+  MATRIX_C sums[WM / MM][WN / MN];
+  [[unroll]] for (uint i = 0; i < WM / MM; ++i) {
+    [[unroll]] for (uint j = 0; j < WN / MN; ++j) sums[i][j] = MATRIX_C(0);
+  }
+
+  const uint k_last = tile.k_begin + (k_end - 1 - tile.k_begin) / BK * BK;
+  uvec4 next_a[LOADS_A], next_b[LOADS_B];
+
+// A piece that this invocation brings in: where it lies in the tile, as stored.
+#define ROW_A(l) TILE_ROW(id + (l) * INVOCATIONS, A_ROW_PIECES)
+#define COL_A(l) (TILE_PIECE(id + (l) * INVOCATIONS, A_ROW_PIECES) * PIECE)
+#define ROW_B(l) TILE_ROW(id + (l) * INVOCATIONS, B_ROW_PIECES)
+#define COL_B(l) (TILE_PIECE(id + (l) * INVOCATIONS, B_ROW_PIECES) * PIECE)
+// The same in the matrix: k and the other coordinate.
+#define GLOBAL_ROW_A(l, k0) (TRANS_A != 0 ? (k0) + ROW_A(l) : row0 + ROW_A(l))
+#define GLOBAL_COL_A(l, k0) (TRANS_A != 0 ? row0 + COL_A(l) : (k0) + COL_A(l))
+#define GLOBAL_ROW_B(l, k0) (TRANS_B != 0 ? col0 + ROW_B(l) : (k0) + ROW_B(l))
+#define GLOBAL_COL_B(l, k0) (TRANS_B != 0 ? (k0) + COL_B(l) : col0 + COL_B(l))
+#define END_ROW_A (TRANS_A != 0 ? k_end : m)
+#define END_COL_A (TRANS_A != 0 ? m : k_end)
+#define END_ROW_B (TRANS_B != 0 ? n : k_end)
+#define END_COL_B (TRANS_B != 0 ? k_end : n)
+#define K_OF_A(l, k0) ((k0) + (TRANS_A != 0 ? ROW_A(l) : COL_A(l)))
+#define K_OF_B(l, k0) ((k0) + (TRANS_B != 0 ? COL_B(l) : ROW_B(l)))
+
+// How much of it is loaded at once: the macros' last word.
+#define LOAD_PIECE(out, X, x, ld, row, col, end_row, end_col, BYTES)                                        \
+  {                                                                                                         \
+    const TUFF_INDEX start = TUFF_INDEX(CLAMPED(row, end_row, 1)) * ld;                                     \
+    LOAD_PIECE_##BYTES(out, X, x, start, col, end_col)                                                      \
+  }
+#define LOAD_PIECE_(out, X, x, ld, row, col, end_row, end_col, BYTES) \
+  LOAD_PIECE(out, X, x, ld, row, col, end_row, end_col, BYTES)
+#define LOAD_PIECE_16(out, X, x, start, col, end_col) \
+  out = TUFF_FROM(X##16, x##16_pointer, (start + CLAMPED(col, end_col, PIECE)) / PIECE);
+#define LOAD_PIECE_4(out, X, x, start, col, end_col)                                                          \
+  [[unroll]] for (uint w = 0; w < 4; ++w) {                                                                   \
+    out[w] = TUFF_FROM(X##4, x##4_pointer, (start + CLAMPED((col) + w * PER_WORD, end_col, PER_WORD)) / PER_WORD); \
+  }
+#define LOAD_PIECE_2(out, X, x, start, col, end_col)                                                          \
+  [[unroll]] for (uint w = 0; w < 4; ++w) {                                                                   \
+    out[w] = 0;                                                                                               \
+    [[unroll]] for (uint e = 0; e < PER_WORD; ++e) {                                                          \
+      const uint at = (col) + w * PER_WORD + e;                                                               \
+      out[w] |= uint(TUFF_FROM(X##1, x##1_pointer, start + CLAMPED(at, end_col, 1))) << (e * 8 * ELEMENT_BYTES); \
+    }                                                                                                         \
+  }
+#define LOAD_PIECE_1(out, X, x, start, col, end_col) LOAD_PIECE_2(out, X, x, start, col, end_col)
+
+#define LOAD_NEXT(k0)                                                                                            \
+  [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {                                                                \
+    LOAD_PIECE_(next_a[l], A, a, lda, GLOBAL_ROW_A(l, k0), GLOBAL_COL_A(l, k0), END_ROW_A, END_COL_A, A_BYTES)   \
+  }                                                                                                              \
+  [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {                                                                \
+    LOAD_PIECE_(next_b[l], B, b, ldb, GLOBAL_ROW_B(l, k0), GLOBAL_COL_B(l, k0), END_ROW_B, END_COL_B, B_BYTES)   \
+  }
+
+#if EDGE
+#define KEPT(piece, k, along, bytes) kept(piece, k, k_end, along, bytes == 16)
+#else
+#define KEPT(piece, k, along, bytes) (piece)
+#endif
+#define A_AT(row, kk) (TRANS_A != 0 ? (kk) * A_PITCH + (row) / PIECE : (row) * A_PITCH + (kk) / PIECE)
+#define B_AT(kk, col) (A_SIZE + (TRANS_B != 0 ? (col) * B_PITCH + (kk) / PIECE : (kk) * B_PITCH + (col) / PIECE))
+
+  LOAD_NEXT(tile.k_begin)
+  [[dont_unroll]] for (uint k0 = tile.k_begin; k0 < k_end; k0 += BK) {
+    barrier();
+    [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {
+      pool[ROW_A(l) * A_PITCH + COL_A(l) / PIECE] = KEPT(next_a[l], K_OF_A(l, k0), TRANS_A == 0, A_BYTES);
+    }
+    [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {
+      pool[A_SIZE + ROW_B(l) * B_PITCH + COL_B(l) / PIECE] = KEPT(next_b[l], K_OF_B(l, k0), TRANS_B != 0, B_BYTES);
+    }
+    barrier();
+    const uint k_next = min(k0 + BK, k_last);
+    LOAD_NEXT(k_next)
+    [[unroll]] for (uint kk = 0; kk < BK; kk += MK) {
+      MATRIX_A a[WM / MM];
+      [[unroll]] for (uint i = 0; i < WM / MM; ++i) {
+        MATRIX_LOAD(a[i], pool, A_AT(sub_row + i * MM, kk), A_PITCH, TRANS_A != 0);
+      }
+      [[unroll]] for (uint j = 0; j < WN / MN; ++j) {
+        MATRIX_B b;
+        MATRIX_LOAD(b, pool, B_AT(kk, sub_col + j * MN), B_PITCH, TRANS_B != 0);
+        [[unroll]] for (uint i = 0; i < WM / MM; ++i) sums[i][j] = MATRIX_MULTIPLY_ADD(a[i], b, sums[i][j]);
+      }
+    }
+  }
+
+  // Out, MM rows of each subgroup at a time.
+  const NUMBER alpha = push.alpha, beta = push.beta;
+  const TUFF_INDEX ldc = push.ldc;
+  const uint out_at = subgroup * MM * OUT_PITCH;
+  barrier();
+  [[unroll]] for (uint i = 0; i < WM / MM; ++i) {
+    [[unroll]] for (uint j = 0; j < WN / MN; ++j) MATRIX_STORE(sums[i][j], pool, out_at + j * MN / 4, OUT_PITCH);
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+    const uint first_row = row0 + sub_row + i * MM, first_col = col0 + sub_col;
+#if C_VECTOR
+    TUFF_POINTER(Four, c_pointer, tile.c / 4);
+    [[unroll]] for (uint t = 0; t < MM * WN / 4; t += WIDTH) {
+      const uint v = t + lane, row = first_row + v / (WN / 4), col = first_col + v % (WN / 4) * 4;
+      const uvec4 bits = pool[out_at + v / (WN / 4) * OUT_PITCH + v % (WN / 4)];
+      if (row < m && col < n) {
+        const TUFF_INDEX at = (TUFF_INDEX(row) * ldc + col) / 4;
+#if C_TYPE == TUFF_I32
+        TUFF_FROM(Four, c_pointer, at) = uvec4(alpha * AS_SUMS(bits));
+#else
+        const vec4 value = alpha * vec4(AS_SUMS(bits));
+        vec4 result;
+        [[unroll]] for (uint e = 0; e < 4; ++e) result[e] = gemm_activation(value[e]);
+#if C_TYPE == TUFF_F32
+        TUFF_FROM(Four, c_pointer, at) = floatBitsToUint(result);
+#elif C_TYPE == TUFF_F16
+        TUFF_FROM(Four, c_pointer, at) = uvec2(tuff_f16_bits(result.x) | tuff_f16_bits(result.y) << 16,
+                                               tuff_f16_bits(result.z) | tuff_f16_bits(result.w) << 16);
+#else
+        TUFF_FROM(Four, c_pointer, at) = uvec2(tuff_bf16_bits(result.x) | tuff_bf16_bits(result.y) << 16,
+                                               tuff_bf16_bits(result.z) | tuff_bf16_bits(result.w) << 16);
+#endif
+#endif
+      }
+    }
+#else
+    [[unroll]] for (uint t = 0; t < MM * WN; t += WIDTH) {
+      const uint e = t + lane, row = first_row + e / WN, col = first_col + e % WN;
+      const SUM sum = AS_SUMS(pool[out_at + e / WN * OUT_PITCH + e % WN / 4])[e % 4];
+      if (row < m && col < n) {
+#if EPILOGUE
+        const TUFF_INDEX bias_at = tile.batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
+        const TUFF_INDEX residual_at = tile.batch * push.stride_residual + TUFF_INDEX(row) * push.ld_residual + col;
+#else
+        const TUFF_INDEX bias_at = 0, residual_at = 0;
+#endif
+        gemm_store(alpha * NUMBER(sum), beta, tile.c + TUFF_INDEX(row) * ldc + col, bias_at, residual_at);
+      }
+    }
+#endif
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+  }
+}

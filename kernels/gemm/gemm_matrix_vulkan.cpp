@@ -1,0 +1,187 @@
+// Matrix products on the device's matrix units: the table of tiles, the choice of one, its dispatch.
+#include <algorithm>
+
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "shaders.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+// A workgroup's tile of C, the bytes of k that it takes at a time, and the part of it that a subgroup computes.
+struct MatrixVariant {
+  const char* name;
+  uint32_t rows, cols, k_bytes, sub_rows, sub_cols;
+  // Products for each second on one core, in relation to the best: with one workgroup on a core, with as many as it
+  // takes. Measured on an H200 at 1024, 2048 and 8192.
+  double rate_alone, rate;
+
+  uint32_t subgroups() const { return rows / sub_rows * (cols / sub_cols); }
+};
+
+constexpr MatrixVariant kVariants[] = {
+    {"matrix_128x128", 128, 128, 64, 64, 64, 0.35, 1.00},
+    {"matrix_128x64", 128, 64, 64, 64, 32, 0.40, 0.55},
+    {"matrix_64x64", 64, 64, 128, 32, 32, 0.40, 0.50},
+};
+constexpr uint32_t kPieceBytes = 16;
+
+// The shape that the device multiplies a product's types by; none: nullptr.
+const MatrixShape* find_shape(const DeviceTraits& traits, const GemmArgs& args) {
+  const uint32_t piece = kPieceBytes / static_cast<uint32_t>(dtype_size(args.a_type));
+  const MatrixShape* best = nullptr;
+  for (uint32_t i = 0; i < traits.matrix_shape_count; ++i) {
+    const MatrixShape& shape = traits.matrix_shapes[i];
+    if (shape.a != args.a_type || shape.b != args.b_type || shape.c != args.sum_type()) continue;
+    // Tiles and loads are made of whole shapes and pieces.
+    if (32 % shape.m != 0 || 32 % shape.n != 0 || 32 % shape.k != 0) continue;
+    if (shape.m % piece != 0 || shape.n % piece != 0 || shape.k % piece != 0) continue;
+    if (best == nullptr || shape.m * shape.n * shape.k > best->m * best->n * best->k) best = &shape;
+  }
+  return best;
+}
+
+uint32_t shared_bytes(const MatrixVariant& variant, const MatrixShape& shape, uint32_t element_bytes, bool ta,
+                      bool tb) {
+  const uint32_t k = variant.k_bytes / element_bytes;
+  const auto tile = [&](uint32_t rows, uint32_t cols) { return rows * (cols * element_bytes + kPieceBytes); };
+  const uint32_t a = ta ? tile(k, variant.rows) : tile(variant.rows, k);
+  const uint32_t b = tb ? tile(variant.cols, k) : tile(k, variant.cols);
+  return std::max(a + b, variant.subgroups() * shape.m * (variant.sub_cols * 4 + kPieceBytes));
+}
+
+bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const MatrixShape& shape,
+             uint32_t element_bytes, bool ta, bool tb) {
+  const uint32_t invocations = variant.subgroups() * traits.subgroup_size, k = variant.k_bytes / element_bytes;
+  const uint32_t piece = kPieceBytes / element_bytes;
+  return invocations <= traits.max_invocations && invocations <= traits.max_local_size[0] &&
+         variant.rows * k % (piece * invocations) == 0 && variant.cols * k % (piece * invocations) == 0 &&
+         shape.m * variant.sub_cols % (4 * traits.subgroup_size) == 0 &&
+         shared_bytes(variant, shape, element_bytes, ta, tb) <= traits.shared_bytes;
+}
+
+const MatrixVariant* choose(const DeviceTraits& traits, const GemmArgs& args) {
+  const MatrixShape* shape = find_shape(traits, args);
+  const std::string_view forced = forced_variant();
+  const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(args.a_type));
+  if (shape == nullptr) return nullptr;
+  const MatrixVariant* best = nullptr;
+  double best_time = 0;
+  for (const MatrixVariant& variant : kVariants) {
+    if (!runs_on(variant, traits, *shape, element_bytes, args.ta != TUFF_NO_TRANS, args.tb != TUFF_NO_TRANS)) continue;
+    if (forced == variant.name) return &variant;
+    const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
+    const uint64_t rounds = ceil_div(tiles, cores_of(traits));
+    const double time = static_cast<double>(rounds * variant.rows * variant.cols) /
+                        (rounds == 1 ? variant.rate_alone : variant.rate);
+    if (best == nullptr || time < best_time) {
+      best = &variant;
+      best_time = time;
+    }
+  }
+  return forced.empty() || forced == "wide" ? best : nullptr;
+}
+
+// The most bytes that an operand can be loaded by.
+uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t length) {
+  const uint32_t size = static_cast<uint32_t>(dtype_size(type));
+  for (const uint32_t bytes : {kPieceBytes, 4u}) {
+    const uint32_t elements = bytes / size;
+    if (aligned(buffer, type, ld, stride, elements) && length % elements == 0) return bytes;
+  }
+  return size;
+}
+
+// Mirrors Push in gemm_matrix.comp, behind the bases, without and with the places of bias and residual.
+template <typename Index, typename Number>
+struct MatrixPush {
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
+  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
+  Number alpha, beta;
+};
+template <typename Index, typename Number>
+struct MatrixEpiloguePush {
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c, ld_residual, stride_bias, stride_residual;
+  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
+  Number alpha, beta;
+};
+
+}  // namespace
+
+bool uses_matrices(const DeviceTraits& traits, const GemmArgs& args) { return choose(traits, args) != nullptr; }
+
+void record_matrices(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const GemmEpilogue& epilogue = args.epilogue;
+  const MatrixVariant& variant = *choose(traits, args);
+  const MatrixShape& shape = *find_shape(traits, args);
+  const int32_t type = args.a_type;
+  const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(type)), bk = variant.k_bytes / element_bytes;
+  const uint64_t tiles_m = ceil_div(args.m, variant.rows), tiles_n = ceil_div(args.n, variant.cols);
+  const uint64_t groups = tiles_m * tiles_n * args.batch_count;
+  // Half the cores idle, and k long enough to pay for the second pass.
+  const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? 2 * cores_of(traits) : groups;
+  slice_k(plan, traits, groups, wanted, 512, bk);
+  const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
+  // 64-bit indices leave no room in the push block for bias and residual.
+  plan.to_scratch = plan.slices > 1 || (plan.wide && added);
+  take_scratch(recorder, plan, false);
+  const bool fused = added && !plan.to_scratch;
+  const int32_t out_type = plan.out_type, activation = plan.to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation;
+
+  const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % bk != 0;
+  const uint32_t a_bytes = load_bytes(args.a, type, args.lda, args.stride_a, plan.ta ? args.m : args.k);
+  const uint32_t b_bytes = load_bytes(args.b, type, args.ldb, args.stride_b, plan.tb ? args.k : args.n);
+  const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
+                        args.n % 4 == 0 && (out_type != TUFF_I32 || activation == TUFF_ACTIVATION_NONE);
+  KernelRequest request(shaders::gemm_matrix);
+  request.matrices(type == TUFF_I8 ? Matrices::int8 : type == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
+  request.wide(plan.wide).define("BM", variant.rows).define("BN", variant.cols).define("BK", bk);
+  request.define("WM", variant.sub_rows).define("WN", variant.sub_cols);
+  request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
+  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
+  request.define("EDGE", edge).define("EPILOGUE", fused).define("C_TYPE", out_type).define("ACTIVATION", activation);
+  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0).define("RESIDUAL", fused && epilogue.residual != nullptr);
+  request.define("C_VECTOR", c_vector);
+
+  Dispatch dispatch("gemm matrices");
+  plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
+  plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
+  plan.operand(dispatch, plan.out, plan.out_elements, out_type, plan.out_access());
+  if (fused) {
+    plan.operand(dispatch, epilogue.bias, bias_elements(args), out_type, Access::read);
+    plan.operand(dispatch, epilogue.residual, residual_elements(args), out_type, Access::read);
+  }
+  with_index(plan.wide, [&](auto zero) {
+    using Index = decltype(zero);
+    with_number(out_type, [&](auto one) {
+      using Number = decltype(one);
+      const auto index = [](uint64_t x) { return static_cast<Index>(x); };
+      const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+      const MatrixPush<Index, Number> push{
+          index(args.lda),      index(args.ldb),      index(plan.out_ld),       index(args.stride_a),
+          index(args.stride_b), index(plan.out_stride), number(args.m),         number(args.n),
+          number(args.k),       number(args.batch_count), number(plan.slices),  number(plan.k_slice),
+          number(tiles_m),      number(tiles_n),      static_cast<Number>(plan.alpha()),
+          static_cast<Number>(plan.beta())};
+      if (!fused) {
+        dispatch.push(push);
+      } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {
+        dispatch.push(MatrixEpiloguePush<Index, Number>{
+            push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b, push.stride_c, index(epilogue.ld_residual),
+            index(epilogue.stride_bias), index(epilogue.stride_residual), push.m, push.n, push.k, push.batch_count,
+            push.slices, push.k_slice, push.tiles_m, push.tiles_n, push.alpha, push.beta});
+      }
+    });
+  });
+  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {} {}x{}x{} batch {}: {}, {} tiles, {} slices of k, loads of {} and {} bytes{}",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', dtype_name(type), args.m, args.n, args.k, args.batch_count,
+        variant.name, groups, plan.slices, a_bytes, b_bytes, plan.wide ? ", wide" : "");
+  }
+  recorder.dispatch(request, dispatch);
+}
+
+}  // namespace tuff::gemm

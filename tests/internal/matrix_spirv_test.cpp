@@ -1,0 +1,165 @@
+// The kernel of matrix units, in all its forms, as the module that a device is given: SPV_KHR_cooperative_matrix,
+// whichever extension this shaderc compiled it from. Checked word by word here, and by spirv-val where it is recent
+// enough to know the extension.
+#include "runtime/vulkan/matrix_spirv.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/status.hpp"
+#include "runtime/vulkan/shader_compiler.hpp"
+#include "shaders.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff {
+namespace {
+
+struct Form {
+  Matrices kind = Matrices::f16;
+  bool ta = false, tb = false, edge = false, wide = false, addresses = true;
+  int load_bytes = 16, c_type = TUFF_F32;
+  bool vector = true;
+};
+
+std::vector<uint32_t> compile(const Form& form) {
+  const bool int8 = form.kind == Matrices::int8;
+  KernelRequest request(shaders::gemm_matrix);
+  request.matrices(form.kind).wide(form.wide);
+  request.define("BM", 128).define("BN", 64).define("BK", int8 ? 64 : 32).define("WM", 64).define("WN", 32);
+  request.define("MM", 16).define("MN", 16).define("MK", int8 ? 32 : 16).define("WIDTH", 32);
+  request.define("TRANS_A", form.ta).define("TRANS_B", form.tb).define("EDGE", form.edge);
+  request.define("A_BYTES", form.load_bytes).define("B_BYTES", form.load_bytes).define("C_TYPE", form.c_type);
+  request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
+  request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
+  return compile_glsl("gemm_matrix", kernel_text(request, form.addresses));
+}
+
+std::vector<Form> forms() {
+  std::vector<Form> all = {
+      {},
+      {.ta = true, .edge = true},
+      {.tb = true, .edge = true, .load_bytes = 4, .c_type = TUFF_F16},
+      {.ta = true, .tb = true, .edge = true, .load_bytes = 2, .vector = false},
+      {.wide = true, .c_type = TUFF_BF16},
+      {.edge = true, .addresses = false, .c_type = TUFF_F16, .vector = false},
+      {.kind = Matrices::bf16},
+      {.kind = Matrices::bf16, .tb = true, .edge = true, .load_bytes = 2, .c_type = TUFF_BF16, .vector = false},
+      {.kind = Matrices::int8, .c_type = TUFF_I32},
+      {.kind = Matrices::int8, .ta = true, .edge = true, .load_bytes = 1, .c_type = TUFF_I32, .vector = false},
+      {.kind = Matrices::int8, .tb = true, .edge = true, .load_bytes = 4, .c_type = TUFF_F32},
+  };
+  return all;
+}
+
+template <typename Visit>
+void each_instruction(const std::vector<uint32_t>& module, const Visit& visit) {
+  for (size_t at = 5; at < module.size(); at += module[at] >> 16) {
+    ASSERT_NE(module[at] >> 16, 0u);
+    ASSERT_LE(at + (module[at] >> 16), module.size());
+    visit(module[at] & 0xffffu, &module[at + 1], (module[at] >> 16) - 1);
+  }
+}
+
+TEST(MatrixSpirv, EveryFormBecomesKhr) {
+  for (const Form& form : forms()) {
+    const std::vector<uint32_t> module = rewrite_matrices(compile(form), form.kind);
+    std::map<uint32_t, uint32_t> numbers;              // constants
+    std::map<uint32_t, std::set<uint32_t>> type_uses;  // matrix type → use
+    std::set<uint32_t> capabilities;
+    std::map<uint32_t, int> count;
+    uint32_t encodings = 0;
+    each_instruction(module, [&](uint32_t op, const uint32_t* words, uint32_t size) {
+      ++count[op];
+      if (op == 17) capabilities.insert(words[0]);
+      if (op == 43 && size == 3) numbers[words[1]] = words[2];
+      if (op == 22 && size == 3) encodings += words[1] == 16 && words[2] == 0;
+      if (op == 4456) {
+        ASSERT_EQ(size, 6u);
+        ASSERT_EQ(numbers.count(words[5]), 1u) << "a use that is no constant before it";
+        type_uses[words[0]].insert(numbers[words[5]]);
+      }
+      if (op == 4457) {
+        EXPECT_LE(numbers.at(words[3]), 1u) << "a load's layout";
+      }
+      if (op == 4458) {
+        EXPECT_EQ(numbers.at(words[2]), 0u) << "a store's layout";
+      }
+      if (op == 4459) {
+        EXPECT_EQ(size, form.kind == Matrices::int8 ? 6u : 5u);
+      }
+    });
+    for (uint32_t op : {5358u, 5359u, 5360u, 5361u, 5362u}) EXPECT_EQ(count[op], 0) << "an NV instruction is left";
+    EXPECT_EQ(type_uses.size(), 3u);
+    std::set<uint32_t> uses;
+    for (const auto& [type, of_type] : type_uses) uses.insert(of_type.begin(), of_type.end());
+    EXPECT_EQ(uses, (std::set<uint32_t>{0, 1, 2}));
+    EXPECT_GT(count[4457], 0);
+    EXPECT_GT(count[4458], 0);
+    EXPECT_GT(count[4459], 0);
+    EXPECT_EQ(capabilities.count(6022), 1u);
+    EXPECT_EQ(capabilities.count(5357), 0u);
+    EXPECT_EQ(encodings, form.kind == Matrices::bf16 ? 1u : 0u);
+    EXPECT_EQ(capabilities.count(5118), form.kind == Matrices::bf16 ? 1u : 0u);
+    // No identifier is at or beyond the bound that the header states.
+    each_instruction(module, [&](uint32_t op, const uint32_t* words, uint32_t) {
+      if (op == 43) {
+        EXPECT_LT(words[1], module[3]);
+      }
+    });
+  }
+}
+
+// The year and number that `spirv-val --version` starts with, as 2023.1 → 202301; 0 without one.
+int validator_version() {
+  std::FILE* pipe = popen("spirv-val --version 2>/dev/null", "r");  // NOLINT(cert-env33-c)
+  if (pipe == nullptr) return 0;
+  int year = 0, number = 0;
+  const int found = std::fscanf(pipe, "SPIRV-Tools v%d.%d", &year, &number);
+  pclose(pipe);
+  return found == 2 ? year * 100 + number : 0;
+}
+
+TEST(MatrixSpirv, SpirvValAccepts) {
+  const int version = validator_version();
+  if (version < 202304) GTEST_SKIP() << "no spirv-val of 2023.4 or later: it does not know the extension";
+  const std::filesystem::path folder = testing::TempDir();
+  for (const Form& form : forms()) {
+    if (form.kind == Matrices::bf16 && version < 202503) continue;  // knows no bfloat16
+    const std::vector<uint32_t> module = rewrite_matrices(compile(form), form.kind);
+    const std::filesystem::path path = folder / "tuff_matrix_test.spv";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(module.data()), static_cast<std::streamsize>(module.size() * 4));
+    const std::string command = "spirv-val --target-env vulkan1.3 '" + path.string() + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT(cert-env33-c)
+    std::filesystem::remove(path);
+  }
+}
+
+tuff_status status_of(const std::vector<uint32_t>& module) {
+  try {
+    rewrite_matrices(module, Matrices::f16);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return TUFF_OK;
+}
+
+TEST(MatrixSpirv, DamagedModulesAreRefused) {
+  std::vector<uint32_t> module = compile({});
+  EXPECT_EQ(status_of(module), TUFF_OK);
+  EXPECT_EQ(status_of({}), TUFF_ERROR_INTERNAL);
+  EXPECT_EQ(status_of({module.begin(), module.begin() + 4}), TUFF_ERROR_INTERNAL);
+  EXPECT_EQ(status_of({module.begin(), module.begin() + 6}), TUFF_ERROR_INTERNAL) << "the first instruction is cut short";
+  module[5] &= 0xffffu;  // an instruction of no words
+  EXPECT_EQ(status_of(module), TUFF_ERROR_INTERNAL);
+}
+
+}  // namespace
+}  // namespace tuff
