@@ -5,7 +5,8 @@
 //
 // Defines: LOCAL_SIZE, ITEMS
 //          IN_TYPE    TUFF_* of what is read
-//          SUM_TYPE   of the copy
+//          OUT_TYPE   of the copy: f32, i32, f64, f16 or bf16
+//          SUM_TYPE   what it passes through: OUT_TYPE, or f32 for the last two
 #include "kernels/gemm/gemm_types.glsl"
 
 layout(push_constant, std430) uniform Push {
@@ -15,7 +16,15 @@ layout(push_constant, std430) uniform Push {
   uint row_vectors, cols;      // of one row
 } push;
 TUFF_READ(0, In, TUFF_STORED(IN_TYPE), TUFF_BYTES(IN_TYPE))
+#if OUT_TYPE == SUM_TYPE
 TUFF_WRITE(1, Out, VECTOR, VECTOR_BYTES)
+#define PACKED(v) (v)
+#else
+TUFF_WRITE(1, Out, uvec2, 8)
+#define PACKED(v)                                                                                       \
+  uvec2(uint(TUFF_ROUNDED(OUT_TYPE, v[0])) | uint(TUFF_ROUNDED(OUT_TYPE, v[1])) << 16,                  \
+        uint(TUFF_ROUNDED(OUT_TYPE, v[2])) | uint(TUFF_ROUNDED(OUT_TYPE, v[3])) << 16)
+#endif
 
 layout(local_size_x = LOCAL_SIZE) in;
 
@@ -34,7 +43,7 @@ void main() {
         // Behind a row's end its last element is read again.
         four[e] = TUFF_LOADED(IN_TYPE, TUFF_AT(In, from + min(e, cols - 1 - col)));
       }
-      TUFF_AT(Out, at) = four;
+      TUFF_AT(Out, at) = PACKED(four);
     }
   }
 }

@@ -7,12 +7,29 @@
 namespace tuff::gemm {
 namespace {
 
-// An input as it is stored, and its copy: rows of whole vectors, one matrix where the batch repeats one.
+// A copy of an input: rows of whole pieces of 16 bytes (and vectors of 4), one matrix where the batch repeats one.
 struct Copy {
-  Copy(uint64_t stored_rows, uint64_t stored_cols, uint64_t stride, uint64_t batch_count)
-      : rows(stored_rows), cols(stored_cols), ld(ceil_div(cols, 4) * 4), matrices(stride == 0 ? 1 : batch_count) {}
-  uint64_t rows, cols, ld, matrices;
-  uint64_t elements() const { return rows * ld * matrices; }
+  Copy(const CopyRequest& request, uint64_t rows, uint64_t cols, uint64_t stride, uint64_t batch_count)
+      : stored_rows(rows), stored_cols(cols), type(request.type), wanted(request.wanted),
+        transposed(request.transposed), matrices(stride == 0 ? 1 : batch_count) {
+    const uint64_t unit = std::max<uint64_t>(16 / dtype_size(type), 4);
+    ld = ceil_div(transposed ? rows : cols, unit) * unit;
+  }
+  uint64_t stored_rows, stored_cols;
+  int32_t type;
+  bool wanted, transposed;
+  uint64_t ld, matrices;
+
+  uint64_t matrix() const { return (transposed ? stored_cols : stored_rows) * ld; }
+  uint64_t elements() const { return matrix() * matrices; }
+  uint64_t bytes() const { return wanted ? ceil_div(elements() * dtype_size(type), 256) * 256 : 0; }
+};
+
+// An input as the caller has it.
+struct Input {
+  const Buffer* buffer;
+  int32_t type;
+  uint64_t elements, ld, stride;
 };
 
 // Mirrors Push in gemm_convert.comp, behind the bases.
@@ -22,77 +39,108 @@ struct ConvertPush {
   uint32_t row_vectors, cols;
 };
 
-void record_copy(Recorder& recorder, const Buffer* in, int32_t type, uint64_t elements, uint64_t ld, uint64_t stride,
-                 const Copy& copy, const Buffer* out, int32_t out_type) {
+void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   const DeviceTraits& traits = recorder.traits();
-  const bool wide = needs_wide(std::max(elements, copy.elements()));
+  const bool wide = needs_wide(std::max(in.elements, copy.elements()));
   const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
   const uint32_t items = traits.cpu ? 8 : 1;
   const uint64_t vectors = copy.elements() / 4;
+  const bool sixteen = dtype_size(copy.type) == 2;
   KernelRequest request(shaders::gemm_convert);
   request.streaming().wide(wide);
-  request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("IN_TYPE", type).define("SUM_TYPE", out_type);
+  request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("IN_TYPE", in.type);
+  request.define("OUT_TYPE", copy.type).define("SUM_TYPE", sixteen ? TUFF_F32 : copy.type);
   Dispatch dispatch("gemm convert");
-  dispatch.operand(in, 0, elements * dtype_size(type), Access::read);
-  dispatch.operand(out, 0, copy.elements() * dtype_size(out_type), Access::write);
+  dispatch.operand(in.buffer, 0, in.elements * dtype_size(in.type), Access::read);
+  dispatch.operand(out, 0, copy.elements() * dtype_size(copy.type), Access::write);
   with_index(wide, [&](auto zero) {
     using Index = decltype(zero);
-    dispatch.push(ConvertPush<Index>{static_cast<Index>(ld), static_cast<Index>(copy.matrices == 1 ? 0 : stride),
-                                     static_cast<Index>(vectors), static_cast<Index>(copy.rows * copy.ld / 4),
-                                     static_cast<uint32_t>(copy.ld / 4), static_cast<uint32_t>(copy.cols)});
+    dispatch.push(ConvertPush<Index>{static_cast<Index>(in.ld), static_cast<Index>(copy.matrices == 1 ? 0 : in.stride),
+                                     static_cast<Index>(vectors), static_cast<Index>(copy.matrix() / 4),
+                                     static_cast<uint32_t>(copy.ld / 4), static_cast<uint32_t>(copy.stored_cols)});
   });
   dispatch.groups_linear(ceil_div(vectors, uint64_t{local_size} * items), traits);
-  dispatch.work(static_cast<double>(elements * dtype_size(type) + copy.elements() * dtype_size(out_type)),
+  dispatch.work(static_cast<double>(in.elements * dtype_size(in.type) + copy.elements() * dtype_size(copy.type)),
                 static_cast<double>(copy.elements()));
   recorder.dispatch(request, dispatch);
 }
 
+// Mirrors Push in gemm_transpose.comp, behind the bases.
+template <typename Index>
+struct TransposePush {
+  Index ld, stride, out_ld, out_stride;
+  uint32_t rows, cols, tiles_rows, tiles_cols, matrices;
+};
+
+void record_transposition(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
+  constexpr uint64_t kTile = 64;
+  const bool wide = needs_wide(std::max(in.elements, copy.elements()));
+  const bool words = aligned(in.buffer, in.type, in.ld, in.stride, 4) && copy.stored_cols % 4 == 0;
+  const uint64_t tiles_rows = ceil_div(copy.stored_rows, kTile), tiles_cols = ceil_div(copy.stored_cols, kTile);
+  KernelRequest request(shaders::gemm_transpose);
+  request.streaming().wide(wide).define("LOAD_BYTES", words ? 4 : 1);
+  Dispatch dispatch("gemm transpose");
+  dispatch.operand(in.buffer, 0, in.elements, Access::read);
+  dispatch.operand(out, 0, copy.elements(), Access::write);
+  with_index(wide, [&](auto zero) {
+    using Index = decltype(zero);
+    const auto index = [](uint64_t x) { return static_cast<Index>(x); };
+    const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+    dispatch.push(TransposePush<Index>{index(in.ld), index(copy.matrices == 1 ? 0 : in.stride), index(copy.ld),
+                                       index(copy.matrix()), number(copy.stored_rows), number(copy.stored_cols),
+                                       number(tiles_rows), number(tiles_cols), number(copy.matrices)});
+  });
+  dispatch.groups_linear(tiles_rows * tiles_cols * copy.matrices, recorder.traits());
+  dispatch.work(static_cast<double>(in.elements + copy.elements()), static_cast<double>(copy.elements()));
+  recorder.dispatch(request, dispatch);
+}
+
+// Makes the copy and puts it in the input's place.
+void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, const Buffer*& buffer, int32_t& type,
+                 uint64_t& elements, uint64_t& ld, uint64_t& stride) {
+  if (!copy.wanted) return;
+  const Input in{buffer, type, elements, ld, stride};
+  if (copy.transposed) {
+    record_transposition(recorder, in, copy, &scratch);
+  } else {
+    record_conversion(recorder, in, copy, &scratch);
+  }
+  buffer = &scratch;
+  type = copy.type;
+  elements = copy.elements();
+  ld = copy.ld;
+  stride = copy.matrices == 1 ? 0 : copy.matrix();
+}
+
 }  // namespace
 
-void take_scratch(Recorder& recorder, Plan& plan, bool copy_inputs) {
+void take_scratch(Recorder& recorder, Plan& plan, const CopyRequest& a_request, const CopyRequest& b_request) {
   GemmArgs& args = plan.args;
-  const int32_t type = args.sum_type();
-  const uint64_t size = dtype_size(type);
-  const bool a_copied = copy_inputs && args.a_type != type, b_copied = copy_inputs && args.b_type != type;
-  const Copy a(plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.stride_a, args.batch_count);
-  const Copy b(plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.stride_b, args.batch_count);
+  const int32_t sums = args.sum_type();
+  const Copy a(a_request, plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.stride_a, args.batch_count);
+  const Copy b(b_request, plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.stride_b, args.batch_count);
   if (plan.to_scratch) {
-    plan.out_type = type;
+    plan.out_type = sums;
     plan.out_ld = args.n;
     plan.out_stride = args.m * args.n;
     plan.out_elements = plan.slices * args.batch_count * plan.out_stride;
   }
   // One buffer, whose parts begin as allocations do.
-  const auto part = [&](bool taken, uint64_t elements) { return taken ? ceil_div(elements * size, 256) * 256 : 0; };
-  const uint64_t out_bytes = part(plan.to_scratch, plan.out_elements), a_bytes = part(a_copied, a.elements());
-  const uint64_t b_bytes = part(b_copied, b.elements());
-  if (out_bytes + a_bytes + b_bytes == 0) return;
-  const Buffer& scratch = recorder.scratch(out_bytes + a_bytes + b_bytes);
+  const uint64_t out_bytes = plan.to_scratch ? ceil_div(plan.out_elements * dtype_size(sums), 256) * 256 : 0;
+  if (out_bytes + a.bytes() + b.bytes() == 0) return;
+  const Buffer& scratch = recorder.scratch(out_bytes + a.bytes() + b.bytes());
   plan.partials = plan.copy_a = plan.copy_b = scratch;
   plan.copy_a.offset += out_bytes;
-  plan.copy_b.offset += out_bytes + a_bytes;
+  plan.copy_b.offset += out_bytes + a.bytes();
   if (plan.to_scratch) {
     plan.out = &plan.partials;
     plan.wide = plan.wide || needs_wide(plan.out_elements);
   }
-  if (a_copied) {
-    record_copy(recorder, args.a, args.a_type, plan.a_elements, args.lda, args.stride_a, a, &plan.copy_a, type);
-    args.a = &plan.copy_a;
-    args.lda = a.ld;
-    args.stride_a = a.matrices == 1 ? 0 : a.rows * a.ld;
-    plan.a_elements = a.elements();
-  }
-  if (b_copied) {
-    record_copy(recorder, args.b, args.b_type, plan.b_elements, args.ldb, args.stride_b, b, &plan.copy_b, type);
-    args.b = &plan.copy_b;
-    args.ldb = b.ld;
-    args.stride_b = b.matrices == 1 ? 0 : b.rows * b.ld;
-    plan.b_elements = b.elements();
-  }
-  if (copy_inputs) {
-    plan.wide = plan.wide || needs_wide(std::max(plan.a_elements, plan.b_elements));
-    args.a_type = args.b_type = type;
-  }
+  record_copy(recorder, a, plan.copy_a, args.a, args.a_type, plan.a_elements, args.lda, args.stride_a);
+  record_copy(recorder, b, plan.copy_b, args.b, args.b_type, plan.b_elements, args.ldb, args.stride_b);
+  plan.ta = plan.ta != (a.wanted && a.transposed);
+  plan.tb = plan.tb != (b.wanted && b.transposed);
+  plan.wide = plan.wide || needs_wide(std::max(plan.a_elements, plan.b_elements));
 }
 
 }  // namespace tuff::gemm

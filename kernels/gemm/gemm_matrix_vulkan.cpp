@@ -26,13 +26,22 @@ constexpr MatrixVariant kVariants[] = {
 };
 constexpr uint32_t kPieceBytes = 16;
 
+// What the units are given: the inputs' type, or what f32 may be rounded to.
+int32_t input_type(const GemmArgs& args) {
+  if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32) return args.a_type == args.b_type ? args.a_type : 0;
+  if (args.precision == TUFF_PRECISION_ALLOW_F16) return TUFF_F16;
+  return args.precision == TUFF_PRECISION_ALLOW_BF16 ? TUFF_BF16 : 0;
+}
+
 // The shape that the device multiplies a product's types by; none: nullptr.
 const MatrixShape* find_shape(const DeviceTraits& traits, const GemmArgs& args) {
-  const uint32_t piece = kPieceBytes / static_cast<uint32_t>(dtype_size(args.a_type));
+  const int32_t type = input_type(args);
+  if (type == 0) return nullptr;
+  const uint32_t piece = kPieceBytes / static_cast<uint32_t>(dtype_size(type));
   const MatrixShape* best = nullptr;
   for (uint32_t i = 0; i < traits.matrix_shape_count; ++i) {
     const MatrixShape& shape = traits.matrix_shapes[i];
-    if (shape.a != args.a_type || shape.b != args.b_type || shape.c != args.sum_type()) continue;
+    if (shape.a != type || shape.b != type || shape.c != args.sum_type()) continue;
     // Tiles and loads are made of whole shapes and pieces.
     if (32 % shape.m != 0 || 32 % shape.n != 0 || 32 % shape.k != 0) continue;
     if (shape.m % piece != 0 || shape.n % piece != 0 || shape.k % piece != 0) continue;
@@ -60,15 +69,35 @@ bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const Mat
          shared_bytes(variant, shape, element_bytes, ta, tb) <= traits.shared_bytes;
 }
 
+// Bytes are fastest along k (544 against 287 TFLOP/s on an H200): a large product pays for a transposed copy.
+constexpr double kTransposeOperations = 4e9;
+
+CopyRequest matrix_copy(const GemmArgs& args, bool across_k) {
+  const int32_t type = input_type(args);
+  if (args.a_type == TUFF_F32) return {true, type};
+  return {type == TUFF_I8 && across_k && operations_of(args) >= kTransposeOperations, TUFF_I8, true};
+}
+
+
+}  // namespace
+
+CopyRequest matrix_copy_of_a(const GemmArgs& args) { return matrix_copy(args, args.ta != TUFF_NO_TRANS); }
+CopyRequest matrix_copy_of_b(const GemmArgs& args) { return matrix_copy(args, args.tb == TUFF_NO_TRANS); }
+
+namespace {
+
 const MatrixVariant* choose(const DeviceTraits& traits, const GemmArgs& args) {
   const MatrixShape* shape = find_shape(traits, args);
   const std::string_view forced = forced_variant();
-  const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(args.a_type));
   if (shape == nullptr) return nullptr;
+  const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(shape->a));
+  const CopyRequest a_copy = matrix_copy_of_a(args), b_copy = matrix_copy_of_b(args);
+  const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
+  const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const MatrixVariant* best = nullptr;
   double best_time = 0;
   for (const MatrixVariant& variant : kVariants) {
-    if (!runs_on(variant, traits, *shape, element_bytes, args.ta != TUFF_NO_TRANS, args.tb != TUFF_NO_TRANS)) continue;
+    if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
     if (forced == variant.name) return &variant;
     const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
     const uint64_t rounds = ceil_div(tiles, cores_of(traits));
@@ -116,7 +145,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const GemmEpilogue& epilogue = args.epilogue;
   const MatrixVariant& variant = *choose(traits, args);
   const MatrixShape& shape = *find_shape(traits, args);
-  const int32_t type = args.a_type;
+  const int32_t type = shape.a;
   const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(type)), bk = variant.k_bytes / element_bytes;
   const uint64_t tiles_m = ceil_div(args.m, variant.rows), tiles_n = ceil_div(args.n, variant.cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
@@ -126,7 +155,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && added);
-  take_scratch(recorder, plan, false);
+  take_scratch(recorder, plan, matrix_copy_of_a(args), matrix_copy_of_b(args));
   const bool fused = added && !plan.to_scratch;
   const int32_t out_type = plan.out_type, activation = plan.to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation;
 

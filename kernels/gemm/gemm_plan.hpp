@@ -63,9 +63,16 @@ std::string_view forced_variant();
 // with at least `least` of k, a multiple of `unit`. The slices depend on nothing but shape and device.
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
 
+// A copy of an input that a kernel is to read instead: in another type, or 8-bit elements transposed.
+struct CopyRequest {
+  bool wanted = false;
+  int32_t type = TUFF_F32;
+  bool transposed = false;
+};
+
 // Takes scratch memory for the results, where to_scratch says so, and for copies of A and B in the sums' type; records
 // these copies.
-void take_scratch(Recorder& recorder, Plan& plan, bool copy_inputs);
+void take_scratch(Recorder& recorder, Plan& plan, const CopyRequest& a, const CopyRequest& b);
 
 // gemm_tiles_vulkan.cpp: the best tile of C for each workgroup.
 void record_tiles(Recorder& recorder, Plan& plan);
@@ -73,6 +80,9 @@ void record_tiles(Recorder& recorder, Plan& plan);
 // gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types and no other kernel is forced.
 bool uses_matrices(const DeviceTraits& traits, const GemmArgs& args);
 void record_matrices(Recorder& recorder, Plan& plan);
+// Which inputs are copied first.
+CopyRequest matrix_copy_of_a(const GemmArgs& args);
+CopyRequest matrix_copy_of_b(const GemmArgs& args);
 
 // gemm_skinny_vulkan.cpp: few rows or few columns.
 bool is_skinny(const DeviceTraits& traits, const GemmArgs& args);

@@ -151,7 +151,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   const bool fits = !(plan.wide && operands) && (!traits.cpu || forced_variant() == "skinny");
   plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
-  take_scratch(recorder, plan, false);
+  take_scratch(recorder, plan, {}, {});
   const bool fused = operands && !plan.to_scratch;
 
   request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());

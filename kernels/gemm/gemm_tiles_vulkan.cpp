@@ -116,7 +116,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? cores_of(traits) : groups;
   slice_k(plan, traits, groups, wanted, 512, 32);
   plan.to_scratch = plan.slices > 1 || needs_finish(args);
-  take_scratch(recorder, plan, true);
+  take_scratch(recorder, plan, {args.a_type != type, type}, {args.b_type != type, type});
 
   const bool a_fours = aligned(args.a, type, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
   const bool b_fours = aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;

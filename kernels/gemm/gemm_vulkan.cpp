@@ -159,10 +159,13 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
   uint64_t most_m = kMostExtent, most_n = kMostExtent;
   // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
-  const bool direct = is_skinny(traits, args) || uses_matrices(traits, args), finish = needs_finish(args);
+  const bool skinny = is_skinny(traits, args), on_units = !skinny && uses_matrices(traits, args);
+  const bool finish = needs_finish(args);
   const int32_t sums = args.sum_type();
-  const uint64_t row = std::max(!direct && args.a_type != sums ? args.k : 0, finish ? args.n : 0);
-  const uint64_t col = !direct && args.b_type != sums ? args.k : 0;
+  const bool a_copied = on_units ? matrix_copy_of_a(args).wanted : !skinny && args.a_type != sums;
+  const bool b_copied = on_units ? matrix_copy_of_b(args).wanted : !skinny && args.b_type != sums;
+  const uint64_t row = std::max(a_copied ? args.k : 0, finish && !on_units ? args.n : 0);
+  const uint64_t col = b_copied ? args.k : 0;
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
     most_batch = std::min(most_batch, fitting(largest));
