@@ -17,12 +17,16 @@ struct MatrixVariant {
   double rate_alone, rate;
 
   uint32_t subgroups() const { return rows / sub_rows * (cols / sub_cols); }
+  bool narrow() const { return rows * cols <= 1024; }
 };
 
 constexpr MatrixVariant kVariants[] = {
     {"matrix_128x128", 128, 128, 64, 64, 64, 0.35, 1.00},
     {"matrix_128x64", 128, 64, 64, 64, 32, 0.40, 0.55},
     {"matrix_64x64", 64, 64, 128, 32, 32, 0.40, 0.50},
+    // For few columns, few rows: bound by memory, so k is cut until enough workgroups load at once.
+    {"matrix_64x16", 64, 16, 128, 16, 16, 0.12, 0.12},
+    {"matrix_16x64", 16, 64, 128, 16, 16, 0.12, 0.12},
 };
 constexpr uint32_t kPieceBytes = 16;
 
@@ -150,8 +154,9 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint64_t tiles_m = ceil_div(args.m, variant.rows), tiles_n = ceil_div(args.n, variant.cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
   // Half the cores idle, and k long enough to pay for the second pass.
-  const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? 2 * cores_of(traits) : groups;
-  slice_k(plan, traits, groups, wanted, 512, bk);
+  const bool few = groups * 2 <= cores_of(traits) && args.k >= 2048;
+  const uint64_t wanted = variant.narrow() ? 6 * cores_of(traits) : few ? 2 * cores_of(traits) : groups;
+  slice_k(plan, traits, groups, wanted, variant.narrow() ? 256 : 512, bk);
   const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && added);

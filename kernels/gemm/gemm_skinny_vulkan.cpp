@@ -129,7 +129,9 @@ bool is_skinny(const DeviceTraits& traits, const GemmArgs& args) {
   if (!forced.empty() && forced != "wide" && forced != "skinny") return false;
   const uint64_t few = std::min(args.m, args.n);
   if (few <= kFew) return true;
-  return few <= kMostShort && (forced == "skinny" || (!traits.cpu && std::max(args.m, args.n) >= kLong));
+  if (few > kMostShort) return false;
+  // Matrix units take five to sixteen rows or columns at the speed of memory.
+  return forced == "skinny" || (!traits.cpu && std::max(args.m, args.n) >= kLong && !uses_matrices(traits, args));
 }
 
 void record_skinny(Recorder& recorder, Plan& plan) {

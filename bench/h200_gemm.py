@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Matrix products of every type beside PyTorch (cuBLAS) on one GPU, in one process.
+
+    python3 bench/h200_gemm.py build/release/libtuff.so [--only f16] [--json rows.json]
+
+Shapes are those of bench/shapes/gemm_h200.txt. Each result is checked before it is timed; skinny products are
+shown as bytes per second, since memory bounds them. See bench/h200.py, whose parts this uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import sys
+import time
+from ctypes import byref, c_double, c_int32, c_uint32, c_uint64
+from pathlib import Path
+from typing import Any
+
+import h200
+
+DTYPES = {"f32": 1, "f16": 2, "bf16": 3, "f64": 4, "i32": 5, "i8": 7}
+BYTES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4, "i8": 1}
+
+
+class GemmDesc(ctypes.Structure):
+    """tuff_batched_gemm_desc."""
+
+    _fields_ = ([("struct_size", c_uint32)] + [(n, c_int32) for n in ("dtype", "ta", "tb")]
+                + [(n, c_uint64) for n in ("m", "n", "k")] + [("alpha", c_double), ("beta", c_double)]
+                + [(n, c_uint64) for n in ("a", "b", "c", "lda", "ldb", "ldc", "stride_a", "stride_b", "stride_c",
+                                           "batch_count")]
+                + [(n, c_int32) for n in ("a_type", "b_type", "c_type", "accumulate", "precision", "activation",
+                                          "bias_axis", "reserved")]
+                + [(n, c_uint64) for n in ("bias", "residual", "ld_residual", "stride_bias", "stride_residual",
+                                           "a_array", "b_array", "c_array")])
+
+
+def torch_type(torch: Any, name: str) -> Any:
+    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
+            "i32": torch.int32, "i8": torch.int8}[name]
+
+
+class Bench:
+    def __init__(self, torch: Any, tuff: h200.Tuff, budget: float) -> None:
+        self.torch, self.tuff, self.budget, self.report = torch, tuff, budget, h200.Report()
+        tuff.library.tuff_batched_gemm_ex.argtypes = [c_uint64, ctypes.c_void_p]
+        tuff.library.tuff_batched_gemm_ex.restype = c_int32
+        torch.manual_seed(1)
+
+    def upload(self, values: Any) -> c_uint64:
+        raw = values.contiguous().view(self.torch.uint8).cpu().numpy()
+        buffer = c_uint64()
+        self.tuff.call("alloc", self.tuff.context, raw.nbytes, byref(buffer))
+        self.tuff.call("copy_htod", self.tuff.context, buffer, 0, raw.ctypes.data, raw.nbytes)
+        return buffer
+
+    def row(self, in_type: str, c_type: str, transposes: str, batch: int, m: int, n: int, k: int) -> None:
+        torch, tuff = self.torch, self.tuff
+        ta, tb = transposes[0] == "T", transposes[1] == "T"
+        kind, c_kind = torch_type(torch, in_type), torch_type(torch, c_type)
+
+        def operand(rows: int, cols: int) -> Any:
+            shape = (batch, rows, cols)
+            if in_type == "i8":
+                return torch.randint(-127, 128, shape, device="cuda", dtype=torch.int8)
+            return torch.empty(shape, device="cuda").uniform_(-1, 1).to(kind)
+
+        a, b = operand(*((k, m) if ta else (m, k))), operand(*((n, k) if tb else (k, n)))
+        op_a, op_b = a.transpose(1, 2) if ta else a, b.transpose(1, 2) if tb else b
+        da, db, dc = self.upload(a), self.upload(b), c_uint64()
+        tuff.call("alloc", tuff.context, batch * m * n * BYTES[c_type], byref(dc))
+        desc = GemmDesc(struct_size=ctypes.sizeof(GemmDesc), dtype=DTYPES[in_type], ta=ta, tb=tb, m=m, n=n, k=k,
+                        alpha=1, a=da.value, b=db.value, c=dc.value, stride_a=m * k, stride_b=k * n, stride_c=m * n,
+                        batch_count=batch, c_type=DTYPES[c_type])
+        ours = h200.seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(desc)), tuff.synchronize,
+                            self.budget)
+        theirs = None
+        if in_type == "i8":
+            if batch == 1 and m > 16:
+                theirs = h200.seconds(lambda: torch._int_mm(op_a[0], op_b[0]), torch.cuda.synchronize, self.budget)
+        else:
+            product = (lambda: op_a[0] @ op_b[0]) if batch == 1 else (lambda: torch.bmm(op_a, op_b))
+            theirs = h200.seconds(product, torch.cuda.synchronize, self.budget)
+
+        # The first and the last rows of the last matrix, in f64.
+        got = torch.empty((batch, m, n), dtype=c_kind)
+        raw = got.view(torch.uint8).numpy()
+        tuff.call("copy_dtoh", tuff.context, raw.ctypes.data, dc, 0, raw.nbytes)
+        rows = [0, m // 2, m - 1]
+        expected = op_a[-1][rows].double() @ op_b[-1].double()
+        error = h200.frobenius(got[-1][rows].to("cuda"), expected)
+        unit = {"f32": 2**-24, "f16": 2**-11, "bf16": 2**-8, "f64": 2**-53, "i32": 0}[c_type]
+        # Rounding errors of random sign grow as sqrt(k); matrix units may cut each sum of sixteen products instead.
+        allowed = unit if c_type in ("f16", "bf16") else unit * (k / 16 if in_type != c_type else k**0.5)
+        name = f"{in_type}->{c_type} {transposes} " + (f"{batch} x " if batch > 1 else "") + f"{m}x{n}x{k}"
+        bound_by_memory = min(m, n) <= 16
+        work = (batch * ((m * k + k * n) * BYTES[in_type] + m * n * BYTES[c_type]) if bound_by_memory
+                else 2.0 * batch * m * n * k)
+        self.report.row(name, work, "B/s" if bound_by_memory else "FLOP/s", ours, theirs, error, allowed)
+        tuff.free(da, db, dc)
+        torch.cuda.empty_cache()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", help="path of libtuff.so")
+    parser.add_argument("--device", help="index or part of the name of Tuff's device (default: the best)")
+    parser.add_argument("--only", default="", help="rows with this in them: f16, 8192, TN…")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each measurement (default: 0.3)")
+    parser.add_argument("--json", help="also write the rows to this file")
+    options = parser.parse_args()
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    tuff = h200.Tuff(options.library, options.device)
+    info = tuff.info()
+    print(f"Tuff on {info.name.decode()} ({info.driver.decode()}); PyTorch {torch.__version__} on "
+          f"{torch.cuda.get_device_name()}, no TF32")
+    bench, begin = Bench(torch, tuff, options.seconds), time.time()
+    for line in (Path(__file__).parent / "shapes" / "gemm_h200.txt").read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line and options.only in line:
+            in_type, c_type, transposes, *sizes = line.split()
+            bench.row(in_type, c_type, transposes, *map(int, sizes))
+    print(f"\n{time.time() - begin:.0f} s; ratio: how many times faster Tuff is; error: relative, Frobenius norm")
+    if options.json:
+        Path(options.json).write_text(json.dumps({"device": info.name.decode(), "driver": info.driver.decode(),
+                                                  "torch": torch.__version__, "rows": bench.report.rows},
+                                                 indent=2) + "\n")
+    return 1 if bench.report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
