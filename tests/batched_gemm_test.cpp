@@ -26,6 +26,7 @@ std::vector<GemmShape> cases() {
       {.m = 8, .n = 8, .k = 4096, .batch = 3},            // long k
       {.m = 129, .n = 127, .k = 64, .batch = 8, .repeat_b = true},
       {.m = 256, .n = 256, .k = 128, .beta = 1, .batch = 4},
+      {.tb = T, .m = 250, .n = 256, .k = 260, .pad_a = 1, .batch = 3, .gap = 5},
       {.m = 1, .n = 2, .k = 3, .batch = 70'000},  // more matrices than groups in one dimension
       {.m = 2, .n = 1, .k = 2, .shift = 4, .batch = 200'000, .repeat_b = true, .gap = 1},
       {.m = 1024, .n = 2, .k = 8, .batch = 5'120, .repeat_b = true},                    // A of 160 MiB

@@ -53,6 +53,10 @@ std::vector<GemmShape> cases() {
       {.m = 512, .n = 512, .k = 512},
       {.ta = T, .tb = T, .m = 512, .n = 384, .k = 640, .beta = 1},
       {.m = 700, .n = 300, .k = 1100, .alpha = 2, .beta = 1, .shift = 4},
+      // more than one piece of packed operands along m, n and k
+      {.m = 3100, .n = 128, .k = 120, .pad_c = 1},
+      {.tb = T, .m = 100, .n = 2100, .k = 128},
+      {.ta = T, .m = 100, .n = 128, .k = 2500, .beta = 1},
       {.m = 64, .n = 64, .k = 16'384},
       {.ta = T, .m = 3, .n = 130, .k = 20'000},
       {.m = 1, .n = 1, .k = 1'000'000},

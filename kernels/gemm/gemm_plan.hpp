@@ -56,7 +56,8 @@ double work_bytes(const Plan& plan);
 // The most of k that one workgroup may go through.
 uint64_t most_k(const DeviceTraits& traits);
 
-// What TUFF_GEMM_VARIANT forces: a row of the table of tiles, "skinny", or 64-bit indices ("wide"). Empty: nothing.
+// What TUFF_GEMM_VARIANT forces: a row of the table of tiles, "panels", "skinny", or 64-bit indices ("wide"). Empty:
+// nothing.
 std::string_view forced_variant();
 
 // Cuts k into slices where `groups` workgroups leave most of the device idle: up to `wanted` workgroups, each

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/common/loop_limit.hpp"
+#include "kernels/gemm/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
@@ -98,6 +99,8 @@ void record_product(Recorder& recorder, const GemmArgs& args) {
     record_skinny(recorder, plan);
   } else if (uses_matrices(recorder.traits(), args)) {
     record_matrices(recorder, plan);
+  } else if (uses_panels(recorder, plan)) {
+    record_panels(recorder, args);
   } else {
     record_tiles(recorder, plan);
   }

@@ -1,0 +1,180 @@
+// Plans a matrix product from packed operands: A and B are copied into panels in scratch memory, then each block of k
+// is one dispatch that adds to sums kept beside them; the last writes C.
+#include "kernels/gemm/gemm_panels.hpp"
+
+#include <algorithm>
+
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+constexpr uint32_t kRows = 12, kDepth = 128;  // of a tile: its code has to stay within a core's instruction cache
+constexpr uint32_t kMostSubgroups = 16;       // of a workgroup
+// Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
+constexpr uint64_t kMostM = 3072, kMostN = 2048, kMostK = 2048;
+constexpr uint64_t kLeast = 96;           // rows, columns and steps of k: packing costs as much for fewer
+constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
+constexpr double kMostWaste = 1.6;        // operations on whole tiles, in relation to those wanted
+constexpr uint64_t kMostTiles = 256;      // of a dispatch in each direction: two digits in the kernel
+
+// Mirrors Push in gemm_pack.comp, behind the bases.
+struct PackPush {
+  uint32_t row_step, k_step, rows, k;
+};
+
+// Mirrors Push in gemm_panels.comp, behind the bases.
+struct PanelsPush {
+  uint32_t digits[16];  // read as floats, of which only the bits count: 1.0 and what follows it
+  uint32_t tiles_n, first, m, n, ldc;
+  float alpha, beta;
+};
+
+// An operand as the kernels see it: rows (of op(A), columns of op(B)) by k.
+struct Side {
+  const Buffer* buffer;
+  uint64_t rows, row_step, k_step;
+  uint32_t panel_rows;
+  uint64_t panels, scratch_offset;
+};
+
+void record_pack(Recorder& recorder, const Side& side, uint64_t k, const Buffer& scratch) {
+  const uint64_t blocks = ceil_div(k, kDepth);
+  const bool paired = side.row_step == 1 && side.k_step % 2 == 0 && side.rows % 2 == 0 && side.buffer->offset % 8 == 0;
+  KernelRequest request(shaders::gemm_pack);
+  request.define("ROWS", side.panel_rows).define("DEPTH", kDepth).define("PAIRED", paired);
+  const uint64_t elements = (side.rows - 1) * side.row_step + (k - 1) * side.k_step + 1;
+  const uint64_t packed = side.panels * side.panel_rows * blocks * kDepth;
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  Dispatch dispatch("gemm pack");
+  dispatch.operand(side.buffer, 0, elements * 4, Access::read);
+  dispatch.operand(&scratch, side.scratch_offset, packed * 4, Access::write);
+  dispatch.push(PackPush{number(side.row_step), number(side.k_step), number(side.rows), number(k)});
+  dispatch.groups(number(side.panels), number(blocks)).work(8.0 * static_cast<double>(packed), 0);
+  recorder.dispatch(request, dispatch);
+}
+
+uint64_t group_cols(const DeviceTraits& traits) {
+  return uint64_t{traits.subgroup_size} * std::min(kMostSubgroups, kDepth / traits.subgroup_size);
+}
+
+// One matrix of at most the extents above.
+void record_piece(Recorder& recorder, const GemmArgs& args) {
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const uint32_t width = recorder.traits().subgroup_size;
+  const uint32_t subgroups = static_cast<uint32_t>(group_cols(recorder.traits()) / width);
+  const uint64_t blocks = ceil_div(args.k, kDepth);
+  const uint64_t tiles_m = ceil_div(args.m, kRows);
+  const uint64_t groups_n = ceil_div(args.n, uint64_t{width} * subgroups), tiles_n = groups_n * subgroups;
+  assert(tiles_m <= kMostTiles && groups_n <= kMostTiles);
+
+  const uint64_t a_bytes = tiles_m * kRows * blocks * kDepth * 4, b_bytes = tiles_n * width * blocks * kDepth * 4;
+  const uint64_t tile_bytes = uint64_t{kRows} * width * 4, sums_bytes = tiles_m * tiles_n * tile_bytes;
+  const Buffer& scratch = recorder.scratch(a_bytes + b_bytes + sums_bytes);
+  const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, tiles_m, 0};
+  const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, width, tiles_n, a_bytes};
+  record_pack(recorder, a, args.k, scratch);
+  record_pack(recorder, b, args.k, scratch);
+
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  PanelsPush push{{},
+                  number(tiles_n),
+                  0,
+                  number(args.m),
+                  number(args.n),
+                  number(args.ldc),
+                  static_cast<float>(args.alpha),
+                  static_cast<float>(args.beta)};
+  for (uint32_t i = 0; i < 16; ++i) push.digits[i] = 0x3f800000u + i;
+  const bool paired_c = args.n % 2 == 0 && args.ldc % 2 == 0 && args.c->offset % 8 == 0;
+  for (uint64_t block = 0; block < blocks; ++block) {
+    const bool last = block + 1 == blocks, beta = last && args.beta != 0;
+    KernelRequest request(shaders::gemm_panels);
+    request.define("WIDTH", width).define("SUBGROUPS", subgroups).define("ROWS", kRows).define("DEPTH", kDepth);
+    request.define("LAST", last).define("BETA", beta).define("PAIRED_C", last && paired_c);
+    Dispatch dispatch("gemm panels");
+    dispatch.operand(&scratch, block * (a_bytes / blocks), a_bytes / blocks, Access::read);
+    dispatch.operand(&scratch, a_bytes + block * (b_bytes / blocks), b_bytes / blocks, Access::read);
+    dispatch.operand(&scratch, a_bytes + b_bytes, sums_bytes, Access::read_write);
+    const uint64_t c_bytes = ((args.m - 1) * args.ldc + args.n) * 4;
+    dispatch.operand(last ? args.c : nullptr, 0, last ? c_bytes : 0, beta ? Access::read_write : Access::write);
+    push.first = block == 0;
+    dispatch.push(push);
+    dispatch.groups(number(groups_n), number(tiles_m));
+    dispatch.work(static_cast<double>((a_bytes + b_bytes) / blocks + 2 * sums_bytes),
+                  2.0 * kDepth * static_cast<double>(tiles_m * kRows * tiles_n * width));
+    recorder.dispatch(request, dispatch);
+  }
+}
+
+// The same buffer from some element on.
+Buffer moved(const Buffer* buffer, uint64_t elements) {
+  Buffer result = *buffer;
+  result.offset += elements * 4;
+  result.bytes -= elements * 4;
+  return result;
+}
+
+// The length of equal pieces of `extent`, none above `most`, whole multiples of `unit`.
+uint64_t piece_of(uint64_t extent, uint64_t most, uint64_t unit) {
+  const uint64_t pieces = ceil_div(extent, most);
+  return std::min(most, ceil_div(ceil_div(extent, pieces), unit) * unit);
+}
+
+bool runs_panels(const DeviceTraits& traits) {
+  return traits.cpu && traits.addresses && traits.subgroup_shuffle && traits.subgroup_size >= 2 &&
+         traits.subgroup_size <= 16 && traits.subgroup_size % 2 == 0 && traits.max_invocations >= kDepth &&
+         traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(PanelsPush);
+}
+
+bool suits_panels(const DeviceTraits& traits, const GemmArgs& args) {
+  if (std::min({args.m, args.n, args.k}) < kLeast) return false;
+  const auto padded = [](uint64_t extent, uint64_t unit) { return static_cast<double>(ceil_div(extent, unit) * unit); };
+  const double done = padded(args.m, kRows) * padded(args.n, group_cols(traits)) * padded(args.k, kDepth);
+  const double wanted = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
+  return 2 * wanted >= kLeastOperations && done < kMostWaste * wanted;
+}
+
+}  // namespace
+
+bool uses_panels(const Recorder& recorder, const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32 || needs_finish(args) || plan.wide) return false;
+  if (!runs_panels(recorder.traits())) return false;
+  const std::string_view forced = forced_variant();
+  if (forced.empty() ? !suits_panels(recorder.traits(), args) : forced != "panels") return false;
+  Dispatch operands("gemm panels");
+  plan.operand(operands, args.a, plan.a_elements, TUFF_F32, Access::read);
+  plan.operand(operands, args.b, plan.b_elements, TUFF_F32, Access::read);
+  plan.operand(operands, args.c, plan.c_elements, TUFF_F32, Access::write);
+  return recorder.binds_addresses(operands);
+}
+
+void record_panels(Recorder& recorder, const GemmArgs& args) {
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const uint64_t step_m = piece_of(args.m, kMostM, kRows), step_k = piece_of(args.k, kMostK, kDepth);
+  const uint64_t step_n = piece_of(args.n, kMostN, group_cols(recorder.traits()));
+  for (uint64_t i = 0; i < args.batch_count; ++i) {
+    for (uint64_t m = 0; m < args.m; m += step_m) {
+      for (uint64_t n = 0; n < args.n; n += step_n) {
+        for (uint64_t k = 0; k < args.k; k += step_k) {
+          const Buffer a = moved(args.a, i * args.stride_a + (ta ? k * args.lda + m : m * args.lda + k));
+          const Buffer b = moved(args.b, i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n));
+          const Buffer c = moved(args.c, i * args.stride_c + m * args.ldc + n);
+          GemmArgs piece = args;
+          piece.a = &a;
+          piece.b = &b;
+          piece.c = &c;
+          piece.m = std::min(step_m, args.m - m);
+          piece.n = std::min(step_n, args.n - n);
+          piece.k = std::min(step_k, args.k - k);
+          if (k > 0) piece.beta = 1;
+          record_piece(recorder, piece);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tuff::gemm
