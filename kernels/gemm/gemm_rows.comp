@@ -56,13 +56,36 @@ void main() {
   VECTOR s;              \
   [[unroll]] for (uint e = 0; e < 4; ++e) s[e] = LOAD_SCALAR_S(s_pointer, TUFF_INDEX(at + e) * s_k + COLUMN(j) * s_col);
 #endif
-#define MULTIPLY(l, at)                                                                                           \
-  [[unroll]] for (uint j = 0; j < SHORT; ++j) {                                                                   \
-    LOAD_S(s, j, at)                                                                                              \
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) {                                                                  \
-      sums[r][j] = FMA(l[r].x, s.x, FMA(l[r].y, s.y, FMA(l[r].z, s.z, FMA(l[r].w, s.w, sums[r][j]))));            \
-    }                                                                                                             \
+#define SUM(l, s, r, j) \
+  sums[r][j] = FMA(l.x, s.x, FMA(l.y, s.y, FMA(l.z, s.z, FMA(l.w, s.w, sums[r][j]))));
+// One step of all rows, by all columns.
+#if DEPTH == 1 && SHORT <= 4
+#define STEP(at)                                       \
+  VECTOR s[SHORT];                                     \
+  [[unroll]] for (uint j = 0; j < SHORT; ++j) {        \
+    LOAD_S(s_j, j, at)                                 \
+    s[j] = s_j;                                        \
+  }                                                    \
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {         \
+    VECTOR l;                                          \
+    LOAD_ROW(l, l_at[r] + at)                          \
+    [[unroll]] for (uint j = 0; j < SHORT; ++j) {      \
+      SUM(l, s[j], r, j)                               \
+    }                                                  \
   }
+#else
+#define MULTIPLY(l, at)                                \
+  [[unroll]] for (uint j = 0; j < SHORT; ++j) {        \
+    LOAD_S(s, j, at)                                   \
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {       \
+      SUM(l[r], s, r, j)                               \
+    }                                                  \
+  }
+#define STEP(at)                                       \
+  VECTOR l[ROWS];                                      \
+  LOAD_L(l, at)                                        \
+  MULTIPLY(l, at)
+#endif
 #if DEPTH > 1
     [[dont_unroll]] for (; k + (DEPTH - 1) * width * 4 < k_fours; k += DEPTH * width * 4) {
       VECTOR l[DEPTH][ROWS];
@@ -75,9 +98,7 @@ void main() {
     }
 #endif
     [[dont_unroll]] for (; k < k_fours; k += width * 4) {
-      VECTOR l[ROWS];
-      LOAD_L(l, k)
-      MULTIPLY(l, k)
+      STEP(k)
     }
     // At most three are left.
     const uint k_left = k_fours + lane;
