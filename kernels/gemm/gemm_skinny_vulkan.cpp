@@ -108,8 +108,8 @@ uint64_t define_rows(KernelRequest& request, const DeviceTraits& traits, const S
 uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const Skinny& skinny, const GemmArgs& args,
                      uint32_t summed) {
   const uint32_t width = traits.subgroup_size;
-  const bool shuffle = traits.cpu && traits.subgroup_shuffle;
   const uint32_t lanes = traits.cpu ? width : 32;
+  const bool shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes;
   // On a processor long runs of each row of the stored matrix, if there are rows enough for every core.
   const uint32_t blocks = !traits.cpu ? 1 : skinny.rows >= uint64_t{width} * 32 * cores_of(traits) ? 8 : 2;
   const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
