@@ -1,8 +1,8 @@
 // activation(x) of a product's epilogue, for NUMBER float, double or int (none and relu).
 //
 // GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left, and
-// erfc(z) = exp(-z * z) * P((z - K) / (z + K)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and Laframboise
-// 1981) in powers of its argument, of which the first term left out is below a rounding.
+// erfc(z) = exp(-z * z) * P((z - K) / (z + K)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and
+// Laframboise 1981) in powers of its argument, of which the first term left out is below a rounding.
 //
 // Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu
 #if ACTIVATION == 0

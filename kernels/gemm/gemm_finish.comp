@@ -1,6 +1,6 @@
-// C = activation(alpha * (partials of slice 0 + slice 1 + …) + beta * C + bias + residual): the second pass of a product
-// whose k was cut into slices, always in the order of the slices, or whose C is not of the sums' type, or which has an
-// epilogue. With no slices there is no product.
+// C = activation(alpha * (partials of slice 0 + slice 1 + …) + beta * C + bias + residual): the second pass of a
+// product whose k was cut into slices, always in the order of the slices, or whose C is not of the sums' type, or
+// which has an epilogue. With no slices there is no product.
 //
 // The partials are dense: slice-major, then as the m x n matrices of the batch follow one another. An
 // invocation handles ITEMS elements, LOCAL_SIZE apart.

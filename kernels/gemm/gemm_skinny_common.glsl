@@ -1,6 +1,6 @@
 // A product of a long matrix L (rows x k) and a short one S (k x cols), out (rows x cols): matrix x vector and its
-// neighbours, bound by reading L once. Either operand of gemm may be the long one; the other way round all is transposed.
-// Both are read as they are stored, whatever their types.
+// neighbours, bound by reading L once. Either operand of gemm may be the long one; the other way round all is
+// transposed. Both are read as they are stored, whatever their types.
 //
 // Workgroups are numbered by block of rows, then matrix of the batch, then slice of k, as for the tiles.
 //
