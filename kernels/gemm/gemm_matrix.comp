@@ -21,6 +21,8 @@
 // Defines: BM, BN, BK, WM, WN, MM, MN, MK, TRANS_A, TRANS_B; WIDTH: the subgroup's size
 //          A_BYTES, B_BYTES how much is loaded at once: 16, 4, or an element (2 or 1): base, leading dimension, stride
 //                           and the length along memory are multiples of it
+//          PADDED_A, PADDED_B   1: A_BYTES (B_BYTES) is 16, and the length along memory need be no multiple: rows have
+//                           whole pieces all the same, of which what lies behind the end is not counted
 //          EDGE             0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 //          EPILOGUE         0: no bias and no residual, and their places in the push block are missing
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
@@ -151,10 +153,11 @@ void main() {
 #define GLOBAL_COL_A(l, k0) (TRANS_A != 0 ? row0 + COL_A(l) : (k0) + COL_A(l))
 #define GLOBAL_ROW_B(l, k0) (TRANS_B != 0 ? col0 + ROW_B(l) : (k0) + ROW_B(l))
 #define GLOBAL_COL_B(l, k0) (TRANS_B != 0 ? (k0) + COL_B(l) : col0 + COL_B(l))
+#define WHOLE_PIECES(x, padded) ((padded) != 0 ? ((x) + PIECE - 1) / PIECE * PIECE : (x))
 #define END_ROW_A (TRANS_A != 0 ? k_end : m)
-#define END_COL_A (TRANS_A != 0 ? m : k_end)
+#define END_COL_A WHOLE_PIECES(TRANS_A != 0 ? m : k_end, PADDED_A)
 #define END_ROW_B (TRANS_B != 0 ? n : k_end)
-#define END_COL_B (TRANS_B != 0 ? k_end : n)
+#define END_COL_B WHOLE_PIECES(TRANS_B != 0 ? k_end : n, PADDED_B)
 #define K_OF_A(l, k0) ((k0) + (TRANS_A != 0 ? ROW_A(l) : COL_A(l)))
 #define K_OF_B(l, k0) ((k0) + (TRANS_B != 0 ? COL_B(l) : ROW_B(l)))
 
@@ -191,9 +194,9 @@ void main() {
   }
 
 #if EDGE
-#define KEPT(piece, k, along, bytes) kept(piece, k, k_end, along, bytes == 16)
+#define KEPT(piece, k, along, whole) kept(piece, k, k_end, along, whole)
 #else
-#define KEPT(piece, k, along, bytes) (piece)
+#define KEPT(piece, k, along, whole) (piece)
 #endif
 #define A_AT(row, kk) (TRANS_A != 0 ? (kk) * A_PITCH + (row) / PIECE : (row) * A_PITCH + (kk) / PIECE)
 #define B_AT(kk, col) (A_SIZE + (TRANS_B != 0 ? (col) * B_PITCH + (kk) / PIECE : (kk) * B_PITCH + (col) / PIECE))
@@ -202,10 +205,10 @@ void main() {
   [[dont_unroll]] for (uint k0 = tile.k_begin; k0 < k_end; k0 += BK) {
     barrier();
     [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {
-      pool[ROW_A(l) * A_PITCH + COL_A(l) / PIECE] = KEPT(next_a[l], K_OF_A(l, k0), TRANS_A == 0, A_BYTES);
+      pool[ROW_A(l) * A_PITCH + COL_A(l) / PIECE] = KEPT(next_a[l], K_OF_A(l, k0), TRANS_A == 0, A_BYTES == 16 && PADDED_A == 0);
     }
     [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {
-      pool[A_SIZE + ROW_B(l) * B_PITCH + COL_B(l) / PIECE] = KEPT(next_b[l], K_OF_B(l, k0), TRANS_B != 0, B_BYTES);
+      pool[A_SIZE + ROW_B(l) * B_PITCH + COL_B(l) / PIECE] = KEPT(next_b[l], K_OF_B(l, k0), TRANS_B != 0, B_BYTES == 16 && PADDED_B == 0);
     }
     barrier();
     const uint k_next = min(k0 + BK, k_last);
@@ -235,7 +238,7 @@ void main() {
     const uint first_row = row0 + sub_row + i * MM, first_col = col0 + sub_col;
 #if C_VECTOR
     TUFF_POINTER(Four, c_pointer, tile.c / 4);
-    [[unroll]] for (uint t = 0; t < MM * WN / 4; t += WIDTH) {
+    [[dont_unroll]] for (uint t = 0; t < MM * WN / 4; t += WIDTH) {
       const uint v = t + lane, row = first_row + v / (WN / 4), col = first_col + v % (WN / 4) * 4;
       const uvec4 bits = pool[out_at + v / (WN / 4) * OUT_PITCH + v % (WN / 4)];
       if (row < m && col < n) {
@@ -259,7 +262,7 @@ void main() {
       }
     }
 #else
-    [[unroll]] for (uint t = 0; t < MM * WN; t += WIDTH) {
+    [[dont_unroll]] for (uint t = 0; t < MM * WN; t += WIDTH) {
       const uint e = t + lane, row = first_row + e / WN, col = first_col + e % WN;
       const SUM sum = AS_SUMS(pool[out_at + e / WN * OUT_PITCH + e % WN / 4])[e % 4];
       if (row < m && col < n) {

@@ -73,20 +73,39 @@ bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const Mat
          shared_bytes(variant, shape, element_bytes, ta, tb) <= traits.shared_bytes;
 }
 
-// Bytes are fastest along k (544 against 287 TFLOP/s on an H200): a large product pays for a transposed copy.
-constexpr double kTransposeOperations = 4e9;
+// Bytes are fastest along k (598 against 287 TFLOP/s on an H200): a large product pays for a transposed copy. Loads of
+// single elements cost so much that nearly every product pays for an aligned one.
+constexpr double kTransposeOperations = 4e9, kAlignOperations = 1e6;
 
-CopyRequest matrix_copy(const GemmArgs& args, bool across_k) {
-  const int32_t type = input_type(args);
-  if (args.a_type == TUFF_F32) return {true, type};
-  return {type == TUFF_I8 && across_k && operations_of(args) >= kTransposeOperations, TUFF_I8, true};
+// The most bytes that an operand can be loaded by.
+uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t length) {
+  const uint32_t size = static_cast<uint32_t>(dtype_size(type));
+  for (const uint32_t bytes : {kPieceBytes, 4u}) {
+    const uint32_t elements = bytes / size;
+    if (aligned(buffer, type, ld, stride, elements) && length % elements == 0) return bytes;
+  }
+  return size;
 }
 
+CopyRequest matrix_copy(const GemmArgs& args, bool across_k, uint32_t bytes) {
+  const int32_t type = input_type(args);
+  if (args.a_type == TUFF_F32) return {true, type};
+  const double operations = operations_of(args);
+  if (type == TUFF_I8) return {across_k && operations >= kTransposeOperations, type, true};
+  return {bytes < kPieceBytes && operations >= kAlignOperations, type};
+}
 
 }  // namespace
 
-CopyRequest matrix_copy_of_a(const GemmArgs& args) { return matrix_copy(args, args.ta != TUFF_NO_TRANS); }
-CopyRequest matrix_copy_of_b(const GemmArgs& args) { return matrix_copy(args, args.tb == TUFF_NO_TRANS); }
+CopyRequest matrix_copy_of_a(const GemmArgs& args) {
+  const bool ta = args.ta != TUFF_NO_TRANS;
+  return matrix_copy(args, ta, load_bytes(args.a, args.a_type, args.lda, args.stride_a, ta ? args.m : args.k));
+}
+
+CopyRequest matrix_copy_of_b(const GemmArgs& args) {
+  const bool tb = args.tb != TUFF_NO_TRANS;
+  return matrix_copy(args, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
+}
 
 namespace {
 
@@ -113,16 +132,6 @@ const MatrixVariant* choose(const DeviceTraits& traits, const GemmArgs& args) {
     }
   }
   return forced.empty() || forced == "wide" ? best : nullptr;
-}
-
-// The most bytes that an operand can be loaded by.
-uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t length) {
-  const uint32_t size = static_cast<uint32_t>(dtype_size(type));
-  for (const uint32_t bytes : {kPieceBytes, 4u}) {
-    const uint32_t elements = bytes / size;
-    if (aligned(buffer, type, ld, stride, elements) && length % elements == 0) return bytes;
-  }
-  return size;
 }
 
 // Mirrors Push in gemm_matrix.comp, behind the bases, without and with the places of bias and residual.
@@ -154,19 +163,23 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint64_t tiles_m = ceil_div(args.m, variant.rows), tiles_n = ceil_div(args.n, variant.cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
   // Half the cores idle, and k long enough to pay for the second pass.
-  const bool few = groups * 2 <= cores_of(traits) && args.k >= 2048;
+  const bool few = groups * 2 <= cores_of(traits) && args.k >= 512;
   const uint64_t wanted = variant.narrow() ? 6 * cores_of(traits) : few ? 2 * cores_of(traits) : groups;
-  slice_k(plan, traits, groups, wanted, variant.narrow() ? 256 : 512, bk);
+  slice_k(plan, traits, groups, wanted, 256, bk);
   const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && added);
-  take_scratch(recorder, plan, matrix_copy_of_a(args), matrix_copy_of_b(args));
+  const CopyRequest a_copy = matrix_copy_of_a(args), b_copy = matrix_copy_of_b(args);
+  take_scratch(recorder, plan, a_copy, b_copy);
   const bool fused = added && !plan.to_scratch;
   const int32_t out_type = plan.out_type, activation = plan.to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation;
 
   const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % bk != 0;
-  const uint32_t a_bytes = load_bytes(args.a, type, args.lda, args.stride_a, plan.ta ? args.m : args.k);
-  const uint32_t b_bytes = load_bytes(args.b, type, args.ldb, args.stride_b, plan.tb ? args.k : args.n);
+  // Copies have rows of whole pieces.
+  const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n, piece = 16 / element_bytes;
+  const bool a_padded = a_copy.wanted && a_length % piece != 0, b_padded = b_copy.wanted && b_length % piece != 0;
+  const uint32_t a_bytes = a_padded ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
+  const uint32_t b_bytes = b_padded ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
   const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
                         args.n % 4 == 0 && (out_type != TUFF_I32 || activation == TUFF_ACTIVATION_NONE);
   KernelRequest request(shaders::gemm_matrix);
@@ -175,6 +188,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   request.define("WM", variant.sub_rows).define("WN", variant.sub_cols);
   request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
   request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
+  request.define("PADDED_A", a_padded).define("PADDED_B", b_padded);
   request.define("EDGE", edge).define("EPILOGUE", fused).define("C_TYPE", out_type).define("ACTIVATION", activation);
   request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0).define("RESIDUAL", fused && epilogue.residual != nullptr);
   request.define("C_VECTOR", c_vector);

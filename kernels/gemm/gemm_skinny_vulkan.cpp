@@ -147,7 +147,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const uint64_t block_rows =
       by_rows ? define_rows(request, traits, skinny, summed) : define_cols(request, traits, skinny, args, summed);
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
-  slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 512, 32);
+  slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 128, 32);
   // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
   // for each element that an invocation stores, and a second dispatch costs it little.
   const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;

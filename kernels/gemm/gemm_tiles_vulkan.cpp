@@ -112,9 +112,12 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
   const uint64_t tiles_m = ceil_div(args.m, rows), tiles_n = ceil_div(args.n, cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
-  // Half the cores idle, and k long enough to pay for the second pass.
-  const uint64_t wanted = groups * 2 <= cores_of(traits) && args.k >= 2048 ? cores_of(traits) : groups;
-  slice_k(plan, traits, groups, wanted, 512, 32);
+  // Half the cores idle, and k long enough to pay for the second pass. On a GPU, whose workgroups go through k slowly
+  // when they are alone, sooner; small tiles want several on each core.
+  const uint64_t least = traits.cpu ? 512 : 128, cores = cores_of(traits);
+  const bool alone = !traits.cpu && rows * cols <= 4096 && groups < 2 * cores;
+  const bool few = (groups * 2 <= cores || alone) && args.k >= 4 * least;
+  slice_k(plan, traits, groups, few ? (traits.cpu ? cores : 4 * cores) : groups, least, 32);
   plan.to_scratch = plan.slices > 1 || needs_finish(args);
   take_scratch(recorder, plan, {args.a_type != type, type}, {args.b_type != type, type});
 

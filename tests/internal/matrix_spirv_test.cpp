@@ -25,7 +25,7 @@ struct Form {
   Matrices kind = Matrices::f16;
   bool ta = false, tb = false, edge = false, wide = false, addresses = true;
   int load_bytes = 16, c_type = TUFF_F32;
-  bool vector = true;
+  bool vector = true, padded = false;
 };
 
 std::vector<uint32_t> compile(const Form& form) {
@@ -36,6 +36,7 @@ std::vector<uint32_t> compile(const Form& form) {
   request.define("MM", 16).define("MN", 16).define("MK", int8 ? 32 : 16).define("WIDTH", 32);
   request.define("TRANS_A", form.ta).define("TRANS_B", form.tb).define("EDGE", form.edge);
   request.define("A_BYTES", form.load_bytes).define("B_BYTES", form.load_bytes).define("C_TYPE", form.c_type);
+  request.define("PADDED_A", form.padded).define("PADDED_B", form.padded);
   request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
   request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
   return compile_glsl("gemm_matrix", kernel_text(request, form.addresses));
@@ -45,6 +46,7 @@ std::vector<Form> forms() {
   std::vector<Form> all = {
       {},
       {.ta = true, .edge = true},
+      {.tb = true, .edge = true, .padded = true},
       {.tb = true, .edge = true, .load_bytes = 4, .c_type = TUFF_F16},
       {.ta = true, .tb = true, .edge = true, .load_bytes = 2, .vector = false},
       {.wide = true, .c_type = TUFF_BF16},
