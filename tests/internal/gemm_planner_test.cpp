@@ -104,15 +104,49 @@ TEST_F(GemmPlanner, RefusesTypesThatTheDeviceLacks) {
 TEST_F(GemmPlanner, ConvertsForTilesAndReadsNativelyForFewColumns) {
   using Kernels = std::vector<std::string>;
   const DeviceTraits traits = a_gpu();
-  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 512, 512, 512)),
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 2048, 2048, 512)),
             (Kernels{"gemm_convert", "gemm_convert", "gemm_tile", "gemm_finish"}));
-  EXPECT_EQ(planned(traits, product(buffer_, TUFF_I8, TUFF_I32, 512, 512, 512)),
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_I8, TUFF_I32, 2048, 2048, 512)),
             (Kernels{"gemm_convert", "gemm_convert", "gemm_tile"}));
-  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F64, TUFF_F64, 512, 512, 512)), (Kernels{"gemm_tile"}));
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F64, TUFF_F64, 2048, 2048, 512)), (Kernels{"gemm_tile"}));
   for (const uint64_t n : {1, 4, 16}) {
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_BF16, TUFF_F16, 500'000, n, 64)), (Kernels{"gemm_cols"}));
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 500'000, n, 512)), (Kernels{"gemm_rows"}));
   }
+}
+
+// Where the device lists the types' shape; what is copied first, and what stays with the other kernels.
+TEST_F(GemmPlanner, MatrixUnitsTakeWhatTheyKnow) {
+  using Kernels = std::vector<std::string>;
+  DeviceTraits traits = a_gpu();
+  traits.matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
+  traits.matrix_shapes[1] = {16, 16, 32, TUFF_I8, TUFF_I8, TUFF_I32};
+  traits.matrix_shape_count = 2;
+  const auto of = [&](int32_t in, int32_t out, uint64_t m, uint64_t n, uint64_t k) {
+    return planned(traits, product(buffer_, in, out, m, n, k));
+  };
+  EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512), (Kernels{"gemm_matrix"}));
+  EXPECT_EQ(of(TUFF_F16, TUFF_F32, 2048, 2048, 512), (Kernels{"gemm_matrix"}));
+  EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 511), (Kernels{"gemm_convert", "gemm_matrix"})) << "a is unaligned";
+  EXPECT_EQ(of(TUFF_F16, TUFF_F16, 1, 2048, 512).front(), "gemm_cols");
+  EXPECT_EQ(of(TUFF_BF16, TUFF_F16, 2048, 2048, 512),
+            (Kernels{"gemm_convert", "gemm_convert", "gemm_tile", "gemm_finish"}))
+      << "this device has no bf16";
+  EXPECT_EQ(of(TUFF_I8, TUFF_I32, 4096, 4096, 512), (Kernels{"gemm_transpose", "gemm_matrix"})) << "b runs along n";
+  EXPECT_EQ(of(TUFF_I8, TUFF_F16, 64, 2048, 256).back(), "gemm_matrix");
+  EXPECT_EQ(of(TUFF_F32, TUFF_F32, 2048, 2048, 512), (Kernels{"gemm_tile"}));
+  GemmArgs allowed = product(buffer_, TUFF_F32, TUFF_F32, 2048, 2048, 512);
+  allowed.precision = TUFF_PRECISION_ALLOW_F16;
+  EXPECT_EQ(planned(traits, allowed), (Kernels{"gemm_convert", "gemm_convert", "gemm_matrix"}));
+  allowed.precision = TUFF_PRECISION_ALLOW_BF16;
+  EXPECT_EQ(planned(traits, allowed), (Kernels{"gemm_tile"})) << "this device has no bf16";
+  // Bias and residual go with the product, unless indices take their place in the push constants.
+  GemmArgs fused = product(buffer_, TUFF_F16, TUFF_F16, 2048, 2048, 512);
+  fused.epilogue = {TUFF_ACTIVATION_RELU, TUFF_BIAS_ROWS, &buffer_, &buffer_, 2048, 0, 0};
+  EXPECT_EQ(planned(traits, fused), (Kernels{"gemm_matrix"}));
+  // A device with little shared memory, or small workgroups, has the tiles that fit.
+  traits.shared_bytes = 10'000;
+  EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512).back(), "gemm_finish");
 }
 
 // Push constants hold 128 bytes, whatever the types and sizes: expectations in planned().
