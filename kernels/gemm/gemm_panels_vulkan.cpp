@@ -18,6 +18,7 @@ constexpr uint64_t kLeast = 96;           // rows, columns and steps of k: packi
 constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
 constexpr double kMostWaste = 1.6;        // operations on whole tiles, in relation to those wanted
 constexpr uint64_t kMostTiles = 256;      // of a dispatch in each direction: two digits in the kernel
+static_assert(kMostM <= kMostTiles * kRows);
 
 // Mirrors Push in gemm_pack.comp, behind the bases.
 struct PackPush {
