@@ -5,7 +5,6 @@
 #include "kernels/common/check.hpp"
 
 namespace tuff {
-namespace {
 
 Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
   if (buffer == nullptr) return {};
@@ -14,8 +13,6 @@ Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
   result.bytes -= std::min(result.bytes, elements * dtype_size(type));
   return result;
 }
-
-}  // namespace
 
 GemmMatrix::GemmMatrix(const GemmArgs& batch, uint64_t i)
     : a(moved(batch.a_array != nullptr ? batch.a_array[i] : batch.a, i * batch.stride_a, batch.a_type)),

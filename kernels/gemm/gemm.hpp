@@ -43,6 +43,9 @@ struct GemmArgs {
   }
 };
 
+// The same operand moved on by so many elements; nothing stays nothing.
+Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type);
+
 // Matrix i of a batch by itself: its arguments, and where its operands begin.
 struct GemmMatrix {
   GemmMatrix(const GemmArgs &batch, uint64_t i);

@@ -134,13 +134,7 @@ const MatrixVariant* choose(const DeviceTraits& traits, const GemmArgs& args) {
   return forced.empty() || forced == "wide" ? best : nullptr;
 }
 
-// Mirrors Push in gemm_matrix.comp, behind the bases, without and with the places of bias and residual.
-template <typename Index, typename Number>
-struct MatrixPush {
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
-  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
-  Number alpha, beta;
-};
+// Mirrors Push in gemm_matrix.comp with the places of bias and residual, behind the bases.
 template <typename Index, typename Number>
 struct MatrixEpiloguePush {
   Index lda, ldb, ldc, stride_a, stride_b, stride_c, ld_residual, stride_bias, stride_residual;
@@ -206,13 +200,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
     with_number(out_type, [&](auto one) {
       using Number = decltype(one);
       const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-      const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-      const MatrixPush<Index, Number> push{
-          index(args.lda),      index(args.ldb),      index(plan.out_ld),       index(args.stride_a),
-          index(args.stride_b), index(plan.out_stride), number(args.m),         number(args.n),
-          number(args.k),       number(args.batch_count), number(plan.slices),  number(plan.k_slice),
-          number(tiles_m),      number(tiles_n),      static_cast<Number>(plan.alpha()),
-          static_cast<Number>(plan.beta())};
+      const TilePush<Index, Number> push(plan, tiles_m, tiles_n);
       if (!fused) {
         dispatch.push(push);
       } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {

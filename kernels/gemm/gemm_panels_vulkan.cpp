@@ -109,14 +109,6 @@ void record_piece(Recorder& recorder, const GemmArgs& args) {
   }
 }
 
-// The same buffer from some element on.
-Buffer moved(const Buffer* buffer, uint64_t elements) {
-  Buffer result = *buffer;
-  result.offset += elements * 4;
-  result.bytes -= elements * 4;
-  return result;
-}
-
 // The length of equal pieces of `extent`, none above `most`, whole multiples of `unit`.
 uint64_t piece_of(uint64_t extent, uint64_t most, uint64_t unit) {
   const uint64_t pieces = ceil_div(extent, most);
@@ -160,9 +152,9 @@ void record_panels(Recorder& recorder, const GemmArgs& args) {
     for (uint64_t m = 0; m < args.m; m += step_m) {
       for (uint64_t n = 0; n < args.n; n += step_n) {
         for (uint64_t k = 0; k < args.k; k += step_k) {
-          const Buffer a = moved(args.a, i * args.stride_a + (ta ? k * args.lda + m : m * args.lda + k));
-          const Buffer b = moved(args.b, i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n));
-          const Buffer c = moved(args.c, i * args.stride_c + m * args.ldc + n);
+          const Buffer a = moved(args.a, i * args.stride_a + (ta ? k * args.lda + m : m * args.lda + k), TUFF_F32);
+          const Buffer b = moved(args.b, i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n), TUFF_F32);
+          const Buffer c = moved(args.c, i * args.stride_c + m * args.ldc + n, TUFF_F32);
           GemmArgs piece = args;
           piece.a = &a;
           piece.b = &b;

@@ -93,6 +93,31 @@ void record_skinny(Recorder& recorder, Plan& plan);
 // there is no product.
 void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* partials, uint64_t slices);
 
+// Mirrors the push blocks of gemm_common.glsl and, without bias and residual, of gemm_matrix.comp, behind the bases.
+template <typename Index, typename Number>
+struct TilePush {
+  TilePush(const Plan& plan, uint64_t all_tiles_m, uint64_t all_tiles_n)
+      : lda(static_cast<Index>(plan.args.lda)),
+        ldb(static_cast<Index>(plan.args.ldb)),
+        ldc(static_cast<Index>(plan.out_ld)),
+        stride_a(static_cast<Index>(plan.args.stride_a)),
+        stride_b(static_cast<Index>(plan.args.stride_b)),
+        stride_c(static_cast<Index>(plan.out_stride)),
+        m(static_cast<uint32_t>(plan.args.m)),
+        n(static_cast<uint32_t>(plan.args.n)),
+        k(static_cast<uint32_t>(plan.args.k)),
+        batch_count(static_cast<uint32_t>(plan.args.batch_count)),
+        slices(static_cast<uint32_t>(plan.slices)),
+        k_slice(static_cast<uint32_t>(plan.k_slice)),
+        tiles_m(static_cast<uint32_t>(all_tiles_m)),
+        tiles_n(static_cast<uint32_t>(all_tiles_n)),
+        alpha(static_cast<Number>(plan.alpha())),
+        beta(static_cast<Number>(plan.beta())) {}
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
+  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
+  Number alpha, beta;
+};
+
 // Calls body(Index{}) with the type of the kernel's element indices.
 template <typename Body>
 void with_index(bool wide, const Body& body) {

@@ -78,26 +78,6 @@ const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool add
   return *best;
 }
 
-// Mirrors Push in gemm_common.glsl, behind the bases.
-template <typename Index, typename Number>
-struct TilePush {
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
-  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
-  Number alpha, beta;
-};
-
-template <typename Index, typename Number>
-void push_tile(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
-  const GemmArgs& args = plan.args;
-  const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  dispatch.push(TilePush<Index, Number>{index(args.lda), index(args.ldb), index(plan.out_ld), index(args.stride_a),
-                                        index(args.stride_b), index(plan.out_stride), number(args.m), number(args.n),
-                                        number(args.k), number(args.batch_count), number(plan.slices),
-                                        number(plan.k_slice), number(tiles_m), number(tiles_n),
-                                        static_cast<Number>(plan.alpha()), static_cast<Number>(plan.beta())});
-}
-
 }  // namespace
 
 void record_tiles(Recorder& recorder, Plan& plan) {
@@ -149,8 +129,9 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
   plan.operand(dispatch, plan.out, plan.out_elements, type, plan.out_access());
   with_index(plan.wide, [&](auto index) {
-    with_number(type,
-                [&](auto number) { push_tile<decltype(index), decltype(number)>(dispatch, plan, tiles_m, tiles_n); });
+    with_number(type, [&](auto number) {
+      dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n));
+    });
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {

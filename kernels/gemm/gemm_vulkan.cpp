@@ -107,16 +107,6 @@ void record_product(Recorder& recorder, const GemmArgs& args) {
   if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
 
-// The same operand moved on by so many elements.
-Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
-  Buffer result;
-  if (buffer == nullptr) return result;
-  result = *buffer;
-  result.offset += elements * dtype_size(type);
-  result.bytes -= elements * dtype_size(type);
-  return result;
-}
-
 void record_pieces(Recorder& recorder, const GemmArgs& args);
 
 // Distances in elements from one piece's operands to the next's, for each unit of the extent that is cut.
