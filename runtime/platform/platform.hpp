@@ -17,7 +17,9 @@ std::optional<std::string> environment(const char* name);  // nullopt if unset o
 // $HOME/.cache/tuff. nullopt if there is none, it is not ours, or others may write to it.
 std::optional<std::filesystem::path> cache_directory();
 
-std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes);
+// nullopt where it cannot be read whole; `problem`, if given, then says why.
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
+                                                std::string* problem = nullptr);
 
 // Writes a temporary file beside path and renames it over path. False if that failed; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -101,15 +101,25 @@ std::optional<std::filesystem::path> cache_directory() {
   return directory;
 }
 
-std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes) {
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
+                                                std::string* problem) {
+  const auto refuse = [&](std::string why) {
+    if (problem != nullptr) *problem = std::move(why);
+    return std::nullopt;
+  };
+  const auto system_says = [&](int error) { return refuse(std::generic_category().message(error)); };
   // Without O_NONBLOCK, opening a pipe of that name would wait for a writer.
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) return std::nullopt;
+  if (!file.is_open()) return system_says(errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) > max_bytes) return std::nullopt;
+  if (::fstat(file.get(), &status) != 0) return system_says(errno);
+  if (!S_ISREG(status.st_mode)) return refuse("it is no ordinary file");
+  if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) > max_bytes) {
+    return refuse("it holds " + std::to_string(status.st_size) + " bytes, at most " + std::to_string(max_bytes) +
+                  " are read");
+  }
   std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
-  if (!read_all(file.get(), bytes)) return std::nullopt;
+  if (!read_all(file.get(), bytes)) return refuse("it could not be read to its end");
   return bytes;
 }
 

@@ -1,0 +1,105 @@
+// Tuned choices: which variant of an operation's kernels was measured to be the fastest on a device, for operands of
+// about some size. `tuff tune` writes them as JSON (docs/tuning.md has the format), planners look them up.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "tuff/tuff.h"
+
+namespace tuff {
+
+// Half octaves: 2 * log2(size), rounded. Powers of two lie in the middle of their buckets; the sizes up to 4 are apart.
+uint8_t size_bucket(uint64_t size);
+
+// What a choice is for: an operation with all that has to match, as words ("gemm nn f32 f32 f32"), and sizes, of which
+// only the buckets have to. Of fixed size, so that a look-up allocates nothing.
+class TuningKey {
+ public:
+  static constexpr size_t kMostText = 62, kMostSizes = 8;
+
+  explicit TuningKey(std::string_view operation) { append(operation); }
+
+  TuningKey& word(std::string_view text) {
+    append(" ");
+    return append(text);
+  }
+  TuningKey& size(uint64_t value) {
+    assert(sizes_ < kMostSizes);
+    buckets_[sizes_++] = static_cast<uint8_t>(size_bucket(value) + 1);  // 0: there is no such size
+    return *this;
+  }
+  std::string_view text() const { return {text_.data(), length_}; }
+  bool operator==(const TuningKey&) const noexcept = default;
+  size_t hash() const noexcept;
+
+ private:
+  TuningKey& append(std::string_view text) {
+    assert(length_ + text.size() <= kMostText);
+    std::memcpy(text_.data() + length_, text.data(), text.size());
+    length_ = static_cast<uint8_t>(length_ + text.size());
+    return *this;
+  }
+
+  std::array<char, kMostText> text_{};
+  std::array<uint8_t, kMostSizes> buckets_{};
+  uint8_t length_ = 0, sizes_ = 0;
+};
+
+struct TunedChoice {
+  std::string variant;
+  uint32_t slices = 0;            // of k; 0: as the planner thinks best
+  mutable bool reported = false;  // as unfit; under the context's lock
+};
+
+// What a table was measured on: another device, driver or version of the library may have other favourites.
+struct TuningDevice {
+  std::string uuid, name, driver;
+  uint32_t driver_version = 0;
+  std::string library;  // "0.2.0"
+};
+TuningDevice tuning_device(const tuff_device_properties& properties, uint32_t library_version);
+
+// Says what is wrong with a table.
+class TuningError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The text as JSON that has the form of a table: version, devices, what each is. Throws TuningError.
+nlohmann::json parse_tuning(std::string_view text);
+// Of an element of its "devices".
+bool is_for(const nlohmann::json& section, const TuningDevice& device);
+// Of an element of a section's "choices"; `place` names it in errors.
+TuningKey tuning_key(const nlohmann::json& choice, const std::string& place);
+
+class TuningTable {
+ public:
+  static constexpr uint64_t kMostBytes = 4u << 20, kMostSlices = 256;
+  static constexpr uint32_t kVersion = 1;
+
+  TuningTable() = default;
+  // What the text has for this device. Throws TuningError if the text is no table, or has nothing for it.
+  TuningTable(std::string_view text, const TuningDevice& device);
+
+  bool empty() const noexcept { return choices_.empty(); }
+  size_t size() const noexcept { return choices_.size(); }
+  const TunedChoice* find(const TuningKey& key) const noexcept;
+
+ private:
+  void read(const nlohmann::json& choices, const std::string& place);
+
+  struct Hash {
+    size_t operator()(const TuningKey& key) const noexcept { return key.hash(); }
+  };
+  std::unordered_map<TuningKey, TunedChoice, Hash> choices_;
+};
+
+}  // namespace tuff
