@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/buffer.hpp"
 #include "tuff/tuff.h"
@@ -9,6 +10,7 @@
 namespace tuff {
 
 class Recorder;
+class TuningKey;
 
 // What happens to a product before it is stored: activation(product + beta * C + bias + residual).
 struct GemmEpilogue {
@@ -58,5 +60,8 @@ struct GemmMatrix {
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
+TuningKey gemm_key(const GemmArgs &args);                    // what a tuned choice for it is for
+// See tuff_batched_gemm_variants; args are checked.
+std::string gemm_variants(const Recorder &recorder, const GemmArgs &args);
 
 }  // namespace tuff

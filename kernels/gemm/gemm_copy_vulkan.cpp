@@ -114,11 +114,11 @@ void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, co
 
 }  // namespace
 
-void take_scratch(Recorder& recorder, Plan& plan, const CopyRequest& a_request, const CopyRequest& b_request) {
+void take_scratch(Recorder& recorder, Plan& plan) {
   GemmArgs& args = plan.args;
   const int32_t sums = args.sum_type();
-  const Copy a(a_request, plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.stride_a, args.batch_count);
-  const Copy b(b_request, plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.stride_b, args.batch_count);
+  const Copy a(plan.a_request, plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.stride_a, args.batch_count);
+  const Copy b(plan.b_request, plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.stride_b, args.batch_count);
   if (plan.to_scratch) {
     plan.out_type = sums;
     plan.out_ld = args.n;

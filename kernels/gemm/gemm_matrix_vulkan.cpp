@@ -1,5 +1,6 @@
-// Matrix products on the device's matrix units: the table of tiles, the choice of one, its dispatch.
+// Matrix products on the device's matrix units: the table of tiles, what each would take, the dispatch of one.
 #include <algorithm>
+#include <iterator>
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "runtime/log.hpp"
@@ -107,32 +108,26 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
   return matrix_copy(args, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
 }
 
-namespace {
-
-const MatrixVariant* choose(const DeviceTraits& traits, const GemmArgs& args) {
+void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
   const MatrixShape* shape = find_shape(traits, args);
-  const std::string_view forced = forced_variant();
-  if (shape == nullptr) return nullptr;
+  if (shape == nullptr) return;
   const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(shape->a));
   const CopyRequest a_copy = matrix_copy_of_a(args), b_copy = matrix_copy_of_b(args);
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
-  const MatrixVariant* best = nullptr;
-  double best_time = 0;
-  for (const MatrixVariant& variant : kVariants) {
+  for (uint32_t row = 0; row < std::size(kVariants); ++row) {
+    const MatrixVariant& variant = kVariants[row];
+    if (!offers.wants(variant.name)) continue;
     if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
-    if (forced == variant.name) return &variant;
     const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
     const uint64_t rounds = ceil_div(tiles, cores_of(traits));
     const double time = static_cast<double>(rounds * variant.rows * variant.cols) /
                         (rounds == 1 ? variant.rate_alone : variant.rate);
-    if (best == nullptr || time < best_time) {
-      best = &variant;
-      best_time = time;
-    }
+    offers.add({Kind::matrices, variant.name, row, time, Fit::suits});
   }
-  return forced.empty() || forced == "wide" ? best : nullptr;
 }
+
+namespace {
 
 // Mirrors Push in gemm_matrix.comp with the places of bias and residual, behind the bases.
 template <typename Index, typename Number>
@@ -144,13 +139,11 @@ struct MatrixEpiloguePush {
 
 }  // namespace
 
-bool uses_matrices(const DeviceTraits& traits, const GemmArgs& args) { return choose(traits, args) != nullptr; }
-
 void record_matrices(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
   const GemmEpilogue& epilogue = args.epilogue;
-  const MatrixVariant& variant = *choose(traits, args);
+  const MatrixVariant& variant = kVariants[plan.choice.offer.row];
   const MatrixShape& shape = *find_shape(traits, args);
   const int32_t type = shape.a;
   const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(type)), bk = variant.k_bytes / element_bytes;
@@ -163,15 +156,15 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && added);
-  const CopyRequest a_copy = matrix_copy_of_a(args), b_copy = matrix_copy_of_b(args);
-  take_scratch(recorder, plan, a_copy, b_copy);
+  take_scratch(recorder, plan);
   const bool fused = added && !plan.to_scratch;
   const int32_t out_type = plan.out_type, activation = plan.to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation;
 
   const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % bk != 0;
   // Copies have rows of whole pieces.
   const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n, piece = 16 / element_bytes;
-  const bool a_padded = a_copy.wanted && a_length % piece != 0, b_padded = b_copy.wanted && b_length % piece != 0;
+  const bool a_padded = plan.a_request.wanted && a_length % piece != 0;
+  const bool b_padded = plan.b_request.wanted && b_length % piece != 0;
   const uint32_t a_bytes = a_padded ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
   const uint32_t b_bytes = b_padded ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
   const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
@@ -213,9 +206,11 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {} {}x{}x{} batch {}: {}, {} tiles, {} slices of k, loads of {} and {} bytes{}",
+    log(TUFF_LOG_DISPATCH,
+        "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} slices of k, loads of {} and {} "
+        "bytes{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', dtype_name(type), args.m, args.n, args.k, args.batch_count,
-        variant.name, groups, plan.slices, a_bytes, b_bytes, plan.wide ? ", wide" : "");
+        variant.name, reason(plan), groups, plan.slices, a_bytes, b_bytes, plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }

@@ -5,10 +5,10 @@
 
 namespace tuff::gemm {
 
-// True if the device runs these kernels (a CPU with subgroups of a few lanes, operands bound by address), nothing is
-// left to a second pass, and what packing and whole tiles cost is small beside the product's operations.
-bool uses_panels(const Recorder& recorder, const Plan& plan);
+// If the device runs these kernels (a CPU with subgroups of a few lanes, operands bound by address) and nothing is left
+// to a second pass. They suit where what packing and whole tiles cost is small beside the product's operations.
+void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers);
 
-void record_panels(Recorder& recorder, const GemmArgs& args);
+void record_panels(Recorder& recorder, const Plan& plan);
 
 }  // namespace tuff::gemm

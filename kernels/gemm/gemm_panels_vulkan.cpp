@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/log.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -121,33 +122,42 @@ bool runs_panels(const DeviceTraits& traits) {
          traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(PanelsPush);
 }
 
-bool suits_panels(const DeviceTraits& traits, const GemmArgs& args) {
-  if (std::min({args.m, args.n, args.k}) < kLeast) return false;
+// Operations on whole tiles, in relation to those wanted.
+double waste(const DeviceTraits& traits, const GemmArgs& args) {
   const auto padded = [](uint64_t extent, uint64_t unit) { return static_cast<double>(ceil_div(extent, unit) * unit); };
   const double done = padded(args.m, kRows) * padded(args.n, group_cols(traits)) * padded(args.k, kDepth);
-  const double wanted = static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
-  return 2 * wanted >= kLeastOperations && done < kMostWaste * wanted;
+  return done / (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k));
 }
 
 }  // namespace
 
-bool uses_panels(const Recorder& recorder, const Plan& plan) {
+void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const GemmArgs& args = plan.args;
-  if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32 || needs_finish(args) || plan.wide) return false;
-  if (!runs_panels(recorder.traits())) return false;
-  const std::string_view forced = forced_variant();
-  if (forced.empty() ? !suits_panels(recorder.traits(), args) : forced != "panels") return false;
+  if (!runs_panels(recorder.traits()) || !offers.wants("panels")) return;
+  if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32 || needs_finish(args) || plan.wide) return;
+  const double operations =
+      2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
+  const bool small = operations < kLeastOperations;
+  if (small && !offers.by_name()) return;
   Dispatch operands("gemm panels");
   plan.operand(operands, args.a, plan.a_elements, TUFF_F32, Access::read);
   plan.operand(operands, args.b, plan.b_elements, TUFF_F32, Access::read);
   plan.operand(operands, args.c, plan.c_elements, TUFF_F32, Access::write);
-  return recorder.binds_addresses(operands);
+  if (!recorder.binds_addresses(operands)) return;
+  const double cost = waste(recorder.traits(), args);
+  const bool suits = std::min({args.m, args.n, args.k}) >= kLeast && cost < kMostWaste;
+  offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
 }
 
-void record_panels(Recorder& recorder, const GemmArgs& args) {
+void record_panels(Recorder& recorder, const Plan& plan) {
+  const GemmArgs& args = plan.args;
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const uint64_t step_m = piece_of(args.m, kMostM, kRows), step_k = piece_of(args.k, kMostK, kDepth);
   const uint64_t step_n = piece_of(args.n, kMostN, group_cols(recorder.traits()));
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} f32 batch {}: panels ({}), pieces of {}x{}x{}", ta ? 't' : 'n',
+        tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, reason(plan), step_m, step_n, step_k);
+  }
   for (uint64_t i = 0; i < args.batch_count; ++i) {
     for (uint64_t m = 0; m < args.m; m += step_m) {
       for (uint64_t n = 0; n < args.n; n += step_n) {

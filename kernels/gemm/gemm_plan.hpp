@@ -2,13 +2,85 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "runtime/tuning_table.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff::gemm {
+
+enum class Kind : uint8_t { skinny, matrices, panels, tiles };
+
+// Whether a variant that runs is taken where it is asked for by name, tried by who measures, taken by the model.
+enum class Fit : uint8_t { by_name, perhaps, suits };
+
+// A variant that could compute a product.
+struct Offer {
+  Kind kind;
+  const char* name;
+  uint32_t row;  // of the kind's table
+  double time;   // by the kind's model: comparable within the kind alone
+  Fit fit;
+};
+
+// Takes what the kinds of kernels offer: keeps the one of least time that suits, or the one of a name, or all that
+// might be worth it.
+class Offers {
+ public:
+  Offers() = default;
+  explicit Offers(std::string_view wanted) : wanted_(wanted) {}
+  explicit Offers(std::vector<Offer>& all) : all_(&all) {}
+
+  // False saves working out what would be refused.
+  bool wants(std::string_view name) const { return wanted_.empty() || wanted_ == name; }
+  void add(const Offer& offer) {
+    if (all_ != nullptr) {
+      if (offer.fit != Fit::by_name) all_->push_back(offer);
+    } else if (wanted_.empty() ? offer.fit == Fit::suits : wanted_ == offer.name) {
+      take(offer);
+    }
+  }
+  bool by_name() const { return !wanted_.empty(); }
+  bool found() const { return count_ != 0; }
+  const Offer& best() const { return best_; }
+  const Offer* next() const { return count_ > 1 ? &next_ : nullptr; }
+
+ private:
+  void take(const Offer& offer) {
+    const bool better = count_ == 0 || offer.time < best_.time;
+    if (better) next_ = best_;
+    if (!better && (count_ == 1 || offer.time < next_.time)) next_ = offer;
+    if (better) best_ = offer;
+    ++count_;
+  }
+
+  std::string_view wanted_;
+  std::vector<Offer>* all_ = nullptr;
+  Offer best_{}, next_{};
+  uint32_t count_ = 0;
+};
+
+enum class Why : uint8_t { model, tuned, forced };
+
+// The variant that computes a product.
+struct Choice {
+  Offer offer{};
+  Why why = Why::model;
+  uint32_t slices = 0;                 // of k, as tuned; 0: as the kind's planner thinks best
+  Offer next{};                        // what the model would have taken otherwise; no name: nothing
+  const TunedChoice* unfit = nullptr;  // was tuned, and does not run here
+};
+
+// A copy of an input that a kernel is to read instead: in another type, or 8-bit elements transposed.
+struct CopyRequest {
+  bool wanted = false;
+  int32_t type = TUFF_F32;
+  bool transposed = false;
+};
 
 // One dispatch's worth of a product, with what the kernels ask about it.
 struct Plan {
@@ -26,6 +98,8 @@ struct Plan {
   const Buffer* out;
   int32_t out_type;
   uint64_t out_elements, out_ld, out_stride;
+  Choice choice;
+  CopyRequest a_request, b_request;  // what the kernel is to read instead of the caller's
 
   // Whether the kernel, or the second pass, reads C.
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
@@ -60,33 +134,38 @@ uint64_t most_k(const DeviceTraits& traits);
 // nothing.
 std::string_view forced_variant();
 
-// Cuts k into slices where `groups` workgroups leave most of the device idle: up to `wanted` workgroups, each
-// with at least `least` of k, a multiple of `unit`. The slices depend on nothing but shape and device.
+// The variant that is forced, or tuned, or the one that the models of its kind think best.
+Choice choose(const Recorder& recorder, const Plan& plan);
+// "tuned"; "model: tile_64x64 would take 1.25 times as long"
+std::string reason(const Plan& plan);
+// All that suits a product, what is chosen first, then by kind and the time that the kind's model expects.
+std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan);
+
+// Cuts k into slices as tuned, or where `groups` workgroups leave most of the device idle: up to `wanted` workgroups,
+// each with at least `least` of k, a multiple of `unit`. The slices depend on shape, device and tuned choice alone.
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
 
-// A copy of an input that a kernel is to read instead: in another type, or 8-bit elements transposed.
-struct CopyRequest {
-  bool wanted = false;
-  int32_t type = TUFF_F32;
-  bool transposed = false;
-};
+// Takes scratch memory for the results, where to_scratch says so, and for the copies of A and B that are requested;
+// records these copies.
+void take_scratch(Recorder& recorder, Plan& plan);
 
-// Takes scratch memory for the results, where to_scratch says so, and for copies of A and B in the sums' type; records
-// these copies.
-void take_scratch(Recorder& recorder, Plan& plan, const CopyRequest& a, const CopyRequest& b);
+// Each kind of kernel: what it offers for a product (nothing, if it cannot compute it here), and the dispatch of what
+// was chosen.
 
-// gemm_tiles_vulkan.cpp: the best tile of C for each workgroup.
+// gemm_tiles_vulkan.cpp: a tile of C for each workgroup.
+void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers);
 void record_tiles(Recorder& recorder, Plan& plan);
 
-// gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types and no other kernel is forced.
-bool uses_matrices(const DeviceTraits& traits, const GemmArgs& args);
+// gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types.
+void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 void record_matrices(Recorder& recorder, Plan& plan);
 // Which inputs are copied first.
 CopyRequest matrix_copy_of_a(const GemmArgs& args);
 CopyRequest matrix_copy_of_b(const GemmArgs& args);
 
-// gemm_skinny_vulkan.cpp: few rows or few columns.
-bool is_skinny(const DeviceTraits& traits, const GemmArgs& args);
+// gemm_skinny_vulkan.cpp: up to sixteen rows or columns, and the few that no other kernel is better for.
+bool is_few(const GemmArgs& args);
+void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 void record_skinny(Recorder& recorder, Plan& plan);
 
 // gemm_finish_vulkan.cpp: C = activation(alpha * (the slices' sums) + beta * C + bias + residual); with no slices

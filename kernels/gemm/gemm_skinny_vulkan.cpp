@@ -124,14 +124,12 @@ uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const S
 
 }  // namespace
 
-bool is_skinny(const DeviceTraits& traits, const GemmArgs& args) {
-  const std::string_view forced = forced_variant();
-  if (!forced.empty() && forced != "wide" && forced != "skinny") return false;
-  const uint64_t few = std::min(args.m, args.n);
-  if (few <= kFew) return true;
-  if (few > kMostShort) return false;
-  // Matrix units take five to sixteen rows or columns at the speed of memory.
-  return forced == "skinny" || (!traits.cpu && std::max(args.m, args.n) >= kLong && !uses_matrices(traits, args));
+bool is_few(const GemmArgs& args) { return std::min(args.m, args.n) <= kFew; }
+
+void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
+  if (std::min(args.m, args.n) > kMostShort) return;
+  const bool suits = is_few(args) || (!traits.cpu && std::max(args.m, args.n) >= kLong);
+  offers.add({Kind::skinny, "skinny", 0, 0, suits ? Fit::suits : Fit::perhaps});
 }
 
 void record_skinny(Recorder& recorder, Plan& plan) {
@@ -151,9 +149,9 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
   // for each element that an invocation stores, and a second dispatch costs it little.
   const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
-  const bool fits = !(plan.wide && operands) && (!traits.cpu || forced_variant() == "skinny");
+  const bool fits = !(plan.wide && operands) && (!traits.cpu || plan.choice.why == Why::forced);
   plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
-  take_scratch(recorder, plan, {}, {});
+  take_scratch(recorder, plan);
   const bool fused = operands && !plan.to_scratch;
 
   request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());
@@ -177,9 +175,10 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: {}, {} groups, {} slices of k{}", plan.ta ? 't' : 'n',
-        plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type), dtype_name(args.b_type), args.batch_count,
-        by_rows ? "rows" : "cols", groups, plan.slices, plan.wide ? ", wide" : "");
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} slices of k{}",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),
+        dtype_name(args.b_type), args.batch_count, reason(plan), by_rows ? "rows" : "cols", groups, plan.slices,
+        plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request.wide(plan.wide), dispatch);
 }

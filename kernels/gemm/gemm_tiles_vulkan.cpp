@@ -1,7 +1,8 @@
-// Matrix products by tiles of C: the table of tiles, the choice of one, its dispatch.
+// Matrix products by tiles of C: the table of tiles, what each would take, the dispatch of one.
+#include <iterator>
+
 #include "kernels/gemm/gemm_plan.hpp"
 #include "runtime/log.hpp"
-#include "runtime/status.hpp"
 #include "shaders.hpp"
 
 namespace tuff::gemm {
@@ -55,32 +56,10 @@ bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t elemen
          variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
-// The tile with the shortest time: rounds of one tile on each core, by the tile's size and rate.
-const Variant& choose(const DeviceTraits& traits, const GemmArgs& args, bool addresses) {
-  const std::string_view forced = forced_variant();
-  const Variant* best = nullptr;
-  double best_time = 0;
-  for (const Variant& variant : kVariants) {
-    if (!runs_on(variant, traits, static_cast<uint32_t>(dtype_size(args.sum_type())))) continue;
-    if (forced == variant.name) return variant;
-    if (variant.shared == (traits.cpu && has_subgroup_tiles(traits))) continue;
-    if (operations_of(args) < variant.least_operations) continue;
-    const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
-    const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
-    const double time = static_cast<double>(ceil_div(tiles, cores_of(traits))) * static_cast<double>(rows * cols) /
-                        (addresses ? variant.rate_addresses : variant.rate_descriptors);
-    if (best == nullptr || time < best_time) {
-      best = &variant;
-      best_time = time;
-    }
-  }
-  if (best == nullptr) fail(TUFF_ERROR_UNSUPPORTED, "no tile of gemm fits the device");
-  return *best;
-}
-
 }  // namespace
 
-void record_tiles(Recorder& recorder, Plan& plan) {
+// A tile's time: rounds of one tile on each core, by the tile's size and rate.
+void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
   const int32_t type = args.sum_type();
@@ -88,7 +67,26 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   plan.operand(operands, args.a, plan.a_elements, type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, type, Access::write);
-  const Variant& variant = choose(traits, args, plan.wide || recorder.binds_addresses(operands));
+  const bool addresses = plan.wide || recorder.binds_addresses(operands);
+  for (uint32_t row = 0; row < std::size(kVariants); ++row) {
+    const Variant& variant = kVariants[row];
+    if (!offers.wants(variant.name)) continue;
+    if (!runs_on(variant, traits, static_cast<uint32_t>(dtype_size(type)))) continue;
+    const bool other_devices = variant.shared == (traits.cpu && has_subgroup_tiles(traits));
+    const bool suits = !other_devices && operations_of(args) >= variant.least_operations;
+    const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
+    const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
+    const double time = static_cast<double>(ceil_div(tiles, cores_of(traits))) * static_cast<double>(rows * cols) /
+                        (addresses ? variant.rate_addresses : variant.rate_descriptors);
+    offers.add({Kind::tiles, variant.name, row, time, suits ? Fit::suits : Fit::by_name});
+  }
+}
+
+void record_tiles(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const int32_t type = args.sum_type();
+  const Variant& variant = kVariants[plan.choice.offer.row];
   const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
   const uint64_t tiles_m = ceil_div(args.m, rows), tiles_n = ceil_div(args.n, cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
@@ -99,7 +97,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   const bool few = (groups * 2 <= cores || alone) && args.k >= 4 * least;
   slice_k(plan, traits, groups, few ? (traits.cpu ? cores : 4 * cores) : groups, least, 32);
   plan.to_scratch = plan.slices > 1 || needs_finish(args);
-  take_scratch(recorder, plan, {args.a_type != type, type}, {args.b_type != type, type});
+  take_scratch(recorder, plan);
 
   const bool a_fours = aligned(args.a, type, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
   const bool b_fours = aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
@@ -135,9 +133,10 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {}, {} tiles, {} slices of k, vectors {}{}{}",
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
-        variant.name, groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "", plan.wide ? ", wide" : "");
+        variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
+        plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }

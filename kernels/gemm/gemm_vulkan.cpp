@@ -2,12 +2,10 @@
 // adds the second pass.
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
 
 namespace tuff {
@@ -61,11 +59,6 @@ bool aligned(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, u
 
 uint64_t cores_of(const DeviceTraits& traits) { return traits.cores != 0 ? traits.cores : traits.cpu ? 4 : 32; }
 
-std::string_view forced_variant() {
-  static const std::optional<std::string> name = platform::environment("TUFF_GEMM_VARIANT");
-  return name ? std::string_view(*name) : std::string_view();
-}
-
 double operations_of(const GemmArgs& args) {
   return 2.0 * static_cast<double>(args.m * args.batch_count) * static_cast<double>(args.n) *
          static_cast<double>(args.k);
@@ -77,8 +70,11 @@ uint64_t most_k(const DeviceTraits& traits) {
 }
 
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
-  const uint64_t k = plan.args.k;
-  const uint64_t slices = std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
+  const uint64_t k = plan.args.k, tuned = plan.choice.slices;
+  const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
+  const bool fits = tuned != 0 && tuned <= kMostScratch / results;  // their sums in scratch memory
+  const uint64_t slices =
+      fits || tuned == 1 ? std::min(tuned, k) : std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
   plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
 }
@@ -91,18 +87,35 @@ double work_bytes(const Plan& plan) {
 
 namespace {
 
-void record_product(Recorder& recorder, const GemmArgs& args) {
-  Plan plan(args);
-  const std::string_view forced = forced_variant();
-  if (forced == "wide" && recorder.traits().addresses) plan.wide = true;
-  if (is_skinny(recorder.traits(), args)) {
-    record_skinny(recorder, plan);
-  } else if (uses_matrices(recorder.traits(), args)) {
-    record_matrices(recorder, plan);
-  } else if (uses_panels(recorder, plan)) {
-    record_panels(recorder, args);
-  } else {
-    record_tiles(recorder, plan);
+// Chooses, and settles which inputs are copied for the kernel.
+void settle(const Recorder& recorder, Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const int32_t sums = args.sum_type();
+  if (forced_variant() == "wide" && recorder.traits().addresses) plan.wide = true;
+  plan.choice = choose(recorder, plan);
+  if (plan.choice.offer.kind == Kind::matrices) {
+    plan.a_request = matrix_copy_of_a(args);
+    plan.b_request = matrix_copy_of_b(args);
+  } else if (plan.choice.offer.kind == Kind::tiles) {
+    plan.a_request = {args.a_type != sums, sums};
+    plan.b_request = {args.b_type != sums, sums};
+  }
+}
+
+void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
+  switch (plan.choice.offer.kind) {
+    case Kind::skinny:
+      record_skinny(recorder, plan);
+      break;
+    case Kind::matrices:
+      record_matrices(recorder, plan);
+      break;
+    case Kind::panels:
+      record_panels(recorder, plan);
+      break;
+    case Kind::tiles:
+      record_tiles(recorder, plan);
+      break;
   }
   if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
@@ -147,38 +160,34 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const Steps cols = {0, tb ? args.ldb : 1, 1, bias_col, 1};
   const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
   const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
+  if (args.m > kMostExtent) return record_cut(recorder, args, &GemmArgs::m, kMostExtent, rows);
+  if (args.n > kMostExtent) return record_cut(recorder, args, &GemmArgs::n, kMostExtent, cols);
+  const bool finish = needs_finish(args);
+  if (!finish && args.k > most_k(traits)) return record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
+  Plan plan(args);
+  settle(recorder, plan);
   // Workgroups of the smallest tile bound how much of a batch goes at once.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
   uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
   uint64_t most_m = kMostExtent, most_n = kMostExtent;
   // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
-  const bool skinny = is_skinny(traits, args), on_units = !skinny && uses_matrices(traits, args);
-  const bool finish = needs_finish(args);
-  const int32_t sums = args.sum_type();
-  const bool a_copied = on_units ? matrix_copy_of_a(args).wanted : !skinny && args.a_type != sums;
-  const bool b_copied = on_units ? matrix_copy_of_b(args).wanted : !skinny && args.b_type != sums;
-  const uint64_t row = std::max(a_copied ? args.k : 0, finish && !on_units ? args.n : 0);
-  const uint64_t col = b_copied ? args.k : 0;
+  const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
+  const uint64_t row = std::max(plan.a_request.wanted ? args.k : 0, sums_kept ? args.n : 0);
+  const uint64_t col = plan.b_request.wanted ? args.k : 0;
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
     most_batch = std::min(most_batch, fitting(largest));
     if (args.m * row > kMostScratch) most_m = std::min(most_m, fitting(row));
     if (args.n * col > kMostScratch) most_n = std::min(most_n, fitting(col));
   }
-  if (args.m > kMostExtent) {
-    record_cut(recorder, args, &GemmArgs::m, kMostExtent, rows);
-  } else if (args.n > kMostExtent) {
-    record_cut(recorder, args, &GemmArgs::n, kMostExtent, cols);
-  } else if (!finish && args.k > most_k(traits)) {
-    record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
-  } else if (args.batch_count > most_batch) {
+  if (args.batch_count > most_batch) {
     record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
   } else if (args.m > most_m) {
     record_cut(recorder, args, &GemmArgs::m, most_m, rows);
   } else if (args.n > most_n) {
     record_cut(recorder, args, &GemmArgs::n, most_n, cols);
   } else {
-    record_product(recorder, args);
+    record_product(recorder, args, plan);
   }
 }
 
@@ -195,8 +204,8 @@ void check_device_type(const DeviceTraits& traits, int32_t type, const char* nam
   }
 }
 
-void record_batch(Recorder& recorder, GemmArgs args) {
-  // Distances that nothing is reached by may be any number: take one that cannot overflow.
+// Distances that nothing is reached by may be any number: takes one that cannot overflow.
+void settle_distances(GemmArgs& args) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   GemmEpilogue& epilogue = args.epilogue;
   if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
@@ -205,41 +214,80 @@ void record_batch(Recorder& recorder, GemmArgs args) {
   if (args.batch_count == 1) {
     args.stride_a = args.stride_b = args.stride_c = epilogue.stride_bias = epilogue.stride_residual = 0;
   }
-  if (args.k == 0 || args.alpha == 0) {
-    if (args.beta != 1 || !epilogue.none()) record_finish(recorder, args, nullptr, 0);
-    return;
-  }
-  // One B for all, and A and C follow on without a gap: a single tall product, if the epilogue goes along.
+}
+
+// One B for all, and A and C follow on without a gap: makes it a single tall product, if the epilogue goes along.
+void merge_batch(GemmArgs& args) {
+  GemmEpilogue& epilogue = args.epilogue;
   const bool bias_repeats =
       epilogue.bias_axis == TUFF_BIAS_NONE || (epilogue.bias_axis == TUFF_BIAS_COLUMNS && epilogue.stride_bias == 0);
   const bool residual_follows =
       epilogue.residual == nullptr || epilogue.stride_residual == args.m * epilogue.ld_residual;
-  if (args.batch_count > 1 && args.stride_b == 0 && !ta && args.stride_a == args.m * args.lda &&
+  if (args.batch_count > 1 && args.stride_b == 0 && args.ta == TUFF_NO_TRANS && args.stride_a == args.m * args.lda &&
       args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
     args.m *= args.batch_count;
     args.batch_count = 1;
     args.stride_a = args.stride_c = epilogue.stride_residual = 0;
   }
+}
+
+// Whether A and B are not read at all.
+bool scales_only(const GemmArgs& args) { return args.k == 0 || args.alpha == 0; }
+
+void record_batch(Recorder& recorder, GemmArgs args) {
+  settle_distances(args);
+  if (scales_only(args)) {
+    if (args.beta != 1 || !args.epilogue.none()) record_finish(recorder, args, nullptr, 0);
+    return;
+  }
+  merge_batch(args);
   record_pieces(recorder, args);
+}
+
+void check_device(const DeviceTraits& traits, const GemmArgs& args) {
+  check_device_type(traits, args.a_type, "a");
+  check_device_type(traits, args.b_type, "b");
+  check_device_type(traits, args.c_type, "c");
+  if (args.k > kMostExtent && needs_finish(args)) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
+         args.k, kMostExtent);
+  }
 }
 
 }  // namespace
 }  // namespace gemm
 
 void record_gemm(Recorder& recorder, const GemmArgs& args) {
-  gemm::check_device_type(recorder.traits(), args.a_type, "a");
-  gemm::check_device_type(recorder.traits(), args.b_type, "b");
-  gemm::check_device_type(recorder.traits(), args.c_type, "c");
-  if (args.k > gemm::kMostExtent && gemm::needs_finish(args)) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
-         args.k, gemm::kMostExtent);
-  }
+  gemm::check_device(recorder.traits(), args);
   if (args.m == 0 || args.n == 0) return;
   if (args.c_array == nullptr) {
     if (args.batch_count != 0) gemm::record_batch(recorder, args);
     return;
   }
   for (uint64_t i = 0; i < args.batch_count; ++i) gemm::record_batch(recorder, GemmMatrix(args, i).args);
+}
+
+std::string gemm_variants(const Recorder& recorder, const GemmArgs& batch) {
+  gemm::check_device(recorder.traits(), batch);
+  const bool none = batch.m == 0 || batch.n == 0 || batch.batch_count == 0 || gemm::scales_only(batch);
+  // A batch of buffers is made one by one.
+  GemmArgs args = batch;
+  std::optional<GemmMatrix> first;
+  if (!none && batch.c_array != nullptr) args = first.emplace(batch, 0).args;
+  std::string names;
+  if (!none) {
+    gemm::settle_distances(args);
+    gemm::merge_batch(args);
+    gemm::Plan plan(args);
+    for (const gemm::Offer& offer : gemm::list_variants(recorder, plan)) {
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", offer.name);
+    }
+  }
+  const TuningKey key = gemm_key(args);
+  const std::string_view text = key.text();
+  const size_t space = text.find(' ');
+  return fmt::format(R"({{"operation": "{}", "form": "{}", "sizes": [{}, {}, {}, {}], "variants": [{}]}})",
+                     text.substr(0, space), text.substr(space + 1), args.m, args.n, args.k, args.batch_count, names);
 }
 
 }  // namespace tuff

@@ -18,6 +18,8 @@
 
 namespace tuff {
 
+class TuningTable;
+
 // One GLSL source, embedded at build from kernels/<family>/<name>.comp as tuff::shaders::<name>.
 struct KernelSource {
   const char* name;
@@ -187,6 +189,9 @@ class Recorder {
   // True if these operands of a kernel that does not stream will be bound by address. For planners whose
   // best tile differs between the two.
   virtual bool binds_addresses(const Dispatch& dispatch) const noexcept = 0;
+
+  // The choices measured on this device; null: there are none.
+  virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
 

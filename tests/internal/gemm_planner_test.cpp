@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/gemm.hpp"
 #include "runtime/status.hpp"
+#include "runtime/tuning_table.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
@@ -23,8 +24,10 @@ class FakeRecorder final : public Recorder {
   }
   const DeviceTraits& traits() const noexcept override { return device_; }
   bool binds_addresses(const Dispatch&) const noexcept override { return true; }
+  const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
     kernels.emplace_back(kernel.source().name);
+    groups.push_back(uint64_t{dispatch.group_counts()[0]} * dispatch.group_counts()[1]);
     push_bytes.push_back(dispatch.operand_count() * 8 + dispatch.push_bytes());
   }
   const Buffer& scratch(uint64_t bytes) override {
@@ -32,7 +35,9 @@ class FakeRecorder final : public Recorder {
     largest_scratch = std::max(largest_scratch, bytes);
     return scratch_;
   }
+  const TuningTable* table = nullptr;
   std::vector<std::string> kernels;
+  std::vector<uint64_t> groups;
   std::vector<size_t> push_bytes;
   uint64_t largest_scratch = 0;
 
@@ -173,6 +178,99 @@ TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
   batch.batch_count = 1 << 20;
   batch.stride_a = batch.stride_b = batch.stride_c = 128 * 128;
   EXPECT_GT(planned(a_gpu(), batch).size(), 16u);
+}
+
+// Tuned choices: those that run here are taken, for products of about the same size and of no other form.
+class GemmTuned : public GemmPlanner {
+ protected:
+  GemmTuned() { device_ = tuning_device({}, TUFF_VERSION), device_.name = device_.driver = "a driver"; }
+  // The table's one choice is for this product.
+  TuningTable table_for(const GemmArgs& args, const std::string& variant, uint64_t slices) {
+    const FakeRecorder recorder(a_gpu());
+    std::string entry = gemm_variants(recorder, args);
+    entry.resize(entry.find(", \"variants\""));
+    return TuningTable(
+        "{\"tuff_tuning\": 1, \"devices\": [{\"uuid\": \"" + device_.uuid +
+            "\", \"name\": \"a driver\", \"driver\": \"a driver\", \"driver_version\": 0, \"library\": \"" +
+            device_.library + "\", \"choices\": [" + entry + ", \"variant\": \"" + variant +
+            "\", \"slices\": " + std::to_string(slices) + "}]}]}",
+        device_);
+  }
+  // The first kernel's workgroups.
+  uint64_t groups(const DeviceTraits& traits, const GemmArgs& args, const TuningTable* table) {
+    FakeRecorder recorder(traits);
+    recorder.table = table;
+    record_gemm(recorder, args);
+    EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
+    kernels_ = recorder.kernels;
+    return recorder.groups.front();
+  }
+  TuningDevice device_;
+  std::vector<std::string> kernels_;
+};
+
+TEST_F(GemmTuned, IsTakenForTheBucketAndTheForm) {
+  const GemmArgs args = product(buffer_, TUFF_F32, TUFF_F32, 2048, 2048, 2048);
+  const TuningTable table = table_for(args, "tile_64x64", 4);
+  EXPECT_NE(groups(a_gpu(), args, nullptr), 4 * 32 * 32u);
+  EXPECT_EQ(groups(a_gpu(), args, &table), 4 * 32 * 32u);
+  EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile", "gemm_finish"})) << "k is cut as tuned";
+  const GemmArgs near = product(buffer_, TUFF_F32, TUFF_F32, 1984, 2112, 2048);
+  EXPECT_EQ(groups(a_gpu(), near, &table), 4 * 31 * 33u);
+  // A half octave away, transposed, of another type: the model's choice.
+  const GemmArgs far = product(buffer_, TUFF_F32, TUFF_F32, 2944, 2048, 2048);
+  EXPECT_EQ(groups(a_gpu(), far, &table), groups(a_gpu(), far, nullptr));
+  GemmArgs transposed = args;
+  transposed.tb = TUFF_TRANS;
+  EXPECT_EQ(groups(a_gpu(), transposed, &table), groups(a_gpu(), transposed, nullptr));
+  const GemmArgs wider = product(buffer_, TUFF_F64, TUFF_F64, 2048, 2048, 2048);
+  EXPECT_EQ(groups(a_gpu(), wider, &table), groups(a_gpu(), wider, nullptr));
+}
+
+TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
+  const GemmArgs args = product(buffer_, TUFF_F32, TUFF_F32, 2048, 2048, 2048);
+  for (const char* variant : {"matrix_128x128", "skinny", "panels", "subgroup_4x2", "no_such_variant", "wide"}) {
+    const TuningTable table = table_for(args, variant, 0);
+    EXPECT_EQ(groups(a_gpu(), args, &table), groups(a_gpu(), args, nullptr)) << variant;
+    EXPECT_TRUE(table.find(gemm_key(args))->reported) << variant;
+  }
+  // What runs on one device is too much for another.
+  const TuningTable large = table_for(args, "tile_256x128", 0);
+  EXPECT_EQ(groups(a_gpu(), args, &large), 8 * 16u);
+  DeviceTraits small = a_gpu();
+  small.shared_bytes = 16 << 10;
+  EXPECT_EQ(groups(small, args, &large), groups(small, args, nullptr));
+  small = a_gpu();
+  small.max_invocations = small.max_local_size[0] = 128;
+  EXPECT_EQ(groups(small, args, &large), groups(small, args, nullptr));
+  // Slices whose sums would fill the device: as the planner thinks best.
+  const GemmArgs wide = product(buffer_, TUFF_F32, TUFF_F32, 16384, 16384, 16384);
+  const TuningTable sliced = table_for(wide, "tile_128x128", 256);
+  EXPECT_EQ(groups(a_gpu(), wide, &sliced), 128 * 128u);
+  EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile"}));
+  // More slices than k has steps.
+  const GemmArgs flat = product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64);
+  const TuningTable many = table_for(flat, "tile_64x64", 256);
+  EXPECT_EQ(groups(a_gpu(), flat, &many), 2u);
+}
+
+TEST_F(GemmTuned, ListsWhatCouldBeChosen) {
+  const FakeRecorder recorder(a_gpu());
+  EXPECT_EQ(
+      gemm_variants(recorder, product(buffer_, TUFF_F32, TUFF_F32, 4, 256, 64))
+          .find(
+              R"({"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [4, 256, 64, 1], "variants": ["skinny", "tile_)"),
+      0u);
+  // A batch that is one tall product is asked for as that; what is not computed has no variants.
+  GemmArgs batch = product(buffer_, TUFF_F32, TUFF_F32, 8, 64, 64);
+  batch.batch_count = 4;
+  batch.stride_a = batch.stride_c = 8 * 64;
+  EXPECT_NE(gemm_variants(recorder, batch).find("\"sizes\": [32, 64, 64, 1]"), std::string::npos);
+  batch.alpha = 0;
+  EXPECT_NE(gemm_variants(recorder, batch).find("\"variants\": []"), std::string::npos);
+  DeviceTraits old = a_gpu();
+  old.storage16 = false;
+  EXPECT_THROW(gemm_variants(FakeRecorder(old), product(buffer_, TUFF_F16, TUFF_F16, 8, 8, 8)), Error);
 }
 
 }  // namespace

@@ -1,0 +1,130 @@
+// Which variant computes a product: the one that is forced, or tuned for its size, or the one that the models of its
+// kind of kernel think best.
+#include <algorithm>
+#include <optional>
+
+#include "kernels/gemm/gemm_panels.hpp"
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
+  offer_skinny(recorder.traits(), plan.args, offers);
+  offer_matrices(recorder.traits(), plan.args, offers);
+  offer_panels(recorder, plan, offers);
+  offer_tiles(recorder, plan, offers);
+}
+
+Choice choice_of(const Offers& offers, Why why) {
+  Choice choice;
+  choice.offer = offers.best();
+  choice.why = why;
+  if (offers.next() != nullptr) choice.next = *offers.next();
+  return choice;
+}
+
+Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  Offers offers;  // each kind is asked only where the ones before had nothing
+  if (is_few(plan.args)) offer_skinny(traits, plan.args, offers);
+  // Matrix units take five to sixteen rows or columns at the speed of memory.
+  if (!offers.found()) offer_matrices(traits, plan.args, offers);
+  if (!offers.found()) offer_skinny(traits, plan.args, offers);
+  if (!offers.found()) offer_panels(recorder, plan, offers);
+  if (!offers.found()) offer_tiles(recorder, plan, offers);
+  if (!offers.found()) fail(TUFF_ERROR_UNSUPPORTED, "no tile of gemm fits the device");
+  return choice_of(offers, Why::model);
+}
+
+}  // namespace
+
+std::string_view forced_variant() {
+  static const std::optional<std::string> name = platform::environment("TUFF_GEMM_VARIANT");
+  return name ? std::string_view(*name) : std::string_view();
+}
+
+Choice choose(const Recorder& recorder, const Plan& plan) {
+  const std::string_view forced = forced_variant();
+  if (!forced.empty() && forced != "wide") {
+    Offers named(forced), tiles;
+    offer_all(recorder, plan, named);
+    if (named.found()) return choice_of(named, Why::forced);
+    offer_tiles(recorder, plan, tiles);
+    return tiles.found() ? choice_of(tiles, Why::model) : choose_by_model(recorder, plan);
+  }
+  const TuningTable* table = recorder.tuning();
+  const TunedChoice* tuned = table != nullptr && !table->empty() ? table->find(gemm_key(plan.args)) : nullptr;
+  if (tuned == nullptr) return choose_by_model(recorder, plan);
+  Offers named(tuned->variant);
+  offer_all(recorder, plan, named);
+  if (named.found()) {
+    Choice choice = choice_of(named, Why::tuned);
+    choice.slices = tuned->slices;
+    return choice;
+  }
+  Choice choice = choose_by_model(recorder, plan);
+  choice.unfit = tuned;
+  if (!tuned->reported) {
+    tuned->reported = true;
+    log(TUFF_LOG_WARNING, "tuning: {} for {} {}x{}x{} does not run here; ignored", tuned->variant,
+        gemm_key(plan.args).text(), plan.args.m, plan.args.n, plan.args.k);
+  }
+  return choice;
+}
+
+std::string reason(const Plan& plan) {
+  const Choice& choice = plan.choice;
+  if (choice.why == Why::forced) return "forced";
+  if (choice.why == Why::tuned) return "tuned";
+  const std::string unfit =
+      choice.unfit != nullptr ? fmt::format("; tuned {} does not run", choice.unfit->variant) : "";
+  switch (choice.offer.kind) {
+    case Kind::skinny:
+      return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
+    case Kind::panels:
+      return fmt::format("model: whole tiles make {:.2f} times the operations{}", choice.offer.time, unfit);
+    case Kind::matrices:
+    case Kind::tiles:
+      break;
+  }
+  if (choice.next.name == nullptr) return fmt::format("model: nothing else suits{}", unfit);
+  return fmt::format("model: {} would take {:.2f} times as long{}", choice.next.name,
+                     choice.next.time / choice.offer.time, unfit);
+}
+
+std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan) {
+  std::vector<Offer> all;
+  Offers offers(all);
+  offer_all(recorder, plan, offers);
+  const Offer chosen = choose(recorder, plan).offer;
+  std::erase_if(all, [&](const Offer& offer) { return offer.name == chosen.name; });
+  std::stable_sort(all.begin(), all.end(), [&](const Offer& x, const Offer& y) {
+    // What is most like the chosen one first.
+    const bool x_like = x.kind == chosen.kind, y_like = y.kind == chosen.kind;
+    if (x_like != y_like) return x_like;
+    return x.kind != y.kind ? x.kind < y.kind : x.time < y.time;
+  });
+  all.insert(all.begin(), chosen);
+  return all;
+}
+
+}  // namespace tuff::gemm
+
+namespace tuff {
+
+TuningKey gemm_key(const GemmArgs& args) {
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  TuningKey key("gemm");
+  key.word(ta ? (tb ? "tt" : "tn") : (tb ? "nt" : "nn"));
+  key.word(dtype_name(args.a_type)).word(dtype_name(args.b_type)).word(dtype_name(args.c_type));
+  if (args.precision == TUFF_PRECISION_ALLOW_F16) key.word("allow_f16");
+  if (args.precision == TUFF_PRECISION_ALLOW_BF16) key.word("allow_bf16");
+  key.size(args.m).size(args.n).size(args.k).size(args.batch_count);
+  return key;
+}
+
+}  // namespace tuff
