@@ -143,4 +143,8 @@ tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* lim
   });
 }
 
+tuff_status tuff_context_set_tuning(tuff_context context, const char* json) {
+  return guarded("tuff_context_set_tuning", [&] { acquire_context(context)->backend().set_tuning(json); });
+}
+
 }  // extern "C"

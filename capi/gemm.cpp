@@ -1,5 +1,6 @@
 // The header's matrix products. A flat function fills the descriptor of its _ex sibling; both then take the same path.
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "capi/guard.hpp"
@@ -99,7 +100,9 @@ class OperandArray {
   std::vector<const tuff::Buffer*> buffers_;
 };
 
-void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc) {
+// Calls use(backend, args) with what a descriptor says.
+template <typename Use>
+void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& use) {
   const auto context = acquire_stream(stream);
   check_reserved(desc.reserved);
   fill_types(desc);
@@ -118,7 +121,7 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc) {
   args.epilogue.stride_bias = desc.stride_bias;
   args.epilogue.stride_residual = desc.stride_residual;
   if (desc.a_array == nullptr && desc.b_array == nullptr && desc.c_array == nullptr) {
-    context->backend().batched_gemm(args);
+    use(context->backend(), args);
     return;
   }
   tuff::require(desc.a_array != nullptr && desc.b_array != nullptr && desc.c_array != nullptr,
@@ -135,7 +138,15 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc) {
   args.a_array = as.data();
   args.b_array = bs.data();
   args.c_array = cs.data();
-  context->backend().batched_gemm(args);
+  use(context->backend(), args);
+}
+
+constexpr auto kCompute = [](tuff::ComputeBackend& backend, const tuff::GemmArgs& args) { backend.batched_gemm(args); };
+
+tuff_batched_gemm_desc read_batched_gemm(const tuff_batched_gemm_desc* desc) {
+  tuff_batched_gemm_desc wanted = read_structure(desc, "desc", kFirstBatchedGemm);
+  fill_leading_dimensions(wanted);
+  return wanted;
 }
 
 template <typename Desc>
@@ -191,15 +202,27 @@ tuff_status tuff_batched_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int
     desc.stride_b = stride_b;
     desc.stride_c = stride_c;
     desc.batch_count = batch_count;
-    batched_gemm(stream, desc);
+    batched_gemm(stream, desc, kCompute);
   });
 }
 
 tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc) {
   return guarded("tuff_batched_gemm_ex", [&] {
-    tuff_batched_gemm_desc wanted = read_structure(desc, "desc", kFirstBatchedGemm);
-    fill_leading_dimensions(wanted);
-    batched_gemm(stream, wanted);
+    tuff_batched_gemm_desc wanted = read_batched_gemm(desc);
+    batched_gemm(stream, wanted, kCompute);
+  });
+}
+
+tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_gemm_desc* desc, char* json,
+                                       uint64_t capacity, uint64_t* length) {
+  return guarded("tuff_batched_gemm_variants", [&] {
+    tuff::capi::check_text(json, "json", capacity);
+    tuff_batched_gemm_desc wanted = read_batched_gemm(desc);
+    std::string text;
+    batched_gemm(stream, wanted, [&](tuff::ComputeBackend& backend, const tuff::GemmArgs& args) {
+      text = backend.gemm_variants(args);
+    });
+    tuff::capi::write_text(text, json, capacity, length);
   });
 }
 

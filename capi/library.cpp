@@ -1,10 +1,10 @@
 // The header's "Library" group: version, status, last error, log.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "capi/guard.hpp"
+#include "capi/structures.hpp"
 #include "runtime/log.hpp"
 #include "runtime/status.hpp"
 
@@ -96,14 +96,8 @@ const char* tuff_status_hint(tuff_status status) { return status_text(status).hi
 // This and tuff_set_log need no device, and work in a forked child too.
 tuff_status tuff_last_error(char* buffer, uint64_t capacity, uint64_t* length) {
   try {
-    tuff::require(buffer != nullptr || capacity == 0, "buffer is null and capacity is {}, needs 0", capacity);
-    const std::string_view message = tuff::capi::last_error();
-    if (capacity != 0) {
-      const size_t count = std::min<uint64_t>(message.size(), capacity - 1);
-      std::memcpy(buffer, message.data(), count);
-      buffer[count] = '\0';
-    }
-    if (length != nullptr) *length = message.size();
+    tuff::capi::check_text(buffer, "buffer", capacity);
+    tuff::capi::write_text(tuff::capi::last_error(), buffer, capacity, length);
     return TUFF_OK;
   } catch (...) {
     return tuff::capi::report_exception("tuff_last_error");

@@ -1,4 +1,4 @@
-// Reading and writing the ABI's structures, whose size tells which version the caller was compiled with.
+// Reading and writing the ABI's structures, whose size tells which version the caller was compiled with, and texts.
 #pragma once
 
 #include <algorithm>
@@ -53,6 +53,21 @@ void write_structure(T* structure, T value) {
   value.struct_size = size;
   std::memcpy(static_cast<void*>(structure), &value, std::min<size_t>(size, sizeof(T)));
   if (size > sizeof(T)) std::memset(reinterpret_cast<unsigned char*>(structure) + sizeof(T), 0, size - sizeof(T));
+}
+
+// Checks where a text will be written: a caller's memory of so many bytes.
+inline void check_text(const char* buffer, std::string_view name, uint64_t capacity) {
+  require(buffer != nullptr || capacity == 0, "{} is null and capacity is {}, needs 0", name, capacity);
+}
+
+// Writes as much as fits, NUL-terminated, and the whole length without the NUL.
+inline void write_text(std::string_view text, char* buffer, uint64_t capacity, uint64_t* length) {
+  if (capacity != 0) {
+    const size_t count = std::min<uint64_t>(text.size(), capacity - 1);
+    std::memcpy(buffer, text.data(), count);
+    buffer[count] = '\0';
+  }
+  if (length != nullptr) *length = text.size();
 }
 
 }  // namespace tuff::capi

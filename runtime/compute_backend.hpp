@@ -43,6 +43,7 @@ class ComputeBackend {
   virtual bool supports(std::string_view feature) const = 0;
   virtual void stats(tuff_stats& stats) const = 0;  // the fields that the backend knows
   virtual void set_limits(const tuff_limits& limits) = 0;
+  virtual void set_tuning(const char* json) = 0;  // null: the built-in choices
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
   virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;
@@ -58,6 +59,7 @@ class ComputeBackend {
 
   virtual void gemm(const GemmArgs& args) = 0;
   virtual void batched_gemm(const GemmArgs& args) = 0;
+  virtual std::string gemm_variants(const GemmArgs& args) = 0;
   virtual void conv2d(const Conv2dArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void reduce(const ReduceArgs& args) = 0;

@@ -323,6 +323,17 @@ typedef struct tuff_limits {
 /* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */
 TUFF_API tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits);
 
+/* Which variants of the kernels are taken, for operations from here on, by a table that `tuff tune` measured on this
+ * device; docs/tuning.md has its format. A context begins with the table of the environment variable TUFF_TUNING, a
+ * path or "off"; else with the user's, tuning.json in the cache folder; a table of those that is missing, damaged or
+ * of another device is ignored, with a message to the log. Choices that the device's limits or the operands do not
+ * allow are ignored. Results are the same from call to call, bit for bit, as long as the table is the same one;
+ * with another they are within the same bounds.
+ *   json   the table, NUL-terminated; NULL: none, the built-in choices
+ * Since 0.3.0. Errors: INVALID_ARGUMENT for a text that is no table or has nothing for this device (the message says
+ * why; the table before stays); UNSUPPORTED on the host backend, which has no variants. */
+TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* json);
+
 /* ---------------------------------------------------------------------------------------------
  * Buffers
  * ------------------------------------------------------------------------------------------- */
@@ -477,6 +488,16 @@ typedef struct tuff_batched_gemm_desc {
   const tuff_buffer *a_array, *b_array, *c_array;
 } tuff_batched_gemm_desc;
 TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
+
+/* What tables of tuned choices can say of a product (tuff_gemm_ex's too: batch_count 1). Nothing is computed.
+ *   json     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. An entry
+ *            as tables have them, and the variants that could be chosen, the one that would be taken now first, the
+ *            others by what is expected of them:
+ *            {"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [64, 64, 64, 1], "variants": ["tile_32x32", ...]}
+ *   length   receives the text's whole length without the NUL; may be NULL
+ * Since 0.3.0. Errors: those of tuff_batched_gemm_ex; UNSUPPORTED on the host backend. */
+TUFF_API tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_gemm_desc* desc, char* json,
+                                                uint64_t capacity, uint64_t* length);
 
 /* Cross-correlation: output[n][k][p][q] = sum over c, r, s of
  *   input[n][c][p * stride[0] - padding[0] + r][q * stride[1] - padding[1] + s] * filter[k][c][r][s],

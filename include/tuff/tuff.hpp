@@ -494,6 +494,8 @@ class Context {
     limits.struct_size = sizeof(limits);
     return detail::finish(tuff_context_set_limits(handle(), &limits));
   }
+  // A table of tuned choices as JSON; null: the built-in choices.
+  Outcome set_tuning(const char* json) { return detail::finish(tuff_context_set_tuning(handle(), json)); }
   Outcome synchronize() const { return detail::finish(tuff_synchronize(handle())); }
 
   // Device memory that reads as zero.
@@ -560,6 +562,16 @@ class Context {
                                             batch_count));
   }
   Outcome batched_gemm(tuff_batched_gemm_desc desc) const { return with_size(tuff_batched_gemm_ex, desc); }
+  // What a table of tuned choices can say of the product, as JSON.
+  Returned<std::string> batched_gemm_variants(tuff_batched_gemm_desc desc) const {
+    desc.struct_size = sizeof(desc);
+    uint64_t length = 0;
+    tuff_status status = tuff_batched_gemm_variants(handle(), &desc, nullptr, 0, &length);
+    std::string json(static_cast<std::size_t>(length), '\0');
+    // The NUL replaces string's own.
+    if (status == TUFF_OK) status = tuff_batched_gemm_variants(handle(), &desc, json.data(), length + 1, nullptr);
+    return detail::give(status, std::move(json));
+  }
 
   Outcome conv2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
                  const std::array<uint64_t, 4>& filter_shape, Operand output, const std::array<uint64_t, 4>& out_shape,

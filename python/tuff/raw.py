@@ -331,6 +331,7 @@ FUNCTIONS = {
     "tuff_supports": (_status, [_handle, _text, POINTER(_i32)]),
     "tuff_context_stats": (_status, [_handle, POINTER(Stats)]),
     "tuff_context_set_limits": (_status, [_handle, POINTER(Limits)]),
+    "tuff_context_set_tuning": (_status, [_handle, _text]),
     # Buffers
     "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
     "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),
@@ -355,6 +356,7 @@ FUNCTIONS = {
         + [_handle, _u64, _u64, _u64],
     ),
     "tuff_batched_gemm_ex": (_status, [_handle, POINTER(BatchedGemmDesc)]),
+    "tuff_batched_gemm_variants": (_status, [_handle, POINTER(BatchedGemmDesc), _text, _u64, POINTER(_u64)]),
     "tuff_conv2d": (_status, [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _shape, _shape]),
     "tuff_conv2d_ex": (_status, [_handle, POINTER(Conv2dDesc)]),
     "tuff_attention": (

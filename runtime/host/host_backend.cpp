@@ -50,6 +50,10 @@ class HostAllocation final : public Allocation {
   std::byte* data_ = nullptr;
 };
 
+[[noreturn]] void fail_without_variants() {
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend has one way to compute each operation: no variants, nothing to tune");
+}
+
 class HostBackend final : public ComputeBackend {
  public:
   std::string_view name() const noexcept override { return "host"; }
@@ -99,6 +103,10 @@ class HostBackend final : public ComputeBackend {
     memory_limit_ = limits.memory_bytes;
   }
 
+  void set_tuning(const char* json) override {
+    if (json != nullptr) fail_without_variants();
+  }
+
   Buffer alloc(const AllocOptions& options) override {
     const std::lock_guard lock(mutex_);
     Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
@@ -142,6 +150,7 @@ class HostBackend final : public ComputeBackend {
 
   void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
   void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
+  std::string gemm_variants(const GemmArgs&) override { fail_without_variants(); }
   void conv2d(const Conv2dArgs& args) override { execute(args, check_conv2d, host_conv2d); }
   void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
   void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }

@@ -26,6 +26,7 @@ class StreamRecorder final : public Recorder {
   bool binds_addresses(const Dispatch& dispatch) const noexcept override;
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes) override;
+  const TuningTable* tuning() const noexcept override { return tuning_; }
 
   // Copies between ranges of pool memory, in order with the rest. The staging side of an upload or
   // download is not tracked: its range is fresh.
@@ -54,6 +55,9 @@ class StreamRecorder final : public Recorder {
     device_->traits.streams_by_addresses = streams_by_addresses;
     device_->traits.tiles_by_addresses = tiles_by_addresses;
   }
+
+  // Outlives the recorder, or the next call.
+  void set_tuning(const TuningTable* table) { tuning_ = table; }
 
   struct Counters {
     uint64_t dispatches = 0, submissions = 0, barriers = 0;
@@ -101,6 +105,7 @@ class StreamRecorder final : public Recorder {
   double gathered_seconds_ = 0;   // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
   Buffer scratch_, unused_;
+  const TuningTable* tuning_ = nullptr;
   Counters counters_;
 };
 

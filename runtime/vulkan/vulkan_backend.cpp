@@ -7,6 +7,8 @@
 #include "kernels/memory/memory.hpp"
 #include "runtime/features.hpp"
 #include "runtime/log.hpp"
+#include "runtime/status.hpp"
+#include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
 
 namespace tuff {
@@ -32,6 +34,34 @@ void VulkanBackend::init(const ContextOptions& options) {
   log(TUFF_LOG_INFO, "opened {} ({}), streams by {}, tiles by {}", physical.properties.deviceName,
       physical.driver.driverInfo, device_->traits.streams_by_addresses ? "addresses" : "descriptors",
       device_->traits.tiles_by_addresses ? "addresses" : "descriptors");
+  load_user_tuning();
+}
+
+TuningDevice VulkanBackend::tuning_device() const {
+  tuff_device_properties properties{};
+  describe(device_->physical, properties);
+  return tuff::tuning_device(properties, TUFF_VERSION);
+}
+
+void VulkanBackend::load_user_tuning() {
+  UserTuning user = load_tuning(tuning_device());
+  if (!user.problem.empty()) log(TUFF_LOG_WARNING, "tuning: {} is ignored: {}", user.path.string(), user.problem);
+  if (user.table.empty()) return;
+  log(TUFF_LOG_INFO, "tuning: {} choices from {}", user.table.size(), user.path.string());
+  tuning_ = std::make_unique<const TuningTable>(std::move(user.table));
+  recorder_->set_tuning(tuning_.get());
+}
+
+void VulkanBackend::set_tuning(const char* json) {
+  std::unique_ptr<const TuningTable> table;
+  try {
+    if (json != nullptr) table = std::make_unique<const TuningTable>(json, tuning_device());
+  } catch (const TuningError& error) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "json: {}", error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  tuning_ = std::move(table);
+  recorder_->set_tuning(tuning_.get());
 }
 
 void VulkanBackend::capabilities(tuff_device_properties& properties) const {
@@ -188,6 +218,12 @@ void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, co
 
 void VulkanBackend::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
 void VulkanBackend::batched_gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
+std::string VulkanBackend::gemm_variants(const GemmArgs& args) {
+  const std::lock_guard lock(mutex_);
+  check_gemm(args);
+  device_->require_alive();
+  return tuff::gemm_variants(*recorder_, args);
+}
 void VulkanBackend::conv2d(const Conv2dArgs& args) { run(check_conv2d, record_conv2d, args); }
 void VulkanBackend::attention(const AttentionArgs& args) { run(check_attention, record_attention, args); }
 void VulkanBackend::reduce(const ReduceArgs& args) { run(check_reduce, record_reduce, args); }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "runtime/compute_backend.hpp"
+#include "runtime/tuning_table.hpp"
 #include "runtime/vulkan/stream_recorder.hpp"
 #include "runtime/vulkan/transfer.hpp"
 
@@ -21,6 +22,7 @@ class VulkanBackend final : public ComputeBackend {
   bool supports(std::string_view feature) const override;
   void stats(tuff_stats& stats) const override;
   void set_limits(const tuff_limits& limits) override;
+  void set_tuning(const char* json) override;
 
   Buffer alloc(const AllocOptions& options) override;
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
@@ -34,6 +36,7 @@ class VulkanBackend final : public ComputeBackend {
 
   void gemm(const GemmArgs& args) override;
   void batched_gemm(const GemmArgs& args) override;
+  std::string gemm_variants(const GemmArgs& args) override;
   void conv2d(const Conv2dArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void reduce(const ReduceArgs& args) override;
@@ -51,6 +54,8 @@ class VulkanBackend final : public ComputeBackend {
   MemoryRange allocate(uint64_t bytes, MemoryKind kind);
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern);
   void wait_for_everything(bool for_host);
+  TuningDevice tuning_device() const;
+  void load_user_tuning();
 
   mutable std::mutex mutex_;
   std::shared_ptr<Device> device_;
@@ -58,6 +63,7 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<KernelCache> kernels_;
   std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Transfer> transfer_;
+  std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
   uint64_t allocations_ = 0;
   uint64_t validation_before_ = 0;  // messages that were there before this context
 };
