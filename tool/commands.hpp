@@ -29,9 +29,21 @@ struct BenchOptions {
   bool json = false;
 };
 
+struct TuneOptions {
+  std::string device;
+  std::string types;     // "f32,f16"; empty: what the device is good at
+  std::string shapes;    // a file; empty: the list that is built in
+  std::string output;    // empty: where the library looks
+  double budget = 60;    // seconds
+  bool again = false;    // what is done already too
+  bool dry_run = false;  // measures, and writes nothing
+  bool list = false;     // measures nothing
+};
+
 int run_info(const InfoOptions& options);
 int run_selftest(const SelftestOptions& options);
 int run_bench(const BenchOptions& options);
+int run_tune(const TuneOptions& options);
 
 const char* device_type_name(int32_t type);
 

@@ -1,4 +1,4 @@
-// tuff: what the devices of this machine are, whether Tuff computes right on them, and how fast.
+// tuff: what the devices of this machine are, whether Tuff computes right on them, how fast, and how to make it faster.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,10 +20,13 @@ constexpr const char* kExamples = R"(Examples:
   tuff selftest --filter gemm -v     one operation, every shape
   tuff bench                         rates of the main operations on the best device
   tuff bench --device llvmpipe       on the device with "llvmpipe" in its name
+  tuff tune                          finds the fastest kernels for this device, for a minute
+  tuff tune --budget 600 --type f16  more of them: what is done already is not measured again
 
 Environment:
   TUFF_DEVICE    index or part of the name of the device to use
   TUFF_LOG       error, warning, info, debug or dispatch: says on stderr what happens
+  TUFF_TUNING    path of the table that tune writes and every process uses, or off
 )";
 
 std::string version_text() {
@@ -71,6 +74,23 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   bench_command->add_flag("--json", bench.json, "JSON on stdout");
 
+  tool::TuneOptions tune;
+  CLI::App* tune_command = app.add_subcommand("tune", "measures which kernels are the fastest here, for all to use");
+  add_device_option(tune_command, tune.device, "the best");
+  tune_command->add_option("--budget", tune.budget, "how long to measure")
+      ->check(CLI::Range(0.1, 86400.0).description(""))
+      ->type_name("S")
+      ->capture_default_str();
+  tune_command->add_option("-t,--type", tune.types, "of f32, f16, bf16, f64, i8; otherwise what the device is good at")
+      ->type_name("LIST");
+  tune_command->add_option("--shapes", tune.shapes, "a file with lines of \"ta tb m n k [batch]\", N or T first")
+      ->type_name("FILE");
+  tune_command->add_option("-o,--output", tune.output, "the table; otherwise TUFF_TUNING, else in the cache folder")
+      ->type_name("FILE");
+  tune_command->add_flag("--again", tune.again, "what was measured before too");
+  tune_command->add_flag("--dry-run", tune.dry_run, "write nothing");
+  tune_command->add_flag("--list", tune.list, "what would be measured, and nothing else");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -78,11 +98,12 @@ int run(int argc, char** argv) {
     return code == 0 ? 0 : kExitUsage;
   }
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}\nerror: which of info, selftest and bench?\n", app.help());
+    fmt::print(stderr, "{}\nerror: which of info, selftest, bench and tune?\n", app.help());
     return kExitUsage;
   }
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
+  if (tune_command->parsed()) return tool::run_tune(tune);
   return tool::run_bench(bench);
 }
 

@@ -61,19 +61,27 @@ void Table::print() const {
   }
 }
 
-Progress::Progress(uint64_t total) : total_(std::max<uint64_t>(total, 1)), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(uint64_t total, double limit_seconds)
+    : total_(std::max<uint64_t>(total, 1)), limit_seconds_(limit_seconds), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::step(const std::string& what) {
   if (!terminal_) return;
   const auto filled = static_cast<int>(kBarWidth * done_ / total_);
-  fmt::print(stderr, "\r  [{:#<{}}{:.<{}}] {:3d} %  {:<48}", "", filled, "", kBarWidth - filled, 100 * done_ / total_,
-             shorten(what, 48));
+  std::string left;
+  if (done_ != 0) {
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double rest = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+    const auto seconds = static_cast<uint64_t>(std::max(std::min(rest, limit_seconds_ - spent), 0.0) + 0.5);
+    left = fmt::format("{}:{:02d} left", seconds / 60, seconds % 60);
+  }
+  fmt::print(stderr, "\r  [{:#<{}}{:.<{}}] {:3d} %  {:>10}  {:<40}", "", filled, "", kBarWidth - filled,
+             100 * done_ / total_, left, shorten(what, 40));
   std::fflush(stderr);
   ++done_;
 }
 
 void Progress::clear() {
-  if (terminal_) fmt::print(stderr, "\r{:96}\r", "");
+  if (terminal_) fmt::print(stderr, "\r{:98}\r", "");
 }
 
 }  // namespace tool

@@ -1,6 +1,7 @@
 // A table of text with aligned columns, and a progress bar: plain characters, no colours.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,10 +28,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
 
-// One line on stderr that is rewritten in place; silent where stderr is no terminal.
+// One line on stderr that is rewritten in place, with how long the rest will take if it goes on like this (at most
+// what is left of limit_seconds); silent where stderr is no terminal.
 class Progress {
  public:
-  explicit Progress(uint64_t total);
+  explicit Progress(uint64_t total, double limit_seconds = 1e9);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -40,7 +42,9 @@ class Progress {
 
  private:
   uint64_t total_;
+  double limit_seconds_;
   uint64_t done_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   bool terminal_;
 };
 
