@@ -75,13 +75,14 @@ struct TransposePush {
 void record_transposition(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   constexpr uint64_t kTile = 64;
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
-  const bool words = aligned(in.buffer, in.type, in.ld, in.stride, 4) && copy.stored_cols % 4 == 0;
+  const uint32_t bytes = static_cast<uint32_t>(dtype_size(in.type)), per_word = 4 / bytes;
+  const bool words = aligned(in.buffer, in.type, in.ld, in.stride, per_word) && copy.stored_cols % per_word == 0;
   const uint64_t tiles_rows = ceil_div(copy.stored_rows, kTile), tiles_cols = ceil_div(copy.stored_cols, kTile);
   KernelRequest request(shaders::gemm_transpose);
-  request.streaming().wide(wide).define("LOAD_BYTES", words ? 4 : 1);
+  request.streaming().wide(wide).define("ELEMENT_BYTES", bytes).define("LOAD_BYTES", words ? 4 : bytes);
   Dispatch dispatch("gemm transpose");
-  dispatch.operand(in.buffer, 0, in.elements, Access::read);
-  dispatch.operand(out, 0, copy.elements(), Access::write);
+  dispatch.operand(in.buffer, 0, in.elements * bytes, Access::read);
+  dispatch.operand(out, 0, copy.elements() * bytes, Access::write);
   with_index(wide, [&](auto zero) {
     using Index = decltype(zero);
     const auto index = [](uint64_t x) { return static_cast<Index>(x); };
@@ -91,7 +92,7 @@ void record_transposition(Recorder& recorder, const Input& in, const Copy& copy,
                                        number(tiles_rows), number(tiles_cols), number(copy.matrices)});
   });
   dispatch.groups_linear(tiles_rows * tiles_cols * copy.matrices, recorder.traits());
-  dispatch.work(static_cast<double>(in.elements + copy.elements()), static_cast<double>(copy.elements()));
+  dispatch.work(static_cast<double>((in.elements + copy.elements()) * bytes), static_cast<double>(copy.elements()));
   recorder.dispatch(request, dispatch);
 }
 

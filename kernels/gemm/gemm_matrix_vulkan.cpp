@@ -74,9 +74,11 @@ bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const Mat
          shared_bytes(variant, shape, element_bytes, ta, tb) <= traits.shared_bytes;
 }
 
-// Bytes are fastest along k (598 against 287 TFLOP/s on an H200): a large product pays for a transposed copy. Loads of
-// single elements cost so much that nearly every product pays for an aligned one.
+// Bytes are fastest along k (598 against 287 TFLOP/s on an H200): a large product pays for a transposed copy. 16-bit
+// columns of B are fastest across it (345 against 303): rows enough pay. Loads of single elements cost so much that
+// nearly every product pays for an aligned copy.
 constexpr double kTransposeOperations = 4e9, kAlignOperations = 1e6;
+constexpr uint64_t kTransposeRows = 4096, kTransposeExtent = 1024;
 
 // The most bytes that an operand can be loaded by.
 uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t length) {
@@ -105,6 +107,8 @@ CopyRequest matrix_copy_of_a(const GemmArgs& args) {
 
 CopyRequest matrix_copy_of_b(const GemmArgs& args) {
   const bool tb = args.tb != TUFF_NO_TRANS;
+  const bool often = args.m >= kTransposeRows && args.n >= kTransposeExtent && args.k >= kTransposeExtent;
+  if (tb && often && args.b_type == input_type(args) && dtype_size(args.b_type) == 2) return {true, args.b_type, true};
   return matrix_copy(args, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
 }
 

@@ -75,7 +75,7 @@ struct Choice {
   const TunedChoice* unfit = nullptr;  // was tuned, and does not run here
 };
 
-// A copy of an input that a kernel is to read instead: in another type, or 8-bit elements transposed.
+// A copy of an input that a kernel is to read instead: in another type, or transposed.
 struct CopyRequest {
   bool wanted = false;
   int32_t type = TUFF_F32;

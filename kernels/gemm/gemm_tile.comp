@@ -11,10 +11,11 @@
 //    +----+-------------+
 //    |    |             |
 // BM | A  |      C      |
-//    +----+-------------+
+//    +----+-------------+               Eight by four invocations lie in a subgroup of 32: of what it reads
+//                                       at once, A's part is as long as B's.
 //
 // Defines: BM, BN, BK        the tile; BM and BN multiples of 32, BK of 4
-//          TM, TN            an invocation's part, multiples of 4
+//          TM, TN            an invocation's part, multiples of 4; BM / TM is a multiple of 8, BN / TN of 4
 //          TRANS_A, TRANS_B
 //          VECTOR_A, VECTOR_B, VECTOR_C   read (written) in fours: base and ld are multiples of 4 elements, and so
 //                            is the length along memory: of A k (TRANS_A: m), of B n (TRANS_B: k), of C n
@@ -106,7 +107,8 @@ void main() {
   [[unroll]] for (uint i = 0; i < TM; ++i) {
     [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = VECTOR(0);
   }
-  const uint tx = id % (BN / TN), ty = id / (BN / TN);
+  const uint patch = id / 32, patches_x = BN / TN / 4;
+  const uint tx = patch % patches_x * 4 + id % 4, ty = patch / patches_x * 8 + id % 32 / 4;
 
   // The step that is loaded next, and what was loaded.
   uint k_next = tile.k_begin;

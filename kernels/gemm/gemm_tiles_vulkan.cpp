@@ -1,4 +1,5 @@
 // Matrix products by tiles of C: the table of tiles, what each would take, the dispatch of one.
+#include <algorithm>
 #include <iterator>
 
 #include "kernels/gemm/gemm_plan.hpp"
@@ -14,9 +15,11 @@ struct Variant {
   const char* name;
   bool shared;
   uint32_t rows, cols, bk, tm, tn;
-  // Products for each second on one core, in relation to the kind's best tile: where operands are bound as
-  // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 4096 (H200).
+  // Products for each second on one core that is full, in relation to the kind's best tile: where operands are bound as
+  // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 8192 (H200).
   double rate_descriptors, rate_addresses;
+  // The steps of k that a tile's beginning and end cost; measured on an H200 by batches of 128 x 128 x 128.
+  double ends;
   // Operations that a product must have: a large subgroup tile takes a CPU driver most of a second to compile.
   double least_operations;
 
@@ -27,20 +30,18 @@ struct Variant {
 };
 
 constexpr Variant kVariants[] = {
-    {"tile_256x128", true, 256, 128, 16, 8, 16, 1.00, 1.00, 0},
-    {"tile_128x256", true, 128, 256, 16, 8, 16, 0.95, 0.95, 0},
-    {"tile_256x128x8", true, 256, 128, 8, 8, 16, 0.90, 0.90, 0},
-    {"tile_128x128", true, 128, 128, 16, 8, 8, 0.85, 0.85, 0},
-    {"tile_128x128x32", true, 128, 128, 32, 8, 8, 0.80, 0.80, 0},
-    {"tile_128x64", true, 128, 64, 16, 8, 8, 0.70, 0.70, 0},
-    {"tile_64x64", true, 64, 64, 16, 4, 8, 0.55, 0.55, 0},
-    {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.50, 0.50, 0},
-    {"tile_32x32", true, 32, 32, 32, 4, 4, 0.30, 0.30, 0},
-    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 3e7},
-    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 3e7},
-    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 3e7},
-    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 2e6},
-    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0},
+    {"tile_128x128", true, 128, 128, 16, 16, 8, 1.00, 1.00, 106, 0},
+    {"tile_128x128x8x8", true, 128, 128, 16, 8, 8, 0.90, 0.90, 90, 0},
+    {"tile_128x64", true, 128, 64, 16, 8, 8, 0.95, 0.95, 85, 0},
+    {"tile_64x64x8", true, 64, 64, 8, 8, 8, 0.92, 0.92, 59, 0},
+    {"tile_64x64", true, 64, 64, 16, 4, 8, 0.83, 0.83, 42, 0},
+    {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.60, 0.60, 42, 0},
+    {"tile_32x32", true, 32, 32, 32, 4, 4, 0.35, 0.35, 30, 0},
+    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 0, 3e7},
+    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 0, 3e7},
+    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 0, 3e7},
+    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 0, 2e6},
+    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0, 0},
 };
 
 constexpr double kTinyOperations = 5e5;  // on a processor
@@ -58,7 +59,8 @@ bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t elemen
 
 }  // namespace
 
-// A tile's time: rounds of one tile on each core, by the tile's size and rate.
+// A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's core
+// is full with 256 invocations at once, of as many tiles as it takes.
 void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
@@ -76,8 +78,10 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const bool suits = !other_devices && operations_of(args) >= variant.least_operations;
     const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
     const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
-    const double time = static_cast<double>(ceil_div(tiles, cores_of(traits))) * static_cast<double>(rows * cols) /
-                        (addresses ? variant.rate_addresses : variant.rate_descriptors);
+    const uint64_t in_turn = ceil_div(tiles, cores_of(traits));
+    const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations()) / 256);
+    const double time = static_cast<double>(in_turn * rows * cols) * (static_cast<double>(args.k) + variant.ends) /
+                        (fill * (addresses ? variant.rate_addresses : variant.rate_descriptors));
     offers.add({Kind::tiles, variant.name, row, time, suits ? Fit::suits : Fit::by_name});
   }
 }

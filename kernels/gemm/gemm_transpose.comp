@@ -1,9 +1,18 @@
-// Copies 8-bit matrices transposed, rows in whole pieces of 16 bytes: matrix units take 8-bit inputs best along k.
+// Copies 8-bit or 16-bit matrices transposed, rows in whole pieces of 16 bytes: matrix units take bytes best along k, 16
+// bits best across it.
 //
-// A workgroup copies 64 x 64 elements through shared memory. What is read beyond the matrix counts as zero.
+// A workgroup copies 64 x 64 elements through shared memory, an invocation 16 side by side. What is read beyond the
+// matrix counts as zero.
 //
-// Defines: LOAD_BYTES   4: base, ld, stride and cols are multiples of 4; else 1
+// Defines: ELEMENT_BYTES   1 or 2
+//          LOAD_BYTES      4: base, ld, stride and cols are multiples of 4 bytes; else ELEMENT_BYTES
+#if ELEMENT_BYTES == 1
 #extension GL_EXT_shader_8bit_storage : require
+#define STORED uint8_t
+#else
+#extension GL_EXT_shader_16bit_storage : require
+#define STORED uint16_t
+#endif
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
@@ -12,13 +21,16 @@ layout(push_constant, std430) uniform Push {
   uint rows, cols;                // of what is read
   uint tiles_rows, tiles_cols, matrices;
 } push;
-TUFF_READ(0, In1, uint8_t, 1)
+TUFF_READ(0, In1, STORED, ELEMENT_BYTES)
 TUFF_READ(0, In4, uint, 4)
 TUFF_WRITE(1, Out, uvec4, 16)
 
 layout(local_size_x = 256) in;
 
-shared uint tile[64][17];  // four elements each; the last column spreads the rows over the banks
+#define PER_WORD (4 / ELEMENT_BYTES)
+#define WORDS (16 / PER_WORD)   // of an invocation's elements
+#define ELEMENT_BITS (8 * ELEMENT_BYTES)
+shared uint tile[64][64 / PER_WORD + 1];  // in words; the last column spreads the rows over the banks
 
 void main() {
   const uint group = tuff_group(), tiles = push.tiles_rows * push.tiles_cols;
@@ -29,27 +41,33 @@ void main() {
 
   const uint row = row0 + major;
   const TUFF_INDEX from = TUFF_INDEX(matrix) * push.stride + TUFF_INDEX(row) * push.ld;
-  [[unroll]] for (uint w = 0; w < 4; ++w) {
-    const uint col = col0 + piece * 16 + w * 4;
+  [[unroll]] for (uint w = 0; w < WORDS; ++w) {
+    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbours read neighbouring words
     uint word = 0;
 #if LOAD_BYTES == 4
-    if (row < push.rows && col < push.cols) word = TUFF_AT(In4, (from + col) / 4);
+    if (row < push.rows && col < push.cols) word = TUFF_AT(In4, (from + col) / PER_WORD);
 #else
-    [[unroll]] for (uint e = 0; e < 4; ++e) {
-      if (row < push.rows && col + e < push.cols) word |= uint(TUFF_AT(In1, from + col + e)) << (8 * e);
+    [[unroll]] for (uint e = 0; e < PER_WORD; ++e) {
+      if (row < push.rows && col + e < push.cols) word |= uint(TUFF_AT(In1, from + col + e)) << (ELEMENT_BITS * e);
     }
 #endif
-    tile[major][piece * 4 + w] = word;
+    tile[major][at] = word;
   }
   barrier();
 
-  const uint out_row = col0 + major, out_col = row0 + piece * 16;
-  if (out_row >= push.cols || out_col >= push.out_ld) return;
-  uvec4 result = uvec4(0);
-  [[unroll]] for (uint w = 0; w < 4; ++w) {
-    [[unroll]] for (uint e = 0; e < 4; ++e) {
-      result[w] |= (tile[piece * 16 + w * 4 + e][major / 4] >> (major % 4 * 8) & 0xffu) << (8 * e);
+  const uint out_row = col0 + major;
+  if (out_row >= push.cols) return;
+  const TUFF_INDEX to = TUFF_INDEX(matrix) * push.out_stride + TUFF_INDEX(out_row) * push.out_ld;
+  [[unroll]] for (uint p = 0; p < WORDS / 4; ++p) {
+    const uint first = piece * 16 + p * 4 * PER_WORD;
+    if (row0 + first >= push.out_ld) return;
+    uvec4 result = uvec4(0);
+    [[unroll]] for (uint w = 0; w < 4; ++w) {
+      [[unroll]] for (uint e = 0; e < PER_WORD; ++e) {
+        const uint word = tile[first + w * PER_WORD + e][major / PER_WORD];
+        result[w] |= bitfieldExtract(word, int(major % PER_WORD * ELEMENT_BITS), ELEMENT_BITS) << (ELEMENT_BITS * e);
+      }
     }
+    TUFF_AT(Out, (to + row0 + first) / (4 * PER_WORD)) = result;
   }
-  TUFF_AT(Out, (TUFF_INDEX(matrix) * push.out_stride + TUFF_INDEX(out_row) * push.out_ld + out_col) / 16) = result;
 }
