@@ -107,8 +107,8 @@ void main() {
   [[unroll]] for (uint i = 0; i < TM; ++i) {
     [[unroll]] for (uint j = 0; j < TN / 4; ++j) sums[i][j] = VECTOR(0);
   }
-  const uint patch = id / 32, patches_x = BN / TN / 4;
-  const uint tx = patch % patches_x * 4 + id % 4, ty = patch / patches_x * 8 + id % 32 / 4;
+  const uint part = id / 32, parts_x = BN / TN / 4;
+  const uint tx = part % parts_x * 4 + id % 4, ty = part / parts_x * 8 + id % 32 / 4;
 
   // The step that is loaded next, and what was loaded.
   uint k_next = tile.k_begin;
