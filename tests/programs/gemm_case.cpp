@@ -43,7 +43,8 @@ struct Class {
   int32_t ta, tb, accumulate = 0, precision = 0, activation = 0, bias_axis = 0;
   Residual residual = Residual::none;
   Sizes sizes;
-  bool regular;  // sizes and layout in multiples of eight elements: vectors can be read
+  // Layout in multiples of eight elements, and of sizes: what vectors ask for. All cases have it or none.
+  bool regular_a, regular_b, regular_c, regular_sizes;
   bool beta;
 };
 
@@ -58,7 +59,8 @@ Class draw_class(uint64_t seed, uint64_t index) {
   constexpr Sizes kSizes[] = {Sizes::small, Sizes::small,  Sizes::small,  Sizes::tiny,
                               Sizes::few,   Sizes::medium, Sizes::long_k, Sizes::wide};
   c.sizes = draw.one_of(kSizes);
-  c.regular = draw.chance(40);
+  c.regular_sizes = draw.chance(50);
+  c.regular_a = draw.chance(50), c.regular_b = draw.chance(50), c.regular_c = draw.chance(50);
   c.beta = draw.chance(50);
   if (c.types[0] == H && c.types[1] == H && draw.chance(25)) c.accumulate = TUFF_F16;
   if (c.types[0] == F && c.types[1] == F && draw.chance(40)) {
@@ -106,9 +108,7 @@ Extents draw_extents(Draw& draw, Sizes sizes) {
   return e;
 }
 
-uint64_t stored(uint64_t minimum, uint64_t unit, uint64_t extra) {
-  return (minimum + extra * unit + unit - 1) / unit * unit;
-}
+uint64_t rounded_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
 
 // What C's type holds, in quarters where there are any.
 struct Limits {
@@ -331,12 +331,11 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   d.accumulate = c.accumulate, d.precision = c.precision;
   d.activation = c.activation, d.bias_axis = c.bias_axis;
   gemm.residual = c.residual;
-  const uint64_t unit = c.regular ? 8 : 1;
-  Extents e = draw_extents(draw, c.sizes);
-  d.m = stored(e.m, unit, 0), d.n = stored(e.n, unit, 0), d.k = stored(e.k, unit, 0), d.batch_count = e.batch;
-  if (c.sizes == Sizes::few || c.sizes == Sizes::tiny) {  // few rows stay few
-    d.m = e.m <= 16 ? e.m : d.m, d.n = e.n <= 16 ? e.n : d.n;
-  }
+  const Extents e = draw_extents(draw, c.sizes);
+  const uint64_t unit = c.regular_sizes ? 8 : 1;
+  const bool few = c.sizes == Sizes::few || c.sizes == Sizes::tiny;  // these stay few
+  d.m = few && e.m <= 16 ? e.m : rounded_up(e.m, unit), d.n = few && e.n <= 16 ? e.n : rounded_up(e.n, unit);
+  d.k = rounded_up(e.k, unit), d.batch_count = e.batch;
   if (draw.chance(1)) (draw.chance(50) ? d.k : draw.chance(50) ? d.m : draw.chance(50) ? d.n : d.batch_count) = 0;
 
   constexpr double kAlphas[] = {1, 1, 1, -1, 2, 3, -3, 0.5, 0.25, -1.5}, kBetas[] = {1, 1, -1, 2, 0.5, -3};
@@ -349,21 +348,26 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   }
 
   const bool ta = d.ta != TUFF_NO_TRANS, tb = d.tb != TUFF_NO_TRANS;
-  const auto pad = [&] { return draw.chance(50) ? draw.below(10) : 0; };
-  d.lda = stored(ta ? d.m : d.k, unit, pad()), d.ldb = stored(tb ? d.k : d.n, unit, pad());
-  d.ldc = stored(d.n, unit, pad()), d.ld_residual = stored(d.n, unit, pad());
-  // Strides let matrices of inputs be repeated, those of C be apart.
-  const auto stride = [&](uint64_t rows, uint64_t ld, bool repeats) {
-    return repeats && draw.chance(25) ? 0 : stored(rows * ld, unit, pad());
+  const auto ld = [&](uint64_t cols, bool regular) {
+    const uint64_t padded = cols + (draw.chance(50) ? draw.below(10) : 0);
+    return regular ? rounded_up(padded, 8) : padded;
   };
-  d.stride_a = stride(ta ? d.k : d.m, d.lda, true), d.stride_b = stride(tb ? d.n : d.k, d.ldb, true);
-  d.stride_c = stride(d.m, d.ldc, false);
-  d.stride_bias = stride(1, d.bias_axis == TUFF_BIAS_ROWS ? d.m : d.n, true);
-  d.stride_residual = stride(d.m, d.ld_residual, true);
+  d.lda = ld(ta ? d.m : d.k, c.regular_a), d.ldb = ld(tb ? d.k : d.n, c.regular_b), d.ldc = ld(d.n, c.regular_c);
+  d.ld_residual = ld(d.n, c.regular_c);
+  // Matrices of inputs may be repeated, those of C are apart.
+  const auto stride = [&](uint64_t elements, bool regular, bool repeats) {
+    return repeats && draw.chance(25) ? 0 : ld(elements, regular);
+  };
+  d.stride_a = stride((ta ? d.k : d.m) * d.lda, c.regular_a, true);
+  d.stride_b = stride((tb ? d.n : d.k) * d.ldb, c.regular_b, true);
+  d.stride_c = stride(d.m * d.ldc, c.regular_c, false);
+  d.stride_bias = stride(d.bias_axis == TUFF_BIAS_ROWS ? d.m : d.n, c.regular_c, true);
+  d.stride_residual = stride(d.m * d.ld_residual, c.regular_c, true);
   gemm.arrays = d.batch_count > 0 && d.batch_count < 40 && c.sizes != Sizes::long_k && draw.chance(5);
   if (gemm.arrays && gemm.residual == Residual::in_place) gemm.residual = Residual::own;
   if (gemm.residual == Residual::in_place) d.ld_residual = d.ldc, d.stride_residual = d.stride_c;
-  gemm.shift = draw.chance(50) ? 0 : unit * draw.below(16);
+  const auto shift = [&](bool regular) { return regular ? 16 * draw.below(4) : 1 + 2 * draw.below(16); };
+  gemm.shift_a = shift(c.regular_a), gemm.shift_b = shift(c.regular_b), gemm.shift_c = shift(c.regular_c);
   const bool plain = d.a_type == d.b_type && d.c_type == (d.a_type == I ? I32 : d.a_type) && d.accumulate == 0 &&
                      d.precision == 0 && d.activation == 0 && d.bias_axis == 0 && gemm.residual == Residual::none;
   gemm.flat = plain && !gemm.arrays && draw.chance(50);
@@ -389,7 +393,7 @@ std::string GemmCase::describe() const {
        << (d.tb == 0 ? "N" : "T") << ", m=" << d.m << " n=" << d.n << " k=" << d.k << " batch_count=" << d.batch_count
        << (arrays ? " (arrays of handles)" : "") << ", alpha=" << d.alpha << " beta=" << d.beta << ", lda=" << d.lda
        << " ldb=" << d.ldb << " ldc=" << d.ldc << ", stride_a=" << d.stride_a << " stride_b=" << d.stride_b
-       << " stride_c=" << d.stride_c << ", operands begin " << shift << " elements behind a multiple of 64 bytes";
+       << " stride_c=" << d.stride_c << ", elements in front " << shift_a << " " << shift_b << " " << shift_c;
   if (d.accumulate != 0) text << ", accumulate " << name_of(d.accumulate);
   if (d.precision != 0) text << ", precision " << d.precision;
   if (d.activation != 0) text << ", activation " << d.activation;
@@ -424,20 +428,20 @@ GemmLayout::GemmLayout(const GemmCase& gemm) {
 GemmImage::GemmImage(const GemmCase& gemm) : layout(gemm) {
   // NaN for what is read, a pattern that no kernel computes for C and all around it.
   constexpr unsigned char kPoisonByte = 0xff, kGuardByte = 0xa5;
-  const auto place = [&](const StoredMatrices& where, unsigned char fill) {
+  const auto place = [&](const StoredMatrices& where, uint64_t shift, unsigned char fill) {
     const uint64_t size = size_of(where.dtype);
-    before.resize((before.size() + 63) / 64 * 64 + 64 + gemm.shift * size, kGuardByte);
+    before.resize(rounded_up(before.size(), 64) + 64 + shift * size, kGuardByte);
     const uint64_t at = before.size();
     before.resize(at + where.elements() * size, fill);
     before.resize(before.size() + kInnerGuard * size, kGuardByte);
     return at;
   };
-  a = place(layout.a, kPoisonByte);
-  b = place(layout.b, kPoisonByte);
-  c = place(layout.c, kGuardByte);
-  bias = place(layout.bias, kPoisonByte);
-  residual = place(layout.residual, kPoisonByte);
-  before.resize((before.size() + 63) / 64 * 64 + 64, kGuardByte);
+  a = place(layout.a, gemm.shift_a, kPoisonByte);
+  b = place(layout.b, gemm.shift_b, kPoisonByte);
+  c = place(layout.c, gemm.shift_c, kGuardByte);
+  bias = place(layout.bias, gemm.shift_c, kPoisonByte);
+  residual = place(layout.residual, gemm.shift_c, kPoisonByte);
+  before.resize(rounded_up(before.size(), 64) + 64, kGuardByte);
   Filler(gemm, *this).run();
 }
 

@@ -11,7 +11,7 @@
 namespace tuff_test {
 
 // Cases come in classes of as many: those of one class differ in sizes, layout and values, and need few pipelines.
-inline constexpr uint64_t kCasesPerClass = 100;
+inline constexpr uint64_t kCasesPerClass = 250;
 
 struct GemmCase {
   uint64_t number = 0;
@@ -19,7 +19,7 @@ struct GemmCase {
   bool arrays = false;            // a batch of buffers
   bool flat = false;              // by tuff_gemm or tuff_batched_gemm, which have no descriptor
   Residual residual = Residual::none;
-  uint64_t shift = 0;  // of every operand: elements beyond a multiple of 64 bytes
+  uint64_t shift_a = 0, shift_b = 0, shift_c = 0;  // elements beyond a multiple of 64 bytes
   uint64_t value_seed = 0;
 
   std::string types() const;     // f16 x f16 -> f32

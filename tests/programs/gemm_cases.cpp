@@ -5,7 +5,7 @@
 //   tuff_gemm_cases --only 4711 --seed 1      one case by itself
 //   tuff_gemm_cases --repeats 1000
 //
-// Case N of a seed is the same product whatever else runs. Cases of a hundred share their kernels; they are queued
+// Case N of a seed is the same product whatever else runs. The cases of a class share their kernels; they are queued
 // together on operands that lie in one buffer, and checked together: every byte of that buffer.
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ constexpr const char* kUsage =
     "                       [--device D] [--backend vulkan|host] [--repeats N]\n"
     "  --cases       how many cases, from --first on (3000, 0)\n"
     "  --only        one case by itself\n"
-    "  --time-limit  ends after the hundred cases that are under way\n"
+    "  --time-limit  draws no more cases (repeats) from then on\n"
     "  --repeats     instead of cases: a set of products, each this many times\n";
 
 [[noreturn]] void fail(const std::string& message) { throw std::runtime_error(message); }
@@ -254,7 +254,7 @@ std::optional<std::string> difference(const GemmImage& image, Bytes got) {
   return std::nullopt;
 }
 
-// --- cases by the hundred ---------------------------------------------------------------------------------
+// --- cases by the class -----------------------------------------------------------------------------------
 
 struct Count {
   uint64_t cases = 0, wrong = 0, skipped = 0;
@@ -272,7 +272,8 @@ class Cases {
     uint64_t number = options_.first;
     while (number < end && !(options_.time_limit > 0 && elapsed_() >= options_.time_limit)) {
       const GemmCase gemm = draw_gemm_case(options_.seed, number);
-      if (!queue_.empty() && (number % kCasesPerClass == 0 || bytes_.size() > kMostBytes)) check_queue();
+      if (!queue_.empty() && (queue_.size() == kQueued || number % kCasesPerClass == 0 || bytes_.size() > kMostBytes))
+        check_queue();
       if (supported(gemm)) {
         add(gemm);
       } else {
@@ -287,7 +288,7 @@ class Cases {
   }
 
  private:
-  static constexpr uint64_t kMostBytes = 24u << 20;
+  static constexpr uint64_t kMostBytes = 24u << 20, kQueued = 100;
   struct Queued {
     GemmCase gemm;
     GemmImage image;
@@ -360,8 +361,8 @@ class Cases {
                   count.skipped != 0 ? "  (the device lacks a type: skipped)" : "");
       all.cases += count.cases, all.wrong += count.wrong, all.work += count.work;
     }
-    std::printf("%-20s %10llu %10llu %14.3g  in %.1f s\n", "all", number(all.cases), number(all.wrong), all.work,
-                elapsed_());
+    std::printf("%-20s %10llu %10llu %14.3g  in %.1f s, %llu pipelines\n", "all", number(all.cases), number(all.wrong),
+                all.work, elapsed_(), number(stats_of(context_).pipelines_created));
     if (drawn < options_.cases)
       std::printf("ended at the time limit, %llu cases were not run\n", number(options_.cases - drawn));
     if (all.cases == 0) std::printf("WRONG no case was run\n");
