@@ -46,6 +46,7 @@ struct Class {
   // Layout in multiples of eight elements, and of sizes: what vectors ask for. All cases have it or none.
   bool regular_a, regular_b, regular_c, regular_sizes;
   bool beta;
+  uint64_t tiny_m[2], tiny_n[2];  // each has kernels of its own
 };
 
 Class draw_class(uint64_t seed, uint64_t index) {
@@ -62,6 +63,8 @@ Class draw_class(uint64_t seed, uint64_t index) {
   c.regular_sizes = draw.chance(50);
   c.regular_a = draw.chance(50), c.regular_b = draw.chance(50), c.regular_c = draw.chance(50);
   c.beta = draw.chance(50);
+  for (uint64_t& x : c.tiny_m) x = draw.from(1, 16);
+  for (uint64_t& x : c.tiny_n) x = draw.from(1, 16);
   if (c.types[0] == H && c.types[1] == H && draw.chance(25)) c.accumulate = TUFF_F16;
   if (c.types[0] == F && c.types[1] == F && draw.chance(40)) {
     c.precision = draw.chance(50) ? TUFF_PRECISION_ALLOW_F16 : TUFF_PRECISION_ALLOW_BF16;
@@ -79,16 +82,16 @@ struct Extents {
   uint64_t m, n, k, batch;
 };
 
-Extents draw_extents(Draw& draw, Sizes sizes) {
+Extents draw_extents(Draw& draw, const Class& c) {
   const uint64_t some = draw.chance(25) ? draw.from(2, 9) : 1;
   const bool swap = draw.chance(50);
   Extents e{};
-  switch (sizes) {
+  switch (c.sizes) {
     case Sizes::small:
       e = {draw.from(1, 70), draw.from(1, 70), draw.from(1, 70), some};
       break;
     case Sizes::tiny:
-      e = {draw.from(1, 16), draw.from(1, 16), draw.from(1, 20),
+      e = {draw.one_of(c.tiny_m), draw.one_of(c.tiny_n), draw.from(1, 20),
            draw.chance(20) ? draw.from(1000, 3000) : draw.from(2, 300)};
       break;
     case Sizes::few:
@@ -104,7 +107,7 @@ Extents draw_extents(Draw& draw, Sizes sizes) {
       e = {draw.from(1, 12), draw.from(500, 12'000), draw.from(1, 30), 1};
       break;
   }
-  if (swap && sizes != Sizes::small) std::swap(e.m, e.n);
+  if (swap && c.sizes != Sizes::small && c.sizes != Sizes::tiny) std::swap(e.m, e.n);
   return e;
 }
 
@@ -318,8 +321,13 @@ class Filler {
 
 }  // namespace
 
+uint64_t class_of(uint64_t number) {
+  constexpr uint64_t kShort = 5000, kShortClass = 100, kLongClass = 500;
+  return number < kShort ? number / kShortClass : kShort / kShortClass + (number - kShort) / kLongClass;
+}
+
 GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
-  const Class c = draw_class(seed, number / kCasesPerClass);
+  const Class c = draw_class(seed, class_of(number));
   Draw draw((seed + 1) * 7'777'777 + number);
   GemmCase gemm;
   gemm.number = number;
@@ -331,7 +339,7 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   d.accumulate = c.accumulate, d.precision = c.precision;
   d.activation = c.activation, d.bias_axis = c.bias_axis;
   gemm.residual = c.residual;
-  const Extents e = draw_extents(draw, c.sizes);
+  const Extents e = draw_extents(draw, c);
   const uint64_t unit = c.regular_sizes ? 8 : 1;
   const bool few = c.sizes == Sizes::few || c.sizes == Sizes::tiny;  // these stay few
   d.m = few && e.m <= 16 ? e.m : rounded_up(e.m, unit), d.n = few && e.n <= 16 ? e.n : rounded_up(e.n, unit);

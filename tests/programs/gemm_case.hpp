@@ -10,8 +10,9 @@
 
 namespace tuff_test {
 
-// Cases come in classes of as many: those of one class differ in sizes, layout and values, and need few pipelines.
-inline constexpr uint64_t kCasesPerClass = 250;
+// Cases come in classes: those of one class differ in sizes, layout and values, and need few pipelines. The first
+// classes are short, so that a short run sees several of them.
+uint64_t class_of(uint64_t number);
 
 struct GemmCase {
   uint64_t number = 0;

@@ -272,7 +272,8 @@ class Cases {
     uint64_t number = options_.first;
     while (number < end && !(options_.time_limit > 0 && elapsed_() >= options_.time_limit)) {
       const GemmCase gemm = draw_gemm_case(options_.seed, number);
-      if (!queue_.empty() && (queue_.size() == kQueued || number % kCasesPerClass == 0 || bytes_.size() > kMostBytes))
+      if (!queue_.empty() &&
+          (queue_.size() == kQueued || class_of(number) != class_of(number - 1) || bytes_.size() > kMostBytes))
         check_queue();
       if (supported(gemm)) {
         add(gemm);
