@@ -27,6 +27,14 @@ std::vector<GemmShape> cases() {
       {.m = 129, .n = 127, .k = 64, .batch = 8, .repeat_b = true},
       {.m = 256, .n = 256, .k = 128, .beta = 1, .batch = 4},
       {.tb = T, .m = 250, .n = 256, .k = 260, .pad_a = 1, .batch = 3, .gap = 5},
+      // tiny ones by the hundred: several for each workgroup
+      {.m = 2, .n = 2, .k = 2, .batch = 1000},
+      {.m = 4, .n = 4, .k = 4, .beta = 1, .batch = 40},
+      {.ta = T, .m = 8, .n = 8, .k = 8, .alpha = -1, .beta = 1, .batch = 130, .gap = 4},
+      {.tb = T, .m = 12, .n = 12, .k = 12, .pad_a = 1, .pad_b = 2, .pad_c = 3, .shift = 4, .batch = 65},
+      {.ta = T, .tb = T, .m = 7, .n = 16, .k = 64, .beta = 2, .batch = 40, .repeat_a = true},
+      {.m = 16, .n = 5, .k = 9, .batch = 100, .repeat_b = true, .gap = 1},
+      {.m = 16, .n = 16, .k = 16, .batch = 16, .gap = 2},
       {.m = 1, .n = 2, .k = 3, .batch = 70'000},  // more matrices than groups in one dimension
       {.m = 2, .n = 1, .k = 2, .shift = 4, .batch = 200'000, .repeat_b = true, .gap = 1},
       {.m = 1024, .n = 2, .k = 8, .batch = 5'120, .repeat_b = true},                    // A of 160 MiB

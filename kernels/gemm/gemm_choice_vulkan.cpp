@@ -13,6 +13,7 @@ namespace tuff::gemm {
 namespace {
 
 void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
+  offer_tiny(recorder.traits(), plan.args, offers);
   offer_skinny(recorder.traits(), plan.args, offers);
   offer_matrices(recorder.traits(), plan.args, offers);
   offer_panels(recorder, plan, offers);
@@ -30,7 +31,8 @@ Choice choice_of(const Offers& offers, Why why) {
 Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   Offers offers;  // each kind is asked only where the ones before had nothing
-  if (is_few(plan.args)) offer_skinny(traits, plan.args, offers);
+  offer_tiny(traits, plan.args, offers);
+  if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan.args, offers);
   // Matrix units take five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
   if (!offers.found()) offer_skinny(traits, plan.args, offers);
@@ -83,6 +85,8 @@ std::string reason(const Plan& plan) {
   const std::string unfit =
       choice.unfit != nullptr ? fmt::format("; tuned {} does not run", choice.unfit->variant) : "";
   switch (choice.offer.kind) {
+    case Kind::tiny:
+      return fmt::format("model: {} matrices of {} elements{}", plan.args.batch_count, plan.args.m * plan.args.n, unfit);
     case Kind::skinny:
       return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
     case Kind::panels:

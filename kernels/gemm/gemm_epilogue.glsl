@@ -19,8 +19,9 @@ TUFF_READ(C_SLOT + 2, Residual, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
 
 #include "kernels/gemm/gemm_activation.glsl"
 
-// Element `at` of C, with the elements of bias and residual that belong to it. product is alpha * sum.
-void gemm_store(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
+// Element `at` of C before it is rounded, with the elements of bias and residual that belong to it. product is
+// alpha * sum.
+NUMBER gemm_result(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
   NUMBER value = product;
   if (beta != NUMBER(0)) {
     const NUMBER before = TUFF_LOADED(C_TYPE, TUFF_AT(Result, at));
@@ -36,5 +37,9 @@ void gemm_store(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, 
 #if RESIDUAL
   value += TUFF_LOADED(C_TYPE, TUFF_AT(Residual, residual_at));
 #endif
-  TUFF_AT(Result, at) = TUFF_ROUNDED(C_TYPE, gemm_activation(value));
+  return gemm_activation(value);
+}
+
+void gemm_store(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
+  TUFF_AT(Result, at) = TUFF_ROUNDED(C_TYPE, gemm_result(product, beta, at, bias_at, residual_at));
 }

@@ -13,7 +13,7 @@
 
 namespace tuff::gemm {
 
-enum class Kind : uint8_t { skinny, matrices, panels, tiles };
+enum class Kind : uint8_t { tiny, skinny, matrices, panels, tiles };
 
 // Whether a variant that runs is taken where it is asked for by name, tried by who measures, taken by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
@@ -130,8 +130,8 @@ double work_bytes(const Plan& plan);
 // The most of k that one workgroup may go through.
 uint64_t most_k(const DeviceTraits& traits);
 
-// What TUFF_GEMM_VARIANT forces: a row of the table of tiles, "panels", "skinny", or 64-bit indices ("wide"). Empty:
-// nothing.
+// What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or 64-bit
+// indices ("wide"). Empty: nothing.
 std::string_view forced_variant();
 
 // The variant that is forced, or tuned, or the one that the models of its kind think best.
@@ -167,6 +167,10 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args);
 bool is_few(const GemmArgs& args);
 void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 void record_skinny(Recorder& recorder, Plan& plan);
+
+// gemm_tiny_vulkan.cpp: a batch of tiny matrices.
+void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
+void record_tiny(Recorder& recorder, Plan& plan);
 
 // gemm_finish_vulkan.cpp: C = activation(alpha * (the slices' sums) + beta * C + bias + residual); with no slices
 // there is no product.

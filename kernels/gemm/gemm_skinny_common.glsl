@@ -7,12 +7,9 @@
 // Defines: L_TYPE, S_TYPE, SUM_TYPE   element types (TUFF_*) of L, S and the sums
 //          SHORT        columns of S that are summed; PADDED 1: there are fewer (push.cols)
 //          TRANSPOSED   1: out is stored as cols x rows
-//          PAIRS        see gemm_pointer.glsl
+//          PAIRS        see gemm_stored.glsl
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   of out, see gemm_epilogue.glsl
-#if PAIRS
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#endif
-#include "kernels/gemm/gemm_pointer.glsl"
+#include "kernels/gemm/gemm_stored.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 
 #if BIAS_AXIS || RESIDUAL
@@ -35,38 +32,6 @@ layout(push_constant, std430) uniform Push {
 
 #define C_SLOT 2
 #include "kernels/gemm/gemm_epilogue.glsl"
-
-// Four elements along memory, as they are read and what they hold.
-#define GEMM_RAW_BYTES(type) TUFF_PASTE(GEMM_RAW_BYTES_, type)
-#define GEMM_RAW_BYTES_1 16
-#define GEMM_RAW_BYTES_2 8
-#define GEMM_RAW_BYTES_3 8
-#define GEMM_RAW_BYTES_4 32
-#define GEMM_RAW_BYTES_7 4
-#define GEMM_RAW(type) TUFF_PASTE(GEMM_RAW_, type)
-#define GEMM_RAW_1 GEMM_FOUR
-#define GEMM_RAW_4 GEMM_FOUR
-#define GEMM_RAW_7 uint
-#if PAIRS
-#define GEMM_RAW_2 uint64_t
-#define GEMM_RAW_3 uint64_t
-uvec2 gemm_words(uint64_t raw) { return unpack32(raw); }
-#else
-#define GEMM_RAW_2 uvec2
-#define GEMM_RAW_3 uvec2
-uvec2 gemm_words(uvec2 raw) { return raw; }
-#endif
-#define GEMM_UNPACK(type, raw) TUFF_PASTE(GEMM_UNPACK_, type)(raw)
-#define GEMM_UNPACK_1(raw) gemm_unpack(raw)
-#define GEMM_UNPACK_4(raw) gemm_unpack(raw)
-#define GEMM_UNPACK_2(raw) gemm_unpack_f16(gemm_words(raw))
-#define GEMM_UNPACK_3(raw) gemm_unpack_bf16(gemm_words(raw))
-#define GEMM_UNPACK_7(raw) gemm_unpack_i8(raw)
-vec4 gemm_unpack_f16(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
-vec4 gemm_unpack_bf16(uvec2 words) {
-  return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
-}
-ivec4 gemm_unpack_i8(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
 
 TUFF_READ(0, L, TUFF_STORED(L_TYPE), TUFF_BYTES(L_TYPE))
 TUFF_READ(0, L4, GEMM_RAW(L_TYPE), GEMM_RAW_BYTES(L_TYPE))

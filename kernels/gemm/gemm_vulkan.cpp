@@ -104,6 +104,9 @@ void settle(const Recorder& recorder, Plan& plan) {
 
 void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
   switch (plan.choice.offer.kind) {
+    case Kind::tiny:
+      record_tiny(recorder, plan);
+      break;
     case Kind::skinny:
       record_skinny(recorder, plan);
       break;

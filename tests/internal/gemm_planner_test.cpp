@@ -154,6 +154,38 @@ TEST_F(GemmPlanner, MatrixUnitsTakeWhatTheyKnow) {
   EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512).back(), "gemm_finish");
 }
 
+// Several matrices for each workgroup, read as they are stored, the epilogue at once.
+TEST_F(GemmPlanner, TinyMatricesShareWorkgroups) {
+  using Kernels = std::vector<std::string>;
+  const auto batch = [&](int32_t in, int32_t out, uint64_t m, uint64_t n, uint64_t k, uint64_t count) {
+    GemmArgs args = product(buffer_, in, out, m, n, k);
+    args.batch_count = count;
+    args.stride_a = m * k, args.stride_b = k * n, args.stride_c = m * n;
+    return args;
+  };
+  DeviceTraits traits = a_gpu();
+  traits.matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
+  traits.matrix_shape_count = 1;
+  for (const bool cpu : {false, true}) {
+    traits.cpu = cpu;
+    if (cpu) traits.subgroup_size = 8;
+    for (const int32_t type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64}) {
+      EXPECT_EQ(planned(traits, batch(type, type, 8, 8, 8, 10'000)), (Kernels{"gemm_tiny"}));
+      EXPECT_EQ(planned(traits, batch(type, type, 1, 3, 2, 100'000)), (Kernels{"gemm_tiny"}));
+    }
+    EXPECT_EQ(planned(traits, batch(TUFF_I8, TUFF_BF16, 16, 16, 16, 1000)), (Kernels{"gemm_tiny"}));
+    GemmArgs args = batch(TUFF_F16, TUFF_F16, 16, 7, 16, 1000);
+    args.epilogue = {TUFF_ACTIVATION_GELU, TUFF_BIAS_ROWS, &buffer_, &buffer_, 7, 16, 112};
+    EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny"}));
+    args.stride_a = 1u << 30;  // 64-bit indices take the room of the epilogue's operands
+    EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny", "gemm_finish"}));
+    // Few matrices, larger ones, long k: as before.
+    EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 8, 8, 4)).front(), "gemm_tiny");
+    EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 17, 8, 1000)).front(), "gemm_tiny");
+    EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 8, 65, 1000)).front(), "gemm_tiny");
+  }
+}
+
 // Push constants hold 128 bytes, whatever the types and sizes: expectations in planned().
 TEST_F(GemmPlanner, ParametersFitPushConstants) {
   for (const int32_t type : {TUFF_F32, TUFF_F64}) {

@@ -1,0 +1,210 @@
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) for a batch of tiny matrices, several of them for
+// each workgroup: a tile of C for each would leave most of its invocations idle.
+//
+// ROW_PARTS x COL_PARTS invocations share a matrix; each sums ROWS rows of COLS columns in registers. Inputs are read
+// as they are stored, straight from memory: whoever needs the same element is a neighbour.
+//
+//                COL_PARTS = 4, COLS = 1                GPUs: the neighbours of a subgroup take neighbouring columns,
+//            +---+---+---+---+                          then rows, then matrices.
+//   ROWS = 4 | 0 | 1 | 2 | 3 |   matrix 0               CPU devices, where each lane loads by itself whatever the
+//            +---+---+---+---+                          others do: a matrix for each lane, so that none is idle and
+//   ROWS = 4 | 4 | 5 | 6 | 7 |   ROW_PARTS = 2          every element is loaded once.
+//            +---+---+---+---+
+//
+// Defines: LOCAL_SIZE            a multiple of ROW_PARTS * COL_PARTS
+//          ROWS, COLS            of an invocation
+//          ROW_PARTS, COL_PARTS  powers of two; ROWS * ROW_PARTS >= m, COLS * COL_PARTS >= n
+//          EXACT                 1: these are m and n
+//          DEPTH                 1 or 4: steps of k at once; 4 where a vector lies along k
+//          TRANS_A, TRANS_B      1: stored as k x m, as n x k
+//          VECTOR_A, VECTOR_B    read in fours: every row is aligned to four elements; what lies across k (A with
+//                                TRANS_A, B without TRANS_B) needs EXACT and ROWS or COLS of whole fours
+//          BETA                  0: beta is 0
+//          A_TYPE, B_TYPE, SUM_TYPE   element types
+//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
+//          PAIRS                 see gemm_stored.glsl
+//          VECTOR_C              1: C is written eight bytes at a time, where each lane's store is an instruction by itself:
+//                                PAIRS, EXACT, every row aligned to eight bytes and COLS a multiple of as many; not f64
+#include "kernels/gemm/gemm_stored.glsl"
+#include "kernels/gemm/gemm_number.glsl"
+
+#if BIAS_AXIS || RESIDUAL
+#define OPERANDS 5
+#else
+#define OPERANDS 3
+#endif
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(OPERANDS)
+  TUFF_INDEX lda, ldb, ldc;                 // elements from one stored row to the next
+  TUFF_INDEX stride_a, stride_b, stride_c;  // elements from one matrix to the next
+#if OPERANDS == 5
+  TUFF_INDEX ld_residual, stride_bias, stride_residual;
+#endif
+  uint m, n, k, batch_count;
+  NUMBER alpha, beta;
+} push;
+
+#define C_SLOT 2
+#include "kernels/gemm/gemm_epilogue.glsl"
+
+TUFF_READ(0, A, TUFF_STORED(A_TYPE), TUFF_BYTES(A_TYPE))
+TUFF_READ(0, A4, GEMM_RAW(A_TYPE), GEMM_RAW_BYTES(A_TYPE))
+TUFF_READ(1, B, TUFF_STORED(B_TYPE), TUFF_BYTES(B_TYPE))
+TUFF_READ(1, B4, GEMM_RAW(B_TYPE), GEMM_RAW_BYTES(B_TYPE))
+
+#if VECTOR_C
+TUFF_WRITE(C_SLOT, Result8, uint64_t, 8)
+#if C_TYPE == TUFF_F16 || C_TYPE == TUFF_BF16
+#define TOGETHER 4
+#if C_TYPE == TUFF_F16
+#define BITS(x) tuff_f16_bits(x)
+#else
+#define BITS(x) tuff_bf16_bits(x)
+#endif
+uint64_t packed(NUMBER x[4]) { return pack64(uvec2(BITS(x[0]) | BITS(x[1]) << 16, BITS(x[2]) | BITS(x[3]) << 16)); }
+#else
+#define TOGETHER 2
+#if C_TYPE == TUFF_I32
+uint64_t packed(NUMBER x[2]) { return pack64(uvec2(x[0], x[1])); }
+#else
+uint64_t packed(NUMBER x[2]) { return pack64(floatBitsToUint(vec2(x[0], x[1]))); }
+#endif
+#endif
+#endif
+
+layout(local_size_x = LOCAL_SIZE) in;
+
+#define PARTS (ROW_PARTS * COL_PARTS)
+#define A_ALONG_K (VECTOR_A && !TRANS_A)
+#define B_ALONG_K (VECTOR_B && TRANS_B)
+
+void main() {
+  const uint id = gl_LocalInvocationIndex, part = id % PARTS;
+  const uint matrix = tuff_group() * (LOCAL_SIZE / PARTS) + id / PARTS;
+  if (matrix >= push.batch_count) return;
+  const uint m = push.m, n = push.n, k_end = push.k;
+  const uint row0 = part / COL_PARTS * ROWS, col0 = part % COL_PARTS * COLS;
+
+  // Rows and columns beyond the matrix are read as its last ones and not stored.
+  TUFF_POINTER(A, a_pointer, TUFF_INDEX(matrix) * push.stride_a);
+  TUFF_POINTER(B, b_pointer, TUFF_INDEX(matrix) * push.stride_b);
+#if VECTOR_A
+  TUFF_POINTER(A4, a4_pointer, TUFF_INDEX(matrix) * push.stride_a / 4);
+#endif
+#if VECTOR_B
+  TUFF_POINTER(B4, b4_pointer, TUFF_INDEX(matrix) * push.stride_b / 4);
+#endif
+  const TUFF_INDEX lda = push.lda, ldb = push.ldb;
+  TUFF_INDEX a_at[ROWS], b_at[COLS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    const uint row = EXACT != 0 ? row0 + i : min(row0 + i, m - 1);
+    a_at[i] = TUFF_INDEX(row) * (TRANS_A != 0 ? TUFF_INDEX(1) : lda);
+  }
+  [[unroll]] for (uint j = 0; j < COLS; ++j) {
+    const uint col = EXACT != 0 ? col0 + j : min(col0 + j, n - 1);
+    b_at[j] = TUFF_INDEX(col) * (TRANS_B != 0 ? ldb : TUFF_INDEX(1));
+  }
+  SCALAR sums[ROWS][COLS];
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    [[unroll]] for (uint j = 0; j < COLS; ++j) sums[i][j] = SCALAR(0);
+  }
+
+// Column `k` of A and row `k` of B, an element or four along them at a time.
+#if VECTOR_A && TRANS_A
+#define LOAD_A(a, k)                                                                                        \
+  [[unroll]] for (uint i = 0; i < ROWS; i += 4) {                                                           \
+    const VECTOR four = GEMM_UNPACK(A_TYPE, TUFF_FROM(A4, a4_pointer, (TUFF_INDEX(k) * lda + a_at[i]) / 4)); \
+    [[unroll]] for (uint e = 0; e < 4; ++e) a[i + e] = four[e];                                             \
+  }
+#else
+#define LOAD_A(a, k)                                                                                \
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {                                                      \
+    a[i] = TUFF_LOADED(A_TYPE, TUFF_FROM(A, a_pointer, a_at[i] + TUFF_INDEX(k) * (TRANS_A != 0 ? lda : TUFF_INDEX(1)))); \
+  }
+#endif
+#if VECTOR_B && !TRANS_B
+#define LOAD_B(b, k)                                                                                        \
+  [[unroll]] for (uint j = 0; j < COLS; j += 4) {                                                           \
+    const VECTOR four = GEMM_UNPACK(B_TYPE, TUFF_FROM(B4, b4_pointer, (TUFF_INDEX(k) * ldb + b_at[j]) / 4)); \
+    [[unroll]] for (uint e = 0; e < 4; ++e) b[j + e] = four[e];                                             \
+  }
+#else
+#define LOAD_B(b, k)                                                                                \
+  [[unroll]] for (uint j = 0; j < COLS; ++j) {                                                      \
+    b[j] = TUFF_LOADED(B_TYPE, TUFF_FROM(B, b_pointer, b_at[j] + TUFF_INDEX(k) * (TRANS_B != 0 ? TUFF_INDEX(1) : ldb))); \
+  }
+#endif
+#define MULTIPLY(a, b)                                                                               \
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {                                                       \
+    [[unroll]] for (uint j = 0; j < COLS; ++j) sums[i][j] = FMA(a[i], b[j], sums[i][j]);             \
+  }
+
+  uint k = 0;
+#if DEPTH > 1
+  [[dont_unroll]] for (; k + DEPTH <= k_end; k += DEPTH) {
+    SCALAR a[DEPTH][ROWS], b[DEPTH][COLS];
+#if A_ALONG_K
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+      const VECTOR four = GEMM_UNPACK(A_TYPE, TUFF_FROM(A4, a4_pointer, (a_at[i] + k) / 4));
+      [[unroll]] for (uint q = 0; q < 4; ++q) a[q][i] = four[q];
+    }
+#else
+    [[unroll]] for (uint q = 0; q < DEPTH; ++q) {
+      LOAD_A(a[q], k + q)
+    }
+#endif
+#if B_ALONG_K
+    [[unroll]] for (uint j = 0; j < COLS; ++j) {
+      const VECTOR four = GEMM_UNPACK(B_TYPE, TUFF_FROM(B4, b4_pointer, (b_at[j] + k) / 4));
+      [[unroll]] for (uint q = 0; q < 4; ++q) b[q][j] = four[q];
+    }
+#else
+    [[unroll]] for (uint q = 0; q < DEPTH; ++q) {
+      LOAD_B(b[q], k + q)
+    }
+#endif
+    [[unroll]] for (uint q = 0; q < DEPTH; ++q) {
+      MULTIPLY(a[q], b[q])
+    }
+  }
+#endif
+  [[dont_unroll]] for (; k < k_end; ++k) {
+    SCALAR a[ROWS], b[COLS];
+    LOAD_A(a, k)
+    LOAD_B(b, k)
+    MULTIPLY(a, b)
+  }
+
+  const NUMBER alpha = push.alpha, beta = BETA != 0 ? push.beta : NUMBER(0);
+  const TUFF_INDEX ldc = push.ldc, c = TUFF_INDEX(matrix) * push.stride_c;
+#if OPERANDS == 5
+  const TUFF_INDEX bias = TUFF_INDEX(matrix) * push.stride_bias;
+  const TUFF_INDEX residual = TUFF_INDEX(matrix) * push.stride_residual, ld_residual = push.ld_residual;
+#else
+  const TUFF_INDEX bias = 0, residual = 0, ld_residual = 0;
+#endif
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+    const uint row = row0 + i;
+    const TUFF_INDEX c_row = c + TUFF_INDEX(row) * ldc;
+    const TUFF_INDEX residual_row = residual + TUFF_INDEX(row) * ld_residual;
+#if VECTOR_C
+    [[unroll]] for (uint j = 0; j < COLS; j += TOGETHER) {
+      NUMBER results[TOGETHER];
+      [[unroll]] for (uint e = 0; e < TOGETHER; ++e) {
+        const uint col = col0 + j + e;
+        results[e] = gemm_result(alpha * NUMBER(sums[i][j + e]), beta, c_row + col, bias + (BIAS_AXIS == 1 ? row : col),
+                                 residual_row + col);
+      }
+      TUFF_AT(Result8, (c_row + col0 + j) / TOGETHER) = packed(results);
+    }
+#else
+    [[unroll]] for (uint j = 0; j < COLS; ++j) {
+      const uint col = col0 + j;
+      if (EXACT != 0 || (row < m && col < n)) {
+        gemm_store(alpha * NUMBER(sums[i][j]), beta, c_row + col, bias + (BIAS_AXIS == 1 ? row : col),
+                   residual_row + col);
+      }
+    }
+#endif
+  }
+}

@@ -1,0 +1,154 @@
+// Many tiny matrices: several for each workgroup.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "shaders.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+// Rows and columns; k, of longer ones a workgroup for each tile reads better; matrices.
+constexpr uint64_t kMostTiny = 16, kMostDepth = 64, kLeastBatch = 16;
+// Elements of C up to which a processor is faster this way if the tiles need neither copies nor a second pass: at
+// 12 x 12 x 12 by a quarter (Mesa 25.0; 22.3: a third), at 16 x 16 x 16 by nothing.
+constexpr uint64_t kMostElementsCpu = 144;
+
+// Mirrors Push in gemm_tiny.comp, behind the bases.
+template <typename Index, typename Number>
+struct TinyPush {
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
+  uint32_t m, n, k, batch_count;
+  Number alpha, beta;
+};
+template <typename Index, typename Number>
+struct TinyEpiloguePush {
+  Index lda, ldb, ldc, stride_a, stride_b, stride_c, ld_residual, stride_bias, stride_residual;
+  uint32_t m, n, k, batch_count;
+  Number alpha, beta;
+};
+
+template <typename Index, typename Number>
+void push_tiny(Dispatch& dispatch, const Plan& plan, bool epilogue) {
+  const GemmArgs& args = plan.args;
+  const auto index = [](uint64_t x) { return static_cast<Index>(x); };
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const TinyPush<Index, Number> push{index(args.lda),
+                                     index(args.ldb),
+                                     index(plan.out_ld),
+                                     index(args.stride_a),
+                                     index(args.stride_b),
+                                     index(plan.out_stride),
+                                     number(args.m),
+                                     number(args.n),
+                                     number(args.k),
+                                     number(args.batch_count),
+                                     static_cast<Number>(plan.alpha()),
+                                     static_cast<Number>(plan.beta())};
+  if (!epilogue) {
+    dispatch.push(push);
+    return;
+  }
+  dispatch.push(TinyEpiloguePush<Index, Number>{push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b,
+                                                push.stride_c, index(args.epilogue.ld_residual),
+                                                index(args.epilogue.stride_bias), index(args.epilogue.stride_residual),
+                                                push.m, push.n, push.k, push.batch_count, push.alpha, push.beta});
+}
+
+// How a matrix is shared out.
+struct Parts {
+  uint32_t rows, cols, row_parts, col_parts, local_size;
+};
+
+// The ways to share a matrix out: it is one lane's, or its columns are those of several neighbours.
+enum Way : uint32_t { kLanes, kColumns };
+constexpr const char* kNames[] = {"tiny_lanes", "tiny_columns"};
+
+Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
+  const auto m = static_cast<uint32_t>(args.m), n = static_cast<uint32_t>(args.n);
+  if (way == kColumns) {
+    const uint32_t rows = std::min(8u, std::bit_ceil(m));
+    return {rows, 1, std::bit_ceil(m) / rows, std::bit_ceil(n), 128};
+  }
+  // More sums than 64 for a lane gain nothing and take seconds to compile. Above four in twos: fewer kernels.
+  const auto part = [](uint32_t extent) {
+    const uint32_t each = extent > 8 ? (extent + 1) / 2 : extent;
+    return each > 4 ? (each + 1) / 2 * 2 : each;
+  };
+  const uint32_t local_size = traits.cpu ? 8 * traits.subgroup_size : 128;
+  return {part(m), part(n), m > 8 ? 2u : 1u, n > 8 ? 2u : 1u, local_size};
+}
+
+}  // namespace
+
+void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
+  if (std::max(args.m, args.n) > kMostTiny || args.k > most_k(traits)) return;
+  const bool as_tiles_are = args.a_type == args.sum_type() && args.b_type == args.a_type && !needs_finish(args);
+  const bool suits = args.batch_count >= kLeastBatch && args.k <= kMostDepth &&
+                     (!traits.cpu || !as_tiles_are || args.m * args.n <= kMostElementsCpu);
+  for (const uint32_t way : {kLanes, kColumns}) {
+    const bool usual = (way == kLanes) == traits.cpu;
+    const Fit fit = usual && suits ? Fit::suits : args.batch_count > 1 ? Fit::perhaps : Fit::by_name;
+    offers.add({Kind::tiny, kNames[way], way, usual ? 0.0 : 1.0, fit});
+  }
+}
+
+void record_tiny(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const GemmEpilogue& epilogue = args.epilogue;
+  const uint32_t way = plan.choice.offer.row;
+  const Parts parts = parts_of(traits, args, way);
+  const bool exact = parts.rows * parts.row_parts == args.m && parts.cols * parts.col_parts == args.n;
+  // Five operands and 64-bit sizes are more than push constants hold.
+  const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
+  plan.to_scratch = plan.wide && operands;
+  take_scratch(recorder, plan);
+  const bool fused = operands && !plan.to_scratch;
+
+  const bool a_fours = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
+  const bool b_fours = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
+  const bool vector_a = a_fours && (plan.ta ? exact && parts.rows % 4 == 0 : args.k >= 4);
+  const bool vector_b = b_fours && (plan.tb ? args.k >= 4 : exact && parts.cols % 4 == 0);
+  const uint64_t together = 8 / dtype_size(plan.out_type);
+  const bool pairs = traits.cpu && traits.addresses;
+  const bool vector_c = pairs && exact && together > 1 && parts.cols % together == 0 &&
+                        aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, together);
+  const bool along_k = (vector_a && !plan.ta) || (vector_b && plan.tb);
+  KernelRequest request(shaders::gemm_tiny);
+  request.streaming().wide(plan.wide);
+  request.define("LOCAL_SIZE", parts.local_size).define("ROWS", parts.rows).define("COLS", parts.cols);
+  request.define("ROW_PARTS", parts.row_parts).define("COL_PARTS", parts.col_parts).define("EXACT", exact);
+  request.define("DEPTH", along_k || (!traits.cpu && args.k >= 4) ? 4 : 1);
+  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb);
+  request.define("VECTOR_A", vector_a).define("VECTOR_B", vector_b).define("BETA", plan.beta() != 0);
+  request.define("A_TYPE", args.a_type).define("B_TYPE", args.b_type).define("SUM_TYPE", args.sum_type());
+  request.define("PAIRS", pairs).define("VECTOR_C", vector_c).define("C_TYPE", plan.out_type);
+  request.define("ACTIVATION", plan.to_scratch ? 0 : epilogue.activation);
+  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0);
+  request.define("RESIDUAL", fused && epilogue.residual != nullptr);
+  Dispatch dispatch("gemm tiny");
+  plan.operand(dispatch, args.a, plan.a_elements, args.a_type, Access::read);
+  plan.operand(dispatch, args.b, plan.b_elements, args.b_type, Access::read);
+  plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
+  if (fused) {
+    plan.operand(dispatch, epilogue.bias, bias_elements(args), args.c_type, Access::read);
+    plan.operand(dispatch, epilogue.residual, residual_elements(args), args.c_type, Access::read);
+  }
+  with_index(plan.wide, [&](auto index) {
+    with_number(plan.out_type,
+                [&](auto number) { push_tiny<decltype(index), decltype(number)>(dispatch, plan, fused); });
+  });
+  const uint32_t matrices = parts.local_size / (parts.row_parts * parts.col_parts);
+  const uint64_t groups = ceil_div(args.batch_count, matrices);
+  dispatch.groups_linear(groups, traits).work(work_bytes(plan), operations_of(args));
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: {} ({}), {} groups of {} matrices, vectors {}{}{}{}",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),
+        dtype_name(args.b_type), args.batch_count, kNames[way], reason(plan), groups, matrices, vector_a ? "a" : "", vector_b ? "b" : "", vector_c ? "c" : "", plan.wide ? ", wide" : "");
+  }
+  recorder.dispatch(request, dispatch);
+}
+
+}  // namespace tuff::gemm
