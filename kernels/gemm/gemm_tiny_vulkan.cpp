@@ -9,11 +9,13 @@
 namespace tuff::gemm {
 namespace {
 
-// Rows and columns; k, of longer ones a workgroup for each tile reads better; matrices.
-constexpr uint64_t kMostTiny = 16, kMostDepth = 64, kLeastBatch = 16;
+// Rows and columns; matrices; k, and on a processor with a workgroup of matrices for each core.
+constexpr uint64_t kMostTiny = 16, kLeastBatch = 16, kMostDepth = 64, kMostDepthCpu = 4096;
 // Elements of C up to which a processor is faster this way if the tiles need neither copies nor a second pass: at
 // 12 x 12 x 12 by a quarter (Mesa 25.0; 22.3: a third), at 16 x 16 x 16 by nothing.
 constexpr uint64_t kMostElementsCpu = 144;
+
+constexpr uint32_t kSubgroupsCpu = 8;  // of a workgroup on a processor, where one costs 160 to 200 ns
 
 // Mirrors Push in gemm_tiny.comp, behind the bases.
 template <typename Index, typename Number>
@@ -76,7 +78,7 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
     const uint32_t each = extent > 8 ? (extent + 1) / 2 : extent;
     return each > 4 ? (each + 1) / 2 * 2 : each;
   };
-  const uint32_t local_size = traits.cpu ? 8 * traits.subgroup_size : 128;
+  const uint32_t local_size = traits.cpu ? kSubgroupsCpu * traits.subgroup_size : 128;
   return {part(m), part(n), m > 8 ? 2u : 1u, n > 8 ? 2u : 1u, local_size};
 }
 
@@ -84,8 +86,9 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
 
 void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
   if (std::max(args.m, args.n) > kMostTiny || args.k > most_k(traits)) return;
+  const bool every_core = traits.cpu && args.batch_count >= cores_of(traits) * kSubgroupsCpu * traits.subgroup_size;
   const bool as_tiles_are = args.a_type == args.sum_type() && args.b_type == args.a_type && !needs_finish(args);
-  const bool suits = args.batch_count >= kLeastBatch && args.k <= kMostDepth &&
+  const bool suits = args.batch_count >= kLeastBatch && args.k <= (every_core ? kMostDepthCpu : kMostDepth) &&
                      (!traits.cpu || !as_tiles_are || args.m * args.n <= kMostElementsCpu);
   for (const uint32_t way : {kLanes, kColumns}) {
     const bool usual = (way == kLanes) == traits.cpu;

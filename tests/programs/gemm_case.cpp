@@ -43,10 +43,11 @@ struct Class {
   int32_t ta, tb, accumulate = 0, precision = 0, activation = 0, bias_axis = 0;
   Residual residual = Residual::none;
   Sizes sizes;
-  // Layout in multiples of eight elements, and of sizes: what vectors ask for. All cases have it or none.
-  bool regular_a, regular_b, regular_c, regular_sizes;
+  // What vectors ask for, and kernels differ by: layouts in multiples of eight elements, sizes modulo eight.
+  bool regular_a, regular_b, regular_c;
+  uint64_t odd_m, odd_n, odd_k;
   bool beta;
-  uint64_t tiny_m[2], tiny_n[2];  // each has kernels of its own
+  uint64_t few, tiny_m[2], tiny_n[2];  // each has kernels of its own
 };
 
 Class draw_class(uint64_t seed, uint64_t index) {
@@ -60,9 +61,10 @@ Class draw_class(uint64_t seed, uint64_t index) {
   constexpr Sizes kSizes[] = {Sizes::small, Sizes::small,  Sizes::small,  Sizes::tiny,
                               Sizes::few,   Sizes::medium, Sizes::long_k, Sizes::wide};
   c.sizes = draw.one_of(kSizes);
-  c.regular_sizes = draw.chance(50);
+  for (uint64_t* odd : {&c.odd_m, &c.odd_n, &c.odd_k}) *odd = draw.chance(40) ? 0 : draw.below(8);
   c.regular_a = draw.chance(50), c.regular_b = draw.chance(50), c.regular_c = draw.chance(50);
   c.beta = draw.chance(50);
+  c.few = draw.from(1, draw.chance(70) ? 4 : 16);
   for (uint64_t& x : c.tiny_m) x = draw.from(1, 16);
   for (uint64_t& x : c.tiny_n) x = draw.from(1, 16);
   if (c.types[0] == H && c.types[1] == H && draw.chance(25)) c.accumulate = TUFF_F16;
@@ -95,7 +97,7 @@ Extents draw_extents(Draw& draw, const Class& c) {
            draw.chance(20) ? draw.from(1000, 3000) : draw.from(2, 300)};
       break;
     case Sizes::few:
-      e = {draw.from(1, draw.chance(70) ? 4 : 16), draw.from(1, 600), draw.from(1, 600), some};
+      e = {c.few, draw.from(1, 600), draw.from(1, 600), some};
       break;
     case Sizes::medium:
       e = {draw.from(40, 300), draw.from(40, 300), draw.from(1, 300), draw.chance(10) ? 2u : 1u};
@@ -110,6 +112,9 @@ Extents draw_extents(Draw& draw, const Class& c) {
   if (swap && c.sizes != Sizes::small && c.sizes != Sizes::tiny) std::swap(e.m, e.n);
   return e;
 }
+
+// Not below x, with this remainder modulo eight.
+uint64_t with_remainder(uint64_t x, uint64_t remainder) { return x + (8 + remainder - x % 8) % 8; }
 
 uint64_t rounded_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -340,10 +345,10 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   d.activation = c.activation, d.bias_axis = c.bias_axis;
   gemm.residual = c.residual;
   const Extents e = draw_extents(draw, c);
-  const uint64_t unit = c.regular_sizes ? 8 : 1;
   const bool few = c.sizes == Sizes::few || c.sizes == Sizes::tiny;  // these stay few
-  d.m = few && e.m <= 16 ? e.m : rounded_up(e.m, unit), d.n = few && e.n <= 16 ? e.n : rounded_up(e.n, unit);
-  d.k = rounded_up(e.k, unit), d.batch_count = e.batch;
+  d.m = few && e.m <= 16 ? e.m : with_remainder(e.m, c.odd_m);
+  d.n = few && e.n <= 16 ? e.n : with_remainder(e.n, c.odd_n);
+  d.k = with_remainder(e.k, c.odd_k), d.batch_count = e.batch;
   if (draw.chance(1)) (draw.chance(50) ? d.k : draw.chance(50) ? d.m : draw.chance(50) ? d.n : d.batch_count) = 0;
 
   constexpr double kAlphas[] = {1, 1, 1, -1, 2, 3, -3, 0.5, 0.25, -1.5}, kBetas[] = {1, 1, -1, 2, 0.5, -3};
