@@ -127,7 +127,9 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& of
     const uint64_t rounds = ceil_div(tiles, cores_of(traits));
     const double time = static_cast<double>(rounds * variant.rows * variant.cols) /
                         (rounds == 1 ? variant.rate_alone : variant.rate);
-    offers.add({Kind::matrices, variant.name, row, time, Fit::suits});
+    // With k cut into slices a larger tile fills the device as well, and reads less.
+    const bool suits = !variant.narrow() || std::min(args.m, args.n) <= 16 || args.k <= 1024;
+    offers.add({Kind::matrices, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
 }
 
