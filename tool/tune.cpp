@@ -27,10 +27,11 @@ constexpr int kPasses = 3;  // over the products that are not finished, while th
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// The first signal ends the measuring, with what was found kept; a second one ends the process.
+// The first signal ends the measuring, with what was found kept; whoever insists ends the process. (timeout(1) sends
+// two at once: to its child, and to the group.)
 extern "C" void on_interrupt(int signal) {
-  interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  interrupted = interrupted + 1;
+  if (interrupted == 2) std::signal(signal, SIG_DFL);
 }
 
 class CatchInterrupts {
