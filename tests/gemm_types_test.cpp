@@ -142,6 +142,7 @@ std::vector<TypedGemm> epilogues() {
   add({B, B, B}, kTanh, 70, 2, 0, TUFF_BIAS_ROWS, Residual::none);
   add({I, I, B}, kSilu, 40, 36, 0, TUFF_BIAS_COLUMNS, Residual::none);
   add({D, D, D}, kGelu, 3, 70, 0, TUFF_BIAS_ROWS, Residual::none);
+  all.push_back({.m = 6, .n = 7, .k = 8, .batch = 40, .activation = kGelu, .bias_axis = TUFF_BIAS_ROWS});
   all.push_back({.m = 20,
                  .n = 30,
                  .k = 0,

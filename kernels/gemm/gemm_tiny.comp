@@ -23,8 +23,9 @@
 //          A_TYPE, B_TYPE, SUM_TYPE   element types
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
 //          PAIRS                 see gemm_stored.glsl
-//          VECTOR_C              1: C is written eight bytes at a time, where each lane's store is an instruction by itself:
-//                                PAIRS, EXACT, every row aligned to eight bytes and COLS a multiple of as many; not f64
+//          VECTOR_C              1: C is written eight bytes at a time, where each lane's store is an instruction by
+//                                itself: PAIRS, EXACT, every row aligned to eight bytes and COLS a multiple of as many;
+//                                not f64
 #include "kernels/gemm/gemm_stored.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 
@@ -95,6 +96,7 @@ void main() {
   TUFF_POINTER(B4, b4_pointer, TUFF_INDEX(matrix) * push.stride_b / 4);
 #endif
   const TUFF_INDEX lda = push.lda, ldb = push.ldb;
+  const TUFF_INDEX a_step = TRANS_A != 0 ? lda : TUFF_INDEX(1), b_step = TRANS_B != 0 ? TUFF_INDEX(1) : ldb;
   TUFF_INDEX a_at[ROWS], b_at[COLS];
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {
     const uint row = EXACT != 0 ? row0 + i : min(row0 + i, m - 1);
@@ -119,7 +121,7 @@ void main() {
 #else
 #define LOAD_A(a, k)                                                                                \
   [[unroll]] for (uint i = 0; i < ROWS; ++i) {                                                      \
-    a[i] = TUFF_LOADED(A_TYPE, TUFF_FROM(A, a_pointer, a_at[i] + TUFF_INDEX(k) * (TRANS_A != 0 ? lda : TUFF_INDEX(1)))); \
+    a[i] = TUFF_LOADED(A_TYPE, TUFF_FROM(A, a_pointer, a_at[i] + TUFF_INDEX(k) * a_step));          \
   }
 #endif
 #if VECTOR_B && !TRANS_B
@@ -131,7 +133,7 @@ void main() {
 #else
 #define LOAD_B(b, k)                                                                                \
   [[unroll]] for (uint j = 0; j < COLS; ++j) {                                                      \
-    b[j] = TUFF_LOADED(B_TYPE, TUFF_FROM(B, b_pointer, b_at[j] + TUFF_INDEX(k) * (TRANS_B != 0 ? TUFF_INDEX(1) : ldb))); \
+    b[j] = TUFF_LOADED(B_TYPE, TUFF_FROM(B, b_pointer, b_at[j] + TUFF_INDEX(k) * b_step));          \
   }
 #endif
 #define MULTIPLY(a, b)                                                                               \

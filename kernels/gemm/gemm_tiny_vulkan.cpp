@@ -104,9 +104,10 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   const uint32_t way = plan.choice.offer.row;
   const Parts parts = parts_of(traits, args, way);
   const bool exact = parts.rows * parts.row_parts == args.m && parts.cols * parts.col_parts == args.n;
-  // Five operands and 64-bit sizes are more than push constants hold.
+  // Five operands and 64-bit sizes are more than push constants hold. A lane with a matrix of its own would compile a
+  // long activation for each element.
   const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
-  plan.to_scratch = plan.wide && operands;
+  plan.to_scratch = (plan.wide && operands) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
   const bool fused = operands && !plan.to_scratch;
 

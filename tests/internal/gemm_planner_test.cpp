@@ -176,6 +176,8 @@ TEST_F(GemmPlanner, TinyMatricesShareWorkgroups) {
     EXPECT_EQ(planned(traits, batch(TUFF_I8, TUFF_BF16, 16, 16, 16, 1000)), (Kernels{"gemm_tiny"}));
     GemmArgs args = batch(TUFF_F16, TUFF_F16, 16, 7, 16, 1000);
     args.epilogue = {TUFF_ACTIVATION_GELU, TUFF_BIAS_ROWS, &buffer_, &buffer_, 7, 16, 112};
+    EXPECT_EQ(planned(traits, args), cpu ? (Kernels{"gemm_tiny", "gemm_finish"}) : (Kernels{"gemm_tiny"}));
+    args.epilogue.activation = TUFF_ACTIVATION_RELU;
     EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny"}));
     args.stride_a = 1u << 30;  // 64-bit indices take the room of the epilogue's operands
     EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny", "gemm_finish"}));
