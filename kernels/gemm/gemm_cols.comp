@@ -6,6 +6,7 @@
 // Defines: those of gemm_skinny_common.glsl
 //          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT sums for each layer otherwise
 //          BLOCKS         vectors of rows of an invocation
+//          STEPS          of k that are loaded at once
 //          ALONG_K        1: L is stored rows x k after all
 //          VECTOR_L       only if ALONG_K is 0: ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
 //          SHUFFLE        1: LANES is the subgroup's size: each lane reads S for one k and passes it on
@@ -63,8 +64,8 @@ void main() {
     }
   }
 #else
-  [[dont_unroll]] for (; k + 3 * DEPTH < k_end; k += 4 * DEPTH) {
-    [[unroll]] for (uint q = 0; q < 4; ++q) {
+  [[dont_unroll]] for (; k + (STEPS - 1) * DEPTH < k_end; k += STEPS * DEPTH) {
+    [[unroll]] for (uint q = 0; q < STEPS; ++q) {
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
         const VECTOR l = LOAD_L(i, k + q * DEPTH);
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {

@@ -115,10 +115,12 @@ uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const S
   const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
   uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
+  // Bytes in flight, of short elements more.
+  const uint32_t steps = traits.cpu ? 4 : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   const bool vector_l =
       !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
   request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
-  request.define("ALONG_K", skinny.along_k).define("VECTOR_L", vector_l);
+  request.define("STEPS", steps).define("ALONG_K", skinny.along_k).define("VECTOR_L", vector_l);
   return uint64_t{lanes} * 4 * blocks;
 }
 
