@@ -1,7 +1,6 @@
 #include "tool/tune_trial.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <random>
@@ -19,8 +18,9 @@ constexpr int kSamples = 3;  // of each candidate; the best counts
 constexpr uint32_t kMostWorse = 3;
 constexpr double kWorse = 1.5;
 // The duel: in each round both run, one after the other. Of two that are equally fast either wins a round with
-// probability 1/2, and so 8 or 9 of 9 with probability 10/512: below 2 %. Less than this gain is not worth a row.
-constexpr int kRounds = 9, kRoundsWon = 8;
+// probability 1/2, and so 12 or 13 of 13 with probability 14/8192: below 0.2 %, for a table of some hundred rows. Less
+// than this gain is not worth a row.
+constexpr size_t kRounds = 13, kRoundsLost = 1;
 constexpr double kLeastGain = 1.02;
 // k is worth cutting where C is small, into slices that are not.
 constexpr uint64_t kMostSlicedResults = 1u << 20, kLeastSlice = 128;
@@ -76,24 +76,26 @@ double best_of(const Trial& trial, double expected) {
   return best;
 }
 
-// Whether b takes less time than a beyond the noise; the median of each.
+// Whether b takes less time than a beyond the noise. Both get their medians over the rounds that it took to tell.
 bool wins(Trial& trial, const Candidate& a, const Candidate& b, double& a_seconds, double& b_seconds) {
-  std::array<double, kRounds> as{}, bs{};
-  int won = 0;
-  for (size_t i = 0; i < kRounds; ++i) {
-    for (const bool second : {i % 2 == 0, i % 2 != 0}) {
-      trial.choose(second ? b : a);
-      (second ? bs : as)[i] = trial.sample(second ? b_seconds : a_seconds);
+  std::vector<double> as, bs;
+  size_t lost = 0;
+  while (as.size() < kRounds && lost <= kRoundsLost) {
+    const bool b_first = as.size() % 2 == 0;
+    for (const bool of_b : {b_first, !b_first}) {
+      trial.choose(of_b ? b : a);
+      (of_b ? bs : as).push_back(trial.sample(of_b ? b_seconds : a_seconds));
     }
-    won += bs[i] < as[i];
+    lost += bs.back() >= as.back();
   }
-  const auto median = [](std::array<double, kRounds>& times) {
-    std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-    return times[kRounds / 2];
+  const auto median = [](std::vector<double> times) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   };
   a_seconds = median(as);
   b_seconds = median(bs);
-  return won >= kRoundsWon && a_seconds >= kLeastGain * b_seconds;
+  return lost <= kRoundsLost && a_seconds >= kLeastGain * b_seconds;
 }
 
 // Measures one candidate and keeps it if it is the best so far; the seconds it took.
@@ -160,6 +162,7 @@ Trial::Trial(tuff::Context& context, const Product& product, const TuneFile& fil
   entry_ = ask();
   for (const auto& name : entry_["variants"]) variants_.push_back(name);
   entry_.erase("variants");
+  entry_.erase("slices");
 }
 
 TuneFile::Json Trial::ask() const { return TuneFile::Json::parse(context_.batched_gemm_variants(desc_)); }
@@ -169,7 +172,9 @@ bool Trial::choose(const Candidate& candidate) {
   if (!candidate.variant.empty()) choice["variant"] = candidate.variant;
   if (candidate.slices != 0) choice["slices"] = candidate.slices;
   context_.set_tuning(candidate.variant.empty() ? nullptr : file_.table_of(choice).c_str());
-  return candidate.variant.empty() || ask()["variants"][0] == candidate.variant;
+  if (candidate.variant.empty()) return true;
+  const TuneFile::Json now = ask();
+  return now["variants"][0] == candidate.variant && now["slices"] == candidate.slices;
 }
 
 double Trial::elapsed(uint64_t calls) const {

@@ -491,9 +491,10 @@ TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched
 
 /* What tables of tuned choices can say of a product (tuff_gemm_ex's too: batch_count 1). Nothing is computed.
  *   json     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. An entry
- *            as tables have them, and the variants that could be chosen, the one that would be taken now first, the
- *            others by what is expected of them:
- *            {"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [64, 64, 64, 1], "variants": ["tile_32x32", ...]}
+ *            as tables have them, with the slices that are tuned (0: none are), and the variants that are worth
+ *            measuring, the one that would be taken now first, the others by what is expected of them:
+ *            {"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [64, 64, 64, 1], "slices": 0,
+ *             "variants": ["tile_32x32", ...]}
  *   length   receives the text's whole length without the NUL; may be NULL
  * Since 0.3.0. Errors: those of tuff_batched_gemm_ex; UNSUPPORTED on the host backend. */
 TUFF_API tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_gemm_desc* desc, char* json,

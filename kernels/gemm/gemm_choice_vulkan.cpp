@@ -2,6 +2,7 @@
 // kind of kernel think best.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "kernels/gemm/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
@@ -65,7 +66,7 @@ Choice choose(const Recorder& recorder, const Plan& plan) {
   offer_all(recorder, plan, named);
   if (named.found()) {
     Choice choice = choice_of(named, Why::tuned);
-    choice.slices = tuned->slices;
+    if (choice.offer.kind != Kind::panels) choice.slices = tuned->slices;  // panels go through k block by block
     return choice;
   }
   Choice choice = choose_by_model(recorder, plan);
@@ -104,16 +105,24 @@ std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan) {
   std::vector<Offer> all;
   Offers offers(all);
   offer_all(recorder, plan, offers);
-  const Offer chosen = choose(recorder, plan).offer;
-  std::erase_if(all, [&](const Offer& offer) { return offer.name == chosen.name; });
-  std::stable_sort(all.begin(), all.end(), [&](const Offer& x, const Offer& y) {
-    // What is most like the chosen one first.
-    const bool x_like = x.kind == chosen.kind, y_like = y.kind == chosen.kind;
-    if (x_like != y_like) return x_like;
-    return x.kind != y.kind ? x.kind < y.kind : x.time < y.time;
-  });
-  all.insert(all.begin(), chosen);
-  return all;
+  const Offer& chosen = plan.choice.offer;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Offer& x, const Offer& y) { return x.kind != y.kind ? x.kind < y.kind : x.time < y.time; });
+  // The chosen one, the best of each other kind, the rest of its own kind, the rest of the others: who measures, and
+  // stops where it gets worse, has seen each kind by then.
+  const auto rank = [&](const Offer& offer) {
+    if (offer.name == chosen.name) return 0;
+    if (offer.kind == chosen.kind) return 2;
+    const auto first = std::find_if(all.begin(), all.end(), [&](const Offer& x) { return x.kind == offer.kind; });
+    return first->name == offer.name ? 1 : 3;
+  };
+  std::vector<std::pair<int, Offer>> ranked;
+  for (const Offer& offer : all) ranked.emplace_back(rank(offer), offer);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<Offer> result;
+  if (ranked.empty() || ranked.front().first != 0) result.push_back(chosen);  // it was asked for by name
+  for (const auto& [order, offer] : ranked) result.push_back(offer);
+  return result;
 }
 
 }  // namespace tuff::gemm

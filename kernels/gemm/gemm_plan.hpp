@@ -138,7 +138,7 @@ std::string_view forced_variant();
 Choice choose(const Recorder& recorder, const Plan& plan);
 // "tuned"; "model: tile_64x64 would take 1.25 times as long"
 std::string reason(const Plan& plan);
-// All that suits a product, what is chosen first, then by kind and the time that the kind's model expects.
+// All that is worth measuring for a product: what is chosen first, the rest by what the models expect.
 std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan);
 
 // Cuts k into slices as tuned, or where `groups` workgroups leave most of the device idle: up to `wanted` workgroups,

@@ -278,10 +278,13 @@ std::string gemm_variants(const Recorder& recorder, const GemmArgs& batch) {
   std::optional<GemmMatrix> first;
   if (!none && batch.c_array != nullptr) args = first.emplace(batch, 0).args;
   std::string names;
+  uint32_t slices = 0;
   if (!none) {
     gemm::settle_distances(args);
     gemm::merge_batch(args);
     gemm::Plan plan(args);
+    gemm::settle(recorder, plan);
+    slices = plan.choice.slices;
     for (const gemm::Offer& offer : gemm::list_variants(recorder, plan)) {
       names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", offer.name);
     }
@@ -289,8 +292,9 @@ std::string gemm_variants(const Recorder& recorder, const GemmArgs& batch) {
   const TuningKey key = gemm_key(args);
   const std::string_view text = key.text();
   const size_t space = text.find(' ');
-  return fmt::format(R"({{"operation": "{}", "form": "{}", "sizes": [{}, {}, {}, {}], "variants": [{}]}})",
-                     text.substr(0, space), text.substr(space + 1), args.m, args.n, args.k, args.batch_count, names);
+  return fmt::format(R"({{"operation": "{}", "form": "{}", "sizes": [{}, {}, {}, {}], "slices": {}, "variants": [{}]}})",
+                     text.substr(0, space), text.substr(space + 1), args.m, args.n, args.k, args.batch_count, slices,
+                     names);
 }
 
 }  // namespace tuff

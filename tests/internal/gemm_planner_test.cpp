@@ -222,7 +222,7 @@ class GemmTuned : public GemmPlanner {
   TuningTable table_for(const GemmArgs& args, const std::string& variant, uint64_t slices) {
     const FakeRecorder recorder(a_gpu());
     std::string entry = gemm_variants(recorder, args);
-    entry.resize(entry.find(", \"variants\""));
+    entry.resize(entry.find(", \"slices\""));
     return TuningTable(
         "{\"tuff_tuning\": 1, \"devices\": [{\"uuid\": \"" + device_.uuid +
             "\", \"name\": \"a driver\", \"driver\": \"a driver\", \"driver_version\": 0, \"library\": \"" +
@@ -293,7 +293,7 @@ TEST_F(GemmTuned, ListsWhatCouldBeChosen) {
   EXPECT_EQ(
       gemm_variants(recorder, product(buffer_, TUFF_F32, TUFF_F32, 4, 256, 64))
           .find(
-              R"({"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [4, 256, 64, 1], "variants": ["skinny", "tile_)"),
+              R"({"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [4, 256, 64, 1], "slices": 0, "variants": ["skinny", "tile_)"),
       0u);
   // A batch that is one tall product is asked for as that; what is not computed has no variants.
   GemmArgs batch = product(buffer_, TUFF_F32, TUFF_F32, 8, 64, 64);
