@@ -23,18 +23,19 @@ void add_elementwise() {
     const std::string& name = row.at(1);
     const uint64_t n = to_number(row.at(2));
     const bool unary = row.at(0) == "unary";
-    const uint64_t bytes = (unary ? 8 : 12) * n;
-    const std::string title = fmt::format("tuff/{}/{}", name, n);
+    const DType dtype = to_dtype(row, 3);
+    const uint64_t bytes = (unary ? 2 : 3) * element_bytes(dtype) * n;
+    const std::string title = fmt::format("tuff/{}/{}{}", name, n, dtype_suffix(dtype));
     if (unary) {
       add(title, {0, static_cast<double>(bytes)}, bytes, [=, op = kUnary.at(name)](const tuff::Context& context) {
-        return [=, &context, x = random_buffer(context, n), y = empty_buffer(context, n)] {
-          context.unary(DType::f32, op, *x, *y, n);
+        return [=, &context, x = random_buffer(context, n, dtype), y = empty_buffer(context, n)] {
+          context.unary(dtype, op, *x, *y, n);
         };
       });
     } else {
       add(title, {0, static_cast<double>(bytes)}, bytes, [=, op = kBinary.at(name)](const tuff::Context& context) {
-        return [=, &context, a = random_buffer(context, n), b = random_buffer(context, n),
-                y = empty_buffer(context, n)] { context.binary(DType::f32, op, *a, *b, *y, n); };
+        return [=, &context, a = random_buffer(context, n, dtype), b = random_buffer(context, n, dtype),
+                y = empty_buffer(context, n)] { context.binary(dtype, op, *a, *b, *y, n); };
       });
     }
   }

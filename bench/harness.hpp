@@ -30,13 +30,19 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare);
 
 // A buffer of so many values between -1 and 1, or of zeros, as a repetition keeps it.
-std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count);
+std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count, DType dtype = DType::f32);
 std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_t count);
 std::vector<float> random_values(uint64_t count);
 
 // The rows of shapes/<name>.txt, each split into words; '#' begins a comment.
 std::vector<std::vector<std::string>> read_table(const std::string& name);
 uint64_t to_number(const std::string& word);  // "4096", or "2^28"
+
+// "f16" or "bf16" as word `at` of a row; f32 where the row is shorter.
+bool is_dtype(const std::string& word);
+DType to_dtype(const std::vector<std::string>& row, size_t at);
+uint64_t element_bytes(DType dtype);
+std::string dtype_suffix(DType dtype);  // for a benchmark's name: "/f16", nothing for f32
 
 // Each family adds its rows.
 void add_gemm();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -122,13 +123,34 @@ std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_
   return std::make_shared<tuff::Buffer>(context.alloc<float>(count));
 }
 
-std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count) {
+namespace {
+
+// A number between -1 and 1 as one of 16 bits, digits cut off.
+uint16_t to_16_bits(float value, DType dtype) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (dtype == DType::bf16) return static_cast<uint16_t>(bits >> 16);
+  const uint32_t magnitude = bits & 0x7fffffffu, half = magnitude < 0x38800000u ? 0 : (magnitude - 0x38000000u) >> 13;
+  return static_cast<uint16_t>((bits >> 16 & 0x8000u) | half);
+}
+
+}  // namespace
+
+std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count, DType dtype) {
   // One mebibyte of random values over and over: making gigabytes of them would take longer than measuring.
   constexpr uint64_t kBlock = 1u << 18;
   static const std::vector<float> block = random_values(kBlock);
   auto buffer = empty_buffer(context, count);
+  std::vector<uint16_t> halves(element_bytes(dtype) == 2 ? kBlock : 0);
+  std::transform(block.begin(), block.begin() + static_cast<ptrdiff_t>(halves.size()), halves.begin(),
+                 [dtype](float value) { return to_16_bits(value, dtype); });
   for (uint64_t at = 0; at < count; at += kBlock) {
-    buffer->upload_at(at * sizeof(float), block.data(), std::min(kBlock, count - at));
+    const uint64_t size = std::min(kBlock, count - at);
+    if (halves.empty()) {
+      buffer->upload_at(at * sizeof(float), block.data(), size);
+    } else {
+      buffer->upload_at(at * sizeof(uint16_t), halves.data(), size);
+    }
   }
   return buffer;
 }

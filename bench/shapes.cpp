@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/harness.hpp"
 
@@ -30,5 +32,25 @@ uint64_t to_number(const std::string& word) {
   if (end == word.c_str() || *end != '\0') throw std::runtime_error(fmt::format("\"{}\" is no number", word));
   return number;
 }
+
+namespace {
+constexpr std::pair<const char*, DType> kTypes[] = {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+}
+
+bool is_dtype(const std::string& word) {
+  return std::any_of(std::begin(kTypes), std::end(kTypes), [&](const auto& type) { return word == type.first; });
+}
+
+DType to_dtype(const std::vector<std::string>& row, size_t at) {
+  if (at >= row.size()) return DType::f32;
+  for (const auto& [name, dtype] : kTypes) {
+    if (row[at] == name) return dtype;
+  }
+  throw std::runtime_error(fmt::format("\"{}\" is no element type", row[at]));
+}
+
+uint64_t element_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+
+std::string dtype_suffix(DType dtype) { return dtype == DType::f16 ? "/f16" : dtype == DType::bf16 ? "/bf16" : ""; }
 
 }  // namespace bench

@@ -20,7 +20,7 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   const auto is_operation = [&](std::string_view name) {
     return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
   };
-  // Products know more than f32.
+  // What products know.
   const auto multiplies = [&](std::string_view type) {
     return type == "f32" || (type == "f16" && types.f16) || (type == "bf16" && types.bf16) ||
            (type == "f64" && types.f64) || (type == "i8" && types.i8);
@@ -30,6 +30,10 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   if (dot == std::string_view::npos) return false;
   const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
   if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
+  // What is streamed through once, in the types of 16 bits too.
+  constexpr std::string_view kStreaming[] = {"reduce", "softmax", "unary", "binary"};
+  const bool streams = std::find(std::begin(kStreaming), std::end(kStreaming), operation) != std::end(kStreaming);
+  if (streams && (type == "f16" || type == "bf16")) return multiplies(type);
   return is_operation(operation) && type == "f32";
 }
 

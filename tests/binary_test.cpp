@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
-#include "support/tensor.hpp"
+#include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
@@ -45,13 +45,28 @@ bool acceptable(const Operation& operation, float a, float b, float got) {
   return close(a, b) || close(flushed(a), b) || close(a, flushed(b)) || close(flushed(a), flushed(b));
 }
 
+// The same for elements of 16 bits: what a result within the promise rounds to.
+bool acceptable16(const Operation& operation, int32_t dtype, float a, float b, float got) {
+  if (bits(got) == kPoison) return false;
+  const auto close = [&](double x, double y) {
+    const double want = operation.reference(x, y);
+    if (std::isnan(want)) return std::isnan(got);
+    if (denormal(want) && got == 0) return std::signbit(got) == std::signbit(want);
+    const double error = std::isinf(want) ? 0 : operation.ulps * ulp(want);
+    return got >= rounded(dtype, want - error) && got <= rounded(dtype, want + error);
+  };
+  return close(a, b) || close(flushed(a), b) || close(a, flushed(b)) || close(flushed(a), flushed(b));
+}
+
 void expect_acceptable(const Operation& operation, const std::vector<float>& a, const std::vector<float>& b,
-                       const std::vector<float>& got) {
+                       const std::vector<float>& got, int32_t dtype = TUFF_F32) {
   ASSERT_EQ(a.size(), got.size());
   uint64_t wrong = 0;
   std::string text;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (acceptable(operation, a[i], b[i], got[i]) || ++wrong > 5) continue;
+    const bool right = dtype == TUFF_F32 ? acceptable(operation, a[i], b[i], got[i])
+                                         : acceptable16(operation, dtype, a[i], b[i], got[i]);
+    if (right || ++wrong > 5) continue;
     char line[160];
     std::snprintf(line, sizeof line, "\n  [%zu] %s(%a, %a) is %a = %g, expected %.9g", i, operation.name, a[i], b[i],
                   got[i], got[i], operation.reference(a[i], b[i]));
@@ -65,12 +80,13 @@ enum class Place { apart, onto_a, onto_b, same_input };
 struct BinaryCase {
   Operation operation;
   uint64_t n;
-  uint64_t shift;
+  uint64_t shift;  // in elements
   Place place;
+  int32_t dtype = TUFF_F32;
   std::string name() const {
     static const char* const places[] = {"", "_onto_a", "_onto_b", "_same_input"};
-    return std::string(operation.name) + "_" + std::to_string(n) +
-           (shift != 0 ? "_shift" + std::to_string(shift) : "") + places[static_cast<int>(place)];
+    return std::string(operation.name) + (dtype == TUFF_F32 ? "" : std::string("_") + name_of(dtype)) + "_" +
+           std::to_string(n) + (shift != 0 ? "_shift" + std::to_string(shift) : "") + places[static_cast<int>(place)];
   }
   double work() const { return static_cast<double>(n); }
 };
@@ -81,24 +97,36 @@ std::vector<BinaryCase> cases() {
                      127, 129, 255, 257, 1000, 1023, 1025, 4095, 4097, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
       const uint64_t i = all.size();
-      all.push_back({operation, n, 4 * (i % 5), static_cast<Place>((i / 2) % 4)});
+      all.push_back({operation, n, i % 5, static_cast<Place>((i / 2) % 4)});
     }
   }
-  all.push_back({kOperations[0], 41'943'041, 4, Place::apart});  // three operands of 160 MiB
+  all.push_back({kOperations[0], 41'943'041, 1, Place::apart});  // three operands of 160 MiB
   all.push_back({kOperations[4], 35'000'000, 0, Place::onto_b});
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    for (uint64_t n : {1, 7, 8, 9, 63, 65, 2047, 2048, 65'537, 300'003}) {
+      for (const Operation& operation : kOperations) {
+        const uint64_t i = all.size();
+        all.push_back({operation, n, i % 3 == 0 ? 0 : i % 8, static_cast<Place>((i / 2) % 4), dtype});
+      }
+    }
+  }
   return all;
 }
 
 using Binary = Table<BinaryCase>;
 
 TEST_P(Binary, Matches) {
-  const std::vector<float> ha = spreads(row().n, 11), hb = row().place == Place::same_input ? ha : spreads(row().n, 12);
-  const Tensor a(context(), ha, row().shift), b(context(), hb, row().shift == 0 ? 0 : row().shift + 4),
-      apart(context(), row().place == Place::onto_a || row().place == Place::onto_b ? 0 : row().n, row().shift);
-  const Tensor& second = row().place == Place::same_input ? a : b;
-  const Tensor& output = row().place == Place::onto_a ? a : row().place == Place::onto_b ? b : apart;
-  ASSERT_OK(tuff_binary(context(), TUFF_F32, row().operation.op, a, second, output, row().n));
-  expect_acceptable(row().operation, ha, hb, output.read());
+  const int32_t dtype = row().dtype;
+  const bool onto_input = row().place == Place::onto_a || row().place == Place::onto_b;
+  const std::vector<float> ha = rounded(dtype, spreads(row().n, 11)),
+                           hb = row().place == Place::same_input ? ha : rounded(dtype, spreads(row().n, 12));
+  const StoredTensor a(context(), dtype, ha, row().shift),
+      b(context(), dtype, hb, row().shift == 0 ? 0 : row().shift + 1),
+      apart(context(), dtype, onto_input ? 0 : row().n, row().shift);
+  const StoredTensor& second = row().place == Place::same_input ? a : b;
+  const StoredTensor& output = row().place == Place::onto_a ? a : row().place == Place::onto_b ? b : apart;
+  ASSERT_OK(tuff_binary(context(), dtype, row().operation.op, a, second, output, row().n));
+  expect_acceptable(row().operation, ha, hb, output.read(), dtype);
   if (&output != &a) a.expect_unchanged(ha);
   if (&output != &b) b.expect_unchanged(hb);
 }

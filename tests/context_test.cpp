@@ -126,7 +126,7 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_EQ(yes, 1) << feature;
   }
   for (const char* feature : {"", "quantum", "gemm.", "gemm.f128", "f32 ", "GEMM.x", "gemm.u8", "gemm.i32", "i32",
-                              "attention.f16", "softmax.bf16", "reduce.f64", "unary.i8"}) {
+                              "attention.f16", "softmax.f64", "reduce.f64", "unary.i8"}) {
     int32_t yes = -1;
     EXPECT_OK(tuff_supports(context(), feature, &yes));
     EXPECT_EQ(yes, 0) << feature;
@@ -142,6 +142,13 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
       EXPECT_EQ(yes, works) << prefix << name;
     }
     EXPECT_TRUE(works || vulkan()) << name;
+    if (dtype != TUFF_F16 && dtype != TUFF_BF16) continue;
+    EXPECT_EQ(tuff_unary(context(), dtype, TUFF_UNARY_NEG, 0, 0, 0) == TUFF_OK, works) << name;
+    for (const std::string prefix : {"unary.", "binary.", "reduce.", "softmax."}) {
+      int32_t yes = -1;
+      EXPECT_OK(tuff_supports(context(), (prefix + name).c_str(), &yes));
+      EXPECT_EQ(yes, works) << prefix << name;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
-#include "support/tensor.hpp"
+#include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
@@ -24,8 +24,12 @@ constexpr Operation kOperations[] = {
 struct ReduceCase {
   Operation operation;
   AxisShape shape;
+  int32_t dtype = TUFF_F32;
 
-  std::string name() const { return std::string(operation.name).append("_").append(shape.name()); }
+  std::string name() const {
+    const std::string type = dtype == TUFF_F32 ? "" : std::string(name_of(dtype)).append("_");
+    return std::string(operation.name).append("_").append(type).append(shape.name());
+  }
   double work() const { return shape.work(); }
 };
 
@@ -37,6 +41,13 @@ std::vector<ReduceCase> cases() {
       const bool large = shape.count() > 10'000'000;
       if (large && operation.op != TUFF_REDUCE_SUM && operation.op != TUFF_REDUCE_MAX) continue;
       all.push_back({operation, shape});
+    }
+  }
+  for (const AxisShape& shape : axis_shapes16()) {
+    for (const Operation& operation : kOperations) {
+      // Products of many such numbers leave the range of f16.
+      if (operation.op == TUFF_REDUCE_PROD && shape.length() > 300) continue;
+      all.push_back({operation, shape, all.size() % 2 == 0 ? TUFF_F16 : TUFF_BF16});
     }
   }
   return all;
@@ -61,6 +72,8 @@ std::vector<float> inputs(const ReduceCase& row) {
   for (uint64_t i = 0; i < count; i += 3) values[i] = -values[i];
   return values;
 }
+
+bool op_selects(int32_t op) { return op == TUFF_REDUCE_MAX || op == TUFF_REDUCE_MIN; }
 
 Expected solve(const ReduceCase& row, const std::vector<float>& x) {
   const AxisShape& s = row.shape;
@@ -98,6 +111,11 @@ Expected solve(const ReduceCase& row, const std::vector<float>& x) {
       expected.bound.push_back(bound);
     }
   }
+  if (row.operation.values == Values::whole || op_selects(row.operation.op)) {  // f32 holds it: rounded once
+    for (double& value : expected.value) value = rounded(row.dtype, value);
+  } else {
+    add_storage(expected, row.dtype);
+  }
   return expected;
 }
 
@@ -105,9 +123,11 @@ using Reduce = Table<ReduceCase>;
 
 TEST_P(Reduce, Matches) {
   const AxisShape& s = row().shape;
-  const std::vector<float> x = inputs(row());
-  const Tensor input(context(), x, s.shift), output(context(), s.outer() * s.inner(), s.shift);
-  ASSERT_OK(tuff_reduce(context(), TUFF_F32, row().operation.op, input, output, s.shape.data(), s.rank(), s.axis));
+  const int32_t dtype = row().dtype;
+  const std::vector<float> x = rounded(dtype, inputs(row()));
+  const StoredTensor input(context(), dtype, x, s.shift / 4),
+      output(context(), dtype, s.outer() * s.inner(), s.shift / 4);
+  ASSERT_OK(tuff_reduce(context(), dtype, row().operation.op, input, output, s.shape.data(), s.rank(), s.axis));
   expect_matches(output.read(), solve(row(), x));
   input.expect_unchanged(x);
 }

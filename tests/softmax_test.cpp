@@ -3,7 +3,7 @@
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
-#include "support/tensor.hpp"
+#include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
@@ -11,8 +11,10 @@ namespace {
 struct SoftmaxCase {
   AxisShape shape;
   float spread = 4;  // inputs lie in [-spread, spread)
+  int32_t dtype = TUFF_F32;
   std::string name() const {
-    return shape.name() + (spread == 4 ? "" : "_spread" + std::to_string(static_cast<int>(spread)));
+    return (dtype == TUFF_F32 ? "" : name_of(dtype) + std::string("_")) + shape.name() +
+           (spread == 4 ? "" : "_spread" + std::to_string(static_cast<int>(spread)));
   }
   double work() const { return shape.work(); }
 };
@@ -23,6 +25,9 @@ std::vector<SoftmaxCase> cases() {
   all.push_back({{{10, 100}, 1, 0}, 100});  // most weights underflow
   all.push_back({{{100, 10}, 0, 4}, 1000});
   all.push_back({{{3, 5000}, 1, 0}, 50});
+  for (const AxisShape& shape : axis_shapes16()) {
+    all.push_back({shape, 4, all.size() % 2 == 0 ? TUFF_F16 : TUFF_BF16});
+  }
   return all;
 }
 
@@ -65,10 +70,13 @@ using Softmax = Table<SoftmaxCase>;
 
 TEST_P(Softmax, WithinBound) {
   const AxisShape& s = row().shape;
-  const std::vector<float> x = uniforms(s.count(), -row().spread, row().spread, 5);
-  const Tensor input(context(), x, s.shift), output(context(), s.count(), s.shift);
-  ASSERT_OK(tuff_softmax(context(), TUFF_F32, input, output, s.shape.data(), s.rank(), s.axis));
-  expect_matches(output.read(), solve(s, x));
+  const int32_t dtype = row().dtype;
+  const std::vector<float> x = rounded(dtype, uniforms(s.count(), -row().spread, row().spread, 5));
+  const StoredTensor input(context(), dtype, x, s.shift / 4), output(context(), dtype, s.count(), s.shift / 4);
+  ASSERT_OK(tuff_softmax(context(), dtype, input, output, s.shape.data(), s.rank(), s.axis));
+  Expected expected = solve(s, x);
+  add_storage(expected, dtype);
+  expect_matches(output.read(), expected);
   input.expect_unchanged(x);
 }
 TUFF_TABLE(Softmax, SoftmaxCase, cases());

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
-#include "support/tensor.hpp"
+#include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
@@ -50,12 +50,29 @@ bool acceptable(const Operation& operation, float x, float got) {
   return close(x) || (denormal(x) && close(std::copysign(0.0, x)));
 }
 
-void expect_acceptable(const Operation& operation, const std::vector<float>& x, const std::vector<float>& got) {
+// The same for elements of 16 bits: what a result within the promise rounds to.
+bool acceptable16(const Operation& operation, int32_t dtype, float x, float got) {
+  if (bits(got) == kPoison) return false;
+  const auto close = [&](double argument) {
+    const double want = operation.reference(argument);
+    if (std::isnan(want)) return std::isnan(got);
+    if (denormal(want) && got == 0) return std::signbit(got) == std::signbit(want);
+    const double error = std::isinf(want) ? 0 : operation.ulps * ulp(want);
+    if (!(got >= rounded(dtype, want - error) && got <= rounded(dtype, want + error))) return false;
+    return operation.ulps != 0 || operation.op == TUFF_UNARY_RELU || std::signbit(got) == std::signbit(want);
+  };
+  return close(x) || (denormal(x) && close(std::copysign(0.0, x)));
+}
+
+void expect_acceptable(const Operation& operation, const std::vector<float>& x, const std::vector<float>& got,
+                       int32_t dtype = TUFF_F32) {
   ASSERT_EQ(x.size(), got.size());
   uint64_t wrong = 0;
   std::string text;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (acceptable(operation, x[i], got[i])) continue;
+    if (dtype == TUFF_F32 ? acceptable(operation, x[i], got[i]) : acceptable16(operation, dtype, x[i], got[i])) {
+      continue;
+    }
     if (++wrong > 5) continue;
     char line[160];
     std::snprintf(line, sizeof line, "\n  [%zu] %s(%a = %g) is %a = %g, expected %.9g (%.1f ULP)", i, operation.name,
@@ -69,11 +86,12 @@ void expect_acceptable(const Operation& operation, const std::vector<float>& x, 
 struct UnaryCase {
   Operation operation;
   uint64_t n;
-  uint64_t shift;
+  uint64_t shift;  // in elements
   bool in_place;
+  int32_t dtype = TUFF_F32;
   std::string name() const {
-    return std::string(operation.name) + "_" + std::to_string(n) +
-           (shift != 0 ? "_shift" + std::to_string(shift) : "") + (in_place ? "_inplace" : "");
+    return std::string(operation.name) + (dtype == TUFF_F32 ? "" : std::string("_") + name_of(dtype)) + "_" +
+           std::to_string(n) + (shift != 0 ? "_shift" + std::to_string(shift) : "") + (in_place ? "_inplace" : "");
   }
   double work() const { return static_cast<double>(n); }
 };
@@ -85,30 +103,41 @@ std::vector<UnaryCase> cases() {
         127, 129, 255, 256, 257, 1000, 1023, 1025, 4095, 4097, 16'383, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
       const uint64_t i = all.size();
-      all.push_back({operation, n, 4 * (i % 5), i % 4 == 3});
+      all.push_back({operation, n, i % 5, i % 4 == 3});
     }
   }
   // 160 MiB; more than 65,535 groups whatever their size up to 512 elements
   all.push_back({kOperations[0], 41'943'041, 0, false});
-  all.push_back({kOperations[6], 41'943'043, 4, false});
-  all.push_back({kOperations[7], 35'000'000, 8, true});
+  all.push_back({kOperations[6], 41'943'043, 1, false});
+  all.push_back({kOperations[7], 35'000'000, 2, true});
   all.push_back({kOperations[3], 20'000'000, 0, true});
+  // Lengths around a block of eight; starts at every element of one.
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    for (uint64_t n : {0, 1, 7, 8, 9, 63, 64, 65, 2047, 2049, 65'537, 300'003}) {
+      for (const Operation& operation : kOperations) {
+        const uint64_t i = all.size();
+        all.push_back({operation, n, i % 3 == 0 ? 0 : i % 8, i % 4 == 3, dtype});
+      }
+    }
+    all.push_back({kOperations[0], 35'000'001, 8, false, dtype});
+  }
   return all;
 }
 
 using Unary = Table<UnaryCase>;
 
 TEST_P(Unary, Matches) {
-  const std::vector<float> x = uniforms(row().n, -12, 12, 9);
-  const Tensor input(context(), x, row().shift);
+  const int32_t dtype = row().dtype;
+  const std::vector<float> x = rounded(dtype, uniforms(row().n, -12, 12, 9));
+  const StoredTensor input(context(), dtype, x, row().shift);
   if (row().in_place) {
-    ASSERT_OK(tuff_unary(context(), TUFF_F32, row().operation.op, input, input, row().n));
-    expect_acceptable(row().operation, x, input.read());
+    ASSERT_OK(tuff_unary(context(), dtype, row().operation.op, input, input, row().n));
+    expect_acceptable(row().operation, x, input.read(), dtype);
     return;
   }
-  const Tensor output(context(), row().n, row().shift);
-  ASSERT_OK(tuff_unary(context(), TUFF_F32, row().operation.op, input, output, row().n));
-  expect_acceptable(row().operation, x, output.read());
+  const StoredTensor output(context(), dtype, row().n, row().shift);
+  ASSERT_OK(tuff_unary(context(), dtype, row().operation.op, input, output, row().n));
+  expect_acceptable(row().operation, x, output.read(), dtype);
   input.expect_unchanged(x);
 }
 TUFF_TABLE(Unary, UnaryCase, cases());
@@ -132,6 +161,29 @@ TEST_P(UnaryOnce, AllMagnitudes) {
     SCOPED_TRACE(operation.name);
     ASSERT_OK(tuff_unary(context(), TUFF_F32, operation.op, input, output, x.size()));
     expect_acceptable(operation, x, output.read());
+  }
+}
+
+// Every number of 16 bits there is: denormals, infinities and NaN among them.
+TEST_P(UnaryOnce, AllNumbersOf16Bits) {
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    Bytes patterns(2 << 16);
+    std::vector<float> x(1 << 16);
+    for (uint32_t i = 0; i < x.size(); ++i) {
+      const auto pattern = static_cast<uint16_t>(i);
+      std::memcpy(patterns.data() + 2 * i, &pattern, 2);
+      x[i] = static_cast<float>(element(dtype, patterns, i));
+    }
+    const TypedTensor input(context(), dtype, patterns);
+    for (const Operation& operation : kOperations) {
+      SCOPED_TRACE(std::string(operation.name) + " " + name_of(dtype));
+      const StoredTensor output(context(), dtype, x.size());
+      ASSERT_OK(tuff_unary(context(), dtype, operation.op, input, output, x.size()));
+      std::vector<float> got = output.read();
+      // The pattern of poison is one of the inputs, and stays itself where a sign is all that changes.
+      for (size_t i = 0; i < got.size(); ++i) got[i] = std::isnan(x[i]) && std::isnan(got[i]) ? NAN : got[i];
+      expect_acceptable(operation, x, got, dtype);
+    }
   }
 }
 

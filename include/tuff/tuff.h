@@ -87,8 +87,9 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
 };
 
-/* Element types. Products take all but the unsigned; every other operation computes in TUFF_F32 in this
- * version. tuff_supports() tells what a device can do. */
+/* Element types. Products take all but the unsigned; reductions, softmax, unary and binary operations
+ * TUFF_F32, TUFF_F16 and TUFF_BF16; every other operation computes in TUFF_F32 in this version.
+ * tuff_supports() tells what a device can do. */
 enum {
   TUFF_F32 = 1,
   TUFF_F16 = 2,
@@ -404,7 +405,10 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  * Each is queued and returns; results are there for whatever follows in the stream. A call is checked
  * whole before anything is queued. An output may not overlap an input, except that an element-wise
  * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
- * TUFF_F32 in this version, but for products: others are UNSUPPORTED.
+ * TUFF_F32 in this version where nothing else is said: others are UNSUPPORTED.
+ *
+ * tuff_reduce, tuff_unary, tuff_binary and tuff_softmax also take TUFF_F16 and TUFF_BF16 (since 0.3.0): all
+ * operands are of that type, values and sums are f32, and each result is rounded once, to nearest even.
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */

@@ -35,6 +35,13 @@ void check_f32_only(int32_t dtype) {
   fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, this version computes in f32", dtype_name(dtype));
 }
 
+void check_float_type(int32_t dtype) {
+  if (dtype == TUFF_F32 || dtype == TUFF_F16 || dtype == TUFF_BF16) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, needs f32, f16 or bf16", dtype_name(dtype));
+}
+
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what) {
   uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) [[unlikely]] {

@@ -20,6 +20,9 @@ const char* dtype_name(int32_t dtype);  // "f32"
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
 void check_f32_only(int32_t dtype);
 
+// INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32, TUFF_F16 or TUFF_BF16.
+void check_float_type(int32_t dtype);
+
 // Overflow-checked arithmetic on sizes: INVALID_ARGUMENT beyond 2^64, naming `what`.
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what);
@@ -34,7 +37,7 @@ void check_operand(const Buffer* buffer, std::string_view name, uint64_t element
 // The same, with a detail() that is only called when its text will be read: no call formats text for nothing.
 bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype);
 template <typename Detail>
-  requires std::is_invocable_v<const Detail&>
+requires std::is_invocable_v<const Detail&>
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
                    const Detail& detail) {
   if (!operand_fits(buffer, elements, dtype)) [[unlikely]] {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "tuff/tuff.h"
+
 namespace tuff {
 
 // The nearest number of `bits` significant binary digits, a multiple of 2^least; ties to even. Infinite from half a
@@ -67,5 +69,13 @@ struct Bfloat {
 };
 
 static_assert(sizeof(Half) == 2 && sizeof(Bfloat) == 2);
+
+// Calls body(T{}) with the C++ type of TUFF_F32, TUFF_F16 or TUFF_BF16: T(double) rounds once, double(T) is exact.
+template <typename Body>
+void with_float_type(int32_t dtype, const Body& body) {
+  if (dtype == TUFF_F16) return body(Half{});
+  if (dtype == TUFF_BF16) return body(Bfloat{});
+  body(float{});
+}
 
 }  // namespace tuff

@@ -1,4 +1,5 @@
-// What the planners of streaming kernels (reductions, softmax) ask of a device, with defaults filled in.
+// What the planners of streaming kernels (element-wise operations, reductions, softmax, normalisations) ask of a
+// device, with defaults filled in; and how their kernels reach operands (kernels/elementwise/blocks.glsl).
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/common/check.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
@@ -17,6 +19,25 @@ struct StreamDevice {
   uint64_t cores;
   uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
 };
+
+// TUFF_VECTOR, for operands that all start at a multiple of 16 bytes, or do not. Addresses come with 64-bit integers.
+inline int vector_mode(const DeviceTraits& traits, bool aligned) {
+  return !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+}
+
+// TUFF_PARTS: 16 bytes of this type, in fours.
+inline uint32_t block_parts(int32_t dtype) { return dtype_size(dtype) == 2 ? 2 : 1; }
+
+// Elements that a lane takes of each row where lanes lie along `inner` of them: a block, or what of it divides inner.
+inline uint32_t column_width(uint64_t inner, int32_t dtype) {
+  return block_parts(dtype) == 2 && inner % 8 == 0 ? 8 : inner % 4 == 0 ? 4 : 1;
+}
+
+inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
+  if (dtype_size(dtype) == 2 && !traits.storage16) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and the device has no 16-bit storage", dtype_name(dtype));
+  }
+}
 
 // `forced` is "cpu" or "gpu" where a variable of the environment decides the kind of shapes.
 inline StreamDevice stream_device(const DeviceTraits& traits, const std::optional<std::string>& forced,

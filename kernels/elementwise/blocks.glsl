@@ -1,41 +1,124 @@
-// Access to operands four elements at a time, in the way that the device and the alignment allow.
-//   TUFF_VECTOR 0   four loads of one element: any offset that is a multiple of 4 bytes
-//   TUFF_VECTOR 1   one 16-byte load; the operand starts at a multiple of 16 bytes
-//   TUFF_VECTOR 2   the same, as two 64-bit integers: a driver that runs lanes of a processor's vector one
-//                   after another for each component (Mesa's lavapipe) needs half as many steps (measured:
-//                   13 to 26 GB/s instead of 7 to 10)
-// After TUFF_BLOCKS_READ(slot, X) or TUFF_BLOCKS_WRITE(slot, Y): X_scalar and X_block are views for
-// TUFF_AT, and TUFF_LOAD4(X, block), TUFF_STORE4(Y, block, value) move elements 4 * block … + 3.
+// Access to operands a block at a time: TUFF_PARTS times four elements, so that a block of the kernel's smallest type
+// is 16 bytes. Values are f32 whatever is stored (kernels/common/types.glsl).
+//
+//   TUFF_PARTS    1: f32 (or 16-bit elements, four at a time); 2: 16-bit elements, and f32 beside them
+//   TUFF_VECTOR 0   element by element: any offset that is a multiple of the element's size
+//   TUFF_VECTOR 1   16-byte loads; the operand starts at a multiple of 16 bytes
+//   TUFF_VECTOR 2   the same, as 64-bit integers: a driver that runs lanes of a processor's vector one after another
+//                   for each component (Mesa's lavapipe) needs half as many steps (measured: 13 to 26 GB/s instead
+//                   of 7 to 10)
+//
+// After TUFF_BLOCKS_READ(slot, X, type): X_load(i) is element i, X_load_block(i) elements W i … W i + W - 1, with W =
+// TUFF_ELEMENTS. After TUFF_BLOCKS_WRITE(slot, Y, type): Y_store(i, value), Y_store_block(i, block).
+#include "kernels/common/types.glsl"
+
+#define TUFF_ELEMENTS (4 * TUFF_PARTS)
+
+struct TuffBlock {
+  vec4 part[TUFF_PARTS];
+};
+
+TuffBlock tuff_block(float x) {
+  TuffBlock block;
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) block.part[p] = vec4(x);
+  return block;
+}
+
+// Memory of 16 and of 8 bytes, and its 32-bit words.
 #if TUFF_VECTOR == 2
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#define TUFF_BLOCK_TYPE u64vec2
-vec4 tuff_unpack(u64vec2 b) { return uintBitsToFloat(uvec4(unpackUint2x32(b.x), unpackUint2x32(b.y))); }
-u64vec2 tuff_pack(vec4 v) {
-  uvec4 b = floatBitsToUint(v);
-  return u64vec2(packUint2x32(b.xy), packUint2x32(b.zw));
+#define TUFF_MEMORY16 u64vec2
+#define TUFF_MEMORY8 uint64_t
+uvec2 tuff_words(uint64_t m) { return unpackUint2x32(m); }
+uvec4 tuff_words(u64vec2 m) { return uvec4(unpackUint2x32(m.x), unpackUint2x32(m.y)); }
+uint64_t tuff_memory(uvec2 w) { return packUint2x32(w); }
+u64vec2 tuff_memory(uvec4 w) { return u64vec2(packUint2x32(w.xy), packUint2x32(w.zw)); }
+#else
+#define TUFF_MEMORY16 uvec4
+#define TUFF_MEMORY8 uvec2
+uvec2 tuff_words(uvec2 m) { return m; }
+uvec4 tuff_words(uvec4 m) { return m; }
+uvec2 tuff_memory(uvec2 w) { return w; }
+uvec4 tuff_memory(uvec4 w) { return w; }
+#endif
+
+// Four elements of 16 bits as two words.
+vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
+vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
+uvec2 tuff_pack_2(vec4 v) {
+  return uvec2(tuff_f16_bits(v.x) | (tuff_f16_bits(v.y) << 16), tuff_f16_bits(v.z) | (tuff_f16_bits(v.w) << 16));
 }
-#else
-#define TUFF_BLOCK_TYPE vec4
-vec4 tuff_unpack(vec4 b) { return b; }
-vec4 tuff_pack(vec4 v) { return v; }
-#endif
+uvec2 tuff_pack_3(vec4 v) {
+  return uvec2(tuff_bf16_bits(v.x) | (tuff_bf16_bits(v.y) << 16), tuff_bf16_bits(v.z) | (tuff_bf16_bits(v.w) << 16));
+}
 
-#define TUFF_BLOCKS_READ(slot, name) TUFF_READ(slot, name##_scalar, float, 4) TUFF_READ(slot, name##_block, TUFF_BLOCK_TYPE, 16)
-#define TUFF_BLOCKS_WRITE(slot, name) TUFF_WRITE(slot, name##_scalar, float, 4) TUFF_WRITE(slot, name##_block, TUFF_BLOCK_TYPE, 16)
-
-#if TUFF_VECTOR
-#define TUFF_LOAD4(name, i) tuff_unpack(TUFF_AT(name##_block, i))
-#define TUFF_STORE4(name, i, value) TUFF_AT(name##_block, i) = tuff_pack(value)
-#else
-#define TUFF_LOAD4(name, i)                                                                              \
-  vec4(TUFF_AT(name##_scalar, 4 * (i)), TUFF_AT(name##_scalar, 4 * (i) + 1), TUFF_AT(name##_scalar, 4 * (i) + 2), \
-       TUFF_AT(name##_scalar, 4 * (i) + 3))
-#define TUFF_STORE4(name, i, value)                 \
-  {                                                 \
-    vec4 tuff_stored = value;                       \
-    TUFF_AT(name##_scalar, 4 * (i)) = tuff_stored.x;     \
-    TUFF_AT(name##_scalar, 4 * (i) + 1) = tuff_stored.y; \
-    TUFF_AT(name##_scalar, 4 * (i) + 2) = tuff_stored.z; \
-    TUFF_AT(name##_scalar, 4 * (i) + 3) = tuff_stored.w; \
+#if TUFF_VECTOR == 0
+#define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \
+  TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))
+#define TUFF_BLOCK_LOAD(name, type)                                                                       \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                      \
+    [[unroll]] for (uint c = 0; c < 4; ++c) {                                                             \
+      block.part[p][c] = TUFF_LOADED(type, TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)));      \
+    }                                                                                                     \
   }
+#define TUFF_BLOCK_STORE(name, type)                                                                      \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                      \
+    [[unroll]] for (uint c = 0; c < 4; ++c) {                                                             \
+      TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)) = TUFF_ROUNDED(type, block.part[p][c]);     \
+    }                                                                                                     \
+  }
+#else
+#define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                                  \
+  TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))                       \
+  TUFF_DECLARE(qualifier, slot, name##_memory, TUFF_PASTE(TUFF_MEMORY_OF_, type), TUFF_PASTE(TUFF_MEMORY_BYTES_, type))
+#define TUFF_BLOCK_LOAD(name, type) TUFF_PASTE(TUFF_BLOCK_LOAD_, type)(name)
+#define TUFF_BLOCK_STORE(name, type) TUFF_PASTE(TUFF_BLOCK_STORE_, type)(name)
+
+#define TUFF_MEMORY_OF_1 TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_1 16
+#define TUFF_BLOCK_LOAD_1(name)                                                         \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
+    block.part[p] = uintBitsToFloat(tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p))); \
+  }
+#define TUFF_BLOCK_STORE_1(name)                                                        \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
+    TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(floatBitsToUint(block.part[p])); \
+  }
+
+#if TUFF_PARTS == 2
+#define TUFF_MEMORY_OF_16BIT TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_16BIT 16
+#define TUFF_BLOCK_LOAD_16BIT(name, unpack)               \
+  uvec4 words = tuff_words(TUFF_AT(name##_memory, i));    \
+  block.part[0] = unpack(words.xy);                       \
+  block.part[1] = unpack(words.zw);
+#define TUFF_BLOCK_STORE_16BIT(name, pack) \
+  TUFF_AT(name##_memory, i) = tuff_memory(uvec4(pack(block.part[0]), pack(block.part[1])));
+#else
+#define TUFF_MEMORY_OF_16BIT TUFF_MEMORY8
+#define TUFF_MEMORY_BYTES_16BIT 8
+#define TUFF_BLOCK_LOAD_16BIT(name, unpack) block.part[0] = unpack(tuff_words(TUFF_AT(name##_memory, i)));
+#define TUFF_BLOCK_STORE_16BIT(name, pack) TUFF_AT(name##_memory, i) = tuff_memory(pack(block.part[0]));
 #endif
+#define TUFF_MEMORY_OF_2 TUFF_MEMORY_OF_16BIT
+#define TUFF_MEMORY_OF_3 TUFF_MEMORY_OF_16BIT
+#define TUFF_MEMORY_BYTES_2 TUFF_MEMORY_BYTES_16BIT
+#define TUFF_MEMORY_BYTES_3 TUFF_MEMORY_BYTES_16BIT
+#define TUFF_BLOCK_LOAD_2(name) TUFF_BLOCK_LOAD_16BIT(name, tuff_unpack_2)
+#define TUFF_BLOCK_LOAD_3(name) TUFF_BLOCK_LOAD_16BIT(name, tuff_unpack_3)
+#define TUFF_BLOCK_STORE_2(name) TUFF_BLOCK_STORE_16BIT(name, tuff_pack_2)
+#define TUFF_BLOCK_STORE_3(name) TUFF_BLOCK_STORE_16BIT(name, tuff_pack_3)
+#endif
+
+#define TUFF_BLOCKS_READ(slot, name, type)                                                       \
+  TUFF_BLOCKS_DECLARE(readonly, slot, name, type)                                                \
+  float name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }       \
+  TuffBlock name##_load_block(TUFF_INDEX i) {                                                    \
+    TuffBlock block;                                                                             \
+    TUFF_BLOCK_LOAD(name, type)                                                                  \
+    return block;                                                                                \
+  }
+#define TUFF_BLOCKS_WRITE(slot, name, type)                                                      \
+  TUFF_BLOCKS_DECLARE(writeonly, slot, name, type)                                               \
+  void name##_store(TUFF_INDEX i, float x) { TUFF_AT(name##_scalar, i) = TUFF_ROUNDED(type, x); } \
+  void name##_store_block(TUFF_INDEX i, TuffBlock block) { TUFF_BLOCK_STORE(name, type) }

@@ -5,7 +5,7 @@
 namespace tuff {
 
 void check_unary(const UnaryArgs& args) {
-  check_f32_only(args.dtype);
+  check_float_type(args.dtype);
   require(elementwise::find(elementwise::kUnaryOps, args.op), "op {} is no TUFF_UNARY_*", args.op);
   if (args.n == 0) return;
   const auto detail = [&] { return fmt::format("n={}", args.n); };
@@ -16,7 +16,7 @@ void check_unary(const UnaryArgs& args) {
 }
 
 void check_binary(const BinaryArgs& args) {
-  check_f32_only(args.dtype);
+  check_float_type(args.dtype);
   require(elementwise::find(elementwise::kBinaryOps, args.op), "op {} is no TUFF_BINARY_*", args.op);
   if (args.n == 0) return;
   const auto detail = [&] { return fmt::format("n={}", args.n); };

@@ -1,4 +1,4 @@
-// Planner of unary and binary: one kernel, whose lanes take blocks of four elements (map.glsl).
+// Planner of unary and binary: one kernel, whose lanes take blocks of 16 bytes (map.glsl).
 //
 //   GPU   256 invocations, one block each: the launch itself keeps enough loads in flight
 //   CPU   one subgroup for each group, with a long run, so that a group's cost (about 100 ns) disappears,
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/common/stream_device.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "runtime/log.hpp"
@@ -31,20 +32,20 @@ bool long_runs(const DeviceTraits& traits) {
   return forced ? *forced == "cpu" : traits.cpu;
 }
 
-Variant choose(const DeviceTraits& traits, uint64_t n) {
+Variant choose(const DeviceTraits& traits, uint64_t blocks) {
   if (!long_runs(traits)) return {"gpu", std::min(256u, traits.max_invocations), 1, 1};
   // Long runs, but at least a few groups for each core.
   const uint32_t lanes = std::max(traits.subgroup_size, 1u);
   const uint64_t groups = 8ull * std::max(traits.cores, 1u);
   uint32_t run = 4;
-  while (run < 128 && n / 4 / lanes / groups >= 2 * run) run *= 2;
+  while (run < 128 && blocks / lanes / groups >= 2 * run) run *= 2;
   return {"cpu", lanes, run, 4};
 }
 
 struct Task {
   const KernelSource& source;
   const char* op_name;
-  int32_t op;
+  int32_t op, dtype;
   const Buffer* inputs[2];
   uint32_t input_count;
   const Buffer* output;
@@ -54,14 +55,20 @@ struct Task {
 
 void record(Recorder& recorder, const Task& task) {
   const DeviceTraits& traits = recorder.traits();
-  const Variant variant = choose(traits, task.n);
+  require_storage(traits, task.dtype);
+  if (task.n == 0) return;
+  const uint32_t parts = block_parts(task.dtype), block = 4 * parts;
+  const uint64_t element = dtype_size(task.dtype);
+  const Variant variant = choose(traits, task.n / block);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
-  const int vector = !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;  // addresses come with 64-bit integers
+  const int vector = vector_mode(traits, aligned);
 
   KernelRequest kernel(task.source);
   kernel.streaming();
   kernel.define("TUFF_OP", task.op)
+      .define("TUFF_TYPE", task.dtype)
+      .define("TUFF_PARTS", parts)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_UNROLL", variant.unroll)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
@@ -70,20 +77,20 @@ void record(Recorder& recorder, const Task& task) {
 
   // Pieces that a descriptor spans and 32-bit indices reach; a multiple of 64 elements keeps alignment.
   const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
-  const uint64_t piece = std::min<uint64_t>(range / sizeof(float), 1u << 30) / 64 * 64;
+  const uint64_t piece = std::min<uint64_t>(range / element, 1u << 30) / 64 * 64;
   for (uint64_t begin = 0; begin < task.n; begin += piece) {
     const uint64_t count = std::min(piece, task.n - begin);
-    const uint64_t offset = begin * sizeof(float), bytes = count * sizeof(float);
+    const uint64_t offset = begin * element, bytes = count * element;
     Dispatch dispatch(task.op_name);
     for (uint32_t i = 0; i < task.input_count; ++i) dispatch.operand(task.inputs[i], offset, bytes, Access::read);
-    const uint64_t items = count / 4 + count % 4;
+    const uint64_t items = count / block + count % block;
     const uint64_t groups = ceil_div(items, uint64_t{variant.lanes} * variant.run);
     dispatch.operand(task.output, offset, bytes, Access::write)
         .push(static_cast<uint32_t>(count))
         .groups_linear(groups, traits)
         .work(static_cast<double>(bytes) * (task.input_count + 1), static_cast<double>(count) * task.flops);
-    log(TUFF_LOG_DISPATCH, "{} n={}: {}, {} lanes, {} blocks each, vector {}, {} groups", task.op_name, count,
-        variant.name, variant.lanes, variant.run, vector, groups);
+    log(TUFF_LOG_DISPATCH, "{} {} n={}: {}, {} lanes, {} blocks each, vector {}, {} groups", task.op_name,
+        dtype_name(task.dtype), count, variant.name, variant.lanes, variant.run, vector, groups);
     recorder.dispatch(kernel, dispatch);
   }
 }
@@ -91,15 +98,14 @@ void record(Recorder& recorder, const Task& task) {
 }  // namespace
 
 void record_unary(Recorder& recorder, const UnaryArgs& args) {
-  if (args.n == 0) return;
   const elementwise::UnaryOp& op = *elementwise::find(elementwise::kUnaryOps, args.op);
-  record(recorder, {shaders::unary, op.name, op.op, {args.input, nullptr}, 1, args.output, args.n, op.flops});
+  record(recorder,
+         {shaders::unary, op.name, op.op, args.dtype, {args.input, nullptr}, 1, args.output, args.n, op.flops});
 }
 
 void record_binary(Recorder& recorder, const BinaryArgs& args) {
-  if (args.n == 0) return;
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  record(recorder, {shaders::binary, op.name, op.op, {args.a, args.b}, 2, args.output, args.n, op.flops});
+  record(recorder, {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, args.n, op.flops});
 }
 
 }  // namespace tuff

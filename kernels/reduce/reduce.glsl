@@ -2,7 +2,7 @@
 //   TUFF_OP     TUFF_REDUCE_SUM (1), MAX (2), MIN (3) or PROD (5); a mean is a sum whose last stage divides
 //   TUFF_MEAN   1: divide the result by push.divisor
 //
-// A Partial is four running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
+// A Partial is a block of running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
 // seen beside them: beyond infinity's, there was a NaN.
 #include "kernels/common/order.glsl"
 
@@ -23,41 +23,51 @@
 #endif
 
 struct Partial {
-  vec4 value;
+  vec4 value[TUFF_PARTS];
 #ifdef TUFF_KEEPS_NAN
-  uvec4 magnitude;
+  uvec4 magnitude[TUFF_PARTS];
 #endif
 };
 
 Partial empty_partial() {
   Partial p;
-  p.value = vec4(TUFF_IDENTITY);
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
+    p.value[i] = vec4(TUFF_IDENTITY);
 #ifdef TUFF_KEEPS_NAN
-  p.magnitude = uvec4(0);
+    p.magnitude[i] = uvec4(0);
 #endif
+  }
   return p;
 }
 
-void gather(inout Partial p, vec4 x) {
-  p.value = TUFF_COMBINE(p.value, x);
+void gather(inout Partial p, TuffBlock x) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
+    p.value[i] = TUFF_COMBINE(p.value[i], x.part[i]);
 #ifdef TUFF_KEEPS_NAN
-  p.magnitude = max(p.magnitude, floatBitsToUint(x) & 0x7fffffffu);
+    p.magnitude[i] = max(p.magnitude[i], floatBitsToUint(x.part[i]) & 0x7fffffffu);
 #endif
+  }
 }
 
 void merge(inout Partial p, Partial q) {
-  p.value = TUFF_COMBINE(p.value, q.value);
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
+    p.value[i] = TUFF_COMBINE(p.value[i], q.value[i]);
 #ifdef TUFF_KEEPS_NAN
-  p.magnitude = max(p.magnitude, q.magnitude);
+    p.magnitude[i] = max(p.magnitude[i], q.magnitude[i]);
 #endif
+  }
 }
 
-vec4 finish(Partial p) {
+TuffBlock finish(Partial p) {
+  TuffBlock block;
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
 #ifdef TUFF_KEEPS_NAN
-  return mix(p.value, vec4(TUFF_NAN), greaterThan(p.magnitude, uvec4(0x7f800000u)));
+    block.part[i] = mix(p.value[i], vec4(TUFF_NAN), greaterThan(p.magnitude[i], uvec4(0x7f800000u)));
 #else
-  return p.value;
+    block.part[i] = p.value[i];
 #endif
+  }
+  return block;
 }
 
 // Two finished results: NaN wins.
@@ -71,12 +81,21 @@ float combine(float a, float b) {
 }
 
 float combine4(vec4 v) { return combine(combine(v.x, v.y), combine(v.z, v.w)); }
+float combine_block(TuffBlock block) {
+  float result = combine4(block.part[0]);
+  [[unroll]] for (uint i = 1; i < TUFF_PARTS; ++i) result = combine(result, combine4(block.part[i]));
+  return result;
+}
 
 #if TUFF_MEAN
 vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(v, vec4(push.divisor)); }
 #else
 vec4 scaled(vec4 v) { return v; }
 #endif
+TuffBlock scaled(TuffBlock block) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = scaled(block.part[i]);
+  return block;
+}
 
 // Reduces LOAD(place), LOAD(place + stride), … into total, `count` of them, and leaves place behind the last:
 // TUFF_UNROLL chains that are gathered every 32 steps. Serial additions: 32 + count / (32 TUFF_UNROLL)
@@ -91,7 +110,7 @@ vec4 scaled(vec4 v) { return v; }
       Partial chain[TUFF_UNROLL];                                                                        \
       [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_partial();                      \
       for (uint step = 0; step < steps; ++step) {                                                        \
-        vec4 x[TUFF_UNROLL];                                                                             \
+        TuffBlock x[TUFF_UNROLL];                                                                        \
         [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(place + u * (stride));             \
         [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) gather(chain[u], x[u]);                        \
         place += TUFF_UNROLL * (stride);                                                                 \

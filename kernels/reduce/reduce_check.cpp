@@ -7,7 +7,7 @@
 namespace tuff {
 
 void check_reduce(const ReduceArgs& args) {
-  check_f32_only(args.dtype);
+  check_float_type(args.dtype);
   const reduce::Op* op = reduce::find(args.op);
   require(op != nullptr, "op {} is no TUFF_REDUCE_*", args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);

@@ -8,7 +8,8 @@
 //   TUFF_SPAN s   a group has s * lanes neighbouring columns of one slice (outer and segment), each lane s of
 //                 them, lanes apart: longer pieces of each row at a time, and divisions once for each group
 //
-//   TUFF_WIDTH    4: inner is a multiple of 4; 1: it is not
+//   TUFF_X_TYPE, TUFF_Y_TYPE   of input and output, as in tuff.h
+//   TUFF_WIDTH    TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
 //   TUFF_UNROLL   rows in flight, without TUFF_SPAN
 //   TUFF_CUT      1: segments > 1
 //   REPEAT        results of each lane, one after another
@@ -27,15 +28,15 @@ layout(push_constant, std430) uniform Push {
   float divisor;
 } push;
 
-TUFF_BLOCKS_READ(0, X)
-TUFF_BLOCKS_WRITE(1, Y)
+TUFF_BLOCKS_READ(0, X, TUFF_X_TYPE)
+TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 
 #include "kernels/reduce/reduce.glsl"
 
-#if TUFF_WIDTH == 4
-#define LOAD_ROW(i) TUFF_LOAD4(X, i)
+#if TUFF_WIDTH == 1
+#define LOAD_ROW(i) tuff_block(X_load(i))
 #else
-#define LOAD_ROW(i) vec4(TUFF_AT(X_scalar, i))
+#define LOAD_ROW(i) X_load_block(i)
 #endif
 
 // The block of row `segment` of the axis in slice = outer * segments + segment, and the distance to the next.
@@ -49,11 +50,11 @@ TUFF_INDEX first_row(uint slice, out uint segment) {
   return (TUFF_INDEX(outer) * push.extent + segment) * push.columns;
 }
 
-void store_result(uint t, vec4 result) {
-#if TUFF_WIDTH == 4
-  TUFF_STORE4(Y, t, result);
+void store_result(uint t, TuffBlock result) {
+#if TUFF_WIDTH == 1
+  Y_store(t, result.part[0].x);
 #else
-  TUFF_AT(Y_scalar, t) = result.x;
+  Y_store_block(t, result);
 #endif
 }
 

@@ -1,5 +1,6 @@
 // One loop for each output, in double precision.
 #include "kernels/common/check.hpp"
+#include "kernels/common/elements.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
 
@@ -9,18 +10,20 @@ void host_reduce(const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (view.outer == 0 || view.inner == 0) return;
-  const float* input = view.axis > 0 ? args.input->host<float>() : nullptr;
-  float* output = args.output->host<float>();
-  for (uint64_t o = 0; o < view.outer; ++o) {
-    for (uint64_t i = 0; i < view.inner; ++i) {
-      double value = op.identity;
-      for (uint64_t r = 0; r < view.axis; ++r) {
-        value = op.combine(value, input[(o * view.axis + r) * view.inner + i]);
+  with_float_type(args.dtype, [&]<typename T>(T) {
+    const T* input = view.axis > 0 ? args.input->host<T>() : nullptr;
+    T* output = args.output->host<T>();
+    for (uint64_t o = 0; o < view.outer; ++o) {
+      for (uint64_t i = 0; i < view.inner; ++i) {
+        double value = op.identity;
+        for (uint64_t r = 0; r < view.axis; ++r) {
+          value = op.combine(value, input[(o * view.axis + r) * view.inner + i]);
+        }
+        if (op.mean) value /= static_cast<double>(view.axis);
+        output[o * view.inner + i] = T(value);
       }
-      if (op.mean) value /= static_cast<double>(view.axis);
-      output[o * view.inner + i] = static_cast<float>(value);
     }
-  }
+  });
 }
 
 }  // namespace tuff

@@ -1,17 +1,18 @@
 // Reduces rows: output[row * segments + s] = op over elements s * segment … of the row, at most `segment`
 // of them and not beyond `extent`. With segments > 1 these are partial results for another stage.
 //
-// LANES invocations share one such piece: lane l takes blocks l, l + LANES, … of four elements, gathers
-// them in a few independent chains, and the lanes' results meet in a tree, of shuffles up to the subgroup
+// LANES invocations share one such piece: lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes),
+// gathers them in a few independent chains, and the lanes' results meet in a tree, of shuffles up to the subgroup
 // and of shared memory beyond:
 //
 //   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
+//   TUFF_X_TYPE, TUFF_Y_TYPE   of input and output, as in tuff.h
 //   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
 //   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
 //   TUFF_SINGLE   1: LANES is the workgroup
 //   TUFF_CUT      1: segments > 1
-//   TUFF_PEEL     1: pieces may start anywhere: up to 3 elements before and behind the blocks are single
+//   TUFF_PEEL     1: pieces may start anywhere: up to W - 1 elements before and behind the blocks are single
 //   TUFF_UNROLL   blocks in flight: 1, 2, 4, 8 or 16
 //   REPEAT        pieces that a lane takes one after another; 1 with TUFF_SHARED
 #include "kernels/elementwise/blocks.glsl"
@@ -25,12 +26,12 @@ layout(push_constant, std430) uniform Push {
   uint pieces;    // rows * segments
   uint extent;    // elements of a row
   uint segments;  // of each row
-  uint segment;   // elements of each, a multiple of 4; the last has what is left
+  uint segment;   // elements of each, a multiple of W; the last has what is left
   float divisor;
 } push;
 
-TUFF_BLOCKS_READ(0, X)
-TUFF_WRITE(1, Y, float, 4)
+TUFF_BLOCKS_READ(0, X, TUFF_X_TYPE)
+TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 
 #include "kernels/reduce/reduce.glsl"
 
@@ -38,7 +39,12 @@ TUFF_WRITE(1, Y, float, 4)
 shared float parts[TUFF_LANES];
 #endif
 
-#define LOAD_BLOCK(i) TUFF_LOAD4(X, i)
+// One element, and nothing beside it.
+TuffBlock single(uint i) {
+  TuffBlock block = tuff_block(TUFF_IDENTITY);
+  block.part[0].x = X_load(i);
+  return block;
+}
 
 void main() {
   // From the subgroup's own numbers, because shuffles count in those.
@@ -65,28 +71,25 @@ void main() {
     Partial total = empty_partial();
 #if TUFF_PEEL
     uint end = begin + elements;
-    uint inner_begin = min((begin + 3) & ~3u, end);
-    uint inner_end = max(end & ~3u, inner_begin);
-    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) {
-      gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
-    }
-    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) {
-      gather(total, vec4(TUFF_AT(X_scalar, i), TUFF_IDENTITY, TUFF_IDENTITY, TUFF_IDENTITY));
-    }
-    uint blocks = (inner_end - inner_begin) / 4;
-    uint block = inner_begin / 4 + lane;
-    uint whole = (max(elements, 3u) - 3) / 4 / TUFF_LANES;  // wherever the row begins, every lane has these
+    uint inner_begin = min((begin + TUFF_ELEMENTS - 1) & ~(TUFF_ELEMENTS - 1u), end);
+    uint inner_end = max(end & ~(TUFF_ELEMENTS - 1u), inner_begin);
+    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) gather(total, single(i));
+    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(total, single(i));
+    uint blocks = (inner_end - inner_begin) / TUFF_ELEMENTS;
+    uint block = inner_begin / TUFF_ELEMENTS + lane;
+    // Wherever the row begins, every lane has these.
+    uint whole = (max(elements, TUFF_ELEMENTS - 1u) - (TUFF_ELEMENTS - 1u)) / TUFF_ELEMENTS / TUFF_LANES;
 #else
-    uint blocks = elements / 4;
-    uint block = begin / 4 + lane;
+    uint blocks = elements / TUFF_ELEMENTS;
+    uint block = begin / TUFF_ELEMENTS + lane;
     uint whole = blocks / TUFF_LANES;
 #endif
-    TUFF_GATHER(total, whole, block, TUFF_LANES, LOAD_BLOCK)
+    TUFF_GATHER(total, whole, block, TUFF_LANES, X_load_block)
     for (uint k = whole * TUFF_LANES + lane; k < blocks; k += TUFF_LANES, block += TUFF_LANES) {
-      gather(total, LOAD_BLOCK(block));
+      gather(total, X_load_block(block));
     }
 
-    float result = combine4(finish(total));
+    float result = combine_block(finish(total));
 #if TUFF_SHARED
     for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, subgroupShuffleXor(result, mask));
     if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
@@ -101,6 +104,6 @@ void main() {
       result = combine(result, subgroupShuffleXor(result, mask));
     }
 #endif
-    if (lane == 0) TUFF_AT(Y, piece) = scaled(vec4(result)).x;
+    if (lane == 0) Y_store(piece, scaled(vec4(result)).x);
   }
 }

@@ -6,6 +6,7 @@
 //   inner > 1   reduce_columns: lanes along inner; where there are few, rows are dealt out to segments
 //
 // Segments depend on the sizes and the device alone, so results are the same run after run. Sums are f32.
+// Partial results and sums are f32 whatever the elements are; a block of 16-bit elements is gathered in two parts.
 // Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that
 // are gathered every 32 steps: at most 32 + count / (32 UNROLL) + 2 UNROLL, where a lane has `count` blocks:
 //   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
@@ -32,11 +33,9 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kElement = sizeof(float);
-
 StreamDevice describe(const DeviceTraits& traits) {
   static const std::optional<std::string> forced = platform::environment("TUFF_REDUCE_VARIANT");
-  return stream_device(traits, forced, kElement);
+  return stream_device(traits, forced, sizeof(float));
 }
 
 uint64_t power_of_two_at_least(uint64_t n) {
@@ -49,12 +48,17 @@ uint64_t power_of_two_at_least(uint64_t n) {
 struct Stage {
   uint64_t outer, length, inner;
   uint64_t segments;
-  uint64_t segment;  // rows only: elements of each segment, a multiple of 4
+  uint64_t segment;  // rows only: elements of each segment, a multiple of 8
 };
 
 struct Place {
   const Buffer* buffer;
+  int32_t dtype;
   uint64_t element;  // where it starts
+
+  uint64_t size() const { return dtype_size(dtype); }
+  bool aligned() const { return aligned16(buffer, element * size()); }
+  Place behind(uint64_t elements) const { return {buffer, dtype, element + elements}; }
 };
 
 struct Reduction {
@@ -68,7 +72,7 @@ struct Reduction {
 
 void cut_rows(const StreamDevice& device, Stage& stage) {
   stage.segments = 1;
-  stage.segment = std::max<uint64_t>((stage.length + 3) / 4 * 4, 4);
+  stage.segment = std::max<uint64_t>((stage.length + 7) / 8 * 8, 8);
   // Longer rows are always cut; shorter ones where rows alone would leave cores idle.
   const uint64_t longest = device.cpu ? 1u << 17 : 1u << 22;
   const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 14;
@@ -81,7 +85,7 @@ void cut_rows(const StreamDevice& device, Stage& stage) {
     segment = longest;
   }
   if (segment == 0) return;
-  stage.segment = (segment + 3) / 4 * 4;
+  stage.segment = (segment + 7) / 8 * 8;
   stage.segments = ceil_div(stage.length, stage.segment);
 }
 
@@ -90,8 +94,8 @@ struct RowShape {
   bool shared;
 };
 
-RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements) {
-  const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4), 1);
+RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements, uint32_t parts) {
+  const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4 * parts), 1);
   if (device.cpu) {
     // A lane for each row while rows are short and many; else a subgroup. Groups take several rows, so that
     // the cost of a group (about 100 ns) is spread, but leave some for each core.
@@ -107,7 +111,8 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
     return {static_cast<uint32_t>(lanes), device.workgroup, each >= 8 ? 8u : each >= 4 ? 4u : 1u, 1, false};
   }
   const uint64_t each = blocks / device.workgroup;
-  const uint32_t unroll = each >= 16 && each % 16 == 0 ? 16 : each >= 8 ? 8 : each >= 4 ? 4 : 1;
+  // 64 registers in flight.
+  const uint32_t unroll = parts == 1 && each >= 16 && each % 16 == 0 ? 16 : each >= 8 ? 8 : each >= 4 ? 4 : 1;
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
 }
 
@@ -115,14 +120,18 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
                    Place from, Place to, bool last) {
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint64_t pieces = rows * segments;
-  const RowShape shape = row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)));
-  const bool aligned = aligned16(from.buffer, from.element * kElement);
-  const int vector = !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+  const uint32_t parts = block_parts(from.dtype);
+  const RowShape shape =
+      row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)), parts);
+  const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 
   KernelRequest kernel(shaders::reduce_rows);
   kernel.streaming();
   kernel.define("TUFF_OP", reduction.op.partial)
+      .define("TUFF_X_TYPE", from.dtype)
+      .define("TUFF_Y_TYPE", to.dtype)
+      .define("TUFF_PARTS", parts)
       .define("TUFF_MEAN", last && reduction.op.mean)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
@@ -130,7 +139,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
       .define("TUFF_SHARED", shape.shared)
       .define("TUFF_SINGLE", single)
       .define("TUFF_CUT", segments > 1)
-      .define("TUFF_PEEL", length % 4 != 0)
+      .define("TUFF_PEEL", length % (4 * parts) != 0)
       .define("TUFF_UNROLL", shape.unroll)
       .constant(0, shape.workgroup)
       .constant(1, shape.repeat);
@@ -140,17 +149,18 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
     float divisor;
   } push{static_cast<uint32_t>(pieces), static_cast<uint32_t>(length), static_cast<uint32_t>(segments),
          static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)), static_cast<float>(reduction.divisor)};
-  const uint64_t input_bytes = rows * length * kElement;
+  const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
   const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.repeat);
   Dispatch dispatch(reduction.op.name);
-  dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * kElement, input_bytes, Access::read)
-      .operand(to.buffer, to.element * kElement, pieces * kElement, Access::write)
+  dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * from.size(), input_bytes, Access::read)
+      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
       .push(push)
       .groups_linear(groups, traits)
-      .work(static_cast<double>(input_bytes + pieces * kElement), static_cast<double>(rows * length));
+      .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(rows * length));
   log(TUFF_LOG_DISPATCH,
-      "{} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
-      reduction.op.name, rows, length, segments, shape.lanes, shape.workgroup, shape.unroll, shape.repeat, vector);
+      "{} {} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
+      reduction.op.name, dtype_name(from.dtype), rows, length, segments, shape.lanes, shape.workgroup, shape.unroll,
+      shape.repeat, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
@@ -160,11 +170,10 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
   if (stage.length <= piece) {
     const uint64_t largest = std::max(stage.length, stage.segments);
     uint64_t step = largest ? piece / largest : piece;
-    if (step >= 4) step -= step % 4;  // keeps the alignment of the whole
+    if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
     for (uint64_t row = 0; row < stage.outer; row += step) {
       dispatch_rows(reduction, stage, std::min(step, stage.outer - row), stage.length, stage.segments,
-                    {from.buffer, from.element + row * stage.length}, {to.buffer, to.element + row * stage.segments},
-                    last);
+                    from.behind(row * stage.length), to.behind(row * stage.segments), last);
     }
     return;
   }
@@ -174,16 +183,15 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
       const uint64_t begin = s * stage.segment;
       const uint64_t count = std::min(step, stage.segments - s);
       dispatch_rows(reduction, stage, 1, std::min(count * stage.segment, stage.length - begin), count,
-                    {from.buffer, from.element + row * stage.length + begin},
-                    {to.buffer, to.element + row * stage.segments + s}, last);
+                    from.behind(row * stage.length + begin), to.behind(row * stage.segments + s), last);
     }
   }
 }
 
 // ---- columns ---------------------------------------------------------------------------------------
 
-void cut_columns(const StreamDevice& device, Stage& stage) {
-  const uint64_t lanes = stage.outer * ceil_div(stage.inner, stage.inner % 4 == 0 ? 4 : 1);
+void cut_columns(const StreamDevice& device, Stage& stage, int32_t dtype) {
+  const uint64_t lanes = stage.outer * (stage.inner / column_width(stage.inner, dtype));
   const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 1024);
   stage.segments = 1;
   if (lanes < wanted / 2 && stage.length >= 64) {
@@ -195,9 +203,8 @@ void cut_columns(const StreamDevice& device, Stage& stage) {
 
 void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to, bool last) {
   const DeviceTraits& traits = reduction.recorder.traits();
-  const uint32_t width = stage.inner % 4 == 0 ? 4 : 1;
-  const bool aligned = aligned16(from.buffer, from.element * kElement) && aligned16(to.buffer, to.element * kElement);
-  const int vector = width == 1 || !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+  const uint32_t width = column_width(stage.inner, from.dtype), parts = std::max(width / 4, 1u);
+  const int vector = vector_mode(traits, width > 1 && from.aligned() && to.aligned());
   const uint64_t results = outer * stage.segments * (stage.inner / width);
   const uint64_t rows = ceil_div(stage.length, stage.segments);
   const uint32_t workgroup =
@@ -215,10 +222,16 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   KernelRequest kernel(shaders::reduce_columns);
   kernel.streaming();
   kernel.define("TUFF_OP", reduction.op.partial)
+      .define("TUFF_X_TYPE", from.dtype)
+      .define("TUFF_Y_TYPE", to.dtype)
+      .define("TUFF_PARTS", parts)
       .define("TUFF_MEAN", last && reduction.op.mean)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_WIDTH", width)
+      .define("TUFF_PARTS", parts)
+      .define("TUFF_X_TYPE", from.dtype)
+      .define("TUFF_Y_TYPE", to.dtype)
       .define("TUFF_SPAN", static_cast<int64_t>(span))
       .define("TUFF_CUT", stage.segments > 1)
       .define("TUFF_UNROLL", rows >= 4 ? 4 : 1)
@@ -231,16 +244,17 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
     float divisor;
   } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length), static_cast<uint32_t>(columns),
          static_cast<uint32_t>(stage.segments), static_cast<float>(reduction.divisor)};
-  const uint64_t input_bytes = elements * kElement, output_bytes = results * width * kElement;
+  const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
   Dispatch dispatch(reduction.op.name);
-  dispatch.operand(from.buffer, from.element * kElement, input_bytes, Access::read)
-      .operand(to.buffer, to.element * kElement, output_bytes, Access::write)
+  dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)
+      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
       .push(push)
       .groups_linear(ceil_div(tiles, repeat), traits)
       .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH,
-      "{} outer={} length={} inner={} segments={}: columns by {}, {} lanes, span {}, {} results each, vector {}",
-      reduction.op.name, outer, stage.length, stage.inner, stage.segments, width, workgroup, span, repeat, vector);
+      "{} {} outer={} length={} inner={} segments={}: columns by {}, {} lanes, span {}, {} results each, vector {}",
+      reduction.op.name, dtype_name(from.dtype), outer, stage.length, stage.inner, stage.segments, width, workgroup,
+      span, repeat, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
@@ -248,10 +262,10 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
 void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
   const uint64_t slab = stage.length * stage.inner;
   uint64_t step = std::max<uint64_t>(reduction.device.piece / slab, 1);
-  if (step >= 4) step -= step % 4;
+  if (step >= 8) step -= step % 8;
   for (uint64_t outer = 0; outer < stage.outer; outer += step) {
-    dispatch_columns(reduction, stage, std::min(step, stage.outer - outer), {from.buffer, from.element + outer * slab},
-                     {to.buffer, to.element + outer * stage.segments * stage.inner}, last);
+    dispatch_columns(reduction, stage, std::min(step, stage.outer - outer), from.behind(outer * slab),
+                     to.behind(outer * stage.segments * stage.inner), last);
   }
 }
 
@@ -260,6 +274,7 @@ void record_columns(const Reduction& reduction, const Stage& stage, Place from, 
 void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  require_storage(recorder.traits(), args.dtype);
   if (view.outer == 0 || view.inner == 0) return;
   const Reduction reduction{recorder, op, describe(recorder.traits()), static_cast<double>(view.axis)};
 
@@ -275,7 +290,8 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   uint32_t count = 0;
   uint64_t partials = 0;
   for (;;) {
-    columns ? cut_columns(reduction.device, stage) : cut_rows(reduction.device, stage);
+    columns ? cut_columns(reduction.device, stage, count == 0 ? args.dtype : TUFF_F32)
+            : cut_rows(reduction.device, stage);
     require(count < kMaxStages, "shape needs more than {} stages", kMaxStages);
     stages[count++] = stage;
     if (stage.segments == 1) break;
@@ -284,12 +300,12 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   }
 
   // Partial results follow one another in scratch memory, each stage's 256-byte aligned.
-  const Buffer* scratch = partials ? &recorder.scratch(partials * kElement) : nullptr;
-  Place from{args.input, 0};
+  const Buffer* scratch = partials ? &recorder.scratch(partials * sizeof(float)) : nullptr;
+  Place from{args.input, args.dtype, 0};
   uint64_t used = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
-    const Place to = last ? Place{args.output, 0} : Place{scratch, used};
+    const Place to = last ? Place{args.output, args.dtype, 0} : Place{scratch, TUFF_F32, used};
     columns ? record_columns(reduction, stages[i], from, to, last) : record_rows(reduction, stages[i], from, to, last);
     from = to;
     used += (stages[i].outer * stages[i].segments * stages[i].inner + 63) / 64 * 64;

@@ -34,6 +34,11 @@ TUFF_TREE(tree_maximum, larger)
 TUFF_TREE(tree_sum, sum)
 
 float larger4(vec4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
+// The larger of four running maxima and of a block's elements, each with those of its own column.
+vec4 larger_block(vec4 m, TuffBlock x) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) m = mix(m, x.part[p], greaterThan(x.part[p], m));
+  return m;
+}
 float sum4(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 
 // What is subtracted: the maximum, but nothing while all elements are -infinity, so that e^(x - shift) is 0.

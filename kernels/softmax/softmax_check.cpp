@@ -6,7 +6,7 @@
 namespace tuff {
 
 void check_softmax(const SoftmaxArgs& args) {
-  check_f32_only(args.dtype);
+  check_float_type(args.dtype);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const uint64_t elements = checked_mul(checked_mul(view.outer, view.axis, "shape"), view.inner, "shape");
   if (elements == 0) return;

@@ -3,12 +3,13 @@
 // r of the axis belongs to segment r % segments, with the maxima and sums of each segment in P:
 //
 //   TUFF_MODE 0   both walks, one segment
-//   TUFF_MODE 1   first walk: P[2 t] the maxima, P[2 t + 1] the sums
+//   TUFF_MODE 1   first walk: P[2 PARTS t] … the maxima, then the sums
 //   TUFF_MODE 2   second walk, after gathering the P of all segments of its columns
 //
 //   lane t: block t % columns of segment (t / columns) % segments of outer t / columns / segments.
 //
-//   TUFF_WIDTH    4: inner is a multiple of 4; 1: it is not
+//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
+//   TUFF_WIDTH    TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
 //   TUFF_UNROLL   rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
 //   TUFF_HELD     1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers, read once
 #include "kernels/elementwise/blocks.glsl"
@@ -25,31 +26,55 @@ layout(push_constant, std430) uniform Push {
   uint segments;
 } push;
 
-TUFF_BLOCKS_READ(0, X)
-TUFF_BLOCKS_WRITE(1, Y)
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 TUFF_READ_WRITE(2, P, vec4, 16)
 
-#if TUFF_WIDTH == 4
-#define LOAD_ROW(k) TUFF_LOAD4(X, first + (k) * stride)
-#define STORE_ROW(k, value) TUFF_STORE4(Y, first + (k) * stride, value)
+#if TUFF_WIDTH == 1
+#define LOAD_ROW(k) tuff_block(X_load(first + (k) * stride))
+#define STORE_ROW(k, value) Y_store(first + (k) * stride, (value).part[0].x)
 #else
-#define LOAD_ROW(k) vec4(TUFF_AT(X_scalar, first + (k) * stride))
-#define STORE_ROW(k, value) TUFF_AT(Y_scalar, first + (k) * stride) = (value).x
+#define LOAD_ROW(k) X_load_block(first + (k) * stride)
+#define STORE_ROW(k, value) Y_store_block(first + (k) * stride, value)
 #endif
 
-// As in lanes.glsl, for four columns.
+// As in lanes.glsl, for the columns of a block.
 vec4 larger(vec4 a, vec4 b) { return mix(a, b, greaterThan(b, a)); }
+TuffBlock larger(TuffBlock a, TuffBlock b) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = larger(a.part[p], b.part[p]);
+  return a;
+}
 vec4 finite_shift(vec4 maximum) { return mix(maximum, vec4(0.0), equal(maximum, vec4(-TUFF_INFINITY))); }
 
+// e^(x - maximum) times scale.
+TuffBlock weight(TuffBlock x, TuffBlock maximum, TuffBlock scale) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    x.part[p] = tuff_exp(x.part[p] - finite_shift(maximum.part[p])) * scale.part[p];
+  }
+  return x;
+}
+
 // One step: rows that are absent count as -infinity.
-void gather_step(vec4 x[TUFF_UNROLL], inout vec4 maximum, inout vec4 total) {
-  vec4 next = maximum;
+void gather_step(TuffBlock x[TUFF_UNROLL], inout TuffBlock maximum, inout TuffBlock total) {
+  TuffBlock next = maximum;
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) next = larger(next, x[u]);
-  vec4 shift = finite_shift(next);
-  vec4 s = vec4(0.0);
-  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) s += tuff_exp(x[u] - shift);
-  total = next == maximum ? total + s : total * tuff_exp(maximum - shift) + s;
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    vec4 shift = finite_shift(next.part[p]);
+    vec4 s = vec4(0.0);
+    [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) s += tuff_exp(x[u].part[p] - shift);
+    total.part[p] = next.part[p] == maximum.part[p] ? total.part[p] + s
+                                                    : total.part[p] * tuff_exp(maximum.part[p] - shift) + s;
+  }
   maximum = next;
+}
+
+TuffBlock load_partial(uint place) {
+  TuffBlock block;
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) block.part[p] = TUFF_AT(P, place + p);
+  return block;
+}
+void store_partial(uint place, TuffBlock block) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) TUFF_AT(P, place + p) = block.part[p];
 }
 
 void main() {
@@ -64,9 +89,9 @@ void main() {
     TUFF_INDEX first = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
     TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
 
-    vec4 x[TUFF_UNROLL];
-    vec4 maximum = vec4(-TUFF_INFINITY);
-    vec4 total = vec4(0.0);
+    TuffBlock x[TUFF_UNROLL];
+    TuffBlock maximum = tuff_block(-TUFF_INFINITY);
+    TuffBlock total = tuff_block(0.0);
 #if TUFF_MODE != 2
     uint r = 0;
 #if !TUFF_HELD
@@ -78,39 +103,44 @@ void main() {
 #endif
     {
       [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-        x[u] = vec4(-TUFF_INFINITY);
+        x[u] = tuff_block(-TUFF_INFINITY);
         if (r + u < rows) x[u] = LOAD_ROW(r + u);
       }
       gather_step(x, maximum, total);
     }
 #else
-    uint place = 2 * (outer * push.segments * push.columns + column);
-    for (uint s = 0; s < push.segments; ++s) maximum = larger(maximum, TUFF_AT(P, place + 2 * s * push.columns));
+    const uint pair = 2 * TUFF_PARTS;  // of a lane: maxima and sums
+    uint place = pair * (outer * push.segments * push.columns + column);
+    for (uint s = 0; s < push.segments; ++s) maximum = larger(maximum, load_partial(place + pair * s * push.columns));
     for (uint s = 0; s < push.segments; ++s) {
-      vec4 partial = TUFF_AT(P, place + 2 * s * push.columns);
-      total += TUFF_AT(P, place + 2 * s * push.columns + 1) * tuff_exp(partial - finite_shift(maximum));
+      TuffBlock partial = load_partial(place + pair * s * push.columns);
+      partial = weight(partial, maximum, load_partial(place + pair * s * push.columns + TUFF_PARTS));
+      [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) total.part[p] += partial.part[p];
     }
 #endif
 
 #if TUFF_MODE == 1
-    TUFF_AT(P, 2 * t) = maximum;
-    TUFF_AT(P, 2 * t + 1) = total;
+    store_partial(2 * TUFF_PARTS * t, maximum);
+    store_partial(2 * TUFF_PARTS * t + TUFF_PARTS, total);
 #else
-    vec4 shift = finite_shift(maximum);
     // No element above -infinity: NaN, as 0 / 0 would be.
-    vec4 scale = mix(vec4(TUFF_NAN), tuff_divide_moderate(vec4(1.0), total), greaterThan(total, vec4(0.0)));
+    TuffBlock scale;
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      scale.part[p] = mix(vec4(TUFF_NAN), tuff_divide_moderate(vec4(1.0), total.part[p]),
+                          greaterThan(total.part[p], vec4(0.0)));
+    }
 #if TUFF_HELD
     [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-      if (u < rows) STORE_ROW(u, tuff_exp(x[u] - shift) * scale);
+      if (u < rows) STORE_ROW(u, weight(x[u], maximum, scale));
     }
 #else
     uint k = 0;
     for (; k + 4 <= rows; k += 4) {
-      vec4 y[4];
+      TuffBlock y[4];
       [[unroll]] for (uint u = 0; u < 4; ++u) y[u] = LOAD_ROW(k + u);
-      [[unroll]] for (uint u = 0; u < 4; ++u) STORE_ROW(k + u, tuff_exp(y[u] - shift) * scale);
+      [[unroll]] for (uint u = 0; u < 4; ++u) STORE_ROW(k + u, weight(y[u], maximum, scale));
     }
-    for (; k < rows; ++k) STORE_ROW(k, tuff_exp(LOAD_ROW(k) - shift) * scale);
+    for (; k < rows; ++k) STORE_ROW(k, weight(LOAD_ROW(k), maximum, scale));
 #endif
 #endif
   }

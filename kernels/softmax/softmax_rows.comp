@@ -1,15 +1,16 @@
 // Softmax of rows held in registers: one read, one write.
 //
-// LANES invocations share a row: lane l holds blocks l, l + LANES, … of four elements, up to TUFF_BLOCKS of
-// them; absent elements count as -infinity. Then: maximum over the lanes, exponentials, sum over the lanes,
-// division.
+// LANES invocations share a row: lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up to
+// TUFF_BLOCKS of them; absent elements count as -infinity. Then: maximum over the lanes, exponentials, sum over the
+// lanes, division.
 //
 //   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
+//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
 //   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
 //   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
-//   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * 4 >= extent
-//   TUFF_PEEL     1: extent is no multiple of 4: elements one by one, lane l holding l, l + LANES, …
+//   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
+//   TUFF_PEEL     1: extent is no multiple of W: elements one by one, lane l holding l, l + LANES, …
 //   TUFF_EXACT    1: every lane has TUFF_BLOCKS blocks, all of them in the row
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
@@ -22,8 +23,8 @@ layout(push_constant, std430) uniform Push {
   uint extent;  // elements of a row
 } push;
 
-TUFF_BLOCKS_READ(0, X)
-TUFF_BLOCKS_WRITE(1, Y)
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 
 #include "kernels/softmax/lanes.glsl"
 
@@ -34,18 +35,18 @@ void main() {
   bool live = row < push.rows;
   row = live ? row : 0;  // every lane has a part in the shuffles
 
-  vec4 x[TUFF_BLOCKS];
+  TuffBlock x[TUFF_BLOCKS];
 #if TUFF_PEEL
   uint first = row * push.extent;
-#define TUFF_PLACE(b, c) (lane + (4 * (b) + (c)) * TUFF_LANES)
+#define TUFF_PLACE(b, c) (lane + (TUFF_ELEMENTS * (b) + (c)) * TUFF_LANES)
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      x[b][c] = -TUFF_INFINITY;
-      if (TUFF_PLACE(b, c) < push.extent) x[b][c] = TUFF_AT(X_scalar, first + TUFF_PLACE(b, c));
+    x[b] = tuff_block(-TUFF_INFINITY);
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PLACE(b, c) < push.extent) x[b].part[c / 4][c % 4] = X_load(first + TUFF_PLACE(b, c));
     }
   }
 #else
-  uint blocks = push.extent / 4;
+  uint blocks = push.extent / TUFF_ELEMENTS;
   uint first = row * blocks;
 #if TUFF_EXACT
 #define TUFF_PRESENT(b) true
@@ -53,33 +54,34 @@ void main() {
 #define TUFF_PRESENT(b) (lane + (b) * TUFF_LANES < blocks)
 #endif
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    x[b] = vec4(-TUFF_INFINITY);
-    if (TUFF_PRESENT(b)) x[b] = TUFF_LOAD4(X, first + lane + b * TUFF_LANES);
+    x[b] = tuff_block(-TUFF_INFINITY);
+    if (TUFF_PRESENT(b)) x[b] = X_load_block(first + lane + b * TUFF_LANES);
   }
 #endif
 
-  vec4 m = x[0];
-  [[unroll]] for (uint b = 1; b < TUFF_BLOCKS; ++b) m = mix(m, x[b], greaterThan(x[b], m));
-  float maximum = tree_maximum(larger(larger(m.x, m.y), larger(m.z, m.w)));
+  vec4 m = vec4(-TUFF_INFINITY);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) m = larger_block(m, x[b]);
+  float maximum = tree_maximum(larger4(m));
   float shift = finite_shift(maximum);
 
   vec4 s = vec4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    x[b] = tuff_exp(x[b] - shift);
-    s += x[b];
-  }
-  float total = tree_sum((s.x + s.y) + (s.z + s.w));
-  float scale = reciprocal(total);
-
-#if TUFF_PEEL
-  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      if (live && TUFF_PLACE(b, c) < push.extent) TUFF_AT(Y_scalar, first + TUFF_PLACE(b, c)) = x[b][c] * scale;
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      x[b].part[p] = tuff_exp(x[b].part[p] - shift);
+      s += x[b].part[p];
     }
   }
-#else
+  float total = tree_sum(sum4(s));
+  float scale = reciprocal(total);
+
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    if (live && TUFF_PRESENT(b)) TUFF_STORE4(Y, first + lane + b * TUFF_LANES, x[b] * scale);
-  }
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x[b].part[p] *= scale;
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (live && TUFF_PLACE(b, c) < push.extent) Y_store(first + TUFF_PLACE(b, c), x[b].part[c / 4][c % 4]);
+    }
+#else
+    if (live && TUFF_PRESENT(b)) Y_store_block(first + lane + b * TUFF_LANES, x[b]);
 #endif
+  }
 }

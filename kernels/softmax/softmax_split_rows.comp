@@ -6,12 +6,13 @@
 //   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s
 //   TUFF_MODE 2   second pass: gathers the row's P, then writes segment s
 //
-// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of four elements,
-// TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
+// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS
+// elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
 //
+//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
 //   TUFF_LANES    the workgroup
 //   TUFF_SHARED   1: that is more than a subgroup
-//   TUFF_PEEL     1: extent is no multiple of 4: elements one by one
+//   TUFF_PEEL     1: extent is no multiple of W: elements one by one
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -22,63 +23,65 @@ layout(push_constant, std430) uniform Push {
   uint rows;
   uint extent;          // elements of a row, here
   uint segments;        // of a row, here
-  uint segment;         // elements of each, a multiple of 4; the last has what is left
+  uint segment;         // elements of each, a multiple of W; the last has what is left
   uint total_segments;  // of the whole row
 } push;
 
-TUFF_BLOCKS_READ(0, X)
-TUFF_BLOCKS_WRITE(1, Y)
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 TUFF_READ_WRITE(2, P, vec2, 8)
 
 #include "kernels/softmax/lanes.glsl"
 
 #if TUFF_PEEL
-#define TUFF_ITEMS (4 * TUFF_UNROLL * TUFF_LANES)  // elements of a step
-#define TUFF_PLACE(u, c) (i + (4 * (u) + (c)) * TUFF_LANES)
+#define TUFF_ITEMS (TUFF_ELEMENTS * TUFF_UNROLL * TUFF_LANES)  // elements of a step
+#define TUFF_PLACE(u, c) (i + (TUFF_ELEMENTS * (u) + (c)) * TUFF_LANES)
 #else
 #define TUFF_ITEMS (TUFF_UNROLL * TUFF_LANES)  // blocks of a step
 #define TUFF_PLACE(u) (i + (u) * TUFF_LANES)
 #endif
 
 // Step that starts at item i of this lane; items at `end` and beyond are absent.
-void load_step(uint i, uint end, bool whole, out vec4 x[TUFF_UNROLL]) {
+void load_step(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-    x[u] = vec4(-TUFF_INFINITY);
+    x[u] = tuff_block(-TUFF_INFINITY);
 #if TUFF_PEEL
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      if (whole || TUFF_PLACE(u, c) < end) x[u][c] = TUFF_AT(X_scalar, TUFF_PLACE(u, c));
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (whole || TUFF_PLACE(u, c) < end) x[u].part[c / 4][c % 4] = X_load(TUFF_PLACE(u, c));
     }
 #else
-    if (whole || TUFF_PLACE(u) < end) x[u] = TUFF_LOAD4(X, TUFF_PLACE(u));
+    if (whole || TUFF_PLACE(u) < end) x[u] = X_load_block(TUFF_PLACE(u));
 #endif
   }
 }
 
 void gather_step(uint i, uint end, bool whole, inout float maximum, inout vec4 total) {
-  vec4 x[TUFF_UNROLL];
+  TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, x);
-  vec4 m = x[0];
-  [[unroll]] for (uint u = 1; u < TUFF_UNROLL; ++u) m = mix(m, x[u], greaterThan(x[u], m));
+  vec4 m = vec4(-TUFF_INFINITY);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) m = larger_block(m, x[u]);
   float next = larger(maximum, larger4(m));
   float shift = finite_shift(next);
   vec4 s = vec4(0.0);
-  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) s += tuff_exp(x[u] - shift);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += tuff_exp(x[u].part[p] - shift);
+  }
   // Most steps leave the maximum as it is: then nothing is scaled.
   total = next == maximum ? total + s : total * tuff_exp(vec4(maximum - shift)) + s;
   maximum = next;
 }
 
 void write_step(uint i, uint end, bool whole, float shift, float scale) {
-  vec4 x[TUFF_UNROLL];
+  TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, x);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-    vec4 y = tuff_exp(x[u] - shift) * scale;
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x[u].part[p] = tuff_exp(x[u].part[p] - shift) * scale;
 #if TUFF_PEEL
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      if (whole || TUFF_PLACE(u, c) < end) TUFF_AT(Y_scalar, TUFF_PLACE(u, c)) = y[c];
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (whole || TUFF_PLACE(u, c) < end) Y_store(TUFF_PLACE(u, c), x[u].part[c / 4][c % 4]);
     }
 #else
-    if (whole || TUFF_PLACE(u) < end) TUFF_STORE4(Y, TUFF_PLACE(u), y);
+    if (whole || TUFF_PLACE(u) < end) Y_store_block(TUFF_PLACE(u), x[u]);
 #endif
   }
 }
@@ -93,8 +96,8 @@ void main() {
   uint begin = row * push.extent + start;
   uint end = begin + min(push.segment, push.extent - start);
 #if !TUFF_PEEL
-  begin /= 4;
-  end /= 4;
+  begin /= TUFF_ELEMENTS;
+  end /= TUFF_ELEMENTS;
 #endif
   uint whole_steps = (end - begin) / TUFF_ITEMS;
   bool rest = whole_steps * TUFF_ITEMS < end - begin;

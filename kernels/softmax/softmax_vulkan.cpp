@@ -20,32 +20,35 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kElement = sizeof(float);
 constexpr double kFlops = 45;  // a rough price for one element
 
 StreamDevice describe(const DeviceTraits& traits) {
   static const std::optional<std::string> forced = platform::environment("TUFF_SOFTMAX_VARIANT");
-  return stream_device(traits, forced, kElement);
+  return stream_device(traits, forced, sizeof(float));
 }
 
 struct Task {
   Recorder& recorder;
   StreamDevice device;
+  int32_t dtype;
   const Buffer *input, *output;
   uint64_t outer, extent, inner;
 
-  // 0, 1 or 2: see blocks.glsl.
-  int vector() const {
-    if (!aligned16(input) || !aligned16(output)) return 0;
-    return recorder.traits().cpu && recorder.traits().addresses ? 2 : 1;
+  uint64_t element() const { return dtype_size(dtype); }
+  // Of rows: elements of a block, and whether they are no whole number of them.
+  uint64_t block() const { return 4 * block_parts(dtype); }
+  bool peel() const { return extent % block() != 0; }
+  // TUFF_VECTOR, where all blocks start at a multiple of one's size within the operands.
+  int vector(bool whole) const {
+    return vector_mode(recorder.traits(), whole && aligned16(input) && aligned16(output));
   }
 };
 
 Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
   Dispatch dispatch("softmax");
-  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
-      .operand(task.output, first * kElement, elements * kElement, Access::write)
-      .work(passes * static_cast<double>(elements * kElement), kFlops * static_cast<double>(elements));
+  dispatch.operand(task.input, first * task.element(), elements * task.element(), Access::read)
+      .operand(task.output, first * task.element(), elements * task.element(), Access::write)
+      .work(passes * static_cast<double>(elements * task.element()), kFlops * static_cast<double>(elements));
   return dispatch;
 }
 
@@ -56,9 +59,10 @@ struct RowShape {
   bool shared;
 };
 
-std::optional<RowShape> register_shape(const StreamDevice& device, uint64_t rows, uint64_t extent) {
-  constexpr uint64_t kMostBlocks = 16;  // 64 registers of a lane
-  const uint64_t blocks = ceil_div(extent, 4);
+std::optional<RowShape> register_shape(const Task& task) {
+  const StreamDevice& device = task.device;
+  const uint64_t rows = task.outer, extent = task.extent, most_blocks = 64 / task.block();  // 64 registers of a lane
+  const uint64_t blocks = ceil_div(extent, task.block());
   const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
     uint64_t each = ceil_div(blocks, lanes);
     if (each > 4) each = (each + 3) / 4 * 4;  // few different kernels
@@ -68,30 +72,31 @@ std::optional<RowShape> register_shape(const StreamDevice& device, uint64_t rows
   if (device.cpu) {
     // A lane for each row while rows are short and many.
     if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
-    if (blocks > lanes * kMostBlocks) return std::nullopt;
+    if (blocks > lanes * most_blocks) return std::nullopt;
     return shape(lanes, device.workgroup);
   }
   while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
-  if (blocks <= lanes * kMostBlocks / 2) return shape(lanes, device.workgroup);
-  if (blocks <= device.workgroup * kMostBlocks) return shape(device.workgroup, device.workgroup);
+  if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
+  if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
   return std::nullopt;
 }
 
 void record_register_rows(const Task& task, const RowShape& shape) {
   const DeviceTraits& traits = task.recorder.traits();
-  const bool peel = task.extent % 4 != 0;
   KernelRequest kernel(shaders::softmax_rows);
   kernel.streaming();
-  kernel.define("TUFF_VECTOR", peel ? 0 : task.vector())
+  kernel.define("TUFF_TYPE", task.dtype)
+      .define("TUFF_PARTS", block_parts(task.dtype))
+      .define("TUFF_VECTOR", task.vector(!task.peel()))
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_LANES", shape.lanes)
       .define("TUFF_SHARED", shape.shared)
       .define("TUFF_BLOCKS", shape.blocks)
-      .define("TUFF_PEEL", peel)
-      .define("TUFF_EXACT", task.extent == uint64_t{4} * shape.lanes * shape.blocks)
+      .define("TUFF_PEEL", task.peel())
+      .define("TUFF_EXACT", task.extent == task.block() * shape.lanes * shape.blocks)
       .constant(0, shape.workgroup);
   uint64_t step = task.device.piece / task.extent;
-  if (step >= 4) step -= step % 4;  // keeps the alignment of the whole
+  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
   for (uint64_t row = 0; row < task.outer; row += step) {
     const uint64_t rows = std::min(step, task.outer - row);
     struct Push {
@@ -99,8 +104,8 @@ void record_register_rows(const Task& task, const RowShape& shape) {
     } push{static_cast<uint32_t>(rows), static_cast<uint32_t>(task.extent)};
     Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
     dispatch.push(push).groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), traits);
-    log(TUFF_LOG_DISPATCH, "softmax rows={} extent={}: in registers, {} lanes of {}, {} blocks each", rows, task.extent,
-        shape.lanes, shape.workgroup, shape.blocks);
+    log(TUFF_LOG_DISPATCH, "softmax {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each",
+        dtype_name(task.dtype), rows, task.extent, shape.lanes, shape.workgroup, shape.blocks);
     task.recorder.dispatch(kernel, dispatch);
   }
 }
@@ -108,7 +113,7 @@ void record_register_rows(const Task& task, const RowShape& shape) {
 // ---- long rows -------------------------------------------------------------------------------------
 
 struct Segments {
-  uint64_t count, size;  // of each row; size in elements, a multiple of 4
+  uint64_t count, size;  // of each row; size in elements, a multiple of 8
 };
 
 Segments cut_rows(const Task& task) {
@@ -118,7 +123,7 @@ Segments cut_rows(const Task& task) {
   const uint64_t wanted = (device.cpu ? 2 : 4) * device.cores;
   uint64_t size = std::min(task.extent, longest);
   if (task.outer < wanted) size = std::clamp(task.extent * task.outer / wanted, std::min(shortest, size), size);
-  size = (size + 3) / 4 * 4;
+  size = (size + 7) / 8 * 8;
   return {ceil_div(task.extent, size), size};
 }
 
@@ -129,30 +134,31 @@ struct SplitPush {
 void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
                     uint64_t partial_offset, uint64_t partial_count) {
   const DeviceTraits& traits = task.recorder.traits();
-  const bool peel = task.extent % 4 != 0;
   const uint32_t lanes = task.device.workgroup;
   KernelRequest kernel(shaders::softmax_split_rows);
   kernel.streaming();
   kernel.define("TUFF_MODE", mode)
-      .define("TUFF_VECTOR", peel ? 0 : task.vector())
+      .define("TUFF_TYPE", task.dtype)
+      .define("TUFF_PARTS", block_parts(task.dtype))
+      .define("TUFF_VECTOR", task.vector(!task.peel()))
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_LANES", lanes)
       .define("TUFF_SHARED", lanes > task.device.subgroup)
-      .define("TUFF_PEEL", peel)
-      .define("TUFF_UNROLL", 4)
+      .define("TUFF_PEEL", task.peel())
+      .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2)
       .constant(0, lanes);
-  constexpr uint64_t kPartial = 2 * kElement;
-  const uint64_t elements = uint64_t{push.rows} * push.extent;
+  constexpr uint64_t kPartial = 2 * sizeof(float);
+  const uint64_t element = task.element(), elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
-  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
-      .operand(output, output ? first * kElement : 0, output ? elements * kElement : 0, Access::write)
+  dispatch.operand(task.input, first * element, elements * element, Access::read)
+      .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
       .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write)
       .push(push)
       .groups_linear(uint64_t{push.rows} * push.segments, traits)
-      .work((mode == 0 ? 3.0 : 2.0) * static_cast<double>(elements * kElement), kFlops * static_cast<double>(elements));
-  log(TUFF_LOG_DISPATCH, "softmax rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes", push.rows,
-      push.extent, mode, push.segments, push.segment, lanes);
+      .work((mode == 0 ? 3.0 : 2.0) * static_cast<double>(elements * element), kFlops * static_cast<double>(elements));
+  log(TUFF_LOG_DISPATCH, "softmax {} rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes",
+      dtype_name(task.dtype), push.rows, push.extent, mode, push.segments, push.segment, lanes);
   task.recorder.dispatch(kernel, dispatch);
 }
 
@@ -160,13 +166,13 @@ void record_split_rows(const Task& task) {
   const Segments segments = cut_rows(task);
   const uint64_t piece = task.device.piece;
   const Buffer* partials =
-      segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * kElement) : nullptr;
+      segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
   const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
 
   for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
     if (task.extent <= piece) {
       uint64_t step = piece / task.extent;
-      if (step >= 4) step -= step % 4;
+      if (step >= 8) step -= step % 8;
       for (uint64_t row = 0; row < task.outer; row += step) {
         const uint64_t rows = std::min(step, task.outer - row);
         const SplitPush push{narrow(rows), narrow(task.extent), narrow(segments.count), narrow(segments.size),
@@ -193,13 +199,16 @@ void record_split_rows(const Task& task) {
 
 // ---- columns ---------------------------------------------------------------------------------------
 
+constexpr uint64_t kPartial = 8 * sizeof(float);  // maxima and sums of four columns
+
 void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer, uint64_t segments,
                       const Buffer* partials) {
   const DeviceTraits& traits = task.recorder.traits();
   const StreamDevice& device = task.device;
-  const uint32_t width = task.inner % 4 == 0 ? 4 : 1;
-  const bool held = mode == 0 && task.extent <= 16;
-  const uint32_t unroll = !held ? 8 : task.extent <= 4 ? 4 : task.extent <= 8 ? 8 : 16;
+  const uint32_t width = column_width(task.inner, task.dtype), parts = std::max(width / 4, 1u);
+  // 64 registers of a lane.
+  const bool held = mode == 0 && task.extent <= 16 / parts;
+  const uint32_t unroll = !held ? 8 / parts : task.extent <= 4 ? 4 : task.extent <= 8 ? 8 : 16;
   const uint32_t workgroup = device.cpu ? device.subgroup : std::min(device.workgroup, 128u);
   const uint64_t lanes = outer * segments * (task.inner / width);
   const uint64_t rows = ceil_div(task.extent, segments);
@@ -210,7 +219,9 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   KernelRequest kernel(shaders::softmax_columns);
   kernel.streaming();
   kernel.define("TUFF_MODE", mode)
-      .define("TUFF_VECTOR", width == 1 ? 0 : task.vector())
+      .define("TUFF_TYPE", task.dtype)
+      .define("TUFF_PARTS", parts)
+      .define("TUFF_VECTOR", task.vector(width > 1))
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_WIDTH", width)
       .define("TUFF_UNROLL", unroll)
@@ -224,22 +235,24 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
          static_cast<uint32_t>(segments)};
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
-  dispatch.operand(task.input, first * kElement, elements * kElement, Access::read)
-      .operand(output, output ? first * kElement : 0, output ? elements * kElement : 0, Access::write)
-      .operand(partials, 0, partials ? lanes * 8 * kElement : 0, mode == 2 ? Access::read : Access::write)
+  const uint64_t element = task.element();
+  dispatch.operand(task.input, first * element, elements * element, Access::read)
+      .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
+      .operand(partials, 0, partials ? lanes * parts * kPartial : 0, mode == 2 ? Access::read : Access::write)
       .push(push)
       .groups_linear(ceil_div(lanes, workgroup * repeat), traits)
-      .work((held || mode == 1 ? 2.0 : 3.0) * static_cast<double>(elements * kElement),
+      .work((held || mode == 1 ? 2.0 : 3.0) * static_cast<double>(elements * element),
             kFlops * static_cast<double>(elements));
-  log(TUFF_LOG_DISPATCH, "softmax outer={} extent={} inner={}: pass {} of columns by {}, {} segments, {} lanes", outer,
-      task.extent, task.inner, mode, width, segments, workgroup);
+  log(TUFF_LOG_DISPATCH, "softmax {} outer={} extent={} inner={}: pass {} of columns by {}, {} segments, {} lanes",
+      dtype_name(task.dtype), outer, task.extent, task.inner, mode, width, segments, workgroup);
   task.recorder.dispatch(kernel, dispatch);
 }
 
 void record_columns(const Task& task) {
   const StreamDevice& device = task.device;
   const uint64_t slab = task.extent * task.inner;
-  const uint64_t columns = task.inner / (task.inner % 4 == 0 ? 4 : 1);
+  const uint32_t width = column_width(task.inner, task.dtype), parts = std::max(width / 4, 1u);
+  const uint64_t columns = task.inner / width;
   const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 512);
   uint64_t segments = 1;
   if (task.outer * columns < wanted / 2 && task.extent >= 64) {
@@ -251,9 +264,10 @@ void record_columns(const Task& task) {
   segments = std::max(segments, ceil_div(task.extent, 1u << 15));
   // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
   uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
-  if (step >= 4) step -= step % 4;
+  if (step >= 8) step -= step % 8;
   step = std::min(step, task.outer);
-  const Buffer* partials = segments > 1 ? &task.recorder.scratch(step * segments * columns * 8 * kElement) : nullptr;
+  const Buffer* partials =
+      segments > 1 ? &task.recorder.scratch(step * segments * columns * parts * kPartial) : nullptr;
   for (uint64_t outer = 0; outer < task.outer; outer += step) {
     const uint64_t count = std::min(step, task.outer - outer);
     for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
@@ -266,14 +280,16 @@ void record_columns(const Task& task) {
 
 void record_softmax(Recorder& recorder, const SoftmaxArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  require_storage(recorder.traits(), args.dtype);
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
-  Task task{recorder, describe(recorder.traits()), args.input, args.output, view.outer, view.axis, view.inner};
+  Task task{recorder,  describe(recorder.traits()), args.dtype, args.input, args.output, view.outer, view.axis,
+            view.inner};
   if (task.extent == 1) {  // every element is a row
     task.outer *= task.inner;
     task.inner = 1;
   }
   if (task.inner > 1) return record_columns(task);
-  const std::optional<RowShape> shape = register_shape(task.device, task.outer, task.extent);
+  const std::optional<RowShape> shape = register_shape(task);
   shape ? record_register_rows(task, *shape) : record_split_rows(task);
 }
 

@@ -235,6 +235,21 @@ def test_functions_at_the_ends(ctx):
     exact(ctx.array([-1, 0, 4]).sqrt(), [nan, 0, 2])
 
 
+def test_float16(ctx, rng):
+    half = np.float16
+    a, b = rng.uniform(-4, 4, (7, 33)).astype(half), rng.uniform(-4, 4, (7, 33)).astype(half)
+    x, y = ctx.array(a, half), ctx.array(b, half)
+    for result, wanted in ((x + y, a + b), (x * 2, a * half(2)), (-x, -a), (abs(x), abs(a)), (x.relu(), np.maximum(a, 0))):
+        assert result.dtype == half
+        exact(result, wanted)
+    # f32 within half a unit of f16, then one rounding.
+    for result, wanted in ((x.exp(), np.exp(a.astype(np.float64))), (x.sum(axis=1), a.astype(np.float64).sum(axis=1))):
+        assert result.dtype == half
+        assert np.all(np.abs(result.numpy() - wanted) <= 0.51 * np.spacing(np.abs(wanted).astype(half)) + 1e-5)
+    exact(x.max(axis=0), a.max(axis=0))
+    exact(x[1:, ].ravel()[3:] + 1, (a[1:].ravel()[3:] + half(1)))  # from an odd element on
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_softmax(ctx, rng, axis):
     a = rng.standard_normal((5, 7, 3)).astype(F32) * 4
