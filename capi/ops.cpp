@@ -3,6 +3,7 @@
 // as it is.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -59,7 +60,7 @@ void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* 
 void unary(tuff_stream stream, const tuff_unary_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->backend().unary({desc.dtype, desc.op, input, output, desc.n});
+  context->backend().unary({desc.dtype, desc.op, input, output, desc.n, desc.alpha});
 }
 
 void binary(tuff_stream stream, const tuff_binary_desc& desc) {
@@ -142,12 +143,12 @@ tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc) {
 
 tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                        uint64_t n) {
-  return guarded("tuff_unary", [&] { unary(stream, {sizeof(tuff_unary_desc), dtype, op, 0, input, output, n}); });
+  return guarded("tuff_unary", [&] { unary(stream, {sizeof(tuff_unary_desc), dtype, op, 0, input, output, n, 0}); });
 }
 
 tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc) {
   return guarded("tuff_unary_ex", [&] {
-    const tuff_unary_desc wanted = read_structure(desc, "desc");
+    const tuff_unary_desc wanted = read_structure(desc, "desc", offsetof(tuff_unary_desc, alpha));
     check_reserved(wanted.reserved);
     unary(stream, wanted);
   });

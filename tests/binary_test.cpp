@@ -25,6 +25,7 @@ constexpr Operation kOperations[] = {
     {TUFF_BINARY_DIV, "div", [](double a, double b) { return a / b; }, 2.5},
     {TUFF_BINARY_MAX, "max", max_of, 0},
     {TUFF_BINARY_MIN, "min", min_of, 0},
+    {TUFF_BINARY_POW, "pow", [](double a, double b) { return std::pow(a, b); }, 4},
 };
 
 bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
@@ -162,6 +163,31 @@ TEST_P(BinaryOnce, AllMagnitudes) {
     }
     expect_acceptable(operation, a, b, got);
   }
+}
+
+// What IEEE 754 says of zeros, infinities, NaN, negative bases and whole exponents; and magnitudes up to the ends of
+// f32.
+TEST_P(BinaryOnce, PowersOfEverything) {
+  std::vector<float> a, b;
+  const std::vector<float> values = {0,       1,       2,        3,    0.5f,         1.5f,         7,
+                                     8388607, 8388609, 16777215, 2e7f, 1e-40f,       1e-45f,       1e30f,
+                                     1e38f,   FLT_MAX, INFINITY, NAN,  1 + 0x1p-23f, 1 - 0x1p-24f, 0.1f,
+                                     1e-3f,   126,     127.5f};
+  for (const float x : values) {
+    for (const float y : values) {
+      for (const float sign : {1.0f, -1.0f}) a.insert(a.end(), {sign * x, sign * x}), b.insert(b.end(), {y, -y});
+    }
+  }
+  // Logarithms of the base over all of f32, exponents that take the result to its ends.
+  const std::vector<float> logs = uniforms(20'000, -85, 85, 15), targets = uniforms(20'000, -100, 88, 16);
+  for (size_t i = 0; i < logs.size(); ++i) {
+    const float scale = i % 4 == 0 ? 1e-3f : 1;  // close to 1 too
+    a.push_back(static_cast<float>(std::exp(static_cast<double>(logs[i]) * scale)));
+    b.push_back(targets[i] / (logs[i] * scale));
+  }
+  const Tensor da(context(), a), db(context(), b), output(context(), a.size());
+  ASSERT_OK(tuff_binary(context(), TUFF_F32, TUFF_BINARY_POW, da, db, output, a.size()));
+  expect_acceptable(kOperations[6], a, b, output.read());
 }
 
 TEST_P(BinaryOnce, DescriptorIsTheSame) {

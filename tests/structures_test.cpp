@@ -90,10 +90,12 @@ TEST_P(Structures, OperationStructures) {
     desc.dtype = F;
     return desc;
   };
-  expect_checked("tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
-                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, 104);
-  expect_checked("tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
-                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, 136);
+  expect_checked(
+      "tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
+      [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, 104);
+  expect_checked(
+      "tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
+      [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, 136);
   auto product = operation(tuff_gemm_desc{});
   product.reserved = 1;
   EXPECT_FAILS(tuff_gemm_ex(context(), &product), kArgument, "tuff_gemm_ex", "reserved");
@@ -119,7 +121,8 @@ TEST_P(Structures, OperationStructures) {
   EXPECT_FAILS(tuff_reduce_ex(context(), &reduction), kArgument, "tuff_reduce_ex", "reserved");
   auto unary = operation(tuff_unary_desc{});
   unary.op = TUFF_UNARY_NEG;
-  expect_checked("tuff_unary_ex", unary, false, [&](const tuff_unary_desc* d) { return tuff_unary_ex(context(), d); });
+  expect_checked(
+      "tuff_unary_ex", unary, false, [&](const tuff_unary_desc* d) { return tuff_unary_ex(context(), d); }, 40);
   unary.reserved = 1;
   EXPECT_FAILS(tuff_unary_ex(context(), &unary), kArgument, "tuff_unary_ex", "reserved");
   auto binary = operation(tuff_binary_desc{});

@@ -116,7 +116,17 @@ enum {
   TUFF_UNARY_LOG = 5, /* natural logarithm; NaN below zero, -inf at zero */
   TUFF_UNARY_SQRT = 6,
   TUFF_UNARY_ABS = 7,
-  TUFF_UNARY_NEG = 8
+  TUFF_UNARY_NEG = 8,
+  /* Since 0.3.0. alpha is tuff_unary_desc's. */
+  TUFF_UNARY_GELU = 9,        /* x * (1 + erf(x / sqrt(2))) / 2 */
+  TUFF_UNARY_GELU_TANH = 10,  /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2 */
+  TUFF_UNARY_SILU = 11,       /* x * sigmoid(x) */
+  TUFF_UNARY_LEAKY_RELU = 12, /* x above zero, else alpha * x */
+  TUFF_UNARY_ELU = 13,        /* x above zero, else alpha * (exp(x) - 1) */
+  TUFF_UNARY_HARDSWISH = 14,  /* x * min(max(x + 3, 0), 6) / 6; 0 at -inf */
+  TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
+  TUFF_UNARY_SIN = 16,        /* of any argument; NaN of an infinite one */
+  TUFF_UNARY_COS = 17
 };
 
 enum {
@@ -125,7 +135,8 @@ enum {
   TUFF_BINARY_MUL = 3,
   TUFF_BINARY_DIV = 4,
   TUFF_BINARY_MAX = 5, /* NaN if either is NaN */
-  TUFF_BINARY_MIN = 6  /* NaN if either is NaN */
+  TUFF_BINARY_MIN = 6, /* NaN if either is NaN */
+  TUFF_BINARY_POW = 7  /* a^b as IEEE 754's pow; since 0.3.0 */
 };
 
 enum {
@@ -584,6 +595,7 @@ typedef struct tuff_unary_desc {
   int32_t reserved; /* zero */
   tuff_buffer input, output;
   uint64_t n;
+  double alpha; /* LEAKY_RELU, ELU; 0: 0.01, 1. Rounded to f32. Since 0.3.0 */
 } tuff_unary_desc;
 TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
 

@@ -75,7 +75,16 @@ enum class Unary : int32_t {
   log = TUFF_UNARY_LOG,
   sqrt = TUFF_UNARY_SQRT,
   abs = TUFF_UNARY_ABS,
-  neg = TUFF_UNARY_NEG
+  neg = TUFF_UNARY_NEG,
+  gelu = TUFF_UNARY_GELU,
+  gelu_tanh = TUFF_UNARY_GELU_TANH,
+  silu = TUFF_UNARY_SILU,
+  leaky_relu = TUFF_UNARY_LEAKY_RELU,
+  elu = TUFF_UNARY_ELU,
+  hardswish = TUFF_UNARY_HARDSWISH,
+  softplus = TUFF_UNARY_SOFTPLUS,
+  sin = TUFF_UNARY_SIN,
+  cos = TUFF_UNARY_COS
 };
 enum class Binary : int32_t {
   add = TUFF_BINARY_ADD,
@@ -83,7 +92,8 @@ enum class Binary : int32_t {
   mul = TUFF_BINARY_MUL,
   div = TUFF_BINARY_DIV,
   max = TUFF_BINARY_MAX,
-  min = TUFF_BINARY_MIN
+  min = TUFF_BINARY_MIN,
+  pow = TUFF_BINARY_POW
 };
 enum class Reduce : int32_t {
   sum = TUFF_REDUCE_SUM,

@@ -2,6 +2,9 @@
 //   TUFF_OP   a TUFF_BINARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
+#if TUFF_OP == 7
+#include "kernels/elementwise/power.glsl"
+#endif
 
 vec4 tuff_apply(vec4 a, vec4 b) {
 #if TUFF_OP == 1
@@ -16,6 +19,8 @@ vec4 tuff_apply(vec4 a, vec4 b) {
   return tuff_max(a, b);
 #elif TUFF_OP == 6
   return tuff_min(a, b);
+#elif TUFF_OP == 7
+  return tuff_pow(a, b);
 #endif
 }
 

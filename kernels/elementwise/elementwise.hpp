@@ -14,6 +14,7 @@ struct UnaryArgs {
   int32_t op;  // TUFF_UNARY_*
   const Buffer *input, *output;
   uint64_t n;
+  double alpha;  // of those that have one; 0: their default
 };
 
 struct BinaryArgs {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "kernels/common/check.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
@@ -7,6 +9,9 @@ namespace tuff {
 void check_unary(const UnaryArgs& args) {
   check_float_type(args.dtype);
   require(elementwise::find(elementwise::kUnaryOps, args.op), "op {} is no TUFF_UNARY_*", args.op);
+  const double default_alpha = elementwise::find(elementwise::kUnaryOps, args.op)->alpha;
+  require(args.alpha == 0 || default_alpha != 0, "alpha is {}, and op {} has none", args.alpha, args.op);
+  require(std::isfinite(static_cast<float>(args.alpha)), "alpha is {}, needs to be finite in f32", args.alpha);
   if (args.n == 0) return;
   const auto detail = [&] { return fmt::format("n={}", args.n); };
   const uint64_t bytes = checked_mul(args.n, dtype_size(args.dtype), "n");

@@ -10,8 +10,8 @@ namespace tuff {
 namespace {
 
 template <typename T>
-T apply_unary(const elementwise::UnaryOp& op, T x) {
-  if (op.op != TUFF_UNARY_ABS && op.op != TUFF_UNARY_NEG) return T(op.apply(x));
+T apply_unary(const elementwise::UnaryOp& op, T x, double alpha) {
+  if (op.op != TUFF_UNARY_ABS && op.op != TUFF_UNARY_NEG) return T(op.apply(x, alpha));
   using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
   Bits bits = 0;
@@ -26,10 +26,11 @@ T apply_unary(const elementwise::UnaryOp& op, T x) {
 void host_unary(const UnaryArgs& args) {
   if (args.n == 0) return;
   const elementwise::UnaryOp& op = *elementwise::find(elementwise::kUnaryOps, args.op);
+  const double alpha = alpha_of(op, args.alpha);
   with_float_type(args.dtype, [&]<typename T>(T) {
     const T* input = args.input->host<T>();
     T* output = args.output->host<T>();
-    for (uint64_t i = 0; i < args.n; ++i) output[i] = apply_unary(op, input[i]);
+    for (uint64_t i = 0; i < args.n; ++i) output[i] = apply_unary(op, input[i], alpha);
   });
 }
 

@@ -51,6 +51,7 @@ struct Task {
   const Buffer* output;
   uint64_t n;
   double flops;
+  float alpha;
 };
 
 void record(Recorder& recorder, const Task& task) {
@@ -75,6 +76,10 @@ void record(Recorder& recorder, const Task& task) {
       .constant(0, variant.lanes)
       .constant(1, variant.run);
 
+  struct Push {
+    uint32_t n;
+    float alpha;
+  };
   // Pieces that a descriptor spans and 32-bit indices reach; a multiple of 64 elements keeps alignment.
   const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
   const uint64_t piece = std::min<uint64_t>(range / element, 1u << 30) / 64 * 64;
@@ -86,7 +91,7 @@ void record(Recorder& recorder, const Task& task) {
     const uint64_t items = count / block + count % block;
     const uint64_t groups = ceil_div(items, uint64_t{variant.lanes} * variant.run);
     dispatch.operand(task.output, offset, bytes, Access::write)
-        .push(static_cast<uint32_t>(count))
+        .push(Push{static_cast<uint32_t>(count), task.alpha})
         .groups_linear(groups, traits)
         .work(static_cast<double>(bytes) * (task.input_count + 1), static_cast<double>(count) * task.flops);
     log(TUFF_LOG_DISPATCH, "{} {} n={}: {}, {} lanes, {} blocks each, vector {}, {} groups", task.op_name,
@@ -99,13 +104,22 @@ void record(Recorder& recorder, const Task& task) {
 
 void record_unary(Recorder& recorder, const UnaryArgs& args) {
   const elementwise::UnaryOp& op = *elementwise::find(elementwise::kUnaryOps, args.op);
-  record(recorder,
-         {shaders::unary, op.name, op.op, args.dtype, {args.input, nullptr}, 1, args.output, args.n, op.flops});
+  record(recorder, {shaders::unary,
+                    op.name,
+                    op.op,
+                    args.dtype,
+                    {args.input, nullptr},
+                    1,
+                    args.output,
+                    args.n,
+                    op.flops,
+                    alpha_of(op, args.alpha)});
 }
 
 void record_binary(Recorder& recorder, const BinaryArgs& args) {
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  record(recorder, {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, args.n, op.flops});
+  record(recorder,
+         {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, args.n, op.flops, 0});
 }
 
 }  // namespace tuff

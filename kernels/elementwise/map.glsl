@@ -8,11 +8,17 @@
 //
 // The n % W elements behind the last whole block are one item each, after the blocks.
 //   TUFF_TYPE     of all operands, as in tuff.h: 1 f32, 2 f16, 3 bf16
-//   TUFF_UNROLL   blocks that a lane has in flight; divides RUN
+//   TUFF_UNROLL   blocks that a lane has in flight: 1, or 4 that RUN is a multiple of
+//
+// Nothing here is an [[unroll]] loop: where spirv-opt unrolls one, it drops the NoContraction that `precise` stands for.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
 
-layout(push_constant, std430) uniform Push { TUFF_BASES(TUFF_INPUTS + 1) uint n; } push;
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(TUFF_INPUTS + 1)
+  uint n;
+  float alpha;  // what an operation of one input has beside it
+} push;
 
 TUFF_BLOCKS_READ(0, A, TUFF_TYPE)
 #if TUFF_INPUTS == 2
@@ -26,9 +32,13 @@ TuffBlock result_block(uint i) {
   TuffBlock a = A_load_block(i);
 #if TUFF_INPUTS == 2
   TuffBlock b = B_load_block(i);
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = tuff_apply(a.part[p], b.part[p]);
+#define TUFF_APPLY_PART(p) a.part[p] = tuff_apply(a.part[p], b.part[p])
 #else
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = tuff_apply(a.part[p]);
+#define TUFF_APPLY_PART(p) a.part[p] = tuff_apply(a.part[p], push.alpha)
+#endif
+  TUFF_APPLY_PART(0);
+#if TUFF_PARTS == 2
+  TUFF_APPLY_PART(1);
 #endif
   return a;
 }
@@ -37,7 +47,7 @@ float result(uint i) {
 #if TUFF_INPUTS == 2
   return tuff_apply(vec4(A_load(i)), vec4(B_load(i))).x;
 #else
-  return tuff_apply(vec4(A_load(i))).x;
+  return tuff_apply(vec4(A_load(i)), push.alpha).x;
 #endif
 }
 
@@ -48,9 +58,15 @@ void main() {
   uint i = begin + gl_LocalInvocationID.x;
   if (begin + lanes * RUN <= blocks) {
     for (uint step = 0; step < RUN; step += TUFF_UNROLL) {
-      TuffBlock value[TUFF_UNROLL];
-      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) value[u] = result_block(i + u * lanes);
-      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) Y_store_block(i + u * lanes, value[u]);
+      TuffBlock first = result_block(i);
+#if TUFF_UNROLL == 4
+      TuffBlock second = result_block(i + lanes), third = result_block(i + 2 * lanes),
+                fourth = result_block(i + 3 * lanes);
+      Y_store_block(i + lanes, second);
+      Y_store_block(i + 2 * lanes, third);
+      Y_store_block(i + 3 * lanes, fourth);
+#endif
+      Y_store_block(i, first);
       i += lanes * TUFF_UNROLL;
     }
   } else {

@@ -64,36 +64,54 @@ vec4 tuff_sqrt(vec4 x) {
   return mix(s, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));
 }
 
-// e^x: x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite, ln 2 in two parts of which the first times n is
-// exact), a polynomial, and 2^n in two factors so that neither overflows when the result does not and
-// denormal results are rounded once, by the last multiplication.
-vec4 tuff_exp(vec4 x) {
-  vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));     // e^89 is infinite,
-  c = mix(c, vec4(-104.0), lessThan(c, vec4(-104.0)));         // e^-104 rounds to zero
-  precise vec4 n = roundEven(c * 1.44269504088896341);
-  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
+// e^r - 1 for |r| <= ln(2)/2
+vec4 tuff_exp_reduced(vec4 r) {
   precise vec4 p = fma(vec4(1.9875691500e-4), r, vec4(1.3981999507e-3));
   p = fma(p, r, vec4(8.3334519073e-3));
   p = fma(p, r, vec4(4.1665795894e-2));
   p = fma(p, r, vec4(1.6666665459e-1));
   p = fma(p, r, vec4(5.0000001201e-1));
-  precise vec4 y = fma(p, r * r, r) + 1.0;
-  ivec4 exponent = ivec4(n);
-  ivec4 half_exponent = exponent >> 1;
-  y = y * intBitsToFloat((half_exponent + 127) << 23);
-  y = y * intBitsToFloat((exponent - half_exponent + 127) << 23);
-  return mix(y, x, tuff_nans(x));
+  precise vec4 y = fma(p, r * r, r);
+  return y;
 }
 
-// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are brought into range as
-// integers, so that a device that flushes them is right too.
-vec4 tuff_log(vec4 x) {
-  uvec4 bits = floatBitsToUint(x);
-  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // the value is bits * 2^-149
-  uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
-  uvec4 above = scaled - 0x3f3504f3u;  // over the bits of sqrt(1/2): whole powers of two, and the rest
-  vec4 k = vec4((ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny));
-  precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
+// In two factors, so that neither overflows when the result does not and denormal results are rounded once, by the last
+// multiplication.
+vec4 tuff_times_power_of_2(vec4 x, vec4 n) {
+  ivec4 exponent = ivec4(n);
+  ivec4 half_exponent = exponent >> 1;
+  precise vec4 y = x * intBitsToFloat((half_exponent + 127) << 23);
+  y = y * intBitsToFloat((exponent - half_exponent + 127) << 23);
+  return y;
+}
+
+// e^x: x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite, ln 2 in two parts of which the first times n is
+// exact), a polynomial, and 2^n.
+vec4 tuff_exp(vec4 x) {
+  vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));  // e^89 is infinite,
+  c = mix(c, vec4(-104.0), lessThan(c, vec4(-104.0)));      // e^-104 rounds to zero
+  precise vec4 n = roundEven(c * 1.44269504088896341);
+  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  precise vec4 y = tuff_exp_reduced(r) + 1.0;
+  return mix(tuff_times_power_of_2(y, n), x, tuff_nans(x));
+}
+
+// factor e^(high + low) for |factor| <= 1000: the sum is not held by one number, with |low| at most 1/8; and a denormal
+// result is rounded once, where e^… alone would lose digits.
+vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
+  vec4 c = mix(high, vec4(89.0), greaterThan(high, vec4(89.0)));
+  c = mix(c, vec4(-120.0), lessThan(c, vec4(-120.0)));
+  precise vec4 n = roundEven((c + low) * 1.44269504088896341);
+  precise vec4 r = (c - n * 0.693359375) + (n * 2.12194440e-4 + low);
+  precise vec4 y = factor * (tuff_exp_reduced(r) + 1.0);
+  return mix(tuff_times_power_of_2(y, n), high, tuff_nans(high));
+}
+
+// The leading 12 bits of the significand: the product of two such numbers is exact.
+vec4 tuff_head(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
+
+// ln (1 + f) + k ln 2 for sqrt(1/2) <= 1 + f <= sqrt(2)
+vec4 tuff_log_reduced(vec4 f, vec4 k) {
   precise vec4 z = f * f;
   precise vec4 p = fma(vec4(7.0376836292e-2), f, vec4(-1.1514610310e-1));
   p = fma(p, f, vec4(1.1676998740e-1));
@@ -105,6 +123,19 @@ vec4 tuff_log(vec4 x) {
   p = fma(p, f, vec4(3.3333331174e-1));
   precise vec4 y = (f * z) * p - k * 2.12194440e-4;
   y = (f + (y - 0.5 * z)) + k * 0.693359375;
+  return y;
+}
+
+// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are brought into range as
+// integers, so that a device that flushes them is right too.
+vec4 tuff_log(vec4 x) {
+  uvec4 bits = floatBitsToUint(x);
+  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // the value is bits * 2^-149
+  uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
+  uvec4 above = scaled - 0x3f3504f3u;  // over the bits of sqrt(1/2): whole powers of two, and the rest
+  vec4 k = vec4((ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny));
+  precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
+  precise vec4 y = tuff_log_reduced(f, k);
   y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept,
   y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));    // below zero (and any -NaN) NaN,
   return mix(y, vec4(-TUFF_INFINITY), equal(bits & 0x7fffffffu, uvec4(0u)));

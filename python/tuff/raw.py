@@ -44,6 +44,15 @@ UNARY_LOG = 5
 UNARY_SQRT = 6
 UNARY_ABS = 7
 UNARY_NEG = 8
+UNARY_GELU = 9
+UNARY_GELU_TANH = 10
+UNARY_SILU = 11
+UNARY_LEAKY_RELU = 12
+UNARY_ELU = 13
+UNARY_HARDSWISH = 14
+UNARY_SOFTPLUS = 15
+UNARY_SIN = 16
+UNARY_COS = 17
 
 BINARY_ADD = 1
 BINARY_SUB = 2
@@ -51,6 +60,7 @@ BINARY_MUL = 3
 BINARY_DIV = 4
 BINARY_MAX = 5
 BINARY_MIN = 6
+BINARY_POW = 7
 
 REDUCE_SUM = 1
 REDUCE_MAX = 2
@@ -273,6 +283,7 @@ class UnaryDesc(_Struct):
         ("input", c_uint64),
         ("output", c_uint64),
         ("n", c_uint64),
+        ("alpha", c_double),
     ]
 
 

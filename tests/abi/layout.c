@@ -159,11 +159,12 @@ FIELD(tuff_reduce_desc, shape, 32);
 FIELD(tuff_reduce_desc, axis, 96);
 FIELD(tuff_reduce_desc, reserved, 100);
 
-SIZE(tuff_unary_desc, 40);
+SIZE(tuff_unary_desc, 48);
 FIELD(tuff_unary_desc, op, 8);
 FIELD(tuff_unary_desc, reserved, 12);
 FIELD(tuff_unary_desc, input, 16);
 FIELD(tuff_unary_desc, n, 32);
+FIELD(tuff_unary_desc, alpha, 40);
 
 SIZE(tuff_binary_desc, 48);
 FIELD(tuff_binary_desc, op, 8);

@@ -1,0 +1,84 @@
+// The activation functions of networks, four elements at a time, on top of math.glsl. Each takes its limit at -infinity.
+
+// x Phi(x), with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left. erfc(z) = e^(-z^2) P(s) /
+// (1 + 2 z) with s = (z - 2) / (z + 2): P is a Chebyshev fit over all z >= 0 (Shepherd and Laframboise 1981) in powers of
+// s. x^2 is taken as the sum of two numbers: its rounding alone would cost x^2 / 4 ULP.
+vec4 tuff_gelu(vec4 x) {
+  vec4 a = abs(x);
+  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));  // erfc is 0 long before
+  vec4 head = tuff_head(a);
+  precise vec4 tail = (a - head) * (a + head);
+  precise vec4 square = head * head;
+  precise vec4 z = a * 0.70710678118654752440;
+  precise vec4 s = tuff_divide_moderate(z - 2.0, z + 2.0);
+  precise vec4 p = fma(vec4(6.33694581e-05), s, vec4(0.000160803582));
+  p = fma(p, s, vec4(-0.000357920449));
+  p = fma(p, s, vec4(-0.0013957069));
+  p = fma(p, s, vec4(0.00121741055));
+  p = fma(p, s, vec4(0.00868915953));
+  p = fma(p, s, vec4(-0.00801896304));
+  p = fma(p, s, vec4(-0.0542119592));
+  p = fma(p, s, vec4(0.164049461));
+  p = fma(p, s, vec4(-0.166031092));
+  p = fma(p, s, vec4(-0.0927637592));
+  p = fma(p, s, vec4(1.27697837));
+  precise vec4 factor = tuff_divide_moderate((0.5 * a) * p, 1.0 + (z + z));
+  precise vec4 below = tuff_exp_times(factor, -0.5 * square, -0.5 * tail);
+  precise vec4 y = mix(x - below, -below, lessThan(x, vec4(0.0)));
+  return mix(y, x, tuff_nans(x));
+}
+
+// x sigmoid(t), of the numerator's sign where that is zero.
+vec4 tuff_times_sigmoid(vec4 x, vec4 t) {
+  precise vec4 e = tuff_exp(-abs(t));
+  bvec4 left = lessThan(t, vec4(0.0));
+  vec4 bounded = mix(x, vec4(-1000.0), lessThan(x, vec4(-1000.0)));  // e is zero there, and -infinity times it NaN
+  precise vec4 numerator = mix(x, tuff_exp_times(bounded, -abs(t), vec4(0.0)), left);
+  precise vec4 y = tuff_divide_moderate(numerator, 1.0 + e);
+  y = mix(y, x, greaterThan(x, vec4(1e30)));  // where e is zero, infinity included
+  return mix(y, x, tuff_nans(x));
+}
+
+vec4 tuff_silu(vec4 x) { return tuff_times_sigmoid(x, x); }
+
+// (1 + tanh(t / 2)) / 2 is the sigmoid of t.
+vec4 tuff_gelu_tanh(vec4 x) {
+  vec4 a = abs(x);
+  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));
+  precise vec4 t = 1.59576912160573071176 * a * (1.0 + 0.044715 * (a * a));
+  return tuff_times_sigmoid(x, tuff_with_sign(t, x));
+}
+
+vec4 tuff_leaky_relu(vec4 x, float alpha) {
+  precise vec4 y = alpha * x;
+  return mix(y, x, not(lessThan(x, vec4(0.0))));
+}
+
+// e^x - 1 below zero: 2^n (e^r - 1) + (2^n - 1), so that small results keep their digits.
+vec4 tuff_elu(vec4 x, float alpha) {
+  vec4 c = mix(x, vec4(-104.0), lessThan(x, vec4(-104.0)));
+  c = mix(c, vec4(0.0), greaterThan(c, vec4(0.0)));
+  precise vec4 n = roundEven(c * 1.44269504088896341);
+  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
+  precise vec4 power = tuff_times_power_of_2(vec4(1.0), n);
+  precise vec4 y = alpha * (power * tuff_exp_reduced(r) + (power - 1.0));
+  y = mix(x, y, lessThan(x, vec4(0.0)));
+  return mix(y, x, tuff_nans(x));
+}
+
+vec4 tuff_hardswish(vec4 x) {
+  precise vec4 y = tuff_divide_moderate(x * (x + 3.0), vec4(6.0));
+  y = mix(y, x, greaterThanEqual(x, vec4(3.0)));
+  y = mix(y, vec4(0.0), lessThanEqual(x, vec4(-3.0)));
+  return mix(y, x, tuff_nans(x));
+}
+
+// max(x, 0) + ln(1 + e^-|x|); the logarithm about e itself where that is small.
+vec4 tuff_softplus(vec4 x) {
+  precise vec4 e = tuff_exp(-abs(x));
+  bvec4 large = greaterThan(e, vec4(0.41421356));
+  precise vec4 f = mix(e, 0.5 * (e - 1.0), large);
+  precise vec4 y = tuff_log_reduced(f, mix(vec4(0.0), vec4(1.0), large));
+  y = mix(y, y + x, greaterThan(x, vec4(0.0)));
+  return mix(y, x, tuff_nans(x));
+}

@@ -1,0 +1,90 @@
+// sin and cos of any f32, four elements at a time. Drivers' own have an absolute error of 2^-11 (Vulkan), and nothing is
+// promised beyond pi.
+//
+// x 2/pi is computed modulo 4 in integers from the 96 bits of 2/pi that matter for x's exponent (Payne and Hanek 1983):
+// the two bits above the point are the quadrant, and what is behind it has more than 24 good bits however close x is
+// to a multiple of pi/2 (2^-31 for f32). Polynomials: Cephes (S. Moshier), single precision.
+
+// A zero word, then the bits of 2/pi.
+const uint tuff_two_over_pi[8] = {0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                  0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+
+uint tuff_bits_of_two_over_pi(uint word, uint shift) {
+  return (tuff_two_over_pi[word] << shift) | ((tuff_two_over_pi[word + 1u] >> 1) >> (31u - shift));
+}
+
+// |x| = (quadrant + r 2/pi) pi/2 with |r| <= pi/4, modulo 2 pi.
+vec4 tuff_reduced_angle(vec4 x, out uvec4 quadrant) {
+  uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
+  bvec4 small = lessThan(magnitude, uvec4(0x3f000000u));  // below 1/2: itself
+  uvec4 exponent = max(magnitude >> 23, uvec4(126u));
+  exponent = min(exponent, uvec4(254u));
+  uvec4 significand = ((magnitude & 0x007fffffu) | 0x00800000u) << 8;
+  // The first bit of 2/pi whose product with the significand is below 4, counted from the zero word.
+  uvec4 first = exponent - 120u;
+  uvec4 w0, w1, w2;
+  [[unroll]] for (uint c = 0; c < 4; ++c) {
+    uint word = first[c] >> 5, shift = first[c] & 31u;
+    w0[c] = tuff_bits_of_two_over_pi(word, shift);
+    w1[c] = tuff_bits_of_two_over_pi(word + 1u, shift);
+    w2[c] = tuff_bits_of_two_over_pi(word + 2u, shift);
+  }
+  uvec4 h0, h1, h2, l0, l1, l2, carry, more;
+  umulExtended(significand, w2, h2, l2);
+  umulExtended(significand, w1, h1, l1);
+  umulExtended(significand, w0, h0, l0);
+  uvec4 p1 = uaddCarry(h2, l1, carry);
+  uvec4 p2 = uaddCarry(h1, carry, more);
+  uvec4 p3 = h0 + more;
+  p2 = uaddCarry(p2, l0, carry);
+  p3 += carry;
+  // The point lies before bit 5 of p3.
+  uvec4 high = (p3 << 26) | (p2 >> 6), low = (p2 << 26) | (p1 >> 6);
+  uvec4 above = high >> 31;  // beyond one half: counted from the next quadrant, downwards
+  quadrant = mix((p3 >> 6) + above, uvec4(0u), small);
+  uvec4 mask = uvec4(0u) - above;
+  high ^= mask;
+  low ^= mask;
+  // Two conversions of 24 bits each at most, so that neither rounds.
+  precise vec4 r = vec4(high & 0xffffff00u) + (vec4(high & 0xffu) + vec4(low >> 8) * 5.9604644775390625e-8);  // 2^-24
+  r = r * 2.3283064365386963e-10 * 1.57079632679489662;  // 2^-32
+  r = mix(r, -r, equal(above, uvec4(1u)));
+  return mix(r, abs(x), small);
+}
+
+vec4 tuff_sine_of(vec4 r) {
+  precise vec4 z = r * r;
+  precise vec4 p = fma(vec4(-1.9515295891e-4), z, vec4(8.3321608736e-3));
+  p = fma(p, z, vec4(-1.6666654611e-1));
+  precise vec4 y = fma(p * z, r, r);
+  return y;
+}
+
+vec4 tuff_cosine_of(vec4 r) {
+  precise vec4 z = r * r;
+  precise vec4 p = fma(vec4(2.443315711809948e-5), z, vec4(-1.388731625493765e-3));
+  p = fma(p, z, vec4(4.166664568298827e-2));
+  precise vec4 y = fma(p, z * z, 1.0 - 0.5 * z);
+  return y;
+}
+
+vec4 tuff_quarter(vec4 r, uvec4 quadrant) {
+  vec4 y = mix(tuff_sine_of(r), tuff_cosine_of(r), equal(quadrant & 1u, uvec4(1u)));
+  return uintBitsToFloat(floatBitsToUint(y) ^ ((quadrant & 2u) << 30));
+}
+
+bvec4 tuff_not_finite(vec4 x) { return greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
+
+vec4 tuff_sin(vec4 x) {
+  uvec4 quadrant;
+  vec4 r = tuff_reduced_angle(x, quadrant);
+  vec4 y = tuff_quarter(r, quadrant);
+  y = uintBitsToFloat(floatBitsToUint(y) ^ (floatBitsToUint(x) & 0x80000000u));
+  return mix(y, vec4(TUFF_NAN), tuff_not_finite(x));
+}
+
+vec4 tuff_cos(vec4 x) {
+  uvec4 quadrant;
+  vec4 r = tuff_reduced_angle(x, quadrant);
+  return mix(tuff_quarter(r, quadrant + 1u), vec4(TUFF_NAN), tuff_not_finite(x));
+}
