@@ -53,8 +53,19 @@ void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* sh
 
 void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* shape) {
   const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->backend().softmax({desc.dtype, input, output, shape, desc.rank, desc.axis});
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
+      mask(context, desc.mask, "mask");
+  const int32_t mask_type = desc.mask_type != 0 ? desc.mask_type : desc.dtype;
+  const uint64_t mask_repeat = desc.mask_repeat != 0 ? desc.mask_repeat : 1;
+  context->backend().softmax({desc.dtype,
+                              input,
+                              output,
+                              shape,
+                              desc.rank,
+                              desc.axis,
+                              desc.scale != 0 ? desc.scale : 1.0,
+                              desc.logarithm,
+                              {mask, mask_type, desc.mask_rows, mask_repeat}});
 }
 
 void unary(tuff_stream stream, const tuff_unary_desc& desc) {
@@ -171,13 +182,19 @@ tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, t
                          const uint64_t* shape, uint32_t rank, uint32_t axis) {
   return guarded("tuff_softmax", [&] {
     tuff::require(shape != nullptr, "shape is null");
-    softmax(stream, {sizeof(tuff_softmax_desc), dtype, input, output, {}, rank, axis}, shape);
+    tuff_softmax_desc desc{};
+    desc.dtype = dtype;
+    desc.input = input;
+    desc.output = output;
+    desc.rank = rank;
+    desc.axis = axis;
+    softmax(stream, desc, shape);
   });
 }
 
 tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc) {
   return guarded("tuff_softmax_ex", [&] {
-    const tuff_softmax_desc wanted = read_structure(desc, "desc");
+    const tuff_softmax_desc wanted = read_structure(desc, "desc", offsetof(tuff_softmax_desc, scale));
     softmax(stream, wanted, wanted.shape);
   });
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -31,40 +32,66 @@ std::vector<SoftmaxCase> cases() {
   return all;
 }
 
-// y = e^{x - m} / sum e^{x - m}. The argument is rounded (u |x - m|), exp errs by exp_error(), the sum by
-// gamma of its depth, the division by 2.5 ULP. A kernel that goes through the row once rescales at most
-// once for each element of a lane's run: kSerialAdditions + log2 n factors, whose arguments add up to the
-// range. Below FLT_MIN results may be flushed to zero.
-Expected solve(const AxisShape& s, const std::vector<float>& x) {
+// What is exponentiated, z = scale x + mask, and how far a device's may be from it.
+struct Scores {
+  std::vector<double> z;
+  double error = 0;  // the largest: one rounding of scale x, one of the sum
+};
+
+// y = e^{z - m} / sum e^{z - m}, or its logarithm. The argument is rounded (u |z - m|), exp errs by exp_error(), the
+// sum by gamma of its depth, the division by 2.5 ULP. A kernel that goes through the row once rescales at most once for
+// each element of a lane's run: kSerialAdditions + log2 n factors, whose arguments add up to the range. Below FLT_MIN
+// results may be flushed to zero.
+Expected solve(const AxisShape& s, const Scores& scores, bool logarithm = false) {
+  const std::vector<double>& z = scores.z;
   Expected expected;
-  expected.value.assign(x.size(), 0);
-  expected.bound.assign(x.size(), 0);
+  expected.value.assign(z.size(), 0);
+  expected.bound.assign(z.size(), 0);
   const double depth = sum_depth(s.length());
   for (uint64_t o = 0; o < s.outer(); ++o) {
     for (uint64_t i = 0; i < s.inner(); ++i) {
       double highest = -INFINITY, lowest = INFINITY, total = 0, worst = 0;
       for (uint64_t r = 0; r < s.length(); ++r) {
-        highest = std::max(highest, static_cast<double>(x[s.index(o, r, i)]));
-        lowest = std::min(lowest, static_cast<double>(x[s.index(o, r, i)]));
+        const double score = z[s.index(o, r, i)];
+        highest = std::max(highest, score);
+        if (std::isfinite(score)) lowest = std::min(lowest, score);
+      }
+      if (!std::isfinite(highest)) {  // nothing is seen
+        for (uint64_t r = 0; r < s.length(); ++r) expected.value[s.index(o, r, i)] = logarithm ? -INFINITY : 0;
+        continue;
       }
       const double range = highest - lowest;
-      const double rescaling = depth * (exp_error(0) + kU) + 5 * kU * range;
+      const double rescaling = depth * (exp_error(0) + kU) + 5 * kU * range + 2 * scores.error;
       const auto error = [&](double y) { return kU * y + exp_error(y) + rescaling; };
       for (uint64_t r = 0; r < s.length(); ++r) {
-        const double weight = std::exp(x[s.index(o, r, i)] - highest);
-        total += weight, worst += weight * error(highest - x[s.index(o, r, i)]);
+        const double score = z[s.index(o, r, i)];
+        if (!std::isfinite(score)) continue;
+        const double weight = std::exp(score - highest);
+        total += weight, worst += weight * error(highest - score);
       }
       worst /= total;  // relative error of the sum through its terms
       for (uint64_t r = 0; r < s.length(); ++r) {
         const uint64_t at = s.index(o, r, i);
-        const double y = std::exp(x[at] - highest) / total;
-        expected.value[at] = y;
-        expected.bound[at] = y * std::expm1(error(highest - x[at]) + worst + gamma(depth + 5)) + FLT_MIN;
+        if (!std::isfinite(z[at])) {
+          expected.value[at] = logarithm ? -INFINITY : 0;
+        } else if (logarithm) {
+          // Two differences, and a logarithm to 4 ULP of a sum with its own error.
+          const double log_total = std::log(total), y = z[at] - highest - log_total;
+          expected.value[at] = y;
+          expected.bound[at] = 2 * scores.error + kU * (highest - z[at]) + std::expm1(worst + gamma(depth + 5)) +
+                               8 * kU * log_total + 2 * kU * std::fabs(y) + FLT_MIN;
+        } else {
+          const double y = std::exp(z[at] - highest) / total;
+          expected.value[at] = y;
+          expected.bound[at] = y * std::expm1(error(highest - z[at]) + worst + gamma(depth + 5)) + FLT_MIN;
+        }
       }
     }
   }
   return expected;
 }
+
+Expected solve(const AxisShape& s, const std::vector<float>& x) { return solve(s, Scores{{x.begin(), x.end()}, 0}); }
 
 using Softmax = Table<SoftmaxCase>;
 
@@ -81,7 +108,125 @@ TEST_P(Softmax, WithinBound) {
 }
 TUFF_TABLE(Softmax, SoftmaxCase, cases());
 
+enum class Mask { none, added, bytes };
+
+struct SoftmaxExCase {
+  AxisShape shape;
+  double scale = 0;
+  bool logarithm = false;
+  Mask mask = Mask::none;
+  uint64_t mask_rows = 0, mask_repeat = 0;
+  int32_t dtype = TUFF_F32;
+  std::string name() const {
+    static const char* const masks[] = {"", "_added", "_bytes"};
+    std::string text = (dtype == TUFF_F32 ? "" : name_of(dtype) + std::string("_")) + shape.name();
+    if (scale != 0)
+      text += "_scale" + std::to_string(static_cast<int>(std::fabs(scale) * 100)) + (scale < 0 ? "m" : "");
+    text += (logarithm ? "_log" : "") + std::string(masks[static_cast<int>(mask)]);
+    if (mask_rows != 0) text += "_maskrows" + std::to_string(mask_rows);
+    if (mask_repeat != 0) text += "_repeat" + std::to_string(mask_repeat);
+    return text;
+  }
+  double work() const { return shape.work(); }
+};
+
+std::vector<SoftmaxExCase> extended_cases() {
+  std::vector<SoftmaxExCase> all;
+  const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
+  const AxisShape shapes[] = {{{5}, 0, 4},        {{7, 8}, 1, 0},       {{33, 100}, 1, 4},    {{12, 129}, 1, 0},
+                              {{6, 2048}, 1, 0},  {{3, 20'000}, 1, 0},  {{2, 70'001}, 1, 4},  {{4, 9, 16}, 1, 0},
+                              {{3, 40, 5}, 1, 4}, {{2, 3000, 8}, 1, 0}, {{70'000, 4}, 1, 0},  {{1, 6, 3}, 1, 0},
+                              {{6, 1, 24}, 1, 0}, {{24, 1}, 1, 0},      {{12, 64, 256}, 2, 0}};
+  for (const AxisShape& shape : shapes) {
+    const uint64_t i = all.size(), outer = shape.outer();
+    all.push_back({.shape = shape, .scale = 0.125, .logarithm = true, .dtype = types[i / 5 % 3]});
+    all.push_back({.shape = shape, .scale = i % 2 == 0 ? 0 : -2.5, .mask = Mask::added, .dtype = types[(i + 1) % 3]});
+    all.push_back({.shape = shape, .mask = Mask::bytes, .dtype = types[(i + 2) % 3]});
+    all.push_back({.shape = shape, .scale = 3, .logarithm = true, .mask = Mask::bytes, .mask_rows = 1});
+    all.push_back({.shape = shape,
+                   .logarithm = true,
+                   .mask = Mask::added,
+                   .mask_rows = (outer + 2) / 3,
+                   .mask_repeat = 3,
+                   .dtype = types[i % 3]});
+    all.push_back({.shape = shape, .mask = Mask::bytes, .mask_rows = 2, .mask_repeat = 2});
+  }
+  return all;
+}
+
+using SoftmaxEx = Table<SoftmaxExCase>;
+
+TEST_P(SoftmaxEx, WithinBound) {
+  const SoftmaxExCase& c = row();
+  const AxisShape& s = c.shape;
+  const uint64_t slice = s.length() * s.inner(), rows = c.mask_rows != 0 ? c.mask_rows : s.outer();
+  const std::vector<float> x = rounded(c.dtype, uniforms(s.count(), -4, 4, 5));
+  std::vector<float> added = rounded(c.dtype, uniforms(c.mask == Mask::added ? rows * slice : 0, -3, 3, 6));
+  for (size_t i = 2; i < added.size(); i += 7) added[i] = -INFINITY;  // never all of a slice
+  Bytes seen(c.mask == Mask::bytes ? rows * slice : 0);
+  for (size_t i = 0; i < seen.size(); ++i) seen[i] = static_cast<unsigned char>(i % 3 == 1 ? 0 : 1 + i % 255);
+  // One slice of which nothing is left, where there are others.
+  if (rows > 1 && !seen.empty()) std::fill_n(seen.begin(), slice, static_cast<unsigned char>(0));
+  if (s.length() < 6) std::fill(added.begin(), added.end(), 0.5f);
+  const StoredTensor input(context(), c.dtype, x, s.shift / 4), output(context(), c.dtype, s.count(), s.shift / 4),
+      mask(context(), c.dtype, added, s.shift / 4);
+  const TypedTensor bytes(context(), TUFF_I8, seen, s.shift);
+  tuff_softmax_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = c.dtype;
+  desc.input = input, desc.output = output;
+  std::copy(s.shape.begin(), s.shape.end(), desc.shape);
+  desc.rank = s.rank(), desc.axis = s.axis;
+  desc.scale = c.scale, desc.logarithm = c.logarithm;
+  desc.mask_rows = c.mask_rows, desc.mask_repeat = c.mask_repeat;
+  if (c.mask == Mask::added) desc.mask = mask;
+  if (c.mask == Mask::bytes) desc.mask = bytes, desc.mask_type = TUFF_U8;
+  ASSERT_OK(tuff_softmax_ex(context(), &desc));
+
+  Scores scores;
+  const double scale = c.scale != 0 ? static_cast<float>(c.scale) : 1;
+  for (uint64_t i = 0; i < s.count(); ++i) {
+    const uint64_t mask_row = i / slice / std::max<uint64_t>(c.mask_repeat, 1) % rows,
+                   at = mask_row * slice + i % slice;
+    const double scaled = scale * x[i], z = scaled + (added.empty() ? 0 : added[at]);
+    scores.z.push_back(!seen.empty() && seen[at] == 0 ? -INFINITY : z);
+    if (std::isfinite(z)) scores.error = std::max(scores.error, kU * (std::fabs(scaled) + std::fabs(z)));
+  }
+  Expected expected = solve(s, scores, c.logarithm);
+  add_storage(expected, c.dtype);
+  expect_matches(output.read(), expected);
+  input.expect_unchanged(x);
+  mask.expect_unchanged(added);
+}
+TUFF_TABLE(SoftmaxEx, SoftmaxExCase, extended_cases());
+
 class SoftmaxOnce : public OnBackend {};
+
+TEST_P(SoftmaxOnce, BadMasksAndScales) {
+  constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+  const Tensor x(context(), 60), y(context(), 60), small(context(), 10);
+  const auto expect_bad = [&](const char* word, tuff_status status, auto spoil) {
+    tuff_softmax_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TUFF_F32;
+    desc.input = x, desc.output = y;
+    desc.shape[0] = 6, desc.shape[1] = 10, desc.rank = 2, desc.axis = 1;
+    spoil(desc);
+    EXPECT_FAILS(tuff_softmax_ex(context(), &desc), status, "tuff_softmax_ex", word);
+  };
+  for (const double scale : {static_cast<double>(NAN), static_cast<double>(INFINITY), 1e300, 1e-300}) {
+    expect_bad("scale", kArgument, [&](auto& d) { d.scale = scale; });
+  }
+  expect_bad("logarithm", kArgument, [](auto& d) { d.logarithm = 2; });
+  expect_bad("mask_type", kArgument, [&](auto& d) { d.mask = small, d.mask_rows = 1, d.mask_type = TUFF_F16; });
+  expect_bad("mask", kArgument, [&](auto& d) { d.mask = small; });  // six rows are needed
+  expect_bad("mask_rows", kArgument, [&](auto& d) { d.mask = small, d.mask_rows = ~uint64_t{0}; });
+  expect_bad("mask", kArgument, [](auto& d) { d.mask_type = TUFF_U8; });
+  expect_bad("mask", kArgument, [](auto& d) { d.mask_rows = 1; });
+  expect_bad("mask", TUFF_ERROR_INVALID_HANDLE, [](auto& d) { d.mask = 99; });
+  expect_bad("mask", kArgument, [](auto& d) { d.mask = d.output; });
+  y.expect_poisoned();
+}
 
 TEST_P(SoftmaxOnce, InPlaceIsTheSame) {
   for (const AxisShape& s : {AxisShape{{9, 130}, 1, 4}, AxisShape{{130, 9}, 0, 4}, AxisShape{{2, 5000}, 1, 0}}) {

@@ -133,8 +133,9 @@ TEST_P(Structures, OperationStructures) {
   EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
   auto normalise = operation(tuff_softmax_desc{});
   normalise.rank = 2, normalise.axis = 1, normalise.shape[1] = 5;
-  expect_checked("tuff_softmax_ex", normalise, false,
-                 [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); });
+  expect_checked(
+      "tuff_softmax_ex", normalise, false,
+      [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); }, 96);
 }
 TUFF_ON_BACKENDS(Structures);
 

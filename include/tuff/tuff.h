@@ -625,6 +625,14 @@ typedef struct tuff_softmax_desc {
   uint64_t shape[8];
   uint32_t rank;
   uint32_t axis;
+  /* Since 0.3.0; all may be zero. With z = scale * input + mask instead of input: */
+  double scale;        /* finite; 0: 1 */
+  int32_t logarithm;   /* 1: output is z - max - log(sum(exp(z - max))), the logarithm of the result */
+  int32_t mask_type;   /* dtype (or 0): the mask is added; TUFF_U8: where it is 0 the result is 0 (-inf for the
+                          logarithm), in a slice of which nothing is left too */
+  tuff_buffer mask;    /* [mask_rows][size of axis][sizes behind it]; TUFF_NULL_HANDLE: none */
+  uint64_t mask_rows;  /* 0: as many as the sizes before the axis multiply to: a mask of the input's shape */
+  uint64_t mask_repeat; /* index i before the axis takes row (i / mask_repeat) % mask_rows; 0: 1 */
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
 

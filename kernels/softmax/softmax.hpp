@@ -9,11 +9,21 @@ namespace tuff {
 
 class Recorder;
 
+// [rows][axis][inner]; index i before the axis takes row (i / repeat) % rows.
+struct SoftmaxMask {
+  const Buffer* buffer;   // null: none
+  int32_t type;           // the operation's dtype: added; TUFF_U8: hides where it is 0
+  uint64_t rows, repeat;  // rows 0: one for each index before the axis
+};
+
 struct SoftmaxArgs {
   int32_t dtype;
   const Buffer *input, *output;
   const uint64_t* shape;
   uint32_t rank, axis;
+  double scale;  // of the input
+  int32_t logarithm;
+  SoftmaxMask mask;
 };
 
 void check_softmax(const SoftmaxArgs& args);

@@ -9,6 +9,7 @@
 //   lane t: block t % columns of segment (t / columns) % segments of outer t / columns / segments.
 //
 //   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
+//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
 //   TUFF_WIDTH    TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
 //   TUFF_UNROLL   rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
 //   TUFF_HELD     1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers, read once
@@ -19,22 +20,30 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint REPEAT = 1;  // of each lane, one after another
 
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(3)
+  TUFF_BASES(4)
   uint lanes;  // outer * segments * columns
   uint extent;
   uint columns;  // inner / TUFF_WIDTH
   uint segments;
+  float scale;  // and what follows: input.glsl
+  uint mask_first;
+  uint mask_rows;
+  uint mask_repeat;
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 TUFF_READ_WRITE(2, P, vec4, 16)
 
+#define TUFF_MASK_SLOT 3
+#include "kernels/softmax/input.glsl"
+
+// Row k of a lane; `mask` is the distance from a place to that of the mask.
 #if TUFF_WIDTH == 1
-#define LOAD_ROW(k) tuff_block(X_load(first + (k) * stride))
+#define LOAD_ROW(k) tuff_block(z_load(first + (k) * stride, mask + first + (k) * stride))
 #define STORE_ROW(k, value) Y_store(first + (k) * stride, (value).part[0].x)
 #else
-#define LOAD_ROW(k) X_load_block(first + (k) * stride)
+#define LOAD_ROW(k) z_load_block(first + (k) * stride, mask + first + (k) * stride)
 #define STORE_ROW(k, value) Y_store_block(first + (k) * stride, value)
 #endif
 
@@ -46,11 +55,8 @@ TuffBlock larger(TuffBlock a, TuffBlock b) {
 }
 vec4 finite_shift(vec4 maximum) { return mix(maximum, vec4(0.0), equal(maximum, vec4(-TUFF_INFINITY))); }
 
-// e^(x - maximum) times scale.
-TuffBlock weight(TuffBlock x, TuffBlock maximum, TuffBlock scale) {
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    x.part[p] = tuff_exp(x.part[p] - finite_shift(maximum.part[p])) * scale.part[p];
-  }
+TuffBlock weighted(TuffBlock x, Weights weights[TUFF_PARTS]) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x.part[p] = weighted(x.part[p], weights[p]);
   return x;
 }
 
@@ -88,6 +94,11 @@ void main() {
     uint rows = (push.extent - segment + push.segments - 1) / push.segments;
     TUFF_INDEX first = (TUFF_INDEX(outer) * push.extent + segment) * push.columns + column;
     TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
+#if TUFF_MASK
+    TUFF_INDEX mask = (TUFF_INDEX(mask_row(outer)) - TUFF_INDEX(outer)) * push.extent * push.columns;
+#else
+    const TUFF_INDEX mask = 0;
+#endif
 
     TuffBlock x[TUFF_UNROLL];
     TuffBlock maximum = tuff_block(-TUFF_INFINITY);
@@ -113,9 +124,11 @@ void main() {
     uint place = pair * (outer * push.segments * push.columns + column);
     for (uint s = 0; s < push.segments; ++s) maximum = larger(maximum, load_partial(place + pair * s * push.columns));
     for (uint s = 0; s < push.segments; ++s) {
-      TuffBlock partial = load_partial(place + pair * s * push.columns);
-      partial = weight(partial, maximum, load_partial(place + pair * s * push.columns + TUFF_PARTS));
-      [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) total.part[p] += partial.part[p];
+      TuffBlock highest = load_partial(place + pair * s * push.columns);
+      TuffBlock partial = load_partial(place + pair * s * push.columns + TUFF_PARTS);
+      [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+        total.part[p] += partial.part[p] * tuff_exp(highest.part[p] - finite_shift(maximum.part[p]));
+      }
     }
 #endif
 
@@ -123,24 +136,20 @@ void main() {
     store_partial(2 * TUFF_PARTS * t, maximum);
     store_partial(2 * TUFF_PARTS * t + TUFF_PARTS, total);
 #else
-    // No element above -infinity: NaN, as 0 / 0 would be.
-    TuffBlock scale;
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      scale.part[p] = mix(vec4(TUFF_NAN), tuff_divide_moderate(vec4(1.0), total.part[p]),
-                          greaterThan(total.part[p], vec4(0.0)));
-    }
+    Weights weights[TUFF_PARTS];
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) weights[p] = weights_of(maximum.part[p], total.part[p]);
 #if TUFF_HELD
     [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-      if (u < rows) STORE_ROW(u, weight(x[u], maximum, scale));
+      if (u < rows) STORE_ROW(u, weighted(x[u], weights));
     }
 #else
     uint k = 0;
     for (; k + 4 <= rows; k += 4) {
       TuffBlock y[4];
       [[unroll]] for (uint u = 0; u < 4; ++u) y[u] = LOAD_ROW(k + u);
-      [[unroll]] for (uint u = 0; u < 4; ++u) STORE_ROW(k + u, weight(y[u], maximum, scale));
+      [[unroll]] for (uint u = 0; u < 4; ++u) STORE_ROW(k + u, weighted(y[u], weights));
     }
-    for (; k < rows; ++k) STORE_ROW(k, weight(LOAD_ROW(k), maximum, scale));
+    for (; k < rows; ++k) STORE_ROW(k, weighted(LOAD_ROW(k), weights));
 #endif
 #endif
   }

@@ -7,6 +7,7 @@
 //   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
 //   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
+//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
 //   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
 //   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
 //   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
@@ -18,15 +19,22 @@
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(2)
+  TUFF_BASES(3)
   uint rows;
   uint extent;  // elements of a row
+  float scale;  // and what follows: input.glsl
+  uint mask_first;
+  uint mask_rows;
+  uint mask_repeat;
+  uint mask_extent;  // elements of one of its rows
+  uint mask_begin;   // where this piece of a row begins in it
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 
-#include "kernels/softmax/lanes.glsl"
+#define TUFF_MASK_SLOT 2
+#include "kernels/softmax/weights.glsl"
 
 void main() {
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
@@ -35,6 +43,11 @@ void main() {
   bool live = row < push.rows;
   row = live ? row : 0;  // every lane has a part in the shuffles
 
+#if TUFF_MASK
+  TUFF_INDEX mask = mask_start(row);
+#else
+  const TUFF_INDEX mask = 0;
+#endif
   TuffBlock x[TUFF_BLOCKS];
 #if TUFF_PEEL
   uint first = row * push.extent;
@@ -42,7 +55,9 @@ void main() {
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     x[b] = tuff_block(-TUFF_INFINITY);
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
-      if (TUFF_PLACE(b, c) < push.extent) x[b].part[c / 4][c % 4] = X_load(first + TUFF_PLACE(b, c));
+      if (TUFF_PLACE(b, c) < push.extent) {
+        x[b].part[c / 4][c % 4] = z_load(first + TUFF_PLACE(b, c), mask + TUFF_PLACE(b, c));
+      }
     }
   }
 #else
@@ -55,7 +70,9 @@ void main() {
 #endif
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     x[b] = tuff_block(-TUFF_INFINITY);
-    if (TUFF_PRESENT(b)) x[b] = X_load_block(first + lane + b * TUFF_LANES);
+    if (TUFF_PRESENT(b)) {
+      x[b] = z_load_block(first + lane + b * TUFF_LANES, mask + lane + b * TUFF_LANES);
+    }
   }
 #endif
 
@@ -67,15 +84,24 @@ void main() {
   vec4 s = vec4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+#if TUFF_LOGARITHM
+      s += tuff_exp(x[b].part[p] - shift);
+#else
       x[b].part[p] = tuff_exp(x[b].part[p] - shift);
       s += x[b].part[p];
+#endif
     }
   }
-  float total = tree_sum(sum4(s));
-  float scale = reciprocal(total);
+  Weights weights = weights_of(vec4(maximum), vec4(tree_sum(sum4(s))));
 
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x[b].part[p] *= scale;
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+#if TUFF_LOGARITHM
+      x[b].part[p] = weighted(x[b].part[p], weights);
+#else
+      x[b].part[p] *= weights.scale;
+#endif
+    }
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (live && TUFF_PLACE(b, c) < push.extent) Y_store(first + TUFF_PLACE(b, c), x[b].part[c / 4][c % 4]);

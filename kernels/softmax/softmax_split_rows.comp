@@ -10,6 +10,7 @@
 // elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
 //
 //   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
+//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
 //   TUFF_LANES    the workgroup
 //   TUFF_SHARED   1: that is more than a subgroup
 //   TUFF_PEEL     1: extent is no multiple of W: elements one by one
@@ -19,19 +20,26 @@
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(3)
+  TUFF_BASES(4)
   uint rows;
   uint extent;          // elements of a row, here
   uint segments;        // of a row, here
   uint segment;         // elements of each, a multiple of W; the last has what is left
   uint total_segments;  // of the whole row
+  float scale;  // and what follows: input.glsl
+  uint mask_first;
+  uint mask_rows;
+  uint mask_repeat;
+  uint mask_extent;  // elements of one of its rows
+  uint mask_begin;   // where this piece of a row begins in it
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 TUFF_READ_WRITE(2, P, vec2, 8)
 
-#include "kernels/softmax/lanes.glsl"
+#define TUFF_MASK_SLOT 3
+#include "kernels/softmax/weights.glsl"
 
 #if TUFF_PEEL
 #define TUFF_ITEMS (TUFF_ELEMENTS * TUFF_UNROLL * TUFF_LANES)  // elements of a step
@@ -42,22 +50,25 @@ TUFF_READ_WRITE(2, P, vec2, 8)
 #endif
 
 // Step that starts at item i of this lane; items at `end` and beyond are absent.
-void load_step(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
+// `mask` is the distance from an item to that of the mask.
+void load_step(uint i, uint end, bool whole, TUFF_INDEX mask, out TuffBlock x[TUFF_UNROLL]) {
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     x[u] = tuff_block(-TUFF_INFINITY);
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
-      if (whole || TUFF_PLACE(u, c) < end) x[u].part[c / 4][c % 4] = X_load(TUFF_PLACE(u, c));
+      if (whole || TUFF_PLACE(u, c) < end) {
+        x[u].part[c / 4][c % 4] = z_load(TUFF_PLACE(u, c), mask + TUFF_PLACE(u, c));
+      }
     }
 #else
-    if (whole || TUFF_PLACE(u) < end) x[u] = X_load_block(TUFF_PLACE(u));
+    if (whole || TUFF_PLACE(u) < end) x[u] = z_load_block(TUFF_PLACE(u), mask + TUFF_PLACE(u));
 #endif
   }
 }
 
-void gather_step(uint i, uint end, bool whole, inout float maximum, inout vec4 total) {
+void gather_step(uint i, uint end, bool whole, TUFF_INDEX mask, inout float maximum, inout vec4 total) {
   TuffBlock x[TUFF_UNROLL];
-  load_step(i, end, whole, x);
+  load_step(i, end, whole, mask, x);
   vec4 m = vec4(-TUFF_INFINITY);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) m = larger_block(m, x[u]);
   float next = larger(maximum, larger4(m));
@@ -71,11 +82,11 @@ void gather_step(uint i, uint end, bool whole, inout float maximum, inout vec4 t
   maximum = next;
 }
 
-void write_step(uint i, uint end, bool whole, float shift, float scale) {
+void write_step(uint i, uint end, bool whole, TUFF_INDEX mask, Weights weights) {
   TuffBlock x[TUFF_UNROLL];
-  load_step(i, end, whole, x);
+  load_step(i, end, whole, mask, x);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x[u].part[p] = tuff_exp(x[u].part[p] - shift) * scale;
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x[u].part[p] = weighted(x[u].part[p], weights);
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (whole || TUFF_PLACE(u, c) < end) Y_store(TUFF_PLACE(u, c), x[u].part[c / 4][c % 4]);
@@ -99,6 +110,13 @@ void main() {
   begin /= TUFF_ELEMENTS;
   end /= TUFF_ELEMENTS;
 #endif
+#if !TUFF_MASK
+  const TUFF_INDEX mask = 0;
+#elif TUFF_PEEL
+  TUFF_INDEX mask = mask_start(row) - TUFF_INDEX(row * push.extent);
+#else
+  TUFF_INDEX mask = mask_start(row) - TUFF_INDEX(row * push.extent / TUFF_ELEMENTS);
+#endif
   uint whole_steps = (end - begin) / TUFF_ITEMS;
   bool rest = whole_steps * TUFF_ITEMS < end - begin;
 
@@ -106,8 +124,8 @@ void main() {
   float maximum = -TUFF_INFINITY;
   vec4 sums = vec4(0.0);
   uint i = begin + lane;
-  for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, maximum, sums);
-  if (rest) gather_step(i, end, false, maximum, sums);
+  for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, mask, maximum, sums);
+  if (rest) gather_step(i, end, false, mask, maximum, sums);
   float row_maximum = tree_maximum(maximum);
   // A lane that saw no element has a sum of 0.
   float mine = sum4(sums) * tuff_exp(vec4(maximum - finite_shift(row_maximum))).x;
@@ -128,10 +146,9 @@ void main() {
 #if TUFF_MODE == 1
   if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(row_maximum, row_total);
 #else
-  float shift = finite_shift(row_maximum);
-  float scale = reciprocal(row_total);
+  Weights weights = weights_of(vec4(row_maximum), vec4(row_total));
   uint j = begin + lane;
-  for (uint step = 0; step < whole_steps; ++step, j += TUFF_ITEMS) write_step(j, end, true, shift, scale);
-  if (rest) write_step(j, end, false, shift, scale);
+  for (uint step = 0; step < whole_steps; ++step, j += TUFF_ITEMS) write_step(j, end, true, mask, weights);
+  if (rest) write_step(j, end, false, mask, weights);
 #endif
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/row_plan.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/log.hpp"
@@ -33,6 +34,9 @@ struct Task {
   int32_t dtype;
   const Buffer *input, *output;
   uint64_t outer, extent, inner;
+  float scale;
+  bool logarithm;
+  SoftmaxMask mask;
 
   uint64_t element() const { return dtype_size(dtype); }
   // Of rows: elements of a block, and whether they are no whole number of them.
@@ -40,9 +44,45 @@ struct Task {
   bool peel() const { return extent % block() != 0; }
   // TUFF_VECTOR, where all blocks start at a multiple of one's size within the operands.
   int vector(bool whole) const {
-    return vector_mode(recorder.traits(), whole && aligned16(input) && aligned16(output));
+    return vector_mode(recorder.traits(), whole && aligned16(input) && aligned16(output) && aligned16(mask.buffer));
   }
 };
+
+// What all kernels have: TUFF_MASK 0 none, 1 added, 2 bytes (input.glsl).
+KernelRequest make_kernel(const Task& task, const KernelSource& source, uint32_t parts, bool whole) {
+  KernelRequest kernel(source);
+  kernel.streaming();
+  kernel.define("TUFF_TYPE", task.dtype)
+      .define("TUFF_PARTS", parts)
+      .define("TUFF_VECTOR", task.vector(whole))
+      .define("TUFF_EXACT_ARITHMETIC", task.recorder.traits().cpu)
+      .define("TUFF_LOGARITHM", task.logarithm)
+      .define("TUFF_MASK", task.mask.buffer == nullptr ? 0
+                           : task.mask.type == TUFF_U8 ? 2
+                                                       : 1);
+  return kernel;
+}
+
+uint64_t mask_elements(const Task& task) {
+  return task.mask.buffer != nullptr ? task.mask.rows * task.extent * task.inner : 0;
+}
+
+// The mask as a whole: any of its rows may come up.
+void add_mask(const Task& task, Dispatch& dispatch) {
+  dispatch.operand(task.mask.buffer, 0, mask_elements(task) * dtype_size(task.mask.type), Access::read);
+}
+
+struct InputPush {
+  float scale;
+  uint32_t mask_first, mask_rows, mask_repeat;
+};
+
+// Of a piece that begins at this index before the axis.
+InputPush input_push(const Task& task, uint64_t first) {
+  const uint64_t period = task.mask.rows * task.mask.repeat;
+  return {task.scale, static_cast<uint32_t>(first % period), static_cast<uint32_t>(task.mask.rows),
+          static_cast<uint32_t>(task.mask.repeat)};
+}
 
 Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
   Dispatch dispatch("softmax");
@@ -54,56 +94,28 @@ Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, doub
 
 // ---- rows in registers -----------------------------------------------------------------------------
 
-struct RowShape {
-  uint32_t lanes, workgroup, blocks;
-  bool shared;
-};
-
-std::optional<RowShape> register_shape(const Task& task) {
-  const StreamDevice& device = task.device;
-  const uint64_t rows = task.outer, extent = task.extent, most_blocks = 64 / task.block();  // 64 registers of a lane
-  const uint64_t blocks = ceil_div(extent, task.block());
-  const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
-    uint64_t each = ceil_div(blocks, lanes);
-    if (each > 4) each = (each + 3) / 4 * 4;  // few different kernels
-    return RowShape{static_cast<uint32_t>(lanes), workgroup, static_cast<uint32_t>(each), lanes > device.subgroup};
-  };
-  uint64_t lanes = 1;
-  if (device.cpu) {
-    // A lane for each row while rows are short and many.
-    if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
-    if (blocks > lanes * most_blocks) return std::nullopt;
-    return shape(lanes, device.workgroup);
-  }
-  while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
-  if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
-  if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
-  return std::nullopt;
-}
-
-void record_register_rows(const Task& task, const RowShape& shape) {
-  const DeviceTraits& traits = task.recorder.traits();
-  KernelRequest kernel(shaders::softmax_rows);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", block_parts(task.dtype))
-      .define("TUFF_VECTOR", task.vector(!task.peel()))
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_LANES", shape.lanes)
+void record_register_rows(const Task& task, const RegisterRows& shape) {
+  KernelRequest kernel = make_kernel(task, shaders::softmax_rows, block_parts(task.dtype), !task.peel());
+  kernel.define("TUFF_LANES", shape.lanes)
       .define("TUFF_SHARED", shape.shared)
       .define("TUFF_BLOCKS", shape.blocks)
       .define("TUFF_PEEL", task.peel())
       .define("TUFF_EXACT", task.extent == task.block() * shape.lanes * shape.blocks)
-      .constant(0, shape.workgroup);
+      .constant(0, shape.workgroup)
+      .wide(needs_wide(mask_elements(task)));
   uint64_t step = task.device.piece / task.extent;
   if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
   for (uint64_t row = 0; row < task.outer; row += step) {
     const uint64_t rows = std::min(step, task.outer - row);
     struct Push {
       uint32_t rows, extent;
-    } push{static_cast<uint32_t>(rows), static_cast<uint32_t>(task.extent)};
+      InputPush input;
+      uint32_t mask_extent, mask_begin;
+    } push{static_cast<uint32_t>(rows), static_cast<uint32_t>(task.extent), input_push(task, row),
+           static_cast<uint32_t>(task.extent), 0};
     Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
-    dispatch.push(push).groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), traits);
+    add_mask(task, dispatch);
+    dispatch.push(push).groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), task.recorder.traits());
     log(TUFF_LOG_DISPATCH, "softmax {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each",
         dtype_name(task.dtype), rows, task.extent, shape.lanes, shape.workgroup, shape.blocks);
     task.recorder.dispatch(kernel, dispatch);
@@ -112,50 +124,33 @@ void record_register_rows(const Task& task, const RowShape& shape) {
 
 // ---- long rows -------------------------------------------------------------------------------------
 
-struct Segments {
-  uint64_t count, size;  // of each row; size in elements, a multiple of 8
-};
-
-Segments cut_rows(const Task& task) {
-  const StreamDevice& device = task.device;
-  const uint64_t longest = device.cpu ? 1u << 15 : 1u << 20;  // 256 serial additions
-  const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 13;
-  const uint64_t wanted = (device.cpu ? 2 : 4) * device.cores;
-  uint64_t size = std::min(task.extent, longest);
-  if (task.outer < wanted) size = std::clamp(task.extent * task.outer / wanted, std::min(shortest, size), size);
-  size = (size + 7) / 8 * 8;
-  return {ceil_div(task.extent, size), size};
-}
-
 struct SplitPush {
   uint32_t rows, extent, segments, segment, total_segments;
+  InputPush input;
+  uint32_t mask_extent, mask_begin;
 };
 
 void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
                     uint64_t partial_offset, uint64_t partial_count) {
-  const DeviceTraits& traits = task.recorder.traits();
   const uint32_t lanes = task.device.workgroup;
-  KernelRequest kernel(shaders::softmax_split_rows);
-  kernel.streaming();
+  KernelRequest kernel = make_kernel(task, shaders::softmax_split_rows, block_parts(task.dtype), !task.peel());
   kernel.define("TUFF_MODE", mode)
-      .define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", block_parts(task.dtype))
-      .define("TUFF_VECTOR", task.vector(!task.peel()))
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_LANES", lanes)
       .define("TUFF_SHARED", lanes > task.device.subgroup)
       .define("TUFF_PEEL", task.peel())
       .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2)
-      .constant(0, lanes);
+      .constant(0, lanes)
+      .wide(needs_wide(mask_elements(task)));
   constexpr uint64_t kPartial = 2 * sizeof(float);
   const uint64_t element = task.element(), elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   dispatch.operand(task.input, first * element, elements * element, Access::read)
       .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
-      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write)
-      .push(push)
-      .groups_linear(uint64_t{push.rows} * push.segments, traits)
+      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write);
+  add_mask(task, dispatch);
+  dispatch.push(push)
+      .groups_linear(uint64_t{push.rows} * push.segments, task.recorder.traits())
       .work((mode == 0 ? 3.0 : 2.0) * static_cast<double>(elements * element), kFlops * static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH, "softmax {} rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes",
       dtype_name(task.dtype), push.rows, push.extent, mode, push.segments, push.segment, lanes);
@@ -163,7 +158,7 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
 }
 
 void record_split_rows(const Task& task) {
-  const Segments segments = cut_rows(task);
+  const RowSegments segments = cut_rows(task.device, task.outer, task.extent);
   const uint64_t piece = task.device.piece;
   const Buffer* partials =
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
@@ -175,8 +170,9 @@ void record_split_rows(const Task& task) {
       if (step >= 8) step -= step % 8;
       for (uint64_t row = 0; row < task.outer; row += step) {
         const uint64_t rows = std::min(step, task.outer - row);
-        const SplitPush push{narrow(rows), narrow(task.extent), narrow(segments.count), narrow(segments.size),
-                             narrow(segments.count)};
+        const SplitPush push{
+            narrow(rows),           narrow(task.extent),   narrow(segments.count), narrow(segments.size),
+            narrow(segments.count), input_push(task, row), narrow(task.extent),    0};
         dispatch_split(task, mode, row * task.extent, push, partials, row * segments.count,
                        partials ? rows * segments.count : 0);
       }
@@ -187,8 +183,14 @@ void record_split_rows(const Task& task) {
       for (uint64_t s = 0; s < segments.count; s += step) {
         const uint64_t count = std::min(step, segments.count - s);
         const uint64_t begin = s * segments.size;
-        const SplitPush push{1, narrow(std::min(count * segments.size, task.extent - begin)), narrow(count),
-                             narrow(segments.size), narrow(segments.count)};
+        const SplitPush push{1,
+                             narrow(std::min(count * segments.size, task.extent - begin)),
+                             narrow(count),
+                             narrow(segments.size),
+                             narrow(segments.count),
+                             input_push(task, row),
+                             narrow(task.extent),
+                             narrow(begin)};
         // The first pass writes its own segments, the second reads those of the whole row.
         dispatch_split(task, mode, row * task.extent + begin, push, partials,
                        row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
@@ -216,30 +218,27 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
       device.cpu ? std::clamp<uint64_t>(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
   const uint64_t elements = outer * task.extent * task.inner;
 
-  KernelRequest kernel(shaders::softmax_columns);
-  kernel.streaming();
+  KernelRequest kernel = make_kernel(task, shaders::softmax_columns, parts, width > 1);
   kernel.define("TUFF_MODE", mode)
-      .define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_VECTOR", task.vector(width > 1))
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_WIDTH", width)
       .define("TUFF_UNROLL", unroll)
       .define("TUFF_HELD", held)
       .constant(0, workgroup)
       .constant(1, static_cast<uint32_t>(repeat))
-      .wide(needs_wide(elements));
+      .wide(needs_wide(std::max(elements, mask_elements(task))));
   struct Push {
     uint32_t lanes, extent, columns, segments;
+    InputPush input;
   } push{static_cast<uint32_t>(lanes), static_cast<uint32_t>(task.extent), static_cast<uint32_t>(task.inner / width),
-         static_cast<uint32_t>(segments)};
+         static_cast<uint32_t>(segments), input_push(task, first / (task.extent * task.inner))};
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   const uint64_t element = task.element();
   dispatch.operand(task.input, first * element, elements * element, Access::read)
       .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
-      .operand(partials, 0, partials ? lanes * parts * kPartial : 0, mode == 2 ? Access::read : Access::write)
-      .push(push)
+      .operand(partials, 0, partials ? lanes * parts * kPartial : 0, mode == 2 ? Access::read : Access::write);
+  add_mask(task, dispatch);
+  dispatch.push(push)
       .groups_linear(ceil_div(lanes, workgroup * repeat), traits)
       .work((held || mode == 1 ? 2.0 : 3.0) * static_cast<double>(elements * element),
             kFlops * static_cast<double>(elements));
@@ -282,14 +281,29 @@ void record_softmax(Recorder& recorder, const SoftmaxArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   require_storage(recorder.traits(), args.dtype);
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
-  Task task{recorder,  describe(recorder.traits()), args.dtype, args.input, args.output, view.outer, view.axis,
-            view.inner};
-  if (task.extent == 1) {  // every element is a row
+  Task task{
+      recorder,   describe(recorder.traits()),    args.dtype,          args.input, args.output, view.outer, view.axis,
+      view.inner, static_cast<float>(args.scale), args.logarithm != 0, args.mask};
+  if (task.mask.buffer == nullptr) {
+    task.mask.rows = task.mask.repeat = 1;
+  } else {
+    // More never comes up.
+    task.mask.rows = task.mask.rows == 0 ? view.outer : std::min(task.mask.rows, view.outer);
+    task.mask.repeat = std::min(task.mask.repeat, view.outer);
+    if (task.mask.type == TUFF_U8 && !recorder.traits().storage8) {
+      fail(TUFF_ERROR_UNSUPPORTED, "mask_type is u8, and the device has no 8-bit storage");
+    }
+    if (std::max(view.outer, view.axis) > 0x7fffffffu) {
+      fail(TUFF_ERROR_UNSUPPORTED, "shape is outer={} axis={} inner={}, a mask goes with at most 2^31 - 1 of each",
+           view.outer, view.axis, view.inner);
+    }
+  }
+  if (task.extent == 1 && task.mask.buffer == nullptr) {  // every element is a row
     task.outer *= task.inner;
     task.inner = 1;
   }
   if (task.inner > 1) return record_columns(task);
-  const std::optional<RowShape> shape = register_shape(task);
+  const std::optional<RegisterRows> shape = register_rows(task.device, task.outer, task.extent, task.block());
   shape ? record_register_rows(task, *shape) : record_split_rows(task);
 }
 

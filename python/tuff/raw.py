@@ -313,6 +313,12 @@ class SoftmaxDesc(_Struct):
         ("shape", c_uint64 * 8),
         ("rank", c_uint32),
         ("axis", c_uint32),
+        ("scale", c_double),
+        ("logarithm", c_int32),
+        ("mask_type", c_int32),
+        ("mask", c_uint64),
+        ("mask_rows", c_uint64),
+        ("mask_repeat", c_uint64),
     ]
 
 

@@ -172,8 +172,14 @@ FIELD(tuff_binary_desc, a, 16);
 FIELD(tuff_binary_desc, output, 32);
 FIELD(tuff_binary_desc, n, 40);
 
-SIZE(tuff_softmax_desc, 96);
+SIZE(tuff_softmax_desc, 136);
 FIELD(tuff_softmax_desc, input, 8);
 FIELD(tuff_softmax_desc, shape, 24);
 FIELD(tuff_softmax_desc, rank, 88);
 FIELD(tuff_softmax_desc, axis, 92);
+FIELD(tuff_softmax_desc, scale, 96);
+FIELD(tuff_softmax_desc, logarithm, 104);
+FIELD(tuff_softmax_desc, mask_type, 108);
+FIELD(tuff_softmax_desc, mask, 112);
+FIELD(tuff_softmax_desc, mask_rows, 120);
+FIELD(tuff_softmax_desc, mask_repeat, 128);

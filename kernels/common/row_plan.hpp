@@ -1,0 +1,56 @@
+// How kernels that go through each row twice (softmax, normalisations) are given rows: held in the registers of some
+// lanes, or, where they are too long for that, cut into segments.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "kernels/common/stream_device.hpp"
+
+namespace tuff {
+
+// A row in the registers of `lanes`, `blocks` of `block` elements each.
+struct RegisterRows {
+  uint32_t lanes, workgroup, blocks;
+  bool shared;  // lanes of more than one subgroup
+};
+
+// Nothing if no shape holds a row.
+inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uint64_t rows, uint64_t extent,
+                                                 uint64_t block) {
+  const uint64_t most_blocks = 64 / block;  // 64 registers of a lane
+  const uint64_t blocks = ceil_div(extent, block);
+  const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
+    uint64_t each = ceil_div(blocks, lanes);
+    if (each > 4) each = (each + 3) / 4 * 4;  // few different kernels
+    return RegisterRows{static_cast<uint32_t>(lanes), workgroup, static_cast<uint32_t>(each), lanes > device.subgroup};
+  };
+  uint64_t lanes = 1;
+  if (device.cpu) {
+    // A lane for each row while rows are short and many.
+    if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
+    if (blocks > lanes * most_blocks) return std::nullopt;
+    return shape(lanes, device.workgroup);
+  }
+  while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
+  if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
+  if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
+  return std::nullopt;
+}
+
+struct RowSegments {
+  uint64_t count, size;  // of each row; size in elements, a multiple of 8
+};
+
+inline RowSegments cut_rows(const StreamDevice& device, uint64_t rows, uint64_t extent) {
+  const uint64_t longest = device.cpu ? 1u << 15 : 1u << 20;  // 256 steps of a lane
+  const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 13;
+  const uint64_t wanted = (device.cpu ? 2 : 4) * device.cores;
+  uint64_t size = std::min(extent, longest);
+  if (rows < wanted) size = std::clamp(extent * rows / wanted, std::min(shortest, size), size);
+  size = (size + 7) / 8 * 8;
+  return {ceil_div(extent, size), size};
+}
+
+}  // namespace tuff

@@ -1,0 +1,31 @@
+// What the softmax kernels for rows share, beside the trees of lanes.glsl.
+//
+// NaN: the maximum may drop it or keep it; either way the sum of the exponentials is NaN, and then so is
+// every result of the row. The same holds for an element of +infinity, as in x - max(x).
+#include "kernels/common/lanes.glsl"
+#include "kernels/softmax/input.glsl"
+
+float larger(float a, float b) { return b > a ? b : a; }
+TUFF_TREE(tree_maximum, larger)
+
+float larger4(vec4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
+// The larger of four running maxima and of a block's elements, each with those of its own column.
+vec4 larger_block(vec4 m, TuffBlock x) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) m = mix(m, x.part[p], greaterThan(x.part[p], m));
+  return m;
+}
+
+// What is subtracted: the maximum, but nothing while all elements are -infinity, so that e^(x - shift) is 0.
+float finite_shift(float maximum) { return maximum == -TUFF_INFINITY ? 0.0 : maximum; }
+
+#if TUFF_MASK
+// Element (or, with TUFF_PEEL 0, block) j of a row is mask_start + j of the mask.
+TUFF_INDEX mask_start(uint row) {
+  TUFF_INDEX start = TUFF_INDEX(mask_row(row)) * push.mask_extent + push.mask_begin;
+#if TUFF_PEEL
+  return start;
+#else
+  return start / TUFF_ELEMENTS;
+#endif
+}
+#endif
