@@ -50,6 +50,7 @@ void add_conv();
 void add_attention();
 void add_elementwise();
 void add_reduce();
+void add_norm();
 void add_memory();
 void add_calls();
 

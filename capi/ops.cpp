@@ -1,6 +1,6 @@
-// The header's "Operations" group but for the matrix products (gemm.cpp). A flat function fills the descriptor of its
-// _ex sibling; both then take the same path, which turns handles into buffers and hands everything else to the backend
-// as it is.
+// The header's "Operations" group but for the matrix products (gemm.cpp) and the normalisations (norm.cpp). A flat
+// function fills the descriptor of its _ex sibling; both then take the same path, which turns handles into buffers and
+// hands everything else to the backend as it is.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -13,6 +13,7 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/norm/norm.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
@@ -66,6 +67,8 @@ class ComputeBackend {
   virtual void softmax(const SoftmaxArgs& args) = 0;
   virtual void unary(const UnaryArgs& args) = 0;
   virtual void binary(const BinaryArgs& args) = 0;
+  virtual void norm(const NormArgs& args) = 0;
+  virtual void batch_norm(const BatchNormArgs& args) = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

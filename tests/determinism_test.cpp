@@ -41,6 +41,8 @@ std::vector<std::vector<float>> all_results(tuff_context context) {
       EXPECT_OK(tuff_softmax(context, TUFF_F32, x, y, shape.data(), 2, axis));
       results.push_back(sum.read());
       results.push_back(y.read());
+      EXPECT_OK(tuff_layer_norm(context, TUFF_F32, x, 0, 0, y, shape[0], shape[1], 1e-5));
+      results.push_back(y.read());
     }
   }
   return results;

@@ -134,8 +134,31 @@ TEST_P(Structures, OperationStructures) {
   auto normalise = operation(tuff_softmax_desc{});
   normalise.rank = 2, normalise.axis = 1, normalise.shape[1] = 5;
   expect_checked(
-      "tuff_softmax_ex", normalise, false,
-      [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); }, 96);
+      "tuff_softmax_ex", normalise, false, [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); },
+      96);
+  auto layer = operation(tuff_layer_norm_desc{});
+  layer.cols = 1;
+  expect_checked("tuff_layer_norm_ex", layer, false,
+                 [&](const tuff_layer_norm_desc* d) { return tuff_layer_norm_ex(context(), d); });
+  layer.reserved = 1;
+  EXPECT_FAILS(tuff_layer_norm_ex(context(), &layer), kArgument, "tuff_layer_norm_ex", "reserved");
+  auto rms = operation(tuff_rms_norm_desc{});
+  rms.cols = 1;
+  expect_checked("tuff_rms_norm_ex", rms, false,
+                 [&](const tuff_rms_norm_desc* d) { return tuff_rms_norm_ex(context(), d); });
+  rms.reserved = 1;
+  EXPECT_FAILS(tuff_rms_norm_ex(context(), &rms), kArgument, "tuff_rms_norm_ex", "reserved");
+  auto group = operation(tuff_group_norm_desc{});
+  group.channels = group.inner = 1;
+  expect_checked("tuff_group_norm_ex", group, false,
+                 [&](const tuff_group_norm_desc* d) { return tuff_group_norm_ex(context(), d); });
+  group.reserved = 1;
+  EXPECT_FAILS(tuff_group_norm_ex(context(), &group), kArgument, "tuff_group_norm_ex", "reserved");
+  auto stored = operation(tuff_batch_norm_desc{});
+  expect_checked("tuff_batch_norm_ex", stored, false,
+                 [&](const tuff_batch_norm_desc* d) { return tuff_batch_norm_ex(context(), d); });
+  stored.reserved = 1;
+  EXPECT_FAILS(tuff_batch_norm_ex(context(), &stored), kArgument, "tuff_batch_norm_ex", "reserved");
 }
 TUFF_ON_BACKENDS(Structures);
 

@@ -353,15 +353,28 @@ struct Elementwise {
 
 // Limits of semantics.md: exact where the operation is, otherwise 4 ULP.
 constexpr Elementwise<tuff::Unary> kUnary[] = {
-    {"relu", tuff::Unary::relu, -4, 4, 0},   {"sigmoid", tuff::Unary::sigmoid, -30, 30, 4},
-    {"tanh", tuff::Unary::tanh, -10, 10, 4}, {"exp", tuff::Unary::exp, -80, 80, 4},
-    {"log", tuff::Unary::log, 1e-6, 1e6, 4}, {"sqrt", tuff::Unary::sqrt, 0, 1e6, 4},
-    {"abs", tuff::Unary::abs, -4, 4, 0},     {"neg", tuff::Unary::neg, -4, 4, 0},
+    {"relu", tuff::Unary::relu, -4, 4, 0},
+    {"sigmoid", tuff::Unary::sigmoid, -30, 30, 4},
+    {"tanh", tuff::Unary::tanh, -10, 10, 4},
+    {"exp", tuff::Unary::exp, -80, 80, 4},
+    {"log", tuff::Unary::log, 1e-6, 1e6, 4},
+    {"sqrt", tuff::Unary::sqrt, 0, 1e6, 4},
+    {"abs", tuff::Unary::abs, -4, 4, 0},
+    {"neg", tuff::Unary::neg, -4, 4, 0},
+    {"gelu", tuff::Unary::gelu, -12, 12, 8},
+    {"silu", tuff::Unary::silu, -30, 30, 8},
+    {"elu", tuff::Unary::elu, -10, 4, 4},
+    {"leaky_relu", tuff::Unary::leaky_relu, -4, 4, 4},
+    {"sin", tuff::Unary::sin, -1e5, 1e5, 4},
+    {"cos", tuff::Unary::cos, -1e5, 1e5, 4},
+    {"softplus", tuff::Unary::softplus, -20, 20, 4},
+    {"hardswish", tuff::Unary::hardswish, -4, 4, 4},
 };
 // Vulkan rounds add, sub and mul correctly and allows division 2.5 ULP.
 constexpr Elementwise<tuff::Binary> kBinary[] = {
-    {"add", tuff::Binary::add, -4, 4, 0},  {"sub", tuff::Binary::sub, -4, 4, 0}, {"mul", tuff::Binary::mul, -4, 4, 0},
-    {"div", tuff::Binary::div, 1, 4, 2.5}, {"max", tuff::Binary::max, -4, 4, 0}, {"min", tuff::Binary::min, -4, 4, 0},
+    {"add", tuff::Binary::add, -4, 4, 0},   {"sub", tuff::Binary::sub, -4, 4, 0}, {"mul", tuff::Binary::mul, -4, 4, 0},
+    {"div", tuff::Binary::div, 1, 4, 2.5},  {"max", tuff::Binary::max, -4, 4, 0}, {"min", tuff::Binary::min, -4, 4, 0},
+    {"pow", tuff::Binary::pow, 0.01, 4, 4},
 };
 
 void call(const tuff::Context& context, tuff::Unary op, const Buffers& in, const tuff::Buffer& out, uint64_t n) {
@@ -369,6 +382,51 @@ void call(const tuff::Context& context, tuff::Unary op, const Buffers& in, const
 }
 void call(const tuff::Context& context, tuff::Binary op, const Buffers& in, const tuff::Buffer& out, uint64_t n) {
   context.binary(DType::f32, op, in[0], in[1], out, n);
+}
+
+// --- normalisations ---------------------------------------------------------------------------------
+
+// Rows by their own mean and variance. A mean of n values that are at most 4 is off by gamma_n times 4; so is every
+// difference from it, and by twice that relative to the deviation the deviation itself.
+Case norm_case(const char* name, bool centred, uint64_t rows, uint64_t cols) {
+  Case entry{name, fmt::format("{} rows of {}", rows, cols), {}};
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    Problem problem;
+    problem.operation = entry.operation;
+    problem.shape = entry.shape;
+    constexpr double kRange = 4;
+    problem.inputs = {random.uniform(rows * cols, -kRange, kRange), random.uniform(cols, 0.5, 2),
+                      random.uniform(cols, -1, 1)};
+    problem.output = poison(rows * cols);
+    problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      if (centred) {
+        context.layer_norm(DType::f32, in[0], in[1], in[2], out, rows, cols, 1e-5);
+      } else {
+        context.rms_norm(DType::f32, in[0], in[1], out, rows, cols, 1e-5);
+      }
+    };
+    problem.bound = [=](const Problem& self, const Tensor& reference, const HostRun&) {
+      Bound bound(reference.size());
+      for (uint64_t row = 0; row < rows; ++row) {
+        const float* x = self.inputs[0].data() + row * cols;
+        double mean = 0, squares = 0;
+        for (uint64_t i = 0; centred && i < cols; ++i) mean += x[i] / static_cast<double>(cols);
+        for (uint64_t i = 0; i < cols; ++i) squares += (x[i] - mean) * (x[i] - mean);
+        const double scale = 1 / std::sqrt(squares / static_cast<double>(cols) + 1e-5);
+        const double each = gamma(static_cast<double>(cols) + 16);
+        for (uint64_t i = 0; i < cols; ++i) {
+          const double w = self.inputs[1][i], b = centred ? self.inputs[2][i] : 0;
+          const double relative = each * (2 + 4 * kRange * scale);
+          bound[row * cols + i] = w * scale * (kRange * each + std::fabs(x[i] - mean) * relative) +
+                                  8 * kRounding * (w * scale * std::fabs(x[i] - mean) + std::fabs(b)) + kSmallest;
+        }
+      }
+      return bound;
+    };
+    return problem;
+  };
+  return entry;
 }
 
 template <typename Op>
@@ -430,6 +488,10 @@ std::vector<Case> selftest_cases() {
     for (const Axis& axis : axes) cases.push_back(reduce_case(name, op, axis));
   }
   cases.push_back(reduce_case("sum", tuff::Reduce::sum, Axis{{300, 1001}, 1}, true));
+  for (const auto& [rows, cols] : {std::pair{uint64_t{300}, uint64_t{64}}, {37, 1025}, {5, 4096}, {2, 50'001}}) {
+    cases.push_back(norm_case("layer_norm", true, rows, cols));
+    cases.push_back(norm_case("rms_norm", false, rows, cols));
+  }
   for (const uint64_t n : {1, 1023, 100003}) {
     for (const auto& unary : kUnary) cases.push_back(elementwise_case("unary", unary, 1, n));
     for (const auto& binary : kBinary) cases.push_back(elementwise_case("binary", binary, 2, n));

@@ -636,6 +636,88 @@ typedef struct tuff_softmax_desc {
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
 
+/* ---------------------------------------------------------------------------------------------
+ * Normalisations. Since 0.3.0.
+ *
+ * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). They take TUFF_F32,
+ * TUFF_F16 and TUFF_BF16 as reductions do. weight and bias may be TUFF_NULL_HANDLE: 1, and 0. epsilon is finite and
+ * not negative. output may be exactly the input. A NaN or an infinity makes NaN of what is normalised with it. Means
+ * and variances are summed about a value near the mean, so that a large mean costs no digits of the variance.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Each row of input [rows][cols] by its own mean and variance; weight and bias [cols].
+ * Errors: INVALID_ARGUMENT for cols = 0. */
+TUFF_API tuff_status tuff_layer_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
+                                     tuff_buffer bias, tuff_buffer output, uint64_t rows, uint64_t cols,
+                                     double epsilon);
+
+typedef struct tuff_layer_norm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, weight, bias, output;
+  uint64_t rows, cols;
+  double epsilon;       /* zero means zero */
+  int32_t weight_type;  /* of weight and bias: dtype (or 0) or TUFF_F32 */
+  int32_t reserved;     /* zero */
+  tuff_buffer residual; /* [rows][cols]: input + residual, rounded to dtype, is normalised; TUFF_NULL_HANDLE: none */
+  tuff_buffer sum;      /* where input + residual is stored, may be exactly input or residual; TUFF_NULL_HANDLE:
+                           nowhere */
+} tuff_layer_norm_desc;
+TUFF_API tuff_status tuff_layer_norm_ex(tuff_stream stream, const tuff_layer_norm_desc* desc);
+
+/* y = x / sqrt(mean(x^2) + epsilon) * weight for each row. There is no bias. */
+TUFF_API tuff_status tuff_rms_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
+                                   tuff_buffer output, uint64_t rows, uint64_t cols, double epsilon);
+
+typedef struct tuff_rms_norm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, weight, output;
+  uint64_t rows, cols;
+  double epsilon;       /* zero means zero */
+  int32_t weight_type;  /* dtype (or 0) or TUFF_F32 */
+  int32_t reserved;     /* zero */
+  tuff_buffer residual; /* as in tuff_layer_norm_desc */
+  tuff_buffer sum;
+} tuff_rms_norm_desc;
+TUFF_API tuff_status tuff_rms_norm_ex(tuff_stream stream, const tuff_rms_norm_desc* desc);
+
+/* input [batch][channels][inner]: each group of channels / groups neighbouring channels of each image by its own mean
+ * and variance; weight and bias [channels]. groups = channels is the instance norm.
+ * Errors: INVALID_ARGUMENT unless groups divides channels, and for channels = 0 or inner = 0. */
+TUFF_API tuff_status tuff_group_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
+                                     tuff_buffer bias, tuff_buffer output, uint64_t batch, uint64_t channels,
+                                     uint64_t inner, uint64_t groups, double epsilon);
+
+typedef struct tuff_group_norm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, weight, bias, output;
+  uint64_t batch, channels, inner;
+  uint64_t groups;     /* 0: channels, the instance norm */
+  double epsilon;      /* zero means zero */
+  int32_t weight_type; /* dtype (or 0) or TUFF_F32 */
+  int32_t reserved;    /* zero */
+} tuff_group_norm_desc;
+TUFF_API tuff_status tuff_group_norm_ex(tuff_stream stream, const tuff_group_norm_desc* desc);
+
+/* input [batch][channels][inner] by stored statistics: mean and variance [channels], and weight and bias. Nothing of
+ * the input is summed. */
+TUFF_API tuff_status tuff_batch_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer mean,
+                                     tuff_buffer variance, tuff_buffer weight, tuff_buffer bias, tuff_buffer output,
+                                     uint64_t batch, uint64_t channels, uint64_t inner, double epsilon);
+
+typedef struct tuff_batch_norm_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, mean, variance, weight, bias, output;
+  uint64_t batch, channels, inner;
+  double epsilon;      /* zero means zero */
+  int32_t weight_type; /* of mean, variance, weight and bias: dtype (or 0) or TUFF_F32 */
+  int32_t reserved;    /* zero */
+} tuff_batch_norm_desc;
+TUFF_API tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc);
+
 #ifdef __cplusplus
 }
 #endif

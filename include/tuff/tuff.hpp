@@ -623,6 +623,35 @@ class Context {
   }
   Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
 
+  Outcome layer_norm(DType dtype, Operand input, Operand weight, Operand bias, Operand output, uint64_t rows,
+                     uint64_t cols, double epsilon) const {
+    return detail::finish(tuff_layer_norm(handle(), value(dtype), input.handle(), weight.handle(), bias.handle(),
+                                          output.handle(), rows, cols, epsilon));
+  }
+  Outcome layer_norm(tuff_layer_norm_desc desc) const { return with_size(tuff_layer_norm_ex, desc); }
+
+  Outcome rms_norm(DType dtype, Operand input, Operand weight, Operand output, uint64_t rows, uint64_t cols,
+                   double epsilon) const {
+    return detail::finish(
+        tuff_rms_norm(handle(), value(dtype), input.handle(), weight.handle(), output.handle(), rows, cols, epsilon));
+  }
+  Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }
+
+  Outcome group_norm(DType dtype, Operand input, Operand weight, Operand bias, Operand output, uint64_t batch,
+                     uint64_t channels, uint64_t inner, uint64_t groups, double epsilon) const {
+    return detail::finish(tuff_group_norm(handle(), value(dtype), input.handle(), weight.handle(), bias.handle(),
+                                          output.handle(), batch, channels, inner, groups, epsilon));
+  }
+  Outcome group_norm(tuff_group_norm_desc desc) const { return with_size(tuff_group_norm_ex, desc); }
+
+  Outcome batch_norm(DType dtype, Operand input, Operand mean, Operand variance, Operand weight, Operand bias,
+                     Operand output, uint64_t batch, uint64_t channels, uint64_t inner, double epsilon) const {
+    return detail::finish(tuff_batch_norm(handle(), value(dtype), input.handle(), mean.handle(), variance.handle(),
+                                          weight.handle(), bias.handle(), output.handle(), batch, channels, inner,
+                                          epsilon));
+  }
+  Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
+
  private:
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {

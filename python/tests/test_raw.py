@@ -25,6 +25,10 @@ STRUCTURES = {
     "tuff_unary_desc": raw.UnaryDesc,
     "tuff_binary_desc": raw.BinaryDesc,
     "tuff_softmax_desc": raw.SoftmaxDesc,
+    "tuff_layer_norm_desc": raw.LayerNormDesc,
+    "tuff_rms_norm_desc": raw.RmsNormDesc,
+    "tuff_group_norm_desc": raw.GroupNormDesc,
+    "tuff_batch_norm_desc": raw.BatchNormDesc,
 }
 
 # What a parameter's C type is in ctypes.

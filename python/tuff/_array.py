@@ -236,6 +236,12 @@ class Array:
     def __itruediv__(self, other: object) -> Array:
         return operations.divide(self, other, out=self)
 
+    def __pow__(self, other: object) -> Array:
+        return operations.power(self, other)
+
+    def __rpow__(self, other: object) -> Array:
+        return operations.power(other, self)
+
     def __matmul__(self, other: Union[Array, Transposed]) -> Array:
         return operations.matmul(self, other)
 
@@ -277,6 +283,36 @@ class Array:
     def abs(self) -> Array:
         return operations.unary(raw.UNARY_ABS, self)
 
+    def sin(self) -> Array:
+        return operations.unary(raw.UNARY_SIN, self)
+
+    def cos(self) -> Array:
+        return operations.unary(raw.UNARY_COS, self)
+
+    def gelu(self, tanh: bool = False) -> Array:
+        """x * (1 + erf(x / sqrt(2))) / 2, or its usual approximation by tanh"""
+        return operations.unary(raw.UNARY_GELU_TANH if tanh else raw.UNARY_GELU, self)
+
+    def silu(self) -> Array:
+        """x * sigmoid(x)"""
+        return operations.unary(raw.UNARY_SILU, self)
+
+    def leaky_relu(self, alpha: float = 0.01) -> Array:
+        """x above zero, else alpha * x"""
+        return operations.unary(raw.UNARY_LEAKY_RELU, self, alpha=alpha) if alpha else self.relu()
+
+    def elu(self, alpha: float = 1.0) -> Array:
+        """x above zero, else alpha * (exp(x) - 1)"""
+        return operations.unary(raw.UNARY_ELU, self, alpha=alpha) if alpha else self.relu()
+
+    def hardswish(self) -> Array:
+        """x * min(max(x + 3, 0), 6) / 6"""
+        return operations.unary(raw.UNARY_HARDSWISH, self)
+
+    def softplus(self) -> Array:
+        """log(1 + exp(x))"""
+        return operations.unary(raw.UNARY_SOFTPLUS, self)
+
     # Reductions: axis None takes all axes, an int one, a tuple several.
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -297,6 +333,18 @@ class Array:
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""
         return operations.softmax(self, axis)
+
+    def log_softmax(self, axis: int = -1) -> Array:
+        """The logarithm of softmax, computed without it."""
+        return operations.log_softmax(self, axis)
+
+    def layer_norm(self, weight: Optional[Array] = None, bias: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
+        """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last axis."""
+        return operations.layer_norm(self, weight, bias, epsilon=epsilon)
+
+    def rms_norm(self, weight: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
+        """x / sqrt(mean(x * x) + epsilon) * weight along the last axis."""
+        return operations.rms_norm(self, weight, epsilon=epsilon)
 
 
 class Transposed:

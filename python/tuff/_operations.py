@@ -80,11 +80,14 @@ def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
 # Element by element.
 
 
-def unary(op: int, x: Array, *, out: Optional[Array] = None) -> Array:
-    """raw.UNARY_*: out[i] = op(x[i])."""
+def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None) -> Array:
+    """raw.UNARY_*: out[i] = op(x[i]). alpha is that of leaky_relu and elu, 0 its default."""
     _require_array(x, "x")
     result = _result(out, x, x.shape)
-    check(raw.tuff_unary(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, x.size))
+    desc = raw.UnaryDesc(
+        dtype=_dtype(x), op=op, input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=alpha
+    )
+    check(raw.tuff_unary_ex(x.context.handle, desc))
     return result
 
 
@@ -146,6 +149,11 @@ def maximum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 def minimum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The smaller of each pair; NaN if either is NaN."""
     return binary(raw.BINARY_MIN, a, b, out=out)
+
+
+def power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a ** b as IEEE 754's pow: of a negative number NaN, but for whole powers."""
+    return binary(raw.BINARY_POW, a, b, out=out)
 
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
@@ -461,16 +469,209 @@ def _reduce_one(op: int, x: Array, axis: int) -> Array:
     return result
 
 
-def softmax(x: Array, axis: int = -1, *, out: Optional[Array] = None) -> Array:
-    """exp(x - max) / sum(exp(x - max)) along one axis; out may be x."""
+def softmax(
+    x: Array,
+    axis: int = -1,
+    *,
+    scale: float = 1.0,
+    mask: Optional[Array] = None,
+    out: Optional[Array] = None,
+) -> Array:
+    """exp(z - max) / sum(exp(z - max)) along one axis, z = scale * x + mask; out may be x.
+
+    mask is of x's dtype and added, or uint8 and hides where it is 0: a result of 0. Its shape is that of the last axes
+    of x, from one at or before `axis` on, and it repeats over the others.
+    """
+    return _softmax(x, axis, scale, mask, out, logarithm=False)
+
+
+def log_softmax(
+    x: Array,
+    axis: int = -1,
+    *,
+    scale: float = 1.0,
+    mask: Optional[Array] = None,
+    out: Optional[Array] = None,
+) -> Array:
+    """The logarithm of softmax, computed without it: -inf where the mask hides."""
+    return _softmax(x, axis, scale, mask, out, logarithm=True)
+
+
+def _softmax(
+    x: Array, axis: int, scale: float, mask: Optional[Array], out: Optional[Array], logarithm: bool
+) -> Array:
     _require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("softmax of a 0-d array")
+    if scale == 0:
+        raise ValueError("softmax with a scale of 0")
     result = _result(out, x, x.shape)
-    check(
-        raw.tuff_softmax(
-            *(x.context.handle, _dtype(x), x.buffer.handle, result.buffer.handle),
-            *(_sizes(x.shape), x.ndim, _axis(axis, x.ndim)),
-        )
+    along = _axis(axis, x.ndim)
+    desc = raw.SoftmaxDesc(
+        dtype=_dtype(x),
+        input=x.buffer.handle,
+        output=result.buffer.handle,
+        shape=x.shape,
+        rank=x.ndim,
+        axis=along,
+        scale=scale,
+        logarithm=logarithm,
     )
+    if mask is not None:
+        _require_array(mask, "mask")
+        if mask.context is not x.context:
+            raise ValueError("operands are of different contexts")
+        if mask.dtype not in (x.dtype, np.uint8):
+            raise TypeError(f"mask is of {mask.dtype}, needs {x.dtype} or uint8")
+        if mask.ndim < x.ndim - along or mask.shape != x.shape[x.ndim - mask.ndim :]:
+            raise ValueError(f"mask has shape {mask.shape}, needs the last {x.ndim - along} or more axes of {x.shape}")
+        desc.mask = mask.buffer.handle
+        desc.mask_type = arrays.DTYPES[mask.dtype]
+        desc.mask_rows = math.prod(mask.shape[: mask.ndim - (x.ndim - along)])
+    check(raw.tuff_softmax_ex(x.context.handle, desc))
+    return result
+
+
+# Normalisations.
+
+
+def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> None:
+    """Puts weight, bias, … of (size,) into a descriptor: all of x's dtype, or all float32."""
+    present = {name: array for name, array in given.items() if array is not None}
+    for name, array in present.items():
+        _require_array(array, name)
+        if array.context is not x.context:
+            raise ValueError("operands are of different contexts")
+        if array.dtype not in (x.dtype, np.float32) or array.dtype != next(iter(present.values())).dtype:
+            raise TypeError(f"{name} is of {array.dtype}, needs {x.dtype}, or float32 as its like")
+        if array.shape != (size,):
+            raise ValueError(f"{name} has shape {array.shape}, needs ({size},)")
+        setattr(desc, name, array.buffer.handle)
+        desc.weight_type = _dtype(array)
+
+
+def _row_norm(
+    function: object, desc: object, x: Array, residual: Optional[Array], sum_out: Optional[Array], out: Optional[Array]
+) -> Array:
+    result = _result(out, x, x.shape)
+    desc.dtype = _dtype(x)
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    desc.cols = x.shape[-1]
+    desc.rows = math.prod(x.shape[:-1])
+    if residual is None and sum_out is not None:
+        raise ValueError("sum_out needs residual")
+    for array, name in ((residual, "residual"), (sum_out, "sum_out")):
+        if array is None:
+            continue
+        _require_array(array, name)
+        same_kind(x, array)
+        if array.shape != x.shape:
+            raise ValueError(f"{name} has shape {array.shape}, needs {x.shape}")
+        setattr(desc, "residual" if name == "residual" else "sum", array.buffer.handle)
+    check(function(x.context.handle, desc))
+    return result
+
+
+def _require_axis(x: object, name: str) -> None:
+    _require_array(x, "x")
+    if x.ndim == 0 or x.shape[-1] == 0:
+        raise ValueError(f"{name} of shape {x.shape}")
+
+
+def layer_norm(
+    x: Array,
+    weight: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    *,
+    epsilon: float = 1e-5,
+    residual: Optional[Array] = None,
+    sum_out: Optional[Array] = None,
+    out: Optional[Array] = None,
+) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last axis; out may be x.
+
+    With residual, x + residual is normalised, and stored in sum_out if that is given (it may be x or residual).
+    """
+    _require_axis(x, "layer_norm")
+    desc = raw.LayerNormDesc(epsilon=epsilon)
+    _weights(desc, x, x.shape[-1], weight=weight, bias=bias)
+    return _row_norm(raw.tuff_layer_norm_ex, desc, x, residual, sum_out, out)
+
+
+def rms_norm(
+    x: Array,
+    weight: Optional[Array] = None,
+    *,
+    epsilon: float = 1e-5,
+    residual: Optional[Array] = None,
+    sum_out: Optional[Array] = None,
+    out: Optional[Array] = None,
+) -> Array:
+    """x / sqrt(mean(x * x) + epsilon) * weight along the last axis; residual and sum_out as in layer_norm."""
+    _require_axis(x, "rms_norm")
+    desc = raw.RmsNormDesc(epsilon=epsilon)
+    _weights(desc, x, x.shape[-1], weight=weight)
+    return _row_norm(raw.tuff_rms_norm_ex, desc, x, residual, sum_out, out)
+
+
+def _image(x: object, name: str) -> Tuple[int, int, int]:
+    """Images, channels and what lies behind them."""
+    _require_array(x, "x")
+    if x.ndim < 2:
+        raise ValueError(f"{name} of shape {x.shape}: needs (N, C, …)")
+    return x.shape[0], x.shape[1], math.prod(x.shape[2:])
+
+
+def group_norm(
+    x: Array,
+    groups: int,
+    weight: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    *,
+    epsilon: float = 1e-5,
+    out: Optional[Array] = None,
+) -> Array:
+    """x (N, C, …), each group of C / groups neighbouring channels normalised by itself; weight and bias (C,)."""
+    batch, channels, inner = _image(x, "group_norm")
+    if groups < 1:
+        raise ValueError(f"{groups} groups")
+    result = _result(out, x, x.shape)
+    desc = raw.GroupNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    _weights(desc, x, channels, weight=weight, bias=bias)
+    check(raw.tuff_group_norm_ex(x.context.handle, desc))
+    return result
+
+
+def instance_norm(
+    x: Array,
+    weight: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    *,
+    epsilon: float = 1e-5,
+    out: Optional[Array] = None,
+) -> Array:
+    """x (N, C, …), each channel of each image normalised by itself."""
+    return group_norm(x, max(1, _image(x, "instance_norm")[1]), weight, bias, epsilon=epsilon, out=out)
+
+
+def batch_norm(
+    x: Array,
+    mean: Array,
+    variance: Array,
+    weight: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    *,
+    epsilon: float = 1e-5,
+    out: Optional[Array] = None,
+) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias of x (N, C, …), by stored statistics (C,)."""
+    batch, channels, inner = _image(x, "batch_norm")
+    result = _result(out, x, x.shape)
+    desc = raw.BatchNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, epsilon=epsilon)
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    _require_array(mean, "mean")
+    _require_array(variance, "variance")
+    _weights(desc, x, channels, mean=mean, variance=variance, weight=weight, bias=bias)
+    check(raw.tuff_batch_norm_ex(x.context.handle, desc))
     return result

@@ -322,6 +322,42 @@ class SoftmaxDesc(_Struct):
     ]
 
 
+def _norm_fields(*sizes: str, behind: str = "") -> list:
+    """struct_size, dtype, 64-bit operands and sizes, epsilon, weight_type, reserved, and operands behind."""
+    return (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in sizes]
+        + [("epsilon", c_double), ("weight_type", c_int32), ("reserved", c_int32)]
+        + [(name, c_uint64) for name in behind.split()]
+    )
+
+
+class LayerNormDesc(_Struct):
+    """tuff_layer_norm_desc"""
+
+    _fields_ = _norm_fields("input", "weight", "bias", "output", "rows", "cols", behind="residual sum")
+
+
+class RmsNormDesc(_Struct):
+    """tuff_rms_norm_desc"""
+
+    _fields_ = _norm_fields("input", "weight", "output", "rows", "cols", behind="residual sum")
+
+
+class GroupNormDesc(_Struct):
+    """tuff_group_norm_desc"""
+
+    _fields_ = _norm_fields("input", "weight", "bias", "output", "batch", "channels", "inner", "groups")
+
+
+class BatchNormDesc(_Struct):
+    """tuff_batch_norm_desc"""
+
+    _fields_ = _norm_fields(
+        *("input", "mean", "variance", "weight", "bias", "output", "batch", "channels", "inner")
+    )
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -389,6 +425,21 @@ FUNCTIONS = {
     "tuff_binary_ex": (_status, [_handle, POINTER(BinaryDesc)]),
     "tuff_softmax": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, _u32]),
     "tuff_softmax_ex": (_status, [_handle, POINTER(SoftmaxDesc)]),
+    # Normalisations
+    "tuff_layer_norm": (_status, [_handle, _i32, _handle, _handle, _handle, _handle, _u64, _u64, _f64]),
+    "tuff_layer_norm_ex": (_status, [_handle, POINTER(LayerNormDesc)]),
+    "tuff_rms_norm": (_status, [_handle, _i32, _handle, _handle, _handle, _u64, _u64, _f64]),
+    "tuff_rms_norm_ex": (_status, [_handle, POINTER(RmsNormDesc)]),
+    "tuff_group_norm": (
+        _status,
+        [_handle, _i32, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _u64, _f64],
+    ),
+    "tuff_group_norm_ex": (_status, [_handle, POINTER(GroupNormDesc)]),
+    "tuff_batch_norm": (
+        _status,
+        [_handle, _i32, _handle, _handle, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _f64],
+    ),
+    "tuff_batch_norm_ex": (_status, [_handle, POINTER(BatchNormDesc)]),
 }
 
 #: The library itself.

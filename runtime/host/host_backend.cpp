@@ -157,6 +157,8 @@ class HostBackend final : public ComputeBackend {
   void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }
   void unary(const UnaryArgs& args) override { execute(args, check_unary, host_unary); }
   void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
+  void norm(const NormArgs& args) override { execute(args, check_norm, host_norm); }
+  void batch_norm(const BatchNormArgs& args) override { execute(args, check_batch_norm, host_batch_norm); }
 
  private:
   // Checked under the lock, so that an operand cannot be mapped between its check and its use.

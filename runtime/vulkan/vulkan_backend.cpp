@@ -230,6 +230,8 @@ void VulkanBackend::reduce(const ReduceArgs& args) { run(check_reduce, record_re
 void VulkanBackend::softmax(const SoftmaxArgs& args) { run(check_softmax, record_softmax, args); }
 void VulkanBackend::unary(const UnaryArgs& args) { run(check_unary, record_unary, args); }
 void VulkanBackend::binary(const BinaryArgs& args) { run(check_binary, record_binary, args); }
+void VulkanBackend::norm(const NormArgs& args) { run(check_norm, record_norm, args); }
+void VulkanBackend::batch_norm(const BatchNormArgs& args) { run(check_batch_norm, record_batch_norm, args); }
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }
 

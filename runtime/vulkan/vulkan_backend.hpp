@@ -43,6 +43,8 @@ class VulkanBackend final : public ComputeBackend {
   void softmax(const SoftmaxArgs& args) override;
   void unary(const UnaryArgs& args) override;
   void binary(const BinaryArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void batch_norm(const BatchNormArgs& args) override;
 
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }

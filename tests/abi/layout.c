@@ -183,3 +183,30 @@ FIELD(tuff_softmax_desc, mask_type, 108);
 FIELD(tuff_softmax_desc, mask, 112);
 FIELD(tuff_softmax_desc, mask_rows, 120);
 FIELD(tuff_softmax_desc, mask_repeat, 128);
+
+SIZE(tuff_layer_norm_desc, 88);
+FIELD(tuff_layer_norm_desc, input, 8);
+FIELD(tuff_layer_norm_desc, output, 32);
+FIELD(tuff_layer_norm_desc, rows, 40);
+FIELD(tuff_layer_norm_desc, epsilon, 56);
+FIELD(tuff_layer_norm_desc, weight_type, 64);
+FIELD(tuff_layer_norm_desc, residual, 72);
+FIELD(tuff_layer_norm_desc, sum, 80);
+
+SIZE(tuff_rms_norm_desc, 80);
+FIELD(tuff_rms_norm_desc, output, 24);
+FIELD(tuff_rms_norm_desc, epsilon, 48);
+FIELD(tuff_rms_norm_desc, weight_type, 56);
+FIELD(tuff_rms_norm_desc, sum, 72);
+
+SIZE(tuff_group_norm_desc, 88);
+FIELD(tuff_group_norm_desc, output, 32);
+FIELD(tuff_group_norm_desc, groups, 64);
+FIELD(tuff_group_norm_desc, epsilon, 72);
+FIELD(tuff_group_norm_desc, weight_type, 80);
+
+SIZE(tuff_batch_norm_desc, 96);
+FIELD(tuff_batch_norm_desc, variance, 24);
+FIELD(tuff_batch_norm_desc, output, 48);
+FIELD(tuff_batch_norm_desc, epsilon, 80);
+FIELD(tuff_batch_norm_desc, weight_type, 88);

@@ -153,6 +153,15 @@ void operations(const tuff::Context& context) {
   DONE(context.unary(DType::f32, tuff::Unary::neg, c, c, 64));
   expect_all(-2, 64);
   DONE(context.unary(DType::f32, tuff::Unary::neg, nullptr, nullptr, 0));
+  // c is -2 throughout: a row of one value has no deviation, and one of two opposite ones is normal already.
+  DONE(context.layer_norm(DType::f32, c, nullptr, nullptr, c, 8, 8, 1e-5));
+  expect_all(0, 64);
+  DONE(context.rms_norm(DType::f32, a, b, c, 4, 16, 0));
+  expect_all(1, 64);
+  DONE(context.group_norm(DType::f32, a, nullptr, b, c, 2, 4, 8, 2, 1e-5));
+  expect_all(1, 64);
+  DONE(context.batch_norm(DType::f32, a, a, b, nullptr, b, c, 2, 4, 8, 0));
+  expect_all(1, 64);
   DONE(context.synchronize());
 }
 

@@ -177,6 +177,64 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.shape[0] = 7, desc.shape[1] = 8, desc.rank = 2;
          return tuff_softmax_ex(s, &desc);
        }},
+      {"tuff_layer_norm",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_layer_norm(s, kF32, x[0], 0, 0, x[1], 7, 9, 1e-5); }},
+      {"tuff_layer_norm_ex",
+       {"input", "residual", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_layer_norm_desc>();
+         desc.rows = 3, desc.cols = 8, desc.epsilon = 1e-5;
+         desc.input = x[0], desc.residual = x[1], desc.output = x[2];
+         // Without a residual the call would be another, and valid.
+         if (x[1] == TUFF_NULL_HANDLE) desc.sum = x[3];
+         return tuff_layer_norm_ex(s, &desc);
+       }},
+      {"tuff_rms_norm",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_rms_norm(s, kF32, x[0], 0, x[1], 7, 8, 1e-5); }},
+      {"tuff_rms_norm_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_rms_norm_desc>();
+         desc.rows = 3, desc.cols = 7, desc.epsilon = 1e-5;
+         desc.input = x[0], desc.output = x[1];
+         return tuff_rms_norm_ex(s, &desc);
+       }},
+      {"tuff_group_norm",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         return tuff_group_norm(s, kF32, x[0], 0, 0, x[1], 2, 6, 5, 3, 1e-5);
+       }},
+      {"tuff_group_norm_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_group_norm_desc>();
+         desc.batch = 2, desc.channels = 3, desc.inner = 8, desc.epsilon = 1e-5;
+         desc.input = x[0], desc.output = x[1];
+         return tuff_group_norm_ex(s, &desc);
+       }},
+      {"tuff_batch_norm",
+       {"input", "mean", "variance", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         return tuff_batch_norm(s, kF32, x[0], x[1], x[2], 0, 0, x[3], 2, 3, 4, 1e-5);
+       }},
+      {"tuff_batch_norm_ex",
+       {"input", "mean", "variance", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_batch_norm_desc>();
+         desc.batch = 2, desc.channels = 3, desc.inner = 5, desc.epsilon = 1e-5;
+         desc.input = x[0], desc.mean = x[1], desc.variance = x[2], desc.output = x[3];
+         return tuff_batch_norm_ex(s, &desc);
+       }},
   };
   return calls;
 }

@@ -1,0 +1,144 @@
+// The header's "Normalisations" group. A flat function fills the descriptor of its _ex sibling.
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+// What the descriptors have in common.
+template <typename Desc>
+void check_common(const Desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+}
+
+template <typename Desc>
+int32_t weight_type(const Desc& desc) {
+  return desc.weight_type != 0 ? desc.weight_type : desc.dtype;
+}
+
+// tuff_layer_norm_desc, tuff_rms_norm_desc
+template <typename Desc>
+void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle, bool centred) {
+  check_common(desc);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
+      bias(context, bias_handle, "bias"), output(context, desc.output, "output"),
+      residual(context, desc.residual, "residual"), sum(context, desc.sum, "sum");
+  tuff::NormArgs args{};
+  args.dtype = desc.dtype;
+  args.weight_type = weight_type(desc);
+  args.centred = centred;
+  args.input = input;
+  args.weight = weight;
+  args.bias = bias;
+  args.output = output;
+  args.residual = residual;
+  args.sum = sum;
+  args.rows = desc.rows;
+  args.channels = desc.cols;
+  args.epsilon = desc.epsilon;
+  context->backend().norm(args);
+}
+
+void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
+  check_common(desc);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
+      bias(context, desc.bias, "bias"), output(context, desc.output, "output");
+  tuff::NormArgs args{};
+  args.dtype = desc.dtype;
+  args.weight_type = weight_type(desc);
+  args.centred = true;
+  args.input = input;
+  args.weight = weight;
+  args.bias = bias;
+  args.output = output;
+  args.rows = desc.batch;
+  args.channels = desc.channels;
+  args.inner = desc.inner;
+  args.groups = desc.groups != 0 ? desc.groups : desc.channels;
+  args.grouped = true;
+  args.epsilon = desc.epsilon;
+  context->backend().norm(args);
+}
+
+void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
+  check_common(desc);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), mean(context, desc.mean, "mean"),
+      variance(context, desc.variance, "variance"), weight(context, desc.weight, "weight"),
+      bias(context, desc.bias, "bias"), output(context, desc.output, "output");
+  context->backend().batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output, desc.batch,
+                                 desc.channels, desc.inner, desc.epsilon});
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_layer_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight, tuff_buffer bias,
+                            tuff_buffer output, uint64_t rows, uint64_t cols, double epsilon) {
+  return guarded("tuff_layer_norm", [&] {
+    const tuff_layer_norm_desc desc{
+        sizeof(tuff_layer_norm_desc), dtype, input, weight, bias, output, rows, cols, epsilon, 0, 0, 0, 0};
+    row_norm(stream, desc, bias, true);
+  });
+}
+
+tuff_status tuff_layer_norm_ex(tuff_stream stream, const tuff_layer_norm_desc* desc) {
+  return guarded("tuff_layer_norm_ex", [&] {
+    const tuff_layer_norm_desc wanted = read_structure(desc, "desc");
+    row_norm(stream, wanted, wanted.bias, true);
+  });
+}
+
+tuff_status tuff_rms_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight, tuff_buffer output,
+                          uint64_t rows, uint64_t cols, double epsilon) {
+  return guarded("tuff_rms_norm", [&] {
+    const tuff_rms_norm_desc desc{
+        sizeof(tuff_rms_norm_desc), dtype, input, weight, output, rows, cols, epsilon, 0, 0, 0, 0};
+    row_norm(stream, desc, TUFF_NULL_HANDLE, false);
+  });
+}
+
+tuff_status tuff_rms_norm_ex(tuff_stream stream, const tuff_rms_norm_desc* desc) {
+  return guarded("tuff_rms_norm_ex", [&] {
+    const tuff_rms_norm_desc wanted = read_structure(desc, "desc");
+    row_norm(stream, wanted, TUFF_NULL_HANDLE, false);
+  });
+}
+
+tuff_status tuff_group_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight, tuff_buffer bias,
+                            tuff_buffer output, uint64_t batch, uint64_t channels, uint64_t inner, uint64_t groups,
+                            double epsilon) {
+  return guarded("tuff_group_norm", [&] {
+    tuff::require(groups != 0, "groups is 0, needs a divisor of channels={}", channels);
+    group_norm(stream, {sizeof(tuff_group_norm_desc), dtype, input, weight, bias, output, batch, channels, inner,
+                        groups, epsilon, 0, 0});
+  });
+}
+
+tuff_status tuff_group_norm_ex(tuff_stream stream, const tuff_group_norm_desc* desc) {
+  return guarded("tuff_group_norm_ex", [&] { group_norm(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_batch_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer mean,
+                            tuff_buffer variance, tuff_buffer weight, tuff_buffer bias, tuff_buffer output,
+                            uint64_t batch, uint64_t channels, uint64_t inner, double epsilon) {
+  return guarded("tuff_batch_norm", [&] {
+    batch_norm(stream, {sizeof(tuff_batch_norm_desc), dtype, input, mean, variance, weight, bias, output, batch,
+                        channels, inner, epsilon, 0, 0});
+  });
+}
+
+tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc) {
+  return guarded("tuff_batch_norm_ex", [&] { batch_norm(stream, read_structure(desc, "desc")); });
+}
+
+}  // extern "C"

@@ -1,0 +1,104 @@
+// output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c], with channel c = i / inner % channels of
+// element i. Blocks of W = TUFF_ELEMENTS elements (16 bytes); each group has RUN * (workgroup size) consecutive ones, and
+// the n % W elements behind the last are one item each, as in map.glsl.
+//   TUFF_TYPE, TUFF_WEIGHT_TYPE   of the tensors, and of mean, variance, weight and bias, as in tuff.h
+//   TUFF_WEIGHT, TUFF_BIAS   1: there is one
+//   TUFF_CHANNEL    0: inner is 1 and channels a multiple of W: a block has W channels that follow one another
+//                   1: inner is a multiple of W: a block is of one channel; 2: neither
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(6)
+  uint n;
+  uint first;    // this piece begins with this element
+  uint channel;  // of this channel
+  uint inner;
+  uint channels;
+  float epsilon;
+} push;
+
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+TUFF_BLOCKS_READ(1, M, TUFF_WEIGHT_TYPE)
+TUFF_BLOCKS_READ(2, V, TUFF_WEIGHT_TYPE)
+#if TUFF_WEIGHT
+TUFF_BLOCKS_READ(3, W, TUFF_WEIGHT_TYPE)
+#endif
+#if TUFF_BIAS
+TUFF_BLOCKS_READ(4, B, TUFF_WEIGHT_TYPE)
+#endif
+TUFF_BLOCKS_WRITE(5, Y, TUFF_TYPE)
+
+vec4 normal(vec4 x, vec4 mean, vec4 variance) {
+  precise vec4 scale = tuff_divide(vec4(1.0), tuff_sqrt(variance + push.epsilon));
+  precise vec4 y = (x - mean) * scale;
+  return y;
+}
+
+uint channel_of(uint i) { return (push.channel + (push.first + i) / push.inner) % push.channels; }
+
+float result(uint i) {
+  uint channel = channel_of(i);
+  precise float y = normal(vec4(X_load(i)), vec4(M_load(channel)), vec4(V_load(channel))).x;
+#if TUFF_WEIGHT
+  y = y * W_load(channel);
+#endif
+#if TUFF_BIAS
+  y = y + B_load(channel);
+#endif
+  return y;
+}
+
+#if TUFF_CHANNEL == 0
+#define PER_CHANNEL(name) name##_load_block(channel / TUFF_ELEMENTS)
+#else
+#define PER_CHANNEL(name) tuff_block(name##_load(channel))
+#endif
+
+TuffBlock result_block(uint block) {
+  TuffBlock x;
+#if TUFF_CHANNEL == 2
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    [[unroll]] for (uint c = 0; c < 4; ++c) x.part[p][c] = result(TUFF_ELEMENTS * block + (4 * p + c));
+  }
+#else
+  x = X_load_block(block);
+  uint channel = channel_of(TUFF_ELEMENTS * block);
+  TuffBlock mean = PER_CHANNEL(M), variance = PER_CHANNEL(V);
+#if TUFF_WEIGHT
+  TuffBlock w = PER_CHANNEL(W);
+#endif
+#if TUFF_BIAS
+  TuffBlock b = PER_CHANNEL(B);
+#endif
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    precise vec4 y = normal(x.part[p], mean.part[p], variance.part[p]);
+#if TUFF_WEIGHT
+    y = y * w.part[p];
+#endif
+#if TUFF_BIAS
+    y = y + b.part[p];
+#endif
+    x.part[p] = y;
+  }
+#endif
+  return x;
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x;
+  uint blocks = push.n / TUFF_ELEMENTS;
+  uint items = blocks + push.n % TUFF_ELEMENTS;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
+    if (i < blocks) {
+      Y_store_block(i, result_block(i));
+    } else {
+      uint element = TUFF_ELEMENTS * blocks + (i - blocks);
+      Y_store(element, result(element));
+    }
+  }
+}

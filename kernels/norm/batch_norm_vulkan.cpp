@@ -1,0 +1,76 @@
+// Planner of the batch norm by stored statistics: each element by itself, in blocks of 16 bytes (batch_norm.comp).
+// TUFF_NORM_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/norm/norm.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+
+void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  require_storage(traits, args.weight_type);
+  const uint64_t total = args.batch * args.channels * args.inner;
+  if (total == 0) return;
+  if (std::max(args.channels, args.inner) > 0x3fffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "channels={} inner={}, at most 2^30 - 1 of each are normalised", args.channels,
+         args.inner);
+  }
+  static const std::optional<std::string> forced = platform::environment("TUFF_NORM_VARIANT");
+  const StreamDevice device = stream_device(traits, forced, sizeof(float));
+  const uint64_t block = 4 * block_parts(args.dtype), element = dtype_size(args.dtype);
+  const int channel = args.inner == 1 && args.channels % block == 0 ? 0 : args.inner % block == 0 ? 1 : 2;
+  const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&
+                       aligned16(args.variance) && aligned16(args.weight) && aligned16(args.bias);
+  const uint64_t run =
+      device.cpu ? std::clamp<uint64_t>(total / block / device.workgroup / (8 * device.cores), 1, 128) : 1;
+  KernelRequest kernel(shaders::batch_norm);
+  kernel.streaming();
+  kernel.define("TUFF_TYPE", args.dtype)
+      .define("TUFF_WEIGHT_TYPE", args.weight_type)
+      .define("TUFF_PARTS", block_parts(args.dtype))
+      .define("TUFF_VECTOR", vector_mode(traits, aligned))
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_WEIGHT", args.weight != nullptr)
+      .define("TUFF_BIAS", args.bias != nullptr)
+      .define("TUFF_CHANNEL", channel)
+      .constant(0, device.workgroup)
+      .constant(1, static_cast<uint32_t>(run));
+  const uint64_t weight_bytes = args.channels * dtype_size(args.weight_type);
+  for (uint64_t begin = 0; begin < total; begin += device.piece) {
+    const uint64_t count = std::min(device.piece, total - begin);
+    struct Push {
+      uint32_t n, first, channel, inner, channels;
+      float epsilon;
+    } push{static_cast<uint32_t>(count),
+           static_cast<uint32_t>(begin % args.inner),
+           static_cast<uint32_t>(begin / args.inner % args.channels),
+           static_cast<uint32_t>(args.inner),
+           static_cast<uint32_t>(args.channels),
+           static_cast<float>(args.epsilon)};
+    const uint64_t items = count / block + count % block;
+    Dispatch dispatch("batch_norm");
+    dispatch.operand(args.input, begin * element, count * element, Access::read)
+        .operand(args.mean, 0, weight_bytes, Access::read)
+        .operand(args.variance, 0, weight_bytes, Access::read)
+        .operand(args.weight, 0, args.weight ? weight_bytes : 0, Access::read)
+        .operand(args.bias, 0, args.bias ? weight_bytes : 0, Access::read)
+        .operand(args.output, begin * element, count * element, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(items, device.workgroup * run), traits)
+        .work(2.0 * static_cast<double>(count * element), 20.0 * static_cast<double>(count));
+    log(TUFF_LOG_DISPATCH, "batch_norm {} n={} inner={} channels={}: {} lanes, {} blocks each", dtype_name(args.dtype),
+        count, args.inner, args.channels, device.workgroup, run);
+    recorder.dispatch(kernel, dispatch);
+  }
+}
+
+}  // namespace tuff

@@ -1,0 +1,42 @@
+// Normalisation of rows by their own mean and variance (layer, rms, group and instance norm), and of channels by stored
+// ones (batch norm).
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/buffer.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+// input is [rows][channels][inner]; each of the `groups` parts of a row is normalised by itself.
+struct NormArgs {
+  int32_t dtype;
+  int32_t weight_type;                           // of weight and bias
+  bool centred;                                  // the mean is subtracted; else rms norm
+  bool grouped;                                  // for messages: a group norm, whose sizes are named otherwise
+  const Buffer *input, *weight, *bias, *output;  // weight and bias [channels] or null
+  const Buffer *residual, *sum;                  // null: none
+  uint64_t rows, channels, inner = 1, groups = 1;
+  double epsilon;
+};
+
+// input is [batch][channels][inner].
+struct BatchNormArgs {
+  int32_t dtype;
+  int32_t weight_type;                                             // of mean, variance, weight and bias
+  const Buffer *input, *mean, *variance, *weight, *bias, *output;  // weight and bias may be null
+  uint64_t batch, channels, inner;
+  double epsilon;
+};
+
+void check_norm(const NormArgs& args);
+void host_norm(const NormArgs& args);
+void record_norm(Recorder& recorder, const NormArgs& args);
+
+void check_batch_norm(const BatchNormArgs& args);
+void host_batch_norm(const BatchNormArgs& args);
+void record_batch_norm(Recorder& recorder, const BatchNormArgs& args);
+
+}  // namespace tuff

@@ -1,0 +1,121 @@
+// Normalises rows held in registers: one read, one write.
+//
+// LANES invocations share a row: lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up to
+// TUFF_BLOCKS of them. The mean over the lanes first, then the mean of the squares about it: what the mean's size costs
+// is its own rounding, and not the variance's digits.
+//
+//   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
+//
+//   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
+//   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
+//   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
+//   TUFF_PEEL     1: extent is no multiple of W: elements one by one, lane l holding l, l + LANES, …
+//   TUFF_SUM      1: what is normalised is stored in S
+//   and those of norm.glsl
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(6)
+  uint rows;
+  uint extent;  // elements of a row
+  float epsilon;
+  uint inner;
+  uint channels;
+  uint groups;
+  uint first_row;  // modulo groups
+} push;
+
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+#if TUFF_RESIDUAL
+TUFF_BLOCKS_READ(1, R, TUFF_TYPE)
+#endif
+TUFF_BLOCKS_WRITE(4, Y, TUFF_TYPE)
+#if TUFF_SUM
+TUFF_BLOCKS_WRITE(5, S, TUFF_TYPE)
+#endif
+
+#include "kernels/common/lanes.glsl"
+#include "kernels/norm/norm.glsl"
+
+void main() {
+  uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  uint lane = thread % TUFF_LANES;
+  uint row = tuff_group() * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
+  bool live = row < push.rows;
+  row = live ? row : 0;  // every lane has a part in the shuffles
+
+  TuffBlock x[TUFF_BLOCKS];
+#if TUFF_PEEL
+  uint first = row * push.extent;
+#define TUFF_PLACE(b, c) (lane + (TUFF_ELEMENTS * (b) + (c)) * TUFF_LANES)
+#define TUFF_PRESENT(b, c) (TUFF_PLACE(b, c) < push.extent)
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    x[b] = tuff_block(0.0);
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PRESENT(b, c)) {
+        x[b].part[c / 4][c % 4] = input_load(first + TUFF_PLACE(b, c));
+#if TUFF_SUM
+        if (live) S_store(first + TUFF_PLACE(b, c), x[b].part[c / 4][c % 4]);
+#endif
+      }
+    }
+  }
+#else
+  uint blocks = push.extent / TUFF_ELEMENTS;
+  uint first = row * blocks;
+#define TUFF_PLACE(b) (lane + (b) * TUFF_LANES)
+#define TUFF_PRESENT(b, c) (TUFF_PLACE(b) < blocks)
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    x[b] = tuff_block(0.0);
+    if (TUFF_PRESENT(b, 0)) {
+      x[b] = input_load_block(first + TUFF_PLACE(b));
+#if TUFF_SUM
+      if (live) S_store_block(first + TUFF_PLACE(b), x[b]);
+#endif
+    }
+  }
+#endif
+
+  float mean = 0.0;
+#if TUFF_CENTRED
+  vec4 s = vec4(0.0);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += x[b].part[p];
+  }
+  mean = tuff_divide_moderate(vec4(tree_sum(sum4(s))), vec4(float(push.extent))).x;
+#endif
+  vec4 squares = vec4(0.0);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      vec4 d = x[b].part[p] - mean;
+#if TUFF_CENTRED
+#if TUFF_PEEL
+      [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(b, 4 * p + c) ? d[c] : 0.0;
+#else
+      d = TUFF_PRESENT(b, 0) ? d : vec4(0.0);
+#endif
+#endif
+      squares += d * d;
+    }
+  }
+  float scale = reciprocal_deviation(
+      tuff_divide_moderate(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x);
+
+  uint channel = first_channel(push.first_row + row);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (live && TUFF_PRESENT(b, c)) {
+        Y_store(first + TUFF_PLACE(b, c), result(x[b].part[c / 4][c % 4], channel, TUFF_PLACE(b, c), mean, scale));
+      }
+    }
+#else
+    if (live && TUFF_PRESENT(b, 0)) {
+      Y_store_block(first + TUFF_PLACE(b), result_block(x[b], channel, TUFF_PLACE(b) * TUFF_ELEMENTS, mean, scale));
+    }
+#endif
+  }
+}

@@ -1,0 +1,218 @@
+// Normalises rows too long for registers: mean and squares about it in a first pass, results in a second that reads the
+// row again. Rows may be cut into segments for different groups, with (mean, squares) of each in P:
+//
+//   TUFF_MODE 0   both passes, one segment for each row
+//   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s; with TUFF_SUM what is normalised is stored in Y
+//   TUFF_MODE 2   second pass: gathers the row's P, then writes segment s
+//
+// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16
+// bytes), TUFF_UNROLL of them. A step's mean and squares about its own mean are merged into the lane's as (Chan, Golub and
+// LeVeque 1979)
+//   squares += squares' + (mean' - mean)^2 n n' / (n + n'),   mean += (mean' - mean) n' / (n + n')
+// so that a large mean costs the squares no digits. Serial merges of a lane: segment / (W LANES UNROLL), at most 256.
+//
+//   TUFF_LANES    the workgroup
+//   TUFF_SHARED   1: that is more than a subgroup
+//   TUFF_PEEL     1: extent is no multiple of W: elements one by one
+//   and those of norm.glsl
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/math.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(6)
+  uint rows;
+  uint extent;          // elements of a row, here
+  uint segments;        // of a row, here
+  uint segment;         // elements of each, a multiple of W; the last has what is left
+  uint total_segments;  // of the whole row
+  uint last;            // elements of its last segment
+  float total;          // elements of the whole row
+  uint begin;           // of them, those before what is here
+  uint first_row;       // modulo groups
+  float epsilon;
+  uint inner;
+  uint channels;
+  uint groups;
+} push;
+
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+#if TUFF_RESIDUAL
+TUFF_BLOCKS_READ(1, R, TUFF_TYPE)
+#endif
+TUFF_BLOCKS_WRITE(4, Y, TUFF_TYPE)
+TUFF_READ_WRITE(5, P, vec2, 8)
+
+#include "kernels/common/lanes.glsl"
+#include "kernels/norm/norm.glsl"
+
+#if TUFF_PEEL
+#define TUFF_ITEMS (TUFF_ELEMENTS * TUFF_UNROLL * TUFF_LANES)  // elements of a step
+#define TUFF_PLACE(u, c) (i + (TUFF_ELEMENTS * (u) + (c)) * TUFF_LANES)
+#define TUFF_PRESENT(u, c) (whole || TUFF_PLACE(u, c) < end)
+#else
+#define TUFF_ITEMS (TUFF_UNROLL * TUFF_LANES)  // blocks of a step
+#define TUFF_PLACE(u) (i + (u) * TUFF_LANES)
+#define TUFF_PRESENT(u, c) (whole || TUFF_PLACE(u) < end)
+#endif
+
+// Step that starts at item i of this lane; items at `end` and beyond are absent: 0.
+void load_step(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    x[u] = tuff_block(0.0);
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PRESENT(u, c)) x[u].part[c / 4][c % 4] = input_load(TUFF_PLACE(u, c));
+    }
+#else
+    if (TUFF_PRESENT(u, 0)) x[u] = input_load_block(TUFF_PLACE(u));
+#endif
+  }
+}
+
+void store_step(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL]) {
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PRESENT(u, c)) Y_store(TUFF_PLACE(u, c), x[u].part[c / 4][c % 4]);
+    }
+#else
+    if (TUFF_PRESENT(u, 0)) Y_store_block(TUFF_PLACE(u), x[u]);
+#endif
+  }
+}
+
+// Means and squares of `count` elements.
+struct Moments {
+  float count, mean, squares;
+};
+
+void gather_step(uint i, uint end, bool whole, inout Moments m) {
+  TuffBlock x[TUFF_UNROLL];
+  load_step(i, end, whole, x);
+#if TUFF_MODE == 1 && TUFF_SUM
+  store_step(i, end, whole, x);
+#endif
+  float count = 0.0;
+  vec4 s = vec4(0.0), squares = vec4(0.0);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+#if TUFF_CENTRED
+      s += x[u].part[p];
+#else
+      squares += x[u].part[p] * x[u].part[p];
+#endif
+    }
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) count += TUFF_PRESENT(u, c) ? 1.0 : 0.0;
+#else
+    count += TUFF_PRESENT(u, 0) ? float(TUFF_ELEMENTS) : 0.0;
+#endif
+  }
+#if TUFF_CENTRED
+  float mean = sum4(s) / max(count, 1.0);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      vec4 d = x[u].part[p] - mean;
+#if TUFF_PEEL
+      [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(u, 4 * p + c) ? d[c] : 0.0;
+#else
+      d = TUFF_PRESENT(u, 0) ? d : vec4(0.0);
+#endif
+      squares += d * d;
+    }
+  }
+  float share = count / max(m.count + count, 1.0);
+  float delta = mean - m.mean;
+  m.mean += delta * share;
+  m.squares += sum4(squares) + delta * delta * (m.count * share);
+#else
+  m.squares += sum4(squares);
+#endif
+  m.count += count;
+}
+
+// The moments of all lanes', or of what they stand for, of `count` elements together; the same for every lane.
+Moments over_lanes(Moments m, float count) {
+  Moments all;
+  all.count = count;
+  all.mean = 0.0;
+#if TUFF_CENTRED
+  all.mean = tuff_divide_moderate(vec4(tree_sum(m.count * m.mean)), vec4(count)).x;
+#endif
+  float delta = m.mean - all.mean;
+  all.squares = tree_sum(m.squares + m.count * (delta * delta));
+  return all;
+}
+
+void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, float mean, float scale) {
+  TuffBlock x[TUFF_UNROLL];
+  load_step(i, end, whole, x);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PRESENT(u, c)) {
+        uint j = push.begin + (TUFF_PLACE(u, c) - row_begin);
+        x[u].part[c / 4][c % 4] = result(x[u].part[c / 4][c % 4], channel, j, mean, scale);
+      }
+    }
+#else
+    uint j = push.begin + (TUFF_PLACE(u) - row_begin) * TUFF_ELEMENTS;
+    if (TUFF_PRESENT(u, 0)) x[u] = result_block(x[u], channel, j, mean, scale);
+#endif
+  }
+  store_step(i, end, whole, x);
+}
+
+void main() {
+  uint lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  uint piece = tuff_group();
+  if (piece >= push.rows * push.segments) return;
+  uint row = piece / push.segments;
+  uint segment = piece - row * push.segments;
+  uint start = segment * push.segment;
+  uint row_begin = row * push.extent;
+  uint begin = row_begin + start;
+  uint elements = min(push.segment, push.extent - start);
+  uint end = begin + elements;
+#if !TUFF_PEEL
+  row_begin /= TUFF_ELEMENTS;
+  begin /= TUFF_ELEMENTS;
+  end /= TUFF_ELEMENTS;
+#endif
+  uint whole_steps = (end - begin) / TUFF_ITEMS;
+  bool rest = whole_steps * TUFF_ITEMS < end - begin;
+
+  Moments m = Moments(0.0, 0.0, 0.0);
+#if TUFF_MODE != 2
+  uint i = begin + lane;
+  for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, m);
+  if (rest) gather_step(i, end, false, m);
+  m = over_lanes(m, float(elements));
+#else
+  uint first = row * push.total_segments;
+  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
+    vec2 partial = TUFF_AT(P, first + s);
+    float count = float(s + 1 < push.total_segments ? push.segment : push.last);
+    float share = count / (m.count + count);
+    float delta = partial.x - m.mean;
+    m.mean += delta * share;
+    m.squares += partial.y + delta * delta * (m.count * share);
+    m.count += count;
+  }
+  m = over_lanes(m, push.total);
+#endif
+
+#if TUFF_MODE == 1
+  if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(m.mean, m.squares);
+#else
+  float scale = reciprocal_deviation(tuff_divide_moderate(vec4(m.squares), vec4(m.count)).x);
+  uint channel = first_channel(push.first_row + row);
+  uint k = begin + lane;
+  for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) {
+    write_step(k, end, true, row_begin, channel, m.mean, scale);
+  }
+  if (rest) write_step(k, end, false, row_begin, channel, m.mean, scale);
+#endif
+}

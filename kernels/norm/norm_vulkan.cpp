@@ -1,0 +1,223 @@
+// Planner of the normalisations by a row's own mean and variance:
+//
+//   norm_rows         a row in the registers of 1 … a subgroup of lanes, or of a workgroup (GPU)
+//   norm_split_rows   longer rows: one group for each, or segments where rows are few; with a residual always in two
+//                     dispatches, of which the second reads the stored sum
+//
+// A group norm's rows are the groups of each image. TUFF_NORM_VARIANT=gpu or cpu in the environment forces the shapes
+// of that class, for tests.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/row_plan.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/norm/norm.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr double kFlops = 10;  // a rough price for one element
+
+uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }
+
+struct Task {
+  Recorder& recorder;
+  const NormArgs& args;
+  StreamDevice device;
+  const char* name;
+  const Buffer *input, *residual;  // those of the second of two passes may be others
+  uint64_t rows, extent, channels;
+
+  uint64_t element() const { return dtype_size(args.dtype); }
+  uint64_t block() const { return 4 * block_parts(args.dtype); }
+  bool peel() const { return extent % block() != 0; }
+  uint64_t weight_bytes() const { return args.channels * dtype_size(args.weight_type); }
+};
+
+// TUFF_CHANNEL of norm.glsl. A block of weights starts at a block's size where a row's first is.
+int channel_mode(const Task& task) {
+  if (task.args.inner == 1 && task.args.groups == 1) return 0;
+  return task.args.inner % task.block() == 0 ? 1 : 2;
+}
+
+KernelRequest make_kernel(const Task& task, const KernelSource& source, const RegisterRows& shape) {
+  const NormArgs& args = task.args;
+  // Rows of which blocks have several channels are gone through element by element.
+  const bool peel = task.peel() || channel_mode(task) == 2;
+  const bool aligned = !peel && aligned16(task.input) && aligned16(task.residual) && aligned16(args.sum) &&
+                       aligned16(args.output) && aligned16(args.weight) && aligned16(args.bias);
+  KernelRequest kernel(source);
+  kernel.streaming();
+  kernel.define("TUFF_TYPE", args.dtype)
+      .define("TUFF_WEIGHT_TYPE", args.weight_type)
+      .define("TUFF_PARTS", block_parts(args.dtype))
+      .define("TUFF_VECTOR", vector_mode(task.recorder.traits(), aligned))
+      .define("TUFF_EXACT_ARITHMETIC", task.recorder.traits().cpu)
+      .define("TUFF_CENTRED", args.centred)
+      .define("TUFF_RESIDUAL", task.residual != nullptr)
+      .define("TUFF_WEIGHT", args.weight != nullptr)
+      .define("TUFF_BIAS", args.bias != nullptr)
+      .define("TUFF_CHANNEL", channel_mode(task))
+      .define("TUFF_LANES", shape.lanes)
+      .define("TUFF_SHARED", shape.shared)
+      .define("TUFF_PEEL", peel)
+      .constant(0, shape.workgroup);
+  return kernel;
+}
+
+// Input, residual, weight and bias; `first` and `elements` of the tensors.
+Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
+  const NormArgs& args = task.args;
+  const uint64_t offset = first * task.element(), bytes = elements * task.element();
+  Dispatch dispatch(task.name);
+  dispatch.operand(task.input, offset, bytes, Access::read)
+      .operand(task.residual, offset, task.residual ? bytes : 0, Access::read)
+      .operand(args.weight, 0, args.weight ? task.weight_bytes() : 0, Access::read)
+      .operand(args.bias, 0, args.bias ? task.weight_bytes() : 0, Access::read)
+      .work(passes * static_cast<double>(bytes), kFlops * static_cast<double>(elements));
+  return dispatch;
+}
+
+// ---- rows in registers -----------------------------------------------------------------------------
+
+void record_register_rows(const Task& task, const RegisterRows& shape) {
+  const NormArgs& args = task.args;
+  KernelRequest kernel = make_kernel(task, shaders::norm_rows, shape);
+  kernel.define("TUFF_BLOCKS", shape.blocks).define("TUFF_SUM", args.sum != nullptr);
+  uint64_t step = task.device.piece / task.extent;
+  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+  for (uint64_t row = 0; row < task.rows; row += step) {
+    const uint64_t rows = std::min(step, task.rows - row);
+    const uint64_t offset = row * task.extent * task.element(), bytes = rows * task.extent * task.element();
+    struct Push {
+      uint32_t rows, extent;
+      float epsilon;
+      uint32_t inner, channels, groups, first_row;
+    } push{narrow(rows),          narrow(task.extent), static_cast<float>(args.epsilon), narrow(args.inner),
+           narrow(task.channels), narrow(args.groups), narrow(row % args.groups)};
+    Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
+    dispatch.operand(args.output, offset, bytes, Access::write)
+        .operand(args.sum, args.sum ? offset : 0, args.sum ? bytes : 0, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), task.recorder.traits());
+    log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each", task.name,
+        dtype_name(args.dtype), rows, task.extent, shape.lanes, shape.workgroup, shape.blocks);
+    task.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+// ---- long rows -------------------------------------------------------------------------------------
+
+struct SplitPush {
+  uint32_t rows, extent, segments, segment, total_segments, last;
+  float total;
+  uint32_t begin, first_row;
+  float epsilon;
+  uint32_t inner, channels, groups;
+};
+
+void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
+                    uint64_t partial_offset, uint64_t partial_count) {
+  const uint32_t lanes = task.device.workgroup;
+  const Buffer* written = mode == 1 ? task.args.sum : task.args.output;
+  KernelRequest kernel = make_kernel(task, shaders::norm_split_rows, {lanes, lanes, 0, lanes > task.device.subgroup});
+  kernel.define("TUFF_MODE", mode)
+      .define("TUFF_SUM", mode == 1 && written != nullptr)
+      .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2);
+  constexpr uint64_t kPartial = 2 * sizeof(float);
+  const uint64_t elements = uint64_t{push.rows} * push.extent;
+  Dispatch dispatch = make_dispatch(task, first, elements, mode == 0 ? 3 : 2);
+  dispatch
+      .operand(written, written ? first * task.element() : 0, written ? elements * task.element() : 0, Access::write)
+      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write)
+      .push(push)
+      .groups_linear(uint64_t{push.rows} * push.segments, task.recorder.traits());
+  log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes", task.name,
+      dtype_name(task.args.dtype), push.rows, push.extent, mode, push.segments, push.segment, lanes);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
+void record_split_rows(const Task& task) {
+  const NormArgs& args = task.args;
+  const RowSegments segments = cut_rows(task.device, task.rows, task.extent);
+  const uint64_t piece = task.device.piece;
+  const bool two = segments.count > 1 || task.residual != nullptr;
+  const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * 2 * sizeof(float)) : nullptr;
+
+  for (int mode = two ? 1 : 0; mode <= (two ? 2 : 0); ++mode) {
+    Task pass = task;
+    if (mode == 2 && args.sum != nullptr) pass.input = args.sum, pass.residual = nullptr;
+    SplitPush push{};
+    push.segment = narrow(segments.size);
+    push.total_segments = narrow(segments.count);
+    push.last = narrow(task.extent - (segments.count - 1) * segments.size);
+    push.total = static_cast<float>(task.extent);
+    push.epsilon = static_cast<float>(args.epsilon);
+    push.inner = narrow(args.inner);
+    push.channels = narrow(task.channels);
+    push.groups = narrow(args.groups);
+    if (task.extent <= piece) {
+      uint64_t step = piece / task.extent;
+      if (step >= 8) step -= step % 8;
+      for (uint64_t row = 0; row < task.rows; row += step) {
+        const uint64_t rows = std::min(step, task.rows - row);
+        push.rows = narrow(rows);
+        push.extent = narrow(task.extent);
+        push.segments = narrow(segments.count);
+        push.first_row = narrow(row % args.groups);
+        dispatch_split(pass, mode, row * task.extent, push, partials, row * segments.count,
+                       two ? rows * segments.count : 0);
+      }
+      continue;
+    }
+    const uint64_t step = piece / segments.size;
+    for (uint64_t row = 0; row < task.rows; ++row) {
+      for (uint64_t s = 0; s < segments.count; s += step) {
+        const uint64_t count = std::min(step, segments.count - s), begin = s * segments.size;
+        push.rows = 1;
+        push.extent = narrow(std::min(count * segments.size, task.extent - begin));
+        push.segments = narrow(count);
+        push.begin = narrow(begin);
+        push.first_row = narrow(row % args.groups);
+        // The first pass writes its own segments, the second reads those of the whole row.
+        dispatch_split(pass, mode, row * task.extent + begin, push, partials,
+                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void record_norm(Recorder& recorder, const NormArgs& args) {
+  require_storage(recorder.traits(), args.dtype);
+  require_storage(recorder.traits(), args.weight_type);
+  if (args.rows == 0) return;
+  static const std::optional<std::string> forced = platform::environment("TUFF_NORM_VARIANT");
+  const uint64_t channels = args.channels / args.groups, extent = channels * args.inner;
+  if (std::max(args.channels, extent) > 0x7fffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, rows of at most 2^31 - 1 elements are normalised",
+         args.grouped ? "channels" : "cols", args.channels);
+  }
+  const Task task{recorder,
+                  args,
+                  stream_device(recorder.traits(), forced, sizeof(float)),
+                  !args.centred  ? "rms_norm"
+                  : args.grouped ? "group_norm"
+                                 : "layer_norm",
+                  args.input,
+                  args.residual,
+                  args.rows * args.groups,
+                  extent,
+                  channels};
+  const std::optional<RegisterRows> shape = register_rows(task.device, task.rows, task.extent, task.block());
+  shape ? record_register_rows(task, *shape) : record_split_rows(task);
+}
+
+}  // namespace tuff
