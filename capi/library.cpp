@@ -66,7 +66,7 @@ const StatusText& status_text(tuff_status status) {
   return found != std::end(kStatusTexts) ? *found : kUnknownStatus;
 }
 
-// "tuff 0.2.0, g++ 12.2.0, fmt 9.1.0, shaderc"
+// "tuff 0.3.0, g++ 12.2.0, fmt 9.1.0, shaderc"
 struct BuildInfo {
   std::array<char, 128> text{};
   BuildInfo() {

@@ -38,7 +38,7 @@ from ._operations import (
 )
 
 lib = raw.lib
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 for _public in (Array, Buffer, Context, Device, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
