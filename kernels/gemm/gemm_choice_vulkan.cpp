@@ -66,7 +66,9 @@ Choice choose(const Recorder& recorder, const Plan& plan) {
   offer_all(recorder, plan, named);
   if (named.found()) {
     Choice choice = choice_of(named, Why::tuned);
-    if (choice.offer.kind != Kind::panels) choice.slices = tuned->slices;  // panels go through k block by block
+    // Panels go through k block by block, tiny matrices at once.
+    const bool whole = choice.offer.kind == Kind::panels || choice.offer.kind == Kind::tiny;
+    if (!whole) choice.slices = tuned->slices;
     return choice;
   }
   Choice choice = choose_by_model(recorder, plan);
@@ -87,7 +89,8 @@ std::string reason(const Plan& plan) {
       choice.unfit != nullptr ? fmt::format("; tuned {} does not run", choice.unfit->variant) : "";
   switch (choice.offer.kind) {
     case Kind::tiny:
-      return fmt::format("model: {} matrices of {} elements{}", plan.args.batch_count, plan.args.m * plan.args.n, unfit);
+      return fmt::format("model: {} matrices of {} elements{}", plan.args.batch_count, plan.args.m * plan.args.n,
+                         unfit);
     case Kind::skinny:
       return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
     case Kind::panels:

@@ -282,6 +282,14 @@ TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
   const TuningTable sliced = table_for(wide, "tile_128x128", 256);
   EXPECT_EQ(groups(a_gpu(), wide, &sliced), 128 * 128u);
   EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile"}));
+  // Slices of k for a kernel that has none.
+  DeviceTraits processor = a_gpu();
+  processor.cpu = true;
+  processor.subgroup_size = 8;
+  const TuningTable panels = table_for(args, "panels", 4);
+  FakeRecorder on_processor(processor);
+  on_processor.table = &panels;
+  EXPECT_NE(gemm_variants(on_processor, args).find("\"slices\": 0, \"variants\": [\"panels\""), std::string::npos);
   // More slices than k has steps.
   const GemmArgs flat = product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64);
   const TuningTable many = table_for(flat, "tile_64x64", 256);
