@@ -102,7 +102,7 @@ void main() {
     }
   }
   float scale = reciprocal_deviation(
-      tuff_divide_moderate(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x);
+      tuff_divide(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x);
 
   uint channel = first_channel(push.first_row + row);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {

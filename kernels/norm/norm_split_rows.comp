@@ -207,7 +207,7 @@ void main() {
 #if TUFF_MODE == 1
   if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(m.mean, m.squares);
 #else
-  float scale = reciprocal_deviation(tuff_divide_moderate(vec4(m.squares), vec4(m.count)).x);
+  float scale = reciprocal_deviation(tuff_divide(vec4(m.squares), vec4(m.count)).x);
   uint channel = first_channel(push.first_row + row);
   uint k = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) {
