@@ -34,7 +34,7 @@ def main() -> None:
     axes.set_yticks(range(len(rows)), [row["work"] for row in rows], fontsize=9)
     for i, row in enumerate(rows):
         peer = row["tuff_rate"] / row["ratio"]
-        axes.text(1.2, i, f"{row['ratio']:.2f}", va="center", color=plot.INK, fontsize=9, fontweight="bold")
+        axes.text(1.2, i, f"{row['ratio']:.2f}" if row["ratio"] < 10 else f"{row['ratio']:.0f}", va="center", color=plot.INK, fontsize=9, fontweight="bold")
         axes.text(1.32, i, f"{readable(row['tuff_rate'], row['unit'])} of {readable(peer, row['unit'])}", va="center",
                   color=plot.INK, fontsize=8.5)
     axes.axvline(1, color=plot.INK, lw=1, zorder=4)
