@@ -104,8 +104,10 @@ std::vector<BinaryCase> cases() {
   all.push_back({kOperations[0], 41'943'041, 1, Place::apart});  // three operands of 160 MiB
   all.push_back({kOperations[4], 35'000'000, 0, Place::onto_b});
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
-    for (uint64_t n : {1, 7, 8, 9, 63, 65, 2047, 2048, 65'537, 300'003}) {
+    uint32_t turn = 0;  // half of the operations for each length
+    for (uint64_t n : {1, 7, 8, 9, 63, 2048, 300'003}) {
       for (const Operation& operation : kOperations) {
+        if (turn++ % 2 != 0) continue;
         const uint64_t i = all.size();
         all.push_back({operation, n, i % 3 == 0 ? 0 : i % 8, static_cast<Place>((i / 2) % 4), dtype});
       }

@@ -42,8 +42,7 @@ struct NormCase {
 std::vector<NormCase> cases() {
   std::vector<NormCase> all;
   const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
-  for (uint64_t cols : {1,   2,   3,   4,   5,    7,    8,    9,    16,   31,   33,   64,     100,    127,   128,
-                        129, 255, 256, 257, 1000, 1024, 1025, 2048, 4096, 4097, 8192, 16'385, 20'011, 65'536}) {
+  for (uint64_t cols : {1, 3, 4, 8, 33, 100, 128, 129, 257, 1024, 1025, 4097, 20'011, 65'536}) {
     for (const Kind kind : {Kind::layer, Kind::rms}) {
       const uint64_t i = all.size();
       const uint64_t rows = cols < 300 ? 33 : cols < 5000 ? 5 : 2;
@@ -82,7 +81,7 @@ std::vector<NormCase> cases() {
   all.push_back({.kind = Kind::rms, .rows = 1, .channels = 1'000'000, .dtype = TUFF_BF16});
   all.push_back({.rows = 2, .channels = 36'000'000, .weight = false, .bias = false});
   // Groups and channels; channels of a block's size, of its parts, and of neither.
-  for (uint64_t inner : {1, 3, 8, 64, 49, 1024, 5000}) {
+  for (uint64_t inner : {1, 3, 8, 49, 1024}) {
     for (uint64_t groups : {1, 2, 6}) {
       const uint64_t i = all.size();
       all.push_back({.kind = Kind::group,
@@ -99,8 +98,8 @@ std::vector<NormCase> cases() {
   }
   all.push_back({.kind = Kind::group, .rows = 2, .channels = 32, .inner = 3136, .groups = 8});
   all.push_back({.kind = Kind::group, .rows = 1, .channels = 4, .inner = 30'000, .groups = 2, .dtype = TUFF_F16});
-  for (uint64_t inner : {1, 5, 8, 49, 64, 3136}) {
-    for (uint64_t channels : {1, 3, 8, 64}) {
+  for (uint64_t inner : {1, 5, 8, 3136}) {
+    for (uint64_t channels : {1, 3, 64}) {
       const uint64_t i = all.size();
       all.push_back({.kind = Kind::batch,
                      .rows = 5,

@@ -133,10 +133,8 @@ struct SoftmaxExCase {
 std::vector<SoftmaxExCase> extended_cases() {
   std::vector<SoftmaxExCase> all;
   const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
-  const AxisShape shapes[] = {{{5}, 0, 4},        {{7, 8}, 1, 0},       {{33, 100}, 1, 4},    {{12, 129}, 1, 0},
-                              {{6, 2048}, 1, 0},  {{3, 20'000}, 1, 0},  {{2, 70'001}, 1, 4},  {{4, 9, 16}, 1, 0},
-                              {{3, 40, 5}, 1, 4}, {{2, 3000, 8}, 1, 0}, {{70'000, 4}, 1, 0},  {{1, 6, 3}, 1, 0},
-                              {{6, 1, 24}, 1, 0}, {{24, 1}, 1, 0},      {{12, 64, 256}, 2, 0}};
+  const AxisShape shapes[] = {{{5}, 0, 4},        {{33, 100}, 1, 4},    {{3, 20'000}, 1, 0}, {{4, 9, 16}, 1, 0},
+                              {{3, 40, 5}, 1, 4}, {{2, 3000, 8}, 1, 0}, {{24, 1}, 1, 0},     {{12, 64, 256}, 2, 0}};
   for (const AxisShape& shape : shapes) {
     const uint64_t i = all.size(), outer = shape.outer();
     all.push_back({.shape = shape, .scale = 0.125, .logarithm = true, .dtype = types[i / 5 % 3]});

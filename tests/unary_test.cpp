@@ -142,8 +142,10 @@ std::vector<UnaryCase> cases() {
   all.push_back({kOperations[3], 20'000'000, 0, true});
   // Lengths around a block of eight; starts at every element of one.
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
-    for (uint64_t n : {0, 1, 7, 8, 9, 63, 64, 65, 2047, 2049, 65'537, 300'003}) {
+    uint32_t turn = 0;  // a third of the operations for each length: AllNumbersOf16Bits has each of them
+    for (uint64_t n : {0, 1, 7, 8, 9, 64, 2049, 300'003}) {
       for (const Operation& operation : kOperations) {
+        if (turn++ % 3 != 0) continue;
         const uint64_t i = all.size();
         all.push_back({operation, n, i % 3 == 0 ? 0 : i % 8, i % 4 == 3, dtype});
       }

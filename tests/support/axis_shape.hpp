@@ -40,16 +40,15 @@ struct AxisShape {
 // starts. The shift counts bytes of f32 still: half as many of such elements.
 inline std::vector<AxisShape> axis_shapes16() {
   std::vector<AxisShape> all;
-  for (uint64_t length : {1, 2, 7, 8, 9, 15, 17, 33, 64, 127, 129, 256, 1000, 1025, 4096, 4104, 8193, 20'011}) {
+  for (uint64_t length : {1, 7, 8, 17, 64, 129, 1025, 4104, 20'011}) {
     all.push_back({{length}, 0, 4 * (length % 4)});
     all.push_back({{7, length}, 1, 4 * (length % 3)});
     all.push_back({{length, 5}, 0, 4 * (length % 5)});
-    all.push_back({{2, length, 12}, 1, 0});
     all.push_back({{3, length, 40}, 1, 0});
   }
-  const std::vector<AxisShape> others = {{{0, 5}, 1, 0},       {{64, 1024}, 1, 0},   {{64, 1024}, 0, 16},
-                                         {{1000, 100}, 1, 4},  {{3, 500'009}, 1, 0}, {{500'009, 2}, 0, 4},
-                                         {{2000, 1000}, 0, 0}, {{200'000, 5}, 1, 4}, {{200'000, 16}, 1, 0}};
+  const std::vector<AxisShape> others = {
+      {{2, 1000, 12}, 1, 0}, {{0, 5}, 1, 0},       {{64, 1024}, 1, 0},   {{64, 1024}, 0, 16},  {{1000, 100}, 1, 4},
+      {{3, 500'009}, 1, 0},  {{500'009, 2}, 0, 4}, {{2000, 1000}, 0, 0}, {{200'000, 5}, 1, 4}, {{200'000, 16}, 1, 0}};
   all.insert(all.end(), others.begin(), others.end());
   return all;
 }
