@@ -131,6 +131,8 @@ std::vector<UnaryCase> cases() {
        {0,   1,   2,   3,   4,   5,    7,    8,    9,    15,   16,     17,     31,     33,      63,      64,       65,
         127, 129, 255, 256, 257, 1000, 1023, 1025, 4095, 4097, 16'383, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
+      // The lengths differ by how they are cut up, which is the same for all: the first eight have all of them.
+      if (operation.op > TUFF_UNARY_NEG && n != 1 && n != 65 && n != 4097 && n != 100'003) continue;
       const uint64_t i = all.size();
       all.push_back({operation, n, i % 5, i % 4 == 3});
     }
@@ -150,7 +152,7 @@ std::vector<UnaryCase> cases() {
         all.push_back({operation, n, i % 3 == 0 ? 0 : i % 8, i % 4 == 3, dtype});
       }
     }
-    all.push_back({kOperations[0], 35'000'001, 8, false, dtype});
+    all.push_back({kOperations[0], 2'100'001, 8, false, dtype});
   }
   return all;
 }
