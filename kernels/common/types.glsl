@@ -7,9 +7,19 @@
 //   … TUFF_AT(Y, i) = TUFF_ROUNDED(Y_TYPE, value)        rounded once, to nearest even
 //
 // 8- and 16-bit numbers are nothing but storage: no arithmetic is asked of a device that lacks it. Results are rounded
-// by integer arithmetic, for drivers may round their own conversions either way.
+// by integer arithmetic, for drivers may round their own conversions either way; where a device can be told which way
+// (TUFF_ROUNDS_F16, see DeviceTraits::rounds_f16), its own conversion to f16 does it, in one instruction instead of ten.
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
+#if TUFF_ROUNDS_F16
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_spirv_intrinsics : require
+// Numbers of 16 bits: SignedZeroInfNanPreserve, DenormPreserve, RoundingModeRTE.
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 16);
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 16);
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4467], 4462, 16);
+#endif
 
 #define TUFF_F32 1
 #define TUFF_F16 2
@@ -54,7 +64,7 @@
 
 // To nearest even; f16's denormals are kept, what rounds beyond 65504 becomes infinity, NaN stays NaN. Without branches:
 // kernels convert whole tiles.
-uint tuff_f16_bits(float value) {
+uint tuff_f16_by_integers(float value) {
   const uint bits = floatBitsToUint(value), magnitude = bits & 0x7fffffffu;
   const uint moved = magnitude - 0x38000000u;  // the exponents' bases are 112 apart
   const uint normal = (moved + 0xfffu + ((moved >> 13) & 1u)) >> 13;
@@ -66,9 +76,35 @@ uint tuff_f16_bits(float value) {
   return ((bits >> 16) & 0x8000u) | rounded;
 }
 
+#if TUFF_ROUNDS_F16
+uint tuff_f16_bits(float value) { return uint(float16BitsToUint16(float16_t(value))); }
+uint tuff_f16_pair(vec2 values) { return packFloat2x16(f16vec2(values)); }
+#else
+uint tuff_f16_bits(float value) { return tuff_f16_by_integers(value); }
+uint tuff_f16_pair(vec2 values) { return tuff_f16_bits(values.x) | (tuff_f16_bits(values.y) << 16); }
+#endif
+
 uint tuff_bf16_bits(float value) {
   const uint bits = floatBitsToUint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+uint tuff_bf16_pair(vec2 values) { return tuff_bf16_bits(values.x) | (tuff_bf16_bits(values.y) << 16); }
+
+// Four elements of f16 or bf16 as two words.
+uvec2 tuff_pack_2(vec4 v) { return uvec2(tuff_f16_pair(v.xy), tuff_f16_pair(v.zw)); }
+uvec2 tuff_pack_3(vec4 v) { return uvec2(tuff_bf16_pair(v.xy), tuff_bf16_pair(v.zw)); }
+
+// Numbers as they would come back from memory. By integers: NVIDIA's compiler leaves out a conversion to f16 whose result
+// is converted back at once.
+#define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
+vec4 tuff_as_stored_1(vec4 v) { return v; }
+vec4 tuff_as_stored_2(vec4 v) {
+  [[unroll]] for (uint i = 0; i < 4; ++i) v[i] = unpackHalf2x16(tuff_f16_by_integers(v[i])).x;
+  return v;
+}
+vec4 tuff_as_stored_3(vec4 v) {
+  [[unroll]] for (uint i = 0; i < 4; ++i) v[i] = uintBitsToFloat(tuff_bf16_bits(v[i]) << 16);
+  return v;
 }
 #endif

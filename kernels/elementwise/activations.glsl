@@ -10,7 +10,14 @@ vec4 tuff_gelu(vec4 x) {
   precise vec4 tail = (a - head) * (a + head);
   precise vec4 square = head * head;
   precise vec4 z = a * 0.70710678118654752440;
-  precise vec4 s = tuff_divide_moderate(z - 2.0, z + 2.0);
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 s = (z - 2.0) / (z + 2.0);
+#else
+  // One reciprocal for both quotients.
+  precise vec4 last = 1.0 + (z + z);
+  precise vec4 inverse = 1.0 / ((z + 2.0) * last);
+  precise vec4 s = ((z - 2.0) * last) * inverse;
+#endif
   precise vec4 p = fma(vec4(6.33694581e-05), s, vec4(0.000160803582));
   p = fma(p, s, vec4(-0.000357920449));
   p = fma(p, s, vec4(-0.0013957069));
@@ -22,20 +29,35 @@ vec4 tuff_gelu(vec4 x) {
   p = fma(p, s, vec4(-0.166031092));
   p = fma(p, s, vec4(-0.0927637592));
   p = fma(p, s, vec4(1.27697837));
-  precise vec4 factor = tuff_divide_moderate((0.5 * a) * p, 1.0 + (z + z));
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 factor = ((0.5 * a) * p) / (1.0 + (z + z));
+#else
+  precise vec4 factor = ((0.5 * a) * p) * ((z + 2.0) * inverse);
+#endif
   precise vec4 below = tuff_exp_times(factor, -0.5 * square, -0.5 * tail);
   precise vec4 y = mix(x - below, -below, lessThan(x, vec4(0.0)));
+  y = mix(y, 0.5 * x, lessThan(a, vec4(1e-20)));  // a device that flushes denormals would take nothing away
   return mix(y, x, tuff_nans(x));
 }
 
-// x sigmoid(t), of the numerator's sign where that is zero.
+// x sigmoid(t), of x's sign where that is zero.
 vec4 tuff_times_sigmoid(vec4 x, vec4 t) {
-  precise vec4 e = tuff_exp(-abs(t));
   bvec4 left = lessThan(t, vec4(0.0));
   vec4 bounded = mix(x, vec4(-1000.0), lessThan(x, vec4(-1000.0)));  // e is zero there, and -infinity times it NaN
-  precise vec4 numerator = mix(x, tuff_exp_times(bounded, -abs(t), vec4(0.0)), left);
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 e = tuff_exp(-abs(t));
+  precise vec4 below = tuff_exp_times(bounded, -abs(t), vec4(0.0));
+#else
+  // 2^24 e^-|t|, so that it is not denormal where x times it is none.
+  vec4 power = tuff_exp_normal(-abs(t), 24);
+  power = mix(power, vec4(0.0), lessThan(-abs(t), vec4(-103.9)));
+  precise vec4 e = power * 5.9604644775390625e-8;
+  precise vec4 below = (bounded * power) * 5.9604644775390625e-8;
+#endif
+  precise vec4 numerator = mix(x, below, left);
   precise vec4 y = tuff_divide_moderate(numerator, 1.0 + e);
   y = mix(y, x, greaterThan(x, vec4(1e30)));  // where e is zero, infinity included
+  y = tuff_with_sign(y, x);                    // the division's correction may make +0 of -0
   return mix(y, x, tuff_nans(x));
 }
 
@@ -58,9 +80,16 @@ vec4 tuff_leaky_relu(vec4 x, float alpha) {
 vec4 tuff_elu(vec4 x, float alpha) {
   vec4 c = mix(x, vec4(-104.0), lessThan(x, vec4(-104.0)));
   c = mix(c, vec4(0.0), greaterThan(c, vec4(0.0)));
+#if TUFF_EXACT_ARITHMETIC
   precise vec4 n = roundEven(c * 1.44269504088896341);
-  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
   precise vec4 power = tuff_times_power_of_2(vec4(1.0), n);
+#else
+  precise vec4 whole = c * 1.44269504088896341 + TUFF_WHOLE;
+  precise vec4 n = whole - TUFF_WHOLE;
+  vec4 power = uintBitsToFloat((floatBitsToUint(whole) << 23) + 0x3f800000u);
+  power = mix(power, vec4(0.0), lessThan(n, vec4(-126.0)));
+#endif
+  precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
   precise vec4 y = alpha * (power * tuff_exp_reduced(r) + (power - 1.0));
   y = mix(x, y, lessThan(x, vec4(0.0)));
   return mix(y, x, tuff_nans(x));

@@ -45,12 +45,6 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 // Four elements of 16 bits as two words.
 vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
 vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
-uvec2 tuff_pack_2(vec4 v) {
-  return uvec2(tuff_f16_bits(v.x) | (tuff_f16_bits(v.y) << 16), tuff_f16_bits(v.z) | (tuff_f16_bits(v.w) << 16));
-}
-uvec2 tuff_pack_3(vec4 v) {
-  return uvec2(tuff_bf16_bits(v.x) | (tuff_bf16_bits(v.y) << 16), tuff_bf16_bits(v.z) | (tuff_bf16_bits(v.w) << 16));
-}
 
 #if TUFF_VECTOR == 0
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \

@@ -2,7 +2,8 @@
 // allows exp 3 + 2|x| ULP, log an absolute error of 2^-21 near 1, division 2.5 ULP and tanh almost anything.
 //
 // TUFF_EXACT_ARITHMETIC 1: "/" and sqrt are correctly rounded already (processors); 0: they are put right
-// by one step on the residual, which fma gives exactly.
+// by one step on the residual, which fma gives exactly. There (GPUs) conversions between integers and floats, and
+// rounding, take as long as eight additions, so that bits are used instead; denormal results become zero.
 //
 // NaN is recognised by its bits throughout: a driver may assume that arithmetic never makes one. Sums whose
 // order matters are written with + and *, not fma: precise binds only those (Mesa reorders a chain of fma).
@@ -16,12 +17,15 @@ vec4 tuff_with_sign(vec4 magnitude, vec4 sign) {
 
 // a / b for 1 <= b < 2^126 and finite a.
 vec4 tuff_divide_moderate(vec4 a, vec4 b) {
-  precise vec4 q = a / b;
-#if !TUFF_EXACT_ARITHMETIC
+#if TUFF_EXACT_ARITHMETIC
+  return a / b;
+#else
+  precise vec4 inverse = 1.0 / b;
+  precise vec4 q = a * inverse;
   precise vec4 r = fma(-q, b, a);
-  q = fma(r, 1.0 / b, q);
-#endif
+  q = fma(r, inverse, q);
   return q;
+#endif
 }
 
 // a / b as IEEE 754 has it, zeros and infinities included.
@@ -75,6 +79,9 @@ vec4 tuff_exp_reduced(vec4 r) {
   return y;
 }
 
+// x rounded to a whole number, for |x| < 2^22, plus TUFF_WHOLE: its last bits are those of the number.
+#define TUFF_WHOLE 12582912.0  // 1.5 * 2^23
+
 // In two factors, so that neither overflows when the result does not and denormal results are rounded once, by the last
 // multiplication.
 vec4 tuff_times_power_of_2(vec4 x, vec4 n) {
@@ -87,6 +94,7 @@ vec4 tuff_times_power_of_2(vec4 x, vec4 n) {
 
 // e^x: x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite, ln 2 in two parts of which the first times n is
 // exact), a polynomial, and 2^n.
+#if TUFF_EXACT_ARITHMETIC
 vec4 tuff_exp(vec4 x) {
   vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));  // e^89 is infinite,
   c = mix(c, vec4(-104.0), lessThan(c, vec4(-104.0)));      // e^-104 rounds to zero
@@ -95,16 +103,47 @@ vec4 tuff_exp(vec4 x) {
   precise vec4 y = tuff_exp_reduced(r) + 1.0;
   return mix(tuff_times_power_of_2(y, n), x, tuff_nans(x));
 }
+#else
+// 2^more e^x, where that is neither denormal nor infinite.
+vec4 tuff_exp_normal(vec4 x, int more) {
+  precise vec4 whole = x * 1.44269504088896341 + TUFF_WHOLE;
+  precise vec4 n = whole - TUFF_WHOLE;
+  precise vec4 r = (x - n * 0.693359375) + n * 2.12194440e-4;
+  precise vec4 y = tuff_exp_reduced(r) + 1.0;
+  return uintBitsToFloat(floatBitsToUint(y) + (floatBitsToUint(whole) << 23) + (uint(more) << 23));
+}
 
-// factor e^(high + low) for |factor| <= 1000: the sum is not held by one number, with |low| at most 1/8; and a denormal
-// result is rounded once, where e^… alone would lose digits.
+vec4 tuff_exp(vec4 x) {
+  vec4 y = tuff_exp_normal(x, 0);
+  y = mix(y, vec4(0.0), lessThan(x, vec4(-87.33654)));
+  y = mix(y, vec4(TUFF_INFINITY), greaterThan(x, vec4(88.72283)));
+  return mix(y, x, tuff_nans(x));
+}
+#endif
+
+// factor e^(high + low) for |factor| <= 1000 and high <= 89: the sum is not held by one number, with |low| at most 1/8; and
+// a denormal result is rounded once, where e^… alone would lose digits.
 vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
   vec4 c = mix(high, vec4(89.0), greaterThan(high, vec4(89.0)));
   c = mix(c, vec4(-120.0), lessThan(c, vec4(-120.0)));
+#if TUFF_EXACT_ARITHMETIC
   precise vec4 n = roundEven((c + low) * 1.44269504088896341);
+#else
+  precise vec4 whole = (c + low) * 1.44269504088896341 + TUFF_WHOLE;
+  precise vec4 n = whole - TUFF_WHOLE;
+#endif
   precise vec4 r = (c - n * 0.693359375) + (n * 2.12194440e-4 + low);
   precise vec4 y = factor * (tuff_exp_reduced(r) + 1.0);
-  return mix(tuff_times_power_of_2(y, n), high, tuff_nans(high));
+#if TUFF_EXACT_ARITHMETIC
+  y = tuff_times_power_of_2(y, n);
+#else
+  // 2^(n/2) rounded down, and the rest: neither leaves the range of exponents.
+  ivec4 power = floatBitsToInt(whole) - floatBitsToInt(vec4(TUFF_WHOLE));
+  ivec4 half_power = power >> 1;
+  y = y * intBitsToFloat((half_power << 23) + 0x3f800000);
+  y = y * intBitsToFloat(((power - half_power) << 23) + 0x3f800000);
+#endif
+  return mix(y, high, tuff_nans(high));
 }
 
 // The leading 12 bits of the significand: the product of two such numbers is exact.
@@ -133,7 +172,12 @@ vec4 tuff_log(vec4 x) {
   bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // the value is bits * 2^-149
   uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
   uvec4 above = scaled - 0x3f3504f3u;  // over the bits of sqrt(1/2): whole powers of two, and the rest
-  vec4 k = vec4((ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny));
+  ivec4 exponent = (ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny);
+#if TUFF_EXACT_ARITHMETIC
+  vec4 k = vec4(exponent);
+#else
+  precise vec4 k = intBitsToFloat(exponent + floatBitsToInt(vec4(TUFF_WHOLE))) - TUFF_WHOLE;
+#endif
   precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
   precise vec4 y = tuff_log_reduced(f, k);
   y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept,
@@ -152,7 +196,11 @@ vec4 tuff_tanh(vec4 x) {
   p = fma(p, z, vec4(-3.33332819422e-1));
   precise vec4 near = fma(p * z, a, a);
   vec4 bounded = mix(a, vec4(10.0), greaterThan(a, vec4(10.0)));
-  precise vec4 far = 1.0 - tuff_divide_moderate(vec4(2.0), tuff_exp(bounded + bounded) + 1.0);
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 far = 1.0 - 2.0 / (tuff_exp(bounded + bounded) + 1.0);
+#else
+  precise vec4 far = 1.0 - 2.0 * (1.0 / (tuff_exp_normal(bounded + bounded, 0) + 1.0));  // the quotient is below 0.45
+#endif
   vec4 y = tuff_with_sign(mix(far, near, lessThan(a, vec4(0.625))), x);
   return mix(y, x, tuff_nans(x));
 }

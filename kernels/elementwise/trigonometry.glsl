@@ -14,7 +14,7 @@ uint tuff_bits_of_two_over_pi(uint word, uint shift) {
 }
 
 // |x| = (quadrant + r 2/pi) pi/2 with |r| <= pi/4, modulo 2 pi.
-vec4 tuff_reduced_angle(vec4 x, out uvec4 quadrant) {
+vec4 tuff_any_reduced_angle(vec4 x, out uvec4 quadrant) {
   uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
   bvec4 small = lessThan(magnitude, uvec4(0x3f000000u));  // below 1/2: itself
   uvec4 exponent = max(magnitude >> 23, uvec4(126u));
@@ -51,6 +51,24 @@ vec4 tuff_reduced_angle(vec4 x, out uvec4 quadrant) {
   r = mix(r, -r, equal(above, uvec4(1u)));
   return mix(r, abs(x), small);
 }
+
+#if TUFF_EXACT_ARITHMETIC
+#define tuff_reduced_angle tuff_any_reduced_angle
+#else
+// For most arguments pi/2 in four parts does (Cody and Waite). The first three have 11 bits, and n 13, so that the products
+// are exact, whether a device fuses them or not; the differences are, or are rounded to what they are close to. No f32 below
+// 8192 is so near a multiple of pi/2 that more would be needed.
+vec4 tuff_reduced_angle(vec4 x, out uvec4 quadrant) {
+  vec4 a = abs(x);
+  if (any(not(lessThan(a, vec4(8192.0))))) return tuff_any_reduced_angle(x, quadrant);
+  precise vec4 whole = a * 0.63661977236758134 + TUFF_WHOLE;
+  precise vec4 n = whole - TUFF_WHOLE;
+  quadrant = floatBitsToUint(whole);
+  precise vec4 r = ((a - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549533620476723e-08;
+  r = r - n * 2.563344151594519e-12;
+  return r;
+}
+#endif
 
 vec4 tuff_sine_of(vec4 r) {
   precise vec4 z = r * r;

@@ -251,12 +251,8 @@ void main() {
         [[unroll]] for (uint e = 0; e < 4; ++e) result[e] = gemm_activation(value[e]);
 #if C_TYPE == TUFF_F32
         TUFF_FROM(Four, c_pointer, at) = floatBitsToUint(result);
-#elif C_TYPE == TUFF_F16
-        TUFF_FROM(Four, c_pointer, at) = uvec2(tuff_f16_bits(result.x) | tuff_f16_bits(result.y) << 16,
-                                               tuff_f16_bits(result.z) | tuff_f16_bits(result.w) << 16);
 #else
-        TUFF_FROM(Four, c_pointer, at) = uvec2(tuff_bf16_bits(result.x) | tuff_bf16_bits(result.y) << 16,
-                                               tuff_bf16_bits(result.z) | tuff_bf16_bits(result.w) << 16);
+        TUFF_FROM(Four, c_pointer, at) = TUFF_PASTE(tuff_pack_, C_TYPE)(result);
 #endif
 #endif
       }

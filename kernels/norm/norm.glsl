@@ -13,20 +13,11 @@ TUFF_BLOCKS_READ(2, W, TUFF_WEIGHT_TYPE)
 TUFF_BLOCKS_READ(3, B, TUFF_WEIGHT_TYPE)
 #endif
 
-// As it would be read back.
-#if TUFF_TYPE == 1
-vec4 as_stored(vec4 x) { return x; }
-#elif TUFF_TYPE == 2
-vec4 as_stored(vec4 x) { return tuff_unpack_2(tuff_pack_2(x)); }
-#else
-vec4 as_stored(vec4 x) { return tuff_unpack_3(tuff_pack_3(x)); }
-#endif
-
 float input_load(TUFF_INDEX i) {
   precise float x = X_load(i);
 #if TUFF_RESIDUAL
   x = x + R_load(i);
-  x = as_stored(vec4(x)).x;
+  x = TUFF_AS_STORED(TUFF_TYPE, vec4(x)).x;
 #endif
   return x;
 }
@@ -37,7 +28,7 @@ TuffBlock input_load_block(TUFF_INDEX i) {
   TuffBlock added = R_load_block(i);
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
     precise vec4 s = x.part[p] + added.part[p];
-    x.part[p] = as_stored(s);
+    x.part[p] = TUFF_AS_STORED(TUFF_TYPE, s);
   }
 #endif
   return x;

@@ -26,7 +26,8 @@ bool unified_memory(const VkPhysicalDeviceMemoryProperties& memory) {
   const VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
   const uint32_t heap = largest_device_heap(memory);
   for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
-    if (memory.memoryTypes[i].heapIndex == heap && (memory.memoryTypes[i].propertyFlags & wanted) == wanted) return true;
+    if (memory.memoryTypes[i].heapIndex == heap && (memory.memoryTypes[i].propertyFlags & wanted) == wanted)
+      return true;
   }
   return false;
 }
@@ -216,13 +217,20 @@ void Device::read_traits() {
   traits.storage8 = physical.features12.storageBuffer8BitAccess;
   traits.f16 = traits.storage16 && physical.features12.shaderFloat16;
   traits.f64 = physical.features.shaderFloat64;
+  const VkPhysicalDeviceFloatControlsProperties& controls = physical.float_controls;
+  // Modes that may be set for 16 bits alone.
+  traits.rounds_f16 = traits.f16 && physical.features.shaderInt16 && controls.shaderRoundingModeRTEFloat16 &&
+                      controls.shaderDenormPreserveFloat16 && controls.shaderSignedZeroInfNanPreserveFloat16 &&
+                      controls.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
+                      controls.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
   const std::vector<MatrixShape>& shapes = physical.matrix_shapes;
   traits.matrix_shape_count = static_cast<uint32_t>(std::min(shapes.size(), traits.matrix_shapes.size()));
   std::copy_n(shapes.begin(), traits.matrix_shape_count, traits.matrix_shapes.begin());
 }
 
 void Device::require_alive() const {
-  if (lost()) fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost; make a new context", physical.properties.deviceName);
+  if (lost())
+    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost; make a new context", physical.properties.deviceName);
 }
 
 void Device::check(VkResult result, const char* what) {

@@ -108,8 +108,10 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     device.driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
     device.maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
     device.subgroup_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+    device.float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
     properties.pNext = &device.properties11;
-    device.properties11.pNext = &device.driver;
+    device.properties11.pNext = &device.float_controls;
+    device.float_controls.pNext = &device.driver;
     device.driver.pNext = &device.maintenance3;
     void** tail = &device.maintenance3.pNext;
     if (contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
@@ -146,7 +148,8 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
     if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);
     // The chains above point into this function; nobody follows them later.
-    device.properties11.pNext = device.driver.pNext = device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
+    device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
+    device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
     device.features11.pNext = device.features12.pNext = nullptr;
   }
   if (device.cores == 0 && device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
@@ -242,7 +245,8 @@ void Instance::enumerate() {
     if (device.lacks.empty()) {
       devices_.push_back(std::move(device));
     } else {
-      refusals_ += fmt::format("{}{} lacks {}", refusals_.empty() ? "" : "; ", device.properties.deviceName, device.lacks);
+      refusals_ +=
+          fmt::format("{}{} lacks {}", refusals_.empty() ? "" : "; ", device.properties.deviceName, device.lacks);
     }
   }
   std::stable_sort(devices_.begin(), devices_.end(), [](const PhysicalDevice& a, const PhysicalDevice& b) {

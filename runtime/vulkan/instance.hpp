@@ -16,6 +16,7 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceVulkan11Properties properties11{};
+  VkPhysicalDeviceFloatControlsProperties float_controls{};
   VkPhysicalDeviceDriverProperties driver{};
   VkPhysicalDeviceMaintenance3Properties maintenance3{};
   VkPhysicalDeviceSubgroupSizeControlProperties subgroup_control{};

@@ -30,7 +30,8 @@ std::span<const std::byte> as_bytes(const std::vector<uint32_t>& words) {
 bool KernelCache::Key::operator==(const Key& other) const noexcept {
   const KernelRequest &a = kernel, &b = other.kernel;
   if (&a.source() != &b.source() || operands != other.operands || addresses != other.addresses ||
-      a.is_wide() != b.is_wide() || a.matrices() != b.matrices() || a.define_count() != b.define_count() || a.constant_count() != b.constant_count()) {
+      a.is_wide() != b.is_wide() || a.matrices() != b.matrices() || a.define_count() != b.define_count() ||
+      a.constant_count() != b.constant_count()) {
     return false;
   }
   for (uint32_t i = 0; i < a.define_count(); ++i) {
@@ -44,8 +45,8 @@ bool KernelCache::Key::operator==(const Key& other) const noexcept {
 
 size_t KernelCache::KeyHash::operator()(const Key& key) const noexcept {
   const KernelRequest& kernel = key.kernel;
-  const uint64_t seed = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 +
-                        (key.addresses ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
+  const uint64_t seed = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 + (key.addresses ? 2 : 0) +
+                        (kernel.is_wide() ? 1 : 0);
   const uint64_t defines =
       XXH3_64bits_withSeed(kernel.defines(), kernel.define_count() * sizeof(KernelRequest::Define), seed);
   return XXH3_64bits_withSeed(kernel.constants(), kernel.constant_count() * sizeof(KernelRequest::Constant), defines);
@@ -126,7 +127,7 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
 }
 
 std::vector<uint32_t> KernelCache::spirv(const Key& key) {
-  const std::string text = kernel_text(key.kernel, key.addresses);
+  const std::string text = kernel_text(key.kernel, key.addresses, device_->traits.rounds_f16);
   const CacheKey hash = hash_text(text);
   if (const auto stored = disk_.load("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
     std::vector<uint32_t> words(stored->size() / sizeof(uint32_t));

@@ -43,10 +43,11 @@ struct DeviceTraits {
   uint32_t max_groups[3] = {65535, 65535, 65535};
   uint32_t shared_bytes = 16384;
   uint32_t push_bytes = 128;
-  uint64_t max_range = 1u << 27;   // bytes that one descriptor can span
-  bool addresses = false;  // buffer device addresses can be used
+  uint64_t max_range = 1u << 27;             // bytes that one descriptor can span
+  bool addresses = false;                    // buffer device addresses can be used
   bool storage16 = false, storage8 = false;  // elements of 16 and 8 bits in buffers, converted where they are read
   bool f16 = false, f64 = false;             // arithmetic
+  bool rounds_f16 = false;  // conversions to f16 can be told to round to nearest even and to keep denormals
   // What the matrix units multiply, for kernels that ask for KernelRequest::matrices().
   std::array<MatrixShape, 32> matrix_shapes{};
   uint32_t matrix_shape_count = 0;

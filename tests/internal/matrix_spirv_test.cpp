@@ -25,7 +25,7 @@ struct Form {
   Matrices kind = Matrices::f16;
   bool ta = false, tb = false, edge = false, wide = false, addresses = true;
   int load_bytes = 16, c_type = TUFF_F32;
-  bool vector = true, padded = false;
+  bool vector = true, padded = false, rounds_f16 = false;
 };
 
 std::vector<uint32_t> compile(const Form& form) {
@@ -39,7 +39,7 @@ std::vector<uint32_t> compile(const Form& form) {
   request.define("PADDED_A", form.padded).define("PADDED_B", form.padded);
   request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
   request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
-  return compile_glsl("gemm_matrix", kernel_text(request, form.addresses));
+  return compile_glsl("gemm_matrix", kernel_text(request, form.addresses, form.rounds_f16));
 }
 
 std::vector<Form> forms() {
@@ -51,6 +51,7 @@ std::vector<Form> forms() {
       {.ta = true, .tb = true, .edge = true, .load_bytes = 2, .vector = false},
       {.wide = true, .c_type = TUFF_BF16},
       {.edge = true, .addresses = false, .c_type = TUFF_F16, .vector = false},
+      {.c_type = TUFF_F16, .rounds_f16 = true},
       {.kind = Matrices::bf16},
       {.kind = Matrices::bf16, .tb = true, .edge = true, .load_bytes = 2, .c_type = TUFF_BF16, .vector = false},
       {.kind = Matrices::int8, .c_type = TUFF_I32},
@@ -158,7 +159,8 @@ TEST(MatrixSpirv, DamagedModulesAreRefused) {
   EXPECT_EQ(status_of(module), TUFF_OK);
   EXPECT_EQ(status_of({}), TUFF_ERROR_INTERNAL);
   EXPECT_EQ(status_of({module.begin(), module.begin() + 4}), TUFF_ERROR_INTERNAL);
-  EXPECT_EQ(status_of({module.begin(), module.begin() + 6}), TUFF_ERROR_INTERNAL) << "the first instruction is cut short";
+  EXPECT_EQ(status_of({module.begin(), module.begin() + 6}), TUFF_ERROR_INTERNAL)
+      << "the first instruction is cut short";
   module[5] &= 0xffffu;  // an instruction of no words
   EXPECT_EQ(status_of(module), TUFF_ERROR_INTERNAL);
 }
