@@ -22,6 +22,21 @@ int32_t weight_type(const Desc& desc) {
   return desc.weight_type != 0 ? desc.weight_type : desc.dtype;
 }
 
+// What row and group norms have in common.
+template <typename Desc>
+tuff::NormArgs norm_args(const Desc& desc, const Operand& input, const Operand& weight, const Operand& bias,
+                         const Operand& output) {
+  tuff::NormArgs args{};
+  args.dtype = desc.dtype;
+  args.weight_type = weight_type(desc);
+  args.input = input;
+  args.weight = weight;
+  args.bias = bias;
+  args.output = output;
+  args.epsilon = desc.epsilon;
+  return args;
+}
+
 // tuff_layer_norm_desc, tuff_rms_norm_desc
 template <typename Desc>
 void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle, bool centred) {
@@ -30,19 +45,12 @@ void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle, boo
   const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
       bias(context, bias_handle, "bias"), output(context, desc.output, "output"),
       residual(context, desc.residual, "residual"), sum(context, desc.sum, "sum");
-  tuff::NormArgs args{};
-  args.dtype = desc.dtype;
-  args.weight_type = weight_type(desc);
+  tuff::NormArgs args = norm_args(desc, input, weight, bias, output);
   args.centred = centred;
-  args.input = input;
-  args.weight = weight;
-  args.bias = bias;
-  args.output = output;
   args.residual = residual;
   args.sum = sum;
   args.rows = desc.rows;
   args.channels = desc.cols;
-  args.epsilon = desc.epsilon;
   context->backend().norm(args);
 }
 
@@ -51,20 +59,13 @@ void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
       bias(context, desc.bias, "bias"), output(context, desc.output, "output");
-  tuff::NormArgs args{};
-  args.dtype = desc.dtype;
-  args.weight_type = weight_type(desc);
+  tuff::NormArgs args = norm_args(desc, input, weight, bias, output);
   args.centred = true;
-  args.input = input;
-  args.weight = weight;
-  args.bias = bias;
-  args.output = output;
   args.rows = desc.batch;
   args.channels = desc.channels;
   args.inner = desc.inner;
   args.groups = desc.groups != 0 ? desc.groups : desc.channels;
   args.grouped = true;
-  args.epsilon = desc.epsilon;
   context->backend().norm(args);
 }
 

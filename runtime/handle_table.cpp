@@ -6,20 +6,13 @@ namespace tuff {
 
 const char* handle_kind_name(HandleKind kind) {
   switch (kind) {
-    case HandleKind::context:
-      return "context";
-    case HandleKind::buffer:
-      return "buffer";
-    case HandleKind::stream:
-      return "stream";
-    case HandleKind::event:
-      return "event";
-    case HandleKind::graph:
-      return "graph";
-    case HandleKind::kernel:
-      return "kernel";
-    case HandleKind::none:
-      break;
+    case HandleKind::context: return "context";
+    case HandleKind::buffer: return "buffer";
+    case HandleKind::stream: return "stream";
+    case HandleKind::event: return "event";
+    case HandleKind::graph: return "graph";
+    case HandleKind::kernel: return "kernel";
+    case HandleKind::none: break;
   }
   return "unknown";
 }

@@ -34,14 +34,11 @@ class Watch {
         if (names_.size() > kMostDepth) problem_ = fmt::format("it is nested more than {} deep", kMostDepth);
         break;
       case Json::parse_event_t::object_end:
-      case Json::parse_event_t::array_end:
-        names_.pop_back();
-        break;
+      case Json::parse_event_t::array_end: names_.pop_back(); break;
       case Json::parse_event_t::key:
         if (!names_.back().insert(parsed.get<std::string>()).second) problem_ = "a name comes twice in one object";
         break;
-      case Json::parse_event_t::value:
-        break;
+      case Json::parse_event_t::value: break;
     }
     return problem_.empty();
   }

@@ -66,10 +66,8 @@ std::vector<float> inputs(const ReduceCase& row) {
       }
       return values;
     }
-    case Values::spread:
-      return spreads(count, 2);
-    case Values::near_one:
-      break;
+    case Values::spread: return spreads(count, 2);
+    case Values::near_one: break;
   }
   std::vector<float> values = uniforms(count, 0.99f, 1.01f, 3);  // a product of a million of them stays in range
   for (uint64_t i = 0; i < count; i += 3) values[i] = -values[i];
@@ -107,8 +105,7 @@ Expected solve(const ReduceCase& row, const std::vector<float>& x) {
           value = product;
           bound = gamma(n) * std::fabs(product);
           break;
-        default:
-          value = op == TUFF_REDUCE_MAX ? highest : lowest;
+        default: value = op == TUFF_REDUCE_MAX ? highest : lowest;
       }
       expected.value.push_back(value);
       expected.bound.push_back(bound);

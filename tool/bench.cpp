@@ -68,12 +68,9 @@ Result measure_row(const tuff::Context& context, const Row& row, double seconds)
 
 std::string format_rate(const Result& result) {
   switch (result.row.unit) {
-    case Unit::flops:
-      return format_flops(result.rate());
-    case Unit::bytes:
-      return format_bandwidth(result.rate());
-    case Unit::calls:
-      return fmt::format("{} each", format_seconds(1 / result.rate()));
+    case Unit::flops: return format_flops(result.rate());
+    case Unit::bytes: return format_bandwidth(result.rate());
+    case Unit::calls: return fmt::format("{} each", format_seconds(1 / result.rate()));
   }
   return "";
 }

@@ -155,18 +155,12 @@ std::optional<tuff::DeviceProperties> default_device(const std::string& device) 
 
 const char* device_type_name(int32_t type) {
   switch (type) {
-    case TUFF_DEVICE_INTEGRATED:
-      return "integrated";
-    case TUFF_DEVICE_DISCRETE:
-      return "discrete";
-    case TUFF_DEVICE_VIRTUAL:
-      return "virtual";
-    case TUFF_DEVICE_CPU:
-      return "CPU";
-    case TUFF_DEVICE_HOST:
-      return "host";
-    default:
-      return "other";
+    case TUFF_DEVICE_INTEGRATED: return "integrated";
+    case TUFF_DEVICE_DISCRETE: return "discrete";
+    case TUFF_DEVICE_VIRTUAL: return "virtual";
+    case TUFF_DEVICE_CPU: return "CPU";
+    case TUFF_DEVICE_HOST: return "host";
+    default: return "other";
   }
 }
 

@@ -13,14 +13,12 @@ namespace {
 // How many keys, from key 0 on, query row i may see.
 uint64_t visible_keys(const AttentionArgs& args, uint64_t i) {
   switch (args.causal) {
-    case TUFF_CAUSAL_TOP_LEFT:
-      return std::min(args.seq_kv, i + 1);
+    case TUFF_CAUSAL_TOP_LEFT: return std::min(args.seq_kv, i + 1);
     case TUFF_CAUSAL_BOTTOM_RIGHT: {  // key <= i + seq_kv - seq_q
       const uint64_t limit = i + 1 + args.seq_kv;
       return limit <= args.seq_q ? 0 : std::min(args.seq_kv, limit - args.seq_q);
     }
-    default:
-      return args.seq_kv;
+    default: return args.seq_kv;
   }
 }
 

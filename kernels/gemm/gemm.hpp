@@ -20,7 +20,8 @@ struct GemmEpilogue {
   uint64_t ld_residual = 0;
   uint64_t stride_bias = 0, stride_residual = 0;  // elements between matrices of a batch
 
-  bool none() const { return activation == TUFF_ACTIVATION_NONE && bias_axis == TUFF_BIAS_NONE && residual == nullptr; }
+  bool has_operands() const { return bias_axis != TUFF_BIAS_NONE || residual != nullptr; }
+  bool none() const { return activation == TUFF_ACTIVATION_NONE && !has_operands(); }
 };
 
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.
@@ -46,7 +47,7 @@ struct GemmArgs {
 };
 
 // The same operand moved on by so many elements; nothing stays nothing.
-Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type);
+Buffer moved(const Buffer *buffer, uint64_t elements, int32_t type);
 
 // Matrix i of a batch by itself: its arguments, and where its operands begin.
 struct GemmMatrix {

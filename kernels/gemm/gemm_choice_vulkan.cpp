@@ -91,13 +91,11 @@ std::string reason(const Plan& plan) {
     case Kind::tiny:
       return fmt::format("model: {} matrices of {} elements{}", plan.args.batch_count, plan.args.m * plan.args.n,
                          unfit);
-    case Kind::skinny:
-      return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
+    case Kind::skinny: return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
     case Kind::panels:
       return fmt::format("model: whole tiles make {:.2f} times the operations{}", choice.offer.time, unfit);
     case Kind::matrices:
-    case Kind::tiles:
-      break;
+    case Kind::tiles: break;
   }
   if (choice.next.name == nullptr) return fmt::format("model: nothing else suits{}", unfit);
   return fmt::format("model: {} would take {:.2f} times as long{}", choice.next.name,

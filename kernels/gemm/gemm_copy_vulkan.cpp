@@ -10,8 +10,12 @@ namespace {
 // A copy of an input: rows of whole pieces of 16 bytes (and vectors of 4), one matrix where the batch repeats one.
 struct Copy {
   Copy(const CopyRequest& request, uint64_t rows, uint64_t cols, uint64_t stride, uint64_t batch_count)
-      : stored_rows(rows), stored_cols(cols), type(request.type), wanted(request.wanted),
-        transposed(request.transposed), matrices(stride == 0 ? 1 : batch_count) {
+      : stored_rows(rows),
+        stored_cols(cols),
+        type(request.type),
+        wanted(request.wanted),
+        transposed(request.transposed),
+        matrices(stride == 0 ? 1 : batch_count) {
     const uint64_t unit = std::max<uint64_t>(16 / dtype_size(type), 4);
     ld = ceil_div(transposed ? rows : cols, unit) * unit;
   }

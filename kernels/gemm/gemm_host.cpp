@@ -16,31 +16,23 @@ namespace {
 template <typename Body>
 void with_real(int32_t dtype, const Body& body) {
   switch (dtype) {
-    case TUFF_F16:
-      return body(Half{});
-    case TUFF_BF16:
-      return body(Bfloat{});
-    case TUFF_F64:
-      return body(double{});
-    default:
-      return body(float{});
+    case TUFF_F16: return body(Half{});
+    case TUFF_BF16: return body(Bfloat{});
+    case TUFF_F64: return body(double{});
+    default: return body(float{});
   }
 }
 
 double activate(int32_t activation, double x) {
   switch (activation) {
-    case TUFF_ACTIVATION_RELU:
-      return x < 0 ? 0 : x;
-    case TUFF_ACTIVATION_GELU:
-      return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2);
+    case TUFF_ACTIVATION_RELU: return x < 0 ? 0 : x;
+    case TUFF_ACTIVATION_GELU: return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2);
     case TUFF_ACTIVATION_GELU_TANH: {
       const double y = 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
       return x / (1 + std::exp(-y));  // (1 + tanh(y / 2)) / 2 is the sigmoid of y
     }
-    case TUFF_ACTIVATION_SILU:
-      return x / (1 + std::exp(-x));
-    default:
-      return x;
+    case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    default: return x;
   }
 }
 

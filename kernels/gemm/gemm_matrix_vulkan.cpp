@@ -64,8 +64,8 @@ uint32_t shared_bytes(const MatrixVariant& variant, const MatrixShape& shape, ui
   return std::max(a + b, variant.subgroups() * shape.m * (variant.sub_cols * 4 + kPieceBytes));
 }
 
-bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const MatrixShape& shape,
-             uint32_t element_bytes, bool ta, bool tb) {
+bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const MatrixShape& shape, uint32_t element_bytes,
+             bool ta, bool tb) {
   const uint32_t invocations = variant.subgroups() * traits.subgroup_size, k = variant.k_bytes / element_bytes;
   const uint32_t piece = kPieceBytes / element_bytes;
   return invocations <= traits.max_invocations && invocations <= traits.max_local_size[0] &&
@@ -125,8 +125,8 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& of
     if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
     const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
     const uint64_t rounds = ceil_div(tiles, cores_of(traits));
-    const double time = static_cast<double>(rounds * variant.rows * variant.cols) /
-                        (rounds == 1 ? variant.rate_alone : variant.rate);
+    const double time =
+        static_cast<double>(rounds * variant.rows * variant.cols) / (rounds == 1 ? variant.rate_alone : variant.rate);
     // With k cut into slices a larger tile fills the device as well, and reads less.
     const bool suits = !variant.narrow() || std::min(args.m, args.n) <= 16 || args.k <= 1024;
     offers.add({Kind::matrices, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
@@ -159,12 +159,11 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const bool few = groups * 2 <= cores_of(traits) && args.k >= 512;
   const uint64_t wanted = variant.narrow() ? 6 * cores_of(traits) : few ? 2 * cores_of(traits) : groups;
   slice_k(plan, traits, groups, wanted, 256, bk);
-  const bool added = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
   // 64-bit indices leave no room in the push block for bias and residual.
-  plan.to_scratch = plan.slices > 1 || (plan.wide && added);
+  plan.to_scratch = plan.slices > 1 || (plan.wide && epilogue.has_operands());
   take_scratch(recorder, plan);
-  const bool fused = added && !plan.to_scratch;
-  const int32_t out_type = plan.out_type, activation = plan.to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation;
+  const bool fused = plan.fused();
+  const int32_t out_type = plan.out_type;
 
   const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % bk != 0;
   // Copies have rows of whole pieces.
@@ -174,7 +173,8 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint32_t a_bytes = a_padded ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
   const uint32_t b_bytes = b_padded ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
   const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
-                        args.n % 4 == 0 && (out_type != TUFF_I32 || activation == TUFF_ACTIVATION_NONE);
+                        args.n % 4 == 0 &&
+                        (out_type != TUFF_I32 || plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
   KernelRequest request(shaders::gemm_matrix);
   request.matrices(type == TUFF_I8 ? Matrices::int8 : type == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
   request.wide(plan.wide).define("BM", variant.rows).define("BN", variant.cols).define("BK", bk);
@@ -182,18 +182,14 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
   request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
   request.define("PADDED_A", a_padded).define("PADDED_B", b_padded);
-  request.define("EDGE", edge).define("EPILOGUE", fused).define("C_TYPE", out_type).define("ACTIVATION", activation);
-  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0).define("RESIDUAL", fused && epilogue.residual != nullptr);
-  request.define("C_VECTOR", c_vector);
+  request.define("EDGE", edge).define("EPILOGUE", fused).define("C_VECTOR", c_vector);
+  plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");
   plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
   plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
   plan.operand(dispatch, plan.out, plan.out_elements, out_type, plan.out_access());
-  if (fused) {
-    plan.operand(dispatch, epilogue.bias, bias_elements(args), out_type, Access::read);
-    plan.operand(dispatch, epilogue.residual, residual_elements(args), out_type, Access::read);
-  }
+  plan.epilogue_operands(dispatch);
   with_index(plan.wide, [&](auto zero) {
     using Index = decltype(zero);
     with_number(out_type, [&](auto one) {

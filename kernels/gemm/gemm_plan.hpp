@@ -105,6 +105,11 @@ struct Plan {
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
   double alpha() const { return to_scratch ? 1 : args.alpha; }
   double beta() const { return to_scratch ? 0 : args.beta; }
+  // Whether the kernel itself adds bias and residual.
+  bool fused() const { return args.epilogue.has_operands() && !to_scratch; }
+  // What gemm_epilogue.glsl is compiled by, and reads, behind C.
+  void define_epilogue(KernelRequest& request) const;
+  void epilogue_operands(Dispatch& dispatch) const;
   Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
   }
@@ -130,8 +135,8 @@ double work_bytes(const Plan& plan);
 // The most of k that one workgroup may go through.
 uint64_t most_k(const DeviceTraits& traits);
 
-// What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or 64-bit
-// indices ("wide"). Empty: nothing.
+// What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or
+// 64-bit indices ("wide"). Empty: nothing.
 std::string_view forced_variant();
 
 // The variant that is forced, or tuned, or the one that the models of its kind think best.

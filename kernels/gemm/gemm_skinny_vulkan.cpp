@@ -137,7 +137,6 @@ void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offe
 void record_skinny(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
-  const GemmEpilogue& epilogue = args.epilogue;
   const Skinny skinny = skinny_of(plan);
   const uint32_t summed = skinny.cols <= kFew ? static_cast<uint32_t>(skinny.cols) : skinny.cols <= 8 ? 8 : 16;
   // A subgroup for each row pays only if k keeps its lanes busy.
@@ -150,29 +149,22 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 128, 32);
   // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
   // for each element that an invocation stores, and a second dispatch costs it little.
-  const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
-  const bool fits = !(plan.wide && operands) && (!traits.cpu || plan.choice.why == Why::forced);
+  const bool fits = !(plan.wide && args.epilogue.has_operands()) && (!traits.cpu || plan.choice.why == Why::forced);
   plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
   take_scratch(recorder, plan);
-  const bool fused = operands && !plan.to_scratch;
 
   request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());
   request.define("SHORT", summed).define("PADDED", summed != skinny.cols).define("TRANSPOSED", skinny.transposed);
-  request.define("PAIRS", traits.cpu && traits.addresses).define("C_TYPE", plan.out_type);
-  request.define("ACTIVATION", plan.to_scratch ? 0 : epilogue.activation);
-  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0);
-  request.define("RESIDUAL", fused && epilogue.residual != nullptr);
+  request.define("PAIRS", traits.cpu && traits.addresses);
+  plan.define_epilogue(request);
   Dispatch dispatch("gemm skinny");
   plan.operand(dispatch, skinny.l, skinny.l_elements, skinny.l_type, Access::read);
   plan.operand(dispatch, skinny.s, skinny.s_elements, skinny.s_type, Access::read);
   plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
-  if (fused) {
-    plan.operand(dispatch, epilogue.bias, bias_elements(args), args.c_type, Access::read);
-    plan.operand(dispatch, epilogue.residual, residual_elements(args), args.c_type, Access::read);
-  }
+  plan.epilogue_operands(dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type, [&](auto number) {
-      push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, fused);
+      push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, plan.fused());
     });
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));

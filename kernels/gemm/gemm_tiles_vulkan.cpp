@@ -59,8 +59,8 @@ bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t elemen
 
 }  // namespace
 
-// A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's core
-// is full with 256 invocations at once, of as many tiles as it takes.
+// A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's
+// core is full with 256 invocations at once, of as many tiles as it takes.
 void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
@@ -131,9 +131,8 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
   plan.operand(dispatch, plan.out, plan.out_elements, type, plan.out_access());
   with_index(plan.wide, [&](auto index) {
-    with_number(type, [&](auto number) {
-      dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n));
-    });
+    with_number(
+        type, [&](auto number) { dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n)); });
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {

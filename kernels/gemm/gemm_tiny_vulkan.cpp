@@ -106,10 +106,9 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   const bool exact = parts.rows * parts.row_parts == args.m && parts.cols * parts.col_parts == args.n;
   // Five operands and 64-bit sizes are more than push constants hold. A lane with a matrix of its own would compile a
   // long activation for each element.
-  const bool operands = epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.residual != nullptr;
-  plan.to_scratch = (plan.wide && operands) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
+  plan.to_scratch =
+      (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
-  const bool fused = operands && !plan.to_scratch;
 
   const bool a_fours = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
   const bool b_fours = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
@@ -128,21 +127,16 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb);
   request.define("VECTOR_A", vector_a).define("VECTOR_B", vector_b).define("BETA", plan.beta() != 0);
   request.define("A_TYPE", args.a_type).define("B_TYPE", args.b_type).define("SUM_TYPE", args.sum_type());
-  request.define("PAIRS", pairs).define("VECTOR_C", vector_c).define("C_TYPE", plan.out_type);
-  request.define("ACTIVATION", plan.to_scratch ? 0 : epilogue.activation);
-  request.define("BIAS_AXIS", fused ? epilogue.bias_axis : 0);
-  request.define("RESIDUAL", fused && epilogue.residual != nullptr);
+  request.define("PAIRS", pairs).define("VECTOR_C", vector_c);
+  plan.define_epilogue(request);
   Dispatch dispatch("gemm tiny");
   plan.operand(dispatch, args.a, plan.a_elements, args.a_type, Access::read);
   plan.operand(dispatch, args.b, plan.b_elements, args.b_type, Access::read);
   plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
-  if (fused) {
-    plan.operand(dispatch, epilogue.bias, bias_elements(args), args.c_type, Access::read);
-    plan.operand(dispatch, epilogue.residual, residual_elements(args), args.c_type, Access::read);
-  }
+  plan.epilogue_operands(dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type,
-                [&](auto number) { push_tiny<decltype(index), decltype(number)>(dispatch, plan, fused); });
+                [&](auto number) { push_tiny<decltype(index), decltype(number)>(dispatch, plan, plan.fused()); });
   });
   const uint32_t matrices = parts.local_size / (parts.row_parts * parts.col_parts);
   const uint64_t groups = ceil_div(args.batch_count, matrices);
@@ -150,7 +144,8 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: {} ({}), {} groups of {} matrices, vectors {}{}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),
-        dtype_name(args.b_type), args.batch_count, kNames[way], reason(plan), groups, matrices, vector_a ? "a" : "", vector_b ? "b" : "", vector_c ? "c" : "", plan.wide ? ", wide" : "");
+        dtype_name(args.b_type), args.batch_count, kNames[way], reason(plan), groups, matrices, vector_a ? "a" : "",
+        vector_b ? "b" : "", vector_c ? "c" : "", plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }

@@ -37,6 +37,19 @@ Plan::Plan(const GemmArgs& wanted)
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
 }
 
+void Plan::define_epilogue(KernelRequest& request) const {
+  const GemmEpilogue& epilogue = args.epilogue;
+  request.define("C_TYPE", out_type).define("ACTIVATION", to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation);
+  request.define("BIAS_AXIS", fused() ? epilogue.bias_axis : TUFF_BIAS_NONE);
+  request.define("RESIDUAL", fused() && epilogue.residual != nullptr);
+}
+
+void Plan::epilogue_operands(Dispatch& dispatch) const {
+  if (!fused()) return;
+  operand(dispatch, args.epilogue.bias, bias_elements(args), args.c_type, Access::read);
+  operand(dispatch, args.epilogue.residual, residual_elements(args), args.c_type, Access::read);
+}
+
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count) {
   return (batch_count - 1) * stride + (rows - 1) * ld + cols;
 }
@@ -104,21 +117,11 @@ void settle(const Recorder& recorder, Plan& plan) {
 
 void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
   switch (plan.choice.offer.kind) {
-    case Kind::tiny:
-      record_tiny(recorder, plan);
-      break;
-    case Kind::skinny:
-      record_skinny(recorder, plan);
-      break;
-    case Kind::matrices:
-      record_matrices(recorder, plan);
-      break;
-    case Kind::panels:
-      record_panels(recorder, plan);
-      break;
-    case Kind::tiles:
-      record_tiles(recorder, plan);
-      break;
+    case Kind::tiny: record_tiny(recorder, plan); break;
+    case Kind::skinny: record_skinny(recorder, plan); break;
+    case Kind::matrices: record_matrices(recorder, plan); break;
+    case Kind::panels: record_panels(recorder, plan); break;
+    case Kind::tiles: record_tiles(recorder, plan); break;
   }
   if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
@@ -292,9 +295,9 @@ std::string gemm_variants(const Recorder& recorder, const GemmArgs& batch) {
   const TuningKey key = gemm_key(args);
   const std::string_view text = key.text();
   const size_t space = text.find(' ');
-  return fmt::format(R"({{"operation": "{}", "form": "{}", "sizes": [{}, {}, {}, {}], "slices": {}, "variants": [{}]}})",
-                     text.substr(0, space), text.substr(space + 1), args.m, args.n, args.k, args.batch_count, slices,
-                     names);
+  return fmt::format(
+      R"({{"operation": "{}", "form": "{}", "sizes": [{}, {}, {}, {}], "slices": {}, "variants": [{}]}})",
+      text.substr(0, space), text.substr(space + 1), args.m, args.n, args.k, args.batch_count, slices, names);
 }
 
 }  // namespace tuff

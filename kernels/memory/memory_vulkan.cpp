@@ -58,7 +58,8 @@ bool record_copy(Recorder& recorder, const Buffer& dst, uint64_t dst_offset, con
         .push(elements)
         .groups_linear(ceil_div(elements, uint64_t{local_size} * kRun), traits)
         .work(2.0 * static_cast<double>(part), 0);
-    recorder.dispatch(KernelRequest(shaders::copy).streaming().define("VECTORS", vectors).constant(0, local_size), dispatch);
+    recorder.dispatch(KernelRequest(shaders::copy).streaming().define("VECTORS", vectors).constant(0, local_size),
+                      dispatch);
   }
   return true;
 }

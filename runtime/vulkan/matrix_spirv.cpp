@@ -69,7 +69,9 @@ class Writer {
     words_.push_back((static_cast<uint32_t>(operands.size()) + 1) << 16 | op);
     words_.insert(words_.end(), operands.begin(), operands.end());
   }
-  void add(uint32_t op, std::initializer_list<uint32_t> operands) { add(op, std::span(operands.begin(), operands.size())); }
+  void add(uint32_t op, std::initializer_list<uint32_t> operands) {
+    add(op, std::span(operands.begin(), operands.size()));
+  }
   void add_extension(std::string_view name) {
     std::vector<uint32_t> words(name.size() / 4 + 1, 0);
     std::memcpy(words.data(), name.data(), name.size());

@@ -209,8 +209,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedica
   allocate.memoryTypeIndex = type;
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
-  const VkMemoryHeap& heap =
-      device_->physical.memory.memoryHeaps[device_->physical.memory.memoryTypes[type].heapIndex];
+  const VkMemoryHeap& heap = device_->physical.memory.memoryHeaps[device_->physical.memory.memoryTypes[type].heapIndex];
   for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
     if (attempt == 1) trim(0);
     if (requirements.size > heap.size || reserved_ > heap.size - requirements.size) continue;

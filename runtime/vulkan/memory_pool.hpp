@@ -27,7 +27,7 @@ struct MemoryBlock {
   VkDeviceAddress address = 0;
   std::byte* host = nullptr;  // null unless host-visible
   uint64_t size = 0;
-  uint64_t id = 0;            // unique in the pool's life: names the block in hazard tracking
+  uint64_t id = 0;  // unique in the pool's life: names the block in hazard tracking
   MemoryKind kind = MemoryKind::device;
   bool cached = false;  // the host reads it fast
   bool dedicated = false;

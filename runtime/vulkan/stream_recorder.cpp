@@ -48,8 +48,7 @@ StreamRecorder::StreamRecorder(std::shared_ptr<Device> device, std::shared_ptr<M
     allocate.commandPool = slot.pool;
     allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     allocate.commandBufferCount = 1;
-    device_->check(vk.vkAllocateCommandBuffers(device_->handle, &allocate, &slot.commands),
-                   "vkAllocateCommandBuffers");
+    device_->check(vk.vkAllocateCommandBuffers(device_->handle, &allocate, &slot.commands), "vkAllocateCommandBuffers");
     device_->count_object();
   }
   unused_.allocation =
@@ -162,8 +161,7 @@ void StreamRecorder::touch(const Buffer& buffer) noexcept {
   static_cast<VulkanAllocation&>(*buffer.allocation).last_use.store(submitted_ + 1, std::memory_order_relaxed);
 }
 
-HazardTracker::Range StreamRecorder::range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes,
-                                              bool write) const {
+HazardTracker::Range StreamRecorder::range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool write) const {
   const DeviceLocation at = locate(buffer, offset);
   return {at.block->id, at.offset, at.offset + bytes, write};
 }
@@ -227,7 +225,7 @@ void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& 
     const uint64_t residual = at.offset % alignment;
     infos[i] = {at.block->buffer, at.offset - residual, residual + (used ? operand.bytes : MemoryPool::kAlignment)};
     bases[i] = residual;
-    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, VK_NULL_HANDLE, i, 0, 1,
+    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, VK_NULL_HANDLE, i,      0, 1,
                  VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,      nullptr, &infos[i],      nullptr};
   }
   device_->vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0,
@@ -244,11 +242,12 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
            groups[i], i, device_->traits.max_groups[i]);
     }
   }
-  const bool addresses =
-      kernel.is_wide() || (kernel.is_streaming() ? traits().streams_by_addresses : traits().tiles_by_addresses) ||
-      !fits_descriptors(dispatch);
+  const bool addresses = kernel.is_wide() ||
+                         (kernel.is_streaming() ? traits().streams_by_addresses : traits().tiles_by_addresses) ||
+                         !fits_descriptors(dispatch);
   if (addresses && !device_->traits.addresses) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
+    fail(TUFF_ERROR_LIMIT_EXCEEDED,
+         "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
          device_->traits.max_range);
   }
   const uint32_t count = dispatch.operand_count();
@@ -347,8 +346,7 @@ void StreamRecorder::copy(const Buffer& dst, uint64_t dst_offset, const Buffer& 
   record_copy(*to.block, to.offset, *from.block, from.offset, bytes);
 }
 
-void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging,
-                                       uint64_t bytes) {
+void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging, uint64_t bytes) {
   open();
   const HazardTracker::Range range = range_of(dst, offset, bytes, true);
   order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);

@@ -97,12 +97,12 @@ class StreamRecorder final : public Recorder {
   VkPipeline bound_ = VK_NULL_HANDLE;
   HazardTracker hazards_;
   VkPipelineStageFlags pending_stages_ = 0;  // of the work since the last barrier
-  bool transfers_uncovered_ = false;  // the last barrier was between kernels alone
-  bool hidden_from_host_ = false;    // something was written since the last barrier for the host
+  bool transfers_uncovered_ = false;         // the last barrier was between kernels alone
+  bool hidden_from_host_ = false;            // something was written since the last barrier for the host
   uint64_t submitted_ = 0;
   std::atomic<uint64_t> completed_{0};
-  uint32_t gathered_ = 0;         // operations in the open command buffer
-  double gathered_seconds_ = 0;   // a rough guess of how long they take
+  uint32_t gathered_ = 0;        // operations in the open command buffer
+  double gathered_seconds_ = 0;  // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
   Buffer scratch_, unused_;
   const TuningTable* tuning_ = nullptr;

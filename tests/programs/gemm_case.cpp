@@ -92,25 +92,19 @@ Extents draw_extents(Draw& draw, const Class& c) {
   const bool swap = draw.chance(50);
   Extents e{};
   switch (c.sizes) {
-    case Sizes::small:
-      e = {draw.from(1, 70), draw.from(1, 70), draw.from(1, 70), some};
-      break;
+    case Sizes::small: e = {draw.from(1, 70), draw.from(1, 70), draw.from(1, 70), some}; break;
     case Sizes::tiny:
       e = {draw.one_of(c.tiny_m), draw.one_of(c.tiny_n), draw.from(1, 20),
            draw.chance(20) ? draw.from(1000, 3000) : draw.from(2, 300)};
       break;
-    case Sizes::few:
-      e = {c.few, draw.from(1, 600), draw.from(1, 600), some};
-      break;
+    case Sizes::few: e = {c.few, draw.from(1, 600), draw.from(1, 600), some}; break;
     case Sizes::medium:
       e = {draw.from(40, 300), draw.from(40, 300), draw.from(1, 300), draw.chance(10) ? 2u : 1u};
       break;
     case Sizes::long_k:
       e = {draw.from(1, 20), draw.from(1, 20), draw.chance(3) ? draw.from(60'000, 140'000) : draw.from(400, 6000), 1};
       break;
-    case Sizes::wide:
-      e = {draw.from(1, 12), draw.from(500, 12'000), draw.from(1, 30), 1};
-      break;
+    case Sizes::wide: e = {draw.from(1, 12), draw.from(500, 12'000), draw.from(1, 30), 1}; break;
   }
   if (swap && c.sizes != Sizes::small && c.sizes != Sizes::tiny) std::swap(e.m, e.n);
   return e;

@@ -57,18 +57,10 @@ uint16_t encoded16(int32_t dtype, double value) {
 void poison_all(int32_t dtype, Bytes& bytes) {
   for (uint64_t i = 0; i < bytes.size() / size_of(dtype); ++i) {
     switch (size_of(dtype)) {
-      case 8:
-        put<uint64_t>(bytes, i, 0x7ffd1d1d1d1d1d1du);
-        break;
-      case 4:
-        put<uint32_t>(bytes, i, kPoison);
-        break;
-      case 2:
-        put<uint16_t>(bytes, i, 0x7fd1);
-        break;
-      default:
-        put<uint8_t>(bytes, i, 0x6b);
-        break;
+      case 8: put<uint64_t>(bytes, i, 0x7ffd1d1d1d1d1d1du); break;
+      case 4: put<uint32_t>(bytes, i, kPoison); break;
+      case 2: put<uint16_t>(bytes, i, 0x7fd1); break;
+      default: put<uint8_t>(bytes, i, 0x6b); break;
     }
   }
 }
@@ -92,14 +84,10 @@ const char* name_of(int32_t dtype) {
 
 double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
   switch (dtype) {
-    case TUFF_F64:
-      return at<double>(bytes, i);
-    case TUFF_I32:
-      return at<int32_t>(bytes, i);
-    case TUFF_I8:
-      return at<int8_t>(bytes, i);
-    case TUFF_F32:
-      return double{at<float>(bytes, i)};
+    case TUFF_F64: return at<double>(bytes, i);
+    case TUFF_I32: return at<int32_t>(bytes, i);
+    case TUFF_I8: return at<int8_t>(bytes, i);
+    case TUFF_F32: return double{at<float>(bytes, i)};
     default: {
       const auto word = at<uint16_t>(bytes, i);
       return std::copysign(decoded16(dtype, word & 0x7fff), (word & 0x8000) != 0 ? -1.0 : 1.0);
@@ -109,31 +97,21 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
 
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
   switch (dtype) {
-    case TUFF_F64:
-      return put(bytes, i, value);
-    case TUFF_I32:
-      return put(bytes, i, static_cast<int32_t>(value));
-    case TUFF_I8:
-      return put(bytes, i, static_cast<int8_t>(value));
-    case TUFF_F32:
-      return put(bytes, i, static_cast<float>(value));
-    default:
-      return put(bytes, i, encoded16(dtype, value));
+    case TUFF_F64: return put(bytes, i, value);
+    case TUFF_I32: return put(bytes, i, static_cast<int32_t>(value));
+    case TUFF_I8: return put(bytes, i, static_cast<int8_t>(value));
+    case TUFF_F32: return put(bytes, i, static_cast<float>(value));
+    default: return put(bytes, i, encoded16(dtype, value));
   }
 }
 
 double unit_roundoff(int32_t dtype) {
   switch (dtype) {
-    case TUFF_F64:
-      return 0x1p-53;
-    case TUFF_F32:
-      return 0x1p-24;
-    case TUFF_F16:
-      return 0x1p-11;
-    case TUFF_BF16:
-      return 0x1p-8;
-    default:
-      return 0;
+    case TUFF_F64: return 0x1p-53;
+    case TUFF_F32: return 0x1p-24;
+    case TUFF_F16: return 0x1p-11;
+    case TUFF_BF16: return 0x1p-8;
+    default: return 0;
   }
 }
 
@@ -231,18 +209,14 @@ using Wide = long double;
 
 Wide activated(int32_t activation, Wide x) {
   switch (activation) {
-    case TUFF_ACTIVATION_RELU:
-      return std::max<Wide>(x, 0);
-    case TUFF_ACTIVATION_GELU:
-      return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
+    case TUFF_ACTIVATION_RELU: return std::max<Wide>(x, 0);
+    case TUFF_ACTIVATION_GELU: return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
     case TUFF_ACTIVATION_GELU_TANH: {
       const Wide root = std::sqrt(2 / std::acos(Wide{-1}));
       return x * (1 + std::tanh(root * (x + Wide{0.044715L} * x * x * x))) / 2;
     }
-    case TUFF_ACTIVATION_SILU:
-      return x / (1 + std::exp(-x));
-    default:
-      return x;
+    case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    default: return x;
   }
 }
 
@@ -263,8 +237,7 @@ double activation_error(int32_t activation, double x, double u) {
       const double sigmoid = 1 / (1 + std::exp(-y));
       return size * sigmoid * ((1 - sigmoid) * (exp_error(y) * exp_of + 6 * u * std::fabs(y)) + 8 * u);
     }
-    default:
-      return 0;
+    default: return 0;
   }
 }
 
