@@ -1,8 +1,7 @@
-// The header's "Operations" group but for the matrix products (gemm.cpp) and the normalisations (norm.cpp). A flat
-// function fills the descriptor of its _ex sibling; both then take the same path, which turns handles into buffers and
-// hands everything else to the backend as it is.
+// The header's "Operations" group but for the matrix products (gemm.cpp), attention (attention.cpp) and the
+// normalisations (norm.cpp). A flat function fills the descriptor of its _ex sibling; both then take the same path,
+// which turns handles into buffers and hands everything else to the backend as it is.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "capi/guard.hpp"
@@ -35,13 +34,6 @@ void conv2d(tuff_stream stream, const tuff_conv2d_desc& desc) {
   std::copy_n(desc.padding, 2, args.padding.begin());
   std::copy_n(desc.dilation, 2, args.dilation.begin());
   context->backend().conv2d(args);
-}
-
-void attention(tuff_stream stream, const tuff_attention_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand q(context, desc.q, "q"), k(context, desc.k, "k"), v(context, desc.v, "v"), o(context, desc.o, "o");
-  context->backend().attention({desc.dtype, q, k, v, o, desc.batch, desc.heads, desc.seq_q, desc.seq_kv, desc.head_dim,
-                                desc.scale, desc.causal});
 }
 
 // shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
@@ -114,25 +106,6 @@ tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc) {
     std::replace(std::begin(wanted.stride), std::end(wanted.stride), uint64_t{0}, uint64_t{1});
     std::replace(std::begin(wanted.dilation), std::end(wanted.dilation), uint64_t{0}, uint64_t{1});
     conv2d(stream, wanted);
-  });
-}
-
-tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
-                           tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
-                           uint64_t head_dim, double scale, int32_t causal) {
-  return guarded("tuff_attention", [&] {
-    attention(stream, {sizeof(tuff_attention_desc), dtype, q, k, v, o, batch, heads, seq_q, seq_kv, head_dim, scale,
-                       causal, 0});
-  });
-}
-
-tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc) {
-  return guarded("tuff_attention_ex", [&] {
-    tuff_attention_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
-    // head_dim 0 is left for the operation's check.
-    if (wanted.scale == 0 && wanted.head_dim != 0) wanted.scale = 1 / std::sqrt(static_cast<double>(wanted.head_dim));
-    attention(stream, wanted);
   });
 }
 

@@ -31,8 +31,8 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   if (dot == std::string_view::npos) return false;
   const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
   if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
-  // What is streamed through once, in the types of 16 bits too.
-  constexpr std::string_view kStreaming[] = {"reduce",     "softmax",  "unary",      "binary",
+  // What sums in f32, from the types of 16 bits too.
+  constexpr std::string_view kStreaming[] = {"attention", "reduce",     "softmax",  "unary",      "binary",
                                              "layer_norm", "rms_norm", "group_norm", "batch_norm"};
   const bool streams = std::find(std::begin(kStreaming), std::end(kStreaming), operation) != std::end(kStreaming);
   if (streams && (type == "f16" || type == "bf16")) return multiplies(type);

@@ -109,8 +109,9 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); });
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
-  expect_checked("tuff_attention_ex", attend, false,
-                 [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); });
+  expect_checked(
+      "tuff_attention_ex", attend, false,
+      [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); }, 96);
   attend.reserved = 1;
   EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
   auto reduction = operation(tuff_reduce_desc{});

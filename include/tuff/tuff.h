@@ -418,8 +418,8 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
  * TUFF_F32 in this version where nothing else is said: others are UNSUPPORTED.
  *
- * tuff_reduce, tuff_unary, tuff_binary and tuff_softmax also take TUFF_F16 and TUFF_BF16 (since 0.3.0): all
- * operands are of that type, values and sums are f32, and each result is rounded once, to nearest even.
+ * tuff_reduce, tuff_unary, tuff_binary, tuff_softmax (since 0.3.0) and tuff_attention (since 0.4) also take TUFF_F16 and
+ * TUFF_BF16: all operands are of that type, values and sums are f32, and each result is rounded once, to nearest even.
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */
@@ -555,13 +555,47 @@ TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buff
 
 typedef struct tuff_attention_desc {
   uint32_t struct_size;
-  int32_t dtype;
+  int32_t dtype; /* of q, k, v and o: TUFF_F32; since 0.4 TUFF_F16 and TUFF_BF16 too, with sums in f32 */
   tuff_buffer q, k, v, o;
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   double scale; /* 0: 1 / sqrt(head_dim) */
   int32_t causal;
   int32_t reserved; /* zero */
+
+  /* Since 0.4. */
+  uint64_t kv_heads;   /* heads of k and v, a divisor of heads: query head h reads head h / (heads / kv_heads);
+                          0: heads */
+  uint64_t head_dim_v; /* of v and o, at most 1024; 0: head_dim */
+  /* Elements from one batch element, head and row of the sequence to the next; within a row elements lie side by side.
+   * Each that is 0 is as in [batch][heads][seq][head_dim]. So [batch][seq][heads][head_dim] is read and written in
+   * place, and so is a key/value cache that is longer than seq_kv. The rows of o must not overlap one another. */
+  uint64_t q_strides[3], k_strides[3], v_strides[3], o_strides[3];
+
+  /* What becomes of a score s = scale * (q . k), in this order. */
+  double softcap;           /* s = softcap * tanh(s / softcap); positive; 0: none */
+  tuff_buffer bias;         /* s = s + bias[...][key]; minus infinity hides the key. TUFF_NULL_HANDLE: none */
+  uint64_t bias_strides[3]; /* elements from one batch element, head and query to the next; 0: all have the same */
+  tuff_buffer mask;         /* bytes; the key is hidden where it is 0. TUFF_NULL_HANDLE: none */
+  uint64_t mask_strides[3]; /* as bias_strides */
+  int32_t bias_type;        /* dtype (or 0), or TUFF_F32 */
+  int32_t reserved2;        /* zero */
+
+  /* A sliding window: how many keys a row sees to the left and to the right of its place, the one at its place counted
+   * in both; 0: all. The place of row i is key i, with TUFF_CAUSAL_BOTTOM_RIGHT key i + seq_kv - seq_q. */
+  uint64_t window_left, window_right;
+
+  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below 2^31);
+   * TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are seen by no
+   * row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
+  tuff_buffer q_lengths, kv_lengths;
+
+  /* log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; minus infinity for a row that sees no
+   * key. TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer lse;
 } tuff_attention_desc;
+/* tuff_attention() with all that the descriptor adds. What a row does not see does not reach it, NaN included.
+ * Errors besides those of tuff_attention(): INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap,
+ * if an output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage. */
 TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc);
 
 /* Reduces one axis: output has shape without it.

@@ -1,6 +1,7 @@
-// Scaled dot-product attention over [batch, heads, sequence, head_dim].
+// Scaled dot-product attention over batch elements, heads, a sequence and head_dim.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/buffer.hpp"
@@ -9,16 +10,55 @@ namespace tuff {
 
 class Recorder;
 
-struct AttentionArgs {
-  int32_t dtype;
-  const Buffer *q, *k, *v, *o;
-  uint64_t batch, heads, seq_q, seq_kv, head_dim;
-  double scale;
-  int32_t causal;  // TUFF_CAUSAL_*
+// Elements from one batch element, head and row to the next.
+struct AttentionStrides {
+  uint64_t batch = 0, head = 0, row = 0;
 };
 
+struct AttentionArgs {
+  int32_t dtype = 0;
+  const Buffer *q = nullptr, *k = nullptr, *v = nullptr, *o = nullptr;
+  uint64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0, head_dim_v = 0;
+  AttentionStrides q_strides, k_strides, v_strides, o_strides;
+  double scale = 0;
+  int32_t causal = 0;  // TUFF_CAUSAL_*
+
+  double softcap = 0;  // 0: none
+  const Buffer* bias = nullptr;
+  int32_t bias_type = 0;
+  AttentionStrides bias_strides;  // 0: all have the same
+  const Buffer* mask = nullptr;   // bytes
+  AttentionStrides mask_strides;
+  uint64_t window_left = 0, window_right = 0;  // keys, the row's own counted in both; 0: all
+  const Buffer *q_lengths = nullptr, *kv_lengths = nullptr;
+  const Buffer* lse = nullptr;
+
+  uint64_t q_elements() const { return span(q_strides, heads, seq_q, head_dim); }
+  uint64_t k_elements() const { return span(k_strides, kv_heads, seq_kv, head_dim); }
+  uint64_t v_elements() const { return span(v_strides, kv_heads, seq_kv, head_dim_v); }
+  uint64_t o_elements() const { return span(o_strides, heads, seq_q, head_dim_v); }
+  uint64_t bias_elements() const { return bias == nullptr ? 0 : span(bias_strides, heads, seq_q, seq_kv); }
+  uint64_t mask_elements() const { return mask == nullptr ? 0 : span(mask_strides, heads, seq_q, seq_kv); }
+  uint64_t rows() const { return batch * heads * seq_q; }
+
+ private:
+  // Up to behind the last element that is used; checked arguments do not overflow.
+  uint64_t span(const AttentionStrides& strides, uint64_t of_heads, uint64_t of_rows, uint64_t length) const {
+    return (batch - 1) * strides.batch + (of_heads - 1) * strides.head + (of_rows - 1) * strides.row + length;
+  }
+};
+
+// Puts in what 0 stands for: heads, sizes, strides and, if wanted, scale. Errors: strides beyond 2^64.
+void complete_attention(AttentionArgs& args, bool default_scale);
 void check_attention(const AttentionArgs& args);
 void host_attention(const AttentionArgs& args);
 void record_attention(Recorder& recorder, const AttentionArgs& args);
+
+// The keys first … end - 1 that a row of the sequence sees as far as its place tells, in a batch element of so many
+// rows and keys.
+struct AttentionKeys {
+  uint64_t first, end;
+};
+AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t rows, uint64_t keys);
 
 }  // namespace tuff

@@ -1,6 +1,8 @@
 // What attention requires of its arguments.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -12,43 +14,140 @@ namespace {
 
 constexpr uint64_t kMaxHeadDim = 1024;
 
+struct Extents {
+  uint64_t batch, heads, rows, length;
+};
+
+void complete(AttentionStrides& strides, const Extents& extents, std::string_view name) {
+  if (strides.row == 0) strides.row = extents.length;
+  if (strides.head == 0) strides.head = checked_mul(extents.rows, strides.row, name);
+  if (strides.batch == 0) strides.batch = checked_mul(extents.heads, strides.head, name);
+}
+
+// Elements up to behind the last one.
+uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std::string_view name) {
+  uint64_t end = extents.length;
+  end = checked_add(end, checked_mul(extents.batch - 1, strides.batch, name), name);
+  end = checked_add(end, checked_mul(extents.heads - 1, strides.head, name), name);
+  return checked_add(end, checked_mul(extents.rows - 1, strides.row, name), name);
+}
+
+// Rows nest: each stride, from the smallest on, steps over all that the smaller ones reach.
+void check_apart(const AttentionStrides& strides, const Extents& extents) {
+  struct Step {
+    uint64_t stride, count;
+  };
+  std::array<Step, 3> steps{
+      {{strides.batch, extents.batch}, {strides.head, extents.heads}, {strides.row, extents.rows}}};
+  std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
+  uint64_t reach = extents.length;
+  for (const Step& step : steps) {
+    if (step.count == 1) continue;
+    require(step.stride >= reach, "o_strides are {}, {} and {}: rows of o overlap", strides.batch, strides.head,
+            strides.row);
+    reach += (step.count - 1) * step.stride;
+  }
+}
+
 }  // namespace
 
+void complete_attention(AttentionArgs& args, bool default_scale) {
+  if (args.kv_heads == 0) args.kv_heads = args.heads;
+  if (args.head_dim_v == 0) args.head_dim_v = args.head_dim;
+  if (args.bias_type == 0) args.bias_type = args.dtype;
+  // head_dim 0 is left for the check.
+  if (default_scale && args.scale == 0 && args.head_dim != 0) {
+    args.scale = 1 / std::sqrt(static_cast<double>(args.head_dim));
+  }
+  complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
+  complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
+  complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
+  complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
+}
+
 void check_attention(const AttentionArgs& args) {
-  check_f32_only(args.dtype);
+  check_float_type(args.dtype);
   require(
       args.causal == TUFF_CAUSAL_NONE || args.causal == TUFF_CAUSAL_TOP_LEFT || args.causal == TUFF_CAUSAL_BOTTOM_RIGHT,
       "causal is {}, must be TUFF_CAUSAL_NONE, TUFF_CAUSAL_TOP_LEFT or TUFF_CAUSAL_BOTTOM_RIGHT", args.causal);
   // The kernels scale in f32, where 1e300 is infinite and 1e-300 zero.
-  const float scale = static_cast<float>(args.scale);
+  const float scale = static_cast<float>(args.scale), softcap = static_cast<float>(args.softcap);
   require(std::isfinite(scale) && scale > 0, "scale is {}, must be finite and positive in f32", args.scale);
+  require(args.softcap == 0 || (std::isnormal(softcap) && softcap > 0),
+          "softcap is {}, must be finite and positive in f32, or 0", args.softcap);
   require(args.seq_q > 0, "seq_q is 0, needs at least 1");
   require(args.seq_kv > 0, "seq_kv is 0, needs at least 1");
   require(args.head_dim > 0, "head_dim is 0, needs at least 1");
-  if (args.head_dim > kMaxHeadDim) {
-    fail(TUFF_ERROR_UNSUPPORTED, "head_dim is {}, this version does at most {}", args.head_dim, kMaxHeadDim);
+  for (const auto& [dim, name] : {std::pair{args.head_dim, "head_dim"}, {args.head_dim_v, "head_dim_v"}}) {
+    if (dim > kMaxHeadDim)
+      fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, this version does at most {}", name, dim, kMaxHeadDim);
   }
+  require(args.bias_type == args.dtype || args.bias_type == TUFF_F32, "bias_type is {}, needs dtype or TUFF_F32",
+          args.bias_type);
+  require(args.bias != nullptr || args.bias_type == args.dtype,
+          "bias is TUFF_NULL_HANDLE, and bias_type says what it is");
   if (args.batch == 0 || args.heads == 0) return;
+  require(args.heads % args.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", args.kv_heads, args.heads);
 
-  const auto elements = [&](uint64_t seq, const char* name) {
-    const uint64_t factors[] = {args.batch, args.heads, seq, args.head_dim};
-    return checked_product(factors, name);
+  struct Tensor {
+    const Buffer* buffer;
+    const char* name;
+    const char* sequence;
+    const AttentionStrides& strides;
+    Extents extents;
+    int32_t dtype;
   };
-  const uint64_t q = elements(args.seq_q, "q"), kv = elements(args.seq_kv, "k");
-  const auto check = [&](const Buffer* buffer, const char* name, const char* seq_name, uint64_t seq, uint64_t needed) {
-    check_operand(buffer, name, needed, args.dtype, [&] {
-      return fmt::format("batch={} heads={} {}={} head_dim={}", args.batch, args.heads, seq_name, seq, args.head_dim);
+  const Extents scores{args.batch, args.heads, args.seq_q, args.seq_kv};
+  const Tensor tensors[] = {
+      {args.q, "q", "seq_q", args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, args.dtype},
+      {args.k, "k", "seq_kv", args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, args.dtype},
+      {args.v, "v", "seq_kv", args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, args.dtype},
+      {args.o, "o", "seq_q", args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, args.dtype},
+      {args.bias, "bias", "seq_q", args.bias_strides, scores, args.bias_type},
+      {args.mask, "mask", "seq_q", args.mask_strides, scores, TUFF_U8},
+  };
+  // Overflows of any operand come first, as if all were measured before one is looked at.
+  std::array<uint64_t, std::size(tensors)> elements{};
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const bool optional = i >= 4;
+    if (!optional || tensors[i].buffer != nullptr)
+      elements[i] = footprint(tensors[i].strides, tensors[i].extents, tensors[i].name);
+  }
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Tensor& t = tensors[i];
+    check_operand(t.buffer, t.name, elements[i], t.dtype, [&] {
+      return fmt::format("batch={} heads={} {}={} {}={} strides {}, {}, {}", t.extents.batch, t.extents.heads,
+                         t.sequence, t.extents.rows,
+                         i == 0 || i == 1 ? "head_dim"
+                         : i < 4          ? "head_dim_v"
+                                          : "seq_kv",
+                         t.extents.length, t.strides.batch, t.strides.head, t.strides.row);
     });
+  }
+  const uint64_t rows[] = {args.batch, args.heads, args.seq_q},
+                 lse = args.lse == nullptr ? 0 : checked_product(rows, "lse");
+  check_operand(args.lse, "lse", lse, TUFF_F32,
+                [&] { return fmt::format("batch={} heads={} seq_q={}", args.batch, args.heads, args.seq_q); });
+  const auto check_lengths = [&](const Buffer* lengths, const char* name) {
+    if (lengths == nullptr) return;
+    check_operand(lengths, name, args.batch, TUFF_I32, [&] { return fmt::format("batch={}", args.batch); });
   };
-  check(args.q, "q", "seq_q", args.seq_q, q);
-  check(args.k, "k", "seq_kv", args.seq_kv, kv);
-  check(args.v, "v", "seq_kv", args.seq_kv, kv);
-  check(args.o, "o", "seq_q", args.seq_q, q);
+  check_lengths(args.q_lengths, "q_lengths");
+  check_lengths(args.kv_lengths, "kv_lengths");
+
+  check_apart(args.o_strides, tensors[3].extents);
   // The operands hold these many bytes, so the products below cannot wrap.
-  const uint64_t size = dtype_size(args.dtype);
-  check_overlap(args.o, "o", q * size, args.q, "q", q * size, false);
-  check_overlap(args.o, "o", q * size, args.k, "k", kv * size, false);
-  check_overlap(args.o, "o", q * size, args.v, "v", kv * size, false);
+  const uint64_t o_bytes = elements[3] * dtype_size(args.dtype), lse_bytes = lse * 4;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Tensor& t = tensors[i];
+    const uint64_t bytes = elements[i] * dtype_size(t.dtype);
+    if (i != 3) check_overlap(args.o, "o", o_bytes, t.buffer, t.name, bytes, false);
+    check_overlap(args.lse, "lse", lse_bytes, t.buffer, t.name, bytes, false);
+  }
+  for (const auto& [lengths, name] : {std::pair{args.q_lengths, "q_lengths"}, {args.kv_lengths, "kv_lengths"}}) {
+    check_overlap(args.o, "o", o_bytes, lengths, name, args.batch * 4, false);
+    check_overlap(args.lse, "lse", lse_bytes, lengths, name, args.batch * 4, false);
+  }
 }
 
 }  // namespace tuff

@@ -1,31 +1,83 @@
-// What every attention kernel is told, and what they share. Mirrors AttentionPush in attention_vulkan.cpp.
+// What every attention kernel is told, and what they share. Mirrors the structures in attention_plan.hpp.
 //
-// RANGES 1: the keys come in several dispatches, a range each. All but the last save what every invocation holds
-// (its rows' maxima, sums of weights and outputs so far), and all but the first go on from it.
+// TYPE        of q, k, v and o, as in tuff.h: 1 f32, 2 f16, 3 bf16; sums are f32
+// RANGES   1: the keys come in several dispatches, a range each. All but the last save what every invocation holds
+//             (its rows' maxima, sums of weights and outputs so far), and all but the first go on from it.
+// CAUSAL   1: rows see keys up to the diagonal only
+// EXTENDED 1: what follows may be asked for; the shape, too large to push then, is read from memory:
+//             window, lengths and log-sum-exp by what is there, and by defines, since they cost,
+//   BIAS      0: none; otherwise its type
+//   MASK   1: there is one
+//   CAP    1: soft cap
+//   TUFF_EXACT_ARITHMETIC   see math.glsl, for the soft cap
+#include "kernels/common/types.glsl"
+#if CAP
+#include "kernels/elementwise/math.glsl"
+#endif
+
+#define ATTENTION_SHAPE                                                                    \
+  TUFF_INDEX q_batch, q_head, q_row, k_batch, k_head, k_row; /* strides, in elements */    \
+  TUFF_INDEX v_batch, v_head, v_row, o_batch, o_head, o_row;                               \
+  uint seq_q, seq_kv;                                                                      \
+  uint dims;        /* head_dim, and from bit 16 on that of v */                           \
+  uint heads;       /* of q, and from bit 16 on how many of them share a head of k and v */ \
+  float scale_log2; /* scale * log2(e), of what scores are then: weights are powers of two */ \
+  int diagonal;     /* the place of row i is key i + diagonal: with CAUSAL it sees keys up to there */
+
+#if EXTENDED
+struct AttentionShape {
+  TUFF_INDEX bias_batch, bias_head, bias_row, mask_batch, mask_head, mask_row;
+  ATTENTION_SHAPE
+  uint left, right;  // keys that a row sees to either side, the one at its place counted in both
+  float scale, cap;  // with BIAS or CAP
+  uint present;      // bit 0: lse, 1: lengths of q, 2: of k and v, 3: the diagonal ends where the lengths do
+  uint unused;
+};
+#endif
+
 layout(push_constant, std430) uniform Push {
+#if EXTENDED
+  TUFF_BASES(11)
+#else
 #if RANGES
   TUFF_BASES(5)
 #else
   TUFF_BASES(4)
 #endif
-  uint seq_q, seq_kv, head_dim;
-  int diagonal;       // with CAUSAL query row i sees keys 0 … i + diagonal
-  float scale_log2;   // scale * log2(e): weights are powers of two
-  uint row_tiles;     // workgroups along the query rows of one head
-  uint column_tiles;  // … along head_dim of the output
-  uint groups;        // row_tiles * column_tiles * heads * batch
-  uint key_begin;     // with RANGES the keys from here, a multiple of KEYS,
-  uint key_end;       // … to before here
+  ATTENTION_SHAPE
+#endif
+  uint groups;     // along the query rows, the columns of the output, heads and batch elements
+  uint key_begin;  // with RANGES the keys from here, a multiple of KEYS,
+  uint key_end;    // … to before here
 } push;
 
-TUFF_READ(0, Query, float, 4)
-TUFF_READ(0, Query4, vec4, 16)
-TUFF_READ(1, Key, float, 4)
-TUFF_READ(1, Key4, vec4, 16)
-TUFF_READ(2, Value, float, 4)
-TUFF_READ(2, Value4, vec4, 16)
-TUFF_WRITE(3, Result, float, 4)
-TUFF_WRITE(3, Result4, vec4, 16)
+#if TYPE == TUFF_F32
+#define FOUR vec4
+#define FOUR_BYTES 16
+vec4 from_four(vec4 four) { return four; }
+#define TO_FOUR(v) (v)
+#else
+#define FOUR uvec2
+#define FOUR_BYTES 8
+#if TYPE == TUFF_F16
+vec4 from_four(uvec2 four) { return vec4(unpackHalf2x16(four.x), unpackHalf2x16(four.y)); }
+#define TO_BITS(x) tuff_f16_bits(x)
+#else
+vec4 from_four(uvec2 four) {
+  return uintBitsToFloat(uvec4(four.x << 16, four.x & 0xffff0000u, four.y << 16, four.y & 0xffff0000u));
+}
+#define TO_BITS(x) tuff_bf16_bits(x)
+#endif
+#define TO_FOUR(v) uvec2(TO_BITS((v).x) | TO_BITS((v).y) << 16, TO_BITS((v).z) | TO_BITS((v).w) << 16)
+#endif
+TUFF_READ(0, Query, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+TUFF_READ(0, Query4, FOUR, FOUR_BYTES)
+TUFF_READ(1, Key, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+TUFF_READ(1, Key4, FOUR, FOUR_BYTES)
+TUFF_READ(2, Value, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+TUFF_READ(2, Value4, FOUR, FOUR_BYTES)
+TUFF_WRITE(3, Result, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+TUFF_WRITE(3, Result4, FOUR, FOUR_BYTES)
 #if RANGES
 TUFF_READ_WRITE(4, State, float, 4)
 #define FIRST_KEY push.key_begin
@@ -37,19 +89,85 @@ TUFF_READ_WRITE(4, State, float, 4)
 #define FIRST_KEY 0u
 #define LAST_KEYS(keys) keys
 #endif
+#if EXTENDED
+TUFF_READ(5, Shape, AttentionShape, 16)  // one; 16: how it is aligned
+#define SHAPE TUFF_AT(Shape, 0)
+#if BIAS
+TUFF_READ(6, Bias, TUFF_STORED(BIAS), TUFF_BYTES(BIAS))
+#endif
+#if MASK
+TUFF_READ(7, Mask, uint8_t, 1)
+#endif
+TUFF_WRITE(8, LogSumExp, float, 4)
+TUFF_READ(9, QueryLengths, int, 4)
+TUFF_READ(10, KeyLengths, int, 4)
+#else
+#define SHAPE push
+#endif
+#define HEAD_DIM (SHAPE.dims & 0xffffu)
+#define HEAD_DIM_V (SHAPE.dims >> 16)
+// Scores that are made what the caller calls a score before the maximum is found; otherwise scale waits for the weight.
+#define SCALED (BIAS || CAP)
 
 const float LARGEST = 3.40282347e38;
 // Weights carry this power of two, which their sum carries too: a sum of weight * value then stays finite
 // for 2^24 keys whatever the values are.
-const float HEADROOM = -24.0;
+const float HEADROOM = -24.0, HEADROOM_UNDONE = 16777216.0;
 
-// How many keys, from key 0 on, a query row may see.
-uint visible_keys(uint row) {
-#if CAUSAL
-  return uint(clamp(int(row) + 1 + push.diagonal, 0, int(push.seq_kv)));
-#else
-  return push.seq_kv;
+// A head of a batch element, found once: where its rows begin, how long its sequences are.
+uint batch_element, head;
+TUFF_INDEX query_base, key_base, value_base, result_base;
+uint rows_here, keys_here;  // rows from rows_here on see nothing
+int diagonal;
+
+// `number` counts the heads of all batch elements.
+void find_head(uint number) {
+  const uint heads = SHAPE.heads & 0xffffu, sharing = SHAPE.heads >> 16;
+  batch_element = number / heads;
+  head = number % heads;
+  query_base = batch_element * SHAPE.q_batch + head * SHAPE.q_head;
+  key_base = batch_element * SHAPE.k_batch + head / sharing * SHAPE.k_head;
+  value_base = batch_element * SHAPE.v_batch + head / sharing * SHAPE.v_head;
+  result_base = batch_element * SHAPE.o_batch + head * SHAPE.o_head;
+  rows_here = SHAPE.seq_q;
+  keys_here = SHAPE.seq_kv;
+  diagonal = SHAPE.diagonal;
+#if EXTENDED
+  const uint present = SHAPE.present;
+  if ((present & 2u) != 0) rows_here = min(rows_here, uint(max(TUFF_AT(QueryLengths, batch_element), 0)));
+  if ((present & 4u) != 0) keys_here = min(keys_here, uint(max(TUFF_AT(KeyLengths, batch_element), 0)));
+  if ((present & 8u) != 0) diagonal = int(keys_here) - int(rows_here);
 #endif
+}
+
+// Before which key what a row may see ends, and the first that it may see. Neither falls from one row to the next,
+// up to rows_here.
+uint keys_end_of(uint row) {
+#if EXTENDED
+  const uint end = uint(clamp(int(row) + diagonal + int(SHAPE.right), 0, int(keys_here)));
+  return row < rows_here ? end : 0u;
+#elif CAUSAL
+  return uint(clamp(int(row) + 1 + diagonal, 0, int(keys_here)));
+#else
+  return keys_here;
+#endif
+}
+uint first_key_of(uint row) {
+#if EXTENDED
+  return uint(max(int(row) + diagonal - int(SHAPE.left) + 1, 0));
+#else
+  return 0u;
+#endif
+}
+
+// What a tile of rows from row0 on sees: keys first … end - 1, of which all rows see all_from … all_to - 1.
+uint tile_first, tile_end, tile_all_from, tile_all_to;
+void find_tile_keys(uint row0, uint rows) {
+  const uint last = min(row0 + rows, SHAPE.seq_q) - 1, last_here = min(last, max(rows_here, 1u) - 1);
+  tile_first = first_key_of(row0);
+  tile_end = row0 < rows_here ? keys_end_of(last_here) : 0u;
+  tile_all_from = first_key_of(last);
+  tile_all_to = last < rows_here ? keys_end_of(row0) : 0u;
 }
 
 // The weight of a score, given its row's maximum. The difference comes first: it is exact or nearly so
@@ -65,8 +183,48 @@ float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST :
 const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
 float grown_back(float shrunk) { return saturate_finite(saturate_finite(shrunk * GROW) * GROW); }
 
+#if SCALED || MASK
+// Four scores of a row for neighbouring keys, or of neighbouring rows for a key: scaled and capped …
+vec4 scaled_scores(vec4 scores) {
+#if SCALED
+  [[unroll]] for (int e = 0; e < 4; ++e) scores[e] = saturate_finite(scores[e] * SHAPE.scale);
+#endif
+#if CAP
+  scores = SHAPE.cap * tuff_tanh(scores / SHAPE.cap);
+#endif
+  return scores;
+}
+// … and with what bias and mask say of this row and key, which exist.
+float masked_score(float score, uint row, uint key) {
+#if BIAS
+  const float bias = TUFF_LOADED(BIAS, TUFF_AT(Bias, batch_element * SHAPE.bias_batch + head * SHAPE.bias_head +
+                                                         row * SHAPE.bias_row + key));
+  score = bias == -TUFF_INFINITY ? bias : saturate_finite(score + bias);
+#endif
+#if MASK
+  if (uint(TUFF_AT(Mask, batch_element * SHAPE.mask_batch + head * SHAPE.mask_head + row * SHAPE.mask_row + key)) == 0) {
+    score = -TUFF_INFINITY;
+  }
+#endif
+  return score;
+}
+#endif
+
 // The row's result from its sum of weight * value and its sum of weights; 0 where no key was visible.
 float normalised(float sum, float total) {
   float result = total == 0.0 ? 0.0 : sum / total;
   return abs(sum) <= LARGEST ? saturate_finite(result) : result;
 }
+
+#if EXTENDED
+// For a row, from its maximum and its sum of weights.
+void store_log_sum_exp(uint row, float maximum, float total, float scale_log2) {
+  if ((SHAPE.present & 1u) == 0) return;
+  const float sum = log2(total * HEADROOM_UNDONE);
+  float result = saturate_finite((maximum * scale_log2 + sum) * 0.6931471805599453);
+  if (total == 0.0) result = -TUFF_INFINITY;
+  if (tuff_isnan(total)) result = TUFF_NAN;
+  const uint heads = SHAPE.heads & 0xffffu;
+  TUFF_AT(LogSumExp, (TUFF_INDEX(batch_element) * heads + head) * SHAPE.seq_q + row) = result;
+}
+#endif

@@ -5,59 +5,104 @@
 #include <vector>
 
 #include "kernels/attention/attention.hpp"
+#include "kernels/common/elements.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
 namespace {
 
-// How many keys, from key 0 on, query row i may see.
-uint64_t visible_keys(const AttentionArgs& args, uint64_t i) {
-  switch (args.causal) {
-    case TUFF_CAUSAL_TOP_LEFT: return std::min(args.seq_kv, i + 1);
-    case TUFF_CAUSAL_BOTTOM_RIGHT: {  // key <= i + seq_kv - seq_q
-      const uint64_t limit = i + 1 + args.seq_kv;
-      return limit <= args.seq_q ? 0 : std::min(args.seq_kv, limit - args.seq_q);
-    }
-    default: return args.seq_kv;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+uint64_t at(const AttentionStrides& strides, uint64_t batch, uint64_t head, uint64_t row) {
+  return batch * strides.batch + head * strides.head + row * strides.row;
+}
+
+uint64_t length(const Buffer* lengths, uint64_t batch, uint64_t most) {
+  if (lengths == nullptr) return most;
+  return std::min(most, static_cast<uint64_t>(std::max(lengths->host<int32_t>()[batch], 0)));
+}
+
+double bias_at(const AttentionArgs& args, uint64_t i) {
+  double value = 0;
+  with_float_type(args.bias_type, [&]<typename T>(T) { value = args.bias->host<T>()[i]; });
+  return value;
+}
+
+// What is exponentiated for a product of a row and a key; minus infinity where the key is hidden.
+double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t head, uint64_t row, uint64_t key) {
+  if (args.mask != nullptr && args.mask->host<uint8_t>()[at(args.mask_strides, batch, head, row) + key] == 0) {
+    return -kInfinity;
   }
+  double score = dot * args.scale;
+  if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
+  if (args.bias != nullptr) {
+    const double bias = bias_at(args, at(args.bias_strides, batch, head, row) + key);
+    if (bias == -kInfinity) return bias;
+    score += bias;
+  }
+  // A product of infinities is beyond what can be ordered; a finite limit keeps inf - inf out of the row.
+  return std::isnan(score) ? score : std::clamp(score, -1e300, 1e300);
 }
 
 }  // namespace
 
+AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t rows, uint64_t keys) {
+  if (row >= rows) return {0, 0};
+  // Signed: the place may lie before the first key. Sequences are far shorter than 2^62.
+  const int64_t limit = int64_t{1} << 62;
+  int64_t place = static_cast<int64_t>(row);
+  if (args.causal == TUFF_CAUSAL_BOTTOM_RIGHT) place += static_cast<int64_t>(keys) - static_cast<int64_t>(rows);
+  const auto window = [&](uint64_t size) {
+    return size == 0 ? limit : static_cast<int64_t>(std::min(size, static_cast<uint64_t>(limit)));
+  };
+  const int64_t right = args.causal != TUFF_CAUSAL_NONE ? 1 : window(args.window_right),
+                last = static_cast<int64_t>(keys);
+  const int64_t end = std::clamp<int64_t>(place + right, 0, last);
+  const int64_t first = std::clamp<int64_t>(place - window(args.window_left) + 1, 0, end);
+  return {static_cast<uint64_t>(first), static_cast<uint64_t>(end)};
+}
+
 void host_attention(const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
-  const uint64_t d = args.head_dim;
-  const float* q = args.q->host<float>();
-  const float* k = args.k->host<float>();
-  const float* v = args.v->host<float>();
-  float* o = args.o->host<float>();
-  std::vector<double> weights(args.seq_kv), sums(d);
-
-  for (uint64_t head = 0; head < args.batch * args.heads; ++head) {
-    for (uint64_t i = 0; i < args.seq_q; ++i) {
-      const float* query = q + (head * args.seq_q + i) * d;
-      float* out = o + (head * args.seq_q + i) * d;
-      const uint64_t keys = visible_keys(args, i);
-      double maximum = -std::numeric_limits<double>::infinity();
-      for (uint64_t j = 0; j < keys; ++j) {
-        const float* key = k + (head * args.seq_kv + j) * d;
-        double dot = 0;
-        for (uint64_t e = 0; e < d; ++e) dot += static_cast<double>(query[e]) * static_cast<double>(key[e]);
-        // A product of infinities is beyond what can be ordered; a finite limit keeps inf - inf out of the row.
-        weights[j] = std::isnan(dot) ? dot : std::clamp(dot * args.scale, -1e300, 1e300);
-        maximum = std::max(maximum, weights[j]);
-      }
-      double total = 0;
-      std::fill(sums.begin(), sums.end(), 0.0);
-      for (uint64_t j = 0; j < keys; ++j) {
-        const double weight = std::exp(weights[j] - maximum);
-        const float* value = v + (head * args.seq_kv + j) * d;
-        total += weight;
-        for (uint64_t e = 0; e < d; ++e) sums[e] += weight * static_cast<double>(value[e]);
-      }
-      for (uint64_t e = 0; e < d; ++e) out[e] = keys == 0 ? 0.0f : static_cast<float>(sums[e] / total);
+  std::vector<double> weights(args.seq_kv), sums(args.head_dim_v);
+  const auto row = [&]<typename T>(T, uint64_t b, uint64_t h, uint64_t i) {
+    const uint64_t kv_head = h / (args.heads / args.kv_heads);
+    const T* query = args.q->host<T>() + at(args.q_strides, b, h, i);
+    T* out = args.o->host<T>() + at(args.o_strides, b, h, i);
+    const AttentionKeys keys =
+        attention_keys(args, i, length(args.q_lengths, b, args.seq_q), length(args.kv_lengths, b, args.seq_kv));
+    double maximum = -kInfinity;
+    bool nothing = true;
+    for (uint64_t j = keys.first; j < keys.end; ++j) {
+      const T* key = args.k->host<T>() + at(args.k_strides, b, kv_head, j);
+      double dot = 0;
+      for (uint64_t e = 0; e < args.head_dim; ++e) dot += static_cast<double>(query[e]) * static_cast<double>(key[e]);
+      weights[j] = score_of(args, dot, b, h, i, j);
+      maximum = std::fmax(maximum, weights[j]);
+      nothing = nothing && weights[j] == -kInfinity;
     }
-  }
+    double total = 0;
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (uint64_t j = keys.first; j < keys.end && !nothing; ++j) {
+      if (weights[j] == -kInfinity) continue;
+      const double weight = std::exp(weights[j] - maximum);
+      const T* value = args.v->host<T>() + at(args.v_strides, b, kv_head, j);
+      total += weight;
+      for (uint64_t e = 0; e < args.head_dim_v; ++e) sums[e] += weight * static_cast<double>(value[e]);
+    }
+    for (uint64_t e = 0; e < args.head_dim_v; ++e) out[e] = T(nothing ? 0.0 : sums[e] / total);
+    if (args.lse != nullptr) {
+      args.lse->host<float>()[(b * args.heads + h) * args.seq_q + i] =
+          static_cast<float>(nothing ? -kInfinity : maximum + std::log(total));
+    }
+  };
+  with_float_type(args.dtype, [&](auto type) {
+    for (uint64_t b = 0; b < args.batch; ++b) {
+      for (uint64_t h = 0; h < args.heads; ++h) {
+        for (uint64_t i = 0; i < args.seq_q; ++i) row(type, b, h, i);
+      }
+    }
+  });
 }
 
 }  // namespace tuff

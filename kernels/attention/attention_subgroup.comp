@@ -14,10 +14,9 @@
 //
 // Defines: WIDTH          the subgroup's size: 4, 8, 16, 32 or 64
 //          ROW_BLOCKS, KEY_BLOCKS, COLUMN_BLOCKS
-//          VEC            1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
-//          CAUSAL         1: rows see keys up to the diagonal only
-//          PAIRS          1: two elements are loaded as one 64-bit number
-//          RANGES         1: see attention_common.glsl
+//          VEC            1: rows can be read four elements at a time: sizes, strides and bases are multiples
+//          PAIRS          1: elements are loaded as 64-bit numbers
+//          those of attention_common.glsl
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
@@ -25,15 +24,21 @@
 #include "kernels/common/pointer.glsl"
 
 #if PAIRS
-TUFF_READ(0, QueryFour, u64vec2, 16)
-TUFF_READ(1, KeyFour, u64vec2, 16)
-TUFF_READ(2, ValueFour, u64vec2, 16)
+#if TYPE == TUFF_F32
+#define FOUR_64 u64vec2
 vec4 unpack(u64vec2 pairs) { return vec4(uintBitsToFloat(unpack32(pairs.x)), uintBitsToFloat(unpack32(pairs.y))); }
+#else
+#define FOUR_64 uint64_t
+vec4 unpack(uint64_t bits) { return from_four(unpack32(bits)); }
+#endif
+TUFF_READ(0, QueryFour, FOUR_64, FOUR_BYTES)
+TUFF_READ(1, KeyFour, FOUR_64, FOUR_BYTES)
+TUFF_READ(2, ValueFour, FOUR_64, FOUR_BYTES)
 #else
 #define QueryFour Query4
 #define KeyFour Key4
 #define ValueFour Value4
-vec4 unpack(vec4 vector) { return vector; }
+#define unpack from_four
 #endif
 
 layout(local_size_x = WIDTH) in;
@@ -49,7 +54,7 @@ layout(local_size_x = WIDTH) in;
 // Elements beyond the row's end read its last one and are replaced by zero.
 #define LOAD4(into, name, pointer, at, left)                                               \
   [[unroll]] for (int e_ = 0; e_ < 4; ++e_) {                                              \
-    float value_ = TUFF_FROM(name, pointer, (at) + uint(min(e_, max(int(left) - 1, 0))));  \
+    float value_ = TUFF_LOADED(TYPE, TUFF_FROM(name, pointer, (at) + uint(min(e_, max(int(left) - 1, 0))))); \
     into[e_] = e_ < int(left) ? value_ : 0.0;                                              \
   }
 #endif
@@ -100,8 +105,10 @@ void main() {
   if (group >= push.groups) return;
   uint lane = gl_SubgroupInvocationID;
   // Whatever the loops need, read once.
-  const uint head_dim = push.head_dim, seq_q = push.seq_q, seq_kv = push.seq_kv, row_tiles = push.row_tiles;
-  const float scale_log2 = push.scale_log2;
+  const uint head_dim = HEAD_DIM, head_dim_v = HEAD_DIM_V, seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv;
+  const uint row_tiles = (seq_q + ROWS - 1) / ROWS, column_tiles = (head_dim_v + COLUMNS - 1) / COLUMNS;
+  const TUFF_INDEX query_row = SHAPE.q_row, key_row = SHAPE.k_row, value_row = SHAPE.v_row;
+  const float scale_log2 = SHAPE.scale_log2;
   POINTER(Query, query_pointer);
   POINTER(Key, key_pointer);
   POINTER(Value, value_pointer);
@@ -111,22 +118,22 @@ void main() {
   TUFF_POINTER(Result, result_pointer, 0);
 #endif
 
-  uint column0 = group % push.column_tiles * COLUMNS;
-  uint tile = group / push.column_tiles;
-  uint head = tile / row_tiles;
+  uint column0 = group % column_tiles * COLUMNS;
+  uint tile = group / column_tiles;
+  find_head(tile / row_tiles);
   // The last rows see the most keys when causal: they start first.
   uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;
-  TUFF_INDEX query_base = TUFF_INDEX(head) * seq_q * head_dim;
-  TUFF_INDEX kv_base = TUFF_INDEX(head) * seq_kv * head_dim;
+  find_tile_keys(row0, ROWS);
 
   // Lane i knows rows i, i + WIDTH, …; rows beyond the last repeat it and are not stored.
   TUFF_INDEX query_at[ROW_BLOCKS];
   float maximum[ROW_BLOCKS], total[ROW_BLOCKS];
-  uint visible[ROW_BLOCKS];
+  uint visible_end[ROW_BLOCKS], visible_first[ROW_BLOCKS];
   [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
     uint row = min(row0 + r * WIDTH + lane, seq_q - 1);
-    query_at[r] = query_base + TUFF_INDEX(row) * head_dim;
-    visible[r] = visible_keys(row);
+    query_at[r] = query_base + TUFF_INDEX(row) * query_row;
+    visible_end[r] = keys_end_of(row);
+    visible_first[r] = first_key_of(row);
     maximum[r] = -LARGEST;
     total[r] = 0.0;
   }
@@ -150,16 +157,15 @@ void main() {
   int columns_left[COLUMN_BLOCKS];
   [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
     uint column = column0 + (c * WIDTH + lane) * 4;
-    columns_left[c] = int(head_dim) - int(column);
+    columns_left[c] = int(head_dim_v) - int(column);
     column_at[c] = columns_left[c] > 0 ? column : 0;
   }
 
-  uint keys_end = visible_keys(min(row0 + ROWS, seq_q) - 1), keys_of_first = visible_keys(row0);
-  const uint loop_end = LAST_KEYS(keys_end);
-  [[dont_unroll]] for (uint key0 = FIRST_KEY; key0 < loop_end; key0 += KEYS) {
+  const uint loop_end = LAST_KEYS(tile_end);
+  [[dont_unroll]] for (uint key0 = max(FIRST_KEY, tile_first / KEYS * KEYS); key0 < loop_end; key0 += KEYS) {
     TUFF_INDEX key_at[KEY_BLOCKS];
     [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-      key_at[b] = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + lane, seq_kv - 1)) * head_dim;
+      key_at[b] = key_base + TUFF_INDEX(min(key0 + b * WIDTH + lane, seq_kv - 1)) * key_row;
     }
     float scores[ROWS][KEY_BLOCKS];
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = 0.0;
@@ -178,12 +184,26 @@ void main() {
         scores[i][b] = abs(scores[i][b]) <= LARGEST ? scores[i][b] : grown_back(shrunk[i][b]);
       }
     }
-    bool hides = key0 + KEYS > keys_of_first;
+#if SCALED || MASK
+    [[unroll]] for (int i = 0; i < ROWS; i += 4) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
+      const vec4 scaled = scaled_scores(vec4(scores[i][b], scores[i + 1][b], scores[i + 2][b], scores[i + 3][b]));
+      [[unroll]] for (int e = 0; e < 4; ++e) {
+        scores[i + e][b] = masked_score(scaled[e], min(row0 + i + e, seq_q - 1), min(key0 + b * WIDTH + lane, seq_kv - 1));
+      }
+    }
+#endif
+    bool hides = key0 + KEYS > tile_all_to || key0 < tile_all_from;
     if (hides) {
       [[unroll]] for (int i = 0; i < ROWS; ++i) {
-        uint keys = subgroupShuffle(visible[i / WIDTH], i % WIDTH);
+        uint end = subgroupShuffle(visible_end[i / WIDTH], i % WIDTH);
+#if EXTENDED
+        uint first = subgroupShuffle(visible_first[i / WIDTH], i % WIDTH);
+#else
+        const uint first = 0;
+#endif
         [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-          if (key0 + b * WIDTH + lane >= keys) scores[i][b] = -TUFF_INFINITY;
+          const uint key = key0 + b * WIDTH + lane;
+          if (key >= end || key < first) scores[i][b] = -TUFF_INFINITY;
         }
       }
     }
@@ -213,10 +233,10 @@ void main() {
 
     // Loops, not branches: Mesa 22.3 runs both sides of a branch, but leaves a loop that no lane enters.
     // Keys beyond the last have weight 0 and repeat the last one's value, which a row that sees all sees too.
-    const bool guarded = CAUSAL != 0 && hides;
+    const bool guarded = BIAS != 0 || MASK != 0 || ((CAUSAL != 0 || EXTENDED != 0) && hides);
     [[dont_unroll]] for (uint j = guarded ? WIDTH : 0; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
+        TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
         vec4 v[COLUMN_BLOCKS];
         [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
           LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
@@ -227,11 +247,11 @@ void main() {
         }
       }
     }
-#if CAUSAL
+#if CAUSAL || EXTENDED
     // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
     [[dont_unroll]] for (uint j = guarded ? 0 : WIDTH; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        TUFF_INDEX at = kv_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * head_dim;
+        TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
         vec4 v[COLUMN_BLOCKS];
         [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
           LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
@@ -260,18 +280,25 @@ void main() {
   }
 #endif
 
+#if EXTENDED
+  [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
+    const uint row = row0 + r * WIDTH + lane;
+    if (column0 == 0 && row < seq_q) store_log_sum_exp(row, maximum[r], total[r], scale_log2);
+  }
+#endif
+  const TUFF_INDEX result_row = SHAPE.o_row;
   [[unroll]] for (int i = 0; i < ROWS; ++i) {
     float row_total = subgroupShuffle(total[i / WIDTH], i % WIDTH);
     if (row0 + i < seq_q) {
-      TUFF_INDEX base = query_base + TUFF_INDEX(row0 + i) * head_dim;
+      TUFF_INDEX base = result_base + TUFF_INDEX(row0 + i) * result_row;
       [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
         vec4 result;
         [[unroll]] for (int e = 0; e < 4; ++e) result[e] = normalised(sums[i][c][e], row_total);
 #if VEC
-        if (columns_left[c] > 0) TUFF_FROM(Result4, result4_pointer, (base + column_at[c]) / 4) = result;
+        if (columns_left[c] > 0) TUFF_FROM(Result4, result4_pointer, (base + column_at[c]) / 4) = TO_FOUR(result);
 #else
         [[unroll]] for (int e = 0; e < 4; ++e) {
-          if (e < columns_left[c]) TUFF_FROM(Result, result_pointer, base + column_at[c] + e) = result[e];
+          if (e < columns_left[c]) TUFF_FROM(Result, result_pointer, base + column_at[c] + e) = TUFF_ROUNDED(TYPE, result[e]);
         }
 #endif
       }

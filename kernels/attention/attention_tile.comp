@@ -13,9 +13,8 @@
 //          LANES                 4, 8 or 16
 //          DEPTH                 a multiple of 4
 //          SHUFFLE               1: LANES invocations are in one subgroup
-//          CAUSAL                1: rows see keys up to the diagonal only
-//          VEC                   1: rows can be read as vec4 (head_dim % 4 == 0, 16-byte alignment)
-//          RANGES                1: see attention_common.glsl
+//          VEC                   1: rows can be read four elements at a time: sizes, strides and bases are multiples
+//          those of attention_common.glsl
 // Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
 
@@ -53,11 +52,11 @@ const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
 
 #if VEC
 #define FETCH4(into, name, at, left) \
-  if ((left) > 0) into = TUFF_AT(name##4, (at) / 4u);
+  if ((left) > 0) into = from_four(TUFF_AT(name##4, (at) / 4u));
 #else
 #define FETCH4(into, name, at, left)       \
   [[unroll]] for (int e = 0; e < 4; ++e) { \
-    if ((left) > e) into[e] = TUFF_AT(name, (at) + e); \
+    if ((left) > e) into[e] = TUFF_LOADED(TYPE, TUFF_AT(name, (at) + e)); \
   }
 #endif
 
@@ -94,13 +93,16 @@ const int STATE_VALUES = 2 * TR + TR * TC;
 void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
-  uint column0 = group % push.column_tiles * COLUMNS;
-  uint tile = group / push.column_tiles;
-  uint head = tile / push.row_tiles;
+  const uint seq_q = SHAPE.seq_q, head_dim = HEAD_DIM, head_dim_v = HEAD_DIM_V;
+  const uint row_tiles = (seq_q + ROWS - 1) / ROWS, column_tiles = (head_dim_v + COLUMNS - 1) / COLUMNS;
+  uint column0 = group % column_tiles * COLUMNS;
+  uint tile = group / column_tiles;
+  find_head(tile / row_tiles);
   // The last rows see the most keys when causal: they start first.
-  uint row0 = (push.row_tiles - 1 - tile % push.row_tiles) * ROWS;
-  TUFF_INDEX query_base = TUFF_INDEX(head) * push.seq_q * push.head_dim;
-  TUFF_INDEX kv_base = TUFF_INDEX(head) * push.seq_kv * push.head_dim;
+  uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;
+  find_tile_keys(row0, ROWS);
+  const TUFF_INDEX query_row = SHAPE.q_row, key_row = SHAPE.k_row, value_row = SHAPE.v_row;
+  const float scale_log2 = SHAPE.scale_log2;
 #if SHUFFLE
   uint id = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
 #else
@@ -127,37 +129,36 @@ void main() {
   }
 #endif
 
-  uint last_row = min(row0 + ROWS, push.seq_q) - 1;
-  uint keys_end = visible_keys(last_row), keys_of_first = visible_keys(row0);
+  const uint keys_end = tile_end;
   vec4 next_query[QUERY_LOADS], next_key[KEY_LOADS], next_value[VALUE_LOADS];
 
 #define FETCH_SCORES(d0)                                                                          \
   [[unroll]] for (int l = 0; l < QUERY_LOADS; ++l) {                                              \
     uint i = id + l * NT, row = row0 + i / (DEPTH / 4), d = (d0) + i % (DEPTH / 4) * 4;           \
-    int left = row < push.seq_q ? int(push.head_dim - d) : 0;                                     \
+    int left = row < seq_q ? int(head_dim - d) : 0;                                               \
     next_query[l] = vec4(0);                                                                      \
-    FETCH4(next_query[l], Query, query_base + TUFF_INDEX(row) * push.head_dim + d, left)          \
+    FETCH4(next_query[l], Query, query_base + TUFF_INDEX(row) * query_row + d, left)              \
   }                                                                                               \
   [[unroll]] for (int l = 0; l < KEY_LOADS; ++l) {                                                \
     uint i = id + l * NT, key = key0 + i / (DEPTH / 4), d = (d0) + i % (DEPTH / 4) * 4;           \
-    int left = key < keys_end ? int(push.head_dim - d) : 0;                                       \
+    int left = key < keys_end ? int(head_dim - d) : 0;                                            \
     next_key[l] = vec4(0);                                                                        \
-    FETCH4(next_key[l], Key, kv_base + TUFF_INDEX(key) * push.head_dim + d, left)                 \
+    FETCH4(next_key[l], Key, key_base + TUFF_INDEX(key) * key_row + d, left)                      \
   }
 #define FETCH_VALUES(k0)                                                                          \
   [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {                                              \
     uint i = id + l * NT, k = (k0) + i / (COLUMNS / 4), column = column0 + i % (COLUMNS / 4) * 4; \
-    int left = k < KEYS && key0 + k < keys_end ? int(push.head_dim) - int(column) : 0;            \
+    int left = k < KEYS && key0 + k < keys_end ? int(head_dim_v) - int(column) : 0;               \
     next_value[l] = vec4(0);                                                                      \
-    FETCH4(next_value[l], Value, kv_base + TUFF_INDEX(key0 + k) * push.head_dim + column, left)   \
+    FETCH4(next_value[l], Value, value_base + TUFF_INDEX(key0 + k) * value_row + column, left)    \
   }
 
   const uint loop_end = LAST_KEYS(keys_end);
-  [[dont_unroll]] for (uint key0 = FIRST_KEY; key0 < loop_end; key0 += KEYS) {
+  [[dont_unroll]] for (uint key0 = max(FIRST_KEY, tile_first / KEYS * KEYS); key0 < loop_end; key0 += KEYS) {
     vec4 scores[TR][TK / 4];
     [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK / 4; ++j) scores[i][j] = vec4(0);
     FETCH_SCORES(0)
-    [[dont_unroll]] for (uint d0 = 0; d0 < push.head_dim; d0 += DEPTH) {
+    [[dont_unroll]] for (uint d0 = 0; d0 < head_dim; d0 += DEPTH) {
       [[unroll]] for (int l = 0; l < QUERY_LOADS; ++l) {
         uint i = id + l * NT, row = i / (DEPTH / 4), d = i % (DEPTH / 4) * 4;
         if (i < ROWS * DEPTH / 4) {
@@ -200,12 +201,13 @@ void main() {
       }
       [[dont_unroll]] for (uint j = 0; j < TK; ++j) [[dont_unroll]] for (uint i = 0; i < TR; ++i) {
         uint row = row0 + row_of(i), key = key0 + key_of(j), slot = weight_slot(key_of(j), row_block(i));
-        if (row < push.seq_q && key < keys_end && !(abs(weights[slot][i % 4]) <= LARGEST)) {
-          TUFF_INDEX query_at = query_base + TUFF_INDEX(row) * push.head_dim;
-          TUFF_INDEX key_at = kv_base + TUFF_INDEX(key) * push.head_dim;
+        if (row < seq_q && key < keys_end && !(abs(weights[slot][i % 4]) <= LARGEST)) {
+          TUFF_INDEX query_at = query_base + TUFF_INDEX(row) * query_row;
+          TUFF_INDEX key_at = key_base + TUFF_INDEX(key) * key_row;
           float shrunk = 0.0;
-          [[dont_unroll]] for (uint d = 0; d < push.head_dim; ++d) {
-            shrunk = fma(TUFF_AT(Query, query_at + d) * SHRINK, TUFF_AT(Key, key_at + d) * SHRINK, shrunk);
+          [[dont_unroll]] for (uint d = 0; d < head_dim; ++d) {
+            shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK,
+                         TUFF_LOADED(TYPE, TUFF_AT(Key, key_at + d)) * SHRINK, shrunk);
           }
           weights[slot][i % 4] = grown_back(shrunk);
         }
@@ -214,12 +216,22 @@ void main() {
         scores[i][j / 4][j % 4] = weights[weight_slot(key_of(j), row_block(i))][i % 4];
       }
     }
-    bool hides = key0 + KEYS > keys_of_first;
+#if SCALED || MASK
+    [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK / 4; ++j) {
+      scores[i][j] = scaled_scores(scores[i][j]);
+      [[unroll]] for (int e = 0; e < 4; ++e) {
+        const uint row = min(row0 + row_of(i), seq_q - 1), key = min(key0 + key_of(j * 4 + e), keys_end - 1);
+        scores[i][j][e] = masked_score(scores[i][j][e], row, key);
+      }
+    }
+#endif
+    const bool hides = key0 < tile_all_from || key0 + KEYS > tile_all_to;
     if (hides) {
       [[unroll]] for (int i = 0; i < TR; ++i) {
-        uint visible = visible_keys(row0 + row_of(i));
+        const uint first = first_key_of(row0 + row_of(i)), end = keys_end_of(row0 + row_of(i));
         [[unroll]] for (int j = 0; j < TK; ++j) {
-          if (key0 + key_of(j) >= visible) scores[i][j / 4][j % 4] = -TUFF_INFINITY;
+          const uint key = key0 + key_of(j);
+          if (key < first || key >= end) scores[i][j / 4][j % 4] = -TUFF_INFINITY;
         }
       }
     }
@@ -232,11 +244,11 @@ void main() {
     }
     ACROSS_LANES(max, largest)
     [[unroll]] for (int i = 0; i < TR; ++i) {
-      float shrink = exp2((maximum[i] - largest[i]) * push.scale_log2);
+      float shrink = exp2((maximum[i] - largest[i]) * scale_log2);
       maximum[i] = largest[i];
       float sum = 0.0;
       [[unroll]] for (int j = 0; j < TK; ++j) {
-        float w = weight(scores[i][j / 4][j % 4], largest[i], push.scale_log2);
+        float w = weight(scores[i][j / 4][j % 4], largest[i], scale_log2);
         scores[i][j / 4][j % 4] = w;
         sum += w;
       }
@@ -249,7 +261,7 @@ void main() {
                scores[i * 4 + 3][j / 4][j % 4]);
     }
 
-    const bool guarded = CAUSAL != 0 && hides;
+    const bool guarded = BIAS != 0 || MASK != 0 || ((CAUSAL != 0 || EXTENDED != 0) && hides);
     [[dont_unroll]] for (uint k0 = 0; k0 < KEYS; k0 += DEPTH) {
       [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {
         uint i = id + l * NT;
@@ -283,7 +295,7 @@ void main() {
   }
 
 #if RANGES
-  if (push.key_end < push.seq_kv) {
+  if (push.key_end < SHAPE.seq_kv) {
     [[unroll]] for (int i = 0; i < TR; ++i) {
       STATE_AT(2 * i) = maximum[i];
       STATE_AT(2 * i + 1) = total[i];
@@ -295,11 +307,16 @@ void main() {
   ACROSS_LANES(add, total)
   [[unroll]] for (int i = 0; i < TR; ++i) {
     uint row = row0 + row_of(i);
-    if (row < push.seq_q) {
-      TUFF_INDEX base = query_base + TUFF_INDEX(row) * push.head_dim;
+    if (row < seq_q) {
+#if EXTENDED
+      if (lane == 0 && column0 == 0) store_log_sum_exp(row, maximum[i], total[i], scale_log2);
+#endif
+      TUFF_INDEX base = result_base + TUFF_INDEX(row) * SHAPE.o_row;
       [[unroll]] for (int j = 0; j < TC; ++j) {
         uint column = column0 + j / 4 * (4 * LANES) + lane * 4 + j % 4;
-        if (column < push.head_dim) TUFF_AT(Result, base + column) = normalised(sums[i][j / 4][j % 4], total[i]);
+        if (column < head_dim_v) {
+          TUFF_AT(Result, base + column) = TUFF_ROUNDED(TYPE, normalised(sums[i][j / 4][j % 4], total[i]));
+        }
       }
     }
   }

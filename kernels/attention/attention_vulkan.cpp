@@ -1,21 +1,17 @@
 // Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch,
 // or several where one shader invocation could not loop over all keys.
 //
-// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the tables below, for tests and
-// measurements; one that the device cannot run is refused.
+// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the table below, for tests and measurements; one that
+// the device cannot run is refused.
 #include <algorithm>
 #include <cassert>
-#include <limits>
-#include <numbers>
-#include <optional>
 #include <string>
 
-#include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
-#include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -51,15 +47,6 @@ constexpr Variant kVariants[] = {
     {"tile_64x64x256", true, 64, 64, 256, 4, 16},   {"tile_32x32x256", true, 32, 32, 256, 4, 8},
     {"tile_16x64x256", true, 16, 64, 256, 4, 16},   {"subgroup_1x2x1", false, 1, 2, 1, 0, 0},
     {"subgroup_1x2x2", false, 1, 2, 2, 0, 0},       {"subgroup_1x2x4", false, 1, 2, 4, 0, 0},
-};
-
-// Mirrors Push in attention_common.glsl, behind the bases.
-struct AttentionPush {
-  uint32_t seq_q, seq_kv, head_dim;
-  int32_t diagonal;
-  float scale_log2;
-  uint32_t row_tiles, column_tiles, groups;
-  uint32_t key_begin, key_end;
 };
 
 bool runs_on(const Variant& variant, const DeviceTraits& traits) {
@@ -106,19 +93,18 @@ uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits, uint64_
   return groups * width * (2 * rows + 4 * rows * width * variant.columns) * 4;
 }
 
-// The narrowest output tile that holds head_dim (the scores are made again for each further tile), and
+// The narrowest output tile that holds head_dim_v (the scores are made again for each further tile), and
 // the most rows that are not mostly wasted and leave work for every core.
-const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args) {
-  static const std::optional<std::string> forced = platform::environment("TUFF_ATTENTION_VARIANT");
-  if (forced) {
-    for (const Variant& variant : kVariants) {
-      if (*forced != variant.name) continue;
-      if (!runs_on(variant, traits)) {
-        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", *forced);
-      }
-      return variant;
+const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std::string_view forced) {
+  for (const Variant& variant : kVariants) {
+    if (forced != variant.name) continue;
+    if (!runs_on(variant, traits)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     }
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", *forced);
+    return variant;
+  }
+  if (!forced.empty()) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
   const Variant* best = nullptr;
@@ -127,7 +113,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args) {
     if (best != nullptr) {
       const uint64_t columns = columns_of(variant, traits), best_columns = columns_of(*best, traits);
       if (columns != best_columns) {
-        if (best_columns >= args.head_dim) break;  // wide enough, and the rest is wider
+        if (best_columns >= args.head_dim_v) break;  // wide enough, and the rest is wider
       } else {
         // Fewer rows only if the best so far wastes half of its own or leaves cores idle.
         const uint64_t rows = rows_of(*best, traits);
@@ -146,46 +132,26 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args) {
 
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
+  static const std::string forced = platform::environment("TUFF_ATTENTION_VARIANT").value_or("");
   const DeviceTraits& traits = recorder.traits();
-  const Variant& variant = choose(traits, args);
+  const Variant& variant = choose(traits, args, forced);
 
   const uint64_t row_tiles = ceil_div(args.seq_q, rows_of(variant, traits));
-  const uint64_t column_tiles = ceil_div(args.head_dim, columns_of(variant, traits));
+  const uint64_t column_tiles = ceil_div(args.head_dim_v, columns_of(variant, traits));
   const uint64_t groups = row_tiles * column_tiles * args.heads * args.batch;
-  constexpr uint64_t kMaxSequence = uint64_t{1} << 30, kMaxGroups = std::numeric_limits<uint32_t>::max() - 65535;
-  if (args.seq_q >= kMaxSequence || args.seq_kv >= kMaxSequence || groups > kMaxGroups) {
-    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} seq_kv={} is beyond this version", args.batch, args.heads,
-         args.seq_q, args.seq_kv);
+  if (groups > attention::kMaxGroups) {
+    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} is beyond this version", args.batch, args.heads,
+         args.seq_q);
   }
-
-  // A scale that f32 cannot hold is brought to the nearest that it can: softmax is one-hot or flat by then.
-  const double scale_log2 = std::clamp<double>(args.scale * std::numbers::log2e, std::numeric_limits<float>::min(),
-                                               std::numeric_limits<float>::max());
-  AttentionPush push{};
-  push.seq_q = static_cast<uint32_t>(args.seq_q);
-  push.seq_kv = static_cast<uint32_t>(args.seq_kv);
-  push.head_dim = static_cast<uint32_t>(args.head_dim);
-  push.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
-                      ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
-                      : 0;
-  push.scale_log2 = static_cast<float>(scale_log2);
-  push.row_tiles = static_cast<uint32_t>(row_tiles);
-  push.column_tiles = static_cast<uint32_t>(column_tiles);
-  push.groups = static_cast<uint32_t>(groups);
-
-  const bool causal = args.causal != TUFF_CAUSAL_NONE;
-  const bool vec =
-      args.head_dim % 4 == 0 && aligned16(args.q) && aligned16(args.k) && aligned16(args.v) && aligned16(args.o);
-  const uint64_t q_elements = args.batch * args.heads * args.seq_q * args.head_dim;
-  const uint64_t kv_elements = args.batch * args.heads * args.seq_kv * args.head_dim;
-  // With a causal mask only the keys that the last row sees.
-  const uint64_t keys =
-      causal ? static_cast<uint64_t>(std::clamp<int64_t>(static_cast<int64_t>(args.seq_q) + push.diagonal, 0,
-                                                         static_cast<int64_t>(args.seq_kv)))
-             : args.seq_kv;
   const uint64_t at_once = std::min(args.seq_kv, keys_at_once(variant, traits, args.head_dim));
+  const bool may_range = at_once < args.seq_kv;
+  const uint64_t state = may_range ? state_bytes(variant, traits, groups) : 0;
+  const attention::Call call(traits, args, state / 4);
+  // Only the keys that the last row sees.
+  const uint64_t keys = call.keys_seen();
   const bool ranges = at_once < keys;
-  const uint64_t saved = ranges ? state_bytes(variant, traits, groups) : 0;
+  const bool vec = call.in_pieces_of(4);
+
   KernelRequest kernel(variant.shared ? shaders::attention_tile : shaders::attention_subgroup);
   if (variant.shared) {
     kernel.define("ROWS", variant.rows).define("KEYS", variant.keys).define("COLUMNS", variant.columns);
@@ -196,32 +162,28 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
     kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
     kernel.define("PAIRS", traits.addresses);
   }
-  kernel.define("CAUSAL", causal).define("VEC", vec).define("RANGES", ranges);
-  kernel.wide(needs_wide(q_elements) || needs_wide(kv_elements) || needs_wide(saved / 4));
+  kernel.define("VEC", vec).define("RANGES", ranges);
+  call.define(kernel, traits);
 
   log(TUFF_LOG_DISPATCH,
-      "attention {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} wide={}",
-      variant.name, args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups, at_once, vec,
-      kernel.is_wide());
-  const Buffer* state = ranges ? &recorder.scratch(saved) : nullptr;
+      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} extended={} "
+      "wide={}",
+      variant.name, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim,
+      args.causal, groups, at_once, vec, call.extended, call.wide);
+  const Buffer* saved = ranges ? &recorder.scratch(state) : nullptr;
   const double share = ranges ? static_cast<double>(at_once) / static_cast<double>(keys) : 1.0;
+  attention::Progress progress{static_cast<uint32_t>(groups), 0, 0};
   do {
     // The last range ends with the keys that anyone sees; the kernel knows it by seq_kv.
-    const uint64_t end = push.key_begin + at_once;
-    push.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
+    const uint64_t end = progress.key_begin + at_once;
+    progress.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
     Dispatch dispatch("attention");
-    dispatch.operand(args.q, 0, q_elements * 4, Access::read)
-        .operand(args.k, 0, kv_elements * 4, Access::read)
-        .operand(args.v, 0, kv_elements * 4, Access::read)
-        .operand(args.o, 0, q_elements * 4, Access::write);
-    if (ranges) dispatch.operand(state, 0, saved, Access::read_write);
-    dispatch.push(push)
-        .groups_linear(groups, traits)
-        .work(8.0 * (static_cast<double>(q_elements) + share * static_cast<double>(kv_elements)),
-              4.0 * share * static_cast<double>(q_elements) * static_cast<double>(args.seq_kv) / (causal ? 2 : 1));
+    call.operands(recorder, dispatch, saved, ranges ? state : 0, Access::read_write);
+    call.push(dispatch, progress);
+    dispatch.groups_linear(groups, traits).work(call.bytes() * share, call.operations() * share);
     recorder.dispatch(kernel, dispatch);
-    push.key_begin = push.key_end;
-  } while (push.key_end < args.seq_kv);
+    progress.key_begin = progress.key_end;
+  } while (progress.key_end < args.seq_kv);
 }
 
 }  // namespace tuff

@@ -253,6 +253,11 @@ class AttentionDesc(_Struct):
         [("struct_size", c_uint32), ("dtype", c_int32)]
         + [(name, c_uint64) for name in ("q", "k", "v", "o", "batch", "heads", "seq_q", "seq_kv", "head_dim")]
         + [("scale", c_double), ("causal", c_int32), ("reserved", c_int32)]
+        + [("kv_heads", c_uint64), ("head_dim_v", c_uint64)]
+        + [(f"{name}_strides", c_uint64 * 3) for name in "qkvo"]
+        + [("softcap", c_double), ("bias", c_uint64), ("bias_strides", c_uint64 * 3)]
+        + [("mask", c_uint64), ("mask_strides", c_uint64 * 3), ("bias_type", c_int32), ("reserved2", c_int32)]
+        + [(name, c_uint64) for name in ("window_left", "window_right", "q_lengths", "kv_lengths", "lse")]
     )
 
 

@@ -126,7 +126,7 @@ enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 // TUFF_BASES of the shader's push block, which take 8 bytes for each operand.
 class Dispatch {
  public:
-  static constexpr uint32_t kMaxOperands = 6, kMaxPushBytes = 128;
+  static constexpr uint32_t kMaxOperands = 11, kMaxPushBytes = 128;
   struct Operand {
     const Buffer* buffer;  // null: the shader never touches it
     uint64_t offset;       // bytes, relative to the buffer
@@ -199,6 +199,11 @@ class Recorder {
   // Device memory for partial results, of at least this many bytes, valid until the next call of
   // scratch(). Uninitialised. Operations that use it follow one another (the recorder sees the hazard).
   virtual const Buffer& scratch(uint64_t bytes) = 0;
+
+  // Parameters that are too many to push, as memory for a kernel to read: at most kMaxParameterBytes, for the next
+  // dispatch alone. Nothing has to wait for them.
+  static constexpr uint32_t kMaxParameterBytes = 256;
+  virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 };
 
 // True if 32-bit signed element indices do not reach this many elements.

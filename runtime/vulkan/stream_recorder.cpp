@@ -327,6 +327,37 @@ const Buffer& StreamRecorder::scratch(uint64_t bytes) {
   return scratch_;
 }
 
+const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
+  if (parameter_slots_.empty()) {
+    const MemoryKind kind = pool_->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
+    const auto memory = std::make_shared<VulkanAllocation>(
+        pool_, pool_->allocate(uint64_t{kParameterSlots} * kMaxParameterBytes, kind));
+    parameter_slots_.resize(kParameterSlots);
+    for (uint32_t i = 0; i < kParameterSlots; ++i) {
+      Buffer& buffer = parameter_slots_[i].buffer;
+      buffer.allocation = memory;
+      buffer.offset = uint64_t{i} * kMaxParameterBytes;
+      buffer.bytes = kMaxParameterBytes;
+    }
+  }
+  ParameterSlot* oldest = &parameter_slots_.front();
+  for (ParameterSlot& slot : parameter_slots_) {
+    if (slot.count == bytes && std::memcmp(slot.bytes.data(), data, bytes) == 0) {
+      slot.submission = current_submission();
+      return slot.buffer;
+    }
+    if (slot.submission < oldest->submission) oldest = &slot;
+  }
+  if (oldest->submission > submitted_) submit(false);
+  if (oldest->submission > completed_ && oldest->submission > poll()) wait(oldest->submission);
+  // Written before the submission that reads it, which is all that coherent memory asks for.
+  std::memcpy(oldest->bytes.data(), data, bytes);
+  std::memcpy(oldest->buffer.host<std::byte>(), data, bytes);
+  oldest->count = bytes;
+  oldest->submission = current_submission();
+  return oldest->buffer;
+}
+
 void StreamRecorder::record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,
                                  uint64_t src_offset, uint64_t bytes) {
   const VkBufferCopy region{src_offset, dst_offset, bytes};

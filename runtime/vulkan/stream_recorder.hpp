@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "runtime/vulkan/hazard_tracker.hpp"
 #include "runtime/vulkan/kernel_cache.hpp"
@@ -26,6 +27,7 @@ class StreamRecorder final : public Recorder {
   bool binds_addresses(const Dispatch& dispatch) const noexcept override;
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes) override;
+  const Buffer& parameters(const void* data, uint32_t bytes) override;
   const TuningTable* tuning() const noexcept override { return tuning_; }
 
   // Copies between ranges of pool memory, in order with the rest. The staging side of an upload or
@@ -105,6 +107,16 @@ class StreamRecorder final : public Recorder {
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
   Buffer scratch_, unused_;
+  // Parameters lie in memory that the host writes to, each set in a slot of its own, and stay: a call that is made
+  // again finds its set. A slot is written anew once the device is done with it, the one unused for longest first.
+  struct ParameterSlot {
+    Buffer buffer;
+    std::array<std::byte, kMaxParameterBytes> bytes{};
+    uint32_t count = 0;
+    uint64_t submission = 0;  // the last that reads it
+  };
+  static constexpr uint32_t kParameterSlots = 64;
+  std::vector<ParameterSlot> parameter_slots_;  // made on first use
   const TuningTable* tuning_ = nullptr;
   Counters counters_;
 };

@@ -142,7 +142,7 @@ FIELD(tuff_conv2d_desc, stride, 128);
 FIELD(tuff_conv2d_desc, padding, 144);
 FIELD(tuff_conv2d_desc, dilation, 160);
 
-SIZE(tuff_attention_desc, 96);
+SIZE(tuff_attention_desc, 328);
 FIELD(tuff_attention_desc, q, 8);
 FIELD(tuff_attention_desc, o, 32);
 FIELD(tuff_attention_desc, batch, 40);
@@ -150,6 +150,16 @@ FIELD(tuff_attention_desc, head_dim, 72);
 FIELD(tuff_attention_desc, scale, 80);
 FIELD(tuff_attention_desc, causal, 88);
 FIELD(tuff_attention_desc, reserved, 92);
+FIELD(tuff_attention_desc, kv_heads, 96);
+FIELD(tuff_attention_desc, q_strides, 112);
+FIELD(tuff_attention_desc, o_strides, 184);
+FIELD(tuff_attention_desc, softcap, 208);
+FIELD(tuff_attention_desc, bias, 216);
+FIELD(tuff_attention_desc, mask, 248);
+FIELD(tuff_attention_desc, bias_type, 280);
+FIELD(tuff_attention_desc, window_left, 288);
+FIELD(tuff_attention_desc, q_lengths, 304);
+FIELD(tuff_attention_desc, lse, 320);
 
 SIZE(tuff_reduce_desc, 104);
 FIELD(tuff_reduce_desc, op, 8);

@@ -35,6 +35,7 @@ class FakeRecorder final : public Recorder {
     largest_scratch = std::max(largest_scratch, bytes);
     return scratch_;
   }
+  const Buffer& parameters(const void*, uint32_t) override { return scratch_; }
   const TuningTable* table = nullptr;
   std::vector<std::string> kernels;
   std::vector<uint64_t> groups;

@@ -9,29 +9,60 @@
 
 namespace tuff_test {
 
+// Where rows lie: [batch][heads][seq], [batch][seq][heads], or with room between rows, behind each head's and each
+// batch element's, as in a cache that is not full.
+enum class Layout { heads_first, rows_first, roomy };
+// What there is one of for all batch elements, heads or queries.
+enum class Same { nothing, batches, heads, queries, all };
+
 struct AttentionShape {
   uint64_t batch = 1, heads = 1, seq_q = 1, seq_kv = 1, head_dim = 1;
   int32_t causal = TUFF_CAUSAL_NONE;
-  double scale = 0;  // 0: 1 / sqrt(head_dim), rounded to f32
-  float spread = 1;  // q and k lie in [-spread, spread)
-  uint64_t shift = 0;
+  double scale = 0;    // 0: 1 / sqrt(head_dim), rounded to f32
+  float spread = 1;    // q and k lie in [-spread, spread)
+  uint64_t shift = 0;  // bytes
+  int32_t dtype = TUFF_F32;
+  uint64_t kv_heads = 0, head_dim_v = 0;  // 0: heads, head_dim
+  Layout layout = Layout::heads_first;
+  double softcap = 0;
+  int32_t bias_type = 0;  // 0: none
+  bool mask = false;
+  Same same = Same::nothing;  // of bias and mask
+  uint64_t left = 0, right = 0;
+  bool lengths = false, lse = false;
 
   float scale_used() const;
+  uint64_t heads_of_kv() const { return kv_heads != 0 ? kv_heads : heads; }
+  uint64_t dim_v() const { return head_dim_v != 0 ? head_dim_v : head_dim; }
   uint64_t queries() const { return batch * heads * seq_q * head_dim; }
-  uint64_t keys() const { return batch * heads * seq_kv * head_dim; }
-  // Keys that query i may see: the first so many.
-  uint64_t visible(uint64_t query) const;
+  uint64_t keys() const { return batch * heads_of_kv() * seq_kv * head_dim; }
+  uint64_t values() const { return batch * heads_of_kv() * seq_kv * dim_v(); }
+  uint64_t results() const { return batch * heads * seq_q * dim_v(); }
+  // The plain call says it all.
+  bool plain() const;
   std::string name() const;
   double work() const;
 };
 
-// Output of softmax(scale q k^T + mask) v, and how far an f32 result may be from it.
+// What a descriptor can add, as numbers on the host.
+struct AttentionExtras {
+  std::vector<float> bias = {};  // of the shape that AttentionShape::same leaves
+  std::vector<unsigned char> mask = {};
+  std::vector<int32_t> q_lengths = {}, kv_lengths = {};
+};
+AttentionExtras attention_extras(const AttentionShape& shape);
+
+// Output of softmax(scale q k^T + mask) v, and how far an f32 result may be from it; with `lse` what that has to be.
+// Tensors are [batch][heads][seq][dim] here, whatever the layout.
 Expected solve_attention(const AttentionShape& shape, const std::vector<float>& q, const std::vector<float>& k,
-                         const std::vector<float>& v);
+                         const std::vector<float>& v, const AttentionExtras& extras = {}, Expected* lse = nullptr);
 
 tuff_status call_attention(tuff_stream stream, const AttentionShape& shape, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                            tuff_buffer o);
 
 void run_attention(tuff_context context, const AttentionShape& shape);
+// With inputs of the caller's.
+void run_attention(tuff_context context, const AttentionShape& shape, const std::vector<float>& q,
+                   const std::vector<float>& k, const std::vector<float>& v, const AttentionExtras& extras);
 
 }  // namespace tuff_test

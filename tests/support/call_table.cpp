@@ -120,6 +120,7 @@ const std::vector<BufferCall>& buffer_calls() {
          auto desc = operation<tuff_attention_desc>();
          desc.q = x[0], desc.k = x[1], desc.v = x[2], desc.o = x[3];
          desc.batch = 2, desc.heads = 3, desc.seq_q = 4, desc.seq_kv = 5, desc.head_dim = 6;
+         desc.softcap = 20;
          return tuff_attention_ex(s, &desc);
        }},
       {"tuff_reduce",

@@ -1,0 +1,91 @@
+// The header's attention. The flat function fills the descriptor of its _ex sibling.
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+tuff::AttentionStrides strides(const uint64_t (&of)[3]) { return {of[0], of[1], of[2]}; }
+
+// Asks for the default scale only where the caller may leave it out.
+void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
+  const auto context = acquire_stream(stream);
+  const Operand q(context, desc.q, "q"), k(context, desc.k, "k"), v(context, desc.v, "v"), o(context, desc.o, "o"),
+      bias(context, desc.bias, "bias"), mask(context, desc.mask, "mask"),
+      q_lengths(context, desc.q_lengths, "q_lengths"), kv_lengths(context, desc.kv_lengths, "kv_lengths"),
+      lse(context, desc.lse, "lse");
+  tuff::AttentionArgs args{};
+  args.dtype = desc.dtype;
+  args.q = q;
+  args.k = k;
+  args.v = v;
+  args.o = o;
+  args.batch = desc.batch;
+  args.heads = desc.heads;
+  args.kv_heads = desc.kv_heads;
+  args.seq_q = desc.seq_q;
+  args.seq_kv = desc.seq_kv;
+  args.head_dim = desc.head_dim;
+  args.head_dim_v = desc.head_dim_v;
+  args.q_strides = strides(desc.q_strides);
+  args.k_strides = strides(desc.k_strides);
+  args.v_strides = strides(desc.v_strides);
+  args.o_strides = strides(desc.o_strides);
+  args.scale = desc.scale;
+  args.causal = desc.causal;
+  args.softcap = desc.softcap;
+  args.bias = bias;
+  args.bias_type = desc.bias_type;
+  args.bias_strides = strides(desc.bias_strides);
+  args.mask = mask;
+  args.mask_strides = strides(desc.mask_strides);
+  args.window_left = desc.window_left;
+  args.window_right = desc.window_right;
+  args.q_lengths = q_lengths;
+  args.kv_lengths = kv_lengths;
+  args.lse = lse;
+  complete_attention(args, default_scale);
+  context->backend().attention(args);
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
+                           tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
+                           uint64_t head_dim, double scale, int32_t causal) {
+  return guarded("tuff_attention", [&] {
+    tuff_attention_desc desc{};
+    desc.dtype = dtype;
+    desc.q = q;
+    desc.k = k;
+    desc.v = v;
+    desc.o = o;
+    desc.batch = batch;
+    desc.heads = heads;
+    desc.seq_q = seq_q;
+    desc.seq_kv = seq_kv;
+    desc.head_dim = head_dim;
+    desc.scale = scale;
+    desc.causal = causal;
+    attention(stream, desc, false);
+  });
+}
+
+tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc) {
+  return guarded("tuff_attention_ex", [&] {
+    const tuff_attention_desc wanted = read_structure(desc, "desc", offsetof(tuff_attention_desc, kv_heads));
+    tuff::require(wanted.reserved == 0, "desc->reserved is {}, needs 0", wanted.reserved);
+    tuff::require(wanted.reserved2 == 0, "desc->reserved2 is {}, needs 0", wanted.reserved2);
+    attention(stream, wanted, true);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,181 @@
+#include "kernels/attention/attention_plan.hpp"
+
+#include "runtime/status.hpp"
+
+namespace tuff::attention {
+namespace {
+
+constexpr uint64_t kMaxHeads = 0xffff;
+
+bool follow(const AttentionStrides& strides, uint64_t heads) { return strides.batch == heads * strides.head; }
+
+// The kernels count heads of one batch element in 16 bits. Where batch elements follow one another as heads do, each
+// head can be a batch element.
+void merge_heads(AttentionArgs& args) {
+  if (args.heads <= kMaxHeads) return;
+  const bool plain = args.kv_heads == args.heads && args.bias == nullptr && args.mask == nullptr &&
+                     args.q_lengths == nullptr && args.kv_lengths == nullptr;
+  if (!plain || !follow(args.q_strides, args.heads) || !follow(args.k_strides, args.heads) ||
+      !follow(args.v_strides, args.heads) || !follow(args.o_strides, args.heads)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "heads is {}, this version does at most {} with these strides and options", args.heads,
+         kMaxHeads);
+  }
+  for (AttentionStrides* strides : {&args.q_strides, &args.k_strides, &args.v_strides, &args.o_strides}) {
+    strides->batch = strides->head;
+  }
+  args.batch *= args.heads;
+  args.heads = args.kv_heads = 1;
+}
+
+float in_float_range(double x) {
+  return static_cast<float>(
+      std::clamp<double>(x, std::numeric_limits<float>::min(), std::numeric_limits<float>::max()));
+}
+
+}  // namespace
+
+Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements) : args(wanted) {
+  merge_heads(args);
+  if (args.seq_q >= kMaxSequence || args.seq_kv >= kMaxSequence) {
+    fail(TUFF_ERROR_UNSUPPORTED, "seq_q={} seq_kv={} is beyond this version", args.seq_q, args.seq_kv);
+  }
+  if (dtype_size(args.dtype) == 2 && !traits.storage16) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and the device has no 16-bit storage", dtype_name(args.dtype));
+  }
+  if (args.mask != nullptr && !traits.storage8) {
+    fail(TUFF_ERROR_UNSUPPORTED, "there is a mask, and the device has no 8-bit storage");
+  }
+  elements[0] = args.q_elements(), elements[1] = args.k_elements();
+  elements[2] = args.v_elements(), elements[3] = args.o_elements();
+  const uint64_t most = std::max({elements[0], elements[1], elements[2], elements[3], args.bias_elements(),
+                                  args.mask_elements(), args.lse == nullptr ? 0 : args.rows(), scratch_elements});
+  // Strides of what has one element only are not used, but told.
+  const auto large = [](const AttentionStrides& s) { return needs_wide(std::max({s.batch, s.head, s.row})); };
+  wide = needs_wide(most) || large(args.q_strides) || large(args.k_strides) || large(args.v_strides) ||
+         large(args.o_strides) || large(args.bias_strides) || large(args.mask_strides);
+  causal = args.causal != TUFF_CAUSAL_NONE;
+  scaled = args.bias != nullptr || args.softcap != 0;
+  // 64-bit strides leave no room in the push block either.
+  extended = wide || scaled || args.mask != nullptr || args.window_left != 0 || args.window_right != 0 ||
+             args.q_lengths != nullptr || args.kv_lengths != nullptr || args.lse != nullptr;
+}
+
+void Call::define(KernelRequest& kernel, const DeviceTraits& traits) const {
+  kernel.define("TYPE", args.dtype).define("EXTENDED", extended).define("CAUSAL", causal && !extended);
+  kernel.define("BIAS", args.bias == nullptr ? 0 : args.bias_type).define("MASK", args.mask != nullptr);
+  kernel.define("CAP", args.softcap != 0).define("TUFF_EXACT_ARITHMETIC", traits.cpu);
+  kernel.wide(wide);
+}
+
+template <typename Index>
+Strides<Index> Call::strides() const {
+  const auto put = [](Index(&to)[3], const AttentionStrides& from) {
+    to[0] = static_cast<Index>(from.batch), to[1] = static_cast<Index>(from.head), to[2] = static_cast<Index>(from.row);
+  };
+  Strides<Index> result{};
+  put(result.q, args.q_strides);
+  put(result.k, args.k_strides);
+  put(result.v, args.v_strides);
+  put(result.o, args.o_strides);
+  return result;
+}
+
+Sizes Call::sizes() const {
+  Sizes sizes{};
+  sizes.seq_q = static_cast<uint32_t>(args.seq_q);
+  sizes.seq_kv = static_cast<uint32_t>(args.seq_kv);
+  sizes.dims = static_cast<uint32_t>(args.head_dim | args.head_dim_v << 16);
+  sizes.heads = static_cast<uint32_t>(args.heads | (args.heads / args.kv_heads) << 16);
+  // A scale that f32 cannot hold is brought to the nearest that it can: softmax is one-hot or flat by then.
+  sizes.scale_log2 = in_float_range((scaled ? 1.0 : args.scale) * std::numbers::log2e);
+  sizes.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
+                       ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
+                       : 0;
+  return sizes;
+}
+
+template <typename Index>
+ExtendedShape<Index> Call::extended_shape() const {
+  ExtendedShape<Index> shape{};
+  const auto put = [](Index(&to)[3], const AttentionStrides& from) {
+    to[0] = static_cast<Index>(from.batch), to[1] = static_cast<Index>(from.head), to[2] = static_cast<Index>(from.row);
+  };
+  put(shape.bias, args.bias_strides);
+  put(shape.mask, args.mask_strides);
+  shape.strides = strides<Index>();
+  shape.sizes = sizes();
+  const auto window = [](uint64_t size) {
+    return static_cast<uint32_t>(size == 0 ? kMaxSequence : std::min(size, kMaxSequence));
+  };
+  shape.left = window(args.window_left);
+  shape.right = causal ? 1 : window(args.window_right);
+  shape.scale = static_cast<float>(args.scale);
+  shape.cap = static_cast<float>(args.softcap);
+  shape.present = (args.lse != nullptr ? 1u : 0u) | (args.q_lengths != nullptr ? 2u : 0u) |
+                  (args.kv_lengths != nullptr ? 4u : 0u) | (args.causal == TUFF_CAUSAL_BOTTOM_RIGHT ? 8u : 0u);
+  return shape;
+}
+
+void Call::operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
+                    Access access) const {
+  const uint64_t size = dtype_size(args.dtype);
+  dispatch.operand(args.q, 0, elements[0] * size, Access::read)
+      .operand(args.k, 0, elements[1] * size, Access::read)
+      .operand(args.v, 0, elements[2] * size, Access::read)
+      .operand(args.o, 0, elements[3] * size, Access::write);
+  if (extended || scratch != nullptr) dispatch.operand(scratch, 0, scratch_bytes, access);
+  if (!extended) return;
+  const Buffer* parameters = nullptr;
+  uint64_t parameter_bytes = 0;
+  const auto told = [&](const auto& shape) {
+    parameters = &recorder.parameters(&shape, sizeof shape);
+    parameter_bytes = sizeof shape;
+  };
+  if (wide) {
+    told(extended_shape<uint64_t>());
+  } else {
+    told(extended_shape<uint32_t>());
+  }
+  dispatch.operand(parameters, 0, parameter_bytes, Access::read)
+      .operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read)
+      .operand(args.mask, 0, args.mask_elements(), Access::read)
+      .operand(args.lse, 0, args.rows() * 4, Access::write)
+      .operand(args.q_lengths, 0, args.batch * 4, Access::read)
+      .operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+}
+
+void Call::push(Dispatch& dispatch, const Progress& progress) const {
+  if (extended) {
+    dispatch.push(progress);
+  } else {
+    dispatch.push(PlainPush{strides<uint32_t>(), sizes(), progress});
+  }
+}
+
+bool Call::in_pieces_of(uint64_t piece) const {
+  const auto even = [&](const Buffer* buffer, const AttentionStrides& strides) {
+    return buffer->offset % (piece * dtype_size(args.dtype)) == 0 && strides.batch % piece == 0 &&
+           strides.head % piece == 0 && strides.row % piece == 0;
+  };
+  return args.head_dim % piece == 0 && args.head_dim_v % piece == 0 && even(args.q, args.q_strides) &&
+         even(args.k, args.k_strides) && even(args.v, args.v_strides) && even(args.o, args.o_strides);
+}
+
+uint64_t Call::keys_seen() const {
+  return args.kv_lengths != nullptr || args.q_lengths != nullptr
+             ? args.seq_kv
+             : attention_keys(args, args.seq_q - 1, args.seq_q, args.seq_kv).end;
+}
+
+double Call::bytes() const {
+  const double rows = static_cast<double>(args.rows());
+  const double keys = static_cast<double>(args.batch * args.kv_heads) * static_cast<double>(args.seq_kv);
+  return static_cast<double>(dtype_size(args.dtype) * (args.head_dim + args.head_dim_v)) * (rows + keys);
+}
+
+double Call::operations() const {
+  return 2.0 * static_cast<double>(args.rows()) * static_cast<double>(args.seq_kv) *
+         static_cast<double>(args.head_dim + args.head_dim_v) / (causal ? 2 : 1);
+}
+
+}  // namespace tuff::attention

@@ -1,0 +1,265 @@
+// What tuff_attention_ex adds: types, shared heads, layouts, bias, mask, soft cap, window, lengths, log-sum-exp.
+#include <cmath>
+
+#include "support/attention_problem.hpp"
+#include "support/stored.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr int32_t kTopLeft = TUFF_CAUSAL_TOP_LEFT, kBottomRight = TUFF_CAUSAL_BOTTOM_RIGHT;
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+
+std::vector<AttentionShape> cases() {
+  return {
+      // types: read four at a time, and one by one
+      {.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 32, .dtype = TUFF_F16},
+      {.heads = 2, .seq_q = 17, .seq_kv = 40, .head_dim = 24, .causal = kBottomRight, .shift = 2, .dtype = TUFF_BF16},
+      {.batch = 2, .heads = 3, .seq_q = 7, .seq_kv = 11, .head_dim = 13, .dtype = TUFF_BF16},
+      {.seq_q = 20, .seq_kv = 70, .head_dim = 30, .causal = kTopLeft, .shift = 6, .dtype = TUFF_F16},
+      {.batch = 1, .heads = 2, .seq_q = 65, .seq_kv = 65, .head_dim = 128, .causal = kTopLeft, .dtype = TUFF_F16},
+      {.batch = 1, .heads = 1, .seq_q = 70, .seq_kv = 200, .head_dim = 64, .dtype = TUFF_BF16},
+      {.seq_q = 30, .seq_kv = 90, .head_dim = 32, .spread = 30, .dtype = TUFF_F16},
+      // heads that share keys, values of another size, other layouts
+      {.batch = 2, .heads = 6, .seq_q = 9, .seq_kv = 20, .head_dim = 16, .kv_heads = 2},
+      {.batch = 2, .heads = 4, .seq_q = 9, .seq_kv = 20, .head_dim = 16, .causal = kBottomRight, .kv_heads = 1},
+      {.batch = 2, .heads = 3, .seq_q = 9, .seq_kv = 20, .head_dim = 24, .head_dim_v = 8, .layout = Layout::rows_first},
+      {.batch = 1, .heads = 2, .seq_q = 11, .seq_kv = 9, .head_dim = 7, .head_dim_v = 30},
+      {.batch = 2, .heads = 4, .seq_q = 1, .seq_kv = 300, .head_dim = 32, .kv_heads = 2, .layout = Layout::roomy},
+      {.batch = 2,
+       .heads = 4,
+       .seq_q = 19,
+       .seq_kv = 33,
+       .head_dim = 8,
+       .causal = kTopLeft,
+       .kv_heads = 2,
+       .layout = Layout::roomy},
+      {.batch = 2,
+       .heads = 2,
+       .seq_q = 40,
+       .seq_kv = 40,
+       .head_dim = 32,
+       .dtype = TUFF_F16,
+       .layout = Layout::rows_first},
+      // each option by itself
+      {.batch = 2, .heads = 2, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .lse = true},
+      {.batch = 2, .heads = 2, .seq_q = 20, .seq_kv = 9, .head_dim = 16, .causal = kBottomRight, .lse = true},
+      {.heads = 2, .seq_q = 60, .seq_kv = 60, .head_dim = 16, .left = 7},
+      {.heads = 2, .seq_q = 60, .seq_kv = 60, .head_dim = 16, .left = 5, .right = 3, .lse = true},
+      {.heads = 2, .seq_q = 30, .seq_kv = 90, .head_dim = 16, .causal = kBottomRight, .left = 20},
+      {.heads = 2, .seq_q = 40, .seq_kv = 25, .head_dim = 16, .right = 1, .lse = true},
+      {.heads = 1, .seq_q = 90, .seq_kv = 20, .head_dim = 16, .left = 1, .lse = true},
+      {.batch = 6, .heads = 2, .seq_q = 20, .seq_kv = 50, .head_dim = 16, .lengths = true, .lse = true},
+      {.batch = 6, .heads = 2, .seq_q = 20, .seq_kv = 50, .head_dim = 16, .causal = kBottomRight, .lengths = true},
+      {.batch = 6,
+       .heads = 4,
+       .seq_q = 1,
+       .seq_kv = 70,
+       .head_dim = 16,
+       .kv_heads = 2,
+       .layout = Layout::roomy,
+       .lengths = true},
+      {.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32, .lse = true},
+      {.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::batches},
+      {.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::heads},
+      {.batch = 2,
+       .heads = 3,
+       .seq_q = 20,
+       .seq_kv = 35,
+       .head_dim = 16,
+       .scale = 2,
+       .bias_type = TUFF_F32,
+       .same = Same::all},
+      {.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .mask = true, .lse = true},
+      {.batch = 2,
+       .heads = 3,
+       .seq_q = 20,
+       .seq_kv = 35,
+       .head_dim = 16,
+       .causal = kTopLeft,
+       .mask = true,
+       .same = Same::queries},
+      {.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .spread = 5, .softcap = 2, .lse = true},
+      // together
+      {.batch = 6,
+       .heads = 4,
+       .seq_q = 33,
+       .seq_kv = 47,
+       .head_dim = 20,
+       .causal = kBottomRight,
+       .dtype = TUFF_F16,
+       .kv_heads = 2,
+       .head_dim_v = 12,
+       .layout = Layout::rows_first,
+       .softcap = 3,
+       .bias_type = TUFF_F16,
+       .mask = true,
+       .same = Same::heads,
+       .left = 30,
+       .lengths = true,
+       .lse = true},
+      {.batch = 2,
+       .heads = 2,
+       .seq_q = 9,
+       .seq_kv = 30,
+       .head_dim = 9,
+       .dtype = TUFF_BF16,
+       .bias_type = TUFF_F32,
+       .same = Same::queries,
+       .right = 4,
+       .lse = true},
+      // more keys than a CPU driver loops over, and a window that begins behind the first range
+      {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .left = 5000, .lse = true},
+  };
+}
+
+using AttentionOptions = Table<AttentionShape>;
+TEST_P(AttentionOptions, WithinBound) { run_attention(context(), row()); }
+TUFF_TABLE(AttentionOptions, AttentionShape, cases());
+
+class AttentionDescriptor : public OnBackend {
+ protected:
+  // 2 × 4 heads of 3 rows on 5 keys, head_dim 8, all in one buffer of numbers that are fine.
+  tuff_attention_desc desc() {
+    tuff_attention_desc d{};
+    d.struct_size = sizeof d;
+    d.dtype = TUFF_F32;
+    d.batch = 2, d.heads = 4, d.seq_q = 3, d.seq_kv = 5, d.head_dim = 8;
+    d.q = in_, d.k = in_, d.v = in_, d.o = out_;
+    return d;
+  }
+  void expect_refused(const tuff_attention_desc& d, tuff_status status, const char* word) {
+    EXPECT_FAILS(tuff_attention_ex(context(), &d), status, "tuff_attention_ex", word);
+  }
+  Tensor in_{context(), std::vector<float>(400, 0.5f)}, out_{context(), 400};
+};
+
+TEST_P(AttentionDescriptor, RefusesWhatIsWrong) {
+  const auto wrong = [&](auto change, const char* word, tuff_status status = kArgument) {
+    tuff_attention_desc d = desc();
+    change(d);
+    expect_refused(d, status, word);
+  };
+  wrong([](auto& d) { d.dtype = TUFF_F64; }, "f64", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.dtype = 77; }, "dtype");
+  wrong([](auto& d) { d.causal = 7; }, "causal");
+  wrong([](auto& d) { d.reserved = 1; }, "reserved");
+  wrong([](auto& d) { d.reserved2 = 1; }, "reserved2");
+  wrong([](auto& d) { d.kv_heads = 3; }, "kv_heads");
+  wrong([](auto& d) { d.kv_heads = 8; }, "kv_heads");
+  wrong([](auto& d) { d.head_dim_v = 1025; }, "head_dim_v", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.head_dim = 1025; }, "head_dim", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.softcap = -1; }, "softcap");
+  wrong([](auto& d) { d.softcap = INFINITY; }, "softcap");
+  wrong([](auto& d) { d.softcap = NAN; }, "softcap");
+  wrong([](auto& d) { d.scale = -1; }, "scale");
+  wrong([](auto& d) { d.bias_type = TUFF_F32 + 1, d.bias = d.q; }, "bias_type");
+  wrong([](auto& d) { d.q_strides[1] = 1000; }, "q");
+  wrong([](auto& d) { d.k_strides[2] = 1000; }, "k");
+  wrong([](auto& d) { d.v_strides[0] = 1000; }, "v");
+  wrong([](auto& d) { d.o_strides[0] = 1000; }, "o");
+  wrong([](auto& d) { d.q_strides[0] = ~uint64_t{0}; }, "q");
+  wrong([](auto& d) { d.o_strides[2] = 7; }, "o_strides");
+  wrong([](auto& d) { d.o_strides[1] = 16; }, "o_strides");
+  wrong([](auto& d) { d.o_strides[0] = 8; }, "o_strides");
+  wrong([](auto& d) { d.bias = d.q, d.bias_strides[2] = 1000; }, "bias");
+  wrong([](auto& d) { d.mask = d.q, d.mask_strides[0] = 4000; }, "mask");
+  wrong([](auto& d) { d.bias = d.o; }, "bias");
+  wrong([](auto& d) { d.mask = d.o; }, "mask");
+  wrong([](auto& d) { d.q_lengths = d.o; }, "q_lengths");
+  wrong([](auto& d) { d.kv_lengths = d.o; }, "kv_lengths");
+  wrong([](auto& d) { d.lse = d.o; }, "lse");
+  wrong([](auto& d) { d.lse = d.v; }, "lse");
+  const OwnBuffer one(context(), 4);
+  wrong([&](auto& d) { d.lse = one; }, "lse");
+  wrong([&](auto& d) { d.kv_lengths = one; }, "kv_lengths");
+  out_.expect_poisoned();
+  in_.expect_unchanged(std::vector<float>(400, 0.5f));
+}
+
+// A caller that was compiled with the first version of the structure.
+TEST_P(AttentionDescriptor, OlderStructureIsRead) {
+  tuff_attention_desc d = desc();
+  d.struct_size = offsetof(tuff_attention_desc, kv_heads);
+  d.kv_heads = 3;  // beyond struct_size
+  ASSERT_OK(tuff_attention_ex(context(), &d));
+  const std::vector<float> got = out_.read();
+  for (int i = 0; i < 2 * 4 * 3 * 8; ++i) EXPECT_NEAR(got[i], 0.5f, 0x1p-20f);
+}
+
+TEST_P(AttentionDescriptor, NothingToDo) {
+  for (int which : {0, 1}) {
+    tuff_attention_desc d = desc();
+    (which == 0 ? d.batch : d.heads) = 0;
+    d.q = d.k = d.v = d.o = 0;
+    EXPECT_OK(tuff_attention_ex(context(), &d));
+  }
+  out_.expect_poisoned();
+}
+TUFF_ON_BACKENDS(AttentionDescriptor);
+
+class AttentionHidden : public OnBackend {
+ protected:
+  // NaN in keys and values that a row may not see does not reach it.
+  void expect_hidden(AttentionShape shape, AttentionExtras extras, const std::vector<uint64_t>& hidden) {
+    std::vector<float> q = rounded(shape.dtype, uniforms(shape.queries(), -1, 1, 1)),
+                       k = rounded(shape.dtype, uniforms(shape.keys(), -1, 1, 2)),
+                       v = rounded(shape.dtype, spreads(shape.values(), 3));
+    for (const uint64_t key : hidden) {
+      std::fill_n(k.begin() + static_cast<ptrdiff_t>(key * shape.head_dim), shape.head_dim, NAN);
+      std::fill_n(v.begin() + static_cast<ptrdiff_t>(key * shape.dim_v()), shape.dim_v(), NAN);
+    }
+    run_attention(context(), shape, q, k, v, extras);
+  }
+};
+
+TEST_P(AttentionHidden, KeysBehindTheEnd) {
+  expect_hidden({.seq_q = 20, .seq_kv = 35, .head_dim = 16, .lengths = true, .lse = true},
+                {.q_lengths = {20}, .kv_lengths = {30}}, {30, 31, 34});
+}
+
+TEST_P(AttentionHidden, KeysBesideTheWindow) {
+  // Every row sees a part of the middle.
+  expect_hidden({.seq_q = 20, .seq_kv = 60, .head_dim = 16, .causal = kBottomRight, .left = 10}, {}, {0, 5, 30});
+}
+
+TEST_P(AttentionHidden, MaskedKeys) {
+  AttentionShape shape{.seq_q = 20, .seq_kv = 35, .head_dim = 16, .mask = true, .same = Same::all, .lse = true};
+  AttentionExtras extras;
+  extras.mask.assign(35, 1);
+  extras.mask[3] = extras.mask[34] = 0;
+  expect_hidden(shape, extras, {3, 34});
+}
+
+TEST_P(AttentionHidden, BiasOfMinusInfinity) {
+  AttentionShape shape{
+      .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::all, .lse = true};
+  AttentionExtras extras;
+  extras.bias.assign(35, 0.25f);
+  extras.bias[0] = extras.bias[20] = -INFINITY;
+  expect_hidden(shape, extras, {0, 20});
+}
+
+// Scores beyond f32 before and after the bias, and a cap far below them.
+TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
+  AttentionShape shape{.seq_q = 5, .seq_kv = 40, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::all};
+  for (const double cap : {0.0, 30.0}) {
+    const std::vector<float> hq = uniforms(shape.queries(), -1e25f, 1e25f, 1),
+                             hk = uniforms(shape.keys(), -1e25f, 1e25f, 2);
+    const Tensor q(context(), hq), k(context(), hk), v(context(), uniforms(shape.values(), -1, 1, 3)),
+        bias(context(), uniforms(40, -3e38f, 3e38f, 4)), o(context(), shape.results()), lse(context(), 5);
+    tuff_attention_desc d{};
+    d.struct_size = sizeof d;
+    d.dtype = TUFF_F32;
+    d.q = q, d.k = k, d.v = v, d.o = o, d.bias = bias, d.lse = lse;
+    d.batch = d.heads = 1, d.seq_q = 5, d.seq_kv = 40, d.head_dim = 16;
+    d.softcap = cap;
+    ASSERT_OK(tuff_attention_ex(context(), &d));
+    for (float value : o.read()) EXPECT_TRUE(std::isfinite(value)) << value;
+    for (float value : lse.read()) EXPECT_FALSE(std::isnan(value)) << value;
+  }
+}
+TUFF_ON_BACKENDS(AttentionHidden);
+
+}  // namespace
+}  // namespace tuff_test
