@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <string_view>
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/common/check.hpp"
@@ -73,5 +74,10 @@ struct Call {
   ExtendedShape<Index> extended_shape() const;
   Sizes sizes() const;
 };
+
+// Records a call that this kind of kernel is best for, or that a variant of its table is forced for, and returns true;
+// otherwise false. `forced` may be empty, or a name of another table.
+bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+bool is_matrix_variant(std::string_view name);
 
 }  // namespace tuff::attention

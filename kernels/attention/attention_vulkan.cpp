@@ -1,8 +1,8 @@
 // Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch,
 // or several where one shader invocation could not loop over all keys.
 //
-// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of the table below, for tests and measurements; one that
-// the device cannot run is refused.
+// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of a kind's table, for tests and measurements: those
+// here, which do every call, and the others for the calls that they do. One that the device cannot run is refused.
 #include <algorithm>
 #include <cassert>
 #include <string>
@@ -103,7 +103,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
     }
     return variant;
   }
-  if (!forced.empty()) {
+  if (!forced.empty() && !attention::is_matrix_variant(forced)) {
     fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
@@ -133,6 +133,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
   static const std::string forced = platform::environment("TUFF_ATTENTION_VARIANT").value_or("");
+  if (attention::record_matrices(recorder, args, forced)) return;
   const DeviceTraits& traits = recorder.traits();
   const Variant& variant = choose(traits, args, forced);
 

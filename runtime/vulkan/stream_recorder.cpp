@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/log.hpp"
+#include "runtime/vulkan/matrix_probe.hpp"
 
 namespace tuff {
 namespace {
@@ -356,6 +357,11 @@ const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   oldest->count = bytes;
   oldest->submission = current_submission();
   return oldest->buffer;
+}
+
+bool StreamRecorder::matrix_quads() {
+  if (!matrix_quads_) matrix_quads_ = measure_matrix_quads(*this, pool_, kernels_);
+  return *matrix_quads_;
 }
 
 void StreamRecorder::record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,

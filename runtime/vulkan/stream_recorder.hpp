@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/vulkan/hazard_tracker.hpp"
@@ -28,6 +29,7 @@ class StreamRecorder final : public Recorder {
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes) override;
   const Buffer& parameters(const void* data, uint32_t bytes) override;
+  bool matrix_quads() override;
   const TuningTable* tuning() const noexcept override { return tuning_; }
 
   // Copies between ranges of pool memory, in order with the rest. The staging side of an upload or
@@ -106,6 +108,7 @@ class StreamRecorder final : public Recorder {
   uint32_t gathered_ = 0;        // operations in the open command buffer
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
+  std::optional<bool> matrix_quads_;
   Buffer scratch_, unused_;
   // Parameters lie in memory that the host writes to, each set in a slot of its own, and stay: a call that is made
   // again finds its set. A slot is written anew once the device is done with it, the one unused for longest first.

@@ -1,4 +1,4 @@
-// The kernel of matrix units, in all its forms, as the module that a device is given: SPV_KHR_cooperative_matrix,
+// The kernels of matrix units, in all their forms, as the module that a device is given: SPV_KHR_cooperative_matrix,
 // whichever extension this shaderc compiled it from. Checked word by word here, and by spirv-val where it is recent
 // enough to know the extension.
 #include "runtime/vulkan/matrix_spirv.hpp"
@@ -61,6 +61,49 @@ std::vector<Form> forms() {
   return all;
 }
 
+struct AttentionForm {
+  Matrices kind = Matrices::f16;
+  bool quads = true, prefetch = true, causal = false, extended = false, wide = false, addresses = true;
+  int head_dim = 128, head_dim_v = 128, row_blocks = 2;
+};
+
+std::vector<uint32_t> compile(const AttentionForm& form) {
+  const int type = form.kind == Matrices::bf16 ? TUFF_BF16 : TUFF_F16;
+  KernelRequest request(shaders::attention_matrix);
+  request.matrices(form.kind).wide(form.wide);
+  request.define("HEAD_DIM_IS", form.head_dim).define("HEAD_DIM_V_IS", form.head_dim_v).define("WIDTH", 32);
+  request.define("ROW_BLOCKS", form.row_blocks).define("SUBGROUPS", 4).define("KEYS", 32);
+  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0);
+  request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
+  request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
+  request.define("TUFF_EXACT_ARITHMETIC", 0);
+  return compile_glsl("attention_matrix", kernel_text(request, form.addresses));
+}
+
+std::vector<AttentionForm> attention_forms() {
+  return {
+      {},
+      {.causal = true, .addresses = false},
+      {.prefetch = false, .extended = true, .wide = true},
+      {.kind = Matrices::bf16, .causal = true, .head_dim = 80, .head_dim_v = 96, .row_blocks = 1},
+      {.kind = Matrices::bf16, .quads = false, .extended = true, .head_dim = 64, .head_dim_v = 64},
+      {.quads = false, .causal = true, .row_blocks = 1},
+  };
+}
+
+struct Module {
+  Matrices kind;
+  std::vector<uint32_t> words;
+};
+std::vector<Module> modules() {
+  std::vector<Module> all;
+  for (const Form& form : forms()) all.push_back({form.kind, rewrite_matrices(compile(form), form.kind)});
+  for (const AttentionForm& form : attention_forms()) {
+    all.push_back({form.kind, rewrite_matrices(compile(form), form.kind)});
+  }
+  return all;
+}
+
 template <typename Visit>
 void each_instruction(const std::vector<uint32_t>& module, const Visit& visit) {
   for (size_t at = 5; at < module.size(); at += module[at] >> 16) {
@@ -71,8 +114,7 @@ void each_instruction(const std::vector<uint32_t>& module, const Visit& visit) {
 }
 
 TEST(MatrixSpirv, EveryFormBecomesKhr) {
-  for (const Form& form : forms()) {
-    const std::vector<uint32_t> module = rewrite_matrices(compile(form), form.kind);
+  for (const auto& [kind, module] : modules()) {
     std::map<uint32_t, uint32_t> numbers;              // constants
     std::map<uint32_t, std::set<uint32_t>> type_uses;  // matrix type → use
     std::set<uint32_t> capabilities;
@@ -95,7 +137,7 @@ TEST(MatrixSpirv, EveryFormBecomesKhr) {
         EXPECT_EQ(numbers.at(words[2]), 0u) << "a store's layout";
       }
       if (op == 4459) {
-        EXPECT_EQ(size, form.kind == Matrices::int8 ? 6u : 5u);
+        EXPECT_EQ(size, kind == Matrices::int8 ? 6u : 5u);
       }
     });
     for (uint32_t op : {5358u, 5359u, 5360u, 5361u, 5362u}) EXPECT_EQ(count[op], 0) << "an NV instruction is left";
@@ -108,8 +150,8 @@ TEST(MatrixSpirv, EveryFormBecomesKhr) {
     EXPECT_GT(count[4459], 0);
     EXPECT_EQ(capabilities.count(6022), 1u);
     EXPECT_EQ(capabilities.count(5357), 0u);
-    EXPECT_EQ(encodings, form.kind == Matrices::bf16 ? 1u : 0u);
-    EXPECT_EQ(capabilities.count(5118), form.kind == Matrices::bf16 ? 1u : 0u);
+    EXPECT_EQ(encodings, kind == Matrices::bf16 ? 1u : 0u);
+    EXPECT_EQ(capabilities.count(5118), kind == Matrices::bf16 ? 1u : 0u);
     // No identifier is at or beyond the bound that the header states.
     each_instruction(module, [&](uint32_t op, const uint32_t* words, uint32_t) {
       if (op == 43) {
@@ -133,9 +175,8 @@ TEST(MatrixSpirv, SpirvValAccepts) {
   const int version = validator_version();
   if (version < 202304) GTEST_SKIP() << "no spirv-val of 2023.4 or later: it does not know the extension";
   const std::filesystem::path folder = testing::TempDir();
-  for (const Form& form : forms()) {
-    if (form.kind == Matrices::bf16 && version < 202503) continue;  // knows no bfloat16
-    const std::vector<uint32_t> module = rewrite_matrices(compile(form), form.kind);
+  for (const auto& [kind, module] : modules()) {
+    if (kind == Matrices::bf16 && version < 202503) continue;  // knows no bfloat16
     const std::filesystem::path path = folder / "tuff_matrix_test.spv";
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(module.data()), static_cast<std::streamsize>(module.size() * 4));
@@ -155,7 +196,7 @@ tuff_status status_of(const std::vector<uint32_t>& module) {
 }
 
 TEST(MatrixSpirv, DamagedModulesAreRefused) {
-  std::vector<uint32_t> module = compile({});
+  std::vector<uint32_t> module = compile(Form{});
   EXPECT_EQ(status_of(module), TUFF_OK);
   EXPECT_EQ(status_of({}), TUFF_ERROR_INTERNAL);
   EXPECT_EQ(status_of({module.begin(), module.begin() + 4}), TUFF_ERROR_INTERNAL);

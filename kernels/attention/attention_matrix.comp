@@ -1,0 +1,353 @@
+// Attention for many query rows on the device's matrix units: 16-bit inputs, sums in f32, one pass with online softmax.
+//
+//            +---KEYS---+        A workgroup owns ROW_BLOCKS * 16 query rows of each of its SUBGROUPS, whose queries stay in
+//            |  keys,   |        registers as matrices. KEYS keys at a time, keys and values lie in shared memory as they
+//            |  values  |        lie in the buffers, in pieces of 16 bytes with one piece behind each row that spreads the
+//            +----------+        rows over the banks. Of 16 keys a subgroup makes
+//   +------+ +----+-----+          scores   16 x 16, a product over head_dim,
+//   |queries |16  |     |          weights  of these against its rows' reference, and rounds them to the inputs' type,
+//   |(a sub- |x 16|     |          output   weights * values, which stays in registers as sums.
+//   | group)| |   |     |
+//   +------+ +----+-----+        A row's reference is its largest score so far, or up to 2^SLACK less: the output is scaled
+//                                anew only when a score is far above it, which hardly happens after the first keys.
+//
+// Scores become weights element by element: lane l has rows l / 4 and l / 4 + 8 of a block of 16, and of each of them
+// columns l % 4 * 2, + 1, + 8, + 9. Where the matrices of scores and of weights hold their elements just so (QUADS), that is
+// done in registers; elsewhere by way of a patch of shared memory for each subgroup.
+//
+// NaN and infinities in values that some row may not see would reach it, as 0 * NaN: in tiles that hide something from a
+// row they count as 0, and a row that does see them gets them added at the end.
+//
+// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16; ROW_BLOCKS 1 or 2; SUBGROUPS; WIDTH 32; KEYS a multiple of 16
+//          QUADS      1: see above
+//          PREFETCH   1: the next keys and values are loaded into registers while these are worked on
+//          those of attention_common.glsl; TYPE 2 or 3; sizes, strides and bases are multiples of 8 elements
+#define MM 16
+#define MN 16
+#define MK 16
+#include "kernels/common/matrix.glsl"
+#include "kernels/attention/attention_common.glsl"
+
+#define INVOCATIONS (SUBGROUPS * WIDTH)
+#define SUB_ROWS (ROW_BLOCKS * 16)
+#define ROWS (SUBGROUPS * SUB_ROWS)
+layout(local_size_x = INVOCATIONS) in;
+
+TUFF_READ(0, Query16, uvec4, 16)
+TUFF_READ(1, Key16, uvec4, 16)
+TUFF_READ(2, Value16, uvec4, 16)
+TUFF_WRITE(3, Result16, uvec4, 16)
+
+#define PIECE 8  // elements of 16 bytes
+#define K_PIECES (HEAD_DIM_IS / PIECE)
+#define V_PIECES (HEAD_DIM_V_IS / PIECE)
+#define K_PITCH (K_PIECES + 1)
+#define V_PITCH (V_PIECES + 1)
+#define K_SIZE (KEYS * K_PITCH)
+#define V_SIZE (KEYS * V_PITCH)
+#define PATCH_PITCH 5  // 16 sums and a piece
+#define WEIGHT_PITCH 3  // 16 weights and a piece
+#define PATCH (16 * PATCH_PITCH)
+// With QUADS the patches are used before and after the keys and values.
+#define PATCHES_AT (QUADS != 0 ? 0 : K_SIZE + V_SIZE)
+shared uvec4 pool[max(PATCHES_AT + SUBGROUPS * PATCH, K_SIZE + V_SIZE)];
+shared uint not_finite;  // a value that was left out
+
+#define LOADS_K ((KEYS * K_PIECES + INVOCATIONS - 1) / INVOCATIONS)
+#define LOADS_V ((KEYS * V_PIECES + INVOCATIONS - 1) / INVOCATIONS)
+#define HIDING (CAUSAL || EXTENDED)
+
+// f16 cannot carry the headroom, and needs none: its largest number is 2^16.
+#if TYPE == TUFF_F16
+const float OF_WEIGHTS = 0.0, OF_WEIGHTS_UNDONE = 1.0;
+const uint EXPONENT = 0x7c007c00u;
+#else
+const float OF_WEIGHTS = HEADROOM, OF_WEIGHTS_UNDONE = HEADROOM_UNDONE;
+const uint EXPONENT = 0x7f807f80u;
+#endif
+const float SLACK = 8.0;
+
+uvec4 finite_only(uvec4 piece, inout bool clean) {
+  [[unroll]] for (uint w = 0; w < 4; ++w) {
+    const uint low = EXPONENT & 0xffffu, high = EXPONENT & 0xffff0000u;
+    if ((piece[w] & low) == low) piece[w] &= 0xffff0000u, clean = false;
+    if ((piece[w] & high) == high) piece[w] &= 0xffffu, clean = false;
+  }
+  return piece;
+}
+
+void main() {
+  const uint group = tuff_group();
+  if (group >= push.groups) return;
+  const uint id = gl_LocalInvocationIndex, lane = gl_SubgroupInvocationID, subgroup = gl_SubgroupID;
+  const uint seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv;
+  const uint row_tiles = (seq_q + ROWS - 1) / ROWS;
+  find_head(group / row_tiles);
+  // The last rows see the most keys when causal: they start first.
+  const uint row0 = (row_tiles - 1 - group % row_tiles) * ROWS;
+  find_tile_keys(row0, ROWS);
+  const uint first = tile_first, end = tile_end;
+#if HIDING
+  const uint all_from = tile_all_from, all_to = tile_all_to;
+  const uint sub_row0 = row0 + subgroup * SUB_ROWS;
+  find_tile_keys(min(sub_row0, seq_q - 1), SUB_ROWS);
+  const uint sub_first = tile_first, sub_end = sub_row0 < seq_q ? tile_end : 0u;
+  const uint sub_all_from = tile_all_from, sub_all_to = tile_all_to;
+#else
+  const uint sub_row0 = row0 + subgroup * SUB_ROWS, sub_all_from = 0, sub_all_to = end;
+#endif
+  const TUFF_INDEX key_row = SHAPE.k_row / PIECE, value_row = SHAPE.v_row / PIECE;
+  const TUFF_INDEX key16_base = key_base / PIECE, value16_base = value_base / PIECE;
+  const float scale_log2 = SHAPE.scale_log2;
+  const uint own = PATCHES_AT + subgroup * PATCH;
+  if (id == 0) not_finite = 0;
+
+  // Lane l has row l / 4 + 8 * h of a block for h = 0, 1, and column COLUMN(e) with row half HALF(e) for e < 8.
+#define HALF(e) (((e) >> 1) & 1)
+#define COLUMN(e) ((lane & 3) * 2 + ((e) & 1) + ((e) >> 2) * 8)
+#define BLOCK_ROW(i, h) (sub_row0 + (i) * 16 + lane / 4 + (h) * 8)
+
+  MATRIX_A query[ROW_BLOCKS][HEAD_DIM_IS / 16];
+  [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+    uvec4 pieces[HEAD_DIM_IS / 16];
+    const uint row = min(sub_row0 + i * 16 + lane / 2, seq_q - 1);
+    [[unroll]] for (uint d = 0; d < HEAD_DIM_IS / 16; ++d) {
+      pieces[d] = TUFF_AT(Query16, (query_base + TUFF_INDEX(row) * SHAPE.q_row) / PIECE + d * 2 + lane % 2);
+    }
+    [[unroll]] for (uint d = 0; d < HEAD_DIM_IS / 16; ++d) {
+      pool[own + lane / 2 * WEIGHT_PITCH + lane % 2] = pieces[d];
+      subgroupMemoryBarrierShared();
+      subgroupBarrier();
+      MATRIX_LOAD(query[i][d], pool, own, WEIGHT_PITCH, false);
+      subgroupMemoryBarrierShared();
+      subgroupBarrier();
+    }
+  }
+
+  MATRIX_C sums[ROW_BLOCKS][HEAD_DIM_V_IS / 16];
+  float reference[ROW_BLOCKS][2], total[ROW_BLOCKS][2];
+  [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+    [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) sums[i][j] = MATRIX_C(0);
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+      reference[i][h] = -LARGEST;
+      total[i][h] = 0.0;
+    }
+  }
+
+  uvec4 next_key[LOADS_K], next_value[LOADS_V];
+  // Keys behind the last repeat it: nothing sees them.
+#define LOAD_TILE(key0)                                                                                       \
+  [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {                                                             \
+    const uint v = id + l * INVOCATIONS, key = min((key0) + v / K_PIECES, seq_kv - 1);                        \
+    next_key[l] = TUFF_AT(Key16, key16_base + TUFF_INDEX(key) * key_row + v % K_PIECES);                      \
+  }                                                                                                           \
+  [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {                                                             \
+    const uint v = id + l * INVOCATIONS, key = min((key0) + v / V_PIECES, seq_kv - 1);                        \
+    next_value[l] = TUFF_AT(Value16, value16_base + TUFF_INDEX(key) * value_row + v % V_PIECES);              \
+  }
+#define WITHIN(v, count) ((count) % INVOCATIONS == 0 || (v) < (count))
+
+  const uint begin = first / KEYS * KEYS;
+#if PREFETCH
+  if (begin < end) {
+    LOAD_TILE(begin)
+  }
+  const uint last_tile = (max(end, 1u) - 1) / KEYS * KEYS;
+#endif
+  [[dont_unroll]] for (uint key0 = begin; key0 < end; key0 += KEYS) {
+#if !PREFETCH
+    LOAD_TILE(key0)
+#endif
+    barrier();
+    [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {
+      const uint v = id + l * INVOCATIONS;
+      if (WITHIN(v, KEYS * K_PIECES)) pool[v / K_PIECES * K_PITCH + v % K_PIECES] = next_key[l];
+    }
+#if HIDING
+    const bool hides = BIAS != 0 || MASK != 0 || key0 < all_from || key0 + KEYS > all_to;
+#else
+    const bool hides = key0 + KEYS > end;
+#endif
+    if (hides) {
+      bool clean = true;
+      [[unroll]] for (uint l = 0; l < LOADS_V; ++l) next_value[l] = finite_only(next_value[l], clean);
+      if (!clean) not_finite = 1;
+    }
+    [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {
+      const uint v = id + l * INVOCATIONS;
+      if (WITHIN(v, KEYS * V_PIECES)) pool[K_SIZE + v / V_PIECES * V_PITCH + v % V_PIECES] = next_value[l];
+    }
+    barrier();
+#if PREFETCH
+    const uint key_next = min(key0 + KEYS, last_tile);
+    LOAD_TILE(key_next)
+#endif
+
+    [[unroll]] for (uint b = 0; b < KEYS; b += 16) {
+#if HIDING
+      if (key0 + b >= sub_end || key0 + b + 16 <= sub_first) continue;
+#endif
+      MATRIX_C scores[ROW_BLOCKS];
+      [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) scores[i] = MATRIX_C(0);
+      [[unroll]] for (uint d = 0; d < HEAD_DIM_IS / 16; ++d) {
+        MATRIX_B k;
+        MATRIX_LOAD(k, pool, b * K_PITCH + d * 2, K_PITCH, true);
+        [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) scores[i] = MATRIX_MULTIPLY_ADD(query[i][d], k, scores[i]);
+      }
+
+      MATRIX_A weights[ROW_BLOCKS];
+      [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+        float s[8];
+#if QUADS
+        [[unroll]] for (uint e = 0; e < 8; ++e) s[e] = scores[i][e];
+#else
+        MATRIX_STORE(scores[i], pool, own, PATCH_PITCH);
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        [[unroll]] for (uint e = 0; e < 8; ++e) {
+          s[e] = uintBitsToFloat(pool[own + (lane / 4 + HALF(e) * 8) * PATCH_PITCH + COLUMN(e) / 4][COLUMN(e) % 4]);
+        }
+#endif
+#if TYPE == TUFF_BF16
+        // Scores that left the range of f32 (or are NaN) are made again.
+        float magnitude = 0.0;
+        [[unroll]] for (uint e = 0; e < 8; ++e) magnitude += abs(s[e]);
+        if (!(magnitude <= LARGEST)) {
+          [[unroll]] for (uint e = 0; e < 8; ++e) {
+            if (!(abs(s[e]) <= LARGEST)) {
+              const TUFF_INDEX query_at = query_base + TUFF_INDEX(min(BLOCK_ROW(i, HALF(e)), seq_q - 1)) * SHAPE.q_row;
+              const TUFF_INDEX key_at = key_base + TUFF_INDEX(min(key0 + b + COLUMN(e), seq_kv - 1)) * SHAPE.k_row;
+              float shrunk = 0.0;
+              [[dont_unroll]] for (uint d = 0; d < HEAD_DIM_IS; ++d) {
+                shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK,
+                             TUFF_LOADED(TYPE, TUFF_AT(Key, key_at + d)) * SHRINK, shrunk);
+              }
+              s[e] = grown_back(shrunk);
+            }
+          }
+        }
+#endif
+#if SCALED || MASK
+        const vec4 low = scaled_scores(vec4(s[0], s[1], s[2], s[3])), high = scaled_scores(vec4(s[4], s[5], s[6], s[7]));
+        [[unroll]] for (uint e = 0; e < 8; ++e) {
+          const uint row = min(BLOCK_ROW(i, HALF(e)), seq_q - 1), key = min(key0 + b + COLUMN(e), seq_kv - 1);
+          s[e] = masked_score(e < 4 ? low[e & 3] : high[e & 3], row, key);
+        }
+#endif
+        if (key0 + b < sub_all_from || key0 + b + 16 > sub_all_to) {
+          [[unroll]] for (uint e = 0; e < 8; ++e) {
+            const uint row = BLOCK_ROW(i, HALF(e)), key = key0 + b + COLUMN(e);
+            if (key < first_key_of(row) || key >= keys_end_of(row)) s[e] = -TUFF_INFINITY;
+          }
+        }
+
+        bool far = false;
+        [[unroll]] for (uint e = 0; e < 8; ++e) far = far || !((s[e] - reference[i][HALF(e)]) * scale_log2 <= SLACK);
+        if (subgroupBallot(far).x != 0) {
+          float shrink[2];
+          [[unroll]] for (uint e = 0; e < 8; ++e) s[e] = s[e] > LARGEST ? LARGEST : s[e];
+          [[unroll]] for (uint h = 0; h < 2; ++h) {
+            float largest = max(max(s[h * 2], s[h * 2 + 1]), max(s[h * 2 + 4], s[h * 2 + 5]));
+            largest = max(largest, subgroupShuffleXor(largest, 1));
+            largest = max(largest, subgroupShuffleXor(largest, 2));
+            largest = max(largest, reference[i][h]);
+            shrink[h] = exp2((reference[i][h] - largest) * scale_log2);
+            reference[i][h] = largest;
+            total[i][h] *= shrink[h];
+          }
+          [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) {
+#if QUADS
+            [[unroll]] for (uint e = 0; e < 8; ++e) sums[i][j][e] = sums[i][j][e] * shrink[HALF(e)];
+#else
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+            MATRIX_STORE(sums[i][j], pool, own, PATCH_PITCH);
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+            [[unroll]] for (uint e = 0; e < 8; ++e) {
+              const uint at = own + (lane / 4 + HALF(e) * 8) * PATCH_PITCH + COLUMN(e) / 4;
+              pool[at][COLUMN(e) % 4] = floatBitsToUint(uintBitsToFloat(pool[at][COLUMN(e) % 4]) * shrink[HALF(e)]);
+            }
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+            MATRIX_LOAD(sums[i][j], pool, own, PATCH_PITCH, false);
+#endif
+          }
+        }
+        float w[8];
+        [[unroll]] for (uint e = 0; e < 8; ++e) {
+          w[e] = exp2(fma(s[e] - reference[i][HALF(e)], scale_log2, OF_WEIGHTS));
+          total[i][HALF(e)] += w[e];
+        }
+#if QUADS
+        [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = float16_t(w[e]);
+#else
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        [[unroll]] for (uint e = 0; e < 8; e += 2) {
+          const uint at = own + (lane / 4 + HALF(e) * 8) * WEIGHT_PITCH + COLUMN(e) / 8;
+          pool[at][COLUMN(e) % 8 / 2] = TO_BITS(w[e]) | TO_BITS(w[e + 1]) << 16;
+        }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        MATRIX_LOAD(weights[i], pool, own, WEIGHT_PITCH, false);
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+#endif
+      }
+
+      [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) {
+        MATRIX_B v;
+        MATRIX_LOAD(v, pool, K_SIZE + b * V_PITCH + j * 2, V_PITCH, false);
+        [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) sums[i][j] = MATRIX_MULTIPLY_ADD(weights[i], v, sums[i][j]);
+      }
+    }
+  }
+
+  // Out, by way of the patches: lane l has eight neighbouring columns of row l / 2.
+  barrier();
+  const bool incomplete = not_finite != 0;
+  [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
+    [[unroll]] for (uint h = 0; h < 2; ++h) {
+      total[i][h] += subgroupShuffleXor(total[i][h], 1);
+      total[i][h] += subgroupShuffleXor(total[i][h], 2);
+#if EXTENDED
+      if (lane % 4 == 0 && BLOCK_ROW(i, h) < seq_q) {
+        store_log_sum_exp(BLOCK_ROW(i, h), reference[i][h], total[i][h] * (OF_WEIGHTS_UNDONE / HEADROOM_UNDONE), scale_log2);
+      }
+#endif
+    }
+    const float low = subgroupShuffle(total[i][0], lane / 2 % 8 * 4), high = subgroupShuffle(total[i][1], lane / 2 % 8 * 4);
+    const float row_total = lane / 2 < 8 ? low : high;
+    const uint row = sub_row0 + i * 16 + lane / 2;
+    [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) {
+      MATRIX_STORE(sums[i][j], pool, own, PATCH_PITCH);
+      subgroupMemoryBarrierShared();
+      subgroupBarrier();
+      float result[8];
+      [[unroll]] for (uint e = 0; e < 8; ++e) {
+        const float sum = uintBitsToFloat(pool[own + lane / 2 * PATCH_PITCH + lane % 2 * 2 + e / 4][e % 4]);
+        result[e] = normalised(sum, row_total);
+      }
+      if (row < seq_q) {
+        const uint column = j * 16 + lane % 2 * 8;
+        if (incomplete) {
+          [[dont_unroll]] for (uint key = first_key_of(row); key < keys_end_of(row); ++key) {
+#if SCALED || MASK
+            if (masked_score(0.0, row, key) == -TUFF_INFINITY) continue;
+#endif
+            [[unroll]] for (uint e = 0; e < 8; ++e) {
+              const float value = TUFF_LOADED(TYPE, TUFF_AT(Value, value_base + TUFF_INDEX(key) * SHAPE.v_row + column + e));
+              if (!(abs(value) <= LARGEST)) result[e] += value;
+            }
+          }
+        }
+        uvec4 piece;
+        [[unroll]] for (uint e = 0; e < 4; ++e) piece[e] = TO_BITS(result[e * 2]) | TO_BITS(result[e * 2 + 1]) << 16;
+        TUFF_AT(Result16, (result_base + TUFF_INDEX(row) * SHAPE.o_row + column) / PIECE) = piece;
+      }
+      subgroupMemoryBarrierShared();
+      subgroupBarrier();
+    }
+  }
+}

@@ -1,0 +1,108 @@
+// Attention on matrix units: the table of tiles, the choice, the dispatch.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/attention/attention_plan.hpp"
+#include "runtime/log.hpp"
+#include "runtime/status.hpp"
+#include "shaders.hpp"
+
+namespace tuff::attention {
+namespace {
+
+// Query rows of a workgroup by keys at a time. A subgroup has row_blocks * 16 of the rows.
+struct MatrixVariant {
+  const char* name;
+  uint32_t subgroups, row_blocks, keys;
+  bool prefetch;
+  bool quads;  // scores become weights in registers: Recorder::matrix_quads()
+
+  uint32_t rows() const { return subgroups * row_blocks * 16; }
+  uint32_t shared_bytes(uint64_t head_dim, uint64_t head_dim_v) const {
+    const uint32_t tile = keys * static_cast<uint32_t>(head_dim + 8 + head_dim_v + 8) * 2;
+    const uint32_t patches = subgroups * 16 * 5 * 16;  // 16 rows of 16 sums and a piece
+    return (quads ? std::max(tile, patches) : tile + patches) + 16;
+  }
+};
+
+// What is best first; by reasoning, until it is measured.
+constexpr MatrixVariant kVariants[] = {
+    {"quads_128x32", 4, 2, 32, true, true},  {"quads_128x32s", 4, 2, 32, false, true},
+    {"quads_256x32", 8, 2, 32, true, true},  {"quads_256x32s", 8, 2, 32, false, true},
+    {"quads_64x32", 4, 1, 32, true, true},   {"quads_128x32b", 8, 1, 32, true, true},
+    {"quads_128x64", 8, 1, 64, true, true},  {"quads_64x64", 4, 1, 64, true, true},
+    {"patch_128x32", 4, 2, 32, true, false}, {"patch_128x32s", 4, 2, 32, false, false},
+    {"patch_64x32", 4, 1, 32, true, false},
+};
+constexpr uint64_t kMaxHeadDim = 128;
+
+bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
+  const auto* const end = traits.matrix_shapes.begin() + traits.matrix_shape_count;
+  return traits.subgroup_size == 32 && traits.subgroup_shuffle && traits.subgroup_ballot &&
+         std::any_of(traits.matrix_shapes.begin(), end, [dtype](const MatrixShape& s) {
+           return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
+         });
+}
+
+bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t head_dim, uint64_t head_dim_v) {
+  const uint32_t invocations = variant.subgroups * traits.subgroup_size;
+  return invocations <= traits.max_invocations && invocations <= traits.max_local_size[0] &&
+         variant.shared_bytes(head_dim, head_dim_v) <= traits.shared_bytes;
+}
+
+const MatrixVariant* find(std::string_view name) {
+  return std::find_if(std::begin(kVariants), std::end(kVariants),
+                      [&](const MatrixVariant& row) { return row.name == name; });
+}
+
+}  // namespace
+
+bool is_matrix_variant(std::string_view name) { return find(name) != std::end(kVariants); }
+
+bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
+  const DeviceTraits& traits = recorder.traits();
+  const MatrixVariant* variant = find(forced);
+  if (!forced.empty() && variant == std::end(kVariants)) return false;
+  if (!has_matrices(traits, args.dtype)) {
+    if (!forced.empty() && !has_matrices(traits, TUFF_F16)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
+    }
+    return false;
+  }
+  const Call call(traits, args, 0);
+  const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= kMaxHeadDim; };
+  if (!whole(args.head_dim) || !whole(args.head_dim_v) || !call.in_pieces_of(8)) return false;
+  if (forced.empty()) {
+    if (args.seq_q < 16) return false;
+    const bool quads = recorder.matrix_quads();
+    variant = std::find_if(std::begin(kVariants), std::end(kVariants), [&](const MatrixVariant& row) {
+      return row.quads == quads && runs_on(row, traits, args.head_dim, args.head_dim_v);
+    });
+    if (variant == std::end(kVariants)) return false;
+  } else if (!runs_on(*variant, traits, args.head_dim, args.head_dim_v)) {
+    return false;
+  }
+
+  const uint64_t groups = ceil_div(args.seq_q, variant->rows()) * call.args.heads * call.args.batch;
+  if (groups > kMaxGroups) return false;
+  KernelRequest kernel(shaders::attention_matrix);
+  kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
+  kernel.define("HEAD_DIM_IS", static_cast<int64_t>(args.head_dim));
+  kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v));
+  kernel.define("ROW_BLOCKS", variant->row_blocks).define("SUBGROUPS", variant->subgroups).define("WIDTH", 32);
+  kernel.define("KEYS", variant->keys).define("QUADS", variant->quads).define("PREFETCH", variant->prefetch);
+  kernel.define("RANGES", 0);
+  call.define(kernel, traits);
+  Dispatch dispatch("attention matrices");
+  call.operands(recorder, dispatch, nullptr, 0, Access::read);
+  call.push(dispatch, {static_cast<uint32_t>(groups), 0, 0});
+  dispatch.groups_linear(groups, traits).work(call.bytes(), call.operations());
+  log(TUFF_LOG_DISPATCH,
+      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} extended={} wide={}", variant->name,
+      dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups,
+      call.extended, call.wide);
+  recorder.dispatch(kernel, dispatch);
+  return true;
+}
+
+}  // namespace tuff::attention
