@@ -3,6 +3,8 @@
 // TYPE        of q, k, v and o, as in tuff.h: 1 f32, 2 f16, 3 bf16; sums are f32
 // RANGES   1: the keys come in several dispatches, a range each. All but the last save what every invocation holds
 //             (its rows' maxima, sums of weights and outputs so far), and all but the first go on from it.
+// PARTS    1: the keys come in parts, each worked on by groups of its own, whose outputs another kernel merges; then
+//             key_begin is how many keys a part has, and key_end how many parts there are.
 // CAUSAL   1: rows see keys up to the diagonal only
 // EXTENDED 1: what follows may be asked for; the shape, too large to push then, is read from memory:
 //             window, lengths and log-sum-exp by what is there, and by defines, since they cost,
@@ -39,7 +41,7 @@ layout(push_constant, std430) uniform Push {
 #if EXTENDED
   TUFF_BASES(11)
 #else
-#if RANGES
+#if RANGES || PARTS
   TUFF_BASES(5)
 #else
   TUFF_BASES(4)
@@ -88,6 +90,12 @@ TUFF_READ_WRITE(4, State, float, 4)
 #else
 #define FIRST_KEY 0u
 #define LAST_KEYS(keys) keys
+#endif
+#if PARTS
+// For each part of each tile its rows' outputs, references, sums of weights; as many numbers as keep the next one aligned.
+TUFF_READ_WRITE(4, Parts, float, 4)
+TUFF_READ_WRITE(4, Parts4, vec4, 16)
+#define STATISTICS(rows) ((2 * (rows) + 3) / 4 * 4)
 #endif
 #if EXTENDED
 TUFF_READ(5, Shape, AttentionShape, 16)  // one; 16: how it is aligned
@@ -175,6 +183,8 @@ void find_tile_keys(uint row0, uint rows) {
 float weight(float score, float maximum, float scale_log2) {
   return exp2(fma(score - maximum, scale_log2, HEADROOM));
 }
+// A kernel that does not look for a row's maximum with each step lets its reference be so much (in powers of two) less.
+const float SLACK = 8.0;
 
 float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
 

@@ -65,7 +65,6 @@ const uint EXPONENT = 0x7c007c00u;
 const float OF_WEIGHTS = HEADROOM, OF_WEIGHTS_UNDONE = HEADROOM_UNDONE;
 const uint EXPONENT = 0x7f807f80u;
 #endif
-const float SLACK = 8.0;
 
 uvec4 finite_only(uvec4 piece, inout bool clean) {
   [[unroll]] for (uint w = 0; w < 4; ++w) {

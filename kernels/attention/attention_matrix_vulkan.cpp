@@ -91,7 +91,7 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
   kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v));
   kernel.define("ROW_BLOCKS", variant->row_blocks).define("SUBGROUPS", variant->subgroups).define("WIDTH", 32);
   kernel.define("KEYS", variant->keys).define("QUADS", variant->quads).define("PREFETCH", variant->prefetch);
-  kernel.define("RANGES", 0);
+  kernel.define("RANGES", 0).define("PARTS", 0);
   call.define(kernel, traits);
   Dispatch dispatch("attention matrices");
   call.operands(recorder, dispatch, nullptr, 0, Access::read);

@@ -34,7 +34,7 @@ struct ExtendedShape {
 };
 static_assert(sizeof(ExtendedShape<uint32_t>) == 120 && sizeof(ExtendedShape<uint64_t>) == 192);
 struct Progress {
-  uint32_t groups, key_begin, key_end;
+  uint32_t groups, key_begin, key_end;  // of a kernel for parts: how many keys a part has, how many parts there are
 };
 struct PlainPush {
   Strides<uint32_t> strides;
@@ -78,6 +78,8 @@ struct Call {
 // Records a call that this kind of kernel is best for, or that a variant of its table is forced for, and returns true;
 // otherwise false. `forced` may be empty, or a name of another table.
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool is_matrix_variant(std::string_view name);
+bool is_split_variant(std::string_view name);
 
 }  // namespace tuff::attention

@@ -103,7 +103,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
     }
     return variant;
   }
-  if (!forced.empty() && !attention::is_matrix_variant(forced)) {
+  if (!forced.empty() && !attention::is_matrix_variant(forced) && !attention::is_split_variant(forced)) {
     fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
@@ -133,7 +133,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
   static const std::string forced = platform::environment("TUFF_ATTENTION_VARIANT").value_or("");
-  if (attention::record_matrices(recorder, args, forced)) return;
+  if (attention::record_split(recorder, args, forced) || attention::record_matrices(recorder, args, forced)) return;
   const DeviceTraits& traits = recorder.traits();
   const Variant& variant = choose(traits, args, forced);
 
@@ -163,7 +163,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
     kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
     kernel.define("PAIRS", traits.addresses);
   }
-  kernel.define("VEC", vec).define("RANGES", ranges);
+  kernel.define("VEC", vec).define("RANGES", ranges).define("PARTS", 0);
   call.define(kernel, traits);
 
   log(TUFF_LOG_DISPATCH,

@@ -73,7 +73,7 @@ std::vector<uint32_t> compile(const AttentionForm& form) {
   request.matrices(form.kind).wide(form.wide);
   request.define("HEAD_DIM_IS", form.head_dim).define("HEAD_DIM_V_IS", form.head_dim_v).define("WIDTH", 32);
   request.define("ROW_BLOCKS", form.row_blocks).define("SUBGROUPS", 4).define("KEYS", 32);
-  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0);
+  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0).define("PARTS", 0);
   request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
   request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
   request.define("TUFF_EXACT_ARITHMETIC", 0);

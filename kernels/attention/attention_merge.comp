@@ -1,0 +1,66 @@
+// Results of the parts that attention_split.comp leaves: of each part of the keys the outputs as sums, their references and sums
+// of weights. A subgroup for each row; parts are added in their order.
+//
+// Defines: HEAD_DIM_V_IS, ROWS as in attention_split.comp; WIDTH; those of attention_common.glsl
+#include "kernels/attention/attention_common.glsl"
+
+layout(local_size_x = WIDTH) in;
+#define BLOCKS ((HEAD_DIM_V_IS + WIDTH * 4 - 1) / (WIDTH * 4))
+#define AHEAD 4  // parts that are loaded at once
+
+void main() {
+  const uint group = tuff_group();
+  if (group >= push.groups) return;
+  const uint lane = gl_SubgroupInvocationID, parts = push.key_end;
+  const uint heads = SHAPE.heads & 0xffffu, sharing = SHAPE.heads >> 16, all_rows = SHAPE.seq_q * sharing;
+  const uint tiles = (all_rows + ROWS - 1) / ROWS;
+  const uint kv_head = group / all_rows, row = group % all_rows;
+  find_head(kv_head * sharing + row % sharing);
+  const float scale_log2 = SHAPE.scale_log2;
+  const TUFF_INDEX stride = ROWS * HEAD_DIM_V_IS + STATISTICS(ROWS);
+  const TUFF_INDEX base = TUFF_INDEX(kv_head * tiles + row / ROWS) * parts * stride;
+  const TUFF_INDEX outputs = base + row % ROWS * HEAD_DIM_V_IS, statistics = base + ROWS * HEAD_DIM_V_IS + row % ROWS;
+
+  float largest = -LARGEST;
+  [[dont_unroll]] for (uint part = lane; part < parts; part += WIDTH) largest = max(largest, TUFF_AT(Parts, statistics + part * stride));
+  largest = subgroupMax(largest);
+
+  vec4 sums[BLOCKS];
+  [[unroll]] for (uint b = 0; b < BLOCKS; ++b) sums[b] = vec4(0);
+  float total = 0.0;
+  [[dont_unroll]] for (uint part0 = 0; part0 < parts; part0 += WIDTH) {
+    // A lane is a part; of parts behind the last the first counts, with the factor 0.
+    const uint own = min(part0 + lane, parts - 1);
+    float factor = exp2((TUFF_AT(Parts, statistics + own * stride) - largest) * scale_log2);
+    if (part0 + lane >= parts) factor = 0.0;
+    total = fma(TUFF_AT(Parts, statistics + own * stride + ROWS), factor, total);
+    const uint count = min(WIDTH, parts - part0);
+    [[dont_unroll]] for (uint p0 = 0; p0 < count; p0 += AHEAD) {
+      vec4 x[AHEAD][BLOCKS];
+      [[unroll]] for (uint p = 0; p < AHEAD; ++p) [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
+        const uint part = min(part0 + p0 + p, parts - 1), column = min((b * WIDTH + lane) * 4, HEAD_DIM_V_IS - 4);
+        x[p][b] = TUFF_AT(Parts4, (outputs + part * stride + column) / 4);
+      }
+      [[unroll]] for (uint p = 0; p < AHEAD; ++p) {
+        // Beyond the last part the factor is 0, and what is repeated finite or to be NaN anyway.
+        const float f = subgroupShuffle(factor, min(p0 + p, WIDTH - 1));
+        [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
+          if (p0 + p < count) sums[b] = fma(vec4(f), x[p][b], sums[b]);
+        }
+      }
+    }
+  }
+  total = subgroupAdd(total);
+#if EXTENDED
+  if (lane == 0) store_log_sum_exp(row / sharing, largest, total, scale_log2);
+#endif
+  const TUFF_INDEX at = result_base + TUFF_INDEX(row / sharing) * SHAPE.o_row;
+  [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
+    const uint column = (b * WIDTH + lane) * 4;
+    if (column < HEAD_DIM_V_IS) {
+      vec4 result;
+      [[unroll]] for (uint e = 0; e < 4; ++e) result[e] = normalised(sums[b][e], total);
+      TUFF_AT(Result4, (at + column) / 4) = TO_FOUR(result);
+    }
+  }
+}
