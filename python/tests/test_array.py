@@ -459,6 +459,55 @@ def test_attention_with_one_hot_values_gives_the_weights(ctx):
     np.testing.assert_allclose(weights, wanted / wanted.sum(1, keepdims=True), rtol=1e-5, atol=1e-30)
 
 
+def attention_in_doubles(q, k, v, score_of=lambda s: s):
+    k, v = (np.repeat(x.astype(np.float64), q.shape[1] // k.shape[1], axis=1) for x in (k, v))
+    score = score_of((q.astype(np.float64) @ np.swapaxes(k, -1, -2)) / np.sqrt(q.shape[-1]))
+    weight = np.exp(score - score.max(-1, keepdims=True))
+    total = weight.sum(-1, keepdims=True)
+    return (weight / total) @ v, (np.log(total) + score.max(-1, keepdims=True))[..., 0]
+
+
+def test_attention_with_options(ctx, rng):
+    # 4 heads on 2, values of another size, a cache of 12 rows of which 9 are there.
+    q, k, v = (rng.standard_normal(s).astype(F32) for s in ((2, 4, 5, 8), (2, 2, 12, 8), (2, 2, 12, 6)))
+    bias = rng.standard_normal((4, 1, 9)).astype(F32)
+    mask = rng.integers(0, 2, (2, 1, 5, 9)).astype(np.uint8)
+    mask[..., 0] = 1
+
+    def score_of(s):
+        s = 3 * np.tanh(s / 3) + bias
+        row, key = np.arange(5)[:, None], np.arange(9)[None, :]
+        seen = (key <= row + 4) & (key > row + 4 - 6) & (mask != 0)
+        return np.where(seen | (key == row + 4), s, -np.inf)
+
+    mask[:, :, np.arange(5), np.arange(5) + 4] = 1  # every row sees a key
+    wanted, lse = attention_in_doubles(q, k[:, :, :9], v[:, :, :9], score_of)
+    options = {"causal": "bottom_right", "keys": 9, "softcap": 3.0, "window": 6, "return_lse": True}
+    options.update(bias=ctx.array(bias), mask=ctx.array(mask, np.uint8))
+    result, sums = tuff.attention(ctx.array(q), ctx.array(k), ctx.array(v), **options)
+    np.testing.assert_allclose(result.numpy(), wanted, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(sums.numpy(), lse, rtol=0, atol=1e-5)
+
+
+def test_attention_layouts_and_lengths(ctx, rng):
+    q, k, v = (rng.standard_normal((3, 7, 2, 8)).astype(F32) for _ in range(3))
+    first = [np.ascontiguousarray(np.swapaxes(x, 1, 2)) for x in (q, k, v)]
+    result = tuff.attention(ctx.array(q), ctx.array(k), ctx.array(v), layout="bshd").numpy()
+    wanted, _ = attention_in_doubles(*first)
+    np.testing.assert_allclose(np.swapaxes(result, 1, 2), wanted, rtol=0, atol=1e-5)
+    lengths = ctx.array(np.array([7, 3, 0], np.int32), np.int32)
+    result = tuff.attention(*(ctx.array(x) for x in first), kv_lengths=lengths).numpy()
+    for i, length in ((0, 7), (1, 3)):
+        wanted, _ = attention_in_doubles(first[0][i : i + 1], *(x[i : i + 1, :, :length] for x in first[1:]))
+        np.testing.assert_allclose(result[i], wanted[0], rtol=0, atol=1e-5)
+    assert np.all(result[2] == 0)
+    half = [ctx.array(x, np.float16) for x in first]
+    wanted, _ = attention_in_doubles(*(x.numpy() for x in half))
+    result = tuff.attention(*half)
+    assert result.dtype == np.float16
+    np.testing.assert_allclose(result.numpy(), wanted, rtol=2**-9, atol=2**-9)
+
+
 @pytest.mark.parametrize(
     "left, right, result",
     [

@@ -157,6 +157,12 @@ def test_attention(ctx):
     for use in (
         lambda: tuff.attention(q, ctx.ones((1, 2, 3, 5)), ctx.ones((1, 2, 3, 5))),
         lambda: tuff.attention(q, q, ctx.ones((1, 2, 4, 4))),
+        lambda: tuff.attention(ctx.ones((1, 3, 3, 4)), q, q),
+        lambda: tuff.attention(q, q, q, layout="hbsd"),
+        lambda: tuff.attention(q, q, q, keys=4),
+        lambda: tuff.attention(q, q, q, window=0),
+        lambda: tuff.attention(q, q, q, bias=ctx.ones((2, 3, 1))),
+        lambda: tuff.attention(q, q, q, kv_lengths=ctx.ones(1)),
         lambda: tuff.attention(q, q, q, causal="sideways"),
         lambda: tuff.attention(ctx.ones(3), ctx.ones(3), ctx.ones(3)),
     ):

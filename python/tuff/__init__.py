@@ -10,12 +10,12 @@
 
 from . import raw
 from ._array import Array, Transposed
+from ._attention import attention
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, devices, set_log, version
 from ._error import TuffError, check, last_error
 from ._operations import (
     add,
-    attention,
     batch_norm,
     binary,
     broadcast_to,

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
 Pair = Union[int, Sequence[int]]
 
-_CAUSAL = {
-    "none": raw.CAUSAL_NONE,
-    "top_left": raw.CAUSAL_TOP_LEFT,
-    "bottom_right": raw.CAUSAL_BOTTOM_RIGHT,
-    False: raw.CAUSAL_NONE,
-    True: raw.CAUSAL_TOP_LEFT,
-}
-
-
 def is_number(value: object) -> bool:
     """A real number of Python's or NumPy's."""
     return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
@@ -383,42 +374,6 @@ def conv2d(
         dilation=dilations,
     )
     check(raw.tuff_conv2d_ex(x.context.handle, desc))
-    return result
-
-
-def attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    scale: Optional[float] = None,
-    causal: Union[bool, str] = False,
-    out: Optional[Array] = None,
-) -> Array:
-    """softmax(scale * q @ k.mT + mask) @ v, in one pass.
-
-    q (batch, heads, seq_q, head_dim), k and v (batch, heads, seq_kv, head_dim): a result like q. Leading axes
-    may be left out. scale is 1 / sqrt(head_dim) by default. causal: False or "none"; True or "top_left" (key j
-    is seen by query i if j <= i); "bottom_right" (if j <= i + seq_kv - seq_q).
-    """
-    for value, name in ((q, "q"), (k, "k"), (v, "v")):
-        _require_array(value, name)
-    same_kind(q, k, v)
-    if not 2 <= q.ndim <= 4 or k.shape != v.shape or q.shape[:-2] != k.shape[:-2] or q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
-    if causal not in _CAUSAL:
-        raise ValueError(f"causal is {causal!r}, not one of {list(_CAUSAL)}")
-    batch, heads = ((1, 1) + q.shape[:-2])[-2:]
-    seq_q, head_dim = q.shape[-2:]
-    if scale is None:
-        scale = 1.0 / math.sqrt(max(1, head_dim))
-    result = _result(out, q, q.shape)
-    check(
-        raw.tuff_attention(
-            *(q.context.handle, _dtype(q), q.buffer.handle, k.buffer.handle, v.buffer.handle, result.buffer.handle),
-            *(batch, heads, seq_q, k.shape[-2], head_dim, scale, _CAUSAL[causal]),
-        )
-    )
     return result
 
 

@@ -1,0 +1,165 @@
+"""Attention: one call of the library for a plain product of weights and values and for all that goes beyond it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._error import check
+from ._operations import _dtype, _require_array, _result, same_kind
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+_CAUSAL = {
+    "none": raw.CAUSAL_NONE,
+    "top_left": raw.CAUSAL_TOP_LEFT,
+    "bottom_right": raw.CAUSAL_BOTTOM_RIGHT,
+    False: raw.CAUSAL_NONE,
+    True: raw.CAUSAL_TOP_LEFT,
+}
+_LAYOUTS = ("bhsd", "bshd")
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    scale: Optional[float] = None,
+    causal: Union[bool, str] = False,
+    layout: str = "bhsd",
+    keys: Optional[int] = None,
+    mask: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    window: Union[None, int, Tuple[Optional[int], Optional[int]]] = None,
+    softcap: Optional[float] = None,
+    q_lengths: Optional[Array] = None,
+    kv_lengths: Optional[Array] = None,
+    return_lse: bool = False,
+    out: Optional[Array] = None,
+) -> Union[Array, Tuple[Array, Array]]:
+    """softmax(scale * q @ k.mT + mask) @ v, in one pass; float32 or float16, with sums in float32.
+
+    q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim), v (batch, kv_heads, seq_kv, head_dim_v): the
+    result is like q, with v's last axis. heads is a multiple of kv_heads: neighbouring heads of q share one of k and v.
+    Leading axes may be left out. layout "bshd" has the sequence in front of the heads, in all four.
+
+    scale is 1 / sqrt(head_dim) by default. causal: False or "none"; True or "top_left" (key j is seen by query i if
+    j <= i); "bottom_right" (if j <= i + seq_kv - seq_q). keys: how many rows of k and v there are, of a cache that has
+    room for more. window: how many keys a row sees to the left and to the right of its place, that counted in both; a number
+    is (number, None), None is all. softcap: a score s becomes softcap * tanh(s / softcap).
+
+    bias (float32 or q's dtype) is added to scores, mask (uint8; 0 hides) hides keys; both have the shape (batch, heads, seq_q,
+    seq_kv), or 1 or no axis where there is one for all. q_lengths, kv_lengths (batch,), int32: how much of each batch
+    element's sequences is there. return_lse gives (result, log of the sum of exp(score)) with the latter (batch, heads,
+    seq_q), float32.
+    """
+    for value, name in ((q, "q"), (k, "k"), (v, "v")):
+        _require_array(value, name)
+    same_kind(q, k, v)
+    if layout not in _LAYOUTS:
+        raise ValueError(f"layout is {layout!r}, not one of {list(_LAYOUTS)}")
+    if causal not in _CAUSAL:
+        raise ValueError(f"causal is {causal!r}, not one of {list(_CAUSAL)}")
+    if not 2 <= q.ndim <= 4 or k.ndim != q.ndim or v.ndim != q.ndim:
+        raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
+    batch, heads, seq_q, head_dim = _sizes(q, layout)
+    k_batch, kv_heads, room, k_dim = _sizes(k, layout)
+    v_batch, v_heads, v_room, head_dim_v = _sizes(v, layout)
+    agree = (k_batch, k_dim) == (batch, head_dim) and (v_batch, v_heads, v_room) == (batch, kv_heads, room)
+    if not agree or (heads != kv_heads and (kv_heads == 0 or heads % kv_heads != 0)):
+        raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
+    seq_kv = room if keys is None else int(keys)
+    if not 0 <= seq_kv <= room:
+        raise ValueError(f"keys is {keys}, and there is room for {room}")
+    if scale is None:
+        scale = 1.0 / math.sqrt(max(1, head_dim))
+    result = _result(out, q, q.shape[:-1] + (head_dim_v,))
+
+    desc = raw.AttentionDesc(
+        dtype=_dtype(q),
+        q=q.buffer.handle,
+        k=k.buffer.handle,
+        v=v.buffer.handle,
+        o=result.buffer.handle,
+        batch=batch,
+        heads=heads,
+        kv_heads=kv_heads,
+        seq_q=seq_q,
+        seq_kv=seq_kv,
+        head_dim=head_dim,
+        head_dim_v=head_dim_v,
+        scale=scale if scale != 0 else math.nan,  # 0 asks for the default
+        causal=_CAUSAL[causal],
+    )
+    rows = ((desc.q_strides, heads, seq_q, head_dim), (desc.o_strides, heads, seq_q, head_dim_v))
+    rows += ((desc.k_strides, kv_heads, room, head_dim), (desc.v_strides, kv_heads, room, head_dim_v))
+    for strides, of_heads, length, dim in rows:
+        strides[:] = _strides(layout, of_heads, length, dim)
+    if softcap is not None:
+        desc.softcap = softcap if softcap != 0 else math.nan
+    _set_window(desc, window)
+    scores = (batch, heads, seq_q, seq_kv)
+    if bias is not None:
+        _require_array(bias, "bias")
+        if bias.dtype not in (np.float32, q.dtype):
+            raise TypeError(f"bias is of {bias.dtype}, needs {q.dtype} or float32")
+        desc.bias, desc.bias_type = bias.buffer.handle, _dtype(bias)
+        desc.bias_strides[:] = _broadcast_strides(bias, scores, "bias")
+    if mask is not None:
+        _require_array(mask, "mask")
+        if mask.dtype != np.uint8:
+            raise TypeError(f"mask is of {mask.dtype}, needs uint8")
+        desc.mask = mask.buffer.handle
+        desc.mask_strides[:] = _broadcast_strides(mask, scores, "mask")
+    for lengths, name in ((q_lengths, "q_lengths"), (kv_lengths, "kv_lengths")):
+        if lengths is None:
+            continue
+        _require_array(lengths, name)
+        if lengths.shape != (batch,) or lengths.dtype != np.int32:
+            raise ValueError(f"{name} is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
+        setattr(desc, name, lengths.buffer.handle)
+    lse = None
+    if return_lse:
+        lse = q.context.empty((batch, heads, seq_q)[4 - q.ndim :], np.float32)
+        desc.lse = lse.buffer.handle
+    for other in (bias, mask, q_lengths, kv_lengths):
+        if other is not None and other.context is not q.context:
+            raise ValueError("operands are of different contexts")
+    check(raw.tuff_attention_ex(q.context.handle, desc))
+    return result if lse is None else (result, lse)
+
+
+def _sizes(x: Array, layout: str) -> Tuple[int, int, int, int]:
+    """(batch, heads, seq, dim); axes that are left out are 1."""
+    if x.ndim == 2:
+        return (1, 1) + x.shape
+    batch, first, second, dim = (1,) * (4 - x.ndim) + x.shape
+    return (batch, first, second, dim) if layout == "bhsd" else (batch, second, first, dim)
+
+
+def _strides(layout: str, heads: int, rows: int, dim: int) -> Tuple[int, int, int]:
+    """Elements from one batch element, head and row to the next."""
+    return (heads * rows * dim, rows * dim, dim) if layout == "bhsd" else (heads * rows * dim, dim, heads * dim)
+
+
+def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int, int, int]:
+    """Strides of the batch elements, heads and queries; 0 where there is one for all."""
+    shape = (1,) * (4 - x.ndim) + x.shape
+    fits = len(shape) == 4 and shape[3] == scores[3]
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(shape[:3], scores)):
+        raise ValueError(f"{name} has shape {x.shape}, needs one that broadcasts to {tuple(scores)}, the last axis whole")
+    strides = (shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3])
+    return tuple(0 if size == 1 else stride for size, stride in zip(shape[:3], strides))
+
+
+def _set_window(desc: raw.AttentionDesc, window: object) -> None:
+    left, right = window if isinstance(window, (tuple, list)) else (window, None)
+    for size in (left, right):
+        if size is not None and (not isinstance(size, (int, np.integer)) or size < 1):
+            raise ValueError(f"window is {window!r}, needs whole numbers from 1 on, or None")
+    desc.window_left, desc.window_right = left or 0, right or 0
