@@ -199,6 +199,7 @@ double exp_error(double x) { return (3 + 2 * std::fabs(x)) * 2 * kRounding; }
 struct Attention {
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   tuff::Causal causal;
+  uint64_t sharing = 1;  // heads of q on one of k and v
 };
 
 // Each weight is exp(s - max) / sum. A score's error ds shifts both s and max, the exponential has its own
@@ -209,7 +210,7 @@ Bound attention_bound(const Attention& a, double scale, const std::vector<Tensor
   const auto d = static_cast<double>(a.head_dim);
   const auto keys = static_cast<double>(a.seq_kv);
   for (uint64_t row = 0; row < a.batch * a.heads * a.seq_q; ++row) {
-    const uint64_t head = row / a.seq_q;
+    const uint64_t head = row / a.seq_q / a.sharing;
     const auto i = static_cast<int64_t>(row % a.seq_q);
     int64_t visible = static_cast<int64_t>(a.seq_kv);
     if (a.causal == tuff::Causal::top_left) visible = std::min(visible, i + 1);
@@ -259,20 +260,28 @@ Case attention_case(const Attention& a) {
   const double scale = 1 / std::sqrt(static_cast<double>(a.head_dim));
   Case entry;
   entry.operation = "attention";
-  entry.shape = fmt::format("{}x{}x{}x{} keys {}{}", a.batch, a.heads, a.seq_q, a.head_dim, a.seq_kv,
-                            kCausal[static_cast<int>(a.causal)]);
+  const uint64_t kv_heads = a.heads / a.sharing;
+  entry.shape =
+      fmt::format("{}x{}{}x{}x{} keys {}{}", a.batch, a.heads, a.sharing == 1 ? "" : fmt::format(" on {} ", kv_heads),
+                  a.seq_q, a.head_dim, a.seq_kv, kCausal[static_cast<int>(a.causal)]);
   entry.make = [=](uint64_t seed) {
     Random random(seed);
     const uint64_t q_count = a.batch * a.heads * a.seq_q * a.head_dim;
-    const uint64_t kv_count = a.batch * a.heads * a.seq_kv * a.head_dim;
+    const uint64_t kv_count = a.batch * kv_heads * a.seq_kv * a.head_dim;
     Problem problem;
     problem.operation = entry.operation;
     problem.shape = entry.shape;
     for (const uint64_t count : {q_count, kv_count, kv_count}) problem.inputs.push_back(random.uniform(count, -2, 2));
     problem.output = poison(q_count);
     problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-      context.attention(DType::f32, in[0], in[1], in[2], out, a.batch, a.heads, a.seq_q, a.seq_kv, a.head_dim, scale,
-                        a.causal);
+      tuff_attention_desc desc{};
+      desc.dtype = TUFF_F32;
+      desc.q = in[0].handle(), desc.k = in[1].handle(), desc.v = in[2].handle(), desc.o = out.handle();
+      desc.batch = a.batch, desc.heads = a.heads, desc.kv_heads = kv_heads;
+      desc.seq_q = a.seq_q, desc.seq_kv = a.seq_kv, desc.head_dim = a.head_dim;
+      desc.scale = scale;
+      desc.causal = static_cast<int32_t>(a.causal);
+      context.attention(desc);
     };
     problem.bound = [=](const Problem& self, const Tensor& reference, const HostRun&) {
       return attention_bound(a, scale, self.inputs, reference);
@@ -476,7 +485,8 @@ std::vector<Case> selftest_cases() {
   for (const Attention& attention :
        {Attention{1, 2, 64, 64, 64, tuff::Causal::none}, Attention{2, 2, 33, 65, 40, tuff::Causal::none},
         Attention{1, 2, 50, 50, 32, tuff::Causal::top_left}, Attention{1, 2, 20, 70, 128, tuff::Causal::bottom_right},
-        Attention{1, 1, 70, 20, 16, tuff::Causal::bottom_right}, Attention{1, 3, 1, 200, 64, tuff::Causal::none}}) {
+        Attention{1, 1, 70, 20, 16, tuff::Causal::bottom_right}, Attention{1, 3, 1, 200, 64, tuff::Causal::none},
+        Attention{2, 8, 1, 700, 64, tuff::Causal::bottom_right, 4}}) {
     cases.push_back(attention_case(attention));
   }
   const Axis axes[] = {{{1000}, 0}, {{37, 129}, 1}, {{129, 37}, 0}, {{5, 64, 33}, 1}, {{100003}, 0}};
