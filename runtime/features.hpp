@@ -32,7 +32,7 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
   if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
   // What sums in f32, from the types of 16 bits too.
-  constexpr std::string_view kStreaming[] = {"attention", "reduce",     "softmax",  "unary",      "binary",
+  constexpr std::string_view kStreaming[] = {"attention",  "reduce",   "softmax",    "unary",     "binary",
                                              "layer_norm", "rms_norm", "group_norm", "batch_norm"};
   const bool streams = std::find(std::begin(kStreaming), std::end(kStreaming), operation) != std::end(kStreaming);
   if (streams && (type == "f16" || type == "bf16")) return multiplies(type);

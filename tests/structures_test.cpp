@@ -110,8 +110,8 @@ TEST_P(Structures, OperationStructures) {
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
   expect_checked(
-      "tuff_attention_ex", attend, false,
-      [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); }, 96);
+      "tuff_attention_ex", attend, false, [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); },
+      96);
   attend.reserved = 1;
   EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
   auto reduction = operation(tuff_reduce_desc{});

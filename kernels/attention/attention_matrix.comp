@@ -285,7 +285,7 @@ void main() {
         subgroupBarrier();
         [[unroll]] for (uint e = 0; e < 8; e += 2) {
           const uint at = own + (lane / 4 + HALF(e) * 8) * WEIGHT_PITCH + COLUMN(e) / 8;
-          pool[at][COLUMN(e) % 8 / 2] = TO_BITS(w[e]) | TO_BITS(w[e + 1]) << 16;
+          pool[at][COLUMN(e) % 8 / 2] = TO_PAIR(w[e], w[e + 1]);
         }
         subgroupMemoryBarrierShared();
         subgroupBarrier();
@@ -342,7 +342,7 @@ void main() {
           }
         }
         uvec4 piece;
-        [[unroll]] for (uint e = 0; e < 4; ++e) piece[e] = TO_BITS(result[e * 2]) | TO_BITS(result[e * 2 + 1]) << 16;
+        [[unroll]] for (uint e = 0; e < 4; ++e) piece[e] = TO_PAIR(result[e * 2], result[e * 2 + 1]);
         TUFF_AT(Result16, (result_base + TUFF_INDEX(row) * SHAPE.o_row + column) / PIECE) = piece;
       }
       subgroupMemoryBarrierShared();

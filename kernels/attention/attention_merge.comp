@@ -6,7 +6,7 @@
 
 layout(local_size_x = WIDTH) in;
 #define BLOCKS ((HEAD_DIM_V_IS + WIDTH * 4 - 1) / (WIDTH * 4))
-#define AHEAD 4  // parts that are loaded at once
+#define AHEAD (BLOCKS > 1 ? 4 : 8)  // parts that are loaded at once
 
 void main() {
   const uint group = tuff_group();

@@ -15,16 +15,16 @@ layout(local_size_x = 32) in;
 shared uvec4 inputs[32], sums[64];
 
 #if TYPE == TUFF_F16
-#define TO_BITS(x) tuff_f16_bits(x)
+#define TO_PAIR(x, y) tuff_f16_pair(vec2(x, y))
 #else
-#define TO_BITS(x) tuff_bf16_bits(x)
+#define TO_PAIR(x, y) tuff_bf16_pair(vec2(x, y))
 #endif
 
 void main() {
   const uint lane = gl_SubgroupInvocationID;
   [[unroll]] for (uint w = 0; w < 4; ++w) {
     const float place = float(lane * 8 + w * 2);
-    inputs[lane][w] = TO_BITS(place) | TO_BITS(place + 1.0) << 16;
+    inputs[lane][w] = TO_PAIR(place, place + 1.0);
     sums[lane][w] = floatBitsToUint(float(lane * 4 + w));
     sums[lane + 32][w] = floatBitsToUint(float(lane * 4 + w + 128));
   }

@@ -206,8 +206,8 @@ class Recorder {
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
   // Of 16 x 16 matrices of 16-bit inputs, and of sums in f32, lane l of 32 holds rows l / 4 and l / 4 + 8, columns
-  // l % 4 * 2, + 1, + 8 and + 9, as elements 0, 1, 4, 5 of the first row and 2, 3, 6, 7 of the second. Measured when it is
-  // first asked for.
+  // l % 4 * 2, + 1, + 8 and + 9, as elements 0, 1, 4, 5 of the first row and 2, 3, 6, 7 of the second. Measured when it
+  // is first asked for.
   virtual bool matrix_quads() { return false; }
 };
 

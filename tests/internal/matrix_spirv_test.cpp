@@ -65,6 +65,7 @@ struct AttentionForm {
   Matrices kind = Matrices::f16;
   bool quads = true, prefetch = true, causal = false, extended = false, wide = false, addresses = true;
   int head_dim = 128, head_dim_v = 128, row_blocks = 2;
+  bool rounds_f16 = false;
 };
 
 std::vector<uint32_t> compile(const AttentionForm& form) {
@@ -77,7 +78,7 @@ std::vector<uint32_t> compile(const AttentionForm& form) {
   request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
   request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
   request.define("TUFF_EXACT_ARITHMETIC", 0);
-  return compile_glsl("attention_matrix", kernel_text(request, form.addresses));
+  return compile_glsl("attention_matrix", kernel_text(request, form.addresses, form.rounds_f16));
 }
 
 std::vector<AttentionForm> attention_forms() {
@@ -87,7 +88,7 @@ std::vector<AttentionForm> attention_forms() {
       {.prefetch = false, .extended = true, .wide = true},
       {.kind = Matrices::bf16, .causal = true, .head_dim = 80, .head_dim_v = 96, .row_blocks = 1},
       {.kind = Matrices::bf16, .quads = false, .extended = true, .head_dim = 64, .head_dim_v = 64},
-      {.quads = false, .causal = true, .row_blocks = 1},
+      {.quads = false, .causal = true, .row_blocks = 1, .rounds_f16 = true},
   };
 }
 

@@ -22,12 +22,8 @@ struct Strides {
 Strides strides_of(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim) {
   Strides s{};
   switch (layout) {
-    case Layout::heads_first:
-      s.of = {heads * rows * dim, rows * dim, dim};
-      break;
-    case Layout::rows_first:
-      s.of = {rows * heads * dim, dim, heads * dim};
-      break;
+    case Layout::heads_first: s.of = {heads * rows * dim, rows * dim, dim}; break;
+    case Layout::rows_first: s.of = {rows * heads * dim, dim, heads * dim}; break;
     case Layout::roomy: {
       const uint64_t row = dim + 4, head = (rows + 3) * row;
       s.of = {heads * head + 8, head, row};

@@ -74,7 +74,10 @@ bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
-  return dtype == TUFF_F64 ? 8 : dtype == TUFF_F16 || dtype == TUFF_BF16 ? 2 : dtype == TUFF_I8 || dtype == TUFF_U8 ? 1 : 4;
+  return dtype == TUFF_F64                         ? 8
+         : dtype == TUFF_F16 || dtype == TUFF_BF16 ? 2
+         : dtype == TUFF_I8 || dtype == TUFF_U8    ? 1
+                                                   : 4;
 }
 
 const char* name_of(int32_t dtype) {
