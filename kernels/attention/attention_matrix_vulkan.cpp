@@ -38,11 +38,8 @@ constexpr MatrixVariant kVariants[] = {
 constexpr uint64_t kMaxHeadDim = 128;
 
 bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
-  const auto* const end = traits.matrix_shapes.begin() + traits.matrix_shape_count;
   return traits.subgroup_size == 32 && traits.subgroup_shuffle && traits.subgroup_ballot &&
-         std::any_of(traits.matrix_shapes.begin(), end, [dtype](const MatrixShape& s) {
-           return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
-         });
+         traits.multiplies_squares(dtype);
 }
 
 bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t head_dim, uint64_t head_dim_v) {

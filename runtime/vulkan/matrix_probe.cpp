@@ -1,7 +1,5 @@
 #include "runtime/vulkan/matrix_probe.hpp"
 
-#include <algorithm>
-
 #include "runtime/log.hpp"
 #include "shaders.hpp"
 
@@ -12,13 +10,6 @@ constexpr uint32_t kLanes = 32, kElements = 8;
 constexpr uint64_t kBytes = 3 * kLanes * kElements * sizeof(uint32_t);
 // Changes with what is measured, so that an older answer is not taken for a newer one.
 constexpr CacheKey kKey{1, 1};
-
-bool multiplies(const DeviceTraits& traits, int32_t dtype) {
-  const auto* const end = traits.matrix_shapes.begin() + traits.matrix_shape_count;
-  return std::any_of(traits.matrix_shapes.begin(), end, [dtype](const MatrixShape& s) {
-    return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
-  });
-}
 
 bool in_quads(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, int32_t dtype) {
   Buffer places;
@@ -45,13 +36,13 @@ bool in_quads(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool,
 
 bool measure_matrix_quads(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels) {
   const DeviceTraits& traits = recorder.traits();
-  if (traits.subgroup_size != kLanes || !multiplies(traits, TUFF_F16)) return false;
+  if (traits.subgroup_size != kLanes || !traits.multiplies_squares(TUFF_F16)) return false;
   if (const auto stored = kernels.disk().load("matrix_quads", kKey); stored && stored->size() == 1) {
     return stored->front() == std::byte{1};
   }
   bool quads = true;
   for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
-    if (multiplies(traits, dtype)) quads = quads && in_quads(recorder, pool, dtype);
+    if (traits.multiplies_squares(dtype)) quads = quads && in_quads(recorder, pool, dtype);
   }
   log(TUFF_LOG_INFO, "matrices keep their elements {}",
       quads ? "in quads of lanes" : "elsewhere than in quads of lanes");

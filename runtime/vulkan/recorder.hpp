@@ -7,6 +7,7 @@
 // is gathered. Nothing here shows Vulkan.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -51,6 +52,13 @@ struct DeviceTraits {
   // What the matrix units multiply, for kernels that ask for KernelRequest::matrices().
   std::array<MatrixShape, 32> matrix_shapes{};
   uint32_t matrix_shape_count = 0;
+  // 16 x 16 x 16 products of this type are among them, with sums in f32.
+  bool multiplies_squares(int32_t dtype) const {
+    return std::any_of(matrix_shapes.begin(), matrix_shapes.begin() + matrix_shape_count,
+                       [dtype](const MatrixShape& s) {
+                         return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
+                       });
+  }
   // Which way of binding kernels use, see binding.hpp: those that stream (measured on this driver), and the rest.
   bool streams_by_addresses = false, tiles_by_addresses = false;
 };

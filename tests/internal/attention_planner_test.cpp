@@ -1,0 +1,114 @@
+// Which kernels attention takes on devices that differ from the one at hand, and what it tells them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "internal/fake_recorder.hpp"
+#include "kernels/attention/attention.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff {
+namespace {
+
+using Kernels = std::vector<std::string>;
+const Kernels kTile{"attention_tile"}, kMatrix{"attention_matrix"}, kSplit{"attention_split", "attention_merge"};
+
+DeviceTraits with_matrices(uint32_t shared_bytes = 48 << 10) {
+  DeviceTraits traits = a_gpu();
+  traits.subgroup_ballot = true;
+  traits.shared_bytes = shared_bytes;
+  traits.matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
+  traits.matrix_shapes[1] = {16, 16, 16, TUFF_BF16, TUFF_BF16, TUFF_F32};
+  traits.matrix_shape_count = 2;
+  return traits;
+}
+
+class AttentionPlanner : public testing::Test {
+ protected:
+  AttentionPlanner() { buffer_.allocation = std::make_shared<Nowhere>(), buffer_.bytes = ~uint64_t{0} >> 1; }
+
+  AttentionArgs call(int32_t dtype, uint64_t heads, uint64_t kv_heads, uint64_t seq_q, uint64_t seq_kv, uint64_t dim) {
+    AttentionArgs args{};
+    args.dtype = dtype;
+    args.q = args.k = args.v = args.o = &buffer_;
+    args.batch = 1, args.heads = heads, args.kv_heads = kv_heads;
+    args.seq_q = seq_q, args.seq_kv = seq_kv, args.head_dim = dim;
+    return args;
+  }
+  FakeRecorder planned(const DeviceTraits& traits, AttentionArgs args, bool quads = true) {
+    complete_attention(args, true);
+    FakeRecorder recorder(traits);
+    recorder.quads = quads;
+    record_attention(recorder, args);
+    for (const size_t bytes : recorder.push_bytes) EXPECT_LE(bytes, 128u);
+    return recorder;
+  }
+  Buffer buffer_;
+};
+
+TEST_F(AttentionPlanner, ManyRowsGoToTheMatrixUnits) {
+  for (const bool quads : {true, false}) {
+    for (const uint64_t dim : {64, 80, 96, 128}) {
+      EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 32, 32, 4096, 4096, dim), quads).kernels, kMatrix) << dim;
+      EXPECT_EQ(planned(with_matrices(), call(TUFF_BF16, 32, 8, 100, 300, dim), quads).kernels, kMatrix) << dim;
+    }
+  }
+  // What they cannot do: another type, another size, rows at odd places, too little shared memory.
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 32, 32, 4096, 4096, 128)).kernels, kTile);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 32, 32, 4096, 4096, 72)).kernels, kTile);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 32, 32, 4096, 4096, 256)).kernels, kTile);
+  AttentionArgs odd = call(TUFF_F16, 32, 32, 4096, 4096, 128);
+  odd.k_strides.row = 132;
+  EXPECT_EQ(planned(with_matrices(), odd).kernels, kTile);
+  EXPECT_EQ(planned(with_matrices(16 << 10), call(TUFF_F16, 32, 32, 4096, 4096, 128)).kernels, kTile);
+}
+
+TEST_F(AttentionPlanner, FewRowsComeInParts) {
+  const FakeRecorder decode = planned(with_matrices(), call(TUFF_F16, 32, 8, 1, 32768, 128));
+  EXPECT_EQ(decode.kernels, kSplit);
+  // Four groups for each of 100 cores, as evenly as the steps of 32 keys allow; a subgroup for each row.
+  EXPECT_GE(decode.groups[0], 8u * 45);
+  EXPECT_LE(decode.groups[0], 400u);
+  EXPECT_EQ(decode.groups[1], 32u);
+  EXPECT_EQ(decode.largest_scratch, decode.groups[0] * (4 * 128 + 8) * 4);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 4, 4, 8, 5000, 64)).kernels, kSplit);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_BF16, 64, 8, 2, 5000, 80)).kernels, kSplit);
+  // Enough heads for all cores, or few keys: one part, no merging.
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 512, 512, 1, 4096, 128)).kernels, Kernels{"attention_split"});
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 200, 128)).kernels, Kernels{"attention_split"});
+  // Not in pieces of 16 bytes.
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 4096, 68)).kernels, kTile);
+}
+
+TEST_F(AttentionPlanner, OptionsFitWhatCanBePushed) {
+  for (const uint64_t rows : {1, 64}) {
+    for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+      AttentionArgs args = call(dtype, 32, 8, rows, 8192, 128);
+      args.bias = args.mask = args.lse = args.q_lengths = args.kv_lengths = &buffer_;
+      args.bias_strides = {0, 0, 8192};
+      args.softcap = 30, args.window_left = 100;
+      EXPECT_FALSE(planned(with_matrices(), args).kernels.empty());
+      args.k_strides.head = uint64_t{1} << 33;  // 64-bit indices
+      EXPECT_FALSE(planned(with_matrices(), args).kernels.empty());
+    }
+  }
+}
+
+TEST_F(AttentionPlanner, ManyHeadsBecomeBatchElements) {
+  EXPECT_FALSE(planned(a_gpu(), call(TUFF_F32, 70'000, 70'000, 2, 2, 4)).kernels.empty());
+  AttentionArgs shared = call(TUFF_F32, 70'000, 35'000, 2, 2, 4);
+  EXPECT_THROW(planned(a_gpu(), shared), Error);
+}
+
+TEST_F(AttentionPlanner, DevicesThatLackStorage) {
+  DeviceTraits traits = with_matrices();
+  traits.storage16 = traits.storage8 = false;
+  EXPECT_THROW(planned(traits, call(TUFF_F16, 4, 4, 64, 64, 64)), Error);
+  AttentionArgs masked = call(TUFF_F32, 4, 4, 64, 64, 64);
+  masked.mask = &buffer_;
+  EXPECT_THROW(planned(traits, masked), Error);
+}
+
+}  // namespace
+}  // namespace tuff

@@ -1,0 +1,62 @@
+// A recorder that runs nothing and keeps what planners ask of it, and a device to plan for.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/vulkan/recorder.hpp"
+
+namespace tuff {
+
+struct Nowhere : Allocation {
+  std::byte* host() const noexcept override { return nullptr; }
+};
+
+// Keeps what it is asked to dispatch.
+class FakeRecorder final : public Recorder {
+ public:
+  explicit FakeRecorder(const DeviceTraits& device) : device_(device) {
+    scratch_.allocation = std::make_shared<Nowhere>();
+  }
+  const DeviceTraits& traits() const noexcept override { return device_; }
+  bool binds_addresses(const Dispatch&) const noexcept override { return true; }
+  const TuningTable* tuning() const noexcept override { return table; }
+  void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
+    kernels.emplace_back(kernel.source().name);
+    groups.push_back(uint64_t{dispatch.group_counts()[0]} * dispatch.group_counts()[1]);
+    push_bytes.push_back(dispatch.operand_count() * 8 + dispatch.push_bytes());
+  }
+  const Buffer& scratch(uint64_t bytes) override {
+    scratch_.bytes = bytes;
+    largest_scratch = std::max(largest_scratch, bytes);
+    return scratch_;
+  }
+  const Buffer& parameters(const void*, uint32_t) override { return scratch_; }
+  bool matrix_quads() override { return quads; }
+  const TuningTable* table = nullptr;
+  std::vector<std::string> kernels;
+  std::vector<uint64_t> groups;
+  std::vector<size_t> push_bytes;
+  uint64_t largest_scratch = 0;
+  bool quads = false;
+
+ private:
+  DeviceTraits device_;
+  Buffer scratch_;
+};
+
+inline DeviceTraits a_gpu() {
+  DeviceTraits traits;
+  traits.subgroup_size = 32;
+  traits.subgroup_arithmetic = traits.subgroup_shuffle = true;
+  traits.cores = 100;
+  traits.max_invocations = 1024;
+  traits.max_local_size[0] = 1024;
+  traits.shared_bytes = 48 << 10;
+  traits.addresses = traits.storage16 = traits.storage8 = traits.f64 = true;
+  return traits;
+}
+
+}  // namespace tuff
