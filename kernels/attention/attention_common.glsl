@@ -92,7 +92,7 @@ TUFF_READ_WRITE(4, State, float, 4)
 #define LAST_KEYS(keys) keys
 #endif
 #if PARTS
-// For each part of each tile its rows' outputs, references, sums of weights; as many numbers as keep the next one aligned.
+// For each part of each tile its rows' outputs, references, sums of weights; so many numbers that the next is aligned.
 TUFF_READ_WRITE(4, Parts, float, 4)
 TUFF_READ_WRITE(4, Parts4, vec4, 16)
 #define STATISTICS(rows) ((2 * (rows) + 3) / 4 * 4)
@@ -212,9 +212,9 @@ float masked_score(float score, uint row, uint key) {
   score = bias == -TUFF_INFINITY ? bias : saturate_finite(score + bias);
 #endif
 #if MASK
-  if (uint(TUFF_AT(Mask, batch_element * SHAPE.mask_batch + head * SHAPE.mask_head + row * SHAPE.mask_row + key)) == 0) {
-    score = -TUFF_INFINITY;
-  }
+  const uint seen = uint(TUFF_AT(Mask, batch_element * SHAPE.mask_batch + head * SHAPE.mask_head +
+                                           row * SHAPE.mask_row + key));
+  score = seen == 0 ? -TUFF_INFINITY : score;
 #endif
   return score;
 }

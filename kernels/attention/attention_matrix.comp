@@ -1,22 +1,22 @@
 // Attention for many query rows on the device's matrix units: 16-bit inputs, sums in f32, one pass with online softmax.
 //
-//            +---KEYS---+        A workgroup owns ROW_BLOCKS * 16 query rows of each of its SUBGROUPS, whose queries stay in
-//            |  keys,   |        registers as matrices. KEYS keys at a time, keys and values lie in shared memory as they
-//            |  values  |        lie in the buffers, in pieces of 16 bytes with one piece behind each row that spreads the
-//            +----------+        rows over the banks. Of 16 keys a subgroup makes
-//   +------+ +----+-----+          scores   16 x 16, a product over head_dim,
-//   |queries |16  |     |          weights  of these against its rows' reference, and rounds them to the inputs' type,
-//   |(a sub- |x 16|     |          output   weights * values, which stays in registers as sums.
-//   | group)| |   |     |
-//   +------+ +----+-----+        A row's reference is its largest score so far, or up to 2^SLACK less: the output is scaled
-//                                anew only when a score is far above it, which hardly happens after the first keys.
+//            +---KEYS---+    A workgroup owns ROW_BLOCKS * 16 query rows of each of its SUBGROUPS, whose queries stay
+//            |  keys,   |    in registers as matrices. KEYS keys at a time, keys and values lie in shared memory as
+//            |  values  |    they lie in the buffers, in pieces of 16 bytes with one piece behind each row that
+//            +----------+    spreads the rows over the banks. Of 16 keys a subgroup makes
+//   +-------+ +----+----+      scores   16 x 16, a product over head_dim,
+//   |queries| | 16 |    |      weights  of these against its rows' reference, and rounds them to the inputs' type,
+//   |(a sub-| |x 16|    |      output   weights * values, which stays in registers as sums.
+//   | group)| |    |    |
+//   +-------+ +----+----+    A row's reference is its largest score so far, or up to 2^SLACK less: the output is
+//                            scaled anew only when a score is far above it, which hardly happens after the first keys.
 //
 // Scores become weights element by element: lane l has rows l / 4 and l / 4 + 8 of a block of 16, and of each of them
-// columns l % 4 * 2, + 1, + 8, + 9. Where the matrices of scores and of weights hold their elements just so (QUADS), that is
-// done in registers; elsewhere by way of a patch of shared memory for each subgroup.
+// columns l % 4 * 2, + 1, + 8, + 9. Where the matrices of scores and of weights hold their elements just so (QUADS),
+// that is done in registers; elsewhere by way of a patch of shared memory for each subgroup.
 //
-// NaN and infinities in values that some row may not see would reach it, as 0 * NaN: in tiles that hide something from a
-// row they count as 0, and a row that does see them gets them added at the end.
+// NaN and infinities in values that some row may not see would reach it, as 0 * NaN: in tiles that hide something from
+// a row they count as 0, and a row that does see them gets them added at the end.
 //
 // Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16; ROW_BLOCKS 1 or 2; SUBGROUPS; WIDTH 32; KEYS a multiple of 16
 //          QUADS      1: see above
@@ -227,7 +227,8 @@ void main() {
         }
 #endif
 #if SCALED || MASK
-        const vec4 low = scaled_scores(vec4(s[0], s[1], s[2], s[3])), high = scaled_scores(vec4(s[4], s[5], s[6], s[7]));
+        const vec4 low = scaled_scores(vec4(s[0], s[1], s[2], s[3]));
+        const vec4 high = scaled_scores(vec4(s[4], s[5], s[6], s[7]));
         [[unroll]] for (uint e = 0; e < 8; ++e) {
           const uint row = min(BLOCK_ROW(i, HALF(e)), seq_q - 1), key = min(key0 + b + COLUMN(e), seq_kv - 1);
           s[e] = masked_score(e < 4 ? low[e & 3] : high[e & 3], row, key);
@@ -312,11 +313,13 @@ void main() {
       total[i][h] += subgroupShuffleXor(total[i][h], 2);
 #if EXTENDED
       if (lane % 4 == 0 && BLOCK_ROW(i, h) < seq_q) {
-        store_log_sum_exp(BLOCK_ROW(i, h), reference[i][h], total[i][h] * (OF_WEIGHTS_UNDONE / HEADROOM_UNDONE), scale_log2);
+        const float as_elsewhere = total[i][h] * (OF_WEIGHTS_UNDONE / HEADROOM_UNDONE);
+        store_log_sum_exp(BLOCK_ROW(i, h), reference[i][h], as_elsewhere, scale_log2);
       }
 #endif
     }
-    const float low = subgroupShuffle(total[i][0], lane / 2 % 8 * 4), high = subgroupShuffle(total[i][1], lane / 2 % 8 * 4);
+    const float low = subgroupShuffle(total[i][0], lane / 2 % 8 * 4);
+    const float high = subgroupShuffle(total[i][1], lane / 2 % 8 * 4);
     const float row_total = lane / 2 < 8 ? low : high;
     const uint row = sub_row0 + i * 16 + lane / 2;
     [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) {
@@ -336,7 +339,8 @@ void main() {
             if (masked_score(0.0, row, key) == -TUFF_INFINITY) continue;
 #endif
             [[unroll]] for (uint e = 0; e < 8; ++e) {
-              const float value = TUFF_LOADED(TYPE, TUFF_AT(Value, value_base + TUFF_INDEX(key) * SHAPE.v_row + column + e));
+              const TUFF_INDEX at = value_base + TUFF_INDEX(key) * SHAPE.v_row + column + e;
+              const float value = TUFF_LOADED(TYPE, TUFF_AT(Value, at));
               if (!(abs(value) <= LARGEST)) result[e] += value;
             }
           }

@@ -1,5 +1,5 @@
-// Results of the parts that attention_split.comp leaves: of each part of the keys the outputs as sums, their references and sums
-// of weights. A subgroup for each row; parts are added in their order.
+// Results of the parts that attention_split.comp leaves: of each part of the keys the outputs as sums, their references
+// and sums of weights. A subgroup for each row; parts are added in their order.
 //
 // Defines: HEAD_DIM_V_IS, ROWS as in attention_split.comp; WIDTH; those of attention_common.glsl
 #include "kernels/attention/attention_common.glsl"
@@ -22,7 +22,9 @@ void main() {
   const TUFF_INDEX outputs = base + row % ROWS * HEAD_DIM_V_IS, statistics = base + ROWS * HEAD_DIM_V_IS + row % ROWS;
 
   float largest = -LARGEST;
-  [[dont_unroll]] for (uint part = lane; part < parts; part += WIDTH) largest = max(largest, TUFF_AT(Parts, statistics + part * stride));
+  [[dont_unroll]] for (uint part = lane; part < parts; part += WIDTH) {
+    largest = max(largest, TUFF_AT(Parts, statistics + part * stride));
+  }
   largest = subgroupMax(largest);
 
   vec4 sums[BLOCKS];

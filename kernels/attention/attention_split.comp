@@ -1,20 +1,24 @@
-// Attention for one query row or a few, which memory bounds: the keys are cut into parts, and each group of invocations works on
-// one. The rows of all query heads that share a head of keys are one tile, so that keys and values are read once for all.
+// Attention for one query row or a few, which memory bounds: the keys are cut into parts, and each group of invocations
+// works on one. The rows of all query heads that share a head of keys are one tile, so that keys and values are read
+// once for all.
 //
-//            UNROLL loads          A row of keys or values is LANES neighbouring invocations wide, each with 16 bytes of it
-//   +------+------+--- …           (or PIECES times 16 bytes, LANES * 16 apart). A subgroup of WIDTH so reads WIDTH / LANES
-//   | key  | key  |     WIDTH      keys in one load and has UNROLL such loads in flight, of the next keys while it works on
-//   |      |      |                these.
-//   +------+------+                  scores    products of an invocation's elements for all keys and rows; sums over the LANES
-//   | key  | key  |                            halve the numbers with each step, so that invocations end with different scores
-//   |      |      |                  weights   against a reference that is anew only when a score is far above it; through
-//   +------+------+                            shared memory to those who need them
-//                                    outputs   an invocation sums weight * value of its elements for its keys
+//            UNROLL loads        A row of keys or values is LANES neighbouring invocations wide, each with 16 bytes
+//   +------+------+--- …         of it (or several times 16, LANES * 16 apart). A subgroup of WIDTH so reads
+//   | key  | key  |     WIDTH    WIDTH / LANES keys in one load, and has UNROLL such loads in flight, of the next keys
+//   |      |      |              while it works on these.
+//   +------+------+                scores   products of an invocation's elements for all keys and rows; sums over the
+//   | key  | key  |                         LANES halve the numbers with each step, so that invocations end with
+//   |      |      |                         different scores
+//   +------+------+                weights  against a reference that is anew only when a score is far above it;
+//                                           through shared memory to those who need them
+//                                  outputs  an invocation sums weight * value of its elements for its keys
 //
-// At the end the subgroups of a group add up through shared memory, in order. PARTS 1: the group writes what it has (outputs,
-// references, sums of weights) to memory, and attention_merge.comp makes results of it; otherwise it writes results.
+// At the end the subgroups of a group add up through shared memory, in order. PARTS 1: the group writes what it has
+// (outputs, references, sums of weights) to memory, and attention_merge.comp makes results of it; otherwise it writes
+// results.
 //
-// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16 bytes; LANES a power of two up to WIDTH; WIDTH; SUBGROUPS; UNROLL
+// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16 bytes; LANES a power of two up to WIDTH; WIDTH; SUBGROUPS
+//          UNROLL
 //          ROWS        of a tile: 1, 2, 4 or 8
 //          those of attention_common.glsl; sizes, strides and bases are multiples of 16 bytes
 #include "kernels/attention/attention_common.glsl"
@@ -57,7 +61,7 @@ shared float outputs[ROWS * HEAD_DIM_V_IS];
 void main() {
   const uint group = tuff_group();
   if (group >= push.groups) return;
-  const uint id = gl_SubgroupID * WIDTH + gl_SubgroupInvocationID, lane = gl_SubgroupInvocationID, subgroup = gl_SubgroupID;
+  const uint lane = gl_SubgroupInvocationID, subgroup = gl_SubgroupID, id = subgroup * WIDTH + lane;
   const uint seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv, heads = SHAPE.heads & 0xffffu, sharing = SHAPE.heads >> 16;
   const uint all_rows = seq_q * sharing, tiles = (all_rows + ROWS - 1) / ROWS, kv_heads = heads / sharing;
 #if PARTS
@@ -71,7 +75,8 @@ void main() {
   const uint first_head = head;
   find_tile_keys(row0 / sharing, (min(row0 + ROWS, all_rows) - 1) / sharing - row0 / sharing + 1);
 #if PARTS
-  const uint begin = max(part * push.key_begin, tile_first / STEP * STEP), end = min((part + 1) * push.key_begin, tile_end);
+  const uint begin = max(part * push.key_begin, tile_first / STEP * STEP);
+  const uint end = min((part + 1) * push.key_begin, tile_end);
 #else
   const uint begin = tile_first / STEP * STEP, end = tile_end;
 #endif

@@ -188,7 +188,8 @@ void main() {
     [[unroll]] for (int i = 0; i < ROWS; i += 4) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
       const vec4 scaled = scaled_scores(vec4(scores[i][b], scores[i + 1][b], scores[i + 2][b], scores[i + 3][b]));
       [[unroll]] for (int e = 0; e < 4; ++e) {
-        scores[i + e][b] = masked_score(scaled[e], min(row0 + i + e, seq_q - 1), min(key0 + b * WIDTH + lane, seq_kv - 1));
+        const uint row = min(row0 + i + e, seq_q - 1), key = min(key0 + b * WIDTH + lane, seq_kv - 1);
+        scores[i + e][b] = masked_score(scaled[e], row, key);
       }
     }
 #endif
@@ -298,7 +299,9 @@ void main() {
         if (columns_left[c] > 0) TUFF_FROM(Result4, result4_pointer, (base + column_at[c]) / 4) = TO_FOUR(result);
 #else
         [[unroll]] for (int e = 0; e < 4; ++e) {
-          if (e < columns_left[c]) TUFF_FROM(Result, result_pointer, base + column_at[c] + e) = TUFF_ROUNDED(TYPE, result[e]);
+          if (e < columns_left[c]) {
+            TUFF_FROM(Result, result_pointer, base + column_at[c] + e) = TUFF_ROUNDED(TYPE, result[e]);
+          }
         }
 #endif
       }

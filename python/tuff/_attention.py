@@ -44,17 +44,17 @@ def attention(
 ) -> Union[Array, Tuple[Array, Array]]:
     """softmax(scale * q @ k.mT + mask) @ v, in one pass; float32 or float16, with sums in float32.
 
-    q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim), v (batch, kv_heads, seq_kv, head_dim_v): the
-    result is like q, with v's last axis. heads is a multiple of kv_heads: neighbouring heads of q share one of k and v.
+    q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim), v (batch, kv_heads, seq_kv, head_dim_v):
+    the result is like q, with v's last axis. heads is a multiple of kv_heads: neighbouring heads of q share one of k and v.
     Leading axes may be left out. layout "bshd" has the sequence in front of the heads, in all four.
 
     scale is 1 / sqrt(head_dim) by default. causal: False or "none"; True or "top_left" (key j is seen by query i if
     j <= i); "bottom_right" (if j <= i + seq_kv - seq_q). keys: how many rows of k and v there are, of a cache that has
-    room for more. window: how many keys a row sees to the left and to the right of its place, that counted in both; a number
-    is (number, None), None is all. softcap: a score s becomes softcap * tanh(s / softcap).
+    room for more. window: how many keys a row sees to the left and to the right of its place, that counted in both; a
+    number is (number, None), None is all. softcap: a score s becomes softcap * tanh(s / softcap).
 
-    bias (float32 or q's dtype) is added to scores, mask (uint8; 0 hides) hides keys; both have the shape (batch, heads, seq_q,
-    seq_kv), or 1 or no axis where there is one for all. q_lengths, kv_lengths (batch,), int32: how much of each batch
+    bias (float32 or q's dtype) is added to scores, mask (uint8; 0 hides) hides keys; both have the shape (batch, heads,
+    seq_q, seq_kv), or 1 or no axis where there is one for all. q_lengths, kv_lengths (batch,), int32: how much of each batch
     element's sequences is there. return_lse gives (result, log of the sum of exp(score)) with the latter (batch, heads,
     seq_q), float32.
     """
@@ -152,7 +152,7 @@ def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int,
     shape = (1,) * (4 - x.ndim) + x.shape
     fits = len(shape) == 4 and shape[3] == scores[3]
     if not fits or any(size not in (1, wanted) for size, wanted in zip(shape[:3], scores)):
-        raise ValueError(f"{name} has shape {x.shape}, needs one that broadcasts to {tuple(scores)}, the last axis whole")
+        raise ValueError(f"{name} has shape {x.shape}, needs to broadcast to {tuple(scores)}, the last axis whole")
     strides = (shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3])
     return tuple(0 if size == 1 else stride for size, stride in zip(shape[:3], strides))
 
