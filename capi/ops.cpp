@@ -1,7 +1,6 @@
-// The header's "Operations" group but for the matrix products (gemm.cpp), attention (attention.cpp) and the
-// normalisations (norm.cpp). A flat function fills the descriptor of its _ex sibling; both then take the same path,
-// which turns handles into buffers and hands everything else to the backend as it is.
-#include <algorithm>
+// The header's "Operations" group but for the matrix products (gemm.cpp), the convolutions (conv.cpp), attention
+// (attention.cpp) and the normalisations (norm.cpp). A flat function fills the descriptor of its _ex sibling; both then
+// take the same path, which turns handles into buffers and hands everything else to the backend as it is.
 #include <cstddef>
 
 #include "capi/guard.hpp"
@@ -18,22 +17,6 @@ namespace {
 
 void check_reserved(int64_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
 
-void conv2d(tuff_stream stream, const tuff_conv2d_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), filter(context, desc.filter, "filter"),
-      output(context, desc.output, "output");
-  tuff::Conv2dArgs args{};
-  args.dtype = desc.dtype;
-  args.input = input;
-  args.filter = filter;
-  args.output = output;
-  std::copy_n(desc.in_shape, 4, args.in_shape.begin());
-  std::copy_n(desc.filter_shape, 4, args.filter_shape.begin());
-  std::copy_n(desc.out_shape, 4, args.out_shape.begin());
-  std::copy_n(desc.stride, 2, args.stride.begin());
-  std::copy_n(desc.padding, 2, args.padding.begin());
-  std::copy_n(desc.dilation, 2, args.dilation.begin());
-  context->backend().conv2d(args);
 }
 
 // shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
@@ -76,36 +59,6 @@ void binary(tuff_stream stream, const tuff_binary_desc& desc) {
 
 extern "C" {
 
-tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
-                        tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
-                        const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2]) {
-  return guarded("tuff_conv2d", [&] {
-    tuff::require(in_shape != nullptr, "in_shape is null");
-    tuff::require(filter_shape != nullptr, "filter_shape is null");
-    tuff::require(out_shape != nullptr, "out_shape is null");
-    tuff::require(stride != nullptr, "stride is null");
-    tuff::require(padding != nullptr, "padding is null");
-    tuff_conv2d_desc desc{};
-    desc.dtype = dtype;
-    desc.input = input;
-    desc.filter = filter;
-    desc.output = output;
-    std::copy_n(in_shape, 4, desc.in_shape);
-    std::copy_n(filter_shape, 4, desc.filter_shape);
-    std::copy_n(out_shape, 4, desc.out_shape);
-    std::copy_n(stride, 2, desc.stride);
-    std::copy_n(padding, 2, desc.padding);
-    std::fill_n(desc.dilation, 2, uint64_t{1});
-    conv2d(stream, desc);
-  });
-}
-
-tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc) {
-  return guarded("tuff_conv2d_ex", [&] {
-    tuff_conv2d_desc wanted = read_structure(desc, "desc");
-    std::replace(std::begin(wanted.stride), std::end(wanted.stride), uint64_t{0}, uint64_t{1});
-    std::replace(std::begin(wanted.dilation), std::end(wanted.dilation), uint64_t{0}, uint64_t{1});
-    conv2d(stream, wanted);
   });
 }
 

@@ -61,7 +61,7 @@ class ComputeBackend {
   virtual void gemm(const GemmArgs& args) = 0;
   virtual void batched_gemm(const GemmArgs& args) = 0;
   virtual std::string gemm_variants(const GemmArgs& args) = 0;
-  virtual void conv2d(const Conv2dArgs& args) = 0;
+  virtual void conv(const ConvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void reduce(const ReduceArgs& args) = 0;
   virtual void softmax(const SoftmaxArgs& args) = 0;

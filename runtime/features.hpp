@@ -15,9 +15,9 @@ struct ElementTypes {
 // An element type ("f16"), an operation, or an operation with its type ("gemm.f16") that this version computes on a
 // device with these types.
 inline bool computes(std::string_view feature, const ElementTypes& types) {
-  constexpr std::string_view kOperations[] = {"gemm",       "batched_gemm", "conv2d",     "attention",
-                                              "reduce",     "softmax",      "unary",      "binary",
-                                              "layer_norm", "rms_norm",     "group_norm", "batch_norm"};
+  constexpr std::string_view kOperations[] = {
+      "gemm",    "batched_gemm", "conv1d", "conv2d",     "conv3d",   "conv_transpose2d", "attention", "reduce",
+      "softmax", "unary",        "binary", "layer_norm", "rms_norm", "group_norm",       "batch_norm"};
   const auto is_operation = [&](std::string_view name) {
     return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
   };
@@ -32,10 +32,11 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
   if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
   // What sums in f32, from the types of 16 bits too.
-  constexpr std::string_view kStreaming[] = {"attention",  "reduce",   "softmax",    "unary",     "binary",
-                                             "layer_norm", "rms_norm", "group_norm", "batch_norm"};
-  const bool streams = std::find(std::begin(kStreaming), std::end(kStreaming), operation) != std::end(kStreaming);
-  if (streams && (type == "f16" || type == "bf16")) return multiplies(type);
+  constexpr std::string_view kSixteenBits[] = {"conv1d",    "conv2d",  "conv3d",  "conv_transpose2d",
+                                               "attention", "reduce",  "softmax", "unary",
+                                               "binary",    "layer_norm", "rms_norm", "group_norm", "batch_norm"};
+  const bool sixteen = std::find(std::begin(kSixteenBits), std::end(kSixteenBits), operation) != std::end(kSixteenBits);
+  if (sixteen && (type == "f16" || type == "bf16")) return multiplies(type);
   return is_operation(operation) && type == "f32";
 }
 

@@ -102,11 +102,11 @@ std::vector<ConvShape> cases() {
 }
 
 using Conv2d = Table<ConvShape>;
-TEST_P(Conv2d, Exact) { run_conv2d(context(), row(), Tier::exact); }
+TEST_P(Conv2d, Exact) { run_conv(context(), row(), Tier::exact); }
 TUFF_TABLE(Conv2d, ConvShape, cases());
 
 using Conv2dBound = Table<ConvShape>;
-TEST_P(Conv2dBound, Holds) { run_conv2d(context(), row(), Tier::bound); }
+TEST_P(Conv2dBound, Holds) { run_conv(context(), row(), Tier::bound); }
 TUFF_TABLE(Conv2dBound, ConvShape, without_large_operands(cases()));
 
 class Conv2dSweep : public OnBackend {};
@@ -127,7 +127,7 @@ TEST_P(Conv2dSweep, SmallFiltersStridesPaddings) {
                                 .padding = {padding, 2 - padding},
                                 .shift = 4 * (size % 4)};
           SCOPED_TRACE(shape.name());
-          run_conv2d(context(), shape, Tier::exact);
+          run_conv(context(), shape, Tier::exact);
           if (HasFailure()) return;
         }
       }

@@ -23,7 +23,7 @@ std::vector<std::vector<float>> all_results(tuff_context context) {
     const ConvShape shape{.batch = 2, .channels = 20, .height = 15, .width = 14, .filters = 9, .rows = 3, .cols = 3};
     const ConvProblem problem(shape, Tier::bound);
     const Tensor x(context, problem.input), w(context, problem.filter), y(context, problem.expected.value.size());
-    EXPECT_OK(call_conv2d(context, shape, x, w, y));
+    EXPECT_OK(call_conv(context, shape, x, w, y));
     results.push_back(y.read());
   }
   for (const AttentionShape& shape : {AttentionShape{.heads = 2, .seq_q = 40, .seq_kv = 77, .head_dim = 64},

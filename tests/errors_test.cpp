@@ -381,7 +381,7 @@ std::vector<BadCall> convolutions() {
   const Four in{1, 2, 6, 5}, filter{3, 2, 3, 2}, out{1, 3, 4, 4};
   std::vector<BadCall> rows = {
       conv("dtype", in, filter, out, {1, 1}, {0, 0}, -3),
-      conv("dtype", in, filter, out, {1, 1}, {0, 0}, TUFF_BF16, kUnsupported),
+      conv("dtype", in, filter, out, {1, 1}, {0, 0}, TUFF_F64, kUnsupported),
       conv("out_shape", in, filter, {1, 3, 5, 4}),
       conv("out_shape", in, filter, {1, 3, 4, 3}),
       conv("out_shape", in, filter, {1, 3, 4, 4}, {2, 1}),

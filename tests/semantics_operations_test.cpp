@@ -120,15 +120,15 @@ TEST_P(SemanticsOperations, ConvExtentIsTheFloor) {
   for (uint64_t size = 5; size < 12; ++size) {
     for (uint64_t stride : {1, 2, 3, 4}) {
       for (uint64_t dilation : {1, 2}) {
-        run_conv2d(context(),
-                   {.height = size,
-                    .width = size + 2,
-                    .rows = 3,
-                    .cols = 2,
-                    .stride = {stride, stride},
-                    .padding = {1, 0},
-                    .dilation = {dilation, dilation}},
-                   Tier::exact);
+        run_conv(context(),
+                 {.height = size,
+                  .width = size + 2,
+                  .rows = 3,
+                  .cols = 2,
+                  .stride = {stride, stride},
+                  .padding = {1, 0},
+                  .dilation = {dilation, dilation}},
+                 Tier::exact);
       }
     }
   }
@@ -175,7 +175,7 @@ TEST_P(SemanticsOperations, ConvFilterLargerThanThePaddedInputIsAnError) {
   EXPECT_FAILS(tuff_conv2d(context(), F, x, in, w, filter, y, out, ones, one), kArgument, "tuff_conv2d",
                "filter_shape");
   y.expect_poisoned();
-  run_conv2d(context(), {.height = 4, .width = 4, .rows = 6, .cols = 1, .padding = {1, 0}}, Tier::exact);  // just fits
+  run_conv(context(), {.height = 4, .width = 4, .rows = 6, .cols = 1, .padding = {1, 0}}, Tier::exact);  // just fits
 }
 
 // --- attention -------------------------------------------------------------------------------------------

@@ -209,9 +209,9 @@ TEST_P(Semantics, ElementAlignedOffsetsAreEnough) {
   for (uint64_t shift : {4, 8, 12, 20, 60, 68}) {
     SCOPED_TRACE(shift);
     run_gemm(context(), {.m = 33, .n = 40, .k = 24, .beta = 1, .shift = shift}, Tier::exact);
-    run_conv2d(context(),
-               {.batch = 1, .channels = 4, .height = 9, .width = 8, .filters = 4, .rows = 3, .cols = 3, .shift = shift},
-               Tier::exact);
+    run_conv(context(),
+             {.batch = 1, .channels = 4, .height = 9, .width = 8, .filters = 4, .rows = 3, .cols = 3, .shift = shift},
+             Tier::exact);
     run_attention(context(), {.heads = 2, .seq_q = 9, .seq_kv = 8, .head_dim = 16, .shift = shift});
     const std::vector<float> x = integers(1000, 9, 3);
     const Tensor input(context(), x, shift), output(context(), 1000, shift + 4), sums(context(), 10, shift);
@@ -247,7 +247,7 @@ TEST_P(Semantics, DispatchesBeyond65535GroupsWork) {
   run_gemm(context(), {.m = 300'000, .n = 1, .k = 1, .batch = 1}, Tier::exact);
   run_gemm(context(), {.m = 1, .n = 1, .k = 3, .batch = 150'000}, Tier::exact);
   run_attention(context(), {.batch = 70'001, .seq_q = 1, .seq_kv = 1, .head_dim = 1});
-  run_conv2d(context(), {.batch = 70'001}, Tier::exact);
+  run_conv(context(), {.batch = 70'001}, Tier::exact);
 }
 
 TEST_P(Semantics, OperationsTakeEffectInTheOrderOfTheCalls) {

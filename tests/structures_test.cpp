@@ -105,8 +105,25 @@ TEST_P(Structures, OperationStructures) {
   auto conv = operation(tuff_conv2d_desc{});
   for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
   conv.filter_shape[0] = 1;
-  expect_checked("tuff_conv2d_ex", conv, false,
-                 [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); });
+  expect_checked(
+      "tuff_conv2d_ex", conv, false, [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); }, 176);
+  conv.reserved = 1;
+  EXPECT_FAILS(tuff_conv2d_ex(context(), &conv), kArgument, "tuff_conv2d_ex", "reserved");
+  auto line = operation(tuff_conv1d_desc{});
+  for (int i = 1; i < 3; ++i) line.in_shape[i] = line.filter_shape[i] = line.out_shape[i] = 1;
+  line.filter_shape[0] = 1;
+  expect_checked("tuff_conv1d_ex", line, false,
+                 [&](const tuff_conv1d_desc* d) { return tuff_conv1d_ex(context(), d); });
+  auto volume = operation(tuff_conv3d_desc{});
+  for (int i = 1; i < 5; ++i) volume.in_shape[i] = volume.filter_shape[i] = volume.out_shape[i] = 1;
+  volume.filter_shape[0] = 1;
+  expect_checked("tuff_conv3d_ex", volume, false,
+                 [&](const tuff_conv3d_desc* d) { return tuff_conv3d_ex(context(), d); });
+  auto back = operation(tuff_conv_transpose2d_desc{});
+  for (int i = 1; i < 4; ++i) back.in_shape[i] = back.filter_shape[i] = back.out_shape[i] = 1;
+  back.filter_shape[0] = 1;
+  expect_checked("tuff_conv_transpose2d_ex", back, false,
+                 [&](const tuff_conv_transpose2d_desc* d) { return tuff_conv_transpose2d_ex(context(), d); });
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
   expect_checked(

@@ -143,42 +143,61 @@ struct Conv2d {
   uint64_t filter[4];  // K C R S
   uint64_t stride, padding, dilation;
   bool integers = false;
+  uint64_t groups = 1;
+  bool transposed = false;
+  int32_t layout = TUFF_LAYOUT_NCHW;
 };
+
+template <typename Desc>
+Desc conv_desc(const Conv2d& c, const uint64_t (&out_shape)[4]) {
+  Desc desc{};
+  desc.dtype = TUFF_F32;
+  std::copy_n(c.in, 4, desc.in_shape);
+  std::copy_n(c.filter, 4, desc.filter_shape);
+  std::copy_n(out_shape, 4, desc.out_shape);
+  std::fill_n(desc.stride, 2, c.stride);
+  std::fill_n(desc.padding, 2, c.padding);
+  std::fill_n(desc.dilation, 2, c.dilation);
+  desc.groups = c.groups;
+  desc.layout = c.layout;
+  return desc;
+}
 
 Case conv2d_case(const Conv2d& c) {
   const auto extent = [&](int axis) {
-    return (c.in[axis] + 2 * c.padding - c.dilation * (c.filter[axis] - 1) - 1) / c.stride + 1;
+    const uint64_t span = c.dilation * (c.filter[axis] - 1) + 1;
+    if (c.transposed) return (c.in[axis] - 1) * c.stride + span - 2 * c.padding;
+    return (c.in[axis] + 2 * c.padding - span) / c.stride + 1;
   };
-  const uint64_t out_shape[4] = {c.in[0], c.filter[0], extent(2), extent(3)};
-  tuff_conv2d_desc desc{};
-  desc.dtype = TUFF_F32;
-  for (int i = 0; i < 4; ++i) {
-    desc.in_shape[i] = c.in[i];
-    desc.filter_shape[i] = c.filter[i];
-    desc.out_shape[i] = out_shape[i];
-  }
-  for (int i = 0; i < 2; ++i) {
-    desc.stride[i] = c.stride;
-    desc.padding[i] = c.padding;
-    desc.dilation[i] = c.dilation;
-  }
-  const Call call = [desc](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-    tuff_conv2d_desc with_buffers = desc;
-    with_buffers.input = in[0].handle();
-    with_buffers.filter = in[1].handle();
-    with_buffers.output = out.handle();
-    context.conv2d(with_buffers);
+  const uint64_t filters = c.transposed ? c.filter[1] * c.groups : c.filter[0];
+  const uint64_t out_shape[4] = {c.in[0], filters, extent(2), extent(3)};
+  const auto ordinary = conv_desc<tuff_conv2d_desc>(c, out_shape);
+  const auto back = conv_desc<tuff_conv_transpose2d_desc>(c, out_shape);
+  const Call call = [=, transposed = c.transposed](const tuff::Context& context, const Buffers& in,
+                                                   const tuff::Buffer& out) {
+    const auto with_buffers = [&](auto desc) {
+      desc.input = in[0].handle();
+      desc.filter = in[1].handle();
+      desc.output = out.handle();
+      return desc;
+    };
+    if (transposed) {
+      context.conv_transpose2d(with_buffers(back));
+    } else {
+      context.conv2d(with_buffers(ordinary));
+    }
   };
   Case entry;
-  entry.operation = "conv2d";
-  entry.shape =
-      fmt::format("{}x{}x{}x{} * {}x{}x{} stride {} padding {}{}{}", c.in[0], c.in[1], c.in[2], c.in[3], c.filter[0],
-                  c.filter[2], c.filter[3], c.stride, c.padding,
-                  c.dilation > 1 ? fmt::format(" dilation {}", c.dilation) : "", c.integers ? " integers" : "");
+  entry.operation = c.transposed ? "conv_transpose2d" : "conv2d";
+  entry.shape = fmt::format("{}x{}x{}x{} * {}x{}x{} stride {} padding {}{}{}{}{}", c.in[0], c.in[1], c.in[2], c.in[3],
+                            filters, c.filter[2], c.filter[3], c.stride, c.padding,
+                            c.dilation > 1 ? fmt::format(" dilation {}", c.dilation) : "",
+                            c.groups > 1 ? fmt::format(" groups {}", c.groups) : "",
+                            c.layout == TUFF_LAYOUT_NHWC ? " nhwc" : "", c.integers ? " integers" : "");
   const uint64_t in_count = c.in[0] * c.in[1] * c.in[2] * c.in[3];
   const uint64_t filter_count = c.filter[0] * c.filter[1] * c.filter[2] * c.filter[3];
   const uint64_t out_count = out_shape[0] * out_shape[1] * out_shape[2] * out_shape[3];
-  const auto terms = static_cast<double>(c.filter[1] * c.filter[2] * c.filter[3]);
+  const auto terms = static_cast<double>(c.in[1] / c.groups * c.filter[2] * c.filter[3]);
   entry.make = [=, integers = c.integers](uint64_t seed) {
     Random random(seed);
     Problem problem{entry.operation, entry.shape, {}, poison(out_count), call, exact};
@@ -479,7 +498,11 @@ std::vector<Case> selftest_cases() {
   for (const Conv2d& conv :
        {Conv2d{{1, 3, 17, 19}, {8, 3, 3, 3}, 1, 1, 1}, Conv2d{{2, 16, 14, 14}, {32, 16, 1, 1}, 1, 0, 1},
         Conv2d{{1, 5, 23, 21}, {7, 5, 5, 3}, 2, 2, 1}, Conv2d{{1, 4, 20, 20}, {6, 4, 3, 3}, 1, 2, 2},
-        Conv2d{{2, 8, 16, 16}, {16, 8, 3, 3}, 1, 1, 1, true}}) {
+        Conv2d{{2, 8, 16, 16}, {16, 8, 3, 3}, 1, 1, 1, true}, Conv2d{{2, 12, 15, 13}, {18, 4, 3, 3}, 1, 1, 1, false, 3},
+        Conv2d{{2, 12, 15, 13}, {12, 1, 3, 3}, 2, 1, 1, false, 12, false, TUFF_LAYOUT_NHWC},
+        Conv2d{{1, 16, 15, 13}, {24, 16, 3, 3}, 1, 1, 1, false, 1, false, TUFF_LAYOUT_NHWC},
+        Conv2d{{2, 9, 8, 7}, {9, 5, 4, 4}, 2, 1, 1, false, 1, true},
+        Conv2d{{2, 8, 8, 7}, {8, 3, 3, 3}, 2, 0, 1, true, 2, true}}) {
     cases.push_back(conv2d_case(conv));
   }
   for (const Attention& attention :

@@ -87,7 +87,7 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
 };
 
-/* Element types. Products take all but the unsigned; reductions, softmax, unary and binary operations
+/* Element types. Products take all but the unsigned; convolutions, reductions, softmax, unary and binary operations
  * TUFF_F32, TUFF_F16 and TUFF_BF16; every other operation computes in TUFF_F32 in this version.
  * tuff_supports() tells what a device can do. */
 enum {
@@ -158,6 +158,10 @@ enum {
 
 /* One value of a bias for each row, or for each column, of C. */
 enum { TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
+
+/* How the tensors of a convolution lie in memory: batch, channels, height, width; or channels last. Shapes are always
+ * given in the order N, C, H, W. */
+enum { TUFF_LAYOUT_NCHW = 0, TUFF_LAYOUT_NHWC = 1 };
 
 /* How far f32 inputs of a product may be rounded before they are multiplied; sums stay in f32. */
 enum {
@@ -418,8 +422,9 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
  * TUFF_F32 in this version where nothing else is said: others are UNSUPPORTED.
  *
- * tuff_reduce, tuff_unary, tuff_binary, tuff_softmax (since 0.3.0) and tuff_attention (since 0.4) also take TUFF_F16 and
- * TUFF_BF16: all operands are of that type, values and sums are f32, and each result is rounded once, to nearest even.
+ * tuff_reduce, tuff_unary, tuff_binary, tuff_softmax (since 0.3.0), tuff_attention and convolutions (since 0.4.0) also take
+ * TUFF_F16 and TUFF_BF16: all operands are of that type, values and sums are f32, and each result is rounded once, to
+ * nearest even.
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */
@@ -529,18 +534,123 @@ TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer 
                                  tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
                                  const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2]);
 
+/* With a descriptor, and since 0.4.0:
+ *   output[n][k] = activation(sum[n][k] + bias[k] + residual[n][k])
+ * where filter k sees the C / groups channels of its group alone, k / (K / groups), and the sums are the cross-correlation
+ * above with dilation * r and dilation * s for r and s. groups = C is a depthwise convolution. All operands are of dtype,
+ * which may be TUFF_F16 or TUFF_BF16: sums and what follows is computed in f32 and the result rounded once, to nearest
+ * even. output may be exactly the residual.
+ *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
+ * layout tells how input, output and residual lie in memory, and filters with them: TUFF_LAYOUT_NCHW [K][C / groups][R][S],
+ * TUFF_LAYOUT_NHWC [K][R][S][C / groups].
+ * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
+ * gone. */
 typedef struct tuff_conv2d_desc {
   uint32_t struct_size;
   int32_t dtype;
   tuff_buffer input, filter, output;
-  uint64_t in_shape[4];
-  uint64_t filter_shape[4];
-  uint64_t out_shape[4];
+  uint64_t in_shape[4];     /* N, C, H, W, whatever the layout */
+  uint64_t filter_shape[4]; /* K, C / groups, R, S */
+  uint64_t out_shape[4];    /* N, K, P, Q */
   uint64_t stride[2];   /* 0: 1 */
   uint64_t padding[2];
   uint64_t dilation[2]; /* distance between filter taps; 0: 1. R becomes dilation * (R - 1) + 1 in P, Q */
+  /* Since 0.4.0; all may be zero. */
+  uint64_t padding_end[2]; /* if asymmetric: zeros below and to the right, and padding those above and to the left */
+  uint64_t groups;         /* 0: 1 */
+  int32_t asymmetric;      /* 0: padding is on both sides and padding_end zero; 1: see padding_end */
+  int32_t layout;          /* TUFF_LAYOUT_* */
+  int32_t activation;      /* TUFF_ACTIVATION_* */
+  int32_t reserved;        /* zero */
+  tuff_buffer bias;        /* K elements; TUFF_NULL_HANDLE: none */
+  tuff_buffer residual;    /* of the output's shape and layout, is added; TUFF_NULL_HANDLE: none */
 } tuff_conv2d_desc;
 TUFF_API tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc);
+
+/* In one dimension: input N, C, W, filter K, C, S, output N, K, Q. Since 0.4.0. Arguments and errors as in tuff_conv2d(). */
+TUFF_API tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],
+                                 tuff_buffer filter, const uint64_t filter_shape[3], tuff_buffer output,
+                                 const uint64_t out_shape[3], uint64_t stride, uint64_t padding);
+
+/* Everything as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, W, C. Since 0.4.0. */
+typedef struct tuff_conv1d_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, filter, output;
+  uint64_t in_shape[3];     /* N, C, W, whatever the layout */
+  uint64_t filter_shape[3]; /* K, C / groups, S */
+  uint64_t out_shape[3];    /* N, K, Q */
+  uint64_t stride[1];       /* 0: 1 */
+  uint64_t padding[1];
+  uint64_t dilation[1];     /* 0: 1 */
+  uint64_t padding_end[1];
+  uint64_t groups;          /* 0: 1 */
+  int32_t asymmetric, layout, activation, reserved;
+  tuff_buffer bias, residual;
+} tuff_conv1d_desc;
+TUFF_API tuff_status tuff_conv1d_ex(tuff_stream stream, const tuff_conv1d_desc* desc);
+
+/* In three dimensions: input N, C, D, H, W, filter K, C, T, R, S, output N, K, O, P, Q. Since 0.4.0. Arguments and errors
+ * as in tuff_conv2d(); stride and padding are those of depth, height, width. */
+TUFF_API tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[5],
+                                 tuff_buffer filter, const uint64_t filter_shape[5], tuff_buffer output,
+                                 const uint64_t out_shape[5], const uint64_t stride[3], const uint64_t padding[3]);
+
+/* Everything as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, D, H, W, C. Since 0.4.0. */
+typedef struct tuff_conv3d_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, filter, output;
+  uint64_t in_shape[5];     /* N, C, D, H, W, whatever the layout */
+  uint64_t filter_shape[5]; /* K, C / groups, T, R, S */
+  uint64_t out_shape[5];    /* N, K, O, P, Q */
+  uint64_t stride[3];       /* 0: 1 */
+  uint64_t padding[3];
+  uint64_t dilation[3];     /* 0: 1 */
+  uint64_t padding_end[3];
+  uint64_t groups;          /* 0: 1 */
+  int32_t asymmetric, layout, activation, reserved;
+  tuff_buffer bias, residual;
+} tuff_conv3d_desc;
+TUFF_API tuff_status tuff_conv3d_ex(tuff_stream stream, const tuff_conv3d_desc* desc);
+
+/* The transposed convolution, which takes an output's shape of tuff_conv2d() back to its input's: every input pixel adds
+ * the filter, times its value, to the outputs from (y, x) * stride - padding on:
+ *   output[n][k][p][q] = sum over c, r, s and those y, x with y * stride[0] + r = p + padding[0],
+ *   x * stride[1] + s = q + padding[1] of input[n][c][y][x] * filter[c][k][r][s].
+ *   in_shape        N, C, H, W
+ *   filter_shape    C, K, R, S
+ *   out_shape       N, K, P, Q with P = (H - 1) * stride[0] + R - 2 * padding[0] + output_padding[0], Q likewise
+ *   stride          vertical, horizontal; at least 1
+ *   padding         outputs left out on each side
+ *   output_padding  further outputs below and to the right, below the stride (or dilation)
+ * Since 0.4.0. Errors: as of tuff_conv2d(); INVALID_ARGUMENT for padding that leaves out more than there is. */
+TUFF_API tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tuff_buffer input,
+                                           const uint64_t in_shape[4], tuff_buffer filter,
+                                           const uint64_t filter_shape[4], tuff_buffer output,
+                                           const uint64_t out_shape[4], const uint64_t stride[2],
+                                           const uint64_t padding[2], const uint64_t output_padding[2]);
+
+/* output = activation(sum + bias), in types, groups and layouts as in tuff_conv2d_desc. With dilation, R becomes
+ * dilation[0] * (R - 1) + 1 and r above dilation[0] * r, S and s likewise. Filters lie as
+ * TUFF_LAYOUT_NCHW [C][K / groups][R][S], TUFF_LAYOUT_NHWC [C][R][S][K / groups]. Since 0.4.0. */
+typedef struct tuff_conv_transpose2d_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, filter, output;
+  uint64_t in_shape[4];     /* N, C, H, W, whatever the layout */
+  uint64_t filter_shape[4]; /* C, K / groups, R, S */
+  uint64_t out_shape[4];    /* N, K, P, Q */
+  uint64_t stride[2];       /* 0: 1 */
+  uint64_t padding[2];
+  uint64_t output_padding[2];
+  uint64_t dilation[2];     /* 0: 1 */
+  uint64_t groups;          /* 0: 1 */
+  int32_t layout, activation;
+  int64_t reserved;         /* zero */
+  tuff_buffer bias;         /* K elements; TUFF_NULL_HANDLE: none */
+} tuff_conv_transpose2d_desc;
+TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc);
 
 /* O = softmax(scale * Q * K^T + mask) * V for each batch and head.
  *   q, o     [batch][heads][seq_q][head_dim]

@@ -593,6 +593,35 @@ class Context {
   }
   Outcome conv2d(tuff_conv2d_desc desc) const { return with_size(tuff_conv2d_ex, desc); }
 
+  Outcome conv1d(DType dtype, Operand input, const std::array<uint64_t, 3>& in_shape, Operand filter,
+                 const std::array<uint64_t, 3>& filter_shape, Operand output, const std::array<uint64_t, 3>& out_shape,
+                 uint64_t stride = 1, uint64_t padding = 0) const {
+    return detail::finish(tuff_conv1d(handle(), value(dtype), input.handle(), in_shape.data(), filter.handle(),
+                                      filter_shape.data(), output.handle(), out_shape.data(), stride, padding));
+  }
+  Outcome conv1d(tuff_conv1d_desc desc) const { return with_size(tuff_conv1d_ex, desc); }
+
+  Outcome conv3d(DType dtype, Operand input, const std::array<uint64_t, 5>& in_shape, Operand filter,
+                 const std::array<uint64_t, 5>& filter_shape, Operand output, const std::array<uint64_t, 5>& out_shape,
+                 const std::array<uint64_t, 3>& stride = {1, 1, 1},
+                 const std::array<uint64_t, 3>& padding = {0, 0, 0}) const {
+    return detail::finish(tuff_conv3d(handle(), value(dtype), input.handle(), in_shape.data(), filter.handle(),
+                                      filter_shape.data(), output.handle(), out_shape.data(), stride.data(),
+                                      padding.data()));
+  }
+  Outcome conv3d(tuff_conv3d_desc desc) const { return with_size(tuff_conv3d_ex, desc); }
+
+  Outcome conv_transpose2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
+                           const std::array<uint64_t, 4>& filter_shape, Operand output,
+                           const std::array<uint64_t, 4>& out_shape, const std::array<uint64_t, 2>& stride = {1, 1},
+                           const std::array<uint64_t, 2>& padding = {0, 0},
+                           const std::array<uint64_t, 2>& output_padding = {0, 0}) const {
+    return detail::finish(tuff_conv_transpose2d(handle(), value(dtype), input.handle(), in_shape.data(),
+                                                filter.handle(), filter_shape.data(), output.handle(), out_shape.data(),
+                                                stride.data(), padding.data(), output_padding.data()));
+  }
+  Outcome conv_transpose2d(tuff_conv_transpose2d_desc desc) const { return with_size(tuff_conv_transpose2d_ex, desc); }
+
   Outcome attention(DType dtype, Operand q, Operand k, Operand v, Operand o, uint64_t batch, uint64_t heads,
                     uint64_t seq_q, uint64_t seq_kv, uint64_t head_dim, double scale,
                     Causal causal = Causal::none) const {

@@ -1,25 +1,60 @@
-// Two-dimensional convolution (cross-correlation), NCHW with KCRS filters to NKPQ.
+// Convolution (cross-correlation) in one, two or three spatial dimensions, and the transposed one.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "runtime/buffer.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff {
 
 class Recorder;
 
-struct Conv2dArgs {
-  int32_t dtype;
-  const Buffer *input, *filter, *output;
-  std::array<uint64_t, 4> in_shape, filter_shape, out_shape;  // NCHW, KCRS, NKPQ
-  std::array<uint64_t, 2> stride, padding;
-  std::array<uint64_t, 2> dilation = {1, 1};
+// Depth, height, width.
+inline constexpr uint32_t kConvAxes = 3;
+using ConvExtents = std::array<uint64_t, kConvAxes>;
+
+// A tensor's shape: two sizes, then its spatial extents. The order is that of TUFF_LAYOUT_NCHW, whatever the layout.
+struct ConvShape {
+  std::array<uint64_t, 2> outer = {};
+  ConvExtents extents = {1, 1, 1};
+
+  uint64_t pixels() const { return extents[0] * extents[1] * extents[2]; }
+  uint64_t elements() const { return outer[0] * outer[1] * pixels(); }
+  bool operator==(const ConvShape&) const = default;
 };
 
-void check_conv2d(const Conv2dArgs& args);
-void host_conv2d(const Conv2dArgs& args);
-void record_conv2d(Recorder& recorder, const Conv2dArgs& args);
+// What a call asks for. One of fewer than three dimensions has extents of 1 in front.
+struct ConvArgs {
+  uint32_t rank = 2;  // the caller's dimensions
+  bool transposed = false;
+  int32_t dtype = TUFF_F32;
+  int32_t layout = TUFF_LAYOUT_NCHW;
+  const Buffer *input = nullptr, *filter = nullptr, *output = nullptr;
+  const Buffer *bias = nullptr, *residual = nullptr;  // null: none
+  ConvShape in_shape;                                 // N, C
+  ConvShape filter_shape;                             // K, C / groups; transposed: C, K / groups
+  ConvShape out_shape;                                // N, K
+  ConvExtents stride = {1, 1, 1}, dilation = {1, 1, 1};
+  ConvExtents padding = {}, padding_end = {};  // in front, and behind
+  ConvExtents output_padding = {};             // transposed: further outputs at the end
+  uint64_t groups = 1;
+  int32_t activation = TUFF_ACTIVATION_NONE;
+
+  bool channels_last() const { return layout == TUFF_LAYOUT_NHWC; }
+  uint64_t batch() const { return in_shape.outer[0]; }
+  uint64_t channels() const { return in_shape.outer[1]; }
+  uint64_t filters() const { return out_shape.outer[1]; }
+  uint64_t group_channels() const { return channels() / groups; }
+  uint64_t group_filters() const { return filters() / groups; }
+  const ConvExtents& in() const { return in_shape.extents; }
+  const ConvExtents& taps() const { return filter_shape.extents; }
+  const ConvExtents& out() const { return out_shape.extents; }
+};
+
+void check_conv(const ConvArgs& args);
+void host_conv(const ConvArgs& args);
+void record_conv(Recorder& recorder, const ConvArgs& args);
 
 }  // namespace tuff

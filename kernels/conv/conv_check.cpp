@@ -1,68 +1,138 @@
 // What a convolution requires of its arguments.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 
 #include "kernels/common/check.hpp"
 #include "kernels/conv/conv.hpp"
+#include "kernels/gemm/gemm.hpp"
 
 namespace tuff {
 namespace {
 
-std::string shape_text(std::span<const uint64_t> shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+constexpr const char* kInNames[] = {"D", "H", "W"};
+constexpr const char* kTapNames[] = {"T", "R", "S"};
 
-// floor((in + 2 * padding - dilation * (taps - 1) - 1) / stride) + 1, checked for overflow.
-uint64_t output_extent(const Conv2dArgs& args, int axis) {
-  const char* in_name = axis == 0 ? "H" : "W";
-  const char* filter_name = axis == 0 ? "R" : "S";
-  const uint64_t in = args.in_shape[2 + axis], taps = args.filter_shape[2 + axis];
-  const uint64_t stride = args.stride[axis], padding = args.padding[axis], dilation = args.dilation[axis];
-  require(taps >= 1, "filter_shape has {}=0, needs at least 1", filter_name);
-  require(stride >= 1, "stride[{}] is 0, needs at least 1", axis);
-  require(dilation >= 1, "dilation[{}] is 0, needs at least 1", axis);
-  const uint64_t padded = checked_add(in, checked_mul(2, padding, "padding"), "padding");
+// Of the caller's dimensions alone.
+std::span<const uint64_t> given(const ConvArgs& args, const ConvExtents& extents) {
+  return std::span(extents).last(args.rank);
+}
+
+std::string text(const ConvArgs& args, const ConvExtents& extents) {
+  return fmt::format("{}", fmt::join(given(args, extents), "x"));
+}
+
+std::string text(const ConvArgs& args, const ConvShape& shape) {
+  return fmt::format("{}x{}x{}", shape.outer[0], shape.outer[1], text(args, shape.extents));
+}
+
+std::string steps(const ConvArgs& args) {
+  std::string result = fmt::format("stride {} padding {}", text(args, args.stride), text(args, args.padding));
+  if (args.padding_end != args.padding) result += fmt::format(" padding_end {}", text(args, args.padding_end));
+  if (args.transposed) result += fmt::format(" output_padding {}", text(args, args.output_padding));
+  return result + fmt::format(" dilation {}", text(args, args.dilation));
+}
+
+// Convolution: floor((in + padding + padding_end - span) / stride) + 1, and transposed what it is undone to:
+// (in - 1) * stride + span + output_padding - padding - padding_end; span = dilation * (taps - 1) + 1.
+uint64_t output_extent(const ConvArgs& args, uint32_t axis) {
+  const uint64_t in = args.in()[axis], taps = args.taps()[axis];
+  const uint64_t stride = args.stride[axis], dilation = args.dilation[axis];
+  const uint32_t index = axis - (kConvAxes - args.rank);
+  require(taps >= 1, "filter_shape has {}=0, needs at least 1", kTapNames[axis]);
+  require(stride >= 1, "stride[{}] is 0, needs at least 1", index);
+  require(dilation >= 1, "dilation[{}] is 0, needs at least 1", index);
+  const uint64_t around = checked_add(args.padding[axis], args.padding_end[axis], "padding");
   const uint64_t span = checked_add(checked_mul(dilation, taps - 1, "dilation"), 1, "dilation");
+  if (args.transposed) {
+    const uint64_t further = args.output_padding[axis];
+    require(further < std::max(stride, dilation), "output_padding[{}] is {}, must be below stride {} or dilation {}",
+            index, further, stride, dilation);
+    if (in == 0) return 0;
+    const uint64_t whole =
+        checked_add(checked_mul(in - 1, stride, "stride"), checked_add(span, further, "in_shape"), "in_shape");
+    require(around <= whole, "padding takes {} of the {} rows of {} that are made ({}={})", around, whole,
+            kInNames[axis], kInNames[axis], in);
+    return whole - around;
+  }
+  const uint64_t padded = checked_add(in, around, "padding");
   require(span <= padded,
           "filter_shape's {}={} spans {} (dilation {}), more than the padded input's {} ({}={} padding {})",
-          filter_name, taps, span, dilation, padded, in_name, in, padding);
+          kTapNames[axis], taps, span, dilation, padded, kInNames[axis], in, around);
   return (padded - span) / stride + 1;
 }
 
-void check_tensor(const Buffer* buffer, const char* name, std::span<const uint64_t> shape, int32_t dtype,
+// The output's shape that the other arguments lead to.
+ConvShape expected_shape(const ConvArgs& args) {
+  ConvShape expected;
+  expected.outer = {args.batch(), args.transposed ? args.filter_shape.outer[1] : args.filter_shape.outer[0]};
+  if (args.transposed) expected.outer[1] = checked_mul(expected.outer[1], args.groups, "filter_shape");
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) expected.extents[axis] = output_extent(args, axis);
+  return expected;
+}
+
+void check_channels(const ConvArgs& args) {
+  const uint64_t channels = args.channels(), groups = args.groups;
+  require(channels % groups == 0, "groups is {}, needs a divisor of in_shape's C={}", groups, channels);
+  const auto& filter = args.filter_shape.outer;
+  if (args.transposed) {
+    if (filter[0] == channels) return;
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}: channels must agree",
+         text(args, args.filter_shape), filter[0], text(args, args.in_shape), channels);
+  }
+  require(filter[0] % groups == 0, "groups is {}, needs a divisor of filter_shape's K={}", groups, filter[0]);
+  if (filter[1] == channels / groups) return;
+  fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}{}: channels must agree",
+       text(args, args.filter_shape), filter[1], text(args, args.in_shape), channels,
+       groups == 1 ? "" : fmt::format(" in {} groups", groups));
+}
+
+uint64_t elements_of(const ConvShape& shape, const char* name) {
+  const uint64_t sizes[] = {shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]};
+  return checked_product(sizes, name);
+}
+
+void check_tensor(const ConvArgs& args, const Buffer* buffer, const char* name, const ConvShape& shape,
                   uint64_t elements) {
-  check_operand(buffer, name, elements, dtype, [&] { return "shape " + shape_text(shape); });
+  check_operand(buffer, name, elements, args.dtype, [&] { return "shape " + text(args, shape); });
 }
 
 }  // namespace
 
-void check_conv2d(const Conv2dArgs& args) {
-  check_f32_only(args.dtype);
-  const auto& in = args.in_shape;
-  const auto& filter = args.filter_shape;
-  if (filter[1] != in[1]) {
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}: channels must agree",
-         shape_text(filter), filter[1], shape_text(in), in[1]);
-  }
-  const std::array<uint64_t, 4> expected = {in[0], filter[0], output_extent(args, 0), output_extent(args, 1)};
+void check_conv(const ConvArgs& args) {
+  check_float_type(args.dtype);
+  require(args.layout == TUFF_LAYOUT_NCHW || args.layout == TUFF_LAYOUT_NHWC,
+          "layout is {}, must be TUFF_LAYOUT_NCHW or TUFF_LAYOUT_NHWC", args.layout);
+  check_activation(args.activation);
+  check_channels(args);
+  const ConvShape expected = expected_shape(args);
   if (args.out_shape != expected) {
-    fail(TUFF_ERROR_INVALID_ARGUMENT,
-         "out_shape is {}, must be {} (in_shape {} filter_shape {} stride {} padding {} dilation {})",
-         shape_text(args.out_shape), shape_text(expected), shape_text(in), shape_text(filter), shape_text(args.stride),
-         shape_text(args.padding), shape_text(args.dilation));
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "out_shape is {}, must be {} (in_shape {} filter_shape {} groups {} {})",
+         text(args, args.out_shape), text(args, expected), text(args, args.in_shape), text(args, args.filter_shape),
+         args.groups, steps(args));
   }
-  const uint64_t in_elements = checked_product(in, "in_shape");
-  const uint64_t filter_elements = checked_product(filter, "filter_shape");
-  const uint64_t out_elements = checked_product(expected, "out_shape");
+  const uint64_t in_elements = elements_of(args.in_shape, "in_shape");
+  const uint64_t filter_elements = elements_of(args.filter_shape, "filter_shape");
+  const uint64_t out_elements = elements_of(expected, "out_shape");
   if (out_elements == 0) return;
 
-  check_tensor(args.input, "input", in, args.dtype, in_elements);
-  check_tensor(args.filter, "filter", filter, args.dtype, filter_elements);
-  check_tensor(args.output, "output", expected, args.dtype, out_elements);
+  check_tensor(args, args.input, "input", args.in_shape, in_elements);
+  check_tensor(args, args.filter, "filter", args.filter_shape, filter_elements);
+  check_tensor(args, args.output, "output", expected, out_elements);
   // The operands hold these many bytes, so the products below cannot wrap.
-  const uint64_t size = dtype_size(args.dtype);
-  check_overlap(args.output, "output", out_elements * size, args.input, "input", in_elements * size, false);
-  check_overlap(args.output, "output", out_elements * size, args.filter, "filter", filter_elements * size, false);
+  const uint64_t size = dtype_size(args.dtype), out_bytes = out_elements * size;
+  check_overlap(args.output, "output", out_bytes, args.input, "input", in_elements * size, false);
+  check_overlap(args.output, "output", out_bytes, args.filter, "filter", filter_elements * size, false);
+  if (args.bias != nullptr) {
+    check_operand(args.bias, "bias", args.filters(), args.dtype, [&] { return fmt::format("K={}", args.filters()); });
+    check_overlap(args.output, "output", out_bytes, args.bias, "bias", args.filters() * size, false);
+  }
+  if (args.residual != nullptr) {
+    check_tensor(args, args.residual, "residual", expected, out_elements);
+    check_overlap(args.output, "output", out_bytes, args.residual, "residual", out_bytes, true);
+  }
 }
 
 }  // namespace tuff

@@ -58,6 +58,9 @@ struct GemmMatrix {
   GemmArgs args;
 };
 
+void check_activation(int32_t activation);      // throws for what is no TUFF_ACTIVATION_*
+double activate(int32_t activation, double x);  // the reference
+
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked

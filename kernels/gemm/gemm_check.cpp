@@ -52,8 +52,7 @@ bool whole_i32(double value) { return value >= -0x1p31 && value < 0x1p31 && std:
 
 void check_scaling(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
-  require(activation >= TUFF_ACTIVATION_NONE && activation <= TUFF_ACTIVATION_SILU,
-          "activation is {}, not a TUFF_ACTIVATION_*", activation);
+  check_activation(activation);
   if (args.c_type != TUFF_I32) return;
   require(whole_i32(args.alpha), "alpha is {}, an i32 c takes whole numbers of 32 bits", args.alpha);
   require(whole_i32(args.beta), "beta is {}, an i32 c takes whole numbers of 32 bits", args.beta);
@@ -182,6 +181,11 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
 }
 
 }  // namespace
+
+void check_activation(int32_t activation) {
+  require(activation >= TUFF_ACTIVATION_NONE && activation <= TUFF_ACTIVATION_SILU,
+          "activation is {}, not a TUFF_ACTIVATION_*", activation);
+}
 
 void check_gemm(const GemmArgs& args) {
   check_types(args);

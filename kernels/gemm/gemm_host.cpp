@@ -10,19 +10,6 @@
 #include "tuff/tuff.h"
 
 namespace tuff {
-namespace {
-
-// Calls body(T{}) with the C++ type of a dtype of real numbers.
-template <typename Body>
-void with_real(int32_t dtype, const Body& body) {
-  switch (dtype) {
-    case TUFF_F16: return body(Half{});
-    case TUFF_BF16: return body(Bfloat{});
-    case TUFF_F64: return body(double{});
-    default: return body(float{});
-  }
-}
-
 double activate(int32_t activation, double x) {
   switch (activation) {
     case TUFF_ACTIVATION_RELU: return x < 0 ? 0 : x;
@@ -33,6 +20,19 @@ double activate(int32_t activation, double x) {
     }
     case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
     default: return x;
+  }
+}
+
+namespace {
+
+// Calls body(T{}) with the C++ type of a dtype of real numbers.
+template <typename Body>
+void with_real(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case TUFF_F16: return body(Half{});
+    case TUFF_BF16: return body(Bfloat{});
+    case TUFF_F64: return body(double{});
+    default: return body(float{});
   }
 }
 

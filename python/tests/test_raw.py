@@ -20,6 +20,9 @@ STRUCTURES = {
     "tuff_gemm_desc": raw.GemmDesc,
     "tuff_batched_gemm_desc": raw.BatchedGemmDesc,
     "tuff_conv2d_desc": raw.Conv2dDesc,
+    "tuff_conv1d_desc": raw.Conv1dDesc,
+    "tuff_conv3d_desc": raw.Conv3dDesc,
+    "tuff_conv_transpose2d_desc": raw.ConvTranspose2dDesc,
     "tuff_attention_desc": raw.AttentionDesc,
     "tuff_reduce_desc": raw.ReduceDesc,
     "tuff_unary_desc": raw.UnaryDesc,
@@ -34,6 +37,7 @@ STRUCTURES = {
 # What a parameter's C type is in ctypes.
 TYPES = {
     "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
     "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64,
     "double": ctypes.c_double,

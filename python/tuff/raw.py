@@ -7,7 +7,7 @@ status into an exception. Handles are plain integers. ``tuff.h`` is the document
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 
 from . import _library
 
@@ -73,6 +73,8 @@ ACTIVATION_RELU = 1
 ACTIVATION_GELU = 2
 ACTIVATION_GELU_TANH = 3
 ACTIVATION_SILU = 4
+
+LAYOUT_NCHW, LAYOUT_NHWC = 0, 1
 
 BIAS_NONE, BIAS_ROWS, BIAS_COLUMNS = 0, 1, 2
 
@@ -228,22 +230,48 @@ class BatchedGemmDesc(_Struct):
     )
 
 
+def _conv_fields(rank):
+    """tuff_conv1d_desc, tuff_conv2d_desc, tuff_conv3d_desc"""
+    return (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "filter", "output")]
+        + [(name, c_uint64 * (rank + 2)) for name in ("in_shape", "filter_shape", "out_shape")]
+        + [(name, c_uint64 * rank) for name in ("stride", "padding", "dilation", "padding_end")]
+        + [("groups", c_uint64)]
+        + [(name, c_int32) for name in ("asymmetric", "layout", "activation", "reserved")]
+        + [("bias", c_uint64), ("residual", c_uint64)]
+    )
+
+
+class Conv1dDesc(_Struct):
+    """tuff_conv1d_desc"""
+
+    _fields_ = _conv_fields(1)
+
+
 class Conv2dDesc(_Struct):
     """tuff_conv2d_desc"""
 
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("dtype", c_int32),
-        ("input", c_uint64),
-        ("filter", c_uint64),
-        ("output", c_uint64),
-        ("in_shape", c_uint64 * 4),
-        ("filter_shape", c_uint64 * 4),
-        ("out_shape", c_uint64 * 4),
-        ("stride", c_uint64 * 2),
-        ("padding", c_uint64 * 2),
-        ("dilation", c_uint64 * 2),
-    ]
+    _fields_ = _conv_fields(2)
+
+
+class Conv3dDesc(_Struct):
+    """tuff_conv3d_desc"""
+
+    _fields_ = _conv_fields(3)
+
+
+class ConvTranspose2dDesc(_Struct):
+    """tuff_conv_transpose2d_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "filter", "output")]
+        + [(name, c_uint64 * 4) for name in ("in_shape", "filter_shape", "out_shape")]
+        + [(name, c_uint64 * 2) for name in ("stride", "padding", "output_padding", "dilation")]
+        + [("groups", c_uint64), ("layout", c_int32), ("activation", c_int32)]
+        + [("reserved", c_int64), ("bias", c_uint64)]
+    )
 
 
 class AttentionDesc(_Struct):
@@ -417,6 +445,15 @@ FUNCTIONS = {
     "tuff_batched_gemm_variants": (_status, [_handle, POINTER(BatchedGemmDesc), _text, _u64, POINTER(_u64)]),
     "tuff_conv2d": (_status, [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _shape, _shape]),
     "tuff_conv2d_ex": (_status, [_handle, POINTER(Conv2dDesc)]),
+    "tuff_conv1d": (_status, [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _u64, _u64]),
+    "tuff_conv1d_ex": (_status, [_handle, POINTER(Conv1dDesc)]),
+    "tuff_conv3d": (_status, [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _shape, _shape]),
+    "tuff_conv3d_ex": (_status, [_handle, POINTER(Conv3dDesc)]),
+    "tuff_conv_transpose2d": (
+        _status,
+        [_handle, _i32, _handle, _shape, _handle, _shape, _handle, _shape, _shape, _shape, _shape],
+    ),
+    "tuff_conv_transpose2d_ex": (_status, [_handle, POINTER(ConvTranspose2dDesc)]),
     "tuff_attention": (
         _status,
         [_handle, _i32, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _u64, _u64, _f64, _i32],

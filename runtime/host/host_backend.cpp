@@ -151,7 +151,7 @@ class HostBackend final : public ComputeBackend {
   void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
   void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
   std::string gemm_variants(const GemmArgs&) override { fail_without_variants(); }
-  void conv2d(const Conv2dArgs& args) override { execute(args, check_conv2d, host_conv2d); }
+  void conv(const ConvArgs& args) override { execute(args, check_conv, host_conv); }
   void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
   void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }
   void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }

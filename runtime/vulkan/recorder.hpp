@@ -189,6 +189,9 @@ class Dispatch {
   double bytes_ = 0, operations_ = 0;
 };
 
+// A planner that has others record a part of its work keeps what it needs meanwhile in the outer place.
+enum class Scratch : uint8_t { inner, outer };
+
 class Recorder {
  public:
   virtual ~Recorder() = default;
@@ -205,8 +208,9 @@ class Recorder {
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
 
   // Device memory for partial results, of at least this many bytes, valid until the next call of
-  // scratch(). Uninitialised. Operations that use it follow one another (the recorder sees the hazard).
-  virtual const Buffer& scratch(uint64_t bytes) = 0;
+  // scratch() for the same place. Uninitialised. Operations that use it follow one another (the recorder sees the
+  // hazard).
+  virtual const Buffer& scratch(uint64_t bytes, Scratch place = Scratch::inner) = 0;
 
   // Parameters that are too many to push, as memory for a kernel to read: at most kMaxParameterBytes, for the next
   // dispatch alone. Nothing has to wait for them.
@@ -214,8 +218,8 @@ class Recorder {
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
   // Of 16 x 16 matrices of 16-bit inputs, and of sums in f32, lane l of 32 holds rows l / 4 and l / 4 + 8, columns
-  // l % 4 * 2, + 1, + 8 and + 9, as elements 0, 1, 4, 5 of the first row and 2, 3, 6, 7 of the second. Measured when it
-  // is first asked for.
+  // l % 4 * 2, + 1, + 8 and + 9, as elements 0 to 3 of the first row and 4 to 7 of the second. Measured when it is first
+  // asked for.
   virtual bool matrix_quads() { return false; }
 };
 

@@ -318,14 +318,15 @@ void StreamRecorder::note_work(double bytes, double operations) {
   }
 }
 
-const Buffer& StreamRecorder::scratch(uint64_t bytes) {
-  if (scratch_.bytes < bytes) {
+const Buffer& StreamRecorder::scratch(uint64_t bytes, Scratch place) {
+  Buffer& scratch = scratch_[static_cast<size_t>(place)];
+  if (scratch.bytes < bytes) {
     // Half as much again, so that growing shapes do not allocate every time.
     const uint64_t size = std::max<uint64_t>(bytes + bytes / 2, 1 << 20);
-    scratch_.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(size, MemoryKind::device));
-    scratch_.bytes = size;
+    scratch.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(size, MemoryKind::device));
+    scratch.bytes = size;
   }
-  return scratch_;
+  return scratch;
 }
 
 const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {

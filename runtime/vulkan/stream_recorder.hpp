@@ -27,7 +27,7 @@ class StreamRecorder final : public Recorder {
   const DeviceTraits& traits() const noexcept override { return device_->traits; }
   bool binds_addresses(const Dispatch& dispatch) const noexcept override;
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
-  const Buffer& scratch(uint64_t bytes) override;
+  const Buffer& scratch(uint64_t bytes, Scratch place) override;
   const Buffer& parameters(const void* data, uint32_t bytes) override;
   bool matrix_quads() override;
   const TuningTable* tuning() const noexcept override { return tuning_; }
@@ -109,7 +109,8 @@ class StreamRecorder final : public Recorder {
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
   std::optional<bool> matrix_quads_;
-  Buffer scratch_, unused_;
+  std::array<Buffer, 2> scratch_;
+  Buffer unused_;
   // Parameters lie in memory that the host writes to, each set in a slot of its own, and stay: a call that is made
   // again finds its set. A slot is written anew once the device is done with it, the one unused for longest first.
   struct ParameterSlot {

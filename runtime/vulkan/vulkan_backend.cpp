@@ -224,7 +224,7 @@ std::string VulkanBackend::gemm_variants(const GemmArgs& args) {
   device_->require_alive();
   return tuff::gemm_variants(*recorder_, args);
 }
-void VulkanBackend::conv2d(const Conv2dArgs& args) { run(check_conv2d, record_conv2d, args); }
+void VulkanBackend::conv(const ConvArgs& args) { run(check_conv, record_conv, args); }
 void VulkanBackend::attention(const AttentionArgs& args) { run(check_attention, record_attention, args); }
 void VulkanBackend::reduce(const ReduceArgs& args) { run(check_reduce, record_reduce, args); }
 void VulkanBackend::softmax(const SoftmaxArgs& args) { run(check_softmax, record_softmax, args); }

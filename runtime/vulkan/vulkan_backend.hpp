@@ -37,7 +37,7 @@ class VulkanBackend final : public ComputeBackend {
   void gemm(const GemmArgs& args) override;
   void batched_gemm(const GemmArgs& args) override;
   std::string gemm_variants(const GemmArgs& args) override;
-  void conv2d(const Conv2dArgs& args) override;
+  void conv(const ConvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void reduce(const ReduceArgs& args) override;
   void softmax(const SoftmaxArgs& args) override;

@@ -107,6 +107,60 @@ const std::vector<BufferCall>& buffer_calls() {
          }
          return tuff_conv2d_ex(s, &desc);
        }},
+      {"tuff_conv1d",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         const uint64_t in[3] = {2, 3, 9}, filter[3] = {4, 3, 2}, out[3] = {2, 4, 8};
+         return tuff_conv1d(s, kF32, x[0], in, x[1], filter, x[2], out, 1, 0);
+       }},
+      {"tuff_conv1d_ex",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_conv1d_desc>();
+         desc.input = x[0], desc.filter = x[1], desc.output = x[2];
+         for (uint64_t* shape : {desc.in_shape, desc.filter_shape, desc.out_shape}) shape[0] = shape[1] = 2;
+         desc.in_shape[2] = 5, desc.filter_shape[2] = 2, desc.out_shape[2] = 4;
+         return tuff_conv1d_ex(s, &desc);
+       }},
+      {"tuff_conv3d",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         const uint64_t in[5] = {1, 2, 3, 4, 3}, filter[5] = {2, 2, 2, 2, 2}, out[5] = {1, 2, 2, 3, 2};
+         const uint64_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
+         return tuff_conv3d(s, kF32, x[0], in, x[1], filter, x[2], out, ones, zeros);
+       }},
+      {"tuff_conv3d_ex",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_conv3d_desc>();
+         desc.input = x[0], desc.filter = x[1], desc.output = x[2];
+         for (int i = 0; i < 5; ++i) desc.in_shape[i] = 2, desc.filter_shape[i] = desc.out_shape[i] = 1;
+         desc.filter_shape[1] = 2;
+         for (int i = 2; i < 5; ++i) desc.filter_shape[i] = 2;
+         desc.filter_shape[0] = desc.out_shape[1] = 3, desc.out_shape[0] = 2;
+         return tuff_conv3d_ex(s, &desc);
+       }},
+      {"tuff_conv_transpose2d",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         const uint64_t in[4] = {1, 2, 3, 3}, filter[4] = {2, 3, 2, 2}, out[4] = {1, 3, 4, 4};
+         return tuff_conv_transpose2d(s, kF32, x[0], in, x[1], filter, x[2], out, kStride, kPadding, kPadding);
+       }},
+      {"tuff_conv_transpose2d_ex",
+       {"input", "filter", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_conv_transpose2d_desc>();
+         desc.input = x[0], desc.filter = x[1], desc.output = x[2];
+         for (int i = 0; i < 4; ++i) desc.in_shape[i] = desc.filter_shape[i] = 2, desc.out_shape[i] = i < 2 ? 2 : 4;
+         desc.stride[0] = desc.stride[1] = 2;
+         return tuff_conv_transpose2d_ex(s, &desc);
+       }},
       {"tuff_attention",
        {"q", "k", "v", "o"},
        true,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "support/activation.hpp"
 #include "support/bounds.hpp"
 #include "support/tensor.hpp"
 
@@ -210,40 +211,6 @@ struct Operand {
 
 using Wide = long double;
 
-Wide activated(int32_t activation, Wide x) {
-  switch (activation) {
-    case TUFF_ACTIVATION_RELU: return std::max<Wide>(x, 0);
-    case TUFF_ACTIVATION_GELU: return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
-    case TUFF_ACTIVATION_GELU_TANH: {
-      const Wide root = std::sqrt(2 / std::acos(Wide{-1}));
-      return x * (1 + std::tanh(root * (x + Wide{0.044715L} * x * x * x))) / 2;
-    }
-    case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
-    default: return x;
-  }
-}
-
-// How far an activation computed with roundoff u may be from the exact one at x: exp to 3 + 2|y| ULP (Vulkan), division
-// to 2.5 ULP, the other operations rounded.
-double activation_error(int32_t activation, double x, double u) {
-  const double size = std::fabs(x), exp_of = u / kU;
-  switch (activation) {
-    case TUFF_ACTIVATION_GELU: {
-      // erfc = exp(-x^2/2) * series / (1 + 2 z). The series: 12 (f64: 27) steps on an argument within [-1, 1], each
-      // rounded once, its coefficients' sizes adding up to less than twice its value, and the fit's own error.
-      const double relative = exp_error(size * size / 2) * exp_of + (1.5 * size * size + 4 * 27 + 16) * u;
-      return size * (std::erfc(size / std::sqrt(2)) / 2 * relative + 4 * u);
-    }
-    case TUFF_ACTIVATION_GELU_TANH:
-    case TUFF_ACTIVATION_SILU: {
-      const double y = activation == TUFF_ACTIVATION_SILU ? x : 1.5957691216057308 * (x + 0.044715 * x * x * x);
-      const double sigmoid = 1 / (1 + std::exp(-y));
-      return size * sigmoid * ((1 - sigmoid) * (exp_error(y) * exp_of + 6 * u * std::fabs(y)) + 8 * u);
-    }
-    default: return 0;
-  }
-}
-
 int32_t sum_type(const TypedGemm& s) {
   return s.a_type == TUFF_F64 ? TUFF_F64 : s.a_type == TUFF_I8 ? TUFF_I32 : TUFF_F32;
 }
@@ -359,8 +326,7 @@ void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
         const Wide want = activated(s.activation, value);
         Wide bound = 0;
         if (tier == Tier::bound) {
-          // No activation is steeper than 1.13.
-          bound = gamma_sum * terms * Wide{1.13} + activation_error(s.activation, static_cast<double>(value), u);
+          bound = gamma_sum * terms * Wide{kSteepest} + activation_error(s.activation, static_cast<double>(value), u);
           bound += unit_roundoff(s.c_type) * (std::fabs(want) + bound) + (s.c_type == TUFF_F16 ? 0x1p-25 : 0);
         }
         const double got = element(s.c_type, c.bytes, at);

@@ -1,0 +1,183 @@
+// The header's convolutions. A flat function fills the descriptor of its _ex sibling; both then take the same path.
+#include <algorithm>
+#include <cstddef>
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+// Two sizes, then the caller's spatial extents, which are the last of three.
+template <size_t rank>
+tuff::ConvShape shape_of(const uint64_t (&sizes)[rank]) {
+  tuff::ConvShape shape;
+  std::copy_n(sizes, 2, shape.outer.begin());
+  std::copy_n(sizes + 2, rank - 2, shape.extents.end() - (rank - 2));
+  return shape;
+}
+
+// In descriptors zero means `otherwise`.
+template <size_t rank>
+tuff::ConvExtents extents_of(const uint64_t (&values)[rank], uint64_t otherwise) {
+  tuff::ConvExtents extents;
+  extents.fill(otherwise);
+  std::transform(values, values + rank, extents.end() - rank, [&](uint64_t x) { return x != 0 ? x : otherwise; });
+  return extents;
+}
+
+// What the descriptors have in common.
+template <typename Desc>
+tuff::ConvArgs conv_args(const Desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::ConvArgs args;
+  args.rank = std::size(desc.stride);
+  args.dtype = desc.dtype;
+  args.layout = desc.layout;
+  args.in_shape = shape_of(desc.in_shape);
+  args.filter_shape = shape_of(desc.filter_shape);
+  args.out_shape = shape_of(desc.out_shape);
+  args.stride = extents_of(desc.stride, 1);
+  args.dilation = extents_of(desc.dilation, 1);
+  args.padding = args.padding_end = extents_of(desc.padding, 0);
+  args.groups = desc.groups != 0 ? desc.groups : 1;
+  args.activation = desc.activation;
+  return args;
+}
+
+template <typename Desc>
+void set_padding_end(tuff::ConvArgs& args, const Desc& desc) {
+  tuff::require(desc.asymmetric == 0 || desc.asymmetric == 1, "asymmetric is {}, needs 0 or 1", desc.asymmetric);
+  const tuff::ConvExtents end = extents_of(desc.padding_end, 0);
+  if (desc.asymmetric == 1) {
+    args.padding_end = end;
+    return;
+  }
+  tuff::require(end == tuff::ConvExtents{}, "padding_end is given, and asymmetric is 0");
+}
+
+template <typename Desc>
+void run(tuff_stream stream, const Desc& desc, tuff::ConvArgs& args, tuff_buffer residual_handle) {
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), filter(context, desc.filter, "filter"),
+      output(context, desc.output, "output"), bias(context, desc.bias, "bias"),
+      residual(context, residual_handle, "residual");
+  args.input = input;
+  args.filter = filter;
+  args.output = output;
+  args.bias = bias;
+  args.residual = residual;
+  context->backend().conv(args);
+}
+
+template <typename Desc>
+void convolution(tuff_stream stream, const Desc& desc) {
+  tuff::ConvArgs args = conv_args(desc);
+  set_padding_end(args, desc);
+  run(stream, desc, args, desc.residual);
+}
+
+void transposed_convolution(tuff_stream stream, const tuff_conv_transpose2d_desc& desc) {
+  tuff::ConvArgs args = conv_args(desc);
+  args.transposed = true;
+  args.output_padding = extents_of(desc.output_padding, 0);
+  run(stream, desc, args, TUFF_NULL_HANDLE);
+}
+
+// The arrays of a flat call; there zero is no default.
+template <size_t rank>
+void set_flat(uint64_t (&target)[rank], const uint64_t* values, const char* name, bool positive = false) {
+  tuff::require(values != nullptr, "{} is null", name);
+  std::copy_n(values, rank, target);
+  if (!positive) return;
+  for (size_t i = 0; i < rank; ++i) tuff::require(values[i] != 0, "{}[{}] is 0, needs at least 1", name, i);
+}
+
+template <typename Desc>
+Desc flat(int32_t dtype, tuff_buffer input, const uint64_t* in_shape, tuff_buffer filter, const uint64_t* filter_shape,
+          tuff_buffer output, const uint64_t* out_shape) {
+  Desc desc{};
+  desc.dtype = dtype;
+  desc.input = input;
+  desc.filter = filter;
+  desc.output = output;
+  set_flat(desc.in_shape, in_shape, "in_shape");
+  set_flat(desc.filter_shape, filter_shape, "filter_shape");
+  set_flat(desc.out_shape, out_shape, "out_shape");
+  return desc;
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
+                        tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
+                        const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2]) {
+  return guarded("tuff_conv2d", [&] {
+    auto desc = flat<tuff_conv2d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
+    set_flat(desc.stride, stride, "stride", true);
+    set_flat(desc.padding, padding, "padding");
+    convolution(stream, desc);
+  });
+}
+
+tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc) {
+  return guarded("tuff_conv2d_ex",
+                 [&] { convolution(stream, read_structure(desc, "desc", offsetof(tuff_conv2d_desc, padding_end))); });
+}
+
+tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],
+                        tuff_buffer filter, const uint64_t filter_shape[3], tuff_buffer output,
+                        const uint64_t out_shape[3], uint64_t stride, uint64_t padding) {
+  return guarded("tuff_conv1d", [&] {
+    auto desc = flat<tuff_conv1d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
+    set_flat(desc.stride, &stride, "stride", true);
+    set_flat(desc.padding, &padding, "padding");
+    convolution(stream, desc);
+  });
+}
+
+tuff_status tuff_conv1d_ex(tuff_stream stream, const tuff_conv1d_desc* desc) {
+  return guarded("tuff_conv1d_ex", [&] { convolution(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[5],
+                        tuff_buffer filter, const uint64_t filter_shape[5], tuff_buffer output,
+                        const uint64_t out_shape[5], const uint64_t stride[3], const uint64_t padding[3]) {
+  return guarded("tuff_conv3d", [&] {
+    auto desc = flat<tuff_conv3d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
+    set_flat(desc.stride, stride, "stride", true);
+    set_flat(desc.padding, padding, "padding");
+    convolution(stream, desc);
+  });
+}
+
+tuff_status tuff_conv3d_ex(tuff_stream stream, const tuff_conv3d_desc* desc) {
+  return guarded("tuff_conv3d_ex", [&] { convolution(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
+                                  tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
+                                  const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2],
+                                  const uint64_t output_padding[2]) {
+  return guarded("tuff_conv_transpose2d", [&] {
+    auto desc = flat<tuff_conv_transpose2d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
+    set_flat(desc.stride, stride, "stride", true);
+    set_flat(desc.padding, padding, "padding");
+    set_flat(desc.output_padding, output_padding, "output_padding");
+    transposed_convolution(stream, desc);
+  });
+}
+
+tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc) {
+  return guarded("tuff_conv_transpose2d_ex", [&] { transposed_convolution(stream, read_structure(desc, "desc")); });
+}
+
+}  // extern "C"

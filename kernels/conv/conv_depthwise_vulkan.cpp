@@ -1,0 +1,102 @@
+// Plans depthwise convolutions: each filter reads one channel. How many outputs an invocation makes depends on the
+// device: a processor's loads are gathers and worth sharing both ways, elsewhere neighbours should read neighbours.
+#include <algorithm>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "runtime/log.hpp"
+#include "shaders.hpp"
+
+namespace tuff::conv {
+namespace {
+
+// Mirrors Push in conv_depthwise.comp, behind the bases.
+struct DepthwisePush {
+  uint32_t items, channels, filters, P, Q, H, W, R, S, stride, dilation;
+  int32_t pad_y, pad_x;
+};
+
+// Windows that the kernel knows by heart: others take the same kernel with loops.
+bool is_fixed(const ConvArgs& args) {
+  const uint64_t R = args.taps()[1], S = args.taps()[2];
+  const bool window = (R == S || R == 1) && (S == 3 || S == 5 || (S == 7 && R == 1));
+  const uint64_t stride = args.stride[2];
+  return window && args.dilation[1] == 1 && args.dilation[2] == 1 && stride <= 2 &&
+         (args.stride[1] == stride || R == 1);
+}
+
+}  // namespace
+
+bool is_depthwise(const ConvArgs& args) {
+  const bool flat = args.in()[0] == 1 && args.taps()[0] == 1 && args.out()[0] == 1;
+  const uint64_t taps = args.filter_shape.pixels();
+  return !args.transposed && args.groups > 1 && args.group_channels() == 1 && flat && taps <= 1024 &&
+         args.in_shape.elements() != 0;
+}
+
+void record_depthwise(Recorder& recorder, const ConvArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = stream_device(traits, {}, sizeof(float));
+  const uint64_t size = dtype_size(args.dtype), filters = args.filters();
+  const bool fixed = is_fixed(args);
+  const bool vec =
+      args.channels_last() && args.group_filters() == 1 && filters % 4 == 0 && args.input->offset % (4 * size) == 0;
+  uint32_t across = device.cpu ? 4 : 1, down = fixed ? 4 : 1;
+  if (vec) {
+    // Four filters' weights are loads far apart: enough outputs have to share them.
+    const bool small = fixed && args.taps()[2] == 3;
+    across = device.cpu || small ? 4 : 2;
+    down = !fixed || args.taps()[1] == 1 ? 1 : !device.cpu && small ? 4 : 2;
+  } else if (fixed && args.taps()[1] == 1) {
+    across = 4, down = 1;  // outputs share what they read along the row alone
+  } else if (device.cpu && fixed) {
+    down = 2;
+  }
+  const uint64_t P = args.out()[1], Q = args.out()[2];
+  const uint64_t items = args.batch() * ceil_div(P, down) * ceil_div(Q, across) * (filters / (vec ? 4 : 1));
+  DepthwisePush push{};
+  push.items = static_cast<uint32_t>(items);
+  push.channels = static_cast<uint32_t>(args.channels());
+  push.filters = static_cast<uint32_t>(filters);
+  push.P = static_cast<uint32_t>(P);
+  push.Q = static_cast<uint32_t>(Q);
+  push.H = static_cast<uint32_t>(args.in()[1]);
+  push.W = static_cast<uint32_t>(args.in()[2]);
+  push.R = static_cast<uint32_t>(args.taps()[1]);
+  push.S = static_cast<uint32_t>(args.taps()[2]);
+  push.stride = packed(args, "stride", args.stride, args.out(), 1, 2);
+  push.dilation = packed(args, "dilation", args.dilation, args.taps(), 1, 2);
+  push.pad_y = static_cast<int32_t>(args.padding[1]);
+  push.pad_x = static_cast<int32_t>(args.padding[2]);
+
+  KernelRequest kernel(shaders::conv_depthwise);
+  kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last()).define("VEC", vec);
+  kernel.define("VX", across).define("VY", down).define("FIXED", fixed);
+  if (fixed) {
+    kernel.define("TAPS_Y", static_cast<int64_t>(args.taps()[1]))
+        .define("TAPS_X", static_cast<int64_t>(args.taps()[2]));
+    kernel.define("STRIDE_Y",
+                  args.taps()[1] == 1 ? static_cast<int64_t>(args.stride[2]) : static_cast<int64_t>(args.stride[1]));
+    kernel.define("STRIDE_X", static_cast<int64_t>(args.stride[2]));
+  }
+  kernel.define("PAIRS", device.cpu && traits.addresses).define("SLICED", 0);
+  kernel.define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
+  kernel.define("ACTIVATION", args.activation).constant(0, device.workgroup);
+  const uint64_t in_elements = args.in_shape.elements(), out_elements = args.out_shape.elements();
+  kernel.wide(needs_wide(in_elements) || needs_wide(out_elements));
+  log(TUFF_LOG_DISPATCH, "conv depthwise {} filters={} items={} {}x{} outputs each fixed={} vec={}",
+      dtype_name(args.dtype), filters, items, down, across, fixed, vec);
+  Dispatch dispatch("conv depthwise");
+  dispatch.operand(args.input, 0, in_elements * size, Access::read)
+      .operand(args.filter, 0, args.filter_shape.elements() * size, Access::read)
+      .operand(args.output, 0, out_elements * size, Access::write)
+      .operand(args.bias, 0, args.bias != nullptr ? filters * size : 0, Access::read)
+      .operand(args.residual, 0, args.residual != nullptr ? out_elements * size : 0, Access::read)
+      .push(push)
+      .groups_linear(ceil_div(items, device.workgroup), traits)
+      .work(static_cast<double>((in_elements + out_elements) * size),
+            2.0 * static_cast<double>(out_elements * args.filter_shape.pixels()));
+  recorder.dispatch(kernel, dispatch);
+}
+
+}  // namespace tuff::conv

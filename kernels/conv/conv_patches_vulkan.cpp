@@ -1,0 +1,141 @@
+// Plans a convolution as a product of matrices whose right-hand side, the patches, is stored in scratch memory piece by
+// piece: for processors, where a large product of packed matrices runs three times as fast as one that gathers its
+// operand. Storing a patch's element costs as much as some fifty multiplications.
+#include <algorithm>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "shaders.hpp"
+
+namespace tuff::conv {
+namespace {
+
+constexpr uint64_t kMostPatches = uint64_t{1} << 23;  // elements of one piece
+constexpr uint64_t kRun = 32;                         // rows of the patches that an invocation makes of a column
+
+// Some columns, with scratch memory for their patches and, where they are finished afterwards, for their sums.
+struct Piece {
+  uint64_t first, count;
+  uint64_t pitch() const { return ceil_div(count, 4) * 4; }  // columns of a row of the patches
+  Buffer patches, sums;
+};
+
+void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = stream_device(traits, {}, sizeof(float));
+  const uint64_t rows = args.channels() * args.filter_shape.pixels(), size = dtype_size(args.dtype);
+  // All groups' channels follow one another: their patches are those of a single group.
+  Product all;
+  all.args = args;
+  all.args.groups = 1;
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) all.padding[axis] = static_cast<int64_t>(args.padding[axis]);
+  ProductPush push = push_of(all);
+  push.slices = static_cast<uint32_t>(piece.first);
+  push.slice_taps = static_cast<uint32_t>(piece.count);
+  KernelRequest kernel(shaders::conv_patches);
+  define_geometry(kernel, all);
+  const bool vec_channels = args.channels_last() && args.channels() % 4 == 0 && args.input->offset % (4 * size) == 0;
+  kernel.define("PAIRS", traits.addresses).define("VEC_CHANNELS", vec_channels);
+  kernel.constant(0, device.workgroup).constant(1, kRun);
+  const uint64_t in_elements = args.in_shape.elements();
+  kernel.wide(needs_wide(in_elements));
+  Dispatch dispatch("conv patches");
+  dispatch.operand(args.input, 0, in_elements * size, Access::read)
+      .operand(nullptr, 0, 0, Access::read)
+      .operand(&piece.patches, 0, rows * piece.pitch() * sizeof(float), Access::write)
+      .operand(nullptr, 0, 0, Access::read)
+      .operand(nullptr, 0, 0, Access::read)
+      .push(push)
+      .groups_linear(ceil_div(piece.pitch() / 4, device.workgroup) * ceil_div(rows, kRun), traits)
+      .work(static_cast<double>(rows * piece.count * (size + 4)), 0);
+  recorder.dispatch(kernel, dispatch);
+}
+
+// The output's columns of a piece, from element `at` on: [filters][count] of an image, or [count][filters].
+void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piece, uint64_t at) {
+  const bool last = args.channels_last(), finish = args.dtype != TUFF_F32 || args.bias != nullptr ||
+                                                   args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE;
+  const uint64_t taps = args.group_channels() * args.filter_shape.pixels(), pixels = args.out_shape.pixels();
+  const Buffer output = moved(args.output, at, args.dtype), residual = moved(args.residual, at, args.dtype);
+  GemmArgs gemm{};
+  gemm.a_type = last ? TUFF_F32 : args.dtype;
+  gemm.b_type = last ? args.dtype : TUFF_F32;
+  gemm.accumulate = TUFF_F32;
+  gemm.ta = last ? TUFF_TRANS : TUFF_NO_TRANS;
+  gemm.tb = last ? TUFF_TRANS : TUFF_NO_TRANS;
+  gemm.m = last ? piece.count : args.group_filters();
+  gemm.n = last ? args.filters() : piece.count;
+  gemm.k = taps;
+  gemm.alpha = 1;
+  gemm.a = last ? &piece.patches : args.filter;
+  gemm.b = last ? args.filter : &piece.patches;
+  gemm.lda = last ? piece.pitch() : taps;
+  gemm.ldb = last ? taps : piece.pitch();
+  gemm.stride_a = gemm.m * taps;
+  gemm.stride_b = taps * piece.pitch();
+  gemm.batch_count = args.groups;
+  GemmArgs end = gemm;
+  gemm.c_type = TUFF_F32;
+  gemm.c = finish ? &piece.sums : &output;
+  gemm.ldc = finish ? gemm.n : last ? args.filters() : pixels;
+  gemm.stride_c = gemm.m * gemm.ldc;
+  record_gemm(recorder, gemm);
+  if (!finish) return;
+  end.a_type = end.b_type = end.c_type = args.dtype;
+  end.c = &output;
+  end.ldc = end.epilogue.ld_residual = last ? args.filters() : pixels;
+  end.stride_c = end.epilogue.stride_residual = end.m * end.ldc;
+  end.epilogue.activation = args.activation;
+  end.epilogue.bias = args.bias;
+  if (args.bias != nullptr) end.epilogue.bias_axis = last ? TUFF_BIAS_COLUMNS : TUFF_BIAS_ROWS;
+  if (args.groups != 1) end.epilogue.stride_bias = end.m;
+  end.epilogue.residual = args.residual != nullptr ? &residual : nullptr;
+  gemm::record_finish(recorder, end, &piece.sums, 1);
+}
+
+}  // namespace
+
+bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
+  return traits.cpu && !args.transposed && taps_of(args) != 0 && (args.groups == 1 || !args.channels_last()) &&
+         args.channels() * args.filter_shape.pixels() <= kMostPatches;
+}
+
+bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
+  // The least of each extent, and of operations, that products are packed for (gemm_panels_vulkan.cpp). So many filters
+  // pay for any image.
+  constexpr uint64_t kLeast = 96, kManyFilters = 512;
+  constexpr double kLeastOperations = 3e7;
+  const bool last = args.channels_last();
+  const uint64_t taps = taps_of(args), pixels = args.out_shape.pixels() * (last ? args.batch() : 1);
+  const double operations = 2.0 * static_cast<double>(args.filters() * taps) * static_cast<double>(pixels);
+  const bool large = pixels >= kLeast || (!last && args.filters() >= kManyFilters);
+  return runs_patches(traits, args) && traits.addresses && args.dtype == TUFF_F32 && args.groups == 1 && large &&
+         std::min(args.filters(), taps) >= kLeast && operations >= kLeastOperations;
+}
+
+void record_patches(Recorder& recorder, const ConvArgs& args) {
+  const uint64_t rows = args.channels() * args.filter_shape.pixels(), pixels = args.out_shape.pixels();
+  const bool last = args.channels_last();
+  // Channels last, images follow one another in the output as pixels do.
+  const uint64_t images = last ? 1 : args.batch(), columns = last ? args.batch() * pixels : pixels;
+  const uint64_t most = std::min(ceil_div(columns, 4) * 4, std::max<uint64_t>(kMostPatches / rows / 64 * 64, 64));
+  const uint64_t patch_bytes = ceil_div(rows * most * sizeof(float), 256) * 256;
+  Piece piece;
+  piece.patches = piece.sums = recorder.scratch(patch_bytes + args.filters() * most * sizeof(float), Scratch::outer);
+  piece.sums.offset += patch_bytes;
+  piece.sums.bytes -= patch_bytes;
+  log(TUFF_LOG_DISPATCH, "conv patches {} filters={} groups={} columns={} taps={}: {} at once", dtype_name(args.dtype),
+      args.filters(), args.groups, images * columns, rows, most);
+  for (uint64_t image = 0; image < images; ++image) {
+    for (uint64_t first = 0; first < columns; first += most) {
+      piece.first = image * columns + first;
+      piece.count = std::min(most, columns - first);
+      record_gather(recorder, args, piece);
+      record_multiply(recorder, args, piece, last ? first * args.filters() : image * args.filters() * pixels + first);
+    }
+  }
+}
+
+}  // namespace tuff::conv

@@ -1,0 +1,67 @@
+// What the planners of convolutions share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/conv/conv.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "runtime/vulkan/recorder.hpp"
+
+namespace tuff::conv {
+
+// One dispatch's worth of an implicit product: a convolution whose outputs may be apart from one another. Fewer than
+// 2^31 columns (images times output pixels).
+struct Product {
+  ConvArgs args;                             // in, taps, out, stride and dilation are the product's own
+  std::array<int64_t, kConvAxes> padding{};  // in front; negative: the window begins within the input
+  // One phase of a transposed convolution: output (p, q) lies at (p, q) * step in an image of the output.
+  bool spaced = false;
+  uint64_t out_image = 0, out_row = 0;  // elements
+  std::array<uint64_t, 2> out_step = {1, 1};
+  uint64_t out_first = 0;  // element of output and residual that is the first
+  // Sums by slice of the taps, left to a second pass.
+  const Buffer* partials = nullptr;
+  uint64_t slices = 1, slice_taps = 0;
+};
+
+// 0 where no input is read at all.
+inline uint64_t taps_of(const ConvArgs& args) {
+  return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
+}
+
+// A distance of more than 16 bits along an axis is UNSUPPORTED, unless it is never gone.
+uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
+                uint32_t low_axis, uint32_t high_axis);
+
+// Mirrors Push in conv_params.glsl, behind the bases.
+struct ProductPush {
+  uint32_t filters, channels, groups, slices, slice_taps, columns;
+  uint32_t P, Q, H, W, R, S;
+  uint32_t stride, dilation;
+  int32_t pad_y, pad_x;
+  uint32_t depth_or_spacing[5];
+};
+ProductPush push_of(const Product& product);
+void define_geometry(KernelRequest& kernel, const Product& product);  // the defines of conv_params.glsl
+
+// conv_product_vulkan.cpp: an implicit product of any group and window. slice_taps() sets how many slices it wants;
+// products that share `partials` have to agree on the most.
+void slice_taps(Product& product, const DeviceTraits& traits);
+void record_product(Recorder& recorder, const Product& product);
+// Adds up the slices of a whole convolution.
+void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);
+
+// conv_transpose_vulkan.cpp
+void record_transposed(Recorder& recorder, const ConvArgs& args);
+
+// conv_patches_vulkan.cpp: a product with patches stored in memory, where it can be, and where that is thought best.
+bool runs_patches(const DeviceTraits& traits, const ConvArgs& args);
+bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
+void record_patches(Recorder& recorder, const ConvArgs& args);
+
+// conv_depthwise_vulkan.cpp
+bool is_depthwise(const ConvArgs& args);
+void record_depthwise(Recorder& recorder, const ConvArgs& args);
+
+}  // namespace tuff::conv

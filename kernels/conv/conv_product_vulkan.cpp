@@ -1,0 +1,270 @@
+// Plans the implicit products: chooses a tile by the device and the shape, cuts the taps into slices where one
+// invocation could not loop over all of them, or where there are too few tiles for the device.
+//
+// TUFF_CONV_VARIANT=<name> in the environment forces a row of the table below, for tests and measurements;
+// one that the device cannot run is refused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "kernels/common/loop_limit.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "kernels/gemm/gemm_plan.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+#include "shaders.hpp"
+
+namespace tuff::conv {
+namespace {
+
+// A tile of filters x columns. Shared-memory tiles have 16 taps in flight and thread_filters x
+// thread_columns sums for each invocation; subgroup tiles count both in subgroups.
+struct Variant {
+  const char* name;
+  bool shared;
+  uint32_t filters, columns, taps, thread_filters, thread_columns;
+
+  uint32_t invocations() const { return filters / thread_filters * (columns / thread_columns); }
+  uint32_t shared_bytes() const { return taps * (filters + 4 + columns + 4) * 4 + taps * 2 * 20; }
+};
+
+// In each kind: largest first.
+constexpr Variant kVariants[] = {
+    {"tile_256x128", true, 256, 128, 16, 16, 8}, {"tile_128x128", true, 128, 128, 16, 8, 8},
+    {"tile_64x128", true, 64, 128, 16, 8, 4},    {"tile_64x64", true, 64, 64, 16, 4, 4},
+    {"tile_32x64", true, 32, 64, 16, 4, 4},      {"tile_32x32", true, 32, 32, 16, 4, 4},
+    {"subgroup_4x4", false, 4, 4, 0, 0, 0},      {"subgroup_2x4", false, 2, 4, 0, 0, 0},
+    {"subgroup_1x4", false, 1, 4, 0, 0, 0},      {"subgroup_1x8", false, 1, 8, 0, 0, 0},
+};
+
+// The most taps of one invocation: one turn of the kernel's loop adds 4 of them, or variant.taps.
+uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
+  if (!traits.cpu) return ~uint64_t{0};
+  // What tells which taps of a window lie inside (TAP_MASK) comes first: 31 turns for each column at worst.
+  constexpr uint32_t kMostColumns = 8, kMaskIterations = kMostColumns * 40;
+  return (kMaxLoopIterationsCpu - kMaskIterations) / 16 * 16 * uint64_t{variant.shared ? variant.taps : 4};
+}
+
+bool runs_on(const Variant& variant, const DeviceTraits& traits) {
+  if (!variant.shared) return traits.subgroup_shuffle;
+  return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
+         variant.shared_bytes() <= traits.shared_bytes;
+}
+
+uint64_t cores_of(const DeviceTraits& traits) { return traits.cores == 0 ? 16 : traits.cores; }
+
+uint64_t columns_of(const ConvArgs& args) { return args.batch() * args.out_shape.pixels(); }
+
+// Workgroups for each slice of the taps.
+uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const ConvArgs& args) {
+  const uint32_t unit = variant.shared ? 1 : traits.subgroup_size;
+  return ceil_div(args.group_filters(), variant.filters * unit) * ceil_div(columns_of(args), variant.columns * unit) *
+         args.groups;
+}
+
+// The largest tile that wastes little on few filters and leaves work for every core.
+const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
+  static const std::optional<std::string> forced = platform::environment("TUFF_CONV_VARIANT");
+  if (forced && *forced != "patches") {
+    for (const Variant& variant : kVariants) {
+      if (*forced != variant.name) continue;
+      if (!runs_on(variant, traits)) {
+        fail(TUFF_ERROR_UNSUPPORTED, "TUFF_CONV_VARIANT={} does not run on this device", *forced);
+      }
+      return variant;
+    }
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_CONV_VARIANT={} is no variant of a convolution", *forced);
+  }
+  const uint32_t unit = traits.cpu ? traits.subgroup_size : 1;
+  const uint64_t filters = args.group_filters();
+  const Variant* last = nullptr;
+  for (const Variant& variant : kVariants) {
+    if (variant.shared == traits.cpu || !runs_on(variant, traits)) continue;
+    last = &variant;
+    const uint64_t tile_filters = uint64_t{variant.filters} * unit;
+    const bool wasteful = tile_filters >= 2 * filters || ceil_div(filters, tile_filters) * tile_filters > 2 * filters;
+    if (!wasteful && groups_of(variant, traits, args) >= cores_of(traits)) return variant;
+  }
+  if (last == nullptr) fail(TUFF_ERROR_UNSUPPORTED, "no variant of a convolution runs on this device");
+  return *last;
+}
+
+// The operands are read four elements at a time: the filter's rows, and, channels last, the input's pixels.
+struct Vectors {
+  bool filter, channels;
+};
+
+Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
+  const uint64_t bytes = 4 * dtype_size(args.dtype);
+  const auto aligned = [&](const Buffer* buffer) { return buffer == nullptr || buffer->offset % bytes == 0; };
+  Vectors vectors{};
+  vectors.filter = taps != 0 && taps % 4 == 0 && aligned(args.filter);
+  vectors.channels = args.channels_last() && vectors.filter && args.group_channels() % 4 == 0 && aligned(args.input);
+  return vectors;
+}
+
+void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) {
+  // Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
+  constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
+  static constexpr const char* kNames[] = {"depth", "height", "width"};
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    const uint64_t span = args.in()[axis] + args.padding[axis] + args.padding_end[axis];
+    if (span >= kMaxExtent || product.padding[axis] <= -static_cast<int64_t>(kMaxExtent)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
+    }
+  }
+  if (taps >= kMaxExtent || args.filters() >= kMaxExtent || args.channels() >= kMaxExtent) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} filters of {} taps and channels, of {} channels: beyond this version",
+         args.filters(), taps, args.channels());
+  }
+}
+
+}  // namespace
+
+uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
+                uint32_t low_axis, uint32_t high_axis) {
+  uint32_t result = 0;
+  for (const uint32_t axis : {low_axis, high_axis}) {
+    // What is multiplied by 0 alone may be any number.
+    const uint64_t step = counts[axis] <= 1 ? 1 : steps[axis];
+    if (step > 0xffff) {
+      fail(TUFF_ERROR_UNSUPPORTED, "{}[{}] is {}, must be below 65,536", name, axis - (kConvAxes - args.rank), step);
+    }
+    result |= static_cast<uint32_t>(step) << (axis == low_axis ? 0 : 16);
+  }
+  return result;
+}
+
+ProductPush push_of(const Product& product) {
+  const ConvArgs& args = product.args;
+  const ConvExtents &in = args.in(), &window = args.taps(), &out = args.out();
+  const uint64_t taps = taps_of(args);
+  check_extents(args, product, taps);
+  ProductPush push{};
+  push.filters = static_cast<uint32_t>(args.group_filters());
+  push.channels = taps == 0 ? 0 : static_cast<uint32_t>(args.group_channels());
+  push.groups = static_cast<uint32_t>(args.groups);
+  push.slices = static_cast<uint32_t>(product.slices);
+  push.slice_taps = static_cast<uint32_t>(product.partials != nullptr ? product.slice_taps : taps);
+  push.columns = static_cast<uint32_t>(columns_of(args));
+  push.P = static_cast<uint32_t>(out[1]);
+  push.Q = static_cast<uint32_t>(out[2]);
+  push.H = static_cast<uint32_t>(in[1]);
+  push.W = static_cast<uint32_t>(in[2]);
+  push.R = static_cast<uint32_t>(window[1]);
+  push.S = static_cast<uint32_t>(window[2]);
+  push.stride = packed(args, "stride", args.stride, out, 1, 2);
+  push.dilation = packed(args, "dilation", args.dilation, window, 1, 2);
+  push.pad_y = static_cast<int32_t>(product.padding[1]);
+  push.pad_x = static_cast<int32_t>(product.padding[2]);
+  if (product.spaced) {
+    push.depth_or_spacing[0] = static_cast<uint32_t>(product.out_image);
+    push.depth_or_spacing[1] = static_cast<uint32_t>(product.out_row);
+    const ConvExtents steps = {1, product.out_step[0], product.out_step[1]};
+    push.depth_or_spacing[2] = packed(args, "stride", steps, out, 1, 2);
+  } else {
+    push.depth_or_spacing[0] = static_cast<uint32_t>(in[0]);
+    push.depth_or_spacing[1] = static_cast<uint32_t>(out[0]);
+    push.depth_or_spacing[2] = static_cast<uint32_t>(window[0]);
+    push.depth_or_spacing[3] = static_cast<uint32_t>(product.padding[0]);
+    push.depth_or_spacing[4] =
+        packed(args, "stride", args.stride, out, 0, 0) | packed(args, "dilation", args.dilation, window, 0, 0) << 16;
+  }
+  return push;
+}
+
+void define_geometry(KernelRequest& kernel, const Product& product) {
+  const ConvArgs& args = product.args;
+  const ConvExtents& window = args.taps();
+  kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last());
+  kernel.define("DEPTH", args.in()[0] != 1 || window[0] != 1).define("SPACED", product.spaced);
+  kernel.define("TAP_MASK", window[0] + window[1] + window[2] <= 31);
+}
+
+void slice_taps(Product& product, const DeviceTraits& traits) {
+  const ConvArgs& args = product.args;
+  const Variant& variant = choose(traits, args);
+  const uint64_t taps = taps_of(args), groups = groups_of(variant, traits, args);
+  const uint64_t wanted = (traits.cpu ? 1 : 2) * cores_of(traits), least = traits.cpu ? 512 : 256;
+  const uint64_t slices = std::clamp<uint64_t>(std::min(wanted / groups, taps / least), 1, 64);
+  product.slice_taps = std::min(ceil_div(ceil_div(taps, slices), 16) * 16, taps_at_once(variant, traits));
+  product.slices = product.slice_taps == 0 ? 1 : ceil_div(taps, product.slice_taps);
+}
+
+void record_product(Recorder& recorder, const Product& product) {
+  const DeviceTraits& traits = recorder.traits();
+  const ConvArgs& args = product.args;
+  const uint64_t taps = taps_of(args);
+  const Variant& variant = choose(traits, args);
+  const bool sliced = product.partials != nullptr;
+  const Vectors vectors = vectors_of(args, taps);
+
+  const ProductPush push = push_of(product);
+  KernelRequest kernel(variant.shared ? shaders::conv_tile : shaders::conv_subgroup);
+  if (variant.shared) {
+    kernel.define("BM", variant.filters).define("BN", variant.columns).define("BK", variant.taps);
+    kernel.define("TM", variant.thread_filters).define("TN", variant.thread_columns);
+  } else {
+    kernel.define("WIDTH", traits.subgroup_size);
+    kernel.define("FILTER_BLOCKS", variant.filters).define("PIXEL_BLOCKS", variant.columns);
+    kernel.define("TAIL", taps % 4 != 0);
+  }
+  define_geometry(kernel, product);
+  kernel.define("PATCHES", 0).define("SLICED", sliced);
+  kernel.define("VEC_FILTER", vectors.filter).define("VEC_CHANNELS", vectors.channels);
+  kernel.define("PAIRS", !variant.shared && traits.addresses);
+  kernel.define("BIAS", !sliced && args.bias != nullptr).define("RESIDUAL", !sliced && args.residual != nullptr);
+  kernel.define("ACTIVATION", sliced ? TUFF_ACTIVATION_NONE : args.activation);
+  const uint64_t in_elements = args.in_shape.elements(), filter_elements = args.filter_shape.elements();
+  const uint64_t out_images = product.spaced ? product.out_image : args.out_shape.pixels();
+  const uint64_t out_elements = args.batch() * args.filters() * out_images * product.slices;
+  kernel.wide(needs_wide(in_elements) || needs_wide(filter_elements) || needs_wide(out_elements));
+
+  log(TUFF_LOG_DISPATCH,
+      "conv {} {} filters={} groups={} columns={} taps={} slices={} vec_filter={} vec_channels={} wide={}",
+      variant.name, dtype_name(args.dtype), args.filters(), args.groups, push.columns, taps, product.slices,
+      vectors.filter, vectors.channels, kernel.is_wide());
+  const uint64_t size = dtype_size(args.dtype), out_size = sliced ? 4 : size;
+  // From the first output on.
+  const uint64_t skip = product.out_first * out_size, out_bytes = out_elements * out_size - skip;
+  const bool reads = taps > 0;
+  Dispatch dispatch("conv");
+  dispatch.operand(reads ? args.input : nullptr, 0, reads ? in_elements * size : 0, Access::read)
+      .operand(reads ? args.filter : nullptr, 0, reads ? filter_elements * size : 0, Access::read)
+      .operand(sliced ? product.partials : args.output, skip, out_bytes, Access::write)
+      .operand(sliced ? nullptr : args.bias, 0, sliced || args.bias == nullptr ? 0 : args.filters() * size,
+               Access::read)
+      .operand(sliced ? nullptr : args.residual, skip, sliced || args.residual == nullptr ? 0 : out_bytes, Access::read)
+      .push(push)
+      .groups_linear(groups_of(variant, traits, args) * product.slices, traits)
+      .work(static_cast<double>((in_elements + filter_elements) * size) +
+                static_cast<double>(args.out_shape.elements() * out_size),
+            2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps));
+  recorder.dispatch(kernel, dispatch);
+}
+
+void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices) {
+  GemmArgs sum{};
+  sum.a_type = sum.b_type = sum.c_type = args.dtype;
+  sum.alpha = 1;
+  sum.c = args.output;
+  // Channels last, all of the output is one matrix.
+  const uint64_t pixels = args.out_shape.pixels(), filters = args.filters();
+  const bool last = args.channels_last();
+  sum.m = last ? args.batch() * pixels : filters;
+  sum.n = sum.ldc = last ? filters : pixels;
+  sum.batch_count = last ? 1 : args.batch();
+  sum.stride_c = sum.m * sum.n;
+  sum.epilogue.activation = args.activation;
+  if (args.bias != nullptr) sum.epilogue.bias_axis = last ? TUFF_BIAS_COLUMNS : TUFF_BIAS_ROWS;
+  sum.epilogue.bias = args.bias;
+  sum.epilogue.residual = args.residual;
+  sum.epilogue.ld_residual = sum.ldc;
+  sum.epilogue.stride_residual = sum.stride_c;
+  gemm::record_finish(recorder, sum, &partials, slices);
+}
+
+}  // namespace tuff::conv

@@ -1,0 +1,49 @@
+// The end of a convolution: output = activation(sum + bias + residual), rounded to TYPE.
+//
+// With SLICED the taps come in slices, each a sum of its own in f32 (slice-major, each laid out as the output), and a
+// second pass adds them up.
+//
+// Defines: TYPE        TUFF_* of all operands
+//          SLICED      1: see above; BIAS, RESIDUAL and ACTIVATION are then left to the second pass
+//          BIAS        1: slot 3 has one number for each filter
+//          RESIDUAL    1: slot 4 has what is added to each output
+//          ACTIVATION  see gemm_activation.glsl
+#include "kernels/common/pointer.glsl"
+#if SLICED
+TUFF_WRITE(2, Output, float, 4)
+#else
+TUFF_WRITE(2, Output, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+#if BIAS
+TUFF_READ(3, Bias, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+#endif
+#if RESIDUAL
+TUFF_READ(4, Residual, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
+#endif
+#endif
+
+#define NUMBER float
+#define C_TYPE TYPE
+#include "kernels/gemm/gemm_activation.glsl"
+
+// What a filter adds to each of its sums.
+float bias_of(uint filter_index) {
+#if BIAS && !SLICED
+  return TUFF_LOADED(TYPE, TUFF_AT(Bias, filter_index));
+#else
+  return 0.0;
+#endif
+}
+
+// output: a TUFF_POINTER.
+#if SLICED
+#define CONV_STORE(output, at, sum, bias) TUFF_FROM(Output, output, at) = sum
+#elif RESIDUAL
+#define CONV_STORE(output, at, sum, bias)    \
+  TUFF_FROM(Output, output, at) = TUFF_ROUNDED( \
+      TYPE, gemm_activation((sum) + (bias) + TUFF_LOADED(TYPE, TUFF_AT(Residual, at))))
+#elif BIAS
+#define CONV_STORE(output, at, sum, bias) \
+  TUFF_FROM(Output, output, at) = TUFF_ROUNDED(TYPE, gemm_activation((sum) + (bias)))
+#else
+#define CONV_STORE(output, at, sum, bias) TUFF_FROM(Output, output, at) = TUFF_ROUNDED(TYPE, gemm_activation(sum))
+#endif

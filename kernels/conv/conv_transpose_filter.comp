@@ -1,0 +1,63 @@
+// Puts the filter of a transposed convolution into the order in which its phases read it (conv_transpose_vulkan.cpp).
+//
+// Tap r of an axis belongs to the phase of r % step, in which the taps run backwards. A phase's filter is that of an
+// ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]; the phases
+// follow one another, those of the same vertical one side by side.
+//
+// Defines: CHANNELS_LAST  1: the filter is [channels][R][S][filters of a group], else [channels][filters of a group][R][S]
+//          BYTES          of an element: 2 or 4
+#extension GL_EXT_shader_16bit_storage : require
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint items;              // elements, below 2^31
+  uint filters, channels;  // of one group
+  uint R, S;
+  uint step_y, step_x;
+} push;
+
+#if BYTES == 2
+TUFF_READ(0, From, uint16_t, 2)
+TUFF_WRITE(1, To, uint16_t, 2)
+#else
+TUFF_READ(0, From, uint, 4)
+TUFF_WRITE(1, To, uint, 4)
+#endif
+#include "kernels/conv/conv_numbers.glsl"
+
+// The taps of an axis in the phase of `first`, and in those before it.
+uint taps_in(uint taps, uint step, uint first) { return first < taps ? (taps - 1 - first) / step + 1 : 0; }
+uint taps_before(uint taps, uint step, uint first) { return first * (taps / step) + min(first, taps % step); }
+
+void main() {
+  const uint item = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  if (item >= push.items) return;
+#if CHANNELS_LAST
+  uint rest = quotient(item, push.filters);
+  const uint k = item - rest * push.filters;
+  const uint row = quotient(rest, push.S), s = rest - row * push.S;
+  const uint channel = quotient(row, push.R), r = row - channel * push.R;
+#else
+  const uint row = quotient(item, push.S), s = item - row * push.S;
+  uint rest = quotient(row, push.R);
+  const uint r = row - rest * push.R;
+  const uint channel = quotient(rest, push.filters), k = rest - channel * push.filters;
+#endif
+  const uint group = quotient(channel, push.channels), c = channel - group * push.channels;
+  const uint first_y = r % push.step_y, first_x = s % push.step_x;
+  const uint taps_y = taps_in(push.R, push.step_y, first_y), taps_x = taps_in(push.S, push.step_x, first_x);
+  // push.items / (R * S) numbers for each place of a window.
+  const uint before = quotient(push.items, push.R * push.S) *
+                      (taps_before(push.R, push.step_y, first_y) * push.S +
+                       taps_y * taps_before(push.S, push.step_x, first_x));
+  const uint place = (taps_y - 1 - r / push.step_y) * taps_x + (taps_x - 1 - s / push.step_x);
+  const uint filter_index = group * push.filters + k;
+#if CHANNELS_LAST
+  const uint at = (filter_index * (taps_y * taps_x) + place) * push.channels + c;
+#else
+  const uint at = (filter_index * push.channels + c) * (taps_y * taps_x) + place;
+#endif
+  TUFF_AT(To, before + at) = TUFF_AT(From, item);
+}

@@ -1,0 +1,165 @@
+// Plans the transposed convolution as a gather: outputs that lie a stride apart (a phase) read the same taps of their
+// windows, so each phase is an ordinary convolution of stride 1 whose outputs are apart. Nothing is multiplied with
+// zeros between pixels, and no output is written twice.
+//
+// Along an axis, output p takes tap r from input y where p + padding = y * stride + r * dilation. With
+// g = gcd(stride, dilation), the taps of p's phase are r0, r0 + stride / g, …, and y falls by dilation / g from one to
+// the next: backwards they are the taps of a window with that dilation.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "runtime/log.hpp"
+#include "shaders.hpp"
+
+namespace tuff::conv {
+namespace {
+
+// The outputs first, first + stride, … of one axis.
+struct Phase {
+  uint64_t first, outputs;
+  uint64_t tap, taps;  // the lowest tap, and how many; no taps: nothing reaches these outputs
+  uint64_t dilation;
+  int64_t padding;
+};
+
+uint64_t tap_step(const ConvArgs& args, uint32_t axis) {
+  return args.stride[axis] / std::gcd(args.stride[axis], args.dilation[axis]);
+}
+
+std::vector<Phase> phases_of(const ConvArgs& args, uint32_t axis) {
+  const auto stride = static_cast<int64_t>(args.stride[axis]), dilation = static_cast<int64_t>(args.dilation[axis]);
+  const uint64_t step = tap_step(args, axis), taps = args.taps()[axis], out = args.out()[axis];
+  std::vector<Phase> phases;
+  for (uint64_t first = 0; first < std::min(args.stride[axis], out); ++first) {
+    Phase phase{first,
+                (out - 1 - first) / args.stride[axis] + 1,
+                0,
+                0,
+                args.dilation[axis] / std::gcd(args.stride[axis], args.dilation[axis]),
+                0};
+    for (uint64_t tap = 0; tap < std::min(step, taps); ++tap) {
+      const int64_t reach = static_cast<int64_t>(first + args.padding[axis]) - static_cast<int64_t>(tap) * dilation;
+      if (reach % stride != 0) continue;
+      phase.tap = tap;
+      phase.taps = (taps - 1 - tap) / step + 1;
+      phase.padding = static_cast<int64_t>((phase.taps - 1) * phase.dilation) - reach / stride;
+      break;
+    }
+    phases.push_back(phase);
+  }
+  return phases;
+}
+
+uint64_t taps_before(uint64_t taps, uint64_t step, uint64_t first) {
+  return first * (taps / step) + std::min(first, taps % step);
+}
+
+// Where a phase's filter begins, in numbers of K * C / groups elements. Mirrors conv_transpose_filter.comp.
+uint64_t filter_place(const ConvArgs& args, const Phase& y, const Phase& x) {
+  return taps_before(args.taps()[1], tap_step(args, 1), y.tap) * args.taps()[2] +
+         y.taps * taps_before(args.taps()[2], tap_step(args, 2), x.tap);
+}
+
+void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& ordered) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = stream_device(traits, {}, sizeof(float));
+  const uint64_t elements = args.filter_shape.elements(), bytes = dtype_size(args.dtype);
+  struct Push {
+    uint32_t items, filters, channels, R, S, step_y, step_x;
+  } push{static_cast<uint32_t>(elements),
+         static_cast<uint32_t>(args.group_filters()),
+         static_cast<uint32_t>(args.group_channels()),
+         static_cast<uint32_t>(args.taps()[1]),
+         static_cast<uint32_t>(args.taps()[2]),
+         static_cast<uint32_t>(std::min(tap_step(args, 1), args.taps()[1])),
+         static_cast<uint32_t>(std::min(tap_step(args, 2), args.taps()[2]))};
+  KernelRequest kernel(shaders::conv_transpose_filter);
+  kernel.streaming().define("CHANNELS_LAST", args.channels_last()).define("BYTES", static_cast<int64_t>(bytes));
+  kernel.constant(0, device.workgroup);
+  Dispatch dispatch("conv transpose filter");
+  dispatch.operand(args.filter, 0, elements * bytes, Access::read)
+      .operand(&ordered, 0, elements * bytes, Access::write)
+      .push(push)
+      .groups_linear(ceil_div(elements, device.workgroup), traits)
+      .work(2.0 * static_cast<double>(elements * bytes), static_cast<double>(elements));
+  recorder.dispatch(kernel, dispatch);
+}
+
+// What one phase computes; the filter is given later.
+Product product_of(const ConvArgs& args, const Phase& y, const Phase& x) {
+  Product product;
+  product.args = args;
+  ConvArgs& phase = product.args;
+  phase.transposed = false;
+  phase.filter_shape.outer = {args.filters(), args.group_channels()};
+  phase.filter_shape.extents = {1, y.taps, x.taps};
+  phase.out_shape.extents = {1, y.outputs, x.outputs};
+  phase.stride = {1, 1, 1};
+  phase.dilation = {1, y.dilation, x.dilation};
+  if (y.taps == 0 || x.taps == 0) {  // a sum over no channels
+    phase.in_shape.outer[1] = 0;
+    phase.filter_shape.extents = {1, 1, 1};
+  }
+  product.padding = {0, y.padding, x.padding};
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    phase.padding[axis] = static_cast<uint64_t>(std::max<int64_t>(product.padding[axis], 0));
+    phase.padding_end[axis] = 0;
+  }
+  product.spaced = true;
+  product.out_image = args.out_shape.pixels();
+  product.out_row = args.out()[2];
+  product.out_step = {args.stride[1], args.stride[2]};
+  product.out_first = (y.first * product.out_row + x.first) * (args.channels_last() ? args.filters() : 1);
+  return product;
+}
+
+}  // namespace
+
+void record_transposed(Recorder& recorder, const ConvArgs& args) {
+  const bool empty = args.in_shape.elements() == 0;
+  const uint64_t size = dtype_size(args.dtype), elements = empty ? 0 : args.filter_shape.elements();
+  if (elements >= uint64_t{1} << 31) {
+    fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^31", elements);
+  }
+  std::vector<Product> products;
+  std::vector<uint64_t> places;
+  uint64_t slices = 1, most_taps = 0;
+  for (const Phase& y : phases_of(args, 1)) {
+    for (const Phase& x : phases_of(args, 2)) {
+      Product product = product_of(args, y, x);
+      slice_taps(product, recorder.traits());
+      slices = std::max(slices, product.slices);
+      most_taps = std::max(most_taps, taps_of(product.args));
+      products.push_back(product);
+      places.push_back(filter_place(args, y, x));
+    }
+  }
+  log(TUFF_LOG_DISPATCH, "conv transpose: {} phases", products.size());
+  // The filter in the phases' order, and the sums of slices behind it.
+  const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
+  const uint64_t sum_bytes = slices == 1 ? 0 : slices * args.out_shape.elements() * sizeof(float);
+  Buffer filter, partials;
+  if (filter_bytes + sum_bytes != 0) {
+    filter = partials = recorder.scratch(filter_bytes + sum_bytes);
+    partials.offset += filter_bytes;
+    partials.bytes -= filter_bytes;
+  }
+  if (!empty) record_filter(recorder, args, filter);
+  for (size_t i = 0; i < products.size(); ++i) {
+    Product& product = products[i];
+    const Buffer own = moved(&filter, places[i] * args.filters() * args.group_channels(), args.dtype);
+    product.args.filter = &own;
+    if (slices > 1) {
+      product.partials = &partials;
+      product.slices = slices;
+      product.slice_taps = ceil_div(ceil_div(most_taps, slices), 16) * 16;
+    }
+    record_product(recorder, product);
+  }
+  if (slices > 1) record_slices(recorder, args, partials, slices);
+}
+
+}  // namespace tuff::conv

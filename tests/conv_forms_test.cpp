@@ -1,0 +1,364 @@
+// Convolutions beyond the plain ones: groups, layouts, epilogues, element types, dimensions, transposed.
+#include <cmath>
+
+#include "support/conv_problem.hpp"
+#include "support/stored.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr int32_t kFirst = TUFF_LAYOUT_NCHW, kLast = TUFF_LAYOUT_NHWC;
+
+std::vector<ConvShape> two_dimensional() {
+  std::vector<ConvShape> all;
+  // Groups: few and many channels of each, one of each (depthwise), several filters for a channel.
+  for (const auto& [channels, filters, groups] :
+       {std::array<uint64_t, 3>{8, 12, 2}, {32, 32, 8}, {36, 72, 2}, {8, 8, 8}, {6, 18, 6}, {5, 5, 5}}) {
+    for (const int32_t layout : {kFirst, kLast}) {
+      all.push_back({.batch = 2,
+                     .channels = channels,
+                     .height = 9,
+                     .width = 14,
+                     .filters = filters,
+                     .rows = 3,
+                     .cols = 3,
+                     .padding = {1, 1},
+                     .groups = groups,
+                     .layout = layout});
+    }
+  }
+  const ConvShape depthwise{.batch = 2,
+                            .channels = 12,
+                            .height = 17,
+                            .width = 13,
+                            .filters = 12,
+                            .rows = 3,
+                            .cols = 3,
+                            .stride = {2, 2},
+                            .padding = {1, 1},
+                            .groups = 12};
+  for (const int32_t layout : {kFirst, kLast}) {
+    ConvShape s = depthwise;
+    s.layout = layout;
+    all.push_back(s);
+    s.bias = true, s.activation = TUFF_ACTIVATION_RELU, s.residual = Residual::own;
+    all.push_back(s);
+    s.shift = 4;
+    all.push_back(s);
+    s = depthwise;
+    s.layout = layout;
+    s.rows = s.cols = 5, s.stride = {1, 1}, s.padding = {2, 0};
+    all.push_back(s);
+    s.rows = 4, s.cols = 3, s.stride = {3, 1}, s.dilation = {2, 3};
+    all.push_back(s);
+    s = depthwise;
+    s.layout = layout;
+    s.rows = 1, s.cols = 7, s.stride = {1, 1}, s.padding = {0, 0}, s.asymmetric = true, s.padding_end = {0, 6};
+    all.push_back(s);
+    // Channels last without groups: four channels at once, one by one, a window too large for a mask of bits.
+    const ConvShape plain{
+        .batch = 2, .height = 11, .width = 10, .rows = 3, .cols = 2, .padding = {1, 1}, .layout = layout};
+    s = plain;
+    s.channels = 16, s.filters = 33, s.bias = true;
+    all.push_back(s);
+    s.residual = Residual::own, s.activation = TUFF_ACTIVATION_RELU, s.stride = {2, 1}, s.dilation = {1, 2};
+    all.push_back(s);
+    s.residual = Residual::in_place, s.asymmetric = true, s.padding_end = {3, 0};
+    all.push_back(s);
+    s = plain;
+    s.channels = 3, s.filters = 9, s.asymmetric = true, s.padding = {0, 2}, s.padding_end = {2, 1};
+    all.push_back(s);
+    s = plain;
+    s.channels = 4, s.filters = 5, s.height = 40, s.rows = 33;
+    all.push_back(s);
+    // One pixel, and the whole image: products of matrices.
+    s = plain;
+    s.channels = 20, s.filters = 24, s.rows = s.cols = 1, s.padding = {0, 0};
+    all.push_back(s);
+    s.bias = true, s.residual = Residual::own, s.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(s);
+    s.groups = 4;
+    all.push_back(s);
+    s.batch = 1;
+    all.push_back(s);
+    s.stride = {2, 2};
+    all.push_back(s);
+    s = plain;
+    s.channels = 6, s.filters = 10, s.rows = 11, s.cols = 10, s.padding = {0, 0}, s.bias = true;
+    all.push_back(s);
+    // Sums in slices, added up with an epilogue.
+    s = plain;
+    s.batch = 1, s.channels = 300, s.filters = 3, s.height = s.width = 3, s.rows = s.cols = 3;
+    s.bias = true, s.residual = Residual::in_place, s.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(s);
+    // 16 bits
+    for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+      s = plain;
+      s.dtype = dtype, s.channels = 8, s.filters = 12, s.bias = true, s.residual = Residual::own;
+      all.push_back(s);
+      s.channels = 5, s.bias = false, s.residual = Residual::none, s.shift = 2;
+      all.push_back(s);
+      s = depthwise;
+      s.layout = layout, s.dtype = dtype, s.stride = {1, 1}, s.bias = true;
+      all.push_back(s);
+    }
+    s = plain;
+    s.batch = 1, s.dtype = TUFF_F16, s.channels = 300, s.filters = 3, s.height = s.width = 3, s.bias = true;
+    all.push_back(s);
+  }
+  return all;
+}
+
+std::vector<ConvShape> cases() {
+  std::vector<ConvShape> all = two_dimensional();
+  for (const int32_t layout : {kFirst, kLast}) {
+    ConvShape line{.batch = 3,
+                   .channels = 8,
+                   .width = 50,
+                   .filters = 10,
+                   .cols = 5,
+                   .stride = {1, 2},
+                   .padding = {0, 2},
+                   .kind = Conv::one,
+                   .layout = layout};
+    all.push_back(line);
+    line.bias = true, line.groups = 2, line.dilation = {1, 3}, line.asymmetric = true, line.padding_end = {0, 9};
+    all.push_back(line);
+
+    ConvShape volume{.batch = 2,
+                     .channels = 4,
+                     .height = 8,
+                     .width = 9,
+                     .filters = 6,
+                     .rows = 3,
+                     .cols = 2,
+                     .padding = {1, 0},
+                     .kind = Conv::three,
+                     .depth = 7,
+                     .planes = 3,
+                     .depth_padding = 1,
+                     .layout = layout};
+    all.push_back(volume);
+    volume.depth_stride = 2, volume.stride = {1, 2}, volume.depth_dilation = 2, volume.groups = 2;
+    volume.bias = true, volume.residual = Residual::own, volume.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(volume);
+    volume.groups = 1, volume.channels = 3, volume.height = 20, volume.rows = 20, volume.planes = 6;
+    volume.depth_dilation = 1, volume.width = 12, volume.cols = 10;  // a window too large for a mask of bits
+    all.push_back(volume);
+    all.push_back({.batch = 2,
+                   .channels = 5,
+                   .height = 3,
+                   .width = 4,
+                   .filters = 7,
+                   .kind = Conv::three,
+                   .depth = 2,
+                   .layout = layout,
+                   .bias = true});
+
+    const ConvShape back{.batch = 2,
+                         .channels = 6,
+                         .height = 7,
+                         .width = 5,
+                         .filters = 8,
+                         .rows = 3,
+                         .cols = 3,
+                         .kind = Conv::transposed,
+                         .layout = layout};
+    ConvShape s = back;
+    all.push_back(s);
+    s.stride = {2, 2}, s.padding = {1, 1}, s.output_padding = {1, 1};
+    all.push_back(s);
+    s.bias = true, s.activation = TUFF_ACTIVATION_RELU, s.groups = 2;
+    all.push_back(s);
+    s.shift = 4, s.rows = 4, s.cols = 2, s.stride = {2, 3}, s.padding = {1, 0}, s.output_padding = {0, 2};
+    all.push_back(s);
+    // Taps apart by as much as the stride: outputs that nothing reaches; stride beyond the filter.
+    s = back;
+    s.stride = {2, 2}, s.dilation = {2, 3}, s.bias = true;
+    all.push_back(s);
+    s.stride = {4, 5}, s.dilation = {1, 1}, s.rows = 2, s.cols = 3, s.output_padding = {3, 1};
+    all.push_back(s);
+    s.dilation = {6, 2}, s.padding = {3, 2}, s.output_padding = {0, 0};
+    all.push_back(s);
+    // One group for each channel, padding beyond the filter, long sums.
+    s = back;
+    s.filters = 6, s.groups = 6, s.rows = s.cols = 4, s.stride = {2, 2}, s.padding = {1, 1};
+    all.push_back(s);
+    s = back;
+    s.stride = {3, 3}, s.padding = {5, 4};
+    all.push_back(s);
+    s = back;
+    s.batch = 1, s.channels = 700, s.height = s.width = 2, s.filters = 3, s.stride = {2, 2}, s.bias = true;
+    all.push_back(s);
+    s = back;
+    s.dtype = TUFF_F16, s.stride = {2, 2}, s.padding = {1, 0}, s.bias = true;
+    all.push_back(s);
+  }
+  return all;
+}
+
+// With activations that round, and random numbers.
+std::vector<ConvShape> bound_cases() {
+  std::vector<ConvShape> all;
+  int32_t activation = TUFF_ACTIVATION_NONE;
+  for (ConvShape s : cases()) {
+    if (s.dtype == TUFF_BF16 || s.shift != 0 || s.stride != std::array<uint64_t, 2>{2, 2}) continue;
+    s.bias = true;
+    s.activation = activation;
+    activation = (activation + 1) % 5;
+    all.push_back(s);
+  }
+  for (const int32_t last : {TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_GELU_TANH, TUFF_ACTIVATION_SILU}) {
+    all.push_back({.batch = 2,
+                   .channels = 16,
+                   .height = 9,
+                   .width = 10,
+                   .filters = 12,
+                   .rows = 3,
+                   .cols = 3,
+                   .padding = {1, 1},
+                   .bias = true,
+                   .residual = Residual::own,
+                   .activation = last});
+  }
+  return all;
+}
+
+using ConvForms = Table<ConvShape>;
+TEST_P(ConvForms, Exact) { run_conv(context(), row(), Tier::exact); }
+TUFF_TABLE(ConvForms, ConvShape, cases());
+
+using ConvFormsBound = Table<ConvShape>;
+TEST_P(ConvFormsBound, Holds) { run_conv(context(), row(), Tier::bound); }
+TUFF_TABLE(ConvFormsBound, ConvShape, bound_cases());
+
+class ConvFormsOnce : public OnBackend {};
+
+// More than 65,535 workgroups by groups and by channels.
+TEST_P(ConvFormsOnce, ManyGroups) {
+  if (reduced()) GTEST_SKIP() << "large";
+  run_conv(context(),
+           {.channels = 140'000, .width = 2, .filters = 70'000, .cols = 2, .padding = {0, 1}, .groups = 70'000},
+           Tier::exact);
+  run_conv(context(), {.channels = 600'000, .filters = 600'000, .cols = 3, .padding = {0, 1}, .groups = 600'000},
+           Tier::exact);
+}
+
+TEST_P(ConvFormsOnce, NothingToSum) {
+  // No channels, no pixels: the bias alone.
+  const std::vector<float> b = integers(4, 3, 1);
+  const Tensor bias(context(), b), output(context(), 2 * 4 * 9);
+  tuff_conv2d_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.output = output, desc.bias = bias;
+  const auto set = [](uint64_t(&to)[4], std::array<uint64_t, 4> from) { std::ranges::copy(from, to); };
+  set(desc.in_shape, {2, 0, 3, 3}), set(desc.filter_shape, {4, 0, 1, 1}), set(desc.out_shape, {2, 4, 3, 3});
+  ASSERT_OK(tuff_conv2d_ex(context(), &desc));
+  for (uint64_t i = 0; i < 2 * 4 * 9; ++i) EXPECT_EQ(output.read()[i], b[i / 9 % 4]);
+  // An empty image within its padding.
+  const Tensor filter(context(), integers(16, 3, 2)), third(context(), 2 * 4 * 12);
+  set(desc.in_shape, {2, 4, 0, 3}), set(desc.filter_shape, {4, 1, 2, 2}), set(desc.out_shape, {2, 4, 3, 4});
+  desc.padding[0] = 2, desc.padding[1] = 1, desc.groups = 4;
+  desc.filter = filter, desc.output = third;
+  ASSERT_OK(tuff_conv2d_ex(context(), &desc));
+  for (uint64_t i = 0; i < 2 * 4 * 12; ++i) EXPECT_EQ(third.read()[i], b[i / 12 % 4]);
+  // Nothing at all.
+  set(desc.in_shape, {0, 4, 2, 3}), set(desc.out_shape, {0, 4, 5, 4});
+  desc.output = 0;
+  EXPECT_OK(tuff_conv2d_ex(context(), &desc));
+  tuff_conv_transpose2d_desc back{};
+  back.struct_size = sizeof back;
+  back.dtype = TUFF_F32;
+  set(back.in_shape, {2, 3, 0, 4}), set(back.filter_shape, {3, 5, 2, 2}), set(back.out_shape, {2, 5, 0, 5});
+  EXPECT_OK(tuff_conv_transpose2d_ex(context(), &back));
+}
+
+TEST_P(ConvFormsOnce, SupportsSaysWhichTypes) {
+  for (const char* name : {"conv1d", "conv2d.f16", "conv3d.bf16", "conv_transpose2d.f32", "conv_transpose2d"}) {
+    int32_t yes = 0;
+    EXPECT_OK(tuff_supports(context(), name, &yes));
+    EXPECT_EQ(yes, 1) << name;
+  }
+  int32_t yes = 1;
+  EXPECT_OK(tuff_supports(context(), "conv2d.f64", &yes));
+  EXPECT_EQ(yes, 0);
+}
+
+TEST_P(ConvFormsOnce, BadArguments) {
+  constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE;
+  const Tensor x(context(), 200), w(context(), 200), y(context(), 200), z(context(), 200), b(context(), 8);
+  const auto copy = [](auto& to, std::initializer_list<uint64_t> from) { std::ranges::copy(from, to); };
+  tuff_conv2d_desc good{};
+  good.struct_size = sizeof good;
+  good.dtype = TUFF_F32;
+  good.input = x, good.filter = w, good.output = y;
+  copy(good.in_shape, {1, 4, 5, 5}), copy(good.filter_shape, {6, 2, 3, 3}), copy(good.out_shape, {1, 6, 3, 3});
+  good.groups = 2;
+  const auto expect_bad = [&](tuff_status status, const char* word, auto spoil) {
+    tuff_conv2d_desc desc = good;
+    spoil(desc);
+    EXPECT_FAILS(tuff_conv2d_ex(context(), &desc), status, "tuff_conv2d_ex", word);
+  };
+  expect_bad(kArgument, "groups", [](auto& d) { d.groups = 3; });
+  expect_bad(kArgument, "groups", [](auto& d) { d.filter_shape[0] = d.out_shape[1] = 5; });
+  expect_bad(kArgument, "filter_shape", [](auto& d) { d.groups = 0; });
+  expect_bad(kArgument, "filter_shape", [](auto& d) { d.filter_shape[1] = 4; });
+  expect_bad(kArgument, "layout", [](auto& d) { d.layout = 2; });
+  expect_bad(kArgument, "activation", [](auto& d) { d.activation = 5; });
+  expect_bad(kArgument, "activation", [](auto& d) { d.activation = -1; });
+  expect_bad(kArgument, "asymmetric", [](auto& d) { d.asymmetric = 2; });
+  expect_bad(kArgument, "padding_end", [](auto& d) { d.padding_end[1] = 1; });
+  expect_bad(kArgument, "out_shape", [](auto& d) { d.asymmetric = 1, d.padding_end[1] = 1; });
+  expect_bad(kArgument, "padding", [](auto& d) { d.asymmetric = 1, d.padding[1] = d.padding_end[1] = ~uint64_t{0}; });
+  expect_bad(kArgument, "reserved", [](auto& d) { d.reserved = 1; });
+  expect_bad(kArgument, "dtype", [](auto& d) { d.dtype = 0; });
+  expect_bad(TUFF_ERROR_UNSUPPORTED, "dtype", [](auto& d) { d.dtype = TUFF_I32; });
+  expect_bad(kHandle, "bias", [](auto& d) { d.bias = 12'345; });
+  expect_bad(kHandle, "residual", [](auto& d) { d.residual = 12'345; });
+  expect_bad(kArgument, "bias", [&](auto& d) { d.bias = y; });
+  expect_bad(kArgument, "residual", [&](auto& d) { d.residual = b; });
+  tuff_buffer late = 0;
+  ASSERT_OK(tuff_view(y, 4, 4 * 100, &late));
+  expect_bad(kArgument, "residual", [&](auto& d) { d.residual = late; });
+  EXPECT_OK(tuff_free(late));
+
+  tuff_conv_transpose2d_desc back{};
+  back.struct_size = sizeof back;
+  back.dtype = TUFF_F32;
+  back.input = x, back.filter = w, back.output = y;
+  copy(back.in_shape, {1, 4, 3, 3}), copy(back.filter_shape, {4, 3, 2, 2}), copy(back.out_shape, {1, 3, 6, 6});
+  back.stride[0] = back.stride[1] = 2;
+  const auto expect_bad_back = [&](tuff_status status, const char* word, auto spoil) {
+    tuff_conv_transpose2d_desc desc = back;
+    spoil(desc);
+    EXPECT_FAILS(tuff_conv_transpose2d_ex(context(), &desc), status, "tuff_conv_transpose2d_ex", word);
+  };
+  expect_bad_back(kArgument, "out_shape", [](auto& d) { d.out_shape[2] = 7; });
+  expect_bad_back(kArgument, "out_shape", [](auto& d) { d.groups = 2; });
+  expect_bad_back(kArgument, "output_padding", [](auto& d) { d.output_padding[0] = 2, d.out_shape[2] = 8; });
+  expect_bad_back(kArgument, "padding", [](auto& d) { d.padding[1] = 4; });
+  expect_bad_back(kArgument, "filter_shape", [](auto& d) { d.filter_shape[0] = 3; });
+  expect_bad_back(kArgument, "filter_shape", [](auto& d) { d.filter_shape[2] = 0; });
+  expect_bad_back(kArgument, "in_shape", [](auto& d) { d.in_shape[2] = uint64_t{1} << 62, d.stride[0] = 3; });
+  expect_bad_back(kHandle, "bias", [](auto& d) { d.bias = 12'345; });
+  expect_bad_back(kArgument, "input", [](auto& d) { d.input = d.output; });
+  expect_bad_back(kArgument, "reserved", [](auto& d) { d.reserved = -1; });
+
+  const uint64_t in[3] = {1, 2, 9}, filter[3] = {3, 2, 3}, out[3] = {1, 3, 7}, wrong[3] = {1, 3, 6};
+  EXPECT_FAILS(tuff_conv1d(context(), TUFF_F32, x, in, w, filter, y, wrong, 1, 0), kArgument, "tuff_conv1d",
+               "out_shape");
+  EXPECT_FAILS(tuff_conv1d(context(), TUFF_F32, x, in, w, filter, y, out, 0, 0), kArgument, "tuff_conv1d", "stride");
+  EXPECT_FAILS(tuff_conv1d(context(), TUFF_F32, x, nullptr, w, filter, y, out, 1, 0), kArgument, "tuff_conv1d",
+               "in_shape");
+  const uint64_t ones[3] = {1, 1, 1};
+  EXPECT_FAILS(tuff_conv3d(context(), TUFF_F32, x, nullptr, w, nullptr, y, nullptr, ones, ones), kArgument,
+               "tuff_conv3d", "in_shape");
+  x.expect_poisoned();
+  y.expect_poisoned();
+  z.expect_poisoned();
+}
+TUFF_ON_BACKENDS(ConvFormsOnce);
+
+}  // namespace
+}  // namespace tuff_test
