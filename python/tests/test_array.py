@@ -433,6 +433,55 @@ def test_conv2d(ctx, rng, stride, padding, dilation):
     exact(result, naive_conv2d(x, w, *pairs))
 
 
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_conv2d_groups_bias_and_more(ctx, rng, layout):
+    x, w, b = integers(rng, 2, 6, 9, 11), integers(rng, 4, 3, 3, 2), integers(rng, 4)
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 1)])
+    halves = [naive_conv2d(padded[:, 3 * g : 3 * g + 3], w[2 * g : 2 * g + 2], (1, 2), (0, 0), (1, 1)) for g in range(2)]
+    expected = np.concatenate(halves, axis=1) + b[:, None, None]
+    added = integers(rng, *expected.shape)
+    expected = np.maximum(expected + added, 0)
+    stored = (lambda a: a) if layout == "nchw" else (lambda a: np.ascontiguousarray(np.moveaxis(a, 1, -1)))
+    result = tuff.conv2d(
+        ctx.array(stored(x)),
+        ctx.array(stored(w)),
+        stride=(1, 2),
+        padding=((1, 2), (0, 1)),
+        groups=2,
+        bias=ctx.array(b),
+        residual=ctx.array(stored(added)),
+        activation="relu",
+        layout=layout,
+    )
+    exact(result, stored(expected))
+
+
+def test_conv1d_and_conv3d(ctx, rng):
+    x, w = integers(rng, 2, 3, 20), integers(rng, 4, 3, 5)
+    flat = naive_conv2d(x[:, :, None], w[:, :, None], (1, 2), (0, 2), (1, 1))[:, :, 0]
+    exact(tuff.conv1d(ctx.array(x), ctx.array(w), stride=2, padding=2), flat)
+    x, w = integers(rng, 2, 3, 4, 6, 5), integers(rng, 4, 3, 2, 3, 3)
+    # Depth by hand: each output plane is the sum of two convolutions.
+    planes = [sum(naive_conv2d(x[:, :, o + t], w[:, :, t], (1, 1), (1, 1), (1, 1)) for t in range(2)) for o in range(3)]
+    exact(tuff.conv3d(ctx.array(x), ctx.array(w), padding=(0, 1, 1)), np.stack(planes, axis=2))
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_conv_transpose2d(ctx, rng, layout):
+    x, w, b = integers(rng, 2, 3, 4, 5), integers(rng, 3, 4, 3, 2), integers(rng, 4)
+    out = np.zeros((2, 4, 3 * 2 + 3 + 1, 4 * 3 + 2))
+    for r in range(3):
+        for s in range(2):
+            out[:, :, r : r + 7 : 2, s : s + 13 : 3] += np.einsum("nchw,ck->nkhw", x, w[:, :, r, s])
+    expected = out[:, :, 1:-1] + b[:, None, None]
+    stored = (lambda a: a) if layout == "nchw" else (lambda a: np.ascontiguousarray(np.moveaxis(a, 1, -1)))
+    result = tuff.conv_transpose2d(
+        ctx.array(stored(x)), ctx.array(stored(w)), stride=(2, 3), padding=(1, 0), output_padding=(1, 0),
+        bias=ctx.array(b), layout=layout,
+    )
+    exact(result, stored(expected))
+
+
 @pytest.mark.parametrize("causal", [False, True, "bottom_right"])
 def test_attention(ctx, rng, causal):
     q, k, v = (rng.standard_normal((2, 3, rows, 8)).astype(F32) for rows in (5, 7, 7))

@@ -142,6 +142,14 @@ def test_conv2d(ctx):
         lambda: tuff.conv2d(image, bank, stride=(1, 1, 1)),
         lambda: tuff.conv2d(image, bank, dilation=2),
         lambda: tuff.conv2d(image, ctx.ones((1, 2, 5, 5))),
+        lambda: tuff.conv2d(image, bank, padding=((1, 2, 3), 0)),
+        lambda: tuff.conv2d(image, bank, layout="chwn"),
+        lambda: tuff.conv2d(image, bank, activation="sine"),
+        lambda: tuff.conv2d(image, bank, bias=ctx.ones(2)),
+        lambda: tuff.conv2d(image, bank, residual=image),
+        lambda: tuff.conv1d(image, bank),
+        lambda: tuff.conv3d(image, bank),
+        lambda: tuff.conv_transpose2d(image, ctx.ones((2, 1, 1, 1)), padding=3),
     ):
         with pytest.raises(ValueError):
             use()

@@ -13,13 +13,13 @@ from ._array import Array, Transposed
 from ._attention import attention
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, devices, set_log, version
+from ._convolution import conv1d, conv2d, conv3d, conv_transpose2d
 from ._error import TuffError, check, last_error
 from ._operations import (
     add,
     batch_norm,
     binary,
     broadcast_to,
-    conv2d,
     divide,
     group_norm,
     instance_norm,
@@ -57,7 +57,10 @@ __all__ = [
     "binary",
     "broadcast_to",
     "check",
+    "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose2d",
     "device_count",
     "devices",
     "divide",

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     Operand = Union[Array, float, int]
     Matrix = Union[Array, Transposed]
 
-Pair = Union[int, Sequence[int]]
 
 def is_number(value: object) -> bool:
     """A real number of Python's or NumPy's."""
@@ -326,54 +325,6 @@ def matmul(
     return result
 
 
-def _pair(value: Pair, name: str) -> Tuple[int, int]:
-    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(pair) != 2:
-        raise ValueError(f"{name} is one number or two, not {value!r}")
-    return int(pair[0]), int(pair[1])
-
-
-def conv2d(
-    x: Array,
-    w: Array,
-    *,
-    stride: Pair = 1,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    out: Optional[Array] = None,
-) -> Array:
-    """Cross-correlation of images x (N, C, H, W) with filters w (K, C, R, S): (N, K, P, Q).
-
-    P = floor((H + 2 * padding - dilation * (R - 1) - 1) / stride) + 1, Q likewise; zeros around the image.
-    stride, padding and dilation are one number, or (vertical, horizontal).
-    """
-    _require_array(x, "x")
-    _require_array(w, "w")
-    same_kind(x, w)
-    if x.ndim != 4 or w.ndim != 4:
-        raise ValueError(f"conv2d needs (N, C, H, W) and (K, C, R, S), not {x.shape} and {w.shape}")
-    strides, paddings, dilations = _pair(stride, "stride"), _pair(padding, "padding"), _pair(dilation, "dilation")
-    if min(strides) < 1 or min(dilations) < 1 or min(paddings) < 0:
-        raise ValueError(f"conv2d with stride {stride}, padding {padding}, dilation {dilation}")
-    spans = [d * (taps - 1) + 1 for d, taps in zip(dilations, w.shape[2:])]
-    room = [size + 2 * p - span for size, p, span in zip(x.shape[2:], paddings, spans)]
-    if min(room) < 0:
-        raise ValueError(f"a filter of {tuple(spans)} taps is larger than the padded image {x.shape[2:]}")
-    shape = (x.shape[0], w.shape[0], *(free // s + 1 for free, s in zip(room, strides)))
-    result = _result(out, x, shape)
-    desc = raw.Conv2dDesc(
-        dtype=_dtype(x),
-        input=x.buffer.handle,
-        filter=w.buffer.handle,
-        output=result.buffer.handle,
-        in_shape=tuple(x.shape),
-        filter_shape=tuple(w.shape),
-        out_shape=shape,
-        stride=strides,
-        padding=paddings,
-        dilation=dilations,
-    )
-    check(raw.tuff_conv2d_ex(x.context.handle, desc))
     return result
 
 
