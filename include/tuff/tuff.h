@@ -536,13 +536,13 @@ TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer 
 
 /* With a descriptor, and since 0.4.0:
  *   output[n][k] = activation(sum[n][k] + bias[k] + residual[n][k])
- * where filter k sees the C / groups channels of its group alone, k / (K / groups), and the sums are the cross-correlation
- * above with dilation * r and dilation * s for r and s. groups = C is a depthwise convolution. All operands are of dtype,
- * which may be TUFF_F16 or TUFF_BF16: sums and what follows is computed in f32 and the result rounded once, to nearest
- * even. output may be exactly the residual.
+ * where filter k sees the C / groups channels of its group alone, k / (K / groups), and the sums are the
+ * cross-correlation above with dilation * r and dilation * s for r and s. groups = C is a depthwise convolution. All
+ * operands are of dtype, which may be TUFF_F16 or TUFF_BF16: sums and what follows is computed in f32 and the result
+ * rounded once, to nearest even. output may be exactly the residual.
  *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
- * layout tells how input, output and residual lie in memory, and filters with them: TUFF_LAYOUT_NCHW [K][C / groups][R][S],
- * TUFF_LAYOUT_NHWC [K][R][S][C / groups].
+ * layout tells how input, output and residual lie in memory, and filters with them:
+ * TUFF_LAYOUT_NCHW [K][C / groups][R][S], TUFF_LAYOUT_NHWC [K][R][S][C / groups].
  * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
  * gone. */
 typedef struct tuff_conv2d_desc {
@@ -567,7 +567,8 @@ typedef struct tuff_conv2d_desc {
 } tuff_conv2d_desc;
 TUFF_API tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc);
 
-/* In one dimension: input N, C, W, filter K, C, S, output N, K, Q. Since 0.4.0. Arguments and errors as in tuff_conv2d(). */
+/* In one dimension: input N, C, W, filter K, C, S, output N, K, Q. Since 0.4.0. Arguments and errors as in
+ * tuff_conv2d(). */
 TUFF_API tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],
                                  tuff_buffer filter, const uint64_t filter_shape[3], tuff_buffer output,
                                  const uint64_t out_shape[3], uint64_t stride, uint64_t padding);
@@ -590,8 +591,8 @@ typedef struct tuff_conv1d_desc {
 } tuff_conv1d_desc;
 TUFF_API tuff_status tuff_conv1d_ex(tuff_stream stream, const tuff_conv1d_desc* desc);
 
-/* In three dimensions: input N, C, D, H, W, filter K, C, T, R, S, output N, K, O, P, Q. Since 0.4.0. Arguments and errors
- * as in tuff_conv2d(); stride and padding are those of depth, height, width. */
+/* In three dimensions: input N, C, D, H, W, filter K, C, T, R, S, output N, K, O, P, Q. Since 0.4.0. Arguments and
+ * errors as in tuff_conv2d(); stride and padding are those of depth, height, width. */
 TUFF_API tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[5],
                                  tuff_buffer filter, const uint64_t filter_shape[5], tuff_buffer output,
                                  const uint64_t out_shape[5], const uint64_t stride[3], const uint64_t padding[3]);
@@ -614,8 +615,8 @@ typedef struct tuff_conv3d_desc {
 } tuff_conv3d_desc;
 TUFF_API tuff_status tuff_conv3d_ex(tuff_stream stream, const tuff_conv3d_desc* desc);
 
-/* The transposed convolution, which takes an output's shape of tuff_conv2d() back to its input's: every input pixel adds
- * the filter, times its value, to the outputs from (y, x) * stride - padding on:
+/* The transposed convolution, which takes an output's shape of tuff_conv2d() back to its input's: every input pixel
+ * adds the filter, times its value, to the outputs from (y, x) * stride - padding on:
  *   output[n][k][p][q] = sum over c, r, s and those y, x with y * stride[0] + r = p + padding[0],
  *   x * stride[1] + s = q + padding[1] of input[n][c][y][x] * filter[c][k][r][s].
  *   in_shape        N, C, H, W

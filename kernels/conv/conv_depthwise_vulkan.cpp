@@ -70,6 +70,7 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
   push.pad_x = static_cast<int32_t>(args.padding[2]);
 
   KernelRequest kernel(shaders::conv_depthwise);
+  kernel.streaming();
   kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last()).define("VEC", vec);
   kernel.define("VX", across).define("VY", down).define("FIXED", fixed);
   if (fixed) {

@@ -1,6 +1,6 @@
 // Plans a convolution as a product of matrices whose right-hand side, the patches, is stored in scratch memory piece by
-// piece: for processors, where a large product of packed matrices runs three times as fast as one that gathers its
-// operand. Storing a patch's element costs as much as some fifty multiplications.
+// piece: for processors, where a large product of packed matrices runs about twice as fast as one that gathers its
+// operand.
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
@@ -35,6 +35,7 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece)
   push.slices = static_cast<uint32_t>(piece.first);
   push.slice_taps = static_cast<uint32_t>(piece.count);
   KernelRequest kernel(shaders::conv_patches);
+  kernel.streaming();
   define_geometry(kernel, all);
   const bool vec_channels = args.channels_last() && args.channels() % 4 == 0 && args.input->offset % (4 * size) == 0;
   kernel.define("PAIRS", traits.addresses).define("VEC_CHANNELS", vec_channels);
@@ -102,17 +103,18 @@ bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
          args.channels() * args.filter_shape.pixels() <= kMostPatches;
 }
 
-bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
-  // The least of each extent, and of operations, that products are packed for (gemm_panels_vulkan.cpp). So many filters
-  // pay for any image.
-  constexpr uint64_t kLeast = 96, kManyFilters = 512;
+bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
+  constexpr uint64_t kLeast = 96;
   constexpr double kLeastOperations = 3e7;
-  const bool last = args.channels_last();
-  const uint64_t taps = taps_of(args), pixels = args.out_shape.pixels() * (last ? args.batch() : 1);
-  const double operations = 2.0 * static_cast<double>(args.filters() * taps) * static_cast<double>(pixels);
-  const bool large = pixels >= kLeast || (!last && args.filters() >= kManyFilters);
-  return runs_patches(traits, args) && traits.addresses && args.dtype == TUFF_F32 && args.groups == 1 && large &&
-         std::min(args.filters(), taps) >= kLeast && operations >= kLeastOperations;
+  return traits.cpu && traits.addresses && std::min({m, n, k}) >= kLeast &&
+         2.0 * static_cast<double>(m * n) * static_cast<double>(k) >= kLeastOperations;
+}
+
+bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
+  constexpr uint64_t kLeastFilters = 384;  // by then patches cost less than the product saves
+  const uint64_t pixels = args.out_shape.pixels() * (args.channels_last() ? args.batch() : 1);
+  return runs_patches(traits, args) && args.dtype == TUFF_F32 && args.groups == 1 && args.filters() >= kLeastFilters &&
+         packs_products(traits, args.filters(), pixels, taps_of(args));
 }
 
 void record_patches(Recorder& recorder, const ConvArgs& args) {

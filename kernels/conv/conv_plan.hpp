@@ -58,6 +58,8 @@ void record_transposed(Recorder& recorder, const ConvArgs& args);
 // conv_patches_vulkan.cpp: a product with patches stored in memory, where it can be, and where that is thought best.
 bool runs_patches(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
+// Whether a product of f32 is one that is packed first on this device (gemm_panels_vulkan.cpp).
+bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k);
 void record_patches(Recorder& recorder, const ConvArgs& args);
 
 // conv_depthwise_vulkan.cpp

@@ -208,7 +208,9 @@ void record_product(Recorder& recorder, const Product& product) {
     kernel.define("BM", variant.filters).define("BN", variant.columns).define("BK", variant.taps);
     kernel.define("TM", variant.thread_filters).define("TN", variant.thread_columns);
   } else {
-    kernel.define("WIDTH", traits.subgroup_size);
+    // Its loads are gathers, as those of kernels that stream: the same way of binding is the fast one, by a factor of
+    // two.
+    kernel.streaming().define("WIDTH", traits.subgroup_size);
     kernel.define("FILTER_BLOCKS", variant.filters).define("PIXEL_BLOCKS", variant.columns);
     kernel.define("TAIL", taps % 4 != 0);
   }

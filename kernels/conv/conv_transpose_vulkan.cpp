@@ -7,7 +7,6 @@
 // the next: backwards they are the taps of a window with that dilation.
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
@@ -29,28 +28,24 @@ uint64_t tap_step(const ConvArgs& args, uint32_t axis) {
   return args.stride[axis] / std::gcd(args.stride[axis], args.dilation[axis]);
 }
 
-std::vector<Phase> phases_of(const ConvArgs& args, uint32_t axis) {
+uint64_t phase_count(const ConvArgs& args, uint32_t axis) { return std::min(args.stride[axis], args.out()[axis]); }
+
+Phase phase_of(const ConvArgs& args, uint32_t axis, uint64_t first) {
   const auto stride = static_cast<int64_t>(args.stride[axis]), dilation = static_cast<int64_t>(args.dilation[axis]);
   const uint64_t step = tap_step(args, axis), taps = args.taps()[axis], out = args.out()[axis];
-  std::vector<Phase> phases;
-  for (uint64_t first = 0; first < std::min(args.stride[axis], out); ++first) {
-    Phase phase{first,
-                (out - 1 - first) / args.stride[axis] + 1,
-                0,
-                0,
-                args.dilation[axis] / std::gcd(args.stride[axis], args.dilation[axis]),
-                0};
-    for (uint64_t tap = 0; tap < std::min(step, taps); ++tap) {
-      const int64_t reach = static_cast<int64_t>(first + args.padding[axis]) - static_cast<int64_t>(tap) * dilation;
-      if (reach % stride != 0) continue;
-      phase.tap = tap;
-      phase.taps = (taps - 1 - tap) / step + 1;
-      phase.padding = static_cast<int64_t>((phase.taps - 1) * phase.dilation) - reach / stride;
-      break;
-    }
-    phases.push_back(phase);
+  Phase phase{};
+  phase.first = first;
+  phase.outputs = (out - 1 - first) / args.stride[axis] + 1;
+  phase.dilation = args.dilation[axis] / std::gcd(args.stride[axis], args.dilation[axis]);
+  for (uint64_t tap = 0; tap < std::min(step, taps); ++tap) {
+    const int64_t reach = static_cast<int64_t>(first + args.padding[axis]) - static_cast<int64_t>(tap) * dilation;
+    if (reach % stride != 0) continue;
+    phase.tap = tap;
+    phase.taps = (taps - 1 - tap) / step + 1;
+    phase.padding = static_cast<int64_t>((phase.taps - 1) * phase.dilation) - reach / stride;
+    break;
   }
-  return phases;
+  return phase;
 }
 
 uint64_t taps_before(uint64_t taps, uint64_t step, uint64_t first) {
@@ -116,6 +111,13 @@ Product product_of(const ConvArgs& args, const Phase& y, const Phase& x) {
   return product;
 }
 
+template <typename Body>
+void for_each_phase(const ConvArgs& args, const Body& body) {
+  for (uint64_t y = 0; y < phase_count(args, 1); ++y) {
+    for (uint64_t x = 0; x < phase_count(args, 2); ++x) body(phase_of(args, 1, y), phase_of(args, 2, x));
+  }
+}
+
 }  // namespace
 
 void record_transposed(Recorder& recorder, const ConvArgs& args) {
@@ -124,20 +126,14 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
   if (elements >= uint64_t{1} << 31) {
     fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^31", elements);
   }
-  std::vector<Product> products;
-  std::vector<uint64_t> places;
   uint64_t slices = 1, most_taps = 0;
-  for (const Phase& y : phases_of(args, 1)) {
-    for (const Phase& x : phases_of(args, 2)) {
-      Product product = product_of(args, y, x);
-      slice_taps(product, recorder.traits());
-      slices = std::max(slices, product.slices);
-      most_taps = std::max(most_taps, taps_of(product.args));
-      products.push_back(product);
-      places.push_back(filter_place(args, y, x));
-    }
-  }
-  log(TUFF_LOG_DISPATCH, "conv transpose: {} phases", products.size());
+  for_each_phase(args, [&](const Phase& y, const Phase& x) {
+    Product product = product_of(args, y, x);
+    slice_taps(product, recorder.traits());
+    slices = std::max(slices, product.slices);
+    most_taps = std::max(most_taps, taps_of(product.args));
+  });
+  log(TUFF_LOG_DISPATCH, "conv transpose: {} x {} phases", phase_count(args, 1), phase_count(args, 2));
   // The filter in the phases' order, and the sums of slices behind it.
   const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
   const uint64_t sum_bytes = slices == 1 ? 0 : slices * args.out_shape.elements() * sizeof(float);
@@ -148,9 +144,9 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
     partials.bytes -= filter_bytes;
   }
   if (!empty) record_filter(recorder, args, filter);
-  for (size_t i = 0; i < products.size(); ++i) {
-    Product& product = products[i];
-    const Buffer own = moved(&filter, places[i] * args.filters() * args.group_channels(), args.dtype);
+  for_each_phase(args, [&](const Phase& y, const Phase& x) {
+    Product product = product_of(args, y, x);
+    const Buffer own = moved(&filter, filter_place(args, y, x) * args.filters() * args.group_channels(), args.dtype);
     product.args.filter = &own;
     if (slices > 1) {
       product.partials = &partials;
@@ -158,7 +154,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
       product.slice_taps = ceil_div(ceil_div(most_taps, slices), 16) * 16;
     }
     record_product(recorder, product);
-  }
+  });
   if (slices > 1) record_slices(recorder, args, partials, slices);
 }
 

@@ -70,6 +70,14 @@ std::optional<GemmArgs> as_gemm(const ConvArgs& args) {
   return gemm;
 }
 
+// Whether that is the fastest way. A processor gathers an input once, whatever the filters, so that only packed
+// products are faster than implicit ones, and those have no epilogue; and what are hardly matrices.
+bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args, const GemmArgs& gemm) {
+  constexpr uint64_t kFewColumns = 32;
+  if (!traits.cpu || args.batch() * args.out_shape.pixels() < kFewColumns) return true;
+  return args.dtype == TUFF_F32 && gemm.epilogue.none() && conv::packs_products(traits, gemm.m, gemm.n, gemm.k);
+}
+
 void record_products(Recorder& recorder, const ConvArgs& args) {
   conv::Product product;
   product.args = args;
@@ -118,7 +126,8 @@ void record_conv(Recorder& recorder, const ConvArgs& args) {
   if (args.out_shape.elements() == 0) return;
   // A variant that is forced is meant for what it can do.
   static const bool forced = platform::environment("TUFF_CONV_VARIANT").has_value();
-  if (const std::optional<GemmArgs> gemm = as_gemm(args); gemm && !forced) {
+  if (const std::optional<GemmArgs> gemm = as_gemm(args);
+      gemm && !forced && suits_gemm(recorder.traits(), args, *gemm)) {
     log(TUFF_LOG_DISPATCH, "conv as gemm: m={} n={} k={} batch={}", gemm->m, gemm->n, gemm->k, gemm->batch_count);
     return record_gemm(recorder, *gemm);
   }

@@ -437,7 +437,9 @@ def test_conv2d(ctx, rng, stride, padding, dilation):
 def test_conv2d_groups_bias_and_more(ctx, rng, layout):
     x, w, b = integers(rng, 2, 6, 9, 11), integers(rng, 4, 3, 3, 2), integers(rng, 4)
     padded = np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 1)])
-    halves = [naive_conv2d(padded[:, 3 * g : 3 * g + 3], w[2 * g : 2 * g + 2], (1, 2), (0, 0), (1, 1)) for g in range(2)]
+    halves = [
+        naive_conv2d(padded[:, 3 * g : 3 * g + 3], w[2 * g : 2 * g + 2], (1, 2), (0, 0), (1, 1)) for g in range(2)
+    ]
     expected = np.concatenate(halves, axis=1) + b[:, None, None]
     added = integers(rng, *expected.shape)
     expected = np.maximum(expected + added, 0)
