@@ -62,6 +62,11 @@ bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k);
 void record_patches(Recorder& recorder, const ConvArgs& args);
 
+// conv_matrix_vulkan.cpp: a product on matrix units, likewise.
+bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);
+bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args);
+void record_matrices(Recorder& recorder, const ConvArgs& args);
+
 // conv_depthwise_vulkan.cpp
 bool is_depthwise(const ConvArgs& args);
 void record_depthwise(Recorder& recorder, const ConvArgs& args);

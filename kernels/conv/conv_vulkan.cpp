@@ -98,6 +98,9 @@ void record_images(Recorder& recorder, const ConvArgs& args) {
   const bool patches =
       forced ? *forced == "patches" && conv::runs_patches(traits, args) : conv::suits_patches(traits, args);
   if (patches) return conv::record_patches(recorder, args);
+  const bool matrices =
+      forced ? *forced == "matrices" && conv::runs_matrices(traits, args) : conv::suits_matrices(traits, args);
+  if (matrices) return conv::record_matrices(recorder, args);
   record_products(recorder, args);
 }
 

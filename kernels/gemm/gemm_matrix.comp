@@ -26,6 +26,9 @@
 //          EDGE             0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 //          EPILOGUE         0: no bias and no residual, and their places in the push block are missing
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
+//          WINDOWS          the rows of A (1), which is not transposed, or of B (2), which is, are windows of an image:
+//                           row j begins at (j / width) * ld + (j % width) * step, and k is (tap, channel) with all
+//                           channels of a tap, a multiple of BK, side by side. 0: they are not
 //          C_VECTOR         1: no epilogue, beta 0, C of 2 or 4 bytes is written in fours: base, ldc, stride and n are
 //                           multiples of 4
 #include "kernels/common/matrix.glsl"
@@ -46,6 +49,11 @@ layout(push_constant, std430) uniform Push {
   uint batch_count, slices, k_slice;  // k_slice: how much of k a slice holds
   uint tiles_m, tiles_n;
   NUMBER alpha, beta;
+#if WINDOWS
+  uint tap_row;     // elements from a row of taps to the next
+  uint width_step;  // windows in a row, and elements from one to the next, 16 bits each
+  uint taps;        // channels (16 bits), taps in a row (8), pixels from one to the next (8)
+#endif
 } push;
 
 #if TUFF_MATRICES_INT8
@@ -161,6 +169,27 @@ void main() {
 #define K_OF_A(l, k0) ((k0) + (TRANS_A != 0 ? ROW_A(l) : COL_A(l)))
 #define K_OF_B(l, k0) ((k0) + (TRANS_B != 0 ? COL_B(l) : ROW_B(l)))
 
+#if WINDOWS
+#define LOADS_W (WINDOWS == 1 ? LOADS_A : LOADS_B)
+  const uint width = push.width_step & 0xffffu, step = push.width_step >> 16;
+  const uint channels = push.taps & 0xffffu, taps_x = push.taps >> 16 & 0xffu, tap_step = (push.taps >> 24) * channels;
+  TUFF_INDEX window_at[LOADS_W];
+  [[unroll]] for (uint l = 0; l < LOADS_W; ++l) {
+    const uint row = WINDOWS == 1 ? min(row0 + ROW_A(l), m - 1) : min(col0 + ROW_B(l), n - 1), y = row / width;
+    window_at[l] = TUFF_INDEX(y) * (WINDOWS == 1 ? lda : ldb) + (row - y * width) * step +
+                   (WINDOWS == 1 ? COL_A(l) : COL_B(l));
+  }
+  // Where the tile's k lies: channel, tap in its row, and the row.
+  uint tap = tile.k_begin / channels, channel = tile.k_begin - tap * channels;
+  TUFF_INDEX tap_row_at = TUFF_INDEX(tap / taps_x) * push.tap_row;
+  tap %= taps_x;
+#define LOAD_WINDOW(next, X, x, LOADS)                                                                       \
+  {                                                                                                          \
+    const TUFF_INDEX tap_at = tap_row_at + tap * tap_step + channel;                                         \
+    [[unroll]] for (uint l = 0; l < LOADS; ++l) next[l] = TUFF_FROM(X##16, x##16_pointer, (window_at[l] + tap_at) / PIECE); \
+  }
+#endif
+
 // How much of it is loaded at once: the macros' last word.
 #define LOAD_PIECE(out, X, x, ld, row, col, end_row, end_col, BYTES)                                        \
   {                                                                                                         \
@@ -185,13 +214,23 @@ void main() {
   }
 #define LOAD_PIECE_1(out, X, x, start, col, end_col) LOAD_PIECE_2(out, X, x, start, col, end_col)
 
-#define LOAD_NEXT(k0)                                                                                            \
+#if WINDOWS == 1
+#define LOAD_NEXT_A(k0) LOAD_WINDOW(next_a, A, a, LOADS_A)
+#else
+#define LOAD_NEXT_A(k0)                                                                                          \
   [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {                                                                \
     LOAD_PIECE_(next_a[l], A, a, lda, GLOBAL_ROW_A(l, k0), GLOBAL_COL_A(l, k0), END_ROW_A, END_COL_A, A_BYTES)   \
-  }                                                                                                              \
+  }
+#endif
+#if WINDOWS == 2
+#define LOAD_NEXT_B(k0) LOAD_WINDOW(next_b, B, b, LOADS_B)
+#else
+#define LOAD_NEXT_B(k0)                                                                                          \
   [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {                                                                \
     LOAD_PIECE_(next_b[l], B, b, ldb, GLOBAL_ROW_B(l, k0), GLOBAL_COL_B(l, k0), END_ROW_B, END_COL_B, B_BYTES)   \
   }
+#endif
+#define LOAD_NEXT(k0) LOAD_NEXT_A(k0) LOAD_NEXT_B(k0)
 
 #if EDGE
 #define KEPT(piece, k, along, whole) kept(piece, k, k_end, along, whole)
@@ -212,6 +251,15 @@ void main() {
     }
     barrier();
     const uint k_next = min(k0 + BK, k_last);
+#if WINDOWS
+    channel += k_next - k0;
+    const bool tap_ends = channel == channels;
+    channel = tap_ends ? 0 : channel;
+    tap += tap_ends ? 1 : 0;
+    const bool row_ends = tap == taps_x;
+    tap = row_ends ? 0 : tap;
+    tap_row_at += row_ends ? push.tap_row : 0;
+#endif
     LOAD_NEXT(k_next)
     [[unroll]] for (uint kk = 0; kk < BK; kk += MK) {
       MATRIX_A a[WM / MM];

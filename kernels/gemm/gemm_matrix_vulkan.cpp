@@ -112,17 +112,24 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
   return matrix_copy(args, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
 }
 
-void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
+namespace {
+
+void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Windows* windows, Offers& offers) {
   const MatrixShape* shape = find_shape(traits, args);
   if (shape == nullptr) return;
   const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(shape->a));
-  const CopyRequest a_copy = matrix_copy_of_a(args), b_copy = matrix_copy_of_b(args);
+  CopyRequest a_copy, b_copy;
+  if (windows == nullptr) {
+    a_copy = matrix_copy_of_a(args);
+    b_copy = matrix_copy_of_b(args);
+  }
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const MatrixVariant& variant = kVariants[row];
     if (!offers.wants(variant.name)) continue;
     if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
+    if (windows != nullptr && windows->channels % (variant.k_bytes / element_bytes) != 0) continue;
     const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
     const uint64_t rounds = ceil_div(tiles, cores_of(traits));
     const double time =
@@ -133,7 +140,30 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& of
   }
 }
 
-namespace {
+// What follows in Push of gemm_matrix.comp where an operand is made of windows.
+struct WindowsPush {
+  explicit WindowsPush(const Windows& windows)
+      : tap_row(windows.tap_row),
+        width_step(windows.width | windows.step << 16),
+        taps(windows.channels | windows.taps << 16 | windows.dilation << 24) {}
+  uint32_t tap_row, width_step, taps;
+};
+
+template <typename Push>
+struct WithWindows {
+  Push push;
+  WindowsPush windows;
+};
+
+// Hands over a push block, with the windows if there are any.
+template <typename Push>
+void push_all(Dispatch& dispatch, const Plan& plan, const Push& push) {
+  if (plan.windows == nullptr) {
+    dispatch.push(push);
+  } else if constexpr (sizeof(WithWindows<Push>) <= Dispatch::kMaxPushBytes) {
+    dispatch.push(WithWindows<Push>{push, WindowsPush(*plan.windows)});
+  }
+}
 
 // Mirrors Push in gemm_matrix.comp with the places of bias and residual, behind the bases.
 template <typename Index, typename Number>
@@ -170,8 +200,10 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n, piece = 16 / element_bytes;
   const bool a_padded = plan.a_request.wanted && a_length % piece != 0;
   const bool b_padded = plan.b_request.wanted && b_length % piece != 0;
-  const uint32_t a_bytes = a_padded ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
-  const uint32_t b_bytes = b_padded ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
+  const bool a_windows = plan.windows != nullptr && plan.windows->of_a;
+  const bool b_windows = plan.windows != nullptr && !plan.windows->of_a;
+  const uint32_t a_bytes = a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
+  const uint32_t b_bytes = b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
   const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
                         args.n % 4 == 0 &&
                         (out_type != TUFF_I32 || plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
@@ -182,7 +214,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
   request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
   request.define("PADDED_A", a_padded).define("PADDED_B", b_padded);
-  request.define("EDGE", edge).define("EPILOGUE", fused).define("C_VECTOR", c_vector);
+  request.define("WINDOWS", a_windows ? 1 : b_windows ? 2 : 0).define("EDGE", edge).define("EPILOGUE", fused).define("C_VECTOR", c_vector);
   plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");
@@ -197,12 +229,14 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       const auto index = [](uint64_t x) { return static_cast<Index>(x); };
       const TilePush<Index, Number> push(plan, tiles_m, tiles_n);
       if (!fused) {
-        dispatch.push(push);
+        push_all(dispatch, plan, push);
       } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {
-        dispatch.push(MatrixEpiloguePush<Index, Number>{
-            push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b, push.stride_c, index(epilogue.ld_residual),
-            index(epilogue.stride_bias), index(epilogue.stride_residual), push.m, push.n, push.k, push.batch_count,
-            push.slices, push.k_slice, push.tiles_m, push.tiles_n, push.alpha, push.beta});
+        push_all(dispatch, plan,
+                 MatrixEpiloguePush<Index, Number>{
+                     push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b, push.stride_c,
+                     index(epilogue.ld_residual), index(epilogue.stride_bias), index(epilogue.stride_residual), push.m,
+                     push.n, push.k, push.batch_count, push.slices, push.k_slice, push.tiles_m, push.tiles_n,
+                     push.alpha, push.beta});
       }
     });
   });
@@ -215,6 +249,33 @@ void record_matrices(Recorder& recorder, Plan& plan) {
         variant.name, reason(plan), groups, plan.slices, a_bytes, b_bytes, plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
+}
+
+void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
+  offer_matrices(traits, args, nullptr, offers);
+}
+
+namespace {
+
+Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
+  Offers offers;
+  offer_matrices(traits, args, &windows, offers);
+  return offers;
+}
+
+}  // namespace
+
+bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
+  return windows.width < 1u << 16 && windows.step < 1u << 16 && windows.channels < 1u << 16 && windows.taps < 1u << 8 &&
+         windows.dilation < 1u << 8 && !Plan(args, &windows).wide &&
+         window_offers(traits, args, windows).found();
+}
+
+void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {
+  Plan plan(args, &windows);
+  plan.choice.offer = window_offers(recorder.traits(), args, windows).best();
+  record_matrices(recorder, plan);
+  if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
 
 }  // namespace tuff::gemm

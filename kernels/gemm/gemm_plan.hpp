@@ -82,13 +82,28 @@ struct CopyRequest {
   bool transposed = false;
 };
 
+// One operand's rows as windows of an image whose pixels hold their channels side by side. Along k come the channels of a
+// window's first tap, then of the next in its row, then those of the next row. See gemm_matrix.comp.
+struct Windows {
+  bool of_a = false;              // A's rows, and A is not transposed; else B's, and it is
+  uint64_t elements = 0;          // the operand's footprint
+  uint32_t width = 0, step = 0;   // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
+  uint32_t channels = 0;          // below 2^16
+  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
+};
+
+// A product on matrix units with such an operand, or false where nothing here computes it. Alpha is 1, beta 0.
+bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows);
+void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows);
+
 // One dispatch's worth of a product, with what the kernels ask about it.
 struct Plan {
-  explicit Plan(const GemmArgs& wanted);
+  explicit Plan(const GemmArgs& wanted, const Windows* made_of_windows = nullptr);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  GemmArgs args;  // of the kernel: a and b may be copies of the caller's in another type
+  const Windows* windows;  // null: none
+  GemmArgs args;           // of the kernel: a and b may be copies of the caller's in another type
   bool ta, tb, wide;
   uint64_t a_elements, b_elements, c_elements;  // footprints
   uint64_t slices = 1, k_slice;

@@ -21,8 +21,9 @@ constexpr uint64_t kMostScratch = 1u << 26;
 
 bool needs_finish(const GemmArgs& args) { return args.c_type != args.sum_type() || !args.epilogue.none(); }
 
-Plan::Plan(const GemmArgs& wanted)
-    : args(wanted),
+Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
+    : windows(made_of_windows),
+      args(wanted),
       ta(args.ta != TUFF_NO_TRANS),
       tb(args.tb != TUFF_NO_TRANS),
       a_elements(footprint(ta ? args.k : args.m, ta ? args.m : args.k, args.lda, args.stride_a, args.batch_count)),
@@ -34,6 +35,7 @@ Plan::Plan(const GemmArgs& wanted)
       out_elements(c_elements),
       out_ld(args.ldc),
       out_stride(args.stride_c) {
+  if (windows != nullptr) (windows->of_a ? a_elements : b_elements) = windows->elements;
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
 }
 

@@ -1,0 +1,73 @@
+// Puts an image's channels side by side, its padding around it and zeros behind its last channel, for products whose operand
+// is made of windows (gemm_matrix.comp): [images][channels][H][W], or with CHANNELS_LAST [images][H][W][channels], becomes
+// [images][all_H][all_W][all_channels]. A filter, whose images are the output channels and which has no padding, likewise.
+//
+// A group takes 64 pixels and 64 channels of an image. Channels apart pass through shared memory, two of them in a word, so
+// that neighbours read along a row and write whole pieces of 16 bytes.
+//
+// Defines: CHANNELS_LAST; elements have 16 bits; all_channels is a multiple of 8
+#extension GL_EXT_shader_16bit_storage : require
+
+layout(local_size_x = 256) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint images, channels, H, W;
+  uint all_channels, all_H, all_W;
+  int first_y, first_x;  // where the image begins
+  uint pixel_tiles, channel_tiles;
+} push;
+
+TUFF_READ(0, From, uint16_t, 2)
+TUFF_WRITE(1, To, uvec4, 16)
+
+#define PIXELS 64
+#define PAIRS 32
+#define PITCH (PAIRS + 1)
+#if CHANNELS_LAST == 0
+shared uint pairs[PIXELS * PITCH];
+#endif
+
+void main() {
+  const uint group = tuff_group(), tiles = push.pixel_tiles * push.channel_tiles;
+  const uint image = group / tiles, within = group - image * tiles;
+  if (image >= push.images) return;
+  const uint channel_tile = within / push.pixel_tiles;
+  const uint pixel0 = (within - channel_tile * push.pixel_tiles) * PIXELS, channel0 = channel_tile * 2 * PAIRS;
+  const uint all_pixels = push.all_H * push.all_W, id = gl_LocalInvocationIndex;
+  const uint channels = push.channels;
+#if CHANNELS_LAST == 0
+  {
+    const uint pixel = pixel0 + id % PIXELS, row = pixel / push.all_W;
+    const int y = int(row) - push.first_y, x = int(pixel - row * push.all_W) - push.first_x;
+    const bool inside = uint(y) < push.H && uint(x) < push.W;
+    const TUFF_INDEX plane = TUFF_INDEX(push.H) * push.W;
+    const TUFF_INDEX at = TUFF_INDEX(image) * channels * plane + (inside ? uint(y) * push.W + uint(x) : 0u);
+    [[unroll]] for (uint pair = id / PIXELS; pair < PAIRS; pair += 256 / PIXELS) {
+      const uint c = channel0 + 2 * pair;
+      const uint low = inside && c < channels ? uint(TUFF_AT(From, at + c * plane)) : 0u;
+      const uint high = inside && c + 1 < channels ? uint(TUFF_AT(From, at + (c + 1) * plane)) : 0u;
+      pairs[id % PIXELS * PITCH + pair] = low | high << 16;
+    }
+  }
+  barrier();
+#endif
+  [[unroll]] for (uint v = id; v < PIXELS * PAIRS / 4; v += 256) {
+    const uint pixel = pixel0 + v / (PAIRS / 4), piece = v % (PAIRS / 4), channel = channel0 + piece * 8;
+    if (pixel >= all_pixels || channel >= push.all_channels) continue;
+    uvec4 words = uvec4(0);
+#if CHANNELS_LAST
+    const uint row = pixel / push.all_W;
+    const int y = int(row) - push.first_y, x = int(pixel - row * push.all_W) - push.first_x;
+    if (uint(y) < push.H && uint(x) < push.W) {
+      const TUFF_INDEX at = ((TUFF_INDEX(image) * push.H + uint(y)) * push.W + uint(x)) * channels + channel;
+      [[unroll]] for (uint e = 0; e < 8; ++e) {
+        if (channel + e < channels) words[e / 2] |= uint(TUFF_AT(From, at + e)) << (e % 2 * 16);
+      }
+    }
+#else
+    [[unroll]] for (uint w = 0; w < 4; ++w) words[w] = pairs[v / (PAIRS / 4) * PITCH + piece * 4 + w];
+#endif
+    TUFF_AT(To, ((TUFF_INDEX(image) * all_pixels + pixel) * push.all_channels + channel) / 8) = words;
+  }
+}
