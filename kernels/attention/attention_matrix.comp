@@ -102,8 +102,8 @@ void main() {
   if (id == 0) not_finite = 0;
 
   // Lane l has row l / 4 + 8 * h of a block for h = 0, 1, and column COLUMN(e) with row half HALF(e) for e < 8.
-#define HALF(e) (((e) >> 1) & 1)
-#define COLUMN(e) ((lane & 3) * 2 + ((e) & 1) + ((e) >> 2) * 8)
+#define HALF(e) ((e) >> 2)
+#define COLUMN(e) ((lane & 3) * 2 + ((e) & 1) + ((e) >> 1 & 1) * 8)
 #define BLOCK_ROW(i, h) (sub_row0 + (i) * 16 + lane / 4 + (h) * 8)
 
   MATRIX_A query[ROW_BLOCKS][HEAD_DIM_IS / 16];
@@ -247,7 +247,7 @@ void main() {
           float shrink[2];
           [[unroll]] for (uint e = 0; e < 8; ++e) s[e] = s[e] > LARGEST ? LARGEST : s[e];
           [[unroll]] for (uint h = 0; h < 2; ++h) {
-            float largest = max(max(s[h * 2], s[h * 2 + 1]), max(s[h * 2 + 4], s[h * 2 + 5]));
+            float largest = max(max(s[h * 4], s[h * 4 + 1]), max(s[h * 4 + 2], s[h * 4 + 3]));
             largest = max(largest, subgroupShuffleXor(largest, 1));
             largest = max(largest, subgroupShuffleXor(largest, 2));
             largest = max(largest, reference[i][h]);
@@ -280,7 +280,11 @@ void main() {
           total[i][HALF(e)] += w[e];
         }
 #if QUADS
+#if TYPE == TUFF_BF16
+        [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = uint16BitsToFloat16(uint16_t(tuff_bf16_bits(w[e])));
+#else
         [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = float16_t(w[e]);
+#endif
 #else
         subgroupMemoryBarrierShared();
         subgroupBarrier();

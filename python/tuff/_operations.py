@@ -325,9 +325,6 @@ def matmul(
     return result
 
 
-    return result
-
-
 # Along an axis.
 
 
