@@ -15,6 +15,7 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
 #include "tuff/tuff.h"
@@ -69,6 +70,8 @@ class ComputeBackend {
   virtual void binary(const BinaryArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
   virtual void batch_norm(const BatchNormArgs& args) = 0;
+  virtual void permute(const PermuteArgs& args) = 0;
+  virtual void cast(const CastArgs& args) = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

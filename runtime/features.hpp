@@ -15,9 +15,9 @@ struct ElementTypes {
 // An element type ("f16"), an operation, or an operation with its type ("gemm.f16") that this version computes on a
 // device with these types.
 inline bool computes(std::string_view feature, const ElementTypes& types) {
-  constexpr std::string_view kOperations[] = {"gemm",       "batched_gemm", "conv2d",     "attention",
-                                              "reduce",     "softmax",      "unary",      "binary",
-                                              "layer_norm", "rms_norm",     "group_norm", "batch_norm"};
+  constexpr std::string_view kOperations[] = {"gemm",       "batched_gemm", "conv2d",  "attention",  "reduce",
+                                              "softmax",    "unary",        "binary",  "layer_norm", "rms_norm",
+                                              "group_norm", "batch_norm",   "permute", "cast"};
   const auto is_operation = [&](std::string_view name) {
     return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
   };
@@ -35,6 +35,13 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   constexpr std::string_view kStreaming[] = {"reduce",     "softmax",  "unary",      "binary",
                                              "layer_norm", "rms_norm", "group_norm", "batch_norm"};
   const bool streams = std::find(std::begin(kStreaming), std::end(kStreaming), operation) != std::end(kStreaming);
+  // What moves elements of any type.
+  constexpr std::string_view kMoving[] = {"permute", "cast"};
+  if (std::find(std::begin(kMoving), std::end(kMoving), operation) != std::end(kMoving)) {
+    constexpr std::string_view kWide[] = {"f32", "f64", "i32", "u32"};
+    if (type == "u8") return types.i8;
+    return multiplies(type) || std::find(std::begin(kWide), std::end(kWide), type) != std::end(kWide);
+  }
   if (streams && (type == "f16" || type == "bf16")) return multiplies(type);
   return is_operation(operation) && type == "f32";
 }

@@ -159,6 +159,17 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_batch_norm_desc* d) { return tuff_batch_norm_ex(context(), d); });
   stored.reserved = 1;
   EXPECT_FAILS(tuff_batch_norm_ex(context(), &stored), kArgument, "tuff_batch_norm_ex", "reserved");
+  auto permuted = operation(tuff_permute_desc{});
+  permuted.rank = 2, permuted.order[0] = 1, permuted.shape[1] = 5;
+  expect_checked("tuff_permute_ex", permuted, false,
+                 [&](const tuff_permute_desc* d) { return tuff_permute_ex(context(), d); });
+  permuted.reserved = 1;
+  EXPECT_FAILS(tuff_permute_ex(context(), &permuted), kArgument, "tuff_permute_ex", "reserved");
+  auto cast = tuff_cast_desc{};
+  cast.struct_size = sizeof cast, cast.input_type = F, cast.output_type = TUFF_I8;
+  expect_checked("tuff_cast_ex", cast, false, [&](const tuff_cast_desc* d) { return tuff_cast_ex(context(), d); });
+  cast.reserved = 1;
+  EXPECT_FAILS(tuff_cast_ex(context(), &cast), kArgument, "tuff_cast_ex", "reserved");
 }
 TUFF_ON_BACKENDS(Structures);
 

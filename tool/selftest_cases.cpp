@@ -452,6 +452,41 @@ Case elementwise_case(const char* family, const Elementwise<Op>& e, size_t opera
   return entry;
 }
 
+// --- shapes and types -------------------------------------------------------------------------------
+
+// What is the same on every device, to the bit.
+Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call) {
+  Case entry{std::move(operation), std::move(shape), {}};
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    Problem problem{entry.operation, entry.shape, {}, poison(results), call, exact};
+    for (const uint64_t count : inputs) problem.inputs.push_back(random.uniform(count, -300, 300));
+    return problem;
+  };
+  return entry;
+}
+
+void add_shape_cases(std::vector<Case>& cases) {
+  const auto add = [&](const char* operation, const std::string& shape, uint64_t inputs, uint64_t results, Call call) {
+    cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
+  };
+  add("permute", "300x500", 150'000, 150'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
+    context.permute(DType::f32, in[0], out, {300, 500}, {1, 0});
+  });
+  add("permute", "4x33x8x20 by 0,2,1,3", 21'120, 21'120,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.permute(DType::f32, in[0], out, {4, 33, 8, 20}, {0, 2, 1, 3});
+      });
+  for (const DType type : {DType::f16, DType::i32, DType::u8}) {
+    const char* const name = type == DType::f16 ? "through f16" : type == DType::i32 ? "through i32" : "through u8";
+    add("cast", name, 10'007, 10'007, [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+      const tuff::Buffer there = context.alloc_bytes(4 * 10'007);
+      context.cast(DType::f32, type, in[0], there, 10'007);
+      context.cast(type, DType::f32, there, out, 10'007);
+    });
+  }
+}
+
 }  // namespace
 
 // One row for each shape: a new operation is a few rows here.
@@ -496,6 +531,7 @@ std::vector<Case> selftest_cases() {
     for (const auto& unary : kUnary) cases.push_back(elementwise_case("unary", unary, 1, n));
     for (const auto& binary : kBinary) cases.push_back(elementwise_case("binary", binary, 2, n));
   }
+  add_shape_cases(cases);
   std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.operation < b.operation; });
   return cases;
 }

@@ -718,6 +718,48 @@ typedef struct tuff_batch_norm_desc {
 } tuff_batch_norm_desc;
 TUFF_API tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc);
 
+/* ---------------------------------------------------------------------------------------------
+ * Shapes and types: what moves elements and computes nothing. Since 0.4.0.
+ *
+ * They take every dtype, and move bits as they are, NaN included, unless they say otherwise. A device that has no
+ * storage of 8 or 16 bits gives UNSUPPORTED for elements of that size.
+ * ------------------------------------------------------------------------------------------- */
+
+/* The input with its axes in another order: axis i of the output is axis order[i] of the input.
+ *   shape   rank sizes of the input, 1 <= rank <= 8
+ *   order   each of 0 ... rank - 1 once
+ * output may not overlap input. */
+TUFF_API tuff_status tuff_permute(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
+                                  const uint64_t* shape, uint32_t rank, const uint32_t* order);
+
+typedef struct tuff_permute_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t shape[8];
+  uint32_t order[8];
+  uint32_t rank;
+  uint32_t reserved; /* zero */
+} tuff_permute_desc;
+TUFF_API tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc);
+
+/* output[i] = input[i] as a number of another type, for i < n.
+ *   to a float      the nearest number, ties to even; beyond the largest one infinity; denormals are kept
+ *   to an integer   towards zero; beyond the type's range its end that is nearer; NaN gives 0
+ * The same bits on every device but for the payload of a NaN; TUFF_F64 needs no arithmetic of the device. Between equal
+ * types it is a copy. output may be exactly input, where both types have the same size. */
+TUFF_API tuff_status tuff_cast(tuff_stream stream, int32_t input_type, int32_t output_type, tuff_buffer input,
+                               tuff_buffer output, uint64_t n);
+
+typedef struct tuff_cast_desc {
+  uint32_t struct_size;
+  int32_t input_type, output_type;
+  int32_t reserved; /* zero */
+  tuff_buffer input, output;
+  uint64_t n;
+} tuff_cast_desc;
+TUFF_API tuff_status tuff_cast_ex(tuff_stream stream, const tuff_cast_desc* desc);
+
 #ifdef __cplusplus
 }
 #endif

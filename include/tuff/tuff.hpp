@@ -652,6 +652,20 @@ class Context {
   }
   Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
 
+  // order: as many axes as shape has.
+  Outcome permute(DType dtype, Operand input, Operand output, const Shape& shape,
+                  std::initializer_list<uint32_t> order) const {
+    return detail::finish(tuff_permute(handle(), value(dtype), input.handle(), output.handle(), shape.data(),
+                                       order.size() == shape.rank() ? shape.rank() : 0, order.begin()));
+  }
+  Outcome permute(tuff_permute_desc desc) const { return with_size(tuff_permute_ex, desc); }
+
+  Outcome cast(DType input_type, DType output_type, Operand input, Operand output, uint64_t n) const {
+    return detail::finish(
+        tuff_cast(handle(), value(input_type), value(output_type), input.handle(), output.handle(), n));
+  }
+  Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
+
  private:
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {

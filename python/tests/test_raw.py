@@ -29,6 +29,8 @@ STRUCTURES = {
     "tuff_rms_norm_desc": raw.RmsNormDesc,
     "tuff_group_norm_desc": raw.GroupNormDesc,
     "tuff_batch_norm_desc": raw.BatchNormDesc,
+    "tuff_permute_desc": raw.PermuteDesc,
+    "tuff_cast_desc": raw.CastDesc,
 }
 
 # What a parameter's C type is in ctypes.

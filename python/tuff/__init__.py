@@ -36,6 +36,7 @@ from ._operations import (
     subtract,
     unary,
 )
+from ._shape import cast, permute
 
 lib = raw.lib
 __version__ = "0.3.0"
@@ -56,6 +57,7 @@ __all__ = [
     "batch_norm",
     "binary",
     "broadcast_to",
+    "cast",
     "check",
     "conv2d",
     "device_count",
@@ -71,6 +73,7 @@ __all__ = [
     "maximum",
     "minimum",
     "multiply",
+    "permute",
     "power",
     "raw",
     "reduce",

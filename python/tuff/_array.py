@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _operations as operations
+from . import _shape as shapes
 from . import raw
 from ._buffer import Buffer
 
@@ -144,13 +145,29 @@ class Array:
             raise ValueError(f"an array of shape {self.shape} cannot take shape {tuple(shape)}")
         return Array(self.buffer, sizes, self.dtype)
 
+    def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
+        """A new array with the axes in another order, all of them reversed if none is named: a.transpose(0, 2, 1)."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+        return shapes.permute(self, order or range(self.ndim)[::-1])
+
+    def swapaxes(self, first: int, second: int) -> Array:
+        """A new array with two axes exchanged."""
+        order = list(range(self.ndim))
+        order[first], order[second] = order[second], order[first]
+        return shapes.permute(self, order)
+
+    def astype(self, dtype: object) -> Array:
+        """A new array of another dtype. Floats are rounded to nearest even; to an integer, numbers are cut towards zero,
+        those beyond its range become the end of it, and NaN 0."""
+        return shapes.cast(self, dtype)
+
     def ravel(self) -> Array:
         """The same memory as one axis."""
         return self.reshape(self.size)
 
     @property
     def T(self) -> Transposed:
-        """A matrix with its axes exchanged, as an operand of @; nothing is moved."""
+        """A matrix with its axes exchanged, as an operand of @; nothing is moved. transpose() makes a new array."""
         if self.ndim != 2:
             raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
         return Transposed(self)
@@ -381,6 +398,10 @@ class Transposed:
     @property
     def mT(self) -> Array:
         return self.base
+
+    def copy(self) -> Array:
+        """An array of the transposed elements, moved on the device."""
+        return self.base.swapaxes(-1, -2)
 
     def numpy(self) -> np.ndarray:
         """The transposed matrix on the host."""

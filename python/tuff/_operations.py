@@ -52,7 +52,7 @@ def _require_array(value: object, name: str) -> None:
     if isinstance(value, arrays.Array):
         return
     if isinstance(value, arrays.Transposed):
-        raise TypeError(f"{name} is a transposed matrix, which only @ reads; nothing else moves it")
+        raise TypeError(f"{name} is a transposed matrix, which only @ reads; its .copy() moves it")
     if isinstance(value, np.ndarray):
         raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
     raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")

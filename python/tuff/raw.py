@@ -358,6 +358,35 @@ class BatchNormDesc(_Struct):
     )
 
 
+class PermuteDesc(_Struct):
+    """tuff_permute_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("order", c_uint32 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class CastDesc(_Struct):
+    """tuff_cast_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("input_type", c_int32),
+        ("output_type", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+    ]
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -440,6 +469,11 @@ FUNCTIONS = {
         [_handle, _i32, _handle, _handle, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _f64],
     ),
     "tuff_batch_norm_ex": (_status, [_handle, POINTER(BatchNormDesc)]),
+    # Shapes and types
+    "tuff_permute": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, POINTER(_u32)]),
+    "tuff_permute_ex": (_status, [_handle, POINTER(PermuteDesc)]),
+    "tuff_cast": (_status, [_handle, _i32, _i32, _handle, _handle, _u64]),
+    "tuff_cast_ex": (_status, [_handle, POINTER(CastDesc)]),
 }
 
 #: The library itself.

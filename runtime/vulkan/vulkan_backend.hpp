@@ -45,6 +45,8 @@ class VulkanBackend final : public ComputeBackend {
   void binary(const BinaryArgs& args) override;
   void norm(const NormArgs& args) override;
   void batch_norm(const BatchNormArgs& args) override;
+  void permute(const PermuteArgs& args) override;
+  void cast(const CastArgs& args) override;
 
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }

@@ -210,3 +210,18 @@ FIELD(tuff_batch_norm_desc, variance, 24);
 FIELD(tuff_batch_norm_desc, output, 48);
 FIELD(tuff_batch_norm_desc, epsilon, 80);
 FIELD(tuff_batch_norm_desc, weight_type, 88);
+
+SIZE(tuff_permute_desc, 128);
+FIELD(tuff_permute_desc, input, 8);
+FIELD(tuff_permute_desc, output, 16);
+FIELD(tuff_permute_desc, shape, 24);
+FIELD(tuff_permute_desc, order, 88);
+FIELD(tuff_permute_desc, rank, 120);
+FIELD(tuff_permute_desc, reserved, 124);
+
+SIZE(tuff_cast_desc, 40);
+FIELD(tuff_cast_desc, input_type, 4);
+FIELD(tuff_cast_desc, output_type, 8);
+FIELD(tuff_cast_desc, reserved, 12);
+FIELD(tuff_cast_desc, input, 16);
+FIELD(tuff_cast_desc, n, 32);

@@ -162,6 +162,11 @@ void operations(const tuff::Context& context) {
   expect_all(1, 64);
   DONE(context.batch_norm(DType::f32, a, a, b, nullptr, b, c, 2, 4, 8, 0));
   expect_all(1, 64);
+  DONE(context.permute(DType::f32, a, c, {4, 2, 8}, {2, 0, 1}));
+  expect_all(1, 64);
+  DONE(context.cast(DType::f32, DType::i32, a, c, 64));
+  DONE(context.cast(DType::i32, DType::f32, c, c, 64));
+  expect_all(1, 64);
   DONE(context.synchronize());
 }
 

@@ -8,6 +8,7 @@ namespace {
 constexpr int32_t kF32 = TUFF_F32;
 constexpr uint64_t kOutside[4] = {1, 2, 6, 5}, kFilter[4] = {3, 2, 3, 2}, kInside[4] = {1, 3, 4, 4};
 constexpr uint64_t kStride[2] = {1, 1}, kPadding[2] = {0, 0}, kShape[3] = {4, 5, 6};
+constexpr uint32_t kOrder[3] = {2, 0, 1};
 uint64_t result_size;
 unsigned char host_bytes[64];
 
@@ -234,6 +235,32 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.batch = 2, desc.channels = 3, desc.inner = 5, desc.epsilon = 1e-5;
          desc.input = x[0], desc.mean = x[1], desc.variance = x[2], desc.output = x[3];
          return tuff_batch_norm_ex(s, &desc);
+       }},
+      {"tuff_permute",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_permute(s, kF32, x[0], x[1], kShape, 3, kOrder); }},
+      {"tuff_permute_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_permute_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.shape[0] = 7, desc.shape[1] = 8, desc.order[0] = 1, desc.rank = 2;
+         return tuff_permute_ex(s, &desc);
+       }},
+      {"tuff_cast",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_cast(s, kF32, TUFF_I32, x[0], x[1], 10); }},
+      {"tuff_cast_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = sized<tuff_cast_desc>();
+         desc.input_type = TUFF_I32, desc.output_type = kF32, desc.n = 10;
+         desc.input = x[0], desc.output = x[1];
+         return tuff_cast_ex(s, &desc);
        }},
   };
   return calls;
