@@ -127,8 +127,8 @@ TEST_P(Structures, OperationStructures) {
   EXPECT_FAILS(tuff_unary_ex(context(), &unary), kArgument, "tuff_unary_ex", "reserved");
   auto binary = operation(tuff_binary_desc{});
   binary.op = TUFF_BINARY_ADD;
-  expect_checked("tuff_binary_ex", binary, false,
-                 [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); });
+  expect_checked(
+      "tuff_binary_ex", binary, false, [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); }, 48);
   binary.reserved = 1;
   EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
   auto normalise = operation(tuff_softmax_desc{});

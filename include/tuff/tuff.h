@@ -610,6 +610,12 @@ typedef struct tuff_binary_desc {
   int32_t reserved; /* zero */
   tuff_buffer a, b, output;
   uint64_t n;
+  /* Since 0.4.0; all may be zero. rank > 0: a and b have shapes, of rank <= 8 sizes each, and the result NumPy's for
+   * them: sizes are equal, or one of them is 1 and its operand is repeated along that axis (put 1 in front of the
+   * shorter shape). n is 0 then, or what the shapes give. output may be exactly an operand that is not repeated. */
+  uint32_t rank;
+  uint32_t reserved2; /* zero */
+  uint64_t a_shape[8], b_shape[8];
 } tuff_binary_desc;
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 

@@ -43,7 +43,7 @@ class Array:
 
     Operators, reductions and functions run on the device and give new arrays; results wait there until
     .numpy(). Operands are arrays of one context and dtype, or Python numbers; shapes broadcast as NumPy's
-    do (the sign of a zero is lost in what is repeated). Slices of leading axes are views.
+    do. Slices of leading axes are views.
     """
 
     __slots__ = ("buffer", "shape", "dtype")

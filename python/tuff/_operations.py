@@ -92,7 +92,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
 
 
 def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast; a number is filled in on the device."""
+    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast, and nothing is written out for it."""
     a_number, b_number = is_number(a), is_number(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
@@ -106,18 +106,21 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     else:
         shape = np.broadcast_shapes(a.shape, b.shape)
     if a_number:
-        a = like.context.full(shape, a, like.dtype)
+        a = like.context.full((), a, like.dtype)
     elif b_number:
-        b = like.context.full(shape, b, like.dtype)
+        b = like.context.full((), b, like.dtype)
     else:
         same_kind(a, b)
-        a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     result = _result(out, like, shape)
-    check(
-        raw.tuff_binary(
-            like.context.handle, _dtype(like), op, a.buffer.handle, b.buffer.handle, result.buffer.handle, result.size
-        )
-    )
+    desc = raw.BinaryDesc(dtype=_dtype(like), op=op, n=result.size)
+    desc.a, desc.b, desc.output = a.buffer.handle, b.buffer.handle, result.buffer.handle
+    if a.shape != b.shape:
+        if len(shape) > 8:
+            raise ValueError(f"shapes {a.shape} and {b.shape}: at most 8 axes broadcast")
+        desc.rank = len(shape)
+        desc.a_shape[: desc.rank] = (1,) * (len(shape) - a.ndim) + a.shape
+        desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
+    check(raw.tuff_binary_ex(like.context.handle, desc))
     return result
 
 

@@ -299,6 +299,10 @@ class BinaryDesc(_Struct):
         ("b", c_uint64),
         ("output", c_uint64),
         ("n", c_uint64),
+        ("rank", c_uint32),
+        ("reserved2", c_uint32),
+        ("a_shape", c_uint64 * 8),
+        ("b_shape", c_uint64 * 8),
     ]
 
 

@@ -166,11 +166,14 @@ FIELD(tuff_unary_desc, input, 16);
 FIELD(tuff_unary_desc, n, 32);
 FIELD(tuff_unary_desc, alpha, 40);
 
-SIZE(tuff_binary_desc, 48);
+SIZE(tuff_binary_desc, 184);
 FIELD(tuff_binary_desc, op, 8);
 FIELD(tuff_binary_desc, a, 16);
 FIELD(tuff_binary_desc, output, 32);
 FIELD(tuff_binary_desc, n, 40);
+FIELD(tuff_binary_desc, rank, 48);
+FIELD(tuff_binary_desc, a_shape, 56);
+FIELD(tuff_binary_desc, b_shape, 120);
 
 SIZE(tuff_softmax_desc, 136);
 FIELD(tuff_softmax_desc, input, 8);
