@@ -14,6 +14,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/pool/pool.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -72,6 +73,10 @@ class ComputeBackend {
   virtual void batch_norm(const BatchNormArgs& args) = 0;
   virtual void permute(const PermuteArgs& args) = 0;
   virtual void cast(const CastArgs& args) = 0;
+  virtual void slice(const SliceArgs& args) = 0;
+  virtual void concat(const ConcatArgs& args) = 0;
+  virtual void gather(const GatherArgs& args) = 0;
+  virtual void pool(const PoolArgs& args) = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

@@ -170,6 +170,27 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_cast_ex", cast, false, [&](const tuff_cast_desc* d) { return tuff_cast_ex(context(), d); });
   cast.reserved = 1;
   EXPECT_FAILS(tuff_cast_ex(context(), &cast), kArgument, "tuff_cast_ex", "reserved");
+  auto slice = operation(tuff_slice_desc{});
+  slice.rank = 2, slice.shape[1] = 5;
+  expect_checked("tuff_slice_ex", slice, false, [&](const tuff_slice_desc* d) { return tuff_slice_ex(context(), d); });
+  slice.reserved = 1;
+  EXPECT_FAILS(tuff_slice_ex(context(), &slice), kArgument, "tuff_slice_ex", "reserved");
+  auto concat = operation(tuff_concat_desc{});
+  concat.rank = 2, concat.axis = 1, concat.shape[0] = 5;
+  expect_checked("tuff_concat_ex", concat, false,
+                 [&](const tuff_concat_desc* d) { return tuff_concat_ex(context(), d); });
+  concat.reserved = 1;
+  EXPECT_FAILS(tuff_concat_ex(context(), &concat), kArgument, "tuff_concat_ex", "reserved");
+  auto gather = operation(tuff_gather_desc{});
+  gather.rank = 2, gather.index_type = TUFF_U32, gather.shape[1] = 5;
+  expect_checked("tuff_gather_ex", gather, false,
+                 [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); });
+  gather.elementwise = 2;
+  EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "elementwise");
+  auto pool = operation(tuff_pool_desc{});
+  pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
+  expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });
+  expect_checked("tuff_avg_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_avg_pool(context(), d); });
 }
 TUFF_ON_BACKENDS(Structures);
 

@@ -477,6 +477,40 @@ void add_shape_cases(std::vector<Case>& cases) {
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.permute(DType::f32, in[0], out, {4, 33, 8, 20}, {0, 2, 1, 3});
       });
+  add("binary sub", "64x200x9 with 200x1", 115'200, 115'200,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_binary_desc desc{};
+        desc.dtype = TUFF_F32, desc.op = TUFF_BINARY_SUB;
+        desc.a = in[0].handle(), desc.b = in[0].handle(), desc.output = out.handle();
+        desc.rank = 3;
+        desc.a_shape[0] = 64, desc.a_shape[1] = 200, desc.a_shape[2] = 9;
+        desc.b_shape[0] = 1, desc.b_shape[1] = 200, desc.b_shape[2] = 1;
+        context.binary(desc);
+      });
+  add("slice", "90x100 from 5,3 take 80x64", 9'000, 5'120,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.slice(DType::f32, in[0], out, {90, 100}, {5, 3}, {80, 64});
+      });
+  add("concat", "40x30 and 40x30", 1'200, 2'400, [](const tuff::Context& context, const Buffers& in, const auto& out) {
+    context.concat(DType::f32, {in[0], in[0]}, {30, 30}, out, {40, 60}, 1);
+  });
+  add("gather", "5000 rows of 300x33", 9'900, 165'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        // Whole numbers from -300 to 300: some name nothing.
+        const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
+        context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
+        context.gather(DType::f32, DType::i32, in[0], indices, out, {300, 33}, 0, 5'000);
+      });
+  add("max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_pool_desc desc{};
+        desc.dtype = TUFF_F32;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.batch = 1, desc.channels = 3, desc.spatial = 2;
+        desc.in_shape[0] = 50, desc.in_shape[1] = 60, desc.out_shape[0] = 25, desc.out_shape[1] = 30;
+        for (int i = 0; i < 2; ++i) desc.kernel[i] = 3, desc.stride[i] = 2, desc.padding[i] = 1;
+        context.max_pool(desc);
+      });
   for (const DType type : {DType::f16, DType::i32, DType::u8}) {
     const char* const name = type == DType::f16 ? "through f16" : type == DType::i32 ? "through i32" : "through u8";
     add("cast", name, 10'007, 10'007, [=](const tuff::Context& context, const Buffers& in, const auto& out) {

@@ -666,6 +666,38 @@ class Context {
   }
   Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
 
+  // Part of the input, step 1.
+  Outcome slice(DType dtype, Operand input, Operand output, const Shape& shape, const Shape& start,
+                const Shape& out_shape) const {
+    const uint32_t rank = start.rank() == shape.rank() && out_shape.rank() == shape.rank() ? shape.rank() : 0;
+    return detail::finish(tuff_slice(handle(), value(dtype), input.handle(), output.handle(), shape.data(), rank,
+                                     start.data(), nullptr, out_shape.data()));
+  }
+  Outcome slice(tuff_slice_desc desc) const { return with_size(tuff_slice_ex, desc); }
+
+  // sizes: of each input along the axis.
+  Outcome concat(DType dtype, std::initializer_list<Operand> inputs, std::initializer_list<uint64_t> sizes,
+                 Operand output, const Shape& shape, uint32_t axis) const {
+    std::vector<tuff_buffer> handles;
+    for (const Operand& input : inputs) handles.push_back(input.handle());
+    std::vector<uint64_t> along(sizes);
+    along.resize(handles.size());
+    return detail::finish(tuff_concat(handle(), value(dtype), handles.data(), along.data(),
+                                      static_cast<uint32_t>(handles.size()), output.handle(), shape.data(),
+                                      shape.rank(), axis));
+  }
+  Outcome concat(tuff_concat_desc desc) const { return with_size(tuff_concat_ex, desc); }
+
+  Outcome gather(DType dtype, DType index_type, Operand input, Operand indices, Operand output, const Shape& shape,
+                 uint32_t axis, uint64_t count) const {
+    return detail::finish(tuff_gather(handle(), value(dtype), value(index_type), input.handle(), indices.handle(),
+                                      output.handle(), shape.data(), shape.rank(), axis, count));
+  }
+  Outcome gather(tuff_gather_desc desc) const { return with_size(tuff_gather_ex, desc); }
+
+  Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
+  Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
+
  private:
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {

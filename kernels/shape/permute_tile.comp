@@ -24,21 +24,8 @@ layout(push_constant, std430) uniform Push {
   uint input_strides[6], output_strides[6];
 } push;
 
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_8bit_storage : require
-#if TUFF_UNIT == 1
-#define UNIT uint8_t
-#define HELD uint
-#elif TUFF_UNIT == 2
-#define UNIT uint16_t
-#define HELD uint
-#elif TUFF_UNIT == 4
-#define UNIT uint
-#define HELD uint
-#else
-#define UNIT uvec2
-#define HELD uvec2
-#endif
+#define TUFF_LONG 0
+#include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 

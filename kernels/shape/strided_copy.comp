@@ -2,8 +2,7 @@
 //
 // Unit i of the dense one belongs to the coordinates that i has in axes of sizes[]. Each group has RUN * (workgroup
 // size) consecutive units; in step s its lane l has unit s * (workgroup size) + l of them.
-//   TUFF_UNIT     bytes: 1, 2, 4, 8, 16
-//   TUFF_LONG     1: units of 8 and 16 bytes as 64-bit integers (why: kernels/elementwise/blocks.glsl)
+//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
 //   TUFF_UNROLL   units that a lane has in flight: 1, or 4 that RUN is a multiple of
 //   SCATTER       false: the output is dense, true: the input
 layout(local_size_x_id = 0) in;
@@ -19,33 +18,7 @@ layout(push_constant, std430) uniform Push {
   int strides[8];
 } push;
 
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_8bit_storage : require
-#if TUFF_LONG
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#endif
-#if TUFF_UNIT == 1
-#define UNIT uint8_t
-#define HELD uint
-#elif TUFF_UNIT == 2
-#define UNIT uint16_t
-#define HELD uint
-#elif TUFF_UNIT == 4
-#define UNIT uint
-#elif TUFF_UNIT == 8
-#if TUFF_LONG
-#define UNIT uint64_t
-#else
-#define UNIT uvec2
-#endif
-#elif TUFF_LONG
-#define UNIT u64vec2
-#else
-#define UNIT uvec4
-#endif
-#ifndef HELD
-#define HELD UNIT
-#endif
+#include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 

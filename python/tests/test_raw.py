@@ -31,12 +31,17 @@ STRUCTURES = {
     "tuff_batch_norm_desc": raw.BatchNormDesc,
     "tuff_permute_desc": raw.PermuteDesc,
     "tuff_cast_desc": raw.CastDesc,
+    "tuff_slice_desc": raw.SliceDesc,
+    "tuff_concat_desc": raw.ConcatDesc,
+    "tuff_gather_desc": raw.GatherDesc,
+    "tuff_pool_desc": raw.PoolDesc,
 }
 
 # What a parameter's C type is in ctypes.
 TYPES = {
     "int32_t": ctypes.c_int32,
     "uint32_t": ctypes.c_uint32,
+    "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "double": ctypes.c_double,
     "tuff_status": ctypes.c_int32,

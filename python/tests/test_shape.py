@@ -43,3 +43,38 @@ def test_astype(ctx, rng):
     assert ctx.array([np.nan]).astype(np.int32).item() == 0
     with pytest.raises(TypeError):
         x.astype(np.int64)
+
+
+def test_section(ctx, rng):
+    host = rng.standard_normal((6, 7, 8)).astype(np.float32)
+    x = ctx.array(host)
+    for key in (np.s_[1:5], np.s_[::2, 1, ::-1], np.s_[..., 3], np.s_[:, 6:0:-3, 2:3], np.s_[-1, ..., 1:], np.s_[3:1], ...):
+        assert np.array_equal(tuff.section(x, key).numpy(), host[key])
+    for key in (np.s_[6], np.s_[0, 0, 0, 0]):
+        with pytest.raises(IndexError):
+            tuff.section(x, key)
+
+
+def test_concat(ctx, rng):
+    parts = [rng.standard_normal((3, size, 5)).astype(np.float32) for size in (1, 4, 0, 7)]
+    arrays = [ctx.array(part) for part in parts]
+    assert np.array_equal(tuff.concat(arrays, 1).numpy(), np.concatenate(parts, 1))
+    assert np.array_equal(tuff.concat(arrays[:1] * 3, -1).numpy(), np.concatenate(parts[:1] * 3, -1))
+    with pytest.raises(ValueError):
+        tuff.concat(arrays, 0)
+
+
+def test_gather(ctx, rng):
+    host = rng.standard_normal((5, 9, 4)).astype(np.float32)
+    x = ctx.array(host)
+    indices = rng.integers(0, 9, (2, 3)).astype(np.int32)
+    taken = tuff.take(x, ctx.array(indices, dtype=np.int32), 1)
+    assert np.array_equal(taken.numpy(), np.take(host, indices, 1))
+    rows = tuff.embedding(x.reshape(45, 4), ctx.array([44, 45, 0, 2**32 - 1], dtype=np.uint32))
+    assert np.array_equal(rows.numpy(), np.stack([host[4, 8], np.zeros(4), host[0, 0], np.zeros(4)]))
+    along = rng.integers(0, 9, (5, 20, 4)).astype(np.uint32)
+    assert np.array_equal(
+        tuff.gather(x, ctx.array(along, dtype=np.uint32), 1).numpy(), np.take_along_axis(host, along.astype(int), 1)
+    )
+    with pytest.raises(TypeError):
+        tuff.take(x, x)

@@ -36,7 +36,8 @@ from ._operations import (
     subtract,
     unary,
 )
-from ._shape import cast, permute
+from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
 __version__ = "0.3.0"
@@ -52,17 +53,23 @@ __all__ = [
     "Device",
     "Transposed",
     "TuffError",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
     "add",
     "attention",
+    "avg_pool",
     "batch_norm",
     "binary",
     "broadcast_to",
     "cast",
     "check",
+    "concat",
     "conv2d",
     "device_count",
     "devices",
     "divide",
+    "embedding",
+    "gather",
     "group_norm",
     "instance_norm",
     "last_error",
@@ -70,6 +77,7 @@ __all__ = [
     "lib",
     "log_softmax",
     "matmul",
+    "max_pool",
     "maximum",
     "minimum",
     "multiply",
@@ -78,9 +86,11 @@ __all__ = [
     "raw",
     "reduce",
     "rms_norm",
+    "section",
     "set_log",
     "softmax",
     "subtract",
+    "take",
     "unary",
     "version",
 ]

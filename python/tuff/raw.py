@@ -7,7 +7,7 @@ status into an exception. Handles are plain integers. ``tuff.h`` is the document
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
 
 from . import _library
 
@@ -391,6 +391,70 @@ class CastDesc(_Struct):
     ]
 
 
+class SliceDesc(_Struct):
+    """tuff_slice_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("start", c_uint64 * 8),
+        ("step", c_int64 * 8),
+        ("out_shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class ConcatDesc(_Struct):
+    """tuff_concat_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("inputs", POINTER(c_uint64)),
+        ("sizes", POINTER(c_uint64)),
+        ("count", c_uint32),
+        ("rank", c_uint32),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("axis", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class GatherDesc(_Struct):
+    """tuff_gather_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("elementwise", c_int32),
+        ("input", c_uint64),
+        ("indices", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("count", c_uint64),
+        ("index_shape", c_uint64 * 8),
+    ]
+
+
+class PoolDesc(_Struct):
+    """tuff_pool_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "output", "indices", "batch", "channels")]
+        + [(name, c_uint64 * 3) for name in ("in_shape", "out_shape", "kernel", "stride", "padding", "dilation")]
+        + [("spatial", c_uint32), ("ceil_mode", c_int32), ("count_include_pad", c_int32), ("adaptive", c_int32)]
+    )
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -478,6 +542,15 @@ FUNCTIONS = {
     "tuff_permute_ex": (_status, [_handle, POINTER(PermuteDesc)]),
     "tuff_cast": (_status, [_handle, _i32, _i32, _handle, _handle, _u64]),
     "tuff_cast_ex": (_status, [_handle, POINTER(CastDesc)]),
+    "tuff_slice": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, _shape, POINTER(c_int64), _shape]),
+    "tuff_slice_ex": (_status, [_handle, POINTER(SliceDesc)]),
+    "tuff_concat": (_status, [_handle, _i32, POINTER(_handle), _shape, _u32, _handle, _shape, _u32, _u32]),
+    "tuff_concat_ex": (_status, [_handle, POINTER(ConcatDesc)]),
+    "tuff_gather": (_status, [_handle, _i32, _i32, _handle, _handle, _handle, _shape, _u32, _u32, _u64]),
+    "tuff_gather_ex": (_status, [_handle, POINTER(GatherDesc)]),
+    # Pooling
+    "tuff_max_pool": (_status, [_handle, POINTER(PoolDesc)]),
+    "tuff_avg_pool": (_status, [_handle, POINTER(PoolDesc)]),
 }
 
 #: The library itself.

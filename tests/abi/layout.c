@@ -228,3 +228,35 @@ FIELD(tuff_cast_desc, output_type, 8);
 FIELD(tuff_cast_desc, reserved, 12);
 FIELD(tuff_cast_desc, input, 16);
 FIELD(tuff_cast_desc, n, 32);
+
+SIZE(tuff_slice_desc, 288);
+FIELD(tuff_slice_desc, shape, 24);
+FIELD(tuff_slice_desc, start, 88);
+FIELD(tuff_slice_desc, step, 152);
+FIELD(tuff_slice_desc, out_shape, 216);
+FIELD(tuff_slice_desc, rank, 280);
+
+SIZE(tuff_concat_desc, 112);
+FIELD(tuff_concat_desc, inputs, 8);
+FIELD(tuff_concat_desc, sizes, 16);
+FIELD(tuff_concat_desc, count, 24);
+FIELD(tuff_concat_desc, output, 32);
+FIELD(tuff_concat_desc, shape, 40);
+FIELD(tuff_concat_desc, axis, 104);
+
+SIZE(tuff_gather_desc, 184);
+FIELD(tuff_gather_desc, elementwise, 12);
+FIELD(tuff_gather_desc, input, 16);
+FIELD(tuff_gather_desc, shape, 40);
+FIELD(tuff_gather_desc, rank, 104);
+FIELD(tuff_gather_desc, count, 112);
+FIELD(tuff_gather_desc, index_shape, 120);
+
+SIZE(tuff_pool_desc, 208);
+FIELD(tuff_pool_desc, indices, 24);
+FIELD(tuff_pool_desc, batch, 32);
+FIELD(tuff_pool_desc, in_shape, 48);
+FIELD(tuff_pool_desc, kernel, 96);
+FIELD(tuff_pool_desc, dilation, 168);
+FIELD(tuff_pool_desc, spatial, 192);
+FIELD(tuff_pool_desc, adaptive, 204);
