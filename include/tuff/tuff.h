@@ -144,7 +144,11 @@ enum {
   TUFF_REDUCE_MAX = 2, /* NaN if any is NaN */
   TUFF_REDUCE_MIN = 3, /* NaN if any is NaN */
   TUFF_REDUCE_MEAN = 4,
-  TUFF_REDUCE_PROD = 5
+  TUFF_REDUCE_PROD = 5,
+  /* Where along the axis the largest or smallest value is, of several the first; the first NaN, if any is. The output
+   * is of TUFF_U32, whatever the input. Since 0.4.0. */
+  TUFF_REDUCE_ARGMAX = 6,
+  TUFF_REDUCE_ARGMIN = 7
 };
 
 /* What a product is put through before it is stored. */
@@ -568,7 +572,7 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; MAX and MIN of it are INVALID_ARGUMENT. */
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 

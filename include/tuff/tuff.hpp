@@ -100,7 +100,9 @@ enum class Reduce : int32_t {
   max = TUFF_REDUCE_MAX,
   min = TUFF_REDUCE_MIN,
   mean = TUFF_REDUCE_MEAN,
-  prod = TUFF_REDUCE_PROD
+  prod = TUFF_REDUCE_PROD,
+  argmax = TUFF_REDUCE_ARGMAX,  // of u32 results
+  argmin = TUFF_REDUCE_ARGMIN
 };
 
 // For fields of tuff_gemm_desc and tuff_batched_gemm_desc:

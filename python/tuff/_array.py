@@ -347,6 +347,14 @@ class Array:
     def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
         return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
 
+    def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+        """Where the largest value is, as uint32: of several the first, or the first NaN."""
+        return operations.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
+
+    def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+        """Where the smallest value is, as uint32: of several the first, or the first NaN."""
+        return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
+
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""
         return operations.softmax(self, axis)

@@ -462,8 +462,19 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
     return result
 
 
-def _reduce_one(op: int, x: Array, axis: int) -> Array:
-    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+    """raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN: places along one axis, or in the whole array, as uint32."""
+    _require_array(x, "x")
+    if axis is None:
+        result = _reduce_one(op, x.ravel(), 0, np.uint32)
+        return result.reshape([1] * x.ndim) if keepdims else result
+    along = _axis(axis, x.ndim)
+    result = _reduce_one(op, x, along, np.uint32)
+    return result.reshape((*x.shape[:along], 1, *x.shape[along + 1 :])) if keepdims else result
+
+
+def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
+    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
     check(
         raw.tuff_reduce(
             *(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
