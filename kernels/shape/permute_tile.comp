@@ -9,7 +9,7 @@
 //
 // Rows in shared memory are one element longer than the tile, so that a column lies in as many banks as a row.
 //   TUFF_UNIT   bytes of an element: 1, 2, 4, 8
-//   TILE        a divisor of the workgroup size
+//   TILE        a divisor of the workgroup size, of which a fourth of its square is a multiple
 //   BATCH_RANK  axes beside the two
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TILE = 32;
@@ -53,10 +53,14 @@ void main() {
   const uint lane = gl_LocalInvocationID.x, x = lane % TILE, first = lane / TILE, step = gl_WorkGroupSize.x / TILE;
   if (across_begin + x < push.across) {
     const TUFF_INDEX from = input_base + across_begin + x;
-    for (uint y = first; y < TILE; y += step) {
-      if (along_begin + y < push.along) {
-        tile[y * (TILE + 1) + x] = HELD(TUFF_AT(X, from + TUFF_INDEX(along_begin + y) * push.input_stride));
+    // Four rows in flight; what lies behind the last row is read from it once more, and never written.
+    for (uint y = first; y < TILE; y += 4 * step) {
+      HELD held[4];
+      [[unroll]] for (uint k = 0; k < 4; ++k) {
+        const uint row = min(along_begin + y + k * step, push.along - 1);
+        held[k] = HELD(TUFF_AT(X, from + TUFF_INDEX(row) * push.input_stride));
       }
+      [[unroll]] for (uint k = 0; k < 4; ++k) tile[(y + k * step) * (TILE + 1) + x] = held[k];
     }
   }
   barrier();

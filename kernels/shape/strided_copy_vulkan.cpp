@@ -132,7 +132,9 @@ std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes
   if (task.device.cpu || axes.rank < 2 || task.unit > 8 || !axes.dense(1)) return std::nullopt;
   const uint64_t held = std::max<uint64_t>(task.unit, 4);
   if (tile * (tile + 1) * held > task.recorder.traits().shared_bytes) return std::nullopt;
-  if (task.device.workgroup % tile != 0 || axes.inner_size() < kShortestTiled) return std::nullopt;
+  if (tile * tile / 4 % task.device.workgroup != 0 || task.device.workgroup % tile != 0 ||
+      axes.inner_size() < kShortestTiled)
+    return std::nullopt;
   for (uint32_t i = 0; i + 1 < axes.rank; ++i) {
     if (axes.strides[i][0] < 0) return std::nullopt;
     if (axes.strides[i][0] == 1 && axes.sizes[i] >= kShortestTiled) return i;
