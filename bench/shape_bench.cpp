@@ -1,4 +1,4 @@
-// What moves elements, changes their type, repeats operands; and pooling.
+// What moves elements, changes their type, repeats operands; pooling; positions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,10 +136,22 @@ void add_broadcast(const Words& row) {
       });
 }
 
+void add_rope(const Words& row) {
+  const DType dtype = to_dtype(row, 5);
+  const auto sizes = numbers<uint64_t>(row.begin() + 1, row.begin() + 5);
+  const uint64_t count = product(sizes), bytes = 2 * element_bytes(dtype) * count;
+  add(fmt::format("tuff/rope/{}{}", fmt::join(sizes, "x"), dtype_suffix(dtype)), {0, static_cast<double>(bytes)}, bytes,
+      [=](const tuff::Context& context) {
+        return [=, &context, x = random_buffer(context, count, dtype), y = empty_buffer(context, count)] {
+          context.rope(dtype, *x, *y, sizes[0], sizes[1], sizes[2], sizes[3]);
+        };
+      });
+}
+
 const std::map<std::string, void (*)(const Words&)> kFamilies = {
-    {"permute", add_permute},        {"cast", add_cast},     {"gather", add_gather},
-    {"max_pool", add_pool},          {"avg_pool", add_pool}, {"binary_row", add_broadcast},
-    {"binary_column", add_broadcast}};
+    {"permute", add_permute},         {"cast", add_cast},     {"gather", add_gather},
+    {"max_pool", add_pool},           {"avg_pool", add_pool}, {"binary_row", add_broadcast},
+    {"binary_column", add_broadcast}, {"rope", add_rope}};
 
 }  // namespace
 

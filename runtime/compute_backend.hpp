@@ -15,6 +15,7 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
+#include "kernels/position/rope.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -77,6 +78,7 @@ class ComputeBackend {
   virtual void concat(const ConcatArgs& args) = 0;
   virtual void gather(const GatherArgs& args) = 0;
   virtual void pool(const PoolArgs& args) = 0;
+  virtual void rope(const RopeArgs& args) = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

@@ -187,6 +187,11 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); });
   gather.elementwise = 2;
   EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "elementwise");
+  auto rope = operation(tuff_rope_desc{});
+  rope.head_dim = 4;
+  expect_checked("tuff_rope_ex", rope, false, [&](const tuff_rope_desc* d) { return tuff_rope_ex(context(), d); });
+  rope.reserved = 1;
+  EXPECT_FAILS(tuff_rope_ex(context(), &rope), kArgument, "tuff_rope_ex", "reserved");
   auto pool = operation(tuff_pool_desc{});
   pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
   expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });

@@ -18,7 +18,7 @@ constexpr size_t kTextWidth = 72;
 constexpr const char* kOperations[] = {"gemm",       "batched_gemm", "conv2d",   "attention",  "reduce",
                                        "unary",      "binary",       "softmax",  "layer_norm", "rms_norm",
                                        "group_norm", "batch_norm",   "permute",  "cast",       "slice",
-                                       "concat",     "gather",       "max_pool", "avg_pool"};
+                                       "concat",     "gather",       "max_pool", "avg_pool",   "rope"};
 
 // What only an opened device tells.
 struct Opened {

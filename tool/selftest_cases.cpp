@@ -466,6 +466,22 @@ Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> 
   return entry;
 }
 
+// Sines and cosines to 4 ULP of numbers up to 300, two products and their sum.
+Case rope_case() {
+  Case entry = exact_case("rope", "2x3x40x64 from position 100000", {15'360}, 15'360,
+                          [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                            context.rope(DType::f32, in[0], out, 2, 3, 40, 64, 100'000);
+                          });
+  entry.make = [make = entry.make](uint64_t seed) {
+    Problem problem = make(seed);
+    problem.bound = [](const Problem&, const Tensor& reference, const HostRun&) {
+      return Bound(reference.size(), 600 * (4 * 2 * kRounding + 0x1p-29 + 3 * kRounding));
+    };
+    return problem;
+  };
+  return entry;
+}
+
 void add_shape_cases(std::vector<Case>& cases) {
   const auto add = [&](const char* operation, const std::string& shape, uint64_t inputs, uint64_t results, Call call) {
     cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
@@ -511,6 +527,17 @@ void add_shape_cases(std::vector<Case>& cases) {
         for (int i = 0; i < 2; ++i) desc.kernel[i] = 3, desc.stride[i] = 2, desc.padding[i] = 1;
         context.max_pool(desc);
       });
+  for (const uint32_t axis : {0u, 1u}) {
+    add("reduce argmax", axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
+        [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+          // As floats, so that places compare as numbers.
+          const tuff::Buffer places = context.alloc_bytes(4 * 50);
+          const std::vector<uint64_t> shape = {axis == 0 ? uint64_t{3000} : 50, axis == 0 ? uint64_t{50} : 3000};
+          context.reduce(DType::f32, tuff::Reduce::argmax, in[0], places, shape, axis);
+          context.cast(DType::u32, DType::f32, places, out, 50);
+        });
+  }
+  cases.push_back(rope_case());
   for (const DType type : {DType::f16, DType::i32, DType::u8}) {
     const char* const name = type == DType::f16 ? "through f16" : type == DType::i32 ? "through i32" : "through u8";
     add("cast", name, 10'007, 10'007, [=](const tuff::Context& context, const Buffers& in, const auto& out) {

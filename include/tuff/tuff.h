@@ -880,6 +880,36 @@ TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* des
 /* The mean of each window. */
 TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
 
+/* ---------------------------------------------------------------------------------------------
+ * Positions. Since 0.4.0.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Rotary position embedding of heads [batch][heads][seq][head_dim]: for each pair (p, q) of elements,
+ *   a = position * base^(-2 * i / rotary_dim), output p * cos(a) - q * sin(a) and p * sin(a) + q * cos(a),
+ * where pair i < rotary_dim / 2 is elements i and i + rotary_dim / 2 of a head. The position of row s is offset + s.
+ * TUFF_F32, TUFF_F16 and TUFF_BF16; computed in f32, with angles as exact at large positions as at small ones. The call
+ * without a descriptor takes whole heads. output may be exactly input. */
+TUFF_API tuff_status tuff_rope(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, uint64_t batch,
+                               uint64_t heads, uint64_t seq, uint64_t head_dim, int64_t offset, double base);
+
+typedef struct tuff_rope_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output; /* exactly the same only with the same strides */
+  tuff_buffer positions;     /* TUFF_I32, of each row; offset is added, modulo 2^32; TUFF_NULL_HANDLE: 0, 1, 2 ... */
+  uint64_t batch, heads, seq, head_dim;
+  uint64_t rotary_dim;        /* even; the first elements of a head, the others are copied; 0: head_dim */
+  uint64_t input_strides[3];  /* of batch, head and row, in elements; all zero: dense. [b][s][h][d] is {seq * heads *
+                                 head_dim, head_dim, heads * head_dim} */
+  uint64_t output_strides[3]; /* all zero: dense; rows may not overlap */
+  uint64_t positions_stride;  /* from one batch's positions to the next's; 0: the same for all */
+  int64_t offset;             /* with the last row's position, within 32 bits */
+  double base;                /* above 1; 0: 10000 */
+  int32_t interleaved;        /* 1: pair i is elements 2 * i and 2 * i + 1 */
+  int32_t reserved;           /* zero */
+} tuff_rope_desc;
+TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
+
 #ifdef __cplusplus
 }
 #endif

@@ -700,6 +700,13 @@ class Context {
   Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
   Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
 
+  Outcome rope(DType dtype, Operand input, Operand output, uint64_t batch, uint64_t heads, uint64_t seq,
+               uint64_t head_dim, int64_t offset = 0, double base = 10000) const {
+    return detail::finish(
+        tuff_rope(handle(), value(dtype), input.handle(), output.handle(), batch, heads, seq, head_dim, offset, base));
+  }
+  Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
+
  private:
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {

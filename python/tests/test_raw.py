@@ -35,6 +35,7 @@ STRUCTURES = {
     "tuff_concat_desc": raw.ConcatDesc,
     "tuff_gather_desc": raw.GatherDesc,
     "tuff_pool_desc": raw.PoolDesc,
+    "tuff_rope_desc": raw.RopeDesc,
 }
 
 # What a parameter's C type is in ctypes.

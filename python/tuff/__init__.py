@@ -36,6 +36,7 @@ from ._operations import (
     subtract,
     unary,
 )
+from ._position import rope
 from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
@@ -86,6 +87,7 @@ __all__ = [
     "raw",
     "reduce",
     "rms_norm",
+    "rope",
     "section",
     "set_log",
     "softmax",

@@ -457,6 +457,18 @@ class PoolDesc(_Struct):
     )
 
 
+class RopeDesc(_Struct):
+    """tuff_rope_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "output", "positions", "batch", "heads", "seq", "head_dim")]
+        + [("rotary_dim", c_uint64), ("input_strides", c_uint64 * 3), ("output_strides", c_uint64 * 3)]
+        + [("positions_stride", c_uint64), ("offset", c_int64), ("base", c_double)]
+        + [("interleaved", c_int32), ("reserved", c_int32)]
+    )
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -553,6 +565,9 @@ FUNCTIONS = {
     # Pooling
     "tuff_max_pool": (_status, [_handle, POINTER(PoolDesc)]),
     "tuff_avg_pool": (_status, [_handle, POINTER(PoolDesc)]),
+    # Positions
+    "tuff_rope": (_status, [_handle, _i32, _handle, _handle, _u64, _u64, _u64, _u64, c_int64, _f64]),
+    "tuff_rope_ex": (_status, [_handle, POINTER(RopeDesc)]),
 }
 
 #: The library itself.

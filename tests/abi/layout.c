@@ -260,3 +260,15 @@ FIELD(tuff_pool_desc, kernel, 96);
 FIELD(tuff_pool_desc, dilation, 168);
 FIELD(tuff_pool_desc, spatial, 192);
 FIELD(tuff_pool_desc, adaptive, 204);
+
+SIZE(tuff_rope_desc, 152);
+FIELD(tuff_rope_desc, positions, 24);
+FIELD(tuff_rope_desc, batch, 32);
+FIELD(tuff_rope_desc, rotary_dim, 64);
+FIELD(tuff_rope_desc, input_strides, 72);
+FIELD(tuff_rope_desc, output_strides, 96);
+FIELD(tuff_rope_desc, positions_stride, 120);
+FIELD(tuff_rope_desc, offset, 128);
+FIELD(tuff_rope_desc, base, 136);
+FIELD(tuff_rope_desc, interleaved, 144);
+FIELD(tuff_rope_desc, reserved, 148);

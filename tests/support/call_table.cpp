@@ -315,6 +315,19 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.rank = 2, desc.shape[0] = 5, desc.shape[1] = 8, desc.index_shape[0] = 3, desc.index_shape[1] = 8;
          return tuff_gather_ex(s, &desc);
        }},
+      {"tuff_rope",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_rope(s, kF32, x[0], x[1], 2, 3, 4, 6, 5, 10000); }},
+      {"tuff_rope_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_rope_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.batch = 2, desc.heads = 3, desc.seq = 4, desc.head_dim = 8, desc.interleaved = 1;
+         return tuff_rope_ex(s, &desc);
+       }},
       {"tuff_max_pool",
        {"input", "output"},
        true,
