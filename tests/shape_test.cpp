@@ -227,7 +227,9 @@ struct SliceCase {
 
   std::string name() const {
     std::string text = name_of(dtype) + joined(shape) + "_from" + joined(start) + "_by";
-    for (const int64_t by : step) text += (by < 0 ? "_m" : "_") + std::to_string(std::llabs(by));
+    for (const int64_t by : step)
+      text +=
+          (by < 0 ? "_m" : "_") + std::to_string(by < 0 ? 0 - static_cast<uint64_t>(by) : static_cast<uint64_t>(by));
     text += "_take" + joined(out);
     return text + (input_shift + output_shift != 0 ? "_shift" + std::to_string(input_shift) : "");
   }
@@ -240,6 +242,7 @@ std::vector<SliceCase> slices() {
       {{10}, {9}, {-1}, {10}},
       {{10}, {9}, {-3}, {4}},
       {{10}, {4}, {3}, {0}},
+      {{10, 7}, {4, 1}, {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}, {1, 1}},
       {{7, 5}, {1, 0}, {2, 1}, {3, 5}},
       {{7, 64}, {6, 0}, {-1, 1}, {7, 64}},
       {{7, 64}, {0, 8}, {1, 1}, {7, 32}},

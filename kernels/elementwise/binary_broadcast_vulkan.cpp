@@ -136,8 +136,8 @@ void record_expanded(Recorder& recorder, const BinaryArgs& args, const StridedAx
 
 void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args) {
   require_storage(recorder.traits(), args.dtype);
+  if (result_count(args) == 0) return;
   const StridedAxes<2> axes = broadcast_axes(args);
-  if (axes.count() == 0) return;
   if (axes.rank > kMostAxes) return record_expanded(recorder, args, axes);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
   const StreamDevice device = stream_device(recorder.traits(), elementwise_variant(), dtype_size(args.dtype));

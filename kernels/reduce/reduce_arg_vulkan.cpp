@@ -96,8 +96,8 @@ void record_reduce_arg(Recorder& recorder, const ReduceArgs& args) {
   }
   Stage stage{view.outer, view.axis, view.inner, 1, view.axis};
   cut(device, stage);
-  if (stage.results() > 0x7fffffffu && stage.outer == 1) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} results of one outer index, at most 2^31 - 1", stage.results());
+  if (stage.segments * stage.inner > 0x7fffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} results of one outer index, at most 2^31 - 1", stage.segments * stage.inner);
   }
   if (stage.segments == 1) {
     record_stage({recorder, device, op, args.dtype, true, args.input, args.output}, stage);

@@ -16,7 +16,7 @@ StridedCopy copy_of(const SliceArgs& args) {
   int64_t inner = 1, outer = 1;
   StridedCopy copy{"slice", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
   for (uint32_t i = args.rank; i-- > 0;) {
-    input[i] = inner * args.step[i];
+    input[i] = args.out_shape[i] > 1 ? inner * args.step[i] : 0;  // a step that is not made may be of any size
     output[i] = outer;
     copy.input_first += args.start[i] * static_cast<uint64_t>(inner);
     inner *= static_cast<int64_t>(args.shape[i]);
