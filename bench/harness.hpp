@@ -51,6 +51,7 @@ void add_attention();
 void add_elementwise();
 void add_reduce();
 void add_norm();
+void add_shape();
 void add_memory();
 void add_calls();
 

@@ -9,11 +9,9 @@
 namespace bench {
 namespace {
 
-const std::map<std::string, tuff::Reduce> kReduce = {{"sum", tuff::Reduce::sum},
-                                                     {"max", tuff::Reduce::max},
-                                                     {"min", tuff::Reduce::min},
-                                                     {"mean", tuff::Reduce::mean},
-                                                     {"prod", tuff::Reduce::prod}};
+const std::map<std::string, tuff::Reduce> kReduce = {{"sum", tuff::Reduce::sum},   {"max", tuff::Reduce::max},
+                                                     {"min", tuff::Reduce::min},   {"mean", tuff::Reduce::mean},
+                                                     {"prod", tuff::Reduce::prod}, {"argmax", tuff::Reduce::argmax}};
 
 }  // namespace
 

@@ -52,7 +52,7 @@ void unary(tuff_stream stream, const tuff_unary_desc& desc) {
 void binary(tuff_stream stream, const tuff_binary_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), output(context, desc.output, "output");
-  context->backend().binary({desc.dtype, desc.op, a, b, output, desc.n});
+  context->backend().binary({desc.dtype, desc.op, a, b, output, desc.n, desc.rank, desc.a_shape, desc.b_shape});
 }
 
 }  // namespace
@@ -93,13 +93,16 @@ tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc) {
 
 tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer a, tuff_buffer b, tuff_buffer output,
                         uint64_t n) {
-  return guarded("tuff_binary", [&] { binary(stream, {sizeof(tuff_binary_desc), dtype, op, 0, a, b, output, n}); });
+  return guarded("tuff_binary", [&] {
+    binary(stream, {sizeof(tuff_binary_desc), dtype, op, 0, a, b, output, n, 0, 0, {}, {}});
+  });
 }
 
 tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc) {
   return guarded("tuff_binary_ex", [&] {
-    const tuff_binary_desc wanted = read_structure(desc, "desc");
+    const tuff_binary_desc wanted = read_structure(desc, "desc", offsetof(tuff_binary_desc, rank));
     check_reserved(wanted.reserved);
+    check_reserved(wanted.reserved2);
     binary(stream, wanted);
   });
 }

@@ -14,7 +14,10 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/position/rope.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
 #include "tuff/tuff.h"
@@ -69,6 +72,13 @@ class ComputeBackend {
   virtual void binary(const BinaryArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
   virtual void batch_norm(const BatchNormArgs& args) = 0;
+  virtual void permute(const PermuteArgs& args) = 0;
+  virtual void cast(const CastArgs& args) = 0;
+  virtual void slice(const SliceArgs& args) = 0;
+  virtual void concat(const ConcatArgs& args) = 0;
+  virtual void gather(const GatherArgs& args) = 0;
+  virtual void pool(const PoolArgs& args) = 0;
+  virtual void rope(const RopeArgs& args) = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

@@ -16,8 +16,10 @@ struct ElementTypes {
 // device with these types.
 inline bool computes(std::string_view feature, const ElementTypes& types) {
   constexpr std::string_view kOperations[] = {
-      "gemm",    "batched_gemm", "conv1d", "conv2d",     "conv3d",   "conv_transpose2d", "attention", "reduce",
-      "softmax", "unary",        "binary", "layer_norm", "rms_norm", "group_norm",       "batch_norm"};
+      "gemm",      "batched_gemm", "conv1d",   "conv2d",     "conv3d",    "conv_transpose2d",
+      "attention", "reduce",       "softmax",  "unary",      "binary",    "permute",
+      "cast",      "slice",        "concat",   "gather",     "max_pool",  "avg_pool",
+      "rope",      "layer_norm",   "rms_norm", "group_norm", "batch_norm"};
   const auto is_operation = [&](std::string_view name) {
     return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
   };
@@ -31,12 +33,15 @@ inline bool computes(std::string_view feature, const ElementTypes& types) {
   if (dot == std::string_view::npos) return false;
   const std::string_view operation = feature.substr(0, dot), type = feature.substr(dot + 1);
   if (operation == "gemm" || operation == "batched_gemm") return multiplies(type);
-  // What sums in f32, from the types of 16 bits too.
-  constexpr std::string_view kSixteenBits[] = {"conv1d",    "conv2d",  "conv3d",  "conv_transpose2d",
-                                               "attention", "reduce",  "softmax", "unary",
-                                               "binary",    "layer_norm", "rms_norm", "group_norm", "batch_norm"};
-  const bool sixteen = std::find(std::begin(kSixteenBits), std::end(kSixteenBits), operation) != std::end(kSixteenBits);
-  if (sixteen && (type == "f16" || type == "bf16")) return multiplies(type);
+  // What moves elements of any type.
+  constexpr std::string_view kMoving[] = {"permute", "cast", "slice", "concat", "gather"};
+  if (std::find(std::begin(kMoving), std::end(kMoving), operation) != std::end(kMoving)) {
+    constexpr std::string_view kWide[] = {"f32", "f64", "i32", "u32"};
+    if (type == "u8") return types.i8;
+    return multiplies(type) || std::find(std::begin(kWide), std::end(kWide), type) != std::end(kWide);
+  }
+  // What the rest computes in f32, from the types of 16 bits too.
+  if (is_operation(operation) && (type == "f16" || type == "bf16")) return multiplies(type);
   return is_operation(operation) && type == "f32";
 }
 

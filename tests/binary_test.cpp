@@ -206,5 +206,156 @@ TEST_P(BinaryOnce, DescriptorIsTheSame) {
 }
 TUFF_ON_BACKENDS(BinaryOnce);
 
+// --- shapes ----------------------------------------------------------------------------------------------
+
+struct BroadcastCase {
+  std::vector<uint64_t> a, b;
+  int32_t dtype = TUFF_F32;
+  uint64_t shift = 0;  // of the operands, in elements: 0, 1 and 2 of them
+  int32_t op = TUFF_BINARY_SUB;
+  std::string name() const {
+    std::string text = name_of(dtype);
+    for (const uint64_t size : a) text.append("_").append(std::to_string(size));
+    text += "_with";
+    for (const uint64_t size : b) text.append("_").append(std::to_string(size));
+    return text + (shift != 0 ? "_shift" + std::to_string(shift) : "") + (op == TUFF_BINARY_DIV ? "_div" : "");
+  }
+  std::vector<uint64_t> result() const {
+    std::vector<uint64_t> sizes = a;
+    for (size_t i = 0; i < a.size(); ++i) sizes[i] = a[i] == 1 ? b[i] : a[i];
+    return sizes;
+  }
+  static uint64_t count(const std::vector<uint64_t>& sizes) {
+    uint64_t product = 1;
+    for (const uint64_t size : sizes) product *= size;
+    return product;
+  }
+  double work() const { return static_cast<double>(count(result())); }
+};
+
+std::vector<BroadcastCase> broadcasts() {
+  std::vector<BroadcastCase> all = {
+      {{5}, {1}},
+      {{1}, {1003}},
+      {{33, 64}, {1, 64}},
+      {{33, 64}, {33, 1}},
+      {{1, 64}, {33, 1}},
+      {{33, 65}, {1, 65}},
+      {{33, 65}, {33, 1}},
+      {{1, 7}, {9, 1}},
+      {{2, 64, 49}, {1, 64, 1}},
+      {{2, 64, 48}, {1, 64, 1}},
+      {{2, 1, 48}, {2, 64, 1}},
+      {{4, 1, 6, 20}, {1, 5, 6, 1}},
+      {{4, 3, 6, 20}, {1, 3, 6, 20}},
+      {{2, 1, 3, 1, 2, 1, 4, 1}, {1, 3, 1, 2, 1, 2, 1, 5}},  // more axes than the kernel has
+      {{2, 1, 3, 2, 2, 3, 1, 8}, {2, 3, 3, 1, 2, 1, 4, 8}},
+      {{2, 3, 1, 4, 1, 2, 3, 2}, {1, 1, 1, 1, 1, 1, 1, 1}},
+      {{70'000, 3}, {1, 3}},
+      {{3, 70'000}, {3, 1}},
+      {{1, 1'000'001}, {3, 1}},
+      {{0, 4}, {1, 4}},
+      {{1, 4}, {0, 1}},
+      {{100, 64}, {1, 64}, TUFF_F32, 1},
+      {{41'000, 1024}, {1, 1024}},  // 160 MiB
+  };
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    for (const uint64_t cols : {64, 33}) {
+      all.push_back({{50, cols}, {1, cols}, dtype});
+      all.push_back({{50, cols}, {50, 1}, dtype, cols % 2});
+    }
+    all.push_back({{3000, 8, 12}, {1, 8, 1}, dtype});
+    all.push_back({{1}, {1003}, dtype, 1});
+  }
+  all.push_back({{40, 24}, {1, 24}, TUFF_F32, 0, TUFF_BINARY_DIV});
+  return all;
+}
+
+using BinaryBroadcast = Table<BroadcastCase>;
+
+tuff_status call_broadcast(tuff_context context, const BroadcastCase& s, tuff_buffer a, tuff_buffer b, tuff_buffer y) {
+  tuff_binary_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = s.dtype, desc.op = s.op;
+  desc.a = a, desc.b = b, desc.output = y;
+  desc.rank = static_cast<uint32_t>(s.a.size());
+  std::copy(s.a.begin(), s.a.end(), desc.a_shape);
+  std::copy(s.b.begin(), s.b.end(), desc.b_shape);
+  return tuff_binary_ex(context, &desc);
+}
+
+// The operands written out, element by element.
+std::vector<float> expanded(const std::vector<float>& x, const std::vector<uint64_t>& shape,
+                            const std::vector<uint64_t>& result) {
+  std::vector<float> all(BroadcastCase::count(result));
+  for (uint64_t i = 0; i < all.size(); ++i) {
+    uint64_t rest = i, at = 0, stride = 1;
+    for (size_t d = shape.size(); d-- > 0; rest /= result[d]) {
+      if (shape[d] != 1) at += rest % result[d] * stride;
+      stride *= shape[d];
+    }
+    all[i] = x[at];
+  }
+  return all;
+}
+
+TEST_P(BinaryBroadcast, Matches) {
+  const BroadcastCase& s = row();
+  const std::vector<uint64_t> result = s.result();
+  const std::vector<float> ha = rounded(s.dtype, spreads(BroadcastCase::count(s.a), 1)),
+                           hb = rounded(s.dtype, spreads(BroadcastCase::count(s.b), 2));
+  const StoredTensor a(context(), s.dtype, ha, s.shift), b(context(), s.dtype, hb, 2 * s.shift),
+      output(context(), s.dtype, BroadcastCase::count(result), 0);
+  ASSERT_OK(call_broadcast(context(), s, a, b, output));
+  const Operation& operation = kOperations[s.op - 1];
+  expect_acceptable(operation, expanded(ha, s.a, result), expanded(hb, s.b, result), output.read(), s.dtype);
+  a.expect_unchanged(ha);
+  b.expect_unchanged(hb);
+}
+TUFF_TABLE(BinaryBroadcast, BroadcastCase, broadcasts());
+
+class BinaryShapes : public OnBackend {};
+
+TEST_P(BinaryShapes, OntoTheOperandThatIsNotRepeated) {
+  for (const uint64_t cols : {40, 41}) {
+    const std::vector<float> ha = integers(30 * cols, 100, 3), hb = integers(cols, 100, 4);
+    const Tensor a(context(), ha), b(context(), hb);
+    ASSERT_OK(call_broadcast(context(), {{30, cols}, {1, cols}}, a, b, a));
+    std::vector<float> wanted = ha;
+    for (uint64_t i = 0; i < wanted.size(); ++i) wanted[i] -= hb[i % cols];
+    expect_same_bits(a.read(), wanted);
+    EXPECT_FAILS(call_broadcast(context(), {{1, cols}, {1, cols}}, a, b, 0), TUFF_ERROR_INVALID_HANDLE,
+                 "tuff_binary_ex", "output");
+  }
+}
+
+TEST_P(BinaryShapes, BadShapes) {
+  const Tensor x(context(), 100), y(context(), 100), z(context(), 100);
+  const char* name = "tuff_binary_ex";
+  constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+  const BroadcastCase good{{10, 9}, {1, 9}};
+  EXPECT_FAILS(call_broadcast(context(), {{10, 9}, {2, 9}}, x, y, z), kArgument, name, "b_shape[0]");
+  EXPECT_FAILS(call_broadcast(context(), {{12, 11}, {1, 11}}, x, y, z), kArgument, name, "a");
+  EXPECT_FAILS(call_broadcast(context(), {{120, 1}, {1, 1}}, x, y, z), kArgument, name, "a");
+  EXPECT_FAILS(call_broadcast(context(), {{60, 1}, {1, 60}}, x, y, z), kArgument, name, "output");
+  EXPECT_FAILS(call_broadcast(context(), good, x, y, y), kArgument, name, "output");
+  EXPECT_FAILS(call_broadcast(context(), {{uint64_t{1} << 40, 1}, {1, uint64_t{1} << 40}}, x, y, z), kArgument, name,
+               "shape");
+  tuff_binary_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32, desc.op = TUFF_BINARY_ADD;
+  desc.a = x, desc.b = y, desc.output = z;
+  desc.rank = 9;
+  EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "rank");
+  desc.rank = 1, desc.a_shape[0] = 5, desc.b_shape[0] = 1, desc.n = 6;
+  EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "n");
+  desc.n = 5, desc.reserved2 = 1;
+  EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "reserved");
+  x.expect_poisoned();
+  y.expect_poisoned();
+  z.expect_poisoned();
+}
+TUFF_ON_BACKENDS(BinaryShapes);
+
 }  // namespace
 }  // namespace tuff_test

@@ -178,5 +178,87 @@ TEST_P(ReduceOnce, EveryElementCountsOnce) {
 }
 TUFF_ON_BACKENDS(ReduceOnce);
 
+// --- places ----------------------------------------------------------------------------------------------
+
+struct PlaceCase {
+  AxisShape shape;
+  int32_t dtype = TUFF_F32;
+  bool minimum = false;
+  std::string name() const {
+    return std::string(minimum ? "argmin_" : "argmax_") + name_of(dtype) + "_" + shape.name();
+  }
+  double work() const { return shape.work(); }
+};
+
+std::vector<PlaceCase> places() {
+  const std::vector<AxisShape> shapes = {
+      {{1}, 0},           {{5}, 0, 4},         {{64}, 0},          {{7, 65}, 1},   {{7, 65}, 0},
+      {{3, 129, 33}, 1},  {{100, 3}, 1},       {{4, 5000}, 1, 4},  {{5000, 4}, 0}, {{1'000'003}, 0},
+      {{70'000, 3}, 1},   {{3, 70'000}, 0},    {{2, 300, 257}, 1}, {{0, 5}, 1},    {{2, 3, 1, 4, 1, 2, 3, 2}, 3},
+      {{300'000, 70}, 1}, {{41'943'040}, 0, 4}};
+  std::vector<PlaceCase> all;
+  for (const AxisShape& shape : shapes) all.push_back({shape, TUFF_F32, all.size() % 2 == 1});
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    for (const AxisShape& shape : {shapes[3], shapes[5], shapes[7], shapes[9]}) {
+      all.push_back({shape, dtype, all.size() % 2 == 1});
+    }
+  }
+  return all;
+}
+
+using ReducePlace = Table<PlaceCase>;
+
+TEST_P(ReducePlace, TheFirst) {
+  const AxisShape& s = row().shape;
+  std::vector<float> x = integers(s.count(), 40, 5);  // many equal ones
+  for (size_t i = 0; i < x.size(); i += 7) x[i] = -0.0f;
+  for (size_t i = 13; i < x.size(); i += 100'003) x[i] = NAN;
+  const StoredTensor input(context(), row().dtype, x, s.shift / 4);
+  const Tensor output(context(), s.outer() * s.inner());
+  ASSERT_OK(tuff_reduce(context(), row().dtype, row().minimum ? TUFF_REDUCE_ARGMIN : TUFF_REDUCE_ARGMAX, input, output,
+                        s.shape.data(), s.rank(), s.axis));
+  std::vector<float> wanted;
+  for (uint64_t o = 0; o < s.outer(); ++o) {
+    for (uint64_t i = 0; i < s.inner(); ++i) {
+      uint64_t place = 0;
+      for (uint64_t r = 1; r < s.length(); ++r) {
+        const float best = x[s.index(o, place, i)], value = x[s.index(o, r, i)];
+        if (std::isnan(best)) break;
+        if (std::isnan(value) || (row().minimum ? value < best : value > best)) place = r;
+      }
+      wanted.push_back(from_bits(static_cast<uint32_t>(place)));
+    }
+  }
+  const std::vector<float> got = output.read();
+  ASSERT_EQ(got.size(), wanted.size());
+  uint64_t wrong = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (bits(got[i]) != bits(wanted[i]) && ++wrong <= 5) {
+      ADD_FAILURE() << "[" << i << "] is " << bits(got[i]) << ", expected " << bits(wanted[i]);
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+TUFF_TABLE(ReducePlace, PlaceCase, places());
+
+class ReducePlaceOnce : public OnBackend {};
+
+TEST_P(ReducePlaceOnce, BadArguments) {
+  const Tensor x(context(), 100), y(context(), 10);
+  const uint64_t empty[2] = {4, 0}, wide[2] = {4, 20}, narrow[2] = {40, 2};
+  for (const int32_t op : {TUFF_REDUCE_ARGMAX, TUFF_REDUCE_ARGMIN}) {
+    const auto call = [&](int32_t dtype, const uint64_t* shape, tuff_buffer output) {
+      return tuff_reduce(context(), dtype, op, x, output, shape, 2, 1);
+    };
+    EXPECT_FAILS(call(TUFF_F32, empty, y), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "axis");
+    EXPECT_FAILS(call(TUFF_F32, narrow, y), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "output");
+    EXPECT_FAILS(call(TUFF_F32, wide, x), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "output");
+    EXPECT_FAILS(call(TUFF_I32, wide, y), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
+  }
+  x.expect_poisoned();
+  y.expect_poisoned();
+}
+TUFF_ON_BACKENDS(ReducePlaceOnce);
+
 }  // namespace
 }  // namespace tuff_test

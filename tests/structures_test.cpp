@@ -145,8 +145,8 @@ TEST_P(Structures, OperationStructures) {
   EXPECT_FAILS(tuff_unary_ex(context(), &unary), kArgument, "tuff_unary_ex", "reserved");
   auto binary = operation(tuff_binary_desc{});
   binary.op = TUFF_BINARY_ADD;
-  expect_checked("tuff_binary_ex", binary, false,
-                 [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); });
+  expect_checked(
+      "tuff_binary_ex", binary, false, [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); }, 48);
   binary.reserved = 1;
   EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
   auto normalise = operation(tuff_softmax_desc{});
@@ -177,6 +177,43 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_batch_norm_desc* d) { return tuff_batch_norm_ex(context(), d); });
   stored.reserved = 1;
   EXPECT_FAILS(tuff_batch_norm_ex(context(), &stored), kArgument, "tuff_batch_norm_ex", "reserved");
+  auto permuted = operation(tuff_permute_desc{});
+  permuted.rank = 2, permuted.order[0] = 1, permuted.shape[1] = 5;
+  expect_checked("tuff_permute_ex", permuted, false,
+                 [&](const tuff_permute_desc* d) { return tuff_permute_ex(context(), d); });
+  permuted.reserved = 1;
+  EXPECT_FAILS(tuff_permute_ex(context(), &permuted), kArgument, "tuff_permute_ex", "reserved");
+  auto cast = tuff_cast_desc{};
+  cast.struct_size = sizeof cast, cast.input_type = F, cast.output_type = TUFF_I8;
+  expect_checked("tuff_cast_ex", cast, false, [&](const tuff_cast_desc* d) { return tuff_cast_ex(context(), d); });
+  cast.reserved = 1;
+  EXPECT_FAILS(tuff_cast_ex(context(), &cast), kArgument, "tuff_cast_ex", "reserved");
+  auto slice = operation(tuff_slice_desc{});
+  slice.rank = 2, slice.shape[1] = 5;
+  expect_checked("tuff_slice_ex", slice, false, [&](const tuff_slice_desc* d) { return tuff_slice_ex(context(), d); });
+  slice.reserved = 1;
+  EXPECT_FAILS(tuff_slice_ex(context(), &slice), kArgument, "tuff_slice_ex", "reserved");
+  auto concat = operation(tuff_concat_desc{});
+  concat.rank = 2, concat.axis = 1, concat.shape[0] = 5;
+  expect_checked("tuff_concat_ex", concat, false,
+                 [&](const tuff_concat_desc* d) { return tuff_concat_ex(context(), d); });
+  concat.reserved = 1;
+  EXPECT_FAILS(tuff_concat_ex(context(), &concat), kArgument, "tuff_concat_ex", "reserved");
+  auto gather = operation(tuff_gather_desc{});
+  gather.rank = 2, gather.index_type = TUFF_U32, gather.shape[1] = 5;
+  expect_checked("tuff_gather_ex", gather, false,
+                 [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); });
+  gather.elementwise = 2;
+  EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "elementwise");
+  auto rope = operation(tuff_rope_desc{});
+  rope.head_dim = 4;
+  expect_checked("tuff_rope_ex", rope, false, [&](const tuff_rope_desc* d) { return tuff_rope_ex(context(), d); });
+  rope.reserved = 1;
+  EXPECT_FAILS(tuff_rope_ex(context(), &rope), kArgument, "tuff_rope_ex", "reserved");
+  auto pool = operation(tuff_pool_desc{});
+  pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
+  expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });
+  expect_checked("tuff_avg_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_avg_pool(context(), d); });
 }
 TUFF_ON_BACKENDS(Structures);
 

@@ -16,8 +16,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kTextWidth = 72;
 constexpr const char* kOperations[] = {
-    "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention", "reduce",
-    "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm"};
+    "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention",  "reduce",
+    "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
+    "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope"};
 
 // What only an opened device tells.
 struct Opened {

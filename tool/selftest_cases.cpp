@@ -480,6 +480,102 @@ Case elementwise_case(const char* family, const Elementwise<Op>& e, size_t opera
   return entry;
 }
 
+// --- shapes and types -------------------------------------------------------------------------------
+
+// What is the same on every device, to the bit.
+Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call) {
+  Case entry{std::move(operation), std::move(shape), {}};
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    Problem problem{entry.operation, entry.shape, {}, poison(results), call, exact};
+    for (const uint64_t count : inputs) problem.inputs.push_back(random.uniform(count, -300, 300));
+    return problem;
+  };
+  return entry;
+}
+
+// Sines and cosines to 4 ULP of numbers up to 300, two products and their sum.
+Case rope_case() {
+  Case entry = exact_case("rope", "2x3x40x64 from position 100000", {15'360}, 15'360,
+                          [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                            context.rope(DType::f32, in[0], out, 2, 3, 40, 64, 100'000);
+                          });
+  entry.make = [make = entry.make](uint64_t seed) {
+    Problem problem = make(seed);
+    problem.bound = [](const Problem&, const Tensor& reference, const HostRun&) {
+      return Bound(reference.size(), 600 * (4 * 2 * kRounding + 0x1p-29 + 3 * kRounding));
+    };
+    return problem;
+  };
+  return entry;
+}
+
+void add_shape_cases(std::vector<Case>& cases) {
+  const auto add = [&](const char* operation, const std::string& shape, uint64_t inputs, uint64_t results, Call call) {
+    cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
+  };
+  add("permute", "300x500", 150'000, 150'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
+    context.permute(DType::f32, in[0], out, {300, 500}, {1, 0});
+  });
+  add("permute", "4x33x8x20 by 0,2,1,3", 21'120, 21'120,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.permute(DType::f32, in[0], out, {4, 33, 8, 20}, {0, 2, 1, 3});
+      });
+  add("binary sub", "64x200x9 with 200x1", 115'200, 115'200,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_binary_desc desc{};
+        desc.dtype = TUFF_F32, desc.op = TUFF_BINARY_SUB;
+        desc.a = in[0].handle(), desc.b = in[0].handle(), desc.output = out.handle();
+        desc.rank = 3;
+        desc.a_shape[0] = 64, desc.a_shape[1] = 200, desc.a_shape[2] = 9;
+        desc.b_shape[0] = 1, desc.b_shape[1] = 200, desc.b_shape[2] = 1;
+        context.binary(desc);
+      });
+  add("slice", "90x100 from 5,3 take 80x64", 9'000, 5'120,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.slice(DType::f32, in[0], out, {90, 100}, {5, 3}, {80, 64});
+      });
+  add("concat", "40x30 and 40x30", 1'200, 2'400, [](const tuff::Context& context, const Buffers& in, const auto& out) {
+    context.concat(DType::f32, {in[0], in[0]}, {30, 30}, out, {40, 60}, 1);
+  });
+  add("gather", "5000 rows of 300x33", 9'900, 165'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        // Whole numbers from -300 to 300: some name nothing.
+        const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
+        context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
+        context.gather(DType::f32, DType::i32, in[0], indices, out, {300, 33}, 0, 5'000);
+      });
+  add("max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_pool_desc desc{};
+        desc.dtype = TUFF_F32;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.batch = 1, desc.channels = 3, desc.spatial = 2;
+        desc.in_shape[0] = 50, desc.in_shape[1] = 60, desc.out_shape[0] = 25, desc.out_shape[1] = 30;
+        for (int i = 0; i < 2; ++i) desc.kernel[i] = 3, desc.stride[i] = 2, desc.padding[i] = 1;
+        context.max_pool(desc);
+      });
+  for (const uint32_t axis : {0u, 1u}) {
+    add("reduce argmax", axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
+        [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+          // As floats, so that places compare as numbers.
+          const tuff::Buffer places = context.alloc_bytes(4 * 50);
+          const std::vector<uint64_t> shape = {axis == 0 ? uint64_t{3000} : 50, axis == 0 ? uint64_t{50} : 3000};
+          context.reduce(DType::f32, tuff::Reduce::argmax, in[0], places, shape, axis);
+          context.cast(DType::u32, DType::f32, places, out, 50);
+        });
+  }
+  cases.push_back(rope_case());
+  for (const DType type : {DType::f16, DType::i32, DType::u8}) {
+    const char* const name = type == DType::f16 ? "through f16" : type == DType::i32 ? "through i32" : "through u8";
+    add("cast", name, 10'007, 10'007, [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+      const tuff::Buffer there = context.alloc_bytes(4 * 10'007);
+      context.cast(DType::f32, type, in[0], there, 10'007);
+      context.cast(type, DType::f32, there, out, 10'007);
+    });
+  }
+}
+
 }  // namespace
 
 // One row for each shape: a new operation is a few rows here.
@@ -529,6 +625,7 @@ std::vector<Case> selftest_cases() {
     for (const auto& unary : kUnary) cases.push_back(elementwise_case("unary", unary, 1, n));
     for (const auto& binary : kBinary) cases.push_back(elementwise_case("binary", binary, 2, n));
   }
+  add_shape_cases(cases);
   std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.operation < b.operation; });
   return cases;
 }

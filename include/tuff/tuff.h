@@ -144,7 +144,11 @@ enum {
   TUFF_REDUCE_MAX = 2, /* NaN if any is NaN */
   TUFF_REDUCE_MIN = 3, /* NaN if any is NaN */
   TUFF_REDUCE_MEAN = 4,
-  TUFF_REDUCE_PROD = 5
+  TUFF_REDUCE_PROD = 5,
+  /* Where along the axis the largest or smallest value is, of several the first; the first NaN, if any is. The output
+   * is of TUFF_U32, whatever the input. Since 0.4.0. */
+  TUFF_REDUCE_ARGMAX = 6,
+  TUFF_REDUCE_ARGMIN = 7
 };
 
 /* What a product is put through before it is stored. */
@@ -713,7 +717,7 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; MAX and MIN of it are INVALID_ARGUMENT. */
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -755,6 +759,12 @@ typedef struct tuff_binary_desc {
   int32_t reserved; /* zero */
   tuff_buffer a, b, output;
   uint64_t n;
+  /* Since 0.4.0; all may be zero. rank > 0: a and b have shapes, of rank <= 8 sizes each, and the result NumPy's for
+   * them: sizes are equal, or one of them is 1 and its operand is repeated along that axis (put 1 in front of the
+   * shorter shape). n is 0 then, or what the shapes give. output may be exactly an operand that is not repeated. */
+  uint32_t rank;
+  uint32_t reserved2; /* zero */
+  uint64_t a_shape[8], b_shape[8];
 } tuff_binary_desc;
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 
@@ -862,6 +872,188 @@ typedef struct tuff_batch_norm_desc {
   int32_t reserved;    /* zero */
 } tuff_batch_norm_desc;
 TUFF_API tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Shapes and types: what moves elements and computes nothing. Since 0.4.0.
+ *
+ * They take every dtype, and move bits as they are, NaN included, unless they say otherwise. A device that has no
+ * storage of 8 or 16 bits gives UNSUPPORTED for elements of that size.
+ * ------------------------------------------------------------------------------------------- */
+
+/* The input with its axes in another order: axis i of the output is axis order[i] of the input.
+ *   shape   rank sizes of the input, 1 <= rank <= 8
+ *   order   each of 0 ... rank - 1 once
+ * output may not overlap input. */
+TUFF_API tuff_status tuff_permute(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
+                                  const uint64_t* shape, uint32_t rank, const uint32_t* order);
+
+typedef struct tuff_permute_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t shape[8];
+  uint32_t order[8];
+  uint32_t rank;
+  uint32_t reserved; /* zero */
+} tuff_permute_desc;
+TUFF_API tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc);
+
+/* output[i] = input[i] as a number of another type, for i < n.
+ *   to a float      the nearest number, ties to even; beyond the largest one infinity; denormals are kept
+ *   to an integer   towards zero; beyond the type's range its end that is nearer; NaN gives 0
+ * The same bits on every device but for the payload of a NaN; TUFF_F64 needs no arithmetic of the device. Between equal
+ * types it is a copy. output may be exactly input, where both types have the same size. */
+TUFF_API tuff_status tuff_cast(tuff_stream stream, int32_t input_type, int32_t output_type, tuff_buffer input,
+                               tuff_buffer output, uint64_t n);
+
+typedef struct tuff_cast_desc {
+  uint32_t struct_size;
+  int32_t input_type, output_type;
+  int32_t reserved; /* zero */
+  tuff_buffer input, output;
+  uint64_t n;
+} tuff_cast_desc;
+TUFF_API tuff_status tuff_cast_ex(tuff_stream stream, const tuff_cast_desc* desc);
+
+/* Part of the input: output[i, j, ...] = input[start[0] + i * step[0], start[1] + j * step[1], ...].
+ *   shape       rank sizes of the input, 1 <= rank <= 8
+ *   start       the first element taken of each axis
+ *   step        from one to the next, backwards where negative; not 0; NULL: 1 throughout
+ *   out_shape   how many are taken of each axis
+ * output may not overlap input.
+ * Errors: INVALID_ARGUMENT for an element outside the input. */
+TUFF_API tuff_status tuff_slice(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
+                                const uint64_t* shape, uint32_t rank, const uint64_t* start, const int64_t* step,
+                                const uint64_t* out_shape);
+
+typedef struct tuff_slice_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t shape[8];
+  uint64_t start[8];
+  int64_t step[8]; /* 0: 1 */
+  uint64_t out_shape[8];
+  uint32_t rank;
+  uint32_t reserved; /* zero */
+} tuff_slice_desc;
+TUFF_API tuff_status tuff_slice_ex(tuff_stream stream, const tuff_slice_desc* desc);
+
+/* The inputs one behind another along an axis.
+ *   inputs   count buffers; input i has sizes[i] along the axis and is otherwise of the output's shape
+ *   shape    rank sizes of the output; sizes[0] + sizes[1] + ... is that of the axis
+ * output may not overlap an input. */
+TUFF_API tuff_status tuff_concat(tuff_stream stream, int32_t dtype, const tuff_buffer* inputs, const uint64_t* sizes,
+                                 uint32_t count, tuff_buffer output, const uint64_t* shape, uint32_t rank,
+                                 uint32_t axis);
+
+typedef struct tuff_concat_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  const tuff_buffer* inputs;
+  const uint64_t* sizes;
+  uint32_t count;
+  uint32_t rank;
+  tuff_buffer output;
+  uint64_t shape[8];
+  uint32_t axis;
+  uint32_t reserved; /* zero */
+} tuff_concat_desc;
+TUFF_API tuff_status tuff_concat_ex(tuff_stream stream, const tuff_concat_desc* desc);
+
+/* What indices name along an axis: output[o, j, i] = input[o, indices[j], i], where o stands for the axes before it and
+ * i for those behind. With axis 0 of a table [entries][size] it is an embedding's lookup.
+ *   index_type   TUFF_U32 or TUFF_I32
+ *   indices      count of them
+ *   shape        rank sizes of the input; the output's has count in place of shape[axis]
+ * An index that names nothing (shape[axis] or more, or negative) gives zeros, and nothing is read for it.
+ * output may not overlap input or indices. */
+TUFF_API tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t index_type, tuff_buffer input,
+                                 tuff_buffer indices, tuff_buffer output, const uint64_t* shape, uint32_t rank,
+                                 uint32_t axis, uint64_t count);
+
+/* elementwise 1: indices have a shape of the input's rank, index_shape, which is the output's too, and each element one
+ * of its own: output[i, j, k] = input[indices[i, j, k], j, k] for axis 0, and so on. Beside the axis no size is larger
+ * than the input's. */
+typedef struct tuff_gather_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t index_type;
+  int32_t elementwise;
+  tuff_buffer input, indices, output;
+  uint64_t shape[8];
+  uint32_t rank;
+  uint32_t axis;
+  uint64_t count;          /* 0 if elementwise */
+  uint64_t index_shape[8]; /* if elementwise */
+} tuff_gather_desc;
+TUFF_API tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Pooling. Since 0.4.0.
+ *
+ * input [batch][channels][in_shape...], output [batch][channels][out_shape...], with 1, 2 or 3 spatial axes, of
+ * TUFF_F32, TUFF_F16 or TUFF_BF16; means are summed in f32. Along an axis of size n, window o has the taps
+ *   o * stride - padding + t * dilation    for t < kernel
+ * of which only those within the input count, and the output's size is
+ *   (n + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1
+ * rounded down, or with ceil_mode up, where then a window that would begin behind the input is left out. Adaptive:
+ * window o goes from floor(o * n / out) to before ceil((o + 1) * n / out); out_shape of 1 is global pooling.
+ * Errors: INVALID_ARGUMENT for another out_shape (the message states the expected one), for a padding of more than half
+ * a window's span, for a window larger than the padded input. output may not overlap input.
+ * ------------------------------------------------------------------------------------------- */
+typedef struct tuff_pool_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  tuff_buffer indices; /* max: where in its plane of the input each maximum is, counted from 0, as TUFF_U32; of several
+                          the first; TUFF_NULL_HANDLE: not wanted */
+  uint64_t batch, channels;
+  uint64_t in_shape[3], out_shape[3]; /* the first `spatial` of these and the following; the others are ignored */
+  uint64_t kernel[3];
+  uint64_t stride[3];   /* 0: kernel */
+  uint64_t padding[3];  /* on each side */
+  uint64_t dilation[3]; /* max; 0: 1 */
+  uint32_t spatial;     /* axes: 1, 2 or 3 */
+  int32_t ceil_mode;
+  int32_t count_include_pad; /* avg; 1: padding counts in the divisor, up to `padding` behind the input; 0: it does not */
+  int32_t adaptive;          /* 1: kernel, stride, padding, dilation and the two before are zero */
+} tuff_pool_desc;
+
+/* The largest value of each window; NaN if any is NaN. A window without taps in the input gives -infinity, index 0. */
+TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc);
+/* The mean of each window. */
+TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Positions. Since 0.4.0.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Rotary position embedding of heads [batch][heads][seq][head_dim]: for each pair (p, q) of elements,
+ *   a = position * base^(-2 * i / rotary_dim), output p * cos(a) - q * sin(a) and p * sin(a) + q * cos(a),
+ * where pair i < rotary_dim / 2 is elements i and i + rotary_dim / 2 of a head. The position of row s is offset + s.
+ * TUFF_F32, TUFF_F16 and TUFF_BF16; computed in f32, with angles as exact at large positions as at small ones. The call
+ * without a descriptor takes whole heads. output may be exactly input. */
+TUFF_API tuff_status tuff_rope(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, uint64_t batch,
+                               uint64_t heads, uint64_t seq, uint64_t head_dim, int64_t offset, double base);
+
+typedef struct tuff_rope_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output; /* exactly the same only with the same strides */
+  tuff_buffer positions;     /* TUFF_I32, of each row; offset is added, modulo 2^32; TUFF_NULL_HANDLE: 0, 1, 2 ... */
+  uint64_t batch, heads, seq, head_dim;
+  uint64_t rotary_dim;        /* even; the first elements of a head, the others are copied; 0: head_dim */
+  uint64_t input_strides[3];  /* of batch, head and row, in elements; all zero: dense. [b][s][h][d] is {seq * heads *
+                                 head_dim, head_dim, heads * head_dim} */
+  uint64_t output_strides[3]; /* all zero: dense; rows may not overlap */
+  uint64_t positions_stride;  /* from one batch's positions to the next's; 0: the same for all */
+  int64_t offset;             /* with the last row's position, within 32 bits */
+  double base;                /* above 1; 0: 10000 */
+  int32_t interleaved;        /* 1: pair i is elements 2 * i and 2 * i + 1 */
+  int32_t reserved;           /* zero */
+} tuff_rope_desc;
+TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
 
 #ifdef __cplusplus
 }

@@ -100,7 +100,9 @@ enum class Reduce : int32_t {
   max = TUFF_REDUCE_MAX,
   min = TUFF_REDUCE_MIN,
   mean = TUFF_REDUCE_MEAN,
-  prod = TUFF_REDUCE_PROD
+  prod = TUFF_REDUCE_PROD,
+  argmax = TUFF_REDUCE_ARGMAX,  // of u32 results
+  argmin = TUFF_REDUCE_ARGMIN
 };
 
 // For fields of tuff_gemm_desc and tuff_batched_gemm_desc:
@@ -680,6 +682,59 @@ class Context {
                                           epsilon));
   }
   Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
+
+  // order: as many axes as shape has.
+  Outcome permute(DType dtype, Operand input, Operand output, const Shape& shape,
+                  std::initializer_list<uint32_t> order) const {
+    return detail::finish(tuff_permute(handle(), value(dtype), input.handle(), output.handle(), shape.data(),
+                                       order.size() == shape.rank() ? shape.rank() : 0, order.begin()));
+  }
+  Outcome permute(tuff_permute_desc desc) const { return with_size(tuff_permute_ex, desc); }
+
+  Outcome cast(DType input_type, DType output_type, Operand input, Operand output, uint64_t n) const {
+    return detail::finish(
+        tuff_cast(handle(), value(input_type), value(output_type), input.handle(), output.handle(), n));
+  }
+  Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
+
+  // Part of the input, step 1.
+  Outcome slice(DType dtype, Operand input, Operand output, const Shape& shape, const Shape& start,
+                const Shape& out_shape) const {
+    const uint32_t rank = start.rank() == shape.rank() && out_shape.rank() == shape.rank() ? shape.rank() : 0;
+    return detail::finish(tuff_slice(handle(), value(dtype), input.handle(), output.handle(), shape.data(), rank,
+                                     start.data(), nullptr, out_shape.data()));
+  }
+  Outcome slice(tuff_slice_desc desc) const { return with_size(tuff_slice_ex, desc); }
+
+  // sizes: of each input along the axis.
+  Outcome concat(DType dtype, std::initializer_list<Operand> inputs, std::initializer_list<uint64_t> sizes,
+                 Operand output, const Shape& shape, uint32_t axis) const {
+    std::vector<tuff_buffer> handles;
+    for (const Operand& input : inputs) handles.push_back(input.handle());
+    std::vector<uint64_t> along(sizes);
+    along.resize(handles.size());
+    return detail::finish(tuff_concat(handle(), value(dtype), handles.data(), along.data(),
+                                      static_cast<uint32_t>(handles.size()), output.handle(), shape.data(),
+                                      shape.rank(), axis));
+  }
+  Outcome concat(tuff_concat_desc desc) const { return with_size(tuff_concat_ex, desc); }
+
+  Outcome gather(DType dtype, DType index_type, Operand input, Operand indices, Operand output, const Shape& shape,
+                 uint32_t axis, uint64_t count) const {
+    return detail::finish(tuff_gather(handle(), value(dtype), value(index_type), input.handle(), indices.handle(),
+                                      output.handle(), shape.data(), shape.rank(), axis, count));
+  }
+  Outcome gather(tuff_gather_desc desc) const { return with_size(tuff_gather_ex, desc); }
+
+  Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
+  Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
+
+  Outcome rope(DType dtype, Operand input, Operand output, uint64_t batch, uint64_t heads, uint64_t seq,
+               uint64_t head_dim, int64_t offset = 0, double base = 10000) const {
+    return detail::finish(
+        tuff_rope(handle(), value(dtype), input.handle(), output.handle(), batch, heads, seq, head_dim, offset, base));
+  }
+  Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
 
  private:
   template <typename Enum>

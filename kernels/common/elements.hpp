@@ -78,4 +78,23 @@ void with_float_type(int32_t dtype, const Body& body) {
   body(float{});
 }
 
+// The same for any dtype; integers are made of a double by truncation, which is the caller's to keep in range.
+template <typename Body>
+void with_element_type(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case TUFF_F64:
+      return body(double{});
+    case TUFF_I32:
+      return body(int32_t{});
+    case TUFF_U32:
+      return body(uint32_t{});
+    case TUFF_I8:
+      return body(int8_t{});
+    case TUFF_U8:
+      return body(uint8_t{});
+    default:
+      with_float_type(dtype, body);
+  }
+}
+
 }  // namespace tuff

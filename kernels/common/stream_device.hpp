@@ -37,6 +37,9 @@ inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
   if (dtype_size(dtype) == 2 && !traits.storage16) {
     fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and the device has no 16-bit storage", dtype_name(dtype));
   }
+  if (dtype_size(dtype) == 1 && !traits.storage8) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and the device has no 8-bit storage", dtype_name(dtype));
+  }
 }
 
 // `forced` is "cpu" or "gpu" where a variable of the environment decides the kind of shapes.

@@ -1,28 +1,6 @@
-// output[i] = op(a[i], b[i]). Layout, constants and the loop: map.glsl.
-//   TUFF_OP   a TUFF_BINARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
+// output[i] = op(a[i], b[i]). Layout, constants and the loop: map.glsl; the operations, by TUFF_OP: binary.glsl.
 #include "kernels/elementwise/blocks.glsl"
-#include "kernels/elementwise/math.glsl"
-#if TUFF_OP == 7
-#include "kernels/elementwise/power.glsl"
-#endif
-
-vec4 tuff_apply(vec4 a, vec4 b) {
-#if TUFF_OP == 1
-  return a + b;
-#elif TUFF_OP == 2
-  return a - b;
-#elif TUFF_OP == 3
-  return a * b;
-#elif TUFF_OP == 4
-  return tuff_divide(a, b);
-#elif TUFF_OP == 5
-  return tuff_max(a, b);
-#elif TUFF_OP == 6
-  return tuff_min(a, b);
-#elif TUFF_OP == 7
-  return tuff_pow(a, b);
-#endif
-}
+#include "kernels/elementwise/binary.glsl"
 
 #define TUFF_INPUTS 2
 #include "kernels/elementwise/map.glsl"

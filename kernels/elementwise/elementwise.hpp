@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/common/strided_axes.hpp"
 #include "runtime/buffer.hpp"
 
 namespace tuff {
@@ -22,14 +23,24 @@ struct BinaryArgs {
   int32_t op;  // TUFF_BINARY_*
   const Buffer *a, *b, *output;
   uint64_t n;
+  // With rank > 0: NumPy's rule for shapes of rank sizes. n is 0 then, or what they give.
+  uint32_t rank = 0;
+  const uint64_t *a_shape = nullptr, *b_shape = nullptr;
 };
 
 void check_unary(const UnaryArgs& args);
 void host_unary(const UnaryArgs& args);
 void record_unary(Recorder& recorder, const UnaryArgs& args);
 
+// The result's elements, of checked arguments.
+uint64_t result_count(const BinaryArgs& args);
+// The result's axes with the strides of a and b: 0 where a size of 1 is repeated.
+StridedAxes<2> broadcast_axes(const BinaryArgs& args);
+bool repeats_an_operand(const BinaryArgs& args);
+
 void check_binary(const BinaryArgs& args);
 void host_binary(const BinaryArgs& args);
 void record_binary(Recorder& recorder, const BinaryArgs& args);
+void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args);  // where an operand is repeated
 
 }  // namespace tuff

@@ -35,12 +35,21 @@ void host_unary(const UnaryArgs& args) {
 }
 
 void host_binary(const BinaryArgs& args) {
-  if (args.n == 0) return;
+  const uint64_t n = result_count(args);
+  if (n == 0) return;
+  const bool repeats = repeats_an_operand(args);
+  const StridedAxes<2> axes = repeats ? broadcast_axes(args) : StridedAxes<2>{};
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
   with_float_type(args.dtype, [&]<typename T>(T) {
     const T *a = args.a->host<T>(), *b = args.b->host<T>();
     T* output = args.output->host<T>();
-    for (uint64_t i = 0; i < args.n; ++i) output[i] = T(op.apply(a[i], b[i]));
+    for (uint64_t i = 0; i < n; ++i) {
+      uint64_t place[2] = {repeats ? 0 : i, repeats ? 0 : i}, rest = i;
+      for (uint32_t d = axes.rank; d-- > 0; rest /= axes.sizes[d]) {
+        for (size_t j = 0; j < 2; ++j) place[j] += rest % axes.sizes[d] * static_cast<uint64_t>(axes.strides[d][j]);
+      }
+      output[i] = T(op.apply(a[place[0]], b[place[1]]));
+    }
   });
 }
 

@@ -6,14 +6,12 @@
 //
 // TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
 #include <algorithm>
-#include <optional>
 #include <string>
 
-#include "kernels/common/stream_device.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/elementwise_device.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -28,8 +26,7 @@ struct Variant {
 };
 
 bool long_runs(const DeviceTraits& traits) {
-  static const std::optional<std::string> forced = platform::environment("TUFF_ELEMENTWISE_VARIANT");
-  return forced ? *forced == "cpu" : traits.cpu;
+  return elementwise_variant() ? *elementwise_variant() == "cpu" : traits.cpu;
 }
 
 Variant choose(const DeviceTraits& traits, uint64_t blocks) {
@@ -117,9 +114,11 @@ void record_unary(Recorder& recorder, const UnaryArgs& args) {
 }
 
 void record_binary(Recorder& recorder, const BinaryArgs& args) {
+  if (repeats_an_operand(args)) return record_binary_broadcast(recorder, args);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  record(recorder,
-         {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, args.n, op.flops, 0});
+  record(
+      recorder,
+      {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, result_count(args), op.flops, 0});
 }
 
 }  // namespace tuff

@@ -17,10 +17,13 @@ void check_reduce(const ReduceArgs& args) {
   const uint64_t inputs = checked_mul(outputs, view.axis, "shape");
   const auto detail = [&] { return fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner); };
   check_operand(args.input, "input", inputs, args.dtype, detail);
-  check_operand(args.output, "output", outputs, args.dtype, detail);
+  const bool places = reduce::names_a_place(args.op);
+  require(!places || view.axis <= 0xffffffffu, "axis {} is {}, and places are 32-bit numbers", args.axis, view.axis);
+  const int32_t output_type = places ? TUFF_U32 : args.dtype;
+  check_operand(args.output, "output", outputs, output_type, detail);
   if (inputs == 0) return;
   const uint64_t size = dtype_size(args.dtype);
-  check_overlap(args.output, "output", outputs * size, args.input, "input", inputs * size, false);
+  check_overlap(args.output, "output", outputs * dtype_size(output_type), args.input, "input", inputs * size, false);
 }
 
 }  // namespace tuff

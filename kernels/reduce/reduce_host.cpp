@@ -1,4 +1,6 @@
 // One loop for each output, in double precision.
+#include <cmath>
+
 #include "kernels/common/check.hpp"
 #include "kernels/common/elements.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -16,6 +18,18 @@ void host_reduce(const ReduceArgs& args) {
     for (uint64_t o = 0; o < view.outer; ++o) {
       for (uint64_t i = 0; i < view.inner; ++i) {
         double value = op.identity;
+        if (reduce::names_a_place(args.op)) {
+          uint64_t place = 0;
+          value = input[o * view.axis * view.inner + i];
+          for (uint64_t r = 1; r < view.axis; ++r) {
+            const double x = input[(o * view.axis + r) * view.inner + i];
+            // The value so far stays where it is as good.
+            if (std::isnan(value) || (!std::isnan(x) && op.combine(value, x) == value)) continue;
+            value = x, place = r;
+          }
+          args.output->host<uint32_t>()[o * view.inner + i] = static_cast<uint32_t>(place);
+          continue;
+        }
         for (uint64_t r = 0; r < view.axis; ++r) {
           value = op.combine(value, input[(o * view.axis + r) * view.inner + i]);
         }

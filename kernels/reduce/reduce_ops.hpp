@@ -30,7 +30,15 @@ inline constexpr Op kOps[] = {
      [](double a, double b) { return std::isnan(a) || a < b ? a : b; }},
     {TUFF_REDUCE_MEAN, "mean", TUFF_REDUCE_SUM, true, true, 0, sum},
     {TUFF_REDUCE_PROD, "prod", TUFF_REDUCE_PROD, false, true, 1, [](double a, double b) { return a * b; }},
+    // Of these, combine gives the value whose place is wanted.
+    {TUFF_REDUCE_ARGMAX, "argmax", 0, false, false, -kInfinity,
+     [](double a, double b) { return std::isnan(a) || a >= b ? a : b; }},
+    {TUFF_REDUCE_ARGMIN, "argmin", 0, false, false, kInfinity,
+     [](double a, double b) { return std::isnan(a) || a <= b ? a : b; }},
 };
+
+// The result is not a value but where it is, as u32.
+inline bool names_a_place(int32_t op) { return op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN; }
 
 inline const Op* find(int32_t op) {
   for (const Op& entry : kOps) {

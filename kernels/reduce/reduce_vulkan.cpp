@@ -14,29 +14,21 @@
 //   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72
 //   columns        count <= 4096 (one chain for each column with TUFF_SPAN)   c <= 162
 // and the stages' trees: log2 of the lanes.
-//
-// TUFF_REDUCE_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
+// argmax and argmin: reduce_arg_vulkan.cpp.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/stream_device.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_device.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
 #include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
 namespace {
-
-StreamDevice describe(const DeviceTraits& traits) {
-  static const std::optional<std::string> forced = platform::environment("TUFF_REDUCE_VARIANT");
-  return stream_device(traits, forced, sizeof(float));
-}
 
 uint64_t power_of_two_at_least(uint64_t n) {
   uint64_t power = 1;
@@ -275,8 +267,9 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   require_storage(recorder.traits(), args.dtype);
+  if (reduce::names_a_place(args.op)) return record_reduce_arg(recorder, args);
   if (view.outer == 0 || view.inner == 0) return;
-  const Reduction reduction{recorder, op, describe(recorder.traits()), static_cast<double>(view.axis)};
+  const Reduction reduction{recorder, op, reduce_device(recorder.traits()), static_cast<double>(view.axis)};
 
   // An empty axis fills the output; one element is copied, best as columns.
   const bool fill = view.axis == 0;

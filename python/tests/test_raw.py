@@ -32,6 +32,13 @@ STRUCTURES = {
     "tuff_rms_norm_desc": raw.RmsNormDesc,
     "tuff_group_norm_desc": raw.GroupNormDesc,
     "tuff_batch_norm_desc": raw.BatchNormDesc,
+    "tuff_permute_desc": raw.PermuteDesc,
+    "tuff_cast_desc": raw.CastDesc,
+    "tuff_slice_desc": raw.SliceDesc,
+    "tuff_concat_desc": raw.ConcatDesc,
+    "tuff_gather_desc": raw.GatherDesc,
+    "tuff_pool_desc": raw.PoolDesc,
+    "tuff_rope_desc": raw.RopeDesc,
 }
 
 # What a parameter's C type is in ctypes.
@@ -39,6 +46,7 @@ TYPES = {
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
     "uint32_t": ctypes.c_uint32,
+    "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "double": ctypes.c_double,
     "tuff_status": ctypes.c_int32,

@@ -36,6 +36,9 @@ from ._operations import (
     subtract,
     unary,
 )
+from ._position import rope
+from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
 __version__ = "0.3.0"
@@ -51,12 +54,17 @@ __all__ = [
     "Device",
     "Transposed",
     "TuffError",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
     "add",
     "attention",
+    "avg_pool",
     "batch_norm",
     "binary",
     "broadcast_to",
+    "cast",
     "check",
+    "concat",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -64,6 +72,8 @@ __all__ = [
     "device_count",
     "devices",
     "divide",
+    "embedding",
+    "gather",
     "group_norm",
     "instance_norm",
     "last_error",
@@ -71,16 +81,21 @@ __all__ = [
     "lib",
     "log_softmax",
     "matmul",
+    "max_pool",
     "maximum",
     "minimum",
     "multiply",
+    "permute",
     "power",
     "raw",
     "reduce",
     "rms_norm",
+    "rope",
+    "section",
     "set_log",
     "softmax",
     "subtract",
+    "take",
     "unary",
     "version",
 ]

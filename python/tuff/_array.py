@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _operations as operations
+from . import _shape as shapes
 from . import raw
 from ._buffer import Buffer
 
@@ -42,7 +43,7 @@ class Array:
 
     Operators, reductions and functions run on the device and give new arrays; results wait there until
     .numpy(). Operands are arrays of one context and dtype, or Python numbers; shapes broadcast as NumPy's
-    do (the sign of a zero is lost in what is repeated). Slices of leading axes are views.
+    do. Slices of leading axes are views.
     """
 
     __slots__ = ("buffer", "shape", "dtype")
@@ -144,13 +145,29 @@ class Array:
             raise ValueError(f"an array of shape {self.shape} cannot take shape {tuple(shape)}")
         return Array(self.buffer, sizes, self.dtype)
 
+    def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
+        """A new array with the axes in another order, all of them reversed if none is named: a.transpose(0, 2, 1)."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+        return shapes.permute(self, order or range(self.ndim)[::-1])
+
+    def swapaxes(self, first: int, second: int) -> Array:
+        """A new array with two axes exchanged."""
+        order = list(range(self.ndim))
+        order[first], order[second] = order[second], order[first]
+        return shapes.permute(self, order)
+
+    def astype(self, dtype: object) -> Array:
+        """A new array of another dtype. Floats are rounded to nearest even; to an integer, numbers are cut towards zero,
+        those beyond its range become the end of it, and NaN 0."""
+        return shapes.cast(self, dtype)
+
     def ravel(self) -> Array:
         """The same memory as one axis."""
         return self.reshape(self.size)
 
     @property
     def T(self) -> Transposed:
-        """A matrix with its axes exchanged, as an operand of @; nothing is moved."""
+        """A matrix with its axes exchanged, as an operand of @; nothing is moved. transpose() makes a new array."""
         if self.ndim != 2:
             raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
         return Transposed(self)
@@ -330,6 +347,14 @@ class Array:
     def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
         return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
 
+    def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+        """Where the largest value is, as uint32: of several the first, or the first NaN."""
+        return operations.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
+
+    def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+        """Where the smallest value is, as uint32: of several the first, or the first NaN."""
+        return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
+
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""
         return operations.softmax(self, axis)
@@ -381,6 +406,10 @@ class Transposed:
     @property
     def mT(self) -> Array:
         return self.base
+
+    def copy(self) -> Array:
+        """An array of the transposed elements, moved on the device."""
+        return self.base.swapaxes(-1, -2)
 
     def numpy(self) -> np.ndarray:
         """The transposed matrix on the host."""

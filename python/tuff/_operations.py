@@ -42,7 +42,7 @@ def _require_array(value: object, name: str) -> None:
     if isinstance(value, arrays.Array):
         return
     if isinstance(value, arrays.Transposed):
-        raise TypeError(f"{name} is a transposed matrix, which only @ reads; nothing else moves it")
+        raise TypeError(f"{name} is a transposed matrix, which only @ reads; its .copy() moves it")
     if isinstance(value, np.ndarray):
         raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
     raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
@@ -82,7 +82,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
 
 
 def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast; a number is filled in on the device."""
+    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast, and nothing is written out for it."""
     a_number, b_number = is_number(a), is_number(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
@@ -96,18 +96,21 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     else:
         shape = np.broadcast_shapes(a.shape, b.shape)
     if a_number:
-        a = like.context.full(shape, a, like.dtype)
+        a = like.context.full((), a, like.dtype)
     elif b_number:
-        b = like.context.full(shape, b, like.dtype)
+        b = like.context.full((), b, like.dtype)
     else:
         same_kind(a, b)
-        a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     result = _result(out, like, shape)
-    check(
-        raw.tuff_binary(
-            like.context.handle, _dtype(like), op, a.buffer.handle, b.buffer.handle, result.buffer.handle, result.size
-        )
-    )
+    desc = raw.BinaryDesc(dtype=_dtype(like), op=op, n=result.size)
+    desc.a, desc.b, desc.output = a.buffer.handle, b.buffer.handle, result.buffer.handle
+    if a.shape != b.shape:
+        if len(shape) > 8:
+            raise ValueError(f"shapes {a.shape} and {b.shape}: at most 8 axes broadcast")
+        desc.rank = len(shape)
+        desc.a_shape[: desc.rank] = (1,) * (len(shape) - a.ndim) + a.shape
+        desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
+    check(raw.tuff_binary_ex(like.context.handle, desc))
     return result
 
 
@@ -362,8 +365,19 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
     return result
 
 
-def _reduce_one(op: int, x: Array, axis: int) -> Array:
-    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
+    """raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN: places along one axis, or in the whole array, as uint32."""
+    _require_array(x, "x")
+    if axis is None:
+        result = _reduce_one(op, x.ravel(), 0, np.uint32)
+        return result.reshape([1] * x.ndim) if keepdims else result
+    along = _axis(axis, x.ndim)
+    result = _reduce_one(op, x, along, np.uint32)
+    return result.reshape((*x.shape[:along], 1, *x.shape[along + 1 :])) if keepdims else result
+
+
+def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
+    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
     check(
         raw.tuff_reduce(
             *(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)

@@ -67,6 +67,8 @@ REDUCE_MAX = 2
 REDUCE_MIN = 3
 REDUCE_MEAN = 4
 REDUCE_PROD = 5
+REDUCE_ARGMAX = 6
+REDUCE_ARGMIN = 7
 
 ACTIVATION_NONE = 0
 ACTIVATION_RELU = 1
@@ -332,6 +334,10 @@ class BinaryDesc(_Struct):
         ("b", c_uint64),
         ("output", c_uint64),
         ("n", c_uint64),
+        ("rank", c_uint32),
+        ("reserved2", c_uint32),
+        ("a_shape", c_uint64 * 8),
+        ("b_shape", c_uint64 * 8),
     ]
 
 
@@ -388,6 +394,111 @@ class BatchNormDesc(_Struct):
 
     _fields_ = _norm_fields(
         *("input", "mean", "variance", "weight", "bias", "output", "batch", "channels", "inner")
+    )
+
+
+class PermuteDesc(_Struct):
+    """tuff_permute_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("order", c_uint32 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class CastDesc(_Struct):
+    """tuff_cast_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("input_type", c_int32),
+        ("output_type", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+    ]
+
+
+class SliceDesc(_Struct):
+    """tuff_slice_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("start", c_uint64 * 8),
+        ("step", c_int64 * 8),
+        ("out_shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class ConcatDesc(_Struct):
+    """tuff_concat_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("inputs", POINTER(c_uint64)),
+        ("sizes", POINTER(c_uint64)),
+        ("count", c_uint32),
+        ("rank", c_uint32),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("axis", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class GatherDesc(_Struct):
+    """tuff_gather_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("elementwise", c_int32),
+        ("input", c_uint64),
+        ("indices", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("count", c_uint64),
+        ("index_shape", c_uint64 * 8),
+    ]
+
+
+class PoolDesc(_Struct):
+    """tuff_pool_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "output", "indices", "batch", "channels")]
+        + [(name, c_uint64 * 3) for name in ("in_shape", "out_shape", "kernel", "stride", "padding", "dilation")]
+        + [("spatial", c_uint32), ("ceil_mode", c_int32), ("count_include_pad", c_int32), ("adaptive", c_int32)]
+    )
+
+
+class RopeDesc(_Struct):
+    """tuff_rope_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "output", "positions", "batch", "heads", "seq", "head_dim")]
+        + [("rotary_dim", c_uint64), ("input_strides", c_uint64 * 3), ("output_strides", c_uint64 * 3)]
+        + [("positions_stride", c_uint64), ("offset", c_int64), ("base", c_double)]
+        + [("interleaved", c_int32), ("reserved", c_int32)]
     )
 
 
@@ -482,6 +593,23 @@ FUNCTIONS = {
         [_handle, _i32, _handle, _handle, _handle, _handle, _handle, _handle, _u64, _u64, _u64, _f64],
     ),
     "tuff_batch_norm_ex": (_status, [_handle, POINTER(BatchNormDesc)]),
+    # Shapes and types
+    "tuff_permute": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, POINTER(_u32)]),
+    "tuff_permute_ex": (_status, [_handle, POINTER(PermuteDesc)]),
+    "tuff_cast": (_status, [_handle, _i32, _i32, _handle, _handle, _u64]),
+    "tuff_cast_ex": (_status, [_handle, POINTER(CastDesc)]),
+    "tuff_slice": (_status, [_handle, _i32, _handle, _handle, _shape, _u32, _shape, POINTER(c_int64), _shape]),
+    "tuff_slice_ex": (_status, [_handle, POINTER(SliceDesc)]),
+    "tuff_concat": (_status, [_handle, _i32, POINTER(_handle), _shape, _u32, _handle, _shape, _u32, _u32]),
+    "tuff_concat_ex": (_status, [_handle, POINTER(ConcatDesc)]),
+    "tuff_gather": (_status, [_handle, _i32, _i32, _handle, _handle, _handle, _shape, _u32, _u32, _u64]),
+    "tuff_gather_ex": (_status, [_handle, POINTER(GatherDesc)]),
+    # Pooling
+    "tuff_max_pool": (_status, [_handle, POINTER(PoolDesc)]),
+    "tuff_avg_pool": (_status, [_handle, POINTER(PoolDesc)]),
+    # Positions
+    "tuff_rope": (_status, [_handle, _i32, _handle, _handle, _u64, _u64, _u64, _u64, c_int64, _f64]),
+    "tuff_rope_ex": (_status, [_handle, POINTER(RopeDesc)]),
 }
 
 #: The library itself.

@@ -159,6 +159,13 @@ class HostBackend final : public ComputeBackend {
   void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
   void norm(const NormArgs& args) override { execute(args, check_norm, host_norm); }
   void batch_norm(const BatchNormArgs& args) override { execute(args, check_batch_norm, host_batch_norm); }
+  void permute(const PermuteArgs& args) override { execute(args, check_permute, host_permute); }
+  void cast(const CastArgs& args) override { execute(args, check_cast, host_cast); }
+  void slice(const SliceArgs& args) override { execute(args, check_slice, host_slice); }
+  void concat(const ConcatArgs& args) override { execute(args, check_concat, host_concat); }
+  void gather(const GatherArgs& args) override { execute(args, check_gather, host_gather); }
+  void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
+  void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
 
  private:
   // Checked under the lock, so that an operand cannot be mapped between its check and its use.

@@ -232,6 +232,13 @@ void VulkanBackend::unary(const UnaryArgs& args) { run(check_unary, record_unary
 void VulkanBackend::binary(const BinaryArgs& args) { run(check_binary, record_binary, args); }
 void VulkanBackend::norm(const NormArgs& args) { run(check_norm, record_norm, args); }
 void VulkanBackend::batch_norm(const BatchNormArgs& args) { run(check_batch_norm, record_batch_norm, args); }
+void VulkanBackend::permute(const PermuteArgs& args) { run(check_permute, record_permute, args); }
+void VulkanBackend::cast(const CastArgs& args) { run(check_cast, record_cast, args); }
+void VulkanBackend::slice(const SliceArgs& args) { run(check_slice, record_slice, args); }
+void VulkanBackend::concat(const ConcatArgs& args) { run(check_concat, record_concat, args); }
+void VulkanBackend::gather(const GatherArgs& args) { run(check_gather, record_gather, args); }
+void VulkanBackend::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
+void VulkanBackend::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }
 

@@ -45,6 +45,13 @@ class VulkanBackend final : public ComputeBackend {
   void binary(const BinaryArgs& args) override;
   void norm(const NormArgs& args) override;
   void batch_norm(const BatchNormArgs& args) override;
+  void permute(const PermuteArgs& args) override;
+  void cast(const CastArgs& args) override;
+  void slice(const SliceArgs& args) override;
+  void concat(const ConcatArgs& args) override;
+  void gather(const GatherArgs& args) override;
+  void pool(const PoolArgs& args) override;
+  void rope(const RopeArgs& args) override;
 
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }

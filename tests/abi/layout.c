@@ -225,11 +225,14 @@ FIELD(tuff_unary_desc, input, 16);
 FIELD(tuff_unary_desc, n, 32);
 FIELD(tuff_unary_desc, alpha, 40);
 
-SIZE(tuff_binary_desc, 48);
+SIZE(tuff_binary_desc, 184);
 FIELD(tuff_binary_desc, op, 8);
 FIELD(tuff_binary_desc, a, 16);
 FIELD(tuff_binary_desc, output, 32);
 FIELD(tuff_binary_desc, n, 40);
+FIELD(tuff_binary_desc, rank, 48);
+FIELD(tuff_binary_desc, a_shape, 56);
+FIELD(tuff_binary_desc, b_shape, 120);
 
 SIZE(tuff_softmax_desc, 136);
 FIELD(tuff_softmax_desc, input, 8);
@@ -269,3 +272,62 @@ FIELD(tuff_batch_norm_desc, variance, 24);
 FIELD(tuff_batch_norm_desc, output, 48);
 FIELD(tuff_batch_norm_desc, epsilon, 80);
 FIELD(tuff_batch_norm_desc, weight_type, 88);
+
+SIZE(tuff_permute_desc, 128);
+FIELD(tuff_permute_desc, input, 8);
+FIELD(tuff_permute_desc, output, 16);
+FIELD(tuff_permute_desc, shape, 24);
+FIELD(tuff_permute_desc, order, 88);
+FIELD(tuff_permute_desc, rank, 120);
+FIELD(tuff_permute_desc, reserved, 124);
+
+SIZE(tuff_cast_desc, 40);
+FIELD(tuff_cast_desc, input_type, 4);
+FIELD(tuff_cast_desc, output_type, 8);
+FIELD(tuff_cast_desc, reserved, 12);
+FIELD(tuff_cast_desc, input, 16);
+FIELD(tuff_cast_desc, n, 32);
+
+SIZE(tuff_slice_desc, 288);
+FIELD(tuff_slice_desc, shape, 24);
+FIELD(tuff_slice_desc, start, 88);
+FIELD(tuff_slice_desc, step, 152);
+FIELD(tuff_slice_desc, out_shape, 216);
+FIELD(tuff_slice_desc, rank, 280);
+
+SIZE(tuff_concat_desc, 112);
+FIELD(tuff_concat_desc, inputs, 8);
+FIELD(tuff_concat_desc, sizes, 16);
+FIELD(tuff_concat_desc, count, 24);
+FIELD(tuff_concat_desc, output, 32);
+FIELD(tuff_concat_desc, shape, 40);
+FIELD(tuff_concat_desc, axis, 104);
+
+SIZE(tuff_gather_desc, 184);
+FIELD(tuff_gather_desc, elementwise, 12);
+FIELD(tuff_gather_desc, input, 16);
+FIELD(tuff_gather_desc, shape, 40);
+FIELD(tuff_gather_desc, rank, 104);
+FIELD(tuff_gather_desc, count, 112);
+FIELD(tuff_gather_desc, index_shape, 120);
+
+SIZE(tuff_pool_desc, 208);
+FIELD(tuff_pool_desc, indices, 24);
+FIELD(tuff_pool_desc, batch, 32);
+FIELD(tuff_pool_desc, in_shape, 48);
+FIELD(tuff_pool_desc, kernel, 96);
+FIELD(tuff_pool_desc, dilation, 168);
+FIELD(tuff_pool_desc, spatial, 192);
+FIELD(tuff_pool_desc, adaptive, 204);
+
+SIZE(tuff_rope_desc, 152);
+FIELD(tuff_rope_desc, positions, 24);
+FIELD(tuff_rope_desc, batch, 32);
+FIELD(tuff_rope_desc, rotary_dim, 64);
+FIELD(tuff_rope_desc, input_strides, 72);
+FIELD(tuff_rope_desc, output_strides, 96);
+FIELD(tuff_rope_desc, positions_stride, 120);
+FIELD(tuff_rope_desc, offset, 128);
+FIELD(tuff_rope_desc, base, 136);
+FIELD(tuff_rope_desc, interleaved, 144);
+FIELD(tuff_rope_desc, reserved, 148);

@@ -162,6 +162,29 @@ void operations(const tuff::Context& context) {
   expect_all(1, 64);
   DONE(context.batch_norm(DType::f32, a, a, b, nullptr, b, c, 2, 4, 8, 0));
   expect_all(1, 64);
+  DONE(context.permute(DType::f32, a, c, {4, 2, 8}, {2, 0, 1}));
+  expect_all(1, 64);
+  DONE(context.slice(DType::f32, a, c, {8, 8}, {1, 2}, {4, 6}));
+  expect_all(1, 24);
+  DONE(context.concat(DType::f32, {a, b}, {4, 4}, c, {8, 8}, 0));
+  expect_all(1, 64);
+  // Of an index's bits, those of 1.0f, no row is named.
+  DONE(context.gather(DType::f32, DType::u32, a, b, c, {8, 4}, 0, 16));
+  expect_all(0, 64);
+  tuff_pool_desc pool = {};
+  pool.dtype = TUFF_F32;
+  pool.input = a.handle(), pool.output = c.handle();
+  pool.batch = pool.channels = 1, pool.spatial = 2;
+  for (int i = 0; i < 2; ++i) pool.in_shape[i] = 8, pool.out_shape[i] = 4, pool.kernel[i] = 2;
+  DONE(context.max_pool(pool));
+  expect_all(1, 16);
+  DONE(context.avg_pool(pool));
+  expect_all(1, 16);
+  DONE(context.rope(DType::f32, a, c, 1, 2, 1, 32));
+  expect_all(1, 64);
+  DONE(context.cast(DType::f32, DType::i32, a, c, 64));
+  DONE(context.cast(DType::i32, DType::f32, c, c, 64));
+  expect_all(1, 64);
   DONE(context.synchronize());
 }
 

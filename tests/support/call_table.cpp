@@ -8,6 +8,8 @@ namespace {
 constexpr int32_t kF32 = TUFF_F32;
 constexpr uint64_t kOutside[4] = {1, 2, 6, 5}, kFilter[4] = {3, 2, 3, 2}, kInside[4] = {1, 3, 4, 4};
 constexpr uint64_t kStride[2] = {1, 1}, kPadding[2] = {0, 0}, kShape[3] = {4, 5, 6};
+constexpr uint32_t kOrder[3] = {2, 0, 1};
+constexpr uint64_t kStart[3] = {1, 0, 2}, kPart[3] = {3, 5, 2}, kSizes[2] = {2, 3};
 uint64_t result_size;
 unsigned char host_bytes[64];
 
@@ -22,6 +24,14 @@ template <typename T>
 T operation() {
   T desc = sized<T>();
   desc.dtype = kF32;
+  return desc;
+}
+
+tuff_pool_desc pool(tuff_buffer input, tuff_buffer output) {
+  auto desc = operation<tuff_pool_desc>();
+  desc.input = input, desc.output = output;
+  desc.batch = 2, desc.channels = 3, desc.spatial = 1;
+  desc.in_shape[0] = 9, desc.out_shape[0] = 4, desc.kernel[0] = 3, desc.stride[0] = 2;
   return desc;
 }
 
@@ -289,6 +299,104 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.batch = 2, desc.channels = 3, desc.inner = 5, desc.epsilon = 1e-5;
          desc.input = x[0], desc.mean = x[1], desc.variance = x[2], desc.output = x[3];
          return tuff_batch_norm_ex(s, &desc);
+       }},
+      {"tuff_permute",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_permute(s, kF32, x[0], x[1], kShape, 3, kOrder); }},
+      {"tuff_permute_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_permute_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.shape[0] = 7, desc.shape[1] = 8, desc.order[0] = 1, desc.rank = 2;
+         return tuff_permute_ex(s, &desc);
+       }},
+      {"tuff_cast",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_cast(s, kF32, TUFF_I32, x[0], x[1], 10); }},
+      {"tuff_cast_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = sized<tuff_cast_desc>();
+         desc.input_type = TUFF_I32, desc.output_type = kF32, desc.n = 10;
+         desc.input = x[0], desc.output = x[1];
+         return tuff_cast_ex(s, &desc);
+       }},
+      {"tuff_slice",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         return tuff_slice(s, kF32, x[0], x[1], kShape, 3, kStart, nullptr, kPart);
+       }},
+      {"tuff_slice_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_slice_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.shape[0] = 7, desc.start[0] = 6, desc.step[0] = -2, desc.out_shape[0] = 4, desc.rank = 1;
+         return tuff_slice_ex(s, &desc);
+       }},
+      {"tuff_concat",
+       {"inputs[0]", "inputs[1]", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_concat(s, kF32, x, kSizes, 2, x[2], kShape, 3, 1); }},
+      {"tuff_concat_ex",
+       {"inputs[0]", "inputs[1]", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_concat_desc>();
+         desc.inputs = x, desc.sizes = kSizes, desc.count = 2, desc.output = x[2];
+         desc.rank = 2, desc.shape[0] = 5, desc.shape[1] = 8;
+         return tuff_concat_ex(s, &desc);
+       }},
+      {"tuff_gather",
+       {"input", "indices", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         return tuff_gather(s, kF32, TUFF_U32, x[0], x[1], x[2], kShape, 3, 1, 7);
+       }},
+      {"tuff_gather_ex",
+       {"input", "indices", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_gather_desc>();
+         desc.index_type = TUFF_I32, desc.elementwise = 1;
+         desc.input = x[0], desc.indices = x[1], desc.output = x[2];
+         desc.rank = 2, desc.shape[0] = 5, desc.shape[1] = 8, desc.index_shape[0] = 3, desc.index_shape[1] = 8;
+         return tuff_gather_ex(s, &desc);
+       }},
+      {"tuff_rope",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) { return tuff_rope(s, kF32, x[0], x[1], 2, 3, 4, 6, 5, 10000); }},
+      {"tuff_rope_ex",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_rope_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.batch = 2, desc.heads = 3, desc.seq = 4, desc.head_dim = 8, desc.interleaved = 1;
+         return tuff_rope_ex(s, &desc);
+       }},
+      {"tuff_max_pool",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = pool(x[0], x[1]);
+         desc.padding[0] = 1, desc.out_shape[0] = 5;
+         return tuff_max_pool(s, &desc);
+       }},
+      {"tuff_avg_pool",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         const auto desc = pool(x[0], x[1]);
+         return tuff_avg_pool(s, &desc);
        }},
   };
   return calls;

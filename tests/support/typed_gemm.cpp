@@ -75,10 +75,8 @@ bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
-  return dtype == TUFF_F64                         ? 8
-         : dtype == TUFF_F16 || dtype == TUFF_BF16 ? 2
-         : dtype == TUFF_I8 || dtype == TUFF_U8    ? 1
-                                                   : 4;
+  static constexpr uint64_t kSizes[] = {0, 4, 2, 2, 8, 4, 4, 1, 1};
+  return kSizes[dtype];
 }
 
 const char* name_of(int32_t dtype) {
@@ -90,7 +88,9 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
   switch (dtype) {
     case TUFF_F64: return at<double>(bytes, i);
     case TUFF_I32: return at<int32_t>(bytes, i);
+    case TUFF_U32: return at<uint32_t>(bytes, i);
     case TUFF_I8: return at<int8_t>(bytes, i);
+    case TUFF_U8: return at<uint8_t>(bytes, i);
     case TUFF_F32: return double{at<float>(bytes, i)};
     default: {
       const auto word = at<uint16_t>(bytes, i);
@@ -103,7 +103,9 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
   switch (dtype) {
     case TUFF_F64: return put(bytes, i, value);
     case TUFF_I32: return put(bytes, i, static_cast<int32_t>(value));
+    case TUFF_U32: return put(bytes, i, static_cast<uint32_t>(value));
     case TUFF_I8: return put(bytes, i, static_cast<int8_t>(value));
+    case TUFF_U8: return put(bytes, i, static_cast<uint8_t>(value));
     case TUFF_F32: return put(bytes, i, static_cast<float>(value));
     default: return put(bytes, i, encoded16(dtype, value));
   }

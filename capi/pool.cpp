@@ -1,0 +1,52 @@
+// The header's "Pooling" group.
+#include <algorithm>
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+void pool(tuff_stream stream, const tuff_pool_desc& desc, bool maximum) {
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
+      indices(context, desc.indices, "indices");
+  tuff::PoolArgs args{};
+  args.dtype = desc.dtype;
+  args.maximum = maximum;
+  args.input = input;
+  args.output = output;
+  args.indices = indices;
+  args.batch = desc.batch;
+  args.channels = desc.channels;
+  args.spatial = desc.spatial;
+  std::copy_n(desc.in_shape, 3, args.in_shape.begin());
+  std::copy_n(desc.out_shape, 3, args.out_shape.begin());
+  std::copy_n(desc.kernel, 3, args.kernel.begin());
+  std::copy_n(desc.stride, 3, args.stride.begin());
+  std::copy_n(desc.padding, 3, args.padding.begin());
+  std::copy_n(desc.dilation, 3, args.dilation.begin());
+  args.ceil_mode = desc.ceil_mode;
+  args.count_include_pad = desc.count_include_pad;
+  args.adaptive = desc.adaptive;
+  context->backend().pool(args);
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc) {
+  return guarded("tuff_max_pool", [&] { pool(stream, read_structure(desc, "desc"), true); });
+}
+
+tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc) {
+  return guarded("tuff_avg_pool", [&] { pool(stream, read_structure(desc, "desc"), false); });
+}
+
+}  // extern "C"

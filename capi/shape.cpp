@@ -1,0 +1,171 @@
+// The header's "Shapes and types" group. A flat function fills the descriptor of its _ex sibling.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <memory_resource>
+#include <vector>
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+void check_rank(uint32_t rank) { tuff::require(rank >= 1 && rank <= 8, "rank is {}, needs 1 to 8", rank); }
+
+void permute(tuff_stream stream, const tuff_permute_desc& desc) {
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+  context->backend().permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank});
+}
+
+void cast(tuff_stream stream, const tuff_cast_desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+  context->backend().cast({desc.input_type, desc.output_type, input, output, desc.n});
+}
+
+void slice(tuff_stream stream, tuff_slice_desc desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+  std::replace(std::begin(desc.step), std::end(desc.step), int64_t{0}, int64_t{1});
+  context->backend().slice({desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank});
+}
+
+void concat(tuff_stream stream, const tuff_concat_desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  const auto context = acquire_stream(stream);
+  tuff::require(desc.count == 0 || desc.inputs != nullptr, "inputs is null");
+  tuff::require(desc.count == 0 || desc.sizes != nullptr, "sizes is null");
+  // A call allocates nothing, but for very many inputs.
+  std::array<std::byte, 1024> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  std::pmr::vector<Operand> operands(&memory);
+  std::pmr::vector<const tuff::Buffer*> inputs(&memory);
+  operands.reserve(desc.count);
+  inputs.reserve(desc.count);
+  for (uint32_t i = 0; i < desc.count; ++i) {
+    inputs.push_back(operands.emplace_back(context, desc.inputs[i], "inputs", uint64_t{i}));
+  }
+  const Operand output(context, desc.output, "output");
+  context->backend().concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis});
+}
+
+void gather(tuff_stream stream, const tuff_gather_desc& desc) {
+  tuff::require(desc.elementwise == 0 || desc.elementwise == 1, "desc->elementwise is {}, needs 0 or 1",
+                desc.elementwise);
+  tuff::require(desc.elementwise == 0 || desc.count == 0, "desc->count is {}, needs 0 if elementwise", desc.count);
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), indices(context, desc.indices, "indices"),
+      output(context, desc.output, "output");
+  context->backend().gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank, desc.axis,
+                             desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr});
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_permute(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
+                         const uint64_t* shape, uint32_t rank, const uint32_t* order) {
+  return guarded("tuff_permute", [&] {
+    tuff::require(shape != nullptr, "shape is null");
+    tuff::require(order != nullptr, "order is null");
+    check_rank(rank);
+    tuff_permute_desc desc{sizeof(tuff_permute_desc), dtype, input, output, {}, {}, rank, 0};
+    std::copy_n(shape, rank, desc.shape);
+    std::copy_n(order, rank, desc.order);
+    permute(stream, desc);
+  });
+}
+
+tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc) {
+  return guarded("tuff_permute_ex", [&] {
+    const tuff_permute_desc wanted = read_structure(desc, "desc");
+    tuff::require(wanted.reserved == 0, "desc->reserved is {}, needs 0", wanted.reserved);
+    permute(stream, wanted);
+  });
+}
+
+tuff_status tuff_cast(tuff_stream stream, int32_t input_type, int32_t output_type, tuff_buffer input,
+                      tuff_buffer output, uint64_t n) {
+  return guarded("tuff_cast", [&] {
+    cast(stream, {sizeof(tuff_cast_desc), input_type, output_type, 0, input, output, n});
+  });
+}
+
+tuff_status tuff_cast_ex(tuff_stream stream, const tuff_cast_desc* desc) {
+  return guarded("tuff_cast_ex", [&] { cast(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_slice(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, const uint64_t* shape,
+                       uint32_t rank, const uint64_t* start, const int64_t* step, const uint64_t* out_shape) {
+  return guarded("tuff_slice", [&] {
+    tuff::require(shape != nullptr, "shape is null");
+    tuff::require(start != nullptr, "start is null");
+    tuff::require(out_shape != nullptr, "out_shape is null");
+    check_rank(rank);
+    tuff_slice_desc desc{sizeof(tuff_slice_desc), dtype, input, output, {}, {}, {}, {}, rank, 0};
+    std::copy_n(shape, rank, desc.shape);
+    std::copy_n(start, rank, desc.start);
+    std::copy_n(out_shape, rank, desc.out_shape);
+    for (uint32_t i = 0; step != nullptr && i < rank; ++i) {
+      tuff::require(step[i] != 0, "step[{}] is 0", i);
+      desc.step[i] = step[i];
+    }
+    slice(stream, desc);
+  });
+}
+
+tuff_status tuff_slice_ex(tuff_stream stream, const tuff_slice_desc* desc) {
+  return guarded("tuff_slice_ex", [&] { slice(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_concat(tuff_stream stream, int32_t dtype, const tuff_buffer* inputs, const uint64_t* sizes,
+                        uint32_t count, tuff_buffer output, const uint64_t* shape, uint32_t rank, uint32_t axis) {
+  return guarded("tuff_concat", [&] {
+    tuff::require(shape != nullptr, "shape is null");
+    check_rank(rank);
+    tuff_concat_desc desc{sizeof(tuff_concat_desc), dtype, inputs, sizes, count, rank, output, {}, axis, 0};
+    std::copy_n(shape, rank, desc.shape);
+    concat(stream, desc);
+  });
+}
+
+tuff_status tuff_concat_ex(tuff_stream stream, const tuff_concat_desc* desc) {
+  return guarded("tuff_concat_ex", [&] { concat(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t index_type, tuff_buffer input, tuff_buffer indices,
+                        tuff_buffer output, const uint64_t* shape, uint32_t rank, uint32_t axis, uint64_t count) {
+  return guarded("tuff_gather", [&] {
+    tuff::require(shape != nullptr, "shape is null");
+    check_rank(rank);
+    tuff_gather_desc desc{};
+    desc.dtype = dtype;
+    desc.index_type = index_type;
+    desc.input = input;
+    desc.indices = indices;
+    desc.output = output;
+    std::copy_n(shape, rank, desc.shape);
+    desc.rank = rank;
+    desc.axis = axis;
+    desc.count = count;
+    gather(stream, desc);
+  });
+}
+
+tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc) {
+  return guarded("tuff_gather_ex", [&] { gather(stream, read_structure(desc, "desc")); });
+}
+
+}  // extern "C"

@@ -1,0 +1,95 @@
+// output[i] = op(a[…], b[…]) for the dense output's elements i < n, of operands that are repeated along some axes: 0 is
+// their stride there (kernels/common/coordinates.glsl).
+//
+// Elements are taken in blocks of W = TUFF_ELEMENTS, 16 bytes, and those behind the last whole block one by one. Each
+// group has RUN * (workgroup size) consecutive ones; in step s its lane l has number s * (workgroup size) + l.
+//   TUFF_OP, TUFF_TYPE   as in binary.comp
+//   TUFF_A, TUFF_B       how an operand's block is read:
+//     0   it is dense, as the output
+//     1   as a block: W divides the innermost axis, and all its strides but the innermost
+//     2   one element: the innermost axis, which W divides, repeats it
+//     3   element by element, each from coordinates of its own
+#include "kernels/elementwise/blocks.glsl"
+#include "kernels/elementwise/binary.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+layout(constant_id = 2) const uint RANK = 1;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(3)
+  uint n;
+  uint sizes[5], multipliers[5], shifts[2];
+  int a_strides[6], b_strides[6];
+} push;
+
+TUFF_BLOCKS_READ(0, A, TUFF_TYPE)
+TUFF_BLOCKS_READ(1, B, TUFF_TYPE)
+TUFF_BLOCKS_WRITE(2, Y, TUFF_TYPE)
+
+#include "kernels/common/coordinates.glsl"
+
+struct Place {
+  TUFF_INDEX a, b;
+};
+
+Place place_of(uint n) {
+  Place place = Place(TUFF_INDEX(0), TUFF_INDEX(0));
+  for (uint d = 0; d < RANK; ++d) {
+    TUFF_NEXT_COORDINATE(n, c, d)
+    place.a += TUFF_INDEX(TUFF_ALONG(c, push.a_strides[d]));
+    place.b += TUFF_INDEX(TUFF_ALONG(c, push.b_strides[d]));
+  }
+  return place;
+}
+
+#define OPERAND_BLOCK_0(X, x) X##_load_block(i)
+#define OPERAND_BLOCK_1(X, x) X##_load_block(first.x / TUFF_ELEMENTS)
+#define OPERAND_BLOCK_2(X, x) tuff_block(X##_load(first.x))
+#define OPERAND_BLOCK_3(X, x) X##_gathered(i)
+#define OPERAND_BLOCK(mode, X, x) TUFF_PASTE(OPERAND_BLOCK_, mode)(X, x)
+
+#define GATHERED(X, x)                                               \
+  TuffBlock X##_gathered(uint i) {                                   \
+    TuffBlock block;                                                 \
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {               \
+      [[unroll]] for (uint c = 0; c < 4; ++c) {                      \
+        block.part[p][c] = X##_load(place_of(TUFF_ELEMENTS * i + (4 * p + c)).x); \
+      }                                                              \
+    }                                                                \
+    return block;                                                    \
+  }
+#if TUFF_A == 3
+GATHERED(A, a)
+#endif
+#if TUFF_B == 3
+GATHERED(B, b)
+#endif
+
+void compute_block(uint i) {
+#if TUFF_A == 1 || TUFF_A == 2 || TUFF_B == 1 || TUFF_B == 2
+  const Place first = place_of(TUFF_ELEMENTS * i);
+#endif
+  TuffBlock a = OPERAND_BLOCK(TUFF_A, A, a);
+  const TuffBlock b = OPERAND_BLOCK(TUFF_B, B, b);
+  // No [[unroll]] loop: see map.glsl.
+  a.part[0] = tuff_apply(a.part[0], b.part[0]);
+#if TUFF_PARTS == 2
+  a.part[1] = tuff_apply(a.part[1], b.part[1]);
+#endif
+  Y_store_block(i, a);
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x, blocks = push.n / TUFF_ELEMENTS, items = blocks + push.n % TUFF_ELEMENTS;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
+    if (i < blocks) {
+      compute_block(i);
+    } else {
+      const uint element = TUFF_ELEMENTS * blocks + (i - blocks);
+      const Place place = place_of(element);
+      Y_store(TUFF_INDEX(element), tuff_apply(vec4(A_load(place.a)), vec4(B_load(place.b))).x);
+    }
+  }
+}

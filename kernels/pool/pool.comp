@@ -1,0 +1,98 @@
+// Each lane has whole windows: output element i < n of dense planes, RUN of them, (workgroup size) apart. Neighbouring
+// lanes have neighbouring windows, whose elements come from the cache after the first.
+//   TUFF_TYPE       of input and output: 1 f32, 2 f16, 3 bf16
+//   TUFF_MAXIMUM    1: the largest value, NaN if any is; 0: the mean
+//   TUFF_INDICES    1: the place of that value in the plane is stored, of several the first
+//   TUFF_ADAPTIVE   1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
+//   INCLUDE_PAD     the mean's divisor counts the padding
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+layout(constant_id = 2) const bool INCLUDE_PAD = false;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(3)
+  uint n;
+  uint in_size[3];                        // depth, height, width
+  uint out_size[3], multipliers[3], shifts;
+  int window[3], stride[3], padding[3], dilation[3];
+} push;
+
+#include "kernels/common/division.glsl"
+#include "kernels/common/types.glsl"
+TUFF_READ(0, X, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+TUFF_WRITE(1, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+#if TUFF_INDICES
+TUFF_WRITE(2, I, uint, 4)
+#endif
+
+uint divided(uint n, uint d) { return tuff_divide(n, push.multipliers[d], (push.shifts >> (8 * d)) & 31u); }
+
+// Window o along axis d: its first tap, which may lie in the padding, and the end of its taps.
+ivec2 window_of(uint o, uint d) {
+#if TUFF_ADAPTIVE
+  return ivec2(divided(o * push.in_size[d], d), divided((o + 1) * push.in_size[d] + push.out_size[d] - 1, d));
+#else
+  const int first = int(o) * push.stride[d] - push.padding[d];
+  return ivec2(first, first + push.dilation[d] * (push.window[d] - 1) + 1);
+#endif
+}
+
+#if TUFF_ADAPTIVE
+#define STEP(d) 1
+#else
+#define STEP(d) push.dilation[d]
+#endif
+
+void pool(uint i) {
+  uint rest = divided(i, 2);
+  const ivec2 across = window_of(i - rest * push.out_size[2], 2);
+  const uint rows = divided(rest, 1);
+  const ivec2 down = window_of(rest - rows * push.out_size[1], 1);
+  const uint plane = divided(rows, 0);
+  const ivec2 deep = window_of(rows - plane * push.out_size[0], 0);
+  const TUFF_INDEX base = TUFF_INDEX(plane) * (push.in_size[0] * push.in_size[1] * push.in_size[2]);
+  const ivec3 size = ivec3(push.in_size[0], push.in_size[1], push.in_size[2]);
+#if TUFF_MAXIMUM
+  float best = -TUFF_INFINITY;
+  uint place = 0xffffffffu;
+#else
+  float total = 0;
+#endif
+  for (int z = deep.x; z < min(deep.y, size.x); z += STEP(0)) {
+    if (z < 0) continue;
+    for (int y = down.x; y < min(down.y, size.y); y += STEP(1)) {
+      if (y < 0) continue;
+      const uint row = (uint(z) * uint(size.y) + uint(y)) * uint(size.z);
+      for (int x = across.x; x < min(across.y, size.z); x += STEP(2)) {
+        if (x < 0) continue;
+        const uint at = row + uint(x);
+        const float value = TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, base + at));
+#if TUFF_MAXIMUM
+        const bool better = value > best || place == 0xffffffffu || (tuff_isnan(value) && !tuff_isnan(best));
+        best = better ? value : best;
+        place = better ? at : place;
+#else
+        total += value;
+#endif
+      }
+    }
+  }
+#if TUFF_MAXIMUM
+  TUFF_AT(Y, TUFF_INDEX(i)) = TUFF_ROUNDED(TUFF_TYPE, best);
+#if TUFF_INDICES
+  TUFF_AT(I, TUFF_INDEX(i)) = place == 0xffffffffu ? 0u : place;
+#endif
+#else
+  const ivec3 padding = INCLUDE_PAD ? ivec3(push.padding[0], push.padding[1], push.padding[2]) : ivec3(0);
+  const ivec3 begin = max(ivec3(deep.x, down.x, across.x), -padding);
+  const ivec3 end = min(ivec3(deep.y, down.y, across.y), size + padding);
+  const vec3 counts = vec3(end - begin);
+  TUFF_AT(Y, TUFF_INDEX(i)) = TUFF_ROUNDED(TUFF_TYPE, total / (counts.x * counts.y * counts.z));
+#endif
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) pool(i);
+}

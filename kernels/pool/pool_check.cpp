@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/pool/pool.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMostSize = 0x3fffffff;  // of one axis, with its padding
+
+// The size that windows give along one axis.
+uint64_t expected_size(const PoolArgs& args, uint32_t i, uint64_t stride, uint64_t dilation) {
+  const uint64_t span = dilation * (args.kernel[i] - 1) + 1, padded = args.in_shape[i] + 2 * args.padding[i];
+  require(span <= padded, "the window spans {} of axis {}, which is {} with its padding", span, i, padded);
+  uint64_t size = (padded - span + (args.ceil_mode != 0 ? stride - 1 : 0)) / stride + 1;
+  // The last window starts within the input or the padding before it.
+  if (args.ceil_mode != 0 && (size - 1) * stride >= args.in_shape[i] + args.padding[i]) --size;
+  return size;
+}
+
+void check_window(const PoolArgs& args, uint32_t i) {
+  const uint64_t kernel = args.kernel[i], stride = args.stride[i] != 0 ? args.stride[i] : kernel;
+  const uint64_t dilation = args.dilation[i] != 0 ? args.dilation[i] : 1;
+  require(kernel > 0, "kernel[{}] is 0", i);
+  require(args.maximum || dilation == 1, "dilation[{}] is {}, a mean has none", i, dilation);
+  const uint64_t largest = std::max({kernel, stride, dilation, args.padding[i], args.in_shape[i]});
+  const uint64_t span = largest <= kMostSize ? dilation * (kernel - 1) + 1 : largest;
+  require(span <= kMostSize,
+          "kernel[{0}]={1} stride[{0}]={2} dilation[{0}]={3} padding[{0}]={4} of in_shape[{0}]={5}: too large", i,
+          kernel, stride, dilation, args.padding[i], args.in_shape[i]);
+  require(2 * args.padding[i] <= span, "padding[{}] is {}, at most half of what the window spans, {}", i,
+          args.padding[i], span);
+  const uint64_t expected = expected_size(args, i, stride, dilation);
+  require(args.out_shape[i] == expected, "out_shape[{}] is {}, needs {}", i, args.out_shape[i], expected);
+}
+
+}  // namespace
+
+PoolShape pool_shape(const PoolArgs& args) {
+  PoolShape shape{};
+  shape.planes = args.batch * args.channels;
+  shape.in = shape.out = shape.kernel = shape.stride = shape.dilation = {1, 1, 1};
+  shape.adaptive = args.adaptive != 0;
+  bool whole = true;
+  const uint32_t missing = 3 - args.spatial;
+  for (uint32_t i = 0; i < args.spatial; ++i) {
+    const uint32_t d = missing + i;
+    shape.in[d] = args.in_shape[i];
+    shape.out[d] = args.out_shape[i];
+    shape.kernel[d] = std::max<uint64_t>(args.kernel[i], 1);
+    shape.stride[d] = args.stride[i] != 0 ? args.stride[i] : shape.kernel[d];
+    shape.dilation[d] = std::max<uint64_t>(args.dilation[i], 1);
+    shape.padding[d] = args.padding[i];
+    whole = whole && shape.kernel[d] == shape.in[d] && shape.padding[d] == 0 && shape.dilation[d] == 1;
+  }
+  shape.adaptive = shape.adaptive || (whole && shape.outputs() == 1);
+  return shape;
+}
+
+void check_pool(const PoolArgs& args) {
+  check_float_type(args.dtype);
+  require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);
+  for (const auto& [value, name] : {std::pair{args.ceil_mode, "ceil_mode"},
+                                    {args.count_include_pad, "count_include_pad"},
+                                    {args.adaptive, "adaptive"}}) {
+    require(value == 0 || value == 1, "{} is {}, needs 0 or 1", name, value);
+  }
+  require(args.maximum || args.indices == nullptr, "indices are given, and a mean has none");
+  require(!args.maximum || args.count_include_pad == 0, "count_include_pad is set, and a maximum counts nothing");
+  for (uint32_t i = 0; i < args.spatial; ++i) {
+    require(args.in_shape[i] > 0, "in_shape[{}] is 0", i);
+    if (args.adaptive == 0) {
+      check_window(args, i);
+      continue;
+    }
+    require(args.out_shape[i] > 0, "out_shape[{}] is 0", i);
+    require(args.kernel[i] == 0 && args.stride[i] == 0 && args.padding[i] == 0 && args.dilation[i] == 0 &&
+                args.ceil_mode == 0 && args.count_include_pad == 0,
+            "adaptive is set, and so is something of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
+    // (o + 1) in + out - 1 is divided by out in 31 bits.
+    require(args.in_shape[i] <= kMostSize / (args.out_shape[i] + 1), "in_shape[{0}]={1} out_shape[{0}]={2}: too large",
+            i, args.in_shape[i], args.out_shape[i]);
+  }
+  const uint64_t planes = checked_mul(args.batch, args.channels, "channels");
+  const uint64_t inputs =
+      checked_mul(planes, checked_product({args.in_shape.data(), args.spatial}, "in_shape"), "in_shape");
+  const uint64_t outputs =
+      checked_mul(planes, checked_product({args.out_shape.data(), args.spatial}, "out_shape"), "out_shape");
+  if (outputs == 0) return;
+  const auto detail = [&] { return fmt::format("batch={} channels={}", args.batch, args.channels); };
+  check_operand(args.input, "input", inputs, args.dtype, detail);
+  check_operand(args.output, "output", outputs, args.dtype, detail);
+  const uint64_t input_bytes = inputs * dtype_size(args.dtype), output_bytes = outputs * dtype_size(args.dtype);
+  check_overlap(args.output, "output", output_bytes, args.input, "input", input_bytes, false);
+  if (args.indices == nullptr) return;
+  check_operand(args.indices, "indices", outputs, TUFF_U32, detail);
+  check_overlap(args.indices, "indices", outputs * 4, args.input, "input", input_bytes, false);
+  check_overlap(args.indices, "indices", outputs * 4, args.output, "output", output_bytes, false);
+}
+
+}  // namespace tuff

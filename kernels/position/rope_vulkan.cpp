@@ -1,0 +1,118 @@
+// Planner of the rotary position embedding: lanes of four pairs, each with as many heads as leave the device full.
+//
+// TUFF_ROPE_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/position/rope.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+uint64_t span_of(const RopeArgs& args, const std::array<uint64_t, 3>& strides) {
+  return (args.batch - 1) * strides[0] + (args.heads - 1) * strides[1] + (args.seq - 1) * strides[2] + args.head_dim;
+}
+
+// base^(-2 / rotary) as a fraction of 64 bits.
+uint64_t factor_of(const RopeArgs& args) {
+  const long double factor =
+      std::pow(static_cast<long double>(args.base), -2.0L / static_cast<long double>(args.rotary_dim));
+  return static_cast<uint64_t>(std::fmin(std::ldexp(factor, 64), std::ldexp(1.0L, 64) - 2048));
+}
+
+// Mirrors the push block of rope.comp.
+struct Push {
+  uint32_t items, seq, heads, head_groups, blocks, pair_blocks, pairs, head_dim;
+  uint32_t input_strides[3], output_strides[3];
+  uint32_t positions_stride;
+  int32_t offset;
+  uint32_t factor_low, factor_high;
+};
+
+}  // namespace
+
+void record_rope(Recorder& recorder, const RopeArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  if (args.batch * args.heads * args.seq * args.head_dim == 0) return;
+  static const std::optional<std::string> forced = platform::environment("TUFF_ROPE_VARIANT");
+  const StreamDevice device = stream_device(traits, forced, sizeof(float));
+  const uint64_t pairs = args.rotary_dim / 2, rest = args.head_dim - args.rotary_dim;
+  const bool in_place = args.input->allocation == args.output->allocation && args.input->offset == args.output->offset;
+  bool single = pairs % 4 != 0 || rest % 4 != 0;
+  uint64_t largest = std::max({args.heads, args.seq, args.head_dim, args.positions_stride});
+  for (int i = 0; i < 3; ++i) {
+    single = single || args.input_strides[i] % 4 != 0 || args.output_strides[i] % 4 != 0;
+    if (i != 0) largest = std::max({largest, args.input_strides[i], args.output_strides[i]});
+  }
+  const uint64_t pair_blocks = ceil_div(pairs, 4), blocks = pair_blocks + (in_place ? 0 : ceil_div(rest, 4));
+  if (blocks == 0) return;
+  if (largest > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "a size or stride is {}, at most 2^31 - 1", largest);
+  // Few heads for each lane while lanes are few.
+  const uint64_t lanes = args.batch * args.heads * args.seq * blocks, wanted = device.cores * (device.cpu ? 64 : 2048);
+  const uint64_t heads = std::clamp<uint64_t>(lanes / wanted, 1, std::min<uint64_t>(args.heads, device.cpu ? 64 : 8));
+  const uint64_t head_groups = ceil_div(args.heads, heads);
+  const uint64_t items = head_groups * args.seq * blocks;  // of one batch
+  if (items > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "{} blocks of one batch, at most 2^31 - 1", items);
+  const uint64_t factor = pairs == 0 ? 0 : factor_of(args), element = dtype_size(args.dtype);
+  const bool aligned = !single && aligned16(args.input) && aligned16(args.output);
+  KernelRequest kernel(shaders::rope);
+  kernel.streaming();
+  kernel.define("TUFF_TYPE", args.dtype)
+      .define("TUFF_PARTS", 1)
+      .define("TUFF_VECTOR", vector_mode(traits, aligned))
+      .define("TUFF_POSITIONS", args.positions != nullptr)
+      .define("TUFF_INTERLEAVED", args.interleaved)
+      .define("TUFF_SINGLE", single)
+      .constant(0, device.workgroup)
+      .constant(1, static_cast<uint32_t>(heads));
+  const bool strides_fit = std::max(args.input_strides[0], args.output_strides[0]) <= 0x7fffffffu;
+  const uint64_t step = strides_fit ? std::max<uint64_t>((1u << 30) / items, 1) : 1;
+  for (uint64_t begin = 0; begin < args.batch; begin += step) {
+    RopeArgs part = args;
+    part.batch = std::min(step, args.batch - begin);
+    const uint64_t input = span_of(part, args.input_strides), output = span_of(part, args.output_strides);
+    Push push{};
+    push.items = static_cast<uint32_t>(items * part.batch);
+    push.seq = static_cast<uint32_t>(args.seq);
+    push.heads = static_cast<uint32_t>(args.heads);
+    push.head_groups = static_cast<uint32_t>(head_groups);
+    push.blocks = static_cast<uint32_t>(blocks);
+    push.pair_blocks = static_cast<uint32_t>(pair_blocks);
+    push.pairs = static_cast<uint32_t>(pairs);
+    push.head_dim = static_cast<uint32_t>(args.head_dim);
+    for (int i = 0; i < 3; ++i) {
+      push.input_strides[i] = static_cast<uint32_t>(args.input_strides[i]);
+      push.output_strides[i] = static_cast<uint32_t>(args.output_strides[i]);
+    }
+    push.positions_stride = static_cast<uint32_t>(args.positions_stride);
+    push.offset = static_cast<int32_t>(args.offset);
+    push.factor_low = static_cast<uint32_t>(factor);
+    push.factor_high = static_cast<uint32_t>(factor >> 32);
+    const uint64_t positions = args.positions ? (part.batch - 1) * args.positions_stride + args.seq : 0;
+    KernelRequest piece = kernel;
+    piece.wide(needs_wide(std::max(input, output)));
+    Dispatch dispatch("rope");
+    dispatch.operand(args.input, begin * args.input_strides[0] * element, input * element, Access::read)
+        .operand(args.output, begin * args.output_strides[0] * element, output * element, Access::write)
+        .operand(args.positions, args.positions ? begin * args.positions_stride * 4 : 0, positions * 4, Access::read)
+        .push(push)
+        .groups_linear(ceil_div(push.items, device.workgroup), traits)
+        .work(2.0 * static_cast<double>(part.batch * args.heads * args.seq * args.head_dim * element),
+              10.0 * static_cast<double>(part.batch * args.heads * args.seq * args.head_dim));
+    log(TUFF_LOG_DISPATCH, "rope {} batch={} heads={} seq={} head_dim={}: {} lanes, {} heads each{}",
+        dtype_name(args.dtype), part.batch, args.heads, args.seq, args.head_dim, device.workgroup, heads,
+        single ? ", element by element" : "");
+    recorder.dispatch(piece, dispatch);
+  }
+}
+
+}  // namespace tuff

@@ -1,0 +1,112 @@
+// Planner of argmax and argmin: one stage, or two where few results stand for many elements (reduce_arg.comp).
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_device.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+#include "runtime/log.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kPartial = 8;  // bytes: a key and a row's number
+
+struct Stage {
+  uint64_t outer, extent, inner, segments, length;
+  uint64_t results() const { return outer * segments * inner; }
+};
+
+struct Task {
+  Recorder& recorder;
+  StreamDevice device;
+  const reduce::Op& op;
+  int32_t dtype;  // 0: partial results
+  bool last;
+  const Buffer *input, *output;
+};
+
+// Invocations that share a result.
+uint32_t lanes_of(const StreamDevice& device, const Stage& stage) {
+  if (stage.inner > 1 || stage.length <= (device.cpu ? 64 : 8)) return 1;
+  return stage.length <= 4096 ? device.subgroup : device.workgroup;
+}
+
+void cut(const StreamDevice& device, Stage& stage) {
+  const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 1024);
+  const uint64_t lanes = lanes_of(device, stage), have = stage.outer * stage.inner * lanes;
+  const uint64_t shortest = stage.inner > 1 ? 64 : 4096;
+  uint64_t segments = 1;
+  if (have < wanted / 2 && stage.extent >= 2 * shortest) segments = ceil_div(wanted, have);
+  segments = std::clamp<uint64_t>(segments, 1, std::max<uint64_t>(stage.extent / shortest, 1));
+  // The turns of one invocation's loop: see kernels/common/loop_limit.hpp.
+  segments = std::max(segments, ceil_div(stage.extent, lanes << 15));
+  stage.length = ceil_div(stage.extent, segments);
+  stage.segments = ceil_div(stage.extent, stage.length);
+}
+
+void record_stage(const Task& task, const Stage& stage) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const uint32_t lanes = lanes_of(task.device, stage);
+  const uint64_t from = task.dtype == 0 ? kPartial : dtype_size(task.dtype), to = task.last ? 4 : kPartial;
+  const uint64_t slab = stage.extent * stage.inner;
+  const uint64_t step = std::max<uint64_t>(task.device.piece / slab, 1);
+  for (uint64_t outer = 0; outer < stage.outer; outer += step) {
+    Stage part = stage;
+    part.outer = std::min(step, stage.outer - outer);
+    struct Push {
+      uint32_t results, extent, inner, segments, length;
+    } push{static_cast<uint32_t>(part.results()), static_cast<uint32_t>(stage.extent),
+           static_cast<uint32_t>(stage.inner), static_cast<uint32_t>(stage.segments),
+           static_cast<uint32_t>(stage.length)};
+    const uint64_t elements = part.outer * slab, first = outer * stage.segments * stage.inner;
+    KernelRequest kernel(shaders::reduce_arg);
+    kernel.streaming()
+        .wide(needs_wide(elements))
+        .define("TUFF_TYPE", task.dtype)
+        .define("TUFF_MINIMUM", task.op.op == TUFF_REDUCE_ARGMIN)
+        .define("TUFF_LAST", task.last)
+        .define("TUFF_LANES", lanes)
+        .define("TUFF_SHARED", lanes > task.device.subgroup)
+        .constant(0, task.device.workgroup);
+    Dispatch dispatch(task.op.name);
+    dispatch.operand(task.input, outer * slab * from, elements * from, Access::read)
+        .operand(task.output, first * to, part.results() * to, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(part.results() * lanes, task.device.workgroup), traits)
+        .work(static_cast<double>(elements * from + part.results() * to), static_cast<double>(elements));
+    log(TUFF_LOG_DISPATCH, "{} outer={} length={} inner={} segments={}: {} lanes of {}", task.op.name, part.outer,
+        stage.extent, stage.inner, stage.segments, lanes, task.device.workgroup);
+    task.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+}  // namespace
+
+void record_reduce_arg(Recorder& recorder, const ReduceArgs& args) {
+  const reduce::Op& op = *reduce::find(args.op);
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  if (view.outer == 0 || view.inner == 0) return;
+  const StreamDevice device = reduce_device(recorder.traits());
+  if (std::max(view.inner, view.axis) > 0x7fffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}, at most 2^31 - 1 of each", view.axis, view.inner);
+  }
+  Stage stage{view.outer, view.axis, view.inner, 1, view.axis};
+  cut(device, stage);
+  if (stage.segments * stage.inner > 0x7fffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} results of one outer index, at most 2^31 - 1", stage.segments * stage.inner);
+  }
+  if (stage.segments == 1) {
+    record_stage({recorder, device, op, args.dtype, true, args.input, args.output}, stage);
+    return;
+  }
+  const Buffer* partials = &recorder.scratch(stage.results() * kPartial);
+  record_stage({recorder, device, op, args.dtype, false, args.input, partials}, stage);
+  const Stage second{stage.outer, stage.segments, stage.inner, 1, stage.segments};
+  record_stage({recorder, device, op, 0, true, partials, args.output}, second);
+}
+
+}  // namespace tuff

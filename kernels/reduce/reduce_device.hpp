@@ -1,0 +1,17 @@
+// TUFF_REDUCE_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kernels/common/stream_device.hpp"
+#include "runtime/platform/platform.hpp"
+
+namespace tuff {
+
+inline StreamDevice reduce_device(const DeviceTraits& traits) {
+  static const std::optional<std::string> forced = platform::environment("TUFF_REDUCE_VARIANT");
+  return stream_device(traits, forced, sizeof(float));
+}
+
+}  // namespace tuff

@@ -1,0 +1,107 @@
+// output[i] = input[i] as another type, for i < n: four elements for each item, and one for each of the n % 4 behind
+// them. Each group has RUN * (workgroup size) consecutive items; in step s its lane l has item s * (workgroup size) + l.
+//   TUFF_SOURCE, TUFF_TARGET   kernels/shape/cast.glsl
+//   TUFF_SOURCE_BYTES, TUFF_TARGET_BYTES   of one element of them
+//   TUFF_VECTOR                1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not
+//                              aligned for that
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint n;
+} push;
+
+#include "kernels/shape/cast.glsl"
+
+#define STORED_1 uint
+#define STORED_2 uint16_t
+#define STORED_3 uint16_t
+#define STORED_4 uvec2
+#define STORED_5 uint
+#define STORED_6 uint
+#define STORED_7 uint8_t
+#define STORED_8 uint8_t
+#define STORED(type) TUFF_PASTE(STORED_, type)
+
+TUFF_READ(0, X, STORED(TUFF_SOURCE), TUFF_SOURCE_BYTES)
+TUFF_WRITE(1, Y, STORED(TUFF_TARGET), TUFF_TARGET_BYTES)
+
+#if TUFF_SOURCE == 4
+uvec2 load(uint i) { return TUFF_AT(X, i); }
+#else
+uvec2 load(uint i) { return uvec2(uint(TUFF_AT(X, i)), 0u); }
+#endif
+#if TUFF_TARGET == 4
+void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = bits; }
+#else
+void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = STORED(TUFF_TARGET)(bits.x); }
+#endif
+
+#if TUFF_VECTOR
+#define WORDS_1 uint
+#define WORDS_2 uvec2
+#define WORDS_4 uvec4
+// Four elements as words, and element c of them.
+#if TUFF_SOURCE_BYTES == 1
+TUFF_READ(0, X4, uint, 4)
+#define PART(words, c) uvec2((words >> (8 * c)) & 0xffu, 0u)
+#elif TUFF_SOURCE_BYTES == 2
+TUFF_READ(0, X4, uvec2, 8)
+#define PART(words, c) uvec2((words[c >> 1] >> (16 * (c & 1))) & 0xffffu, 0u)
+#elif TUFF_SOURCE_BYTES == 4
+TUFF_READ(0, X4, uvec4, 16)
+#define PART(words, c) uvec2(words[c], 0u)
+#else
+TUFF_READ(0, X4, uvec4, 16)
+#endif
+#if TUFF_TARGET_BYTES == 1
+TUFF_WRITE(1, Y4, uint, 4)
+#define JOINED(a, b, c, d) ((a.x & 0xffu) | ((b.x & 0xffu) << 8) | ((c.x & 0xffu) << 16) | (d.x << 24))
+#elif TUFF_TARGET_BYTES == 2
+TUFF_WRITE(1, Y4, uvec2, 8)
+#define JOINED(a, b, c, d) uvec2(a.x | (b.x << 16), c.x | (d.x << 16))
+#elif TUFF_TARGET_BYTES == 4
+TUFF_WRITE(1, Y4, uvec4, 16)
+#define JOINED(a, b, c, d) uvec4(a.x, b.x, c.x, d.x)
+#else
+TUFF_WRITE(1, Y4, uvec4, 16)
+#endif
+void cast_four(uint i) {
+#if TUFF_SOURCE == 4
+  const uvec4 low = TUFF_AT(X4, 2 * i), high = TUFF_AT(X4, 2 * i + 1);
+  const uvec2 a = tuff_cast(low.xy), b = tuff_cast(low.zw), c = tuff_cast(high.xy), d = tuff_cast(high.zw);
+#else
+  const TUFF_PASTE(WORDS_, TUFF_SOURCE_BYTES) words = TUFF_AT(X4, i);
+  const uvec2 a = tuff_cast(PART(words, 0)), b = tuff_cast(PART(words, 1)), c = tuff_cast(PART(words, 2)),
+              d = tuff_cast(PART(words, 3));
+#endif
+#if TUFF_TARGET == 4
+  TUFF_AT(Y4, 2 * i) = uvec4(a, b);
+  TUFF_AT(Y4, 2 * i + 1) = uvec4(c, d);
+#else
+  TUFF_AT(Y4, i) = JOINED(a, b, c, d);
+#endif
+}
+#else
+void cast_four(uint i) {
+  const uvec2 a = load(4 * i), b = load(4 * i + 1), c = load(4 * i + 2), d = load(4 * i + 3);
+  store(4 * i, tuff_cast(a));
+  store(4 * i + 1, tuff_cast(b));
+  store(4 * i + 2, tuff_cast(c));
+  store(4 * i + 3, tuff_cast(d));
+}
+#endif
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x, fours = push.n / 4, items = fours + push.n % 4;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
+    if (i < fours) {
+      cast_four(i);
+    } else {
+      const uint element = 4 * fours + (i - fours);
+      store(element, tuff_cast(load(element)));
+    }
+  }
+}

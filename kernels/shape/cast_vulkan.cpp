@@ -1,0 +1,58 @@
+// Planner of the cast. Between equal types it is a copy.
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/shape/shape.hpp"
+#include "kernels/shape/shape_device.hpp"
+#include "kernels/shape/strided_copy.hpp"
+#include "runtime/log.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+
+void record_cast(Recorder& recorder, const CastArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.from);
+  require_storage(traits, args.to);
+  if (args.n == 0) return;
+  const uint64_t from = dtype_size(args.from), to = dtype_size(args.to);
+  if (args.from == args.to) {
+    StridedCopy copy{"cast", from, args.input, args.output, 0, 0, {}};
+    copy.axes.append(args.n, {1, 1});
+    record_strided_copy(recorder, copy);
+    return;
+  }
+  const StreamDevice device = shape_device(traits);
+  const bool aligned = aligned16(args.input) && aligned16(args.output);
+  // Lanes that move few bytes for each item have several items.
+  const uint64_t least = std::max(from, to) < 4 ? 4 : 1;
+  const uint64_t run =
+      device.cpu ? std::clamp<uint64_t>(args.n / 4 / device.workgroup / (8 * device.cores), 1, 128) : least;
+  KernelRequest kernel(shaders::cast);
+  kernel.streaming()
+      .define("TUFF_SOURCE", args.from)
+      .define("TUFF_TARGET", args.to)
+      .define("TUFF_SOURCE_BYTES", static_cast<int64_t>(from))
+      .define("TUFF_TARGET_BYTES", static_cast<int64_t>(to))
+      .define("TUFF_VECTOR", aligned)
+      .constant(0, device.workgroup)
+      .constant(1, static_cast<uint32_t>(run));
+  // Half as many elements as of four bytes each, for those of eight.
+  const uint64_t piece = device.piece / 2 / 64 * 64;
+  for (uint64_t begin = 0; begin < args.n; begin += piece) {
+    const uint64_t count = std::min(piece, args.n - begin), items = count / 4 + count % 4;
+    Dispatch dispatch("cast");
+    dispatch.operand(args.input, begin * from, count * from, Access::read)
+        .operand(args.output, begin * to, count * to, Access::write)
+        .push(static_cast<uint32_t>(count))
+        .groups_linear(ceil_div(items, device.workgroup * run), traits)
+        .work(static_cast<double>(count * (from + to)), 10.0 * static_cast<double>(count));
+    log(TUFF_LOG_DISPATCH, "cast {} to {} n={}: {} lanes, {} times four each", dtype_name(args.from),
+        dtype_name(args.to), count, device.workgroup, run);
+    recorder.dispatch(kernel, dispatch);
+  }
+}
+
+}  // namespace tuff

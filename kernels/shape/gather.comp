@@ -1,0 +1,62 @@
+// output[i] for i < n, of the input's element that an index names along one axis; zero where it names none, and then
+// nothing is read. Units of 1 to 16 bytes.
+//
+// Of rows (TUFF_ROWS 1), units lie as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices, and all units of
+// a row take one index. Otherwise each has an index of its own, and coordinates say what it is beside the axis.
+//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
+// Each group has RUN * (workgroup size) consecutive units; in step s its lane l has unit s * (workgroup size) + l.
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+layout(constant_id = 2) const uint RANK = 1;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(3)
+  uint n;
+  uint extent, stride;  // of the axis, in the input
+#if TUFF_ROWS
+  uint outer_stride;
+  uint sizes[2], multipliers[2], shifts[2];
+#else
+  uint sizes[6], multipliers[6], shifts[2];
+  int strides[7];  // 0 for the axis
+#endif
+} push;
+
+#include "kernels/shape/units.glsl"
+TUFF_READ(0, X, UNIT, TUFF_UNIT)
+TUFF_READ(1, I, uint, 4)
+TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
+
+#include "kernels/common/coordinates.glsl"
+
+#if TUFF_WIDE
+#define OFFSET(c, stride) (uint64_t(c) * uint64_t(stride))
+#else
+#define OFFSET(c, stride) ((c) * (stride))
+#endif
+
+void gather(uint i) {
+#if TUFF_ROWS
+  const uint row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
+  const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
+  const uint index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
+  TUFF_INDEX from = TUFF_INDEX(i - row * push.sizes[0]) + OFFSET(outer, push.outer_stride);
+#else
+  const uint index = TUFF_AT(I, TUFF_INDEX(i));
+  TUFF_INDEX from = TUFF_INDEX(0);
+  uint rest = i;
+  for (uint d = 0; d < RANK; ++d) {
+    TUFF_NEXT_COORDINATE(rest, c, d)
+    from += TUFF_INDEX(TUFF_ALONG(c, push.strides[d]));
+  }
+#endif
+  HELD value = HELD(0);
+  if (index < push.extent) value = HELD(TUFF_AT(X, from + OFFSET(index, push.stride)));
+  TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(value);
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) gather(i);
+}

@@ -1,0 +1,157 @@
+// Planner of gather. Rows are read as units of up to 16 bytes; an embedding is that.
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/strided_axes.hpp"
+#include "kernels/shape/shape.hpp"
+#include "kernels/shape/shape_device.hpp"
+#include "runtime/log.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMostUnits = 1u << 30;  // of one dispatch
+constexpr uint64_t kMostStride = (uint64_t{1} << 31) - 1;
+
+struct Task {
+  Recorder& recorder;
+  StreamDevice device;
+  const GatherArgs& args;
+  uint64_t unit;  // bytes
+};
+
+// One dispatch: n units of output from `output` on; inputs from `input` on, `span` of them; indices from `index` on.
+struct Place {
+  uint64_t n, output, input, span, index, indices;
+};
+
+template <typename Push>
+void dispatch(const Task& task, const Place& place, const Push& push, bool rows, uint32_t rank) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const uint64_t run = task.device.cpu
+                           ? std::clamp<uint64_t>(place.n / task.device.workgroup / (8 * task.device.cores), 1, 128)
+                           : (task.unit < 16 ? 4 : 1);
+  KernelRequest kernel(shaders::gather);
+  kernel.streaming()
+      .wide(needs_wide(place.span))
+      .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
+      .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
+      .define("TUFF_ROWS", rows)
+      .constant(0, task.device.workgroup)
+      .constant(1, static_cast<uint32_t>(run))
+      .constant(2, rank);
+  Dispatch dispatch("gather");
+  dispatch.operand(task.args.input, place.input * task.unit, place.span * task.unit, Access::read)
+      .operand(task.args.indices, place.index * 4, place.indices * 4, Access::read)
+      .operand(task.args.output, place.output * task.unit, place.n * task.unit, Access::write)
+      .push(push)
+      .groups_linear(ceil_div(place.n, task.device.workgroup * run), traits)
+      .work(static_cast<double>(2 * place.n * task.unit + place.indices * 4), 0);
+  log(TUFF_LOG_DISPATCH, "gather n={}: units of {} bytes, {}, {} lanes, {} each", place.n, task.unit,
+      rows ? "rows" : "elements", task.device.workgroup, run);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
+void record_rows(Task task) {
+  const GatherArgs& args = task.args;
+  const uint64_t element = dtype_size(args.dtype);
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const auto fits = [&](uint64_t bytes) {
+    return view.inner * element % bytes == 0 && args.input->offset % bytes == 0 && args.output->offset % bytes == 0;
+  };
+  while (task.unit < 16 && fits(2 * task.unit)) task.unit *= 2;
+  const uint64_t inner = view.inner * element / task.unit;
+  if (inner > kMostUnits) {
+    fail(TUFF_ERROR_UNSUPPORTED, "rows of {} units of {} bytes are too long to gather", inner, task.unit);
+  }
+  struct Push {
+    uint32_t n, extent, stride, outer_stride;
+    AxisDividers<3> axes;
+  };
+  // Some outer indices at once, or some of the indices of one.
+  const uint64_t rows_at_once = std::min(args.count, std::max<uint64_t>(kMostUnits / inner, 1));
+  const bool one = rows_at_once < args.count || view.axis * inner > kMostStride;
+  const uint64_t outers_at_once = one ? 1 : std::max<uint64_t>(kMostUnits / (args.count * inner), 1);
+  for (uint64_t outer = 0; outer < view.outer; outer += outers_at_once) {
+    const uint64_t outers = std::min(outers_at_once, view.outer - outer);
+    for (uint64_t row = 0; row < args.count; row += rows_at_once) {
+      const uint64_t rows = std::min(rows_at_once, args.count - row);
+      StridedAxes<1> axes;
+      axes.rank = 3;
+      axes.sizes = {outers, rows, inner};
+      const Push push{static_cast<uint32_t>(outers * rows * inner), static_cast<uint32_t>(view.axis),
+                      static_cast<uint32_t>(inner), outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
+                      AxisDividers<3>(axes)};
+      dispatch(task,
+               {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
+                outers * view.axis * inner, row, rows},
+               push, true, 1);
+    }
+  }
+}
+
+// Axes of the output: strides of the input (0 along the axis) and of the output itself.
+void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t extent, uint64_t stride, uint64_t input,
+                     uint64_t output) {
+  constexpr uint32_t kMostAxes = 7;
+  const uint64_t n = axes.count();
+  if (n <= kMostUnits && axes.rank <= kMostAxes) {
+    struct Push {
+      uint32_t n, extent, stride;
+      AxisDividers<kMostAxes> axes;
+      int32_t strides[kMostAxes];
+    } push{static_cast<uint32_t>(n),
+           static_cast<uint32_t>(extent),
+           static_cast<uint32_t>(stride),
+           AxisDividers<kMostAxes>(axes),
+           {}};
+    bool reach = stride <= kMostStride;
+    for (uint32_t i = 0; i < axes.rank; ++i) {
+      const int64_t along = axes.strides[axes.rank - 1 - i][0];
+      reach = reach && static_cast<uint64_t>(along) <= kMostStride;
+      push.strides[i] = static_cast<int32_t>(along);
+    }
+    if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
+    const uint64_t span = axes.span(0).elements + (extent == 0 ? 0 : extent - 1) * stride;
+    dispatch(task, {n, output, input, span, output, n}, push, false, std::max(axes.rank, 1u));
+    return;
+  }
+  const uint64_t inner = n / axes.sizes[0];
+  const uint64_t step = axes.rank > kMostAxes ? 1 : std::max<uint64_t>(kMostUnits / inner, 1);
+  for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
+    StridedAxes<2> part;
+    part.append(std::min(step, axes.sizes[0] - begin), axes.strides[0]);
+    for (uint32_t i = 1; i < axes.rank; ++i) part.append(axes.sizes[i], axes.strides[i]);
+    record_elements(task, part, extent, stride, input + begin * static_cast<uint64_t>(axes.strides[0][0]),
+                    output + begin * inner);
+  }
+}
+
+}  // namespace
+
+void record_gather(Recorder& recorder, const GatherArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  const Task task{recorder, shape_device(traits), args, dtype_size(args.dtype)};
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  if (args.index_shape == nullptr) {
+    if (view.outer != 0 && view.inner != 0 && args.count != 0) record_rows(task);
+    return;
+  }
+  if (checked_product({args.index_shape, args.rank}, "index_shape") == 0) return;
+  StridedAxes<2>::Strides strides[8];
+  int64_t input = 1, output = 1;
+  for (uint32_t i = args.rank; i-- > 0;) {
+    strides[i] = {i == args.axis ? 0 : input, output};
+    input *= static_cast<int64_t>(args.shape[i]);
+    output *= static_cast<int64_t>(args.index_shape[i]);
+  }
+  StridedAxes<2> axes;
+  for (uint32_t i = 0; i < args.rank; ++i) axes.append(args.index_shape[i], strides[i]);
+  record_elements(task, axes, view.axis, view.inner, 0, 0);
+}
+
+}  // namespace tuff

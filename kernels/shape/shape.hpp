@@ -1,0 +1,78 @@
+// Operations that move elements and compute nothing: permute; and the conversion of element types.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/buffer.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+// Axis i of the output is axis order[i] of the input.
+struct PermuteArgs {
+  int32_t dtype;
+  const Buffer *input, *output;
+  const uint64_t* shape;  // of the input
+  const uint32_t* order;
+  uint32_t rank;
+};
+
+struct CastArgs {
+  int32_t from, to;  // dtypes
+  const Buffer *input, *output;
+  uint64_t n;
+};
+
+// output[…] = input[start + step * …] of every axis.
+struct SliceArgs {
+  int32_t dtype;
+  const Buffer *input, *output;
+  const uint64_t *shape, *start, *out_shape;
+  const int64_t* step;
+  uint32_t rank;
+};
+
+// The inputs one behind another along an axis; input i has sizes[i] there, and the output's shape otherwise.
+struct ConcatArgs {
+  int32_t dtype;
+  std::span<const Buffer* const> inputs;
+  const uint64_t* sizes;
+  const Buffer* output;
+  const uint64_t* shape;
+  uint32_t rank, axis;
+};
+
+// Elements that indices name along an axis. Of rows: output[o][j][i] = input[o][indices[j]][i], where o stands for the
+// axes before it and i for those behind. Elementwise: indices have a shape of the same rank, and so has the output.
+struct GatherArgs {
+  int32_t dtype, index_type;
+  const Buffer *input, *indices, *output;
+  const uint64_t* shape;  // of the input
+  uint32_t rank, axis;
+  uint64_t count;               // indices, of rows
+  const uint64_t* index_shape;  // elementwise; null: of rows
+};
+
+void check_permute(const PermuteArgs& args);
+void host_permute(const PermuteArgs& args);
+void record_permute(Recorder& recorder, const PermuteArgs& args);
+
+void check_slice(const SliceArgs& args);
+void host_slice(const SliceArgs& args);
+void record_slice(Recorder& recorder, const SliceArgs& args);
+
+void check_concat(const ConcatArgs& args);
+void host_concat(const ConcatArgs& args);
+void record_concat(Recorder& recorder, const ConcatArgs& args);
+
+void check_gather(const GatherArgs& args);
+void host_gather(const GatherArgs& args);
+void record_gather(Recorder& recorder, const GatherArgs& args);
+
+void check_cast(const CastArgs& args);
+void host_cast(const CastArgs& args);
+void record_cast(Recorder& recorder, const CastArgs& args);
+
+}  // namespace tuff

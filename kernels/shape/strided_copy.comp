@@ -1,0 +1,74 @@
+// Copies units of 1 to 16 bytes between a dense operand and one that has strides (kernels/common/coordinates.glsl).
+//
+// Unit i of the dense one belongs to the coordinates that i has in axes of sizes[]. Each group has RUN * (workgroup
+// size) consecutive units; in step s its lane l has unit s * (workgroup size) + l of them.
+//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
+//   TUFF_UNROLL   units that a lane has in flight: 1, or 4 that RUN is a multiple of
+//   SCATTER       false: the output is dense, true: the input
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+layout(constant_id = 2) const uint RANK = 1;
+layout(constant_id = 3) const bool SCATTER = false;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint n;
+  uint first;  // unit of all coordinates 0 in the operand with strides
+  uint sizes[7], multipliers[7], shifts[2];
+  int strides[8];
+} push;
+
+#include "kernels/shape/units.glsl"
+TUFF_READ(0, X, UNIT, TUFF_UNIT)
+TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
+
+#include "kernels/common/coordinates.glsl"
+
+TUFF_INDEX strided(uint n) {
+#if TUFF_WIDE
+  int64_t index = int64_t(push.first);
+#else
+  uint index = push.first;
+#endif
+  for (uint d = 0; d < RANK; ++d) {
+    TUFF_NEXT_COORDINATE(n, c, d)
+    index += TUFF_ALONG(c, push.strides[d]);
+  }
+  return TUFF_INDEX(index);
+}
+
+void move(uint i) {
+  if (SCATTER) {
+    TUFF_AT(Y, strided(i)) = TUFF_AT(X, TUFF_INDEX(i));
+  } else {
+    TUFF_AT(Y, TUFF_INDEX(i)) = TUFF_AT(X, strided(i));
+  }
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x, begin = tuff_group() * (lanes * RUN);
+  uint i = begin + gl_LocalInvocationID.x;
+#if TUFF_UNROLL == 4
+  if (begin + lanes * RUN <= push.n) {
+    for (uint step = 0; step < RUN; step += 4, i += 4 * lanes) {
+      const uint j = i + lanes, k = j + lanes, l = k + lanes;
+      const TUFF_INDEX at_i = strided(i), at_j = strided(j), at_k = strided(k), at_l = strided(l);
+      if (SCATTER) {
+        TUFF_AT(Y, at_i) = TUFF_AT(X, TUFF_INDEX(i));
+        TUFF_AT(Y, at_j) = TUFF_AT(X, TUFF_INDEX(j));
+        TUFF_AT(Y, at_k) = TUFF_AT(X, TUFF_INDEX(k));
+        TUFF_AT(Y, at_l) = TUFF_AT(X, TUFF_INDEX(l));
+      } else {
+        const HELD a = HELD(TUFF_AT(X, at_i)), b = HELD(TUFF_AT(X, at_j)), c = HELD(TUFF_AT(X, at_k)),
+                   d = HELD(TUFF_AT(X, at_l));
+        TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(a);
+        TUFF_AT(Y, TUFF_INDEX(j)) = UNIT(b);
+        TUFF_AT(Y, TUFF_INDEX(k)) = UNIT(c);
+        TUFF_AT(Y, TUFF_INDEX(l)) = UNIT(d);
+      }
+    }
+    return;
+  }
+#endif
+  for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) move(i);
+}

@@ -1,0 +1,25 @@
+// Copies of elements whose places follow from axes and strides: what permute, slice, concat and repetition come down
+// to.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/strided_axes.hpp"
+#include "runtime/buffer.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+struct StridedCopy {
+  const char* name;
+  uint64_t element;  // bytes: 1, 2, 4 or 8
+  const Buffer *input, *output;
+  uint64_t input_first, output_first;  // the elements of all coordinates 0, in elements
+  StridedAxes<2> axes;                 // strides of input, output; at least one of the two is dense
+};
+
+void host_strided_copy(const StridedCopy& copy);
+void record_strided_copy(Recorder& recorder, const StridedCopy& copy);
+
+}  // namespace tuff

@@ -1,0 +1,118 @@
+"""Pooling of images in one to three spatial axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _operations as operations
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+Sizes = Union[int, Sequence[int]]
+
+
+def _each(value: Sizes, axes: int, name: str) -> Tuple[int, ...]:
+    """One number for each spatial axis."""
+    values = (value,) * axes if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(values) != axes or any(number < 0 for number in values):
+        raise ValueError(f"{name} is {value!r}, needs one number or {axes}, not negative")
+    return tuple(int(number) for number in values)
+
+
+def _spatial(x: Array) -> int:
+    operations._require_array(x, "x")
+    if not 3 <= x.ndim <= 5:
+        raise ValueError(f"pooling needs (N, C, …) with one to three axes behind, not {x.shape}")
+    return x.ndim - 2
+
+
+def _pool(
+    function: object, x: Array, shape: Tuple[int, ...], indices: bool, **fields: object
+) -> Union[Array, Tuple[Array, Array]]:
+    axes = x.ndim - 2
+    result = x.context.empty((*x.shape[:2], *shape), x.dtype)
+    places = x.context.empty(result.shape, np.uint32) if indices else None
+    desc = raw.PoolDesc(dtype=operations._dtype(x), batch=x.shape[0], channels=x.shape[1], spatial=axes)
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    desc.in_shape[:axes], desc.out_shape[:axes] = x.shape[2:], shape
+    if places is not None:
+        desc.indices = places.buffer.handle
+    for name, value in fields.items():
+        if isinstance(value, tuple):
+            getattr(desc, name)[:axes] = value
+        else:
+            setattr(desc, name, value)
+    check(function(x.context.handle, desc))
+    return result if places is None else (result, places)
+
+
+def _windows(x: Array, kernel: Sizes, stride: Optional[Sizes], padding: Sizes, dilation: Sizes, ceil: bool) -> dict:
+    axes = _spatial(x)
+    kernels = _each(kernel, axes, "kernel")
+    strides = kernels if stride is None else _each(stride, axes, "stride")
+    paddings, dilations = _each(padding, axes, "padding"), _each(dilation, axes, "dilation")
+    if min(kernels + strides + dilations) < 1:
+        raise ValueError(f"pooling with kernel {kernel}, stride {stride}, dilation {dilation}")
+    shape = []
+    for n, k, s, p, d in zip(x.shape[2:], kernels, strides, paddings, dilations):
+        free = n + 2 * p - d * (k - 1) - 1
+        if free < 0:
+            raise ValueError(f"a window of {d * (k - 1) + 1} is larger than the padded axis of {n + 2 * p}")
+        size = (free + (s - 1 if ceil else 0)) // s + 1
+        shape.append(size - 1 if ceil and (size - 1) * s >= n + p else size)
+    return {
+        "shape": tuple(shape),
+        "kernel": kernels,
+        "stride": strides,
+        "padding": paddings,
+        "dilation": dilations,
+        "ceil_mode": int(ceil),
+    }
+
+
+def max_pool(
+    x: Array,
+    kernel: Sizes,
+    *,
+    stride: Optional[Sizes] = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    indices: bool = False,
+) -> Union[Array, Tuple[Array, Array]]:
+    """The largest value of each window of x (N, C, …); NaN if any is NaN. stride None: kernel.
+
+    With indices, also where in its plane each maximum is, as uint32; of several the first.
+    """
+    fields = _windows(x, kernel, stride, padding, dilation, ceil_mode)
+    return _pool(raw.tuff_max_pool, x, fields.pop("shape"), indices, **fields)
+
+
+def avg_pool(
+    x: Array,
+    kernel: Sizes,
+    *,
+    stride: Optional[Sizes] = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Array:
+    """The mean of each window of x (N, C, …). stride None: kernel. With count_include_pad, zeros around the image
+    count as elements."""
+    fields = _windows(x, kernel, stride, padding, 1, ceil_mode)
+    return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(count_include_pad), **fields)
+
+
+def adaptive_max_pool(x: Array, shape: Sizes, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:
+    """The largest value of windows that divide x (N, C, …) into so many; 1: of each plane."""
+    return _pool(raw.tuff_max_pool, x, _each(shape, _spatial(x), "shape"), indices, adaptive=1)
+
+
+def adaptive_avg_pool(x: Array, shape: Sizes) -> Array:
+    """The mean of windows that divide x (N, C, …) into so many; 1: of each plane."""
+    return _pool(raw.tuff_avg_pool, x, _each(shape, _spatial(x), "shape"), False, adaptive=1)

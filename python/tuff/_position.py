@@ -1,0 +1,55 @@
+"""Rotary position embedding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+import numpy as np
+
+from . import _operations as operations
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+def rope(
+    x: Array,
+    positions: Optional[Array] = None,
+    *,
+    offset: int = 0,
+    base: float = 10000.0,
+    rotary_dim: Optional[int] = None,
+    interleaved: bool = False,
+    heads_last: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Heads x (batch, heads, seq, head_dim), or (batch, seq, heads, head_dim) with heads_last, turned by their positions.
+
+    positions: int32 of shape (seq,) or (batch, seq), to which offset is added; None: 0, 1, 2 … Pairs are elements i and
+    i + rotary_dim / 2, or 2 i and 2 i + 1 if interleaved; behind rotary_dim elements stay. out may be x.
+    """
+    operations._require_array(x, "x")
+    if x.ndim != 4:
+        raise ValueError(f"rope needs (batch, heads, seq, head_dim), not {x.shape}")
+    batch, heads, seq, head_dim = (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if heads_last else x.shape
+    result = operations._result(out, x, x.shape)
+    desc = raw.RopeDesc(dtype=operations._dtype(x), batch=batch, heads=heads, seq=seq, head_dim=head_dim)
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    if heads_last:
+        desc.input_strides[:] = desc.output_strides[:] = (seq * heads * head_dim, head_dim, heads * head_dim)
+    if rotary_dim is not None:
+        if rotary_dim < 1:
+            raise ValueError(f"rotary_dim is {rotary_dim}")
+        desc.rotary_dim = rotary_dim
+    desc.offset, desc.base, desc.interleaved = offset, base, int(interleaved)
+    if positions is not None:
+        operations._require_array(positions, "positions")
+        if positions.dtype != np.int32 or positions.shape not in ((seq,), (batch, seq)):
+            raise ValueError(f"positions are {positions.shape} {positions.dtype}, need ({seq},) or ({batch}, {seq}) int32")
+        if positions.context is not x.context:
+            raise ValueError("operands are of different contexts")
+        desc.positions, desc.positions_stride = positions.buffer.handle, seq if positions.ndim == 2 else 0
+    check(raw.tuff_rope_ex(x.context.handle, desc))
+    return result

@@ -1,0 +1,157 @@
+"""What moves elements, and changes their type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence
+
+import numpy as np
+
+from . import _array as arrays
+from . import _operations as operations
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
+    """x with axis order[i] as axis i, in new memory: numpy.transpose."""
+    operations._require_array(x, "x")
+    axes = [int(axis) + x.ndim if axis < 0 else int(axis) for axis in order]
+    if sorted(axes) != list(range(x.ndim)):
+        raise ValueError(f"order is {tuple(order)}, needs each of the axes of shape {x.shape} once")
+    result = operations._result(out, x, tuple(x.shape[axis] for axis in axes))
+    if x.ndim == 0:
+        result.assign(x)
+        return result
+    desc = raw.PermuteDesc(dtype=operations._dtype(x), input=x.buffer.handle, output=result.buffer.handle)
+    desc.rank = x.ndim
+    desc.shape[: x.ndim] = x.shape
+    desc.order[: x.ndim] = axes
+    check(raw.tuff_permute_ex(x.context.handle, desc))
+    return result
+
+
+def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
+    """x as numbers of another dtype, in new memory; rounding and range as in Array.astype."""
+    operations._require_array(x, "x")
+    target = np.dtype(dtype)
+    if out is None:
+        out = x.context.empty(x.shape, target)
+    operations._require_array(out, "out")
+    if out.context is not x.context:
+        raise ValueError("operands are of different contexts")
+    if out.shape != x.shape or out.dtype != target:
+        raise ValueError(f"out is {out.shape} {out.dtype}, the result {x.shape} {target}")
+    desc = raw.CastDesc(input_type=operations._dtype(x), output_type=arrays.DTYPES[target], n=x.size)
+    desc.input, desc.output = x.buffer.handle, out.buffer.handle
+    check(raw.tuff_cast_ex(x.context.handle, desc))
+    return out
+
+
+def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
+    """x[key] in new memory, where key is integers, slices of any step, and an ellipsis: section(x, np.s_[1:3, ..., ::-2])."""
+    operations._require_array(x, "x")
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if keys.count(Ellipsis) > 1:
+        raise IndexError("an index has one ellipsis at most")
+    if Ellipsis not in keys:
+        keys.append(Ellipsis)
+    at = keys.index(Ellipsis)
+    missing = x.ndim - (len(keys) - 1)
+    if missing < 0:
+        raise IndexError(f"{len(keys) - 1} indices for shape {x.shape}")
+    keys[at : at + 1] = [slice(None)] * missing
+    starts, steps, sizes, shape = [], [], [], []
+    for axis, (index, size) in enumerate(zip(keys, x.shape)):
+        if isinstance(index, slice):
+            taken = range(*index.indices(size))
+            shape.append(len(taken))
+        elif isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+            if not -size <= index < size:
+                raise IndexError(f"index {index} is out of axis {axis} of size {size}")
+            taken = range(int(index) % size, int(index) % size + 1)
+        else:
+            raise TypeError("an index is integers, slices and an ellipsis")
+        starts.append(max(taken.start, 0))
+        steps.append(taken.step)
+        sizes.append(len(taken))
+    result = operations._result(out, x, tuple(shape))
+    if x.ndim == 0:
+        result.assign(x)
+        return result
+    desc = raw.SliceDesc(dtype=operations._dtype(x), input=x.buffer.handle, output=result.buffer.handle, rank=x.ndim)
+    desc.shape[: x.ndim] = x.shape
+    desc.start[: x.ndim] = starts
+    desc.step[: x.ndim] = steps
+    desc.out_shape[: x.ndim] = sizes
+    check(raw.tuff_slice_ex(x.context.handle, desc))
+    return result
+
+
+def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = None) -> Array:
+    """The arrays one behind another along an axis: numpy.concatenate."""
+    parts = list(arrays_)
+    if not parts:
+        raise ValueError("concat of no arrays")
+    for part in parts:
+        operations._require_array(part, "each operand")
+    operations.same_kind(*parts)
+    first = parts[0]
+    along = operations._axis(axis, first.ndim)
+    for part in parts:
+        if part.ndim != first.ndim or any(
+            size != wanted for d, (size, wanted) in enumerate(zip(part.shape, first.shape)) if d != along
+        ):
+            raise ValueError(f"concat of shapes {first.shape} and {part.shape} along axis {along}")
+    sizes = [part.shape[along] for part in parts]
+    shape = (*first.shape[:along], sum(sizes), *first.shape[along + 1 :])
+    result = operations._result(out, first, shape)
+    handles = operations._sizes([part.buffer.handle for part in parts])
+    desc = raw.ConcatDesc(dtype=operations._dtype(first), inputs=handles, sizes=operations._sizes(sizes))
+    desc.count, desc.rank, desc.axis, desc.output = len(parts), first.ndim, along, result.buffer.handle
+    desc.shape[: first.ndim] = shape
+    check(raw.tuff_concat_ex(first.context.handle, desc))
+    return result
+
+
+def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwise: bool, out: Optional[Array]) -> Array:
+    operations._require_array(x, "x")
+    operations._require_array(indices, "indices")
+    if indices.dtype not in (np.int32, np.uint32):
+        raise TypeError(f"indices of {indices.dtype}, needs int32 or uint32")
+    if indices.context is not x.context:
+        raise ValueError("operands are of different contexts")
+    result = operations._result(out, x, tuple(shape))
+    desc = raw.GatherDesc(dtype=operations._dtype(x), index_type=operations._dtype(indices), rank=x.ndim, axis=axis)
+    desc.input, desc.indices, desc.output = x.buffer.handle, indices.buffer.handle, result.buffer.handle
+    desc.shape[: x.ndim] = x.shape
+    if elementwise:
+        desc.elementwise = 1
+        desc.index_shape[: x.ndim] = indices.shape
+    else:
+        desc.count = indices.size
+    check(raw.tuff_gather_ex(x.context.handle, desc))
+    return result
+
+
+def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
+    """What int32 or uint32 indices name along an axis: numpy.take. One that names nothing gives zeros."""
+    operations._require_array(x, "x")
+    along = operations._axis(axis, x.ndim)
+    return _gather(x, indices, along, (*x.shape[:along], *indices.shape, *x.shape[along + 1 :]), False, out)
+
+
+def embedding(table: Array, indices: Array, *, out: Optional[Array] = None) -> Array:
+    """Rows of a table (entries, size) by indices of any shape: (*indices.shape, size)."""
+    return take(table, indices, 0, out=out)
+
+
+def gather(x: Array, indices: Array, axis: int, *, out: Optional[Array] = None) -> Array:
+    """numpy.take_along_axis: indices have x's number of axes, and the result their shape."""
+    operations._require_array(x, "x")
+    operations._require_array(indices, "indices")
+    if indices.ndim != x.ndim:
+        raise ValueError(f"indices have shape {indices.shape}, and x {x.shape}")
+    return _gather(x, indices, operations._axis(axis, x.ndim), indices.shape, True, out)

@@ -1,0 +1,535 @@
+// What moves elements: permute, slice, concat, gather; and cast. Bit for bit.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "support/stored.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8};
+
+Bytes random_bytes(uint64_t count, uint64_t seed) {
+  Random random(seed);
+  Bytes bytes((count + 7) / 8 * 8);
+  for (uint64_t i = 0; i < bytes.size(); i += 8) {
+    const uint64_t word = random.next();
+    std::memcpy(bytes.data() + i, &word, 8);
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
+uint64_t product(const std::vector<uint64_t>& sizes) {
+  uint64_t result = 1;
+  for (const uint64_t size : sizes) result *= size;
+  return result;
+}
+
+std::string joined(const std::vector<uint64_t>& values) {
+  std::string text;
+  for (const uint64_t value : values) text += "_" + std::to_string(value);
+  return text;
+}
+
+// --- permute ---------------------------------------------------------------------------------------------
+
+struct PermuteCase {
+  std::vector<uint64_t> shape;
+  std::vector<uint32_t> order;
+  int32_t dtype = TUFF_F32;
+  uint64_t input_shift = 0, output_shift = 0;  // in elements
+
+  std::string name() const {
+    std::string text = name_of(dtype) + joined(shape) + "_order";
+    for (const uint32_t axis : order) text += std::to_string(axis);
+    if (input_shift + output_shift != 0) {
+      text += "_shift" + std::to_string(input_shift) + std::to_string(output_shift);
+    }
+    return text;
+  }
+  double work() const { return static_cast<double>(product(shape)); }
+};
+
+std::vector<PermuteCase> permutes() {
+  std::vector<PermuteCase> all = {{{1}, {0}},
+                                  {{0, 5}, {1, 0}},
+                                  {{5, 3, 0}, {2, 0, 1}},
+                                  {{1000}, {0}, TUFF_F16, 1, 0},
+                                  {{2, 3, 4, 5, 2, 3, 2, 3}, {7, 6, 5, 4, 3, 2, 1, 0}},
+                                  {{2, 3, 4, 5, 2, 3, 2, 3}, {0, 2, 4, 6, 1, 3, 5, 7}, TUFF_I8},
+                                  {{3, 2, 2, 5, 2, 2, 2, 40}, {6, 1, 4, 3, 2, 5, 0, 7}, TUFF_F16},
+                                  {{20, 3, 2, 2, 5, 1, 3, 40}, {7, 4, 2, 6, 1, 5, 3, 0}, TUFF_F16},
+                                  {{1, 1, 1, 1, 1, 1, 1, 1}, {3, 1, 0, 2, 7, 6, 5, 4}},
+                                  {{4, 50, 8, 64}, {0, 2, 1, 3}},  // heads
+                                  {{4, 50, 8, 64}, {0, 2, 1, 3}, TUFF_F16},
+                                  {{4, 50, 8, 13}, {0, 2, 1, 3}, TUFF_BF16},
+                                  {{4, 50, 8, 64}, {0, 2, 1, 3}, TUFF_F16, 1, 3},
+                                  {{2, 100, 20, 24}, {0, 2, 3, 1}},  // channels last and back
+                                  {{2, 20, 24, 100}, {0, 3, 1, 2}},
+                                  {{2, 3, 65, 33}, {0, 2, 3, 1}},
+                                  {{2, 65, 33, 3}, {0, 3, 1, 2}, TUFF_U8},
+                                  {{1000, 1}, {1, 0}},
+                                  {{2, 1, 70'000, 3}, {3, 1, 0, 2}},
+                                  {{70'000, 17, 2}, {1, 0, 2}},
+                                  {{300'000, 4}, {1, 0}, TUFF_U8},
+                                  {{3000, 1500}, {1, 0}},
+                                  {{20'000, 2, 16, 16}, {0, 1, 3, 2}},   // as many tiles
+                                  {{2, 4100, 1030, 2}, {3, 0, 2, 1}},    // 68 MB
+                                  {{41'943'041}, {0}, TUFF_F32, 1, 0},   // 160 MiB
+                                  {{2, 20'971'521}, {1, 0}, TUFF_F32}};  // the same
+  for (const int32_t dtype : kTypes) {
+    const uint64_t i = all.size();
+    all.push_back({{131, 67}, {1, 0}, dtype, i % 3, i % 2});
+    all.push_back({{64, 128}, {1, 0}, dtype});
+    all.push_back({{3, 33, 5, 130}, {3, 0, 2, 1}, dtype});
+    all.push_back({{5, 16, 9}, {1, 0, 2}, dtype, i % 2, 0});
+  }
+  return all;
+}
+
+using ShapePermute = Table<PermuteCase>;
+
+TEST_P(ShapePermute, Exact) {
+  const PermuteCase& s = row();
+  const uint64_t count = product(s.shape), size = size_of(s.dtype);
+  const auto rank = static_cast<uint32_t>(s.shape.size());
+  const Bytes from = random_bytes(count * size, count);
+  const TypedTensor input(context(), s.dtype, from, s.input_shift),
+      output(context(), s.dtype, Bytes(count * size, 0x6b), s.output_shift);
+  ASSERT_OK(tuff_permute(context(), s.dtype, input, output, s.shape.data(), rank, s.order.data()));
+  std::vector<uint64_t> strides(rank, 1), coordinates(rank, 0);
+  for (uint32_t i = rank - 1; i-- > 0;) strides[i] = strides[i + 1] * s.shape[i + 1];
+  Bytes wanted(count * size);
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    std::memcpy(wanted.data() + i * size, from.data() + at * size, size);
+    for (uint32_t d = rank; d-- > 0;) {
+      at += strides[s.order[d]];
+      if (++coordinates[d] < s.shape[s.order[d]]) break;
+      at -= coordinates[d] * strides[s.order[d]];
+      coordinates[d] = 0;
+    }
+  }
+  EXPECT_TRUE(output.read() == wanted);
+  EXPECT_TRUE(input.read() == from);
+}
+TUFF_TABLE(ShapePermute, PermuteCase, permutes());
+
+// --- cast ------------------------------------------------------------------------------------------------
+
+// Everything that a conversion may stumble over, as doubles: of which a source type holds the nearest.
+std::vector<double> difficult() {
+  std::vector<double> values = {0,          NAN,      INFINITY,       0x1p-149, 0x1p-150,
+                                0x1.8p-149, 0x1p-126, 0x1.fffffep127, 0x1p128,  0x1.ffffffp127,
+                                1e300,      1e-300,   0x1p-1074,      0x1p-1022};
+  const auto around = [&](double x) {
+    for (const double factor : {1.0, 1 + 0x1p-52, 1 - 0x1p-53, 1 + 0x1p-23, 1 - 0x1p-24, 1 + 0x1p-8, 1 + 0x1p-11}) {
+      values.push_back(x * factor);
+    }
+    for (const double step : {0.25, 0.5, 0.75, 1.0}) values.push_back(x + step), values.push_back(x - step);
+  };
+  for (int power = -160; power <= 130; ++power) values.push_back(std::ldexp(1.0 + 0x1p-12, power));
+  for (int power = 0; power <= 40; ++power) around(std::ldexp(1.0, power));
+  for (const double x : {65504.0, 65519.0, 65520.0, 65536.0, 0x1p-14, 0x1p-24, 0x1p-25, 0x1.8p-24, 127.0, 128.0, 255.0,
+                         256.0, 32768.0, 2147483647.0, 4294967295.0, 0x1.fep127, 0x1.ffp127, 0x1p-133, 0x1p-134}) {
+    around(x);
+  }
+  // Ties of 8, 11 and 24 digits, and just beside them.
+  Random random(5);
+  for (int i = 0; i < 300; ++i) {
+    const double base = std::floor(random.uniform(128, 256)) + 0.5, small = std::ldexp(1.0, -10 - i % 45);
+    const double scale = std::ldexp(1.0, static_cast<int>(random.uniform(-30, 30)));
+    for (const double x : {base, base + small, base - small, base * 8, base * 8 + 1 + small, base * 65536 + 0.5}) {
+      values.push_back(x * scale);
+    }
+  }
+  const size_t positive = values.size();
+  for (size_t i = 0; i < positive; ++i) values.push_back(-values[i]);
+  return values;
+}
+
+// The nearest of a type, without the library's conversions.
+void set_cast(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
+  const auto bounded = [&](double least, double most) {
+    set_element(dtype, bytes, i, std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), least), most));
+  };
+  switch (dtype) {
+    case TUFF_I32: return bounded(-0x1p31, 0x1p31 - 1);
+    case TUFF_U32: return bounded(0, 0x1p32 - 1);
+    case TUFF_I8: return bounded(-128, 127);
+    case TUFF_U8: return bounded(0, 255);
+    default: return set_element(dtype, bytes, i, value);
+  }
+}
+
+class ShapeCast : public OnBackend {
+ protected:
+  void run(int32_t from, int32_t to, const std::vector<double>& values, uint64_t shift) {
+    const uint64_t n = values.size();
+    Bytes source(n * size_of(from)), wanted(n * size_of(to)), poisoned(n * size_of(to), 0x6b);
+    for (uint64_t i = 0; i < n; ++i) {
+      set_cast(from, source, i, values[i]);
+      set_cast(to, wanted, i, element(from, source, i));
+    }
+    const TypedTensor input(context(), from, source, shift), output(context(), to, poisoned, shift);
+    ASSERT_OK(tuff_cast(context(), from, to, input, output, n));
+    const Bytes got = output.read();
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+      const bool same = std::memcmp(got.data() + i * size_of(to), wanted.data() + i * size_of(to), size_of(to)) == 0;
+      if (same || (std::isnan(element(to, got, i)) && std::isnan(element(to, wanted, i)))) continue;
+      if (++wrong <= 5) {
+        ADD_FAILURE() << name_of(from) << " " << element(from, source, i) << " as " << name_of(to) << " is "
+                      << element(to, got, i) << ", expected " << element(to, wanted, i);
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << name_of(from) << " to " << name_of(to);
+    EXPECT_TRUE(input.read() == source);
+  }
+};
+
+TEST_P(ShapeCast, EveryPairOfTypes) {
+  const std::vector<double> values = difficult();
+  uint64_t turn = 0;
+  for (const int32_t from : kTypes) {
+    for (const int32_t to : kTypes) run(from, to, values, ++turn % 9 == 0 ? 1 + turn % 3 : 0);
+  }
+}
+
+TEST_P(ShapeCast, Lengths) {
+  for (const uint64_t n : {1, 2, 3, 4, 5, 31, 1023, 4097, 300'001}) {
+    const std::vector<float> x = spreads(n, n);
+    run(TUFF_F32, TUFF_F16, {x.begin(), x.end()}, 0);
+    run(TUFF_U8, TUFF_F32, {x.begin(), x.end()}, n % 2);
+  }
+}
+
+TEST_P(ShapeCast, InPlaceOfTheSameSize) {
+  const std::vector<float> x = {1.5f, -2.5f, 3e9f, NAN, 7};
+  const Tensor tensor(context(), x);
+  ASSERT_OK(tuff_cast(context(), TUFF_F32, TUFF_I32, tensor, tensor, x.size()));
+  ASSERT_OK(tuff_cast(context(), TUFF_I32, TUFF_F32, tensor, tensor, x.size()));
+  expect_same_bits(tensor.read(), {1, -2, 0x1p31f, 0, 7});
+}
+TUFF_ON_BACKENDS(ShapeCast);
+
+// --- slice -----------------------------------------------------------------------------------------------
+
+struct SliceCase {
+  std::vector<uint64_t> shape, start;
+  std::vector<int64_t> step;
+  std::vector<uint64_t> out;
+  int32_t dtype = TUFF_F32;
+  uint64_t input_shift = 0, output_shift = 0;
+
+  std::string name() const {
+    std::string text = name_of(dtype) + joined(shape) + "_from" + joined(start) + "_by";
+    for (const int64_t by : step)
+      text +=
+          (by < 0 ? "_m" : "_") + std::to_string(by < 0 ? 0 - static_cast<uint64_t>(by) : static_cast<uint64_t>(by));
+    text += "_take" + joined(out);
+    return text + (input_shift + output_shift != 0 ? "_shift" + std::to_string(input_shift) : "");
+  }
+  double work() const { return static_cast<double>(product(out)); }
+};
+
+std::vector<SliceCase> slices() {
+  std::vector<SliceCase> all = {
+      {{10}, {2}, {1}, {5}},
+      {{10}, {9}, {-1}, {10}},
+      {{10}, {9}, {-3}, {4}},
+      {{10}, {4}, {3}, {0}},
+      {{10, 7}, {4, 1}, {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}, {1, 1}},
+      {{7, 5}, {1, 0}, {2, 1}, {3, 5}},
+      {{7, 64}, {6, 0}, {-1, 1}, {7, 64}},
+      {{7, 64}, {0, 8}, {1, 1}, {7, 32}},
+      {{7, 64}, {0, 9}, {1, 1}, {7, 33}},
+      {{7, 64}, {0, 63}, {1, -1}, {7, 64}},
+      {{2, 3, 4, 5, 2, 3, 2, 3}, {1, 2, 0, 4, 0, 1, 1, 2}, {1, -1, 2, -2, 1, 1, -1, -2}, {1, 3, 2, 3, 2, 2, 2, 2}},
+      {{70'000, 4}, {1, 1}, {1, 1}, {69'999, 2}},
+      {{3, 1000, 400}, {2, 999, 0}, {-1, -1, 1}, {3, 1000, 400}},
+      {{41'000, 1024}, {1, 512}, {1, 1}, {40'999, 512}},  // of 160 MiB
+  };
+  for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_I8}) {
+    all.push_back({{9, 40, 24}, {1, 0, 8}, {1, 1, 1}, {8, 40, 16}, dtype});
+    all.push_back({{9, 40, 24}, {1, 39, 3}, {3, -2, 5}, {3, 20, 5}, dtype, 1, 2});
+  }
+  return all;
+}
+
+using ShapeSlice = Table<SliceCase>;
+
+TEST_P(ShapeSlice, Exact) {
+  const SliceCase& s = row();
+  const uint64_t inputs = product(s.shape), outputs = product(s.out), size = size_of(s.dtype);
+  const auto rank = static_cast<uint32_t>(s.shape.size());
+  const Bytes from = random_bytes(inputs * size, inputs);
+  const TypedTensor input(context(), s.dtype, from, s.input_shift),
+      output(context(), s.dtype, Bytes(outputs * size, 0x6b), s.output_shift);
+  ASSERT_OK(
+      tuff_slice(context(), s.dtype, input, output, s.shape.data(), rank, s.start.data(), s.step.data(), s.out.data()));
+  Bytes wanted(outputs * size);
+  for (uint64_t i = 0; i < outputs; ++i) {
+    uint64_t rest = i, at = 0, stride = 1;
+    for (uint32_t d = rank; d-- > 0; rest /= s.out[d], stride *= s.shape[d]) {
+      at += (s.start[d] + rest % s.out[d] * static_cast<uint64_t>(s.step[d])) * stride;
+    }
+    std::memcpy(wanted.data() + i * size, from.data() + at * size, size);
+  }
+  EXPECT_TRUE(output.read() == wanted);
+  EXPECT_TRUE(input.read() == from);
+}
+TUFF_TABLE(ShapeSlice, SliceCase, slices());
+
+// --- concat ----------------------------------------------------------------------------------------------
+
+struct ConcatCase {
+  std::vector<uint64_t> shape;  // of the output but for the axis
+  uint32_t axis;
+  std::vector<uint64_t> sizes;
+  int32_t dtype = TUFF_F32;
+  uint64_t shift = 0;
+
+  std::string name() const {
+    return name_of(dtype) + joined(shape) + "_axis" + std::to_string(axis) + "_sizes" + joined(sizes) +
+           (shift != 0 ? "_shift" : "");
+  }
+  double work() const { return static_cast<double>(product(shape)); }
+};
+
+std::vector<ConcatCase> concats() {
+  std::vector<ConcatCase> all = {
+      {{1}, 0, {3, 4}},
+      {{5, 1}, 1, {1, 2, 0, 3}},
+      {{1, 5}, 0, {2, 2, 1}},
+      {{3, 1, 8}, 1, {4, 4}},
+      {{3, 1, 7}, 1, {4, 5, 6}},
+      {{2, 3, 1, 4, 1, 2, 3, 2}, 3, {4}},
+      {{2, 3, 1, 4, 1, 2, 3, 2}, 4, {1, 2}},
+      {{70'000, 1}, 1, {2, 3}},
+      {{0, 1}, 1, {2, 3}},
+      {{200, 1, 300}, 1, {30, 17}},
+  };
+  for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_U8}) {
+    all.push_back({{6, 1, 16}, 1, {8, 4}, dtype});
+    all.push_back({{6, 1, 3}, 1, {5, 2, 9}, dtype, 1});
+  }
+  return all;
+}
+
+using ShapeConcat = Table<ConcatCase>;
+
+TEST_P(ShapeConcat, Exact) {
+  const ConcatCase& s = row();
+  std::vector<uint64_t> shape = s.shape;
+  shape[s.axis] = 0;
+  for (const uint64_t along : s.sizes) shape[s.axis] += along;
+  const uint64_t size = size_of(s.dtype), count = product(shape);
+  const uint64_t outer = product({shape.begin(), shape.begin() + s.axis}),
+                 inner = product({shape.begin() + s.axis + 1, shape.end()}) * size;
+  std::vector<Bytes> parts;
+  std::vector<TypedTensor> tensors;
+  tensors.reserve(s.sizes.size());
+  std::vector<tuff_buffer> inputs;
+  for (const uint64_t along : s.sizes) {
+    parts.push_back(random_bytes(outer * along * inner, parts.size() + 7));
+    inputs.push_back(tensors.emplace_back(context(), s.dtype, parts.back(), s.shift));
+  }
+  const TypedTensor output(context(), s.dtype, Bytes(count * size, 0x6b), 2 * s.shift);
+  ASSERT_OK(tuff_concat(context(), s.dtype, inputs.data(), s.sizes.data(), static_cast<uint32_t>(inputs.size()), output,
+                        shape.data(), static_cast<uint32_t>(shape.size()), s.axis));
+  Bytes wanted;
+  for (uint64_t o = 0; o < outer; ++o) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto row_bytes = static_cast<ptrdiff_t>(s.sizes[i] * inner);
+      const auto begin = parts[i].begin() + static_cast<ptrdiff_t>(o) * row_bytes;
+      wanted.insert(wanted.end(), begin, begin + row_bytes);
+    }
+  }
+  EXPECT_TRUE(output.read() == wanted);
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_TRUE(tensors[i].read() == parts[i]);
+}
+TUFF_TABLE(ShapeConcat, ConcatCase, concats());
+
+// --- gather ----------------------------------------------------------------------------------------------
+
+struct GatherCase {
+  std::vector<uint64_t> shape;
+  uint32_t axis;
+  std::vector<uint64_t> indices;  // their count; or their shape
+  bool elementwise = false;
+  int32_t dtype = TUFF_F32, index_type = TUFF_U32;
+  uint64_t shift = 0;
+
+  std::string name() const {
+    return std::string(elementwise ? "elements_" : "rows_") + name_of(dtype) + joined(shape) + "_axis" +
+           std::to_string(axis) + "_" + name_of(index_type) + joined(indices) + (shift != 0 ? "_shift" : "");
+  }
+  double work() const { return static_cast<double>(product(shape)); }
+};
+
+std::vector<GatherCase> gathers() {
+  std::vector<GatherCase> all = {
+      {{10}, 0, {25}},
+      {{100, 64}, 0, {33}},
+      {{100, 65}, 0, {33}, false, TUFF_F32, TUFF_I32},
+      {{100, 64}, 1, {33}},
+      {{4, 9, 12}, 1, {5}, false, TUFF_F32, TUFF_I32},
+      {{4, 9, 12}, 1, {0}},
+      {{0, 9, 12}, 1, {5}},
+      {{30'000, 8}, 0, {100'000}},
+      {{5}, 0, {300'001}, false, TUFF_U8},
+      {{7, 9, 5}, 0, {3, 9, 5}, true},
+      {{7, 9, 5}, 1, {7, 20, 5}, true, TUFF_F32, TUFF_I32},
+      {{7, 9, 5}, 2, {6, 8, 9}, true},
+      {{7, 9, 5}, 2, {6, 0, 9}, true},
+      {{3, 2, 3, 2, 3, 2, 3, 2}, 3, {2, 1, 2, 5, 2, 1, 2, 1}, true},
+      {{3, 3, 3, 3, 3, 3, 3, 3}, 3, {2, 2, 2, 5, 2, 2, 2, 2}, true},  // more axes than the kernel has
+      {{300, 1000}, 1, {300, 900}, true},
+  };
+  for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_I8}) {
+    all.push_back({{50, 32}, 0, {77}, false, dtype});
+    all.push_back({{50, 3}, 0, {77}, false, dtype, TUFF_I32, 1});
+    all.push_back({{5, 9}, 1, {4, 11}, true, dtype, TUFF_I32, 1});
+  }
+  return all;
+}
+
+using ShapeGather = Table<GatherCase>;
+
+TEST_P(ShapeGather, Exact) {
+  const GatherCase& s = row();
+  const uint64_t size = size_of(s.dtype), inputs = product(s.shape), extent = s.shape[s.axis];
+  std::vector<uint64_t> result = s.elementwise ? s.indices : s.shape;
+  if (!s.elementwise) result[s.axis] = s.indices[0];
+  const uint64_t outputs = product(result), count = product(s.indices);
+  const auto rank = static_cast<uint32_t>(s.shape.size());
+  const Bytes from = random_bytes(inputs * size, 3);
+  Bytes numbers(count * 4);
+  Random random(4);
+  for (uint64_t i = 0; i < count; ++i) {
+    // Every tenth names nothing: just behind the axis, far behind it, or before it.
+    const uint64_t bad[3] = {extent, 0xffffffffu, 0x80000000u};
+    const uint64_t word = random.next(), index = word % 10 == 0 ? bad[word / 10 % 3] : word / 16 % extent;
+    const auto stored = static_cast<uint32_t>(index);
+    std::memcpy(numbers.data() + 4 * i, &stored, 4);
+  }
+  const TypedTensor input(context(), s.dtype, from, s.shift), indices(context(), TUFF_U32, numbers, s.shift),
+      output(context(), s.dtype, Bytes(outputs * size, 0x6b), 2 * s.shift);
+  tuff_gather_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = s.dtype, desc.index_type = s.index_type, desc.elementwise = s.elementwise ? 1 : 0;
+  desc.input = input, desc.indices = indices, desc.output = output;
+  desc.rank = rank, desc.axis = s.axis;
+  std::copy(s.shape.begin(), s.shape.end(), desc.shape);
+  if (s.elementwise) {
+    std::copy(s.indices.begin(), s.indices.end(), desc.index_shape);
+  } else {
+    desc.count = count;
+  }
+  ASSERT_OK(tuff_gather_ex(context(), &desc));
+  const uint64_t inner = product({s.shape.begin() + s.axis + 1, s.shape.end()});
+  Bytes wanted(outputs * size);
+  for (uint64_t i = 0; i < outputs; ++i) {
+    uint64_t rest = i, at = 0, stride = 1;
+    const uint64_t place = s.elementwise ? i : i / inner % s.indices[0];
+    uint32_t index = 0;
+    std::memcpy(&index, numbers.data() + 4 * place, 4);
+    for (uint32_t d = rank; d-- > 0; rest /= result[d], stride *= s.shape[d]) {
+      at += (d == s.axis ? index : rest % result[d]) * stride;
+    }
+    if (index < extent) std::memcpy(wanted.data() + i * size, from.data() + at * size, size);
+  }
+  EXPECT_TRUE(output.read() == wanted);
+  EXPECT_TRUE(input.read() == from);
+}
+TUFF_TABLE(ShapeGather, GatherCase, gathers());
+
+// --- misuse ----------------------------------------------------------------------------------------------
+
+class ShapeOnce : public OnBackend {};
+
+TEST_P(ShapeOnce, NothingToDo) {
+  const uint64_t shape[2] = {0, 7};
+  const uint32_t order[2] = {1, 0};
+  EXPECT_OK(tuff_permute(context(), TUFF_F64, 0, 0, shape, 2, order));
+  EXPECT_OK(tuff_cast(context(), TUFF_U8, TUFF_BF16, 0, 0, 0));
+}
+
+TEST_P(ShapeOnce, BadArguments) {
+  const Tensor x(context(), 100), y(context(), 100);
+  const uint64_t shape[2] = {10, 9}, huge[2] = {~uint64_t{0}, 3};
+  const uint32_t order[2] = {1, 0}, twice[2] = {1, 1}, beyond[2] = {0, 2};
+  const char* permute = "tuff_permute";
+  const auto call = [&](int32_t dtype, const uint64_t* sizes, uint32_t rank, const uint32_t* axes) {
+    return tuff_permute(context(), dtype, x, y, sizes, rank, axes);
+  };
+  EXPECT_FAILS(call(0, shape, 2, order), kArgument, permute, "dtype");
+  EXPECT_FAILS(call(TUFF_F32, nullptr, 2, order), kArgument, permute, "shape");
+  EXPECT_FAILS(call(TUFF_F32, shape, 2, nullptr), kArgument, permute, "order");
+  EXPECT_FAILS(call(TUFF_F32, shape, 0, order), kArgument, permute, "rank");
+  EXPECT_FAILS(call(TUFF_F32, shape, 9, order), kArgument, permute, "rank");
+  EXPECT_FAILS(call(TUFF_F32, shape, 2, twice), kArgument, permute, "order");
+  EXPECT_FAILS(call(TUFF_F32, shape, 2, beyond), kArgument, permute, "order[1]");
+  EXPECT_FAILS(call(TUFF_F32, huge, 2, order), kArgument, permute, "shape");
+  EXPECT_FAILS(call(TUFF_F64, shape, 2, order), kArgument, permute, "input");
+  EXPECT_FAILS(tuff_permute(context(), TUFF_F32, x, x, shape, 2, order), kArgument, permute, "output");
+  const char* cast = "tuff_cast";
+  EXPECT_FAILS(tuff_cast(context(), 9, TUFF_F32, x, y, 10), kArgument, cast, "dtype");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, 0, x, y, 10), kArgument, cast, "dtype");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F64, x, y, 100), kArgument, cast, "output");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, x, 10), kArgument, cast, "output");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, y, ~uint64_t{0}), kArgument, cast, "n");
+  const uint64_t start[2] = {9, 0}, outside[2] = {10, 0}, part[2] = {4, 9}, one[2] = {1, 9};
+  const int64_t back[2] = {-3, 1}, ahead[2] = {1, 1}, still[2] = {0, 1};
+  const char* slice = "tuff_slice";
+  const auto take = [&](const uint64_t* from, const int64_t* step, const uint64_t* out) {
+    return tuff_slice(context(), TUFF_F32, x, y, shape, 2, from, step, out);
+  };
+  EXPECT_FAILS(take(outside, nullptr, one), kArgument, slice, "start[0]");
+  EXPECT_FAILS(take(start, ahead, part), kArgument, slice, "out_shape[0]");
+  EXPECT_FAILS(take(start, still, one), kArgument, slice, "step[0]");
+  EXPECT_FAILS(take(nullptr, back, part), kArgument, slice, "start");
+  EXPECT_FAILS(take(start, back, nullptr), kArgument, slice, "out_shape");
+  EXPECT_FAILS(tuff_slice(context(), TUFF_F32, x, x, shape, 2, start, back, part), kArgument, slice, "output");
+  EXPECT_FAILS(tuff_slice(context(), 77, x, y, shape, 2, start, back, part), kArgument, slice, "dtype");
+  const char* concat = "tuff_concat";
+  const tuff_buffer parts[2] = {x, x};
+  const uint64_t sizes[2] = {4, 6}, wrong[2] = {4, 5};
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F32, parts, wrong, 2, y, shape, 2, 0), kArgument, concat, "sizes");
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F32, nullptr, sizes, 2, y, shape, 2, 0), kArgument, concat, "inputs");
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F32, parts, nullptr, 2, y, shape, 2, 0), kArgument, concat, "sizes");
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F32, parts, sizes, 2, x, shape, 2, 0), kArgument, concat, "output");
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F32, parts, sizes, 2, y, shape, 2, 2), kArgument, concat, "axis");
+  EXPECT_FAILS(tuff_concat(context(), TUFF_F64, parts, sizes, 2, y, shape, 2, 0), kArgument, concat, "output");
+  const char* gather = "tuff_gather";
+  const Tensor z(context(), 100);
+  const auto name = [&](int32_t index_type, uint32_t axis, uint64_t count, tuff_buffer into) {
+    return tuff_gather(context(), TUFF_F32, index_type, x, y, into, shape, 2, axis, count);
+  };
+  EXPECT_FAILS(name(TUFF_F32, 0, 5, z), TUFF_ERROR_UNSUPPORTED, gather, "index_type");
+  EXPECT_FAILS(name(0, 0, 5, z), kArgument, gather, "dtype");
+  EXPECT_FAILS(name(TUFF_U32, 2, 5, z), kArgument, gather, "axis");
+  EXPECT_FAILS(name(TUFF_U32, 0, 101, z), kArgument, gather, "indices");
+  EXPECT_FAILS(name(TUFF_U32, 0, 13, z), kArgument, gather, "output");
+  EXPECT_FAILS(name(TUFF_U32, 0, 5, x), kArgument, gather, "output");
+  EXPECT_FAILS(name(TUFF_U32, 0, 5, y), kArgument, gather, "output");
+  tuff_gather_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32, desc.index_type = TUFF_U32, desc.elementwise = 1;
+  desc.input = x, desc.indices = y, desc.output = z;
+  desc.rank = 2, desc.shape[0] = 10, desc.shape[1] = 5, desc.index_shape[0] = 3, desc.index_shape[1] = 6;
+  EXPECT_FAILS(tuff_gather_ex(context(), &desc), kArgument, "tuff_gather_ex", "index_shape[1]");
+  desc.index_shape[1] = 5, desc.count = 1;
+  EXPECT_FAILS(tuff_gather_ex(context(), &desc), kArgument, "tuff_gather_ex", "count");
+  x.expect_poisoned();
+  y.expect_poisoned();
+  z.expect_poisoned();
+}
+TUFF_ON_BACKENDS(ShapeOnce);
+
+}  // namespace
+}  // namespace tuff_test
