@@ -41,7 +41,7 @@ from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 for _public in (Array, Buffer, Context, Device, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
