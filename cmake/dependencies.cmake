@@ -50,18 +50,23 @@ tuff_find_shaderc(SHADERC_LIBRARIES)
 include(CheckCXXSourceRuns)
 set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE})
 set(CMAKE_REQUIRED_LIBRARIES ${SHADERC_LIBRARIES} Threads::Threads)
-check_cxx_source_runs("#include <shaderc/shaderc.h>
+# In brackets and a raw string: CMake takes escaped line ends of a test's source for line ends.
+check_cxx_source_runs([==[
+  #include <shaderc/shaderc.h>
   #include <cstring>
   int main() {
-    const char* text = \"#version 460\\n#extension GL_KHR_cooperative_matrix : require\\n\"
-                       \"#extension GL_KHR_memory_scope_semantics : require\\n\"
-                       \"void main() { coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> m; }\";
+    const char* text = R"(#version 460
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 32) in;
+void main() { coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> m; }
+)";
     const auto options = shaderc_compile_options_initialize();
     shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
     const auto result = shaderc_compile_into_spv(shaderc_compiler_initialize(), text, std::strlen(text),
-                                                 shaderc_compute_shader, \"\", \"main\", options);
+                                                 shaderc_compute_shader, "", "main", options);
     return shaderc_result_get_compilation_status(result) != shaderc_compilation_status_success;
-  }" SHADERC_KNOWS_KHR_MATRICES)
+  }]==] SHADERC_KNOWS_KHR_MATRICES)
 unset(CMAKE_REQUIRED_INCLUDES)
 unset(CMAKE_REQUIRED_LIBRARIES)
 if(SHADERC_KNOWS_KHR_MATRICES)
