@@ -17,8 +17,6 @@ namespace {
 
 void check_reserved(int64_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
 
-}
-
 // shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
   const auto context = acquire_stream(stream);
@@ -58,9 +56,6 @@ void binary(tuff_stream stream, const tuff_binary_desc& desc) {
 }  // namespace
 
 extern "C" {
-
-  });
-}
 
 tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                         const uint64_t* shape, uint32_t rank, uint32_t axis) {
