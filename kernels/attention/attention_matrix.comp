@@ -280,11 +280,7 @@ void main() {
           total[i][HALF(e)] += w[e];
         }
 #if QUADS
-#if TYPE == TUFF_BF16
-        [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = uint16BitsToFloat16(uint16_t(tuff_bf16_bits(w[e])));
-#else
         [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = float16_t(w[e]);
-#endif
 #else
         subgroupMemoryBarrierShared();
         subgroupBarrier();

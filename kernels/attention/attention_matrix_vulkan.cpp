@@ -25,8 +25,6 @@ struct MatrixVariant {
   }
 };
 
-// The first that runs is taken; in this order by reasoning, until they are measured: those with two blocks of rows read
-// half as much from shared memory, but need about all the registers there are.
 constexpr MatrixVariant kVariants[] = {
     {"quads_128x32b", 8, 1, 32, true, true},   {"quads_128x32", 4, 2, 32, true, true},
     {"quads_128x32s", 4, 2, 32, false, true},  {"quads_256x32", 8, 2, 32, true, true},
@@ -42,15 +40,26 @@ bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
          traits.multiplies_squares(dtype);
 }
 
-bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t head_dim, uint64_t head_dim_v) {
+bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) {
   const uint32_t invocations = variant.subgroups * traits.subgroup_size;
   return invocations <= traits.max_invocations && invocations <= traits.max_local_size[0] &&
-         variant.shared_bytes(head_dim, head_dim_v) <= traits.shared_bytes;
+         variant.shared_bytes(args.head_dim, args.head_dim_v) <= traits.shared_bytes;
 }
 
 const MatrixVariant* find(std::string_view name) {
   return std::find_if(std::begin(kVariants), std::end(kVariants),
                       [&](const MatrixVariant& row) { return row.name == name; });
+}
+
+// As measured on an H200 (docs/attention.md). Two blocks of rows for each subgroup read half as much from shared
+// memory. bf16, whose scores may have to be made again, is twice as fast without elements in registers.
+const char* suiting(const AttentionArgs& args, const DeviceTraits& traits, bool quads) {
+  if (args.dtype == TUFF_BF16) return "patch_64x32";
+  if (args.seq_q <= 64) return quads ? "quads_64x32" : "patch_64x32";
+  if (!quads) return "patch_128x32s";
+  const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
+  if (std::max(args.head_dim, args.head_dim_v) <= 64) return "quads_128x32";
+  return ceil_div(args.seq_q, 256) * args.heads * args.batch >= 2 * cores ? "quads_256x32" : "quads_128x32s";
 }
 
 }  // namespace
@@ -72,14 +81,9 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
   if (!whole(args.head_dim) || !whole(args.head_dim_v) || !call.in_pieces_of(8)) return false;
   if (forced.empty()) {
     if (args.seq_q < 16) return false;
-    const bool quads = recorder.matrix_quads();
-    variant = std::find_if(std::begin(kVariants), std::end(kVariants), [&](const MatrixVariant& row) {
-      return row.quads == quads && runs_on(row, traits, args.head_dim, args.head_dim_v);
-    });
-    if (variant == std::end(kVariants)) return false;
-  } else if (!runs_on(*variant, traits, args.head_dim, args.head_dim_v)) {
-    return false;
+    variant = find(suiting(args, traits, recorder.matrix_quads()));
   }
+  if (!runs_on(*variant, traits, args)) return false;
 
   const uint64_t groups = ceil_div(args.seq_q, variant->rows()) * call.args.heads * call.args.batch;
   if (groups > kMaxGroups) return false;
