@@ -87,8 +87,8 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
 };
 
-/* Element types. Products take all but the unsigned; convolutions, reductions, softmax, unary and binary operations
- * TUFF_F32, TUFF_F16 and TUFF_BF16; every other operation computes in TUFF_F32 in this version.
+/* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes all;
+ * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16.
  * tuff_supports() tells what a device can do. */
 enum {
   TUFF_F32 = 1,
@@ -423,12 +423,10 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  *
  * Each is queued and returns; results are there for whatever follows in the stream. A call is checked
  * whole before anything is queued. An output may not overlap an input, except that an element-wise
- * output may be exactly an input. Any outer size of 0 is a success that touches nothing. dtype must be
- * TUFF_F32 in this version where nothing else is said: others are UNSUPPORTED.
- *
- * tuff_reduce, tuff_unary, tuff_binary, tuff_softmax (since 0.3.0), tuff_attention and convolutions (since 0.4.0) also take
- * TUFF_F16 and TUFF_BF16: all operands are of that type, values and sums are f32, and each result is rounded once, to
- * nearest even.
+ * output may be exactly an input. Any outer size of 0 is a success that touches nothing. Where nothing else is said,
+ * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16, others are UNSUPPORTED: all operands are of that type, values and sums are
+ * f32, and each result is rounded once, to nearest even. (Since 0.3.0 for reduce, unary, binary and softmax, since 0.4.0
+ * for attention and convolutions.)
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */
@@ -670,7 +668,7 @@ TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buff
 
 typedef struct tuff_attention_desc {
   uint32_t struct_size;
-  int32_t dtype; /* of q, k, v and o: TUFF_F32; since 0.4 TUFF_F16 and TUFF_BF16 too, with sums in f32 */
+  int32_t dtype; /* of q, k, v and o: TUFF_F32; since 0.4.0 TUFF_F16 and TUFF_BF16 too, with sums in f32 */
   tuff_buffer q, k, v, o;
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   double scale; /* 0: 1 / sqrt(head_dim) */
