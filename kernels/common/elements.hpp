@@ -82,18 +82,12 @@ void with_float_type(int32_t dtype, const Body& body) {
 template <typename Body>
 void with_element_type(int32_t dtype, const Body& body) {
   switch (dtype) {
-    case TUFF_F64:
-      return body(double{});
-    case TUFF_I32:
-      return body(int32_t{});
-    case TUFF_U32:
-      return body(uint32_t{});
-    case TUFF_I8:
-      return body(int8_t{});
-    case TUFF_U8:
-      return body(uint8_t{});
-    default:
-      with_float_type(dtype, body);
+    case TUFF_F64: return body(double{});
+    case TUFF_I32: return body(int32_t{});
+    case TUFF_U32: return body(uint32_t{});
+    case TUFF_I8: return body(int8_t{});
+    case TUFF_U8: return body(uint8_t{});
+    default: with_float_type(dtype, body);
   }
 }
 

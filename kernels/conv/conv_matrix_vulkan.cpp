@@ -1,6 +1,6 @@
-// Plans a convolution on the device's matrix units: a product of the filters with windows of the image, whose channels lie
-// side by side. Where they do not, an image with its padding, and the filters, are put in that order in scratch memory
-// first: as many bytes moved as the image has, against a window's worth of multiplications for each of them.
+// Plans a convolution on the device's matrix units: a product of the filters with windows of the image, whose channels
+// lie side by side. Where they do not, an image with its padding, and the filters, are put in that order in scratch
+// memory first: as many bytes moved as the image has, against a window's worth of multiplications for each of them.
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
@@ -12,11 +12,11 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kChannelUnit = 32;                      // the least step of k on matrix units, in 16-bit elements
-constexpr uint64_t kLeastChannels = 16;                    // fewer would multiply zeros more often than not
+constexpr uint64_t kChannelUnit = 32;    // the least step of k on matrix units, in 16-bit elements
+constexpr uint64_t kLeastChannels = 16;  // fewer would multiply zeros more often than not
 constexpr double kLeastOperations = 1e7;
-constexpr uint64_t kMostPixelBytes = uint64_t{1} << 29;    // of a piece's images in scratch memory
-constexpr uint64_t kMostInImage = uint64_t{1} << 28;       // elements of one image, with its padding
+constexpr uint64_t kMostPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
+constexpr uint64_t kMostInImage = uint64_t{1} << 28;     // elements of one image, with its padding
 
 // Extents of the images with their padding, and of a pixel.
 struct Pixels {

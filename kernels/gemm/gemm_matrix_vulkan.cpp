@@ -202,8 +202,10 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const bool b_padded = plan.b_request.wanted && b_length % piece != 0;
   const bool a_windows = plan.windows != nullptr && plan.windows->of_a;
   const bool b_windows = plan.windows != nullptr && !plan.windows->of_a;
-  const uint32_t a_bytes = a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
-  const uint32_t b_bytes = b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
+  const uint32_t a_bytes =
+      a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
+  const uint32_t b_bytes =
+      b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
   const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
                         args.n % 4 == 0 &&
                         (out_type != TUFF_I32 || plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
@@ -214,7 +216,12 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
   request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
   request.define("PADDED_A", a_padded).define("PADDED_B", b_padded);
-  request.define("WINDOWS", a_windows ? 1 : b_windows ? 2 : 0).define("EDGE", edge).define("EPILOGUE", fused).define("C_VECTOR", c_vector);
+  request.define("WINDOWS", a_windows   ? 1
+                            : b_windows ? 2
+                                        : 0)
+      .define("EDGE", edge)
+      .define("EPILOGUE", fused)
+      .define("C_VECTOR", c_vector);
   plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");
@@ -232,11 +239,11 @@ void record_matrices(Recorder& recorder, Plan& plan) {
         push_all(dispatch, plan, push);
       } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {
         push_all(dispatch, plan,
-                 MatrixEpiloguePush<Index, Number>{
-                     push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b, push.stride_c,
-                     index(epilogue.ld_residual), index(epilogue.stride_bias), index(epilogue.stride_residual), push.m,
-                     push.n, push.k, push.batch_count, push.slices, push.k_slice, push.tiles_m, push.tiles_n,
-                     push.alpha, push.beta});
+                 MatrixEpiloguePush<Index, Number>{push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b,
+                                                   push.stride_c, index(epilogue.ld_residual),
+                                                   index(epilogue.stride_bias), index(epilogue.stride_residual), push.m,
+                                                   push.n, push.k, push.batch_count, push.slices, push.k_slice,
+                                                   push.tiles_m, push.tiles_n, push.alpha, push.beta});
       }
     });
   });
@@ -267,8 +274,7 @@ Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Win
 
 bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
   return windows.width < 1u << 16 && windows.step < 1u << 16 && windows.channels < 1u << 16 && windows.taps < 1u << 8 &&
-         windows.dilation < 1u << 8 && !Plan(args, &windows).wide &&
-         window_offers(traits, args, windows).found();
+         windows.dilation < 1u << 8 && !Plan(args, &windows).wide && window_offers(traits, args, windows).found();
 }
 
 void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {

@@ -82,13 +82,13 @@ struct CopyRequest {
   bool transposed = false;
 };
 
-// One operand's rows as windows of an image whose pixels hold their channels side by side. Along k come the channels of a
-// window's first tap, then of the next in its row, then those of the next row. See gemm_matrix.comp.
+// One operand's rows as windows of an image whose pixels hold their channels side by side. Along k come the channels of
+// a window's first tap, then of the next in its row, then those of the next row. See gemm_matrix.comp.
 struct Windows {
-  bool of_a = false;              // A's rows, and A is not transposed; else B's, and it is
-  uint64_t elements = 0;          // the operand's footprint
-  uint32_t width = 0, step = 0;   // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
-  uint32_t channels = 0;          // below 2^16
+  bool of_a = false;             // A's rows, and A is not transposed; else B's, and it is
+  uint64_t elements = 0;         // the operand's footprint
+  uint32_t width = 0, step = 0;  // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
+  uint32_t channels = 0;         // below 2^16
   uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
 };
 

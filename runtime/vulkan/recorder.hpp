@@ -9,17 +9,22 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "runtime/buffer.hpp"
+#include "runtime/status.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
 
 class TuningTable;
+
+// Planners fill tables of fixed size, so that a look-up allocates nothing.
+inline void require_room(uint32_t count, uint32_t most, const char* what) {
+  if (count >= most) fail(TUFF_ERROR_INTERNAL, "a kernel has more than {} {}", most, what);
+}
 
 // One GLSL source, embedded at build from kernels/<family>/<name>.comp as tuff::shaders::<name>.
 struct KernelSource {
@@ -82,13 +87,13 @@ class KernelRequest {
 
   // #define name value. Use for what changes types or code shape.
   KernelRequest& define(const char* name, int64_t value) {
-    assert(define_count_ < kMaxDefines);
+    require_room(define_count_, kMaxDefines, "defines");
     defines_[define_count_++] = {name, value};
     return *this;
   }
   // layout(constant_id = id) const uint/int/bool. Use for tile shapes and workgroup sizes.
   KernelRequest& constant(uint32_t id, uint32_t value) {
-    assert(constant_count_ < kMaxConstants);
+    require_room(constant_count_, kMaxConstants, "constants");
     constants_[constant_count_++] = {id, value};
     return *this;
   }
@@ -145,7 +150,7 @@ class Dispatch {
   explicit Dispatch(const char* label) : label_(label) {}
 
   Dispatch& operand(const Buffer* buffer, uint64_t offset, uint64_t bytes, Access access) {
-    assert(operand_count_ < kMaxOperands);
+    require_room(operand_count_, kMaxOperands, "operands");
     operands_[operand_count_++] = {buffer, offset, bytes, access};
     return *this;
   }
@@ -218,8 +223,8 @@ class Recorder {
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
   // Of 16 x 16 matrices of 16-bit inputs, and of sums in f32, lane l of 32 holds rows l / 4 and l / 4 + 8, columns
-  // l % 4 * 2, + 1, + 8 and + 9, as elements 0 to 3 of the first row and 4 to 7 of the second. Measured when it is first
-  // asked for.
+  // l % 4 * 2, + 1, + 8 and + 9, as elements 0 to 3 of the first row and 4 to 7 of the second. Measured when it is
+  // first asked for.
   virtual bool matrix_quads() { return false; }
 };
 
