@@ -67,7 +67,7 @@ uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const Con
 
 // The largest tile that wastes little on few filters and leaves work for every core.
 const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
-  static const std::optional<std::string> forced = platform::environment("TUFF_CONV_VARIANT");
+  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
   if (forced && *forced != "patches" && *forced != "matrices") {
     for (const Variant& variant : kVariants) {
       if (*forced != variant.name) continue;

@@ -93,7 +93,7 @@ void record_products(Recorder& recorder, const ConvArgs& args) {
 void record_images(Recorder& recorder, const ConvArgs& args) {
   if (conv::is_depthwise(args)) return conv::record_depthwise(recorder, args);
   if (args.transposed) return conv::record_transposed(recorder, args);
-  static const std::optional<std::string> forced = platform::environment("TUFF_CONV_VARIANT");
+  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
   const DeviceTraits& traits = recorder.traits();
   const bool patches =
       forced ? *forced == "patches" && conv::runs_patches(traits, args) : conv::suits_patches(traits, args);
@@ -128,7 +128,7 @@ void record_conv(Recorder& recorder, const ConvArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   if (args.out_shape.elements() == 0) return;
   // A variant that is forced is meant for what it can do.
-  static const bool forced = platform::environment("TUFF_CONV_VARIANT").has_value();
+  const bool forced = platform::environment_once<"TUFF_CONV_VARIANT">().has_value();
   if (const std::optional<GemmArgs> gemm = as_gemm(args);
       gemm && !forced && suits_gemm(recorder.traits(), args, *gemm)) {
     log(TUFF_LOG_DISPATCH, "conv as gemm: m={} n={} k={} batch={}", gemm->m, gemm->n, gemm->k, gemm->batch_count);

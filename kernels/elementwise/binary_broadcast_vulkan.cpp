@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "kernels/common/stream_device.hpp"
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/elementwise/elementwise_device.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/shape/strided_copy.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -140,7 +141,8 @@ void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args) {
   const StridedAxes<2> axes = broadcast_axes(args);
   if (axes.rank > kMostAxes) return record_expanded(recorder, args, axes);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  const StreamDevice device = stream_device(recorder.traits(), elementwise_variant(), dtype_size(args.dtype));
+  const StreamDevice device = stream_device(recorder.traits(), platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">(),
+                                            dtype_size(args.dtype));
   record_pieces({recorder, device, op, args.dtype, args.a, args.b, args.output}, {axes, 0, 0, 0});
 }
 

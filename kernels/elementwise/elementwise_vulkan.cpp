@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/common/stream_device.hpp"
 #include "kernels/elementwise/elementwise.hpp"
-#include "kernels/elementwise/elementwise_device.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -26,7 +27,8 @@ struct Variant {
 };
 
 bool long_runs(const DeviceTraits& traits) {
-  return elementwise_variant() ? *elementwise_variant() == "cpu" : traits.cpu;
+  const std::optional<std::string>& forced = platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">();
+  return forced ? *forced == "cpu" : traits.cpu;
 }
 
 Variant choose(const DeviceTraits& traits, uint64_t blocks) {

@@ -46,7 +46,7 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
 }  // namespace
 
 std::string_view forced_variant() {
-  static const std::optional<std::string> name = platform::environment("TUFF_GEMM_VARIANT");
+  const std::optional<std::string>& name = platform::environment_once<"TUFF_GEMM_VARIANT">();
   return name ? std::string_view(*name) : std::string_view();
 }
 

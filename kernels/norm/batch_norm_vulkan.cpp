@@ -24,8 +24,7 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "channels={} inner={}, at most 2^30 - 1 of each are normalised", args.channels,
          args.inner);
   }
-  static const std::optional<std::string> forced = platform::environment("TUFF_NORM_VARIANT");
-  const StreamDevice device = stream_device(traits, forced, sizeof(float));
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_NORM_VARIANT">(), sizeof(float));
   const uint64_t block = 4 * block_parts(args.dtype), element = dtype_size(args.dtype);
   const int channel = args.inner == 1 && args.channels % block == 0 ? 0 : args.inner % block == 0 ? 1 : 2;
   const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&

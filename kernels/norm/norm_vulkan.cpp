@@ -199,7 +199,6 @@ void record_norm(Recorder& recorder, const NormArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   require_storage(recorder.traits(), args.weight_type);
   if (args.rows == 0) return;
-  static const std::optional<std::string> forced = platform::environment("TUFF_NORM_VARIANT");
   const uint64_t channels = args.channels / args.groups, extent = channels * args.inner;
   if (std::max(args.channels, extent) > 0x7fffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, rows of at most 2^31 - 1 elements are normalised",
@@ -207,7 +206,7 @@ void record_norm(Recorder& recorder, const NormArgs& args) {
   }
   const Task task{recorder,
                   args,
-                  stream_device(recorder.traits(), forced, sizeof(float)),
+                  stream_device(recorder.traits(), platform::environment_once<"TUFF_NORM_VARIANT">(), sizeof(float)),
                   !args.centred  ? "rms_norm"
                   : args.grouped ? "group_norm"
                                  : "layer_norm",

@@ -72,9 +72,8 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "windows of {} elements, on this device at most {} are pooled", window,
          kMaxLoopIterationsCpu / 2);
   }
-  static const std::optional<std::string> forced = platform::environment("TUFF_POOL_VARIANT");
   const uint64_t element = dtype_size(args.dtype);
-  const StreamDevice device = stream_device(traits, forced, element);
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_POOL_VARIANT">(), element);
   KernelRequest kernel(shaders::pool);
   kernel.streaming();
   kernel.define("TUFF_TYPE", args.dtype)

@@ -43,8 +43,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
   if (args.batch * args.heads * args.seq * args.head_dim == 0) return;
-  static const std::optional<std::string> forced = platform::environment("TUFF_ROPE_VARIANT");
-  const StreamDevice device = stream_device(traits, forced, sizeof(float));
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_ROPE_VARIANT">(), sizeof(float));
   const uint64_t pairs = args.rotary_dim / 2, rest = args.head_dim - args.rotary_dim;
   const bool in_place = args.input->allocation == args.output->allocation && args.input->offset == args.output->offset;
   bool single = pairs % 4 != 0 || rest % 4 != 0;

@@ -3,10 +3,11 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/shape/shape.hpp"
-#include "kernels/shape/shape_device.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -135,7 +136,8 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
 void record_gather(Recorder& recorder, const GatherArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
-  const Task task{recorder, shape_device(traits), args, dtype_size(args.dtype)};
+  const Task task{recorder, stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
+                  args, dtype_size(args.dtype)};
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (args.index_shape == nullptr) {
     if (view.outer != 0 && view.inner != 0 && args.count != 0) record_rows(task);

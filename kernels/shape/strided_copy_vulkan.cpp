@@ -12,9 +12,9 @@
 #include <string>
 
 #include "kernels/common/stream_device.hpp"
-#include "kernels/shape/shape_device.hpp"
 #include "kernels/shape/strided_copy.hpp"
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 #include "runtime/vulkan/recorder.hpp"
 #include "shaders.hpp"
 
@@ -220,7 +220,9 @@ void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) {
     fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
   }
-  const Task task{recorder, shape_device(traits), copy.name, unit, copy.input, copy.output};
+  const Task task{recorder,   stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
+                  copy.name,  unit,
+                  copy.input, copy.output};
   record_pieces(task, {axes_in_units(copy.axes, elements), copy.input_first / elements, copy.output_first / elements});
 }
 

@@ -24,8 +24,7 @@ namespace {
 constexpr double kFlops = 45;  // a rough price for one element
 
 StreamDevice describe(const DeviceTraits& traits) {
-  static const std::optional<std::string> forced = platform::environment("TUFF_SOFTMAX_VARIANT");
-  return stream_device(traits, forced, sizeof(float));
+  return stream_device(traits, platform::environment_once<"TUFF_SOFTMAX_VARIANT">(), sizeof(float));
 }
 
 struct Task {

@@ -1,6 +1,7 @@
 // All that differs by operating system: environment, paths, whole-file reads and atomic writes, memory, fork.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +13,18 @@
 namespace tuff::platform {
 
 std::optional<std::string> environment(const char* name);  // nullopt if unset or empty
+
+// A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">().
+template <size_t n>
+struct VariableName {
+  constexpr VariableName(const char (&name)[n]) { std::copy_n(name, n, text); }
+  char text[n] = {};
+};
+template <VariableName name>
+const std::optional<std::string>& environment_once() {
+  static const std::optional<std::string> value = environment(name.text);
+  return value;
+}
 
 // The folder for Tuff's files, made with mode 0700 if missing: $XDG_CACHE_HOME/tuff, else
 // $HOME/.cache/tuff. nullopt if there is none, it is not ours, or others may write to it.
