@@ -71,8 +71,11 @@ def attention(
     k_batch, kv_heads, room, k_dim = _sizes(k, layout)
     v_batch, v_heads, v_room, head_dim_v = _sizes(v, layout)
     agree = (k_batch, k_dim) == (batch, head_dim) and (v_batch, v_heads, v_room) == (batch, kv_heads, room)
-    if not agree or (heads != kv_heads and (kv_heads == 0 or heads % kv_heads != 0)):
-        raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
+    shapes = f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}"
+    if not agree:
+        raise ValueError(f"{shapes}: batches, k's head_dim, and the heads and keys of k and v must agree")
+    if heads != kv_heads and (kv_heads == 0 or heads % kv_heads != 0):
+        raise ValueError(f"{shapes}: {heads} heads of q are no multiple of {kv_heads} of k")
     seq_kv = room if keys is None else int(keys)
     if not 0 <= seq_kv <= room:
         raise ValueError(f"keys is {keys}, and there is room for {room}")
