@@ -257,7 +257,8 @@ std::vector<std::string> network_names() {
 }
 
 Layer reduced(Layer layer, double work) {
-  for (const auto& [sizes, least] : row_of(layer.operation).halved) {
+  for (const Halved& step : row_of(layer.operation).halved) {
+    const std::vector<size_t>& sizes = step.sizes;
     const auto halve = [&] {
       Layer half = layer;
       for (const size_t i : sizes) half.sizes[i] = (half.sizes[i] + 1) / 2;
@@ -268,7 +269,7 @@ Layer reduced(Layer layer, double work) {
     const auto may = [&] {
       return layer.work() > work && std::all_of(sizes.begin(), sizes.end(), [&](size_t i) {
                // Those of several sizes at once stay in proportion.
-               return layer.sizes[i] / 2 >= least && (sizes.size() == 1 || layer.sizes[i] % 2 == 0);
+               return layer.sizes[i] / 2 >= step.least && (sizes.size() == 1 || layer.sizes[i] % 2 == 0);
              });
     };
     while (may()) layer = halve();

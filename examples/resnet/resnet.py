@@ -190,11 +190,13 @@ class Network:
 
 
 def seconds(ctx, call, least=0.1, runs=3):
-    """Of one call: the best of some runs of as many calls as take a while."""
+    """Of one call: the best of some runs of as many calls as take a while; of a long call one run."""
     begin = time.perf_counter()
     call()
     ctx.synchronize()
-    count = max(1, min(200, int(least / runs / (time.perf_counter() - begin))))
+    once = time.perf_counter() - begin
+    count = max(1, min(200, int(least / runs / once)))
+    runs = runs if once < 5 * least else 1
     best = math.inf
     for _ in range(runs):
         begin = time.perf_counter()
@@ -261,7 +263,7 @@ class Timed:
     flops: float  # of arithmetic that counts: products
 
 
-def profile(ctx, network, image):
+def profile(ctx, network, image, least):
     """Each layer's time by itself, with its operands where the network leaves them."""
     sizes = extents(network.layers, image.shape[2])
     results, rows = {"image": image}, []
@@ -269,7 +271,7 @@ def profile(ctx, network, image):
         operands = network.operands(layer, results)
         results[layer.name] = network.call(layer, *operands)
         products = layer.terms * layer.outputs * sizes[layer.name] ** 2 if layer.kind in ("conv2d", "linear") else 0
-        took = seconds(ctx, lambda: network.call(layer, *operands))
+        took = seconds(ctx, lambda: network.call(layer, *operands), least)
         rows.append(Timed(layer, took, 2.0 * len(image) * products))
     return rows
 
@@ -296,6 +298,7 @@ def main():
     parser.add_argument("--image", type=int, metavar="N", help="height and width, at least 32 (224; 64 with --check)")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of weights and activations (f32)")
     parser.add_argument("--check", action="store_true", help="compare each layer with the host backend; exit status 1 if one is off")
+    parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="for each layer's measurement (0.1)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the last batch's profile")
     parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
     options = parser.parse_args()
@@ -323,7 +326,7 @@ def main():
             if not np.allclose(probabilities.sum(axis=1, dtype=np.float64), 1, atol=1e-2):
                 sys.exit("error: probabilities do not add up to 1")
             whole = seconds(ctx, lambda: network(image), least=1)
-            rows = profile(ctx, network, image)
+            rows = profile(ctx, network, image, options.seconds)
             flops = sum(row.flops for row in rows)
             print(f"\nBatch {batch}: {whole * 1e3:,.2f} ms, {batch / whole:,.1f} images/s, {flops / whole / 1e9:,.1f} GFLOP/s "
                   f"(the first run, with kernels to prepare, {first:.1f} s)")
