@@ -26,6 +26,9 @@ using Repeat = std::function<void()>;
 void add(const std::string& name, Work work, uint64_t memory_bytes, std::function<Repeat(const tuff::Context&)> prepare,
          uint64_t calls = 1);
 
+// Whether the device is a processor, which large batches and types of 16 bits gain nothing on.
+bool on_processor();
+
 // The same work by something else in the same process, such as OpenBLAS.
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare);
 
@@ -33,6 +36,8 @@ void add_peer(const std::string& name, Work work, std::function<Repeat()> prepar
 std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count, DType dtype = DType::f32);
 std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_t count);
 std::vector<float> random_values(uint64_t count);
+// Rows of a table in no order.
+std::vector<uint32_t> scattered_indices(uint64_t count, uint64_t entries);
 
 // The rows of shapes/<name>.txt, each split into words; '#' begins a comment.
 std::vector<std::vector<std::string>> read_table(const std::string& name);
@@ -53,6 +58,7 @@ void add_reduce();
 void add_norm();
 void add_shape();
 void add_memory();
+void add_networks();
 void add_calls();
 
 }  // namespace bench

@@ -101,6 +101,8 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
       ->Unit(benchmark::kMicrosecond);
 }
 
+bool on_processor() { return device.properties.type == TUFF_DEVICE_CPU || device.properties.type == TUFF_DEVICE_HOST; }
+
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare) {
   if (work.flops > kMostSeconds * device.flops_per_second || work.bytes > kMostSeconds * device.bytes_per_second)
     return;
@@ -117,6 +119,12 @@ std::vector<float> random_values(uint64_t count) {
     value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31f;
   }
   return values;
+}
+
+std::vector<uint32_t> scattered_indices(uint64_t count, uint64_t entries) {
+  std::vector<uint32_t> indices(count);
+  for (uint64_t i = 0; i < count; ++i) indices[i] = static_cast<uint32_t>(i * 2654435761u % entries);
+  return indices;
 }
 
 std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_t count) {
@@ -170,7 +178,7 @@ int main(int argc, char** argv) {
 #endif
     for (const auto& add_family :
          {bench::add_gemm, bench::add_conv, bench::add_attention, bench::add_elementwise, bench::add_reduce,
-          bench::add_norm, bench::add_shape, bench::add_memory, bench::add_calls}) {
+          bench::add_norm, bench::add_shape, bench::add_memory, bench::add_networks, bench::add_calls}) {
       add_family();
     }
     benchmark::RunSpecifiedBenchmarks();

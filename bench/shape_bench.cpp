@@ -70,10 +70,8 @@ void add_gather(const Words& row) {
   const uint64_t bytes = 2 * element_bytes(dtype) * size * count + 4 * count;
   add(fmt::format("tuff/gather/{}x{}/{}{}", entries, size, count, dtype_suffix(dtype)), {0, static_cast<double>(bytes)},
       bytes + element_bytes(dtype) * entries * size, [=](const tuff::Context& context) {
-        std::vector<uint32_t> names(count);
-        for (uint64_t i = 0; i < count; ++i) names[i] = static_cast<uint32_t>(i * 2654435761u % entries);
         auto indices = empty_buffer(context, count);
-        indices->upload(names);
+        indices->upload(scattered_indices(count, entries));
         return
             [=, &context, x = random_buffer(context, entries * size, dtype), y = empty_buffer(context, size * count)] {
               context.gather(dtype, DType::u32, *x, *indices, *y, {entries, size}, 0, count);

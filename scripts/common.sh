@@ -51,6 +51,8 @@ explain_failure() {
     printf '\nhint: on Ubuntu these packages are in "universe": sudo add-apt-repository universe\n' >&2
   elif grep -qE 'Could not resolve|Failed to fetch|Unable to fetch' "$1"; then
     printf '\nhint: the package mirror could not be reached; see /etc/apt/sources.list and the network\n' >&2
+  elif grep -qE 'No matching distribution|NewConnectionError|Could not find a version|ConnectTimeoutError|ReadTimeoutError' "$1"; then
+    printf '\nhint: PyPI could not be reached, or has no such package; see the network, and pip config list\n' >&2
   elif grep -qE 'Killed|internal compiler error|No space left' "$1"; then
     printf '\nhint: a build needs about 1 GiB of memory for each job and 3 GiB of disk; CMAKE_BUILD_PARALLEL_LEVEL=1 helps\n' >&2
   fi

@@ -205,10 +205,11 @@ std::vector<ConvShape> bound_cases() {
     if (s.dtype == TUFF_BF16 || s.shift != 0 || s.stride != std::array<uint64_t, 2>{2, 2}) continue;
     s.bias = true;
     s.activation = activation;
-    activation = (activation + 1) % 5;
+    activation = (activation + 1) % 6;
     all.push_back(s);
   }
-  for (const int32_t last : {TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_GELU_TANH, TUFF_ACTIVATION_SILU}) {
+  for (const int32_t last :
+       {TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_GELU_TANH, TUFF_ACTIVATION_SILU, TUFF_ACTIVATION_RELU6}) {
     all.push_back({.batch = 2,
                    .channels = 16,
                    .height = 9,
@@ -305,7 +306,7 @@ TEST_P(ConvFormsOnce, BadArguments) {
   expect_bad(kArgument, "filter_shape", [](auto& d) { d.groups = 0; });
   expect_bad(kArgument, "filter_shape", [](auto& d) { d.filter_shape[1] = 4; });
   expect_bad(kArgument, "layout", [](auto& d) { d.layout = 2; });
-  expect_bad(kArgument, "activation", [](auto& d) { d.activation = 5; });
+  expect_bad(kArgument, "activation", [](auto& d) { d.activation = 6; });
   expect_bad(kArgument, "activation", [](auto& d) { d.activation = -1; });
   expect_bad(kArgument, "asymmetric", [](auto& d) { d.asymmetric = 2; });
   expect_bad(kArgument, "padding_end", [](auto& d) { d.padding_end[1] = 1; });

@@ -130,8 +130,10 @@ std::vector<TypedGemm> epilogues() {
                    .bias_axis = bias,
                    .residual = residual});
   };
-  constexpr int32_t kGelu = TUFF_ACTIVATION_GELU, kTanh = TUFF_ACTIVATION_GELU_TANH, kSilu = TUFF_ACTIVATION_SILU;
-  for (const int32_t activation : {int32_t{TUFF_ACTIVATION_NONE}, int32_t{TUFF_ACTIVATION_RELU}, kGelu, kTanh, kSilu}) {
+  constexpr int32_t kGelu = TUFF_ACTIVATION_GELU, kTanh = TUFF_ACTIVATION_GELU_TANH, kSilu = TUFF_ACTIVATION_SILU,
+                    kRelu6 = TUFF_ACTIVATION_RELU6;
+  for (const int32_t activation :
+       {int32_t{TUFF_ACTIVATION_NONE}, int32_t{TUFF_ACTIVATION_RELU}, kGelu, kTanh, kSilu, kRelu6}) {
     add({F, F, F}, activation, 40, 36, 0.5, activation % 3, Residual::own);
     add({F, F, F}, activation, 1, 130, 0, TUFF_BIAS_COLUMNS, Residual::none);
     add({D, D, D}, activation, 20, 21, 0.5, (activation + 1) % 3, Residual::own);
@@ -150,6 +152,29 @@ std::vector<TypedGemm> epilogues() {
                  .bias_axis = TUFF_BIAS_ROWS,
                  .residual = Residual::own});
   all.push_back({.a_type = H, .b_type = H, .c_type = H, .m = 20, .n = 30, .k = 9, .alpha = 0, .beta = 1});
+  // As large as processors pack operands for: in pieces of k, several matrices.
+  const auto large = [&](TypedGemm s) {
+    s.m = 108, s.n = 126;
+    s.k = s.batch == 1 ? 2100 : 1200;
+    s.alpha = 0.25, s.beta = 0.5, s.pad = 2;
+    all.push_back(s);
+  };
+  large({.activation = kSilu, .bias_axis = TUFF_BIAS_COLUMNS, .residual = Residual::own});
+  large({.ta = T,
+         .tb = T,
+         .batch = 2,
+         .activation = kRelu6,
+         .bias_axis = TUFF_BIAS_ROWS,
+         .residual = Residual::in_place});
+  large({.a_type = H,
+         .b_type = H,
+         .c_type = H,
+         .tb = T,
+         .batch = 2,
+         .activation = kGelu,
+         .bias_axis = TUFF_BIAS_COLUMNS});
+  large(
+      {.a_type = B, .b_type = F, .c_type = B, .ta = T, .activation = TUFF_ACTIVATION_RELU, .residual = Residual::own});
   return all;
 }
 
@@ -313,7 +338,7 @@ TEST_P(GemmTypesOnce, IntegersWrapAround) {
   }
 }
 
-// What an f32 C would hold as infinity, and NaN, reach a C of 16 bits as they are; relu lets NaN through.
+// What an f32 C would hold as infinity, and NaN, reach a C of 16 bits as they are; relu and relu6 let NaN through.
 TEST_P(GemmTypesOnce, SpecialValuesReachC) {
   const double values[] = {INFINITY, -INFINITY, NAN, 1};
   Bytes a(4 * 4);
@@ -326,14 +351,17 @@ TEST_P(GemmTypesOnce, SpecialValuesReachC) {
       tuff_gemm_desc desc{};
       desc.struct_size = sizeof desc;
       desc.dtype = F, desc.c_type = type, desc.m = 4, desc.n = n, desc.k = 1, desc.alpha = 1;
-      desc.a = da, desc.b = db, desc.c = dc, desc.activation = TUFF_ACTIVATION_RELU;
-      ASSERT_OK(tuff_gemm_ex(context(), &desc));
-      const Bytes got = dc.read();
-      for (uint64_t j = 0; j < n; ++j) {
-        EXPECT_EQ(element(type, got, j), INFINITY);
-        EXPECT_EQ(element(type, got, n + j), 0);
-        EXPECT_TRUE(std::isnan(element(type, got, 2 * n + j)));
-        EXPECT_EQ(element(type, got, 3 * n + j), 1);
+      desc.a = da, desc.b = db, desc.c = dc;
+      for (const int32_t activation : {TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_RELU6}) {
+        desc.activation = activation;
+        ASSERT_OK(tuff_gemm_ex(context(), &desc));
+        const Bytes got = dc.read();
+        for (uint64_t j = 0; j < n; ++j) {
+          EXPECT_EQ(element(type, got, j), activation == TUFF_ACTIVATION_RELU ? INFINITY : 6);
+          EXPECT_EQ(element(type, got, n + j), 0);
+          EXPECT_TRUE(std::isnan(element(type, got, 2 * n + j)));
+          EXPECT_EQ(element(type, got, 3 * n + j), 1);
+        }
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
+#include "support/norm_problem.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test {
@@ -119,33 +120,17 @@ std::vector<NormCase> cases() {
 
 constexpr double kEpsilon = 1e-5;
 
-// y = d s w + b with d = x - mean, s = 1 / sqrt(v + epsilon). A device's mean is off by `shift`: sums and merges of
-// means below the largest |x|, four roundings each. Its squares have as many roundings, and are taken about means that
-// are off: by Cauchy's inequality n shift sigma each way, in a lane's steps, over the lanes and over the segments.
+// One row or group of a case.
 void solve_row(const NormCase& s, const std::vector<float>& x, uint64_t first, uint64_t n, uint64_t channel,
                const std::vector<float>& weight, const std::vector<float>& bias, Expected& expected) {
-  double mean = 0, squares = 0, largest = 0;
-  const bool centred = s.kind != Kind::rms;
-  for (uint64_t j = 0; j < n; ++j) {
-    mean += centred ? x[first + j] : 0;
-    largest = std::max(largest, std::fabs(static_cast<double>(x[first + j])));
-  }
-  mean /= static_cast<double>(n);
-  for (uint64_t j = 0; j < n; ++j) squares += (x[first + j] - mean) * (x[first + j] - mean);
-  const double variance = squares / static_cast<double>(n), with_epsilon = variance + static_cast<float>(kEpsilon);
-  const double roundings = 4 * sum_depth(n) + 16;
-  const double shift = centred ? gamma(roundings) * largest : 0;
-  const double off = gamma(roundings) * variance + 12 * shift * std::sqrt(variance) + 12 * shift * shift;
-  const double ratio = off / with_epsilon, scale = 1 / std::sqrt(with_epsilon);
-  const double scale_error = (ratio < 1 ? 1 / std::sqrt(1 - ratio) - 1 : INFINITY) + 8 * kU;
-  for (uint64_t j = 0; j < n; ++j) {
-    const double w = s.weight ? weight[channel + j / s.inner] : 1, b = s.bias ? bias[channel + j / s.inner] : 0;
-    const double d = x[first + j] - mean, y = d * scale * w + b;
-    const double far = std::fabs(d) + shift, normal = std::fabs(w) * scale * far * (1 + scale_error);
-    expected.value[first + j] = y;
-    expected.bound[first + j] = std::fabs(w) * scale * (shift * (1 + scale_error) + std::fabs(d) * scale_error) +
-                                6 * kU * normal + 2 * kU * (std::fabs(b) + std::fabs(y)) + FLT_MIN;
-  }
+  const std::vector<float> none;
+  solve_norm({.centred = s.kind != Kind::rms,
+              .epsilon = kEpsilon,
+              .first = first,
+              .n = n,
+              .channel = channel,
+              .inner = s.inner},
+             x, s.weight ? weight : none, s.bias ? bias : none, expected);
 }
 
 // By stored statistics: a difference, a sum, a square root, a division and two products, each to 1 ULP at most.

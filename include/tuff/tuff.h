@@ -157,7 +157,8 @@ enum {
   TUFF_ACTIVATION_RELU = 1,
   TUFF_ACTIVATION_GELU = 2,      /* x * (1 + erf(x / sqrt(2))) / 2 */
   TUFF_ACTIVATION_GELU_TANH = 3, /* the usual approximation of it by tanh */
-  TUFF_ACTIVATION_SILU = 4       /* x * sigmoid(x) */
+  TUFF_ACTIVATION_SILU = 4,      /* x * sigmoid(x) */
+  TUFF_ACTIVATION_RELU6 = 5      /* min(max(x, 0), 6); NaN stays NaN; since 0.5.0 */
 };
 
 /* One value of a bias for each row, or for each column, of C. */

@@ -112,7 +112,8 @@ enum class Activation : int32_t {
   relu = TUFF_ACTIVATION_RELU,
   gelu = TUFF_ACTIVATION_GELU,
   gelu_tanh = TUFF_ACTIVATION_GELU_TANH,
-  silu = TUFF_ACTIVATION_SILU
+  silu = TUFF_ACTIVATION_SILU,
+  relu6 = TUFF_ACTIVATION_RELU6
 };
 enum class BiasAxis : int32_t { none = TUFF_BIAS_NONE, rows = TUFF_BIAS_ROWS, columns = TUFF_BIAS_COLUMNS };
 enum class Precision : int32_t {

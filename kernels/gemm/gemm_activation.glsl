@@ -4,18 +4,27 @@
 // erfc(z) = exp(-z * z) * P((z - K) / (z + K)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and
 // Laframboise 1981) in powers of its argument, of which the first term left out is below a rounding.
 //
-// Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu
+// Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu, 5 relu6
 #if ACTIVATION == 0
 NUMBER gemm_activation(NUMBER x) { return x; }
 
-#elif ACTIVATION == 1
+#elif ACTIVATION == 1 || ACTIVATION == 5
 // NaN stays NaN, told by its bits: a driver may assume that there is none.
 bool gemm_negative(int x) { return x < 0; }
 bool gemm_negative(float x) { return floatBitsToUint(x) - 0x80000001u < 0x7f800000u; }
 #if C_TYPE == TUFF_F64
 bool gemm_negative(double x) { return x < 0.0lf; }
 #endif
+#if ACTIVATION == 1
 NUMBER gemm_activation(NUMBER x) { return gemm_negative(x) ? NUMBER(0) : x; }
+#else
+bool gemm_above_6(int x) { return x > 6; }
+bool gemm_above_6(float x) { return floatBitsToUint(x) - 0x40c00001u < 0x3ec00000u; }
+#if C_TYPE == TUFF_F64
+bool gemm_above_6(double x) { return x > 6.0lf; }
+#endif
+NUMBER gemm_activation(NUMBER x) { return gemm_negative(x) ? NUMBER(0) : gemm_above_6(x) ? NUMBER(6) : x; }
+#endif
 
 #else
 #if C_TYPE == TUFF_F64

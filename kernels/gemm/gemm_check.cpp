@@ -183,7 +183,7 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
 }  // namespace
 
 void check_activation(int32_t activation) {
-  require(activation >= TUFF_ACTIVATION_NONE && activation <= TUFF_ACTIVATION_SILU,
+  require(activation >= TUFF_ACTIVATION_NONE && activation <= TUFF_ACTIVATION_RELU6,
           "activation is {}, not a TUFF_ACTIVATION_*", activation);
 }
 

@@ -132,11 +132,13 @@ void take_scratch(Recorder& recorder, Plan& plan) {
   }
   // One buffer, whose parts begin as allocations do.
   const uint64_t out_bytes = plan.to_scratch ? ceil_div(plan.out_elements * dtype_size(sums), 256) * 256 : 0;
-  if (out_bytes + a.bytes() + b.bytes() == 0) return;
-  const Buffer& scratch = recorder.scratch(out_bytes + a.bytes() + b.bytes());
-  plan.partials = plan.copy_a = plan.copy_b = scratch;
+  const uint64_t ours = out_bytes + a.bytes() + b.bytes();
+  if (ours + plan.kernel_bytes == 0) return;
+  const Buffer& scratch = recorder.scratch(ours + plan.kernel_bytes);
+  plan.partials = plan.copy_a = plan.copy_b = plan.for_kernel = scratch;
   plan.copy_a.offset += out_bytes;
   plan.copy_b.offset += out_bytes + a.bytes();
+  plan.for_kernel.offset += ours;
   if (plan.to_scratch) {
     plan.out = &plan.partials;
     plan.wide = plan.wide || needs_wide(plan.out_elements);

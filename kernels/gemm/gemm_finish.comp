@@ -11,6 +11,7 @@
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
 #include "kernels/gemm/gemm_types.glsl"
 #include "kernels/gemm/gemm_number.glsl"
+#include "kernels/common/division.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
@@ -18,6 +19,10 @@ layout(push_constant, std430) uniform Push {
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
   uint slices;
   NUMBER alpha, beta;
+#if !TUFF_WIDE
+  // multipliers and shifts: a division takes processors many operations
+  uint matrix_multiplier, matrix_shift, n_multiplier, n_shift;
+#endif
 } push;
 #define C_SLOT 1
 #include "kernels/gemm/gemm_epilogue.glsl"
@@ -39,7 +44,13 @@ void main() {
 #if DENSE && !BIAS_AXIS && !RESIDUAL
       const TUFF_INDEX at = element, bias_at = 0, residual_at = 0;
 #else
+#if TUFF_WIDE
       const TUFF_INDEX batch = element / matrix, within = element % matrix, row = within / n, col = within % n;
+#else
+      const uint batch = tuff_divide(element, push.matrix_multiplier, push.matrix_shift);
+      const uint within = element - batch * matrix;
+      const uint row = tuff_divide(within, push.n_multiplier, push.n_shift), col = within - row * n;
+#endif
       const TUFF_INDEX at = DENSE != 0 ? element : batch * stride_c + row * ldc + col;
       const TUFF_INDEX bias_at = batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
       const TUFF_INDEX residual_at = batch * push.stride_residual + row * push.ld_residual + col;

@@ -1,6 +1,7 @@
 // The second pass of a product: slices of k are added up, the epilogue is applied, C gets its type.
 #include <algorithm>
 
+#include "kernels/common/division.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "shaders.hpp"
@@ -15,15 +16,33 @@ struct FinishPush {
   uint32_t slices;
   Number alpha, beta;
 };
+// With indices of 32 bits.
+template <typename Number>
+struct DividedPush {
+  FinishPush<uint32_t, Number> push;
+  Divider by_matrix, by_n;
+};
 
 template <typename Index, typename Number>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const GemmEpilogue& epilogue = args.epilogue;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-  dispatch.push(FinishPush<Index, Number>{
-      index(args.ldc), index(args.stride_c), index(args.m * args.n * args.batch_count), index(args.m * args.n),
-      index(args.n), index(epilogue.ld_residual), index(epilogue.stride_bias), index(epilogue.stride_residual),
-      static_cast<uint32_t>(slices), static_cast<Number>(args.alpha), static_cast<Number>(args.beta)});
+  const FinishPush<Index, Number> push{index(args.ldc),
+                                       index(args.stride_c),
+                                       index(args.m * args.n * args.batch_count),
+                                       index(args.m * args.n),
+                                       index(args.n),
+                                       index(epilogue.ld_residual),
+                                       index(epilogue.stride_bias),
+                                       index(epilogue.stride_residual),
+                                       static_cast<uint32_t>(slices),
+                                       static_cast<Number>(args.alpha),
+                                       static_cast<Number>(args.beta)};
+  if constexpr (sizeof(Index) == 4) {
+    dispatch.push(DividedPush<Number>{push, divider(push.matrix), divider(push.n)});
+  } else {
+    dispatch.push(push);
+  }
 }
 
 }  // namespace

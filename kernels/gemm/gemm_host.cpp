@@ -19,6 +19,7 @@ double activate(int32_t activation, double x) {
       return x / (1 + std::exp(-y));  // (1 + tanh(y / 2)) / 2 is the sigmoid of y
     }
     case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    case TUFF_ACTIVATION_RELU6: return x < 0 ? 0 : x > 6 ? 6 : x;
     default: return x;
   }
 }

@@ -1,5 +1,5 @@
 // Plans a matrix product from packed operands: A and B are copied into panels in scratch memory, then each block of k
-// is one dispatch that adds to sums kept beside them; the last writes C.
+// is one dispatch that adds to sums kept beside them; the last writes C, or what a second pass makes C of.
 #include "kernels/gemm/gemm_panels.hpp"
 
 #include <algorithm>
@@ -61,19 +61,29 @@ uint64_t group_cols(const DeviceTraits& traits) {
   return uint64_t{traits.subgroup_size} * std::min(kMostSubgroups, kDepth / traits.subgroup_size);
 }
 
-// One matrix of at most the extents above.
-void record_piece(Recorder& recorder, const GemmArgs& args) {
-  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const uint32_t width = recorder.traits().subgroup_size;
-  const uint32_t subgroups = static_cast<uint32_t>(group_cols(recorder.traits()) / width);
-  const uint64_t blocks = ceil_div(args.k, kDepth);
-  const uint64_t tiles_m = ceil_div(args.m, kRows);
-  const uint64_t groups_n = ceil_div(args.n, uint64_t{width} * subgroups), tiles_n = groups_n * subgroups;
-  assert(tiles_m <= kMostTiles && groups_n <= kMostTiles);
+// What a piece of so many rows, columns and steps of k keeps in scratch memory: packed operands, and sums.
+struct Panels {
+  Panels(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k)
+      : width(traits.subgroup_size),
+        subgroups(static_cast<uint32_t>(group_cols(traits) / traits.subgroup_size)),
+        blocks(ceil_div(k, kDepth)),
+        tiles_m(ceil_div(m, kRows)),
+        groups_n(ceil_div(n, uint64_t{width} * subgroups)),
+        tiles_n(groups_n * subgroups),
+        a_bytes(tiles_m * kRows * blocks * kDepth * 4),
+        b_bytes(tiles_n * width * blocks * kDepth * 4),
+        sums_bytes(tiles_m * tiles_n * kRows * width * 4) {}
+  uint64_t bytes() const { return a_bytes + b_bytes + sums_bytes; }
+  uint32_t width, subgroups;
+  uint64_t blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes;
+};
 
-  const uint64_t a_bytes = tiles_m * kRows * blocks * kDepth * 4, b_bytes = tiles_n * width * blocks * kDepth * 4;
-  const uint64_t tile_bytes = uint64_t{kRows} * width * 4, sums_bytes = tiles_m * tiles_n * tile_bytes;
-  const Buffer& scratch = recorder.scratch(a_bytes + b_bytes + sums_bytes);
+// One matrix of at most the extents above.
+void record_piece(Recorder& recorder, const GemmArgs& args, const Buffer& scratch) {
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const Panels panels(recorder.traits(), args.m, args.n, args.k);
+  const auto& [width, subgroups, blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes] = panels;
+  assert(tiles_m <= kMostTiles && groups_n <= kMostTiles);
   const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, tiles_m, 0};
   const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, width, tiles_n, a_bytes};
   record_pack(recorder, a, args.k, scratch);
@@ -134,46 +144,53 @@ double waste(const DeviceTraits& traits, const GemmArgs& args) {
 void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const GemmArgs& args = plan.args;
   if (!runs_panels(recorder.traits()) || !offers.wants("panels")) return;
-  if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32 || needs_finish(args) || plan.wide) return;
+  if (args.sum_type() != TUFF_F32 || plan.wide) return;
   const double operations =
       2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
   const bool small = operations < kLeastOperations;
   if (small && !offers.by_name()) return;
   Dispatch operands("gemm panels");
-  plan.operand(operands, args.a, plan.a_elements, TUFF_F32, Access::read);
-  plan.operand(operands, args.b, plan.b_elements, TUFF_F32, Access::read);
-  plan.operand(operands, args.c, plan.c_elements, TUFF_F32, Access::write);
+  plan.operand(operands, args.a, plan.a_elements, args.a_type, Access::read);
+  plan.operand(operands, args.b, plan.b_elements, args.b_type, Access::read);
+  plan.operand(operands, args.c, plan.c_elements, args.c_type, Access::write);
   if (!recorder.binds_addresses(operands)) return;
   const double cost = waste(recorder.traits(), args);
   const bool suits = std::min({args.m, args.n, args.k}) >= kLeast && cost < kMostWaste;
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
 }
 
-void record_panels(Recorder& recorder, const Plan& plan) {
-  const GemmArgs& args = plan.args;
-  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const uint64_t step_m = piece_of(args.m, kMostM, kRows), step_k = piece_of(args.k, kMostK, kDepth);
-  const uint64_t step_n = piece_of(args.n, kMostN, group_cols(recorder.traits()));
+void record_panels(Recorder& recorder, Plan& plan) {
+  const uint64_t step_m = piece_of(plan.args.m, kMostM, kRows), step_k = piece_of(plan.args.k, kMostK, kDepth);
+  const uint64_t step_n = piece_of(plan.args.n, kMostN, group_cols(recorder.traits()));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} f32 batch {}: panels ({}), pieces of {}x{}x{}", ta ? 't' : 'n',
-        tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, reason(plan), step_m, step_n, step_k);
+    const GemmArgs& args = plan.args;
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: panels ({}), pieces of {}x{}x{}", plan.ta ? 't' : 'n',
+        plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type), args.batch_count, reason(plan), step_m,
+        step_n, step_k);
   }
+  plan.to_scratch = needs_finish(plan.args);
+  plan.kernel_bytes = Panels(recorder.traits(), step_m, step_n, step_k).bytes();
+  take_scratch(recorder, plan);
+  const GemmArgs& args = plan.args;
+  const bool ta = plan.ta, tb = plan.tb;
   for (uint64_t i = 0; i < args.batch_count; ++i) {
     for (uint64_t m = 0; m < args.m; m += step_m) {
       for (uint64_t n = 0; n < args.n; n += step_n) {
         for (uint64_t k = 0; k < args.k; k += step_k) {
           const Buffer a = moved(args.a, i * args.stride_a + (ta ? k * args.lda + m : m * args.lda + k), TUFF_F32);
           const Buffer b = moved(args.b, i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n), TUFF_F32);
-          const Buffer c = moved(args.c, i * args.stride_c + m * args.ldc + n, TUFF_F32);
+          const Buffer c = moved(plan.out, i * plan.out_stride + m * plan.out_ld + n, TUFF_F32);
           GemmArgs piece = args;
           piece.a = &a;
           piece.b = &b;
           piece.c = &c;
+          piece.ldc = plan.out_ld;
           piece.m = std::min(step_m, args.m - m);
           piece.n = std::min(step_n, args.n - n);
           piece.k = std::min(step_k, args.k - k);
-          if (k > 0) piece.beta = 1;
-          record_piece(recorder, piece);
+          piece.alpha = plan.alpha();
+          piece.beta = k > 0 ? 1 : plan.beta();
+          record_piece(recorder, piece, plan.for_kernel);
         }
       }
     }

@@ -129,7 +129,8 @@ struct Plan {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
   }
 
-  Buffer copy_a, copy_b, partials;  // in scratch memory
+  uint64_t kernel_bytes = 0;                    // that the kernels themselves want of scratch memory
+  Buffer copy_a, copy_b, partials, for_kernel;  // in scratch memory
 };
 
 // Whether C is more than alpha * sum + beta * C of the sums' own type.
@@ -165,8 +166,8 @@ std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan);
 // each with at least `least` of k, a multiple of `unit`. The slices depend on shape, device and tuned choice alone.
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
 
-// Takes scratch memory for the results, where to_scratch says so, and for the copies of A and B that are requested;
-// records these copies.
+// Takes scratch memory for the results, where to_scratch says so, for the copies of A and B that are requested, and
+// for the kernel; records these copies.
 void take_scratch(Recorder& recorder, Plan& plan);
 
 // Each kind of kernel: what it offers for a product (nothing, if it cannot compute it here), and the dispatch of what

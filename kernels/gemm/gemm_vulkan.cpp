@@ -111,7 +111,7 @@ void settle(const Recorder& recorder, Plan& plan) {
   if (plan.choice.offer.kind == Kind::matrices) {
     plan.a_request = matrix_copy_of_a(args);
     plan.b_request = matrix_copy_of_b(args);
-  } else if (plan.choice.offer.kind == Kind::tiles) {
+  } else if (plan.choice.offer.kind == Kind::tiles || plan.choice.offer.kind == Kind::panels) {
     plan.a_request = {args.a_type != sums, sums};
     plan.b_request = {args.b_type != sums, sums};
   }

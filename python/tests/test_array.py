@@ -586,6 +586,10 @@ def test_products_finish_in_one_call(ctx, rng):
     relu = tuff.matmul(x, y, bias=ctx.array(columns), residual=ctx.array(residual), activation="relu")
     exact(relu, np.maximum(a @ b + columns + residual, 0))
     exact(tuff.matmul(x, y, bias=ctx.array(rows)), a @ b + rows)
+    for own in (integers(rng, 2, 1, 7), integers(rng, 2, 5, 1)):  # a bias for each product of the stack
+        exact(tuff.matmul(x, y, bias=ctx.array(own)), a @ b + own)
+        exact(tuff.matmul(x[0], ctx.array(np.stack([b, -b])), bias=ctx.array(own)), np.stack([a[0] @ b, -a[0] @ b]) + own)
+    exact(tuff.matmul(x, y, activation="relu6"), np.clip(a @ b, 0, 6))
     silu = tuff.matmul(x, y, alpha=0.125, activation="silu").numpy()
     wanted = (a @ b).astype(np.float64) / 8
     wanted /= 1 + np.exp(-wanted)

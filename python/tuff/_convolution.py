@@ -160,7 +160,7 @@ def conv2d(
     (N, K, P, Q), with P = floor((H + 2 * padding - dilation * (R - 1) - 1) / stride) + 1, Q likewise.
 
     stride and dilation are one number, or (vertical, horizontal); so is padding, of which each may be a pair (in front,
-    behind). bias (K,), residual like the result; activation "relu", "gelu", "gelu_tanh" or "silu".
+    behind). bias (K,), residual like the result; activation "relu", "relu6", "gelu", "gelu_tanh" or "silu".
     layout "nhwc": x is (N, H, W, C), w (K, R, S, C / groups), the result (N, P, Q, K).
     """
     return _convolve(2, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out)

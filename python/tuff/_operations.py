@@ -224,6 +224,7 @@ _ACTIVATIONS = {
     "gelu": raw.ACTIVATION_GELU,
     "gelu_tanh": raw.ACTIVATION_GELU_TANH,
     "silu": raw.ACTIVATION_SILU,
+    "relu6": raw.ACTIVATION_RELU6,
 }
 
 
@@ -255,8 +256,9 @@ def matmul(
     beta needs out.
 
     float16 and float32 mix: sums are float32, the result is of NumPy's type, or of out's. int8 @ int8 is summed in
-    int32, modulo 2**32; float64 @ float64 in float64. bias is one value for each column, (n,), or each row, (m, 1);
-    residual is of the result's shape; both of its dtype. activation: "relu", "gelu", "gelu_tanh" or "silu".
+    int32, modulo 2**32; float64 @ float64 in float64. bias is one value for each column, (n,), or each row, (m, 1), or
+    a stack with one such bias, (…, 1, n) or (…, m, 1), for each product; residual is of the result's shape; both of its
+    dtype. activation: "relu", "relu6", "gelu", "gelu_tanh" or "silu".
     """
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, arrays.Transposed):
@@ -307,17 +309,19 @@ def matmul(
     if bias is not None:
         _require_array(bias, "bias")
         same_kind(result, bias)
-        if bias.shape not in ((n,), (m, 1)):
-            raise ValueError(f"bias has shape {bias.shape}, needs ({n},) or ({m}, 1)")
+        own = bool(batch) and bias.ndim == len(batch) + 2 and list(bias.shape[:-2]) == batch
+        if bias.shape not in ((n,), (m, 1)) and not (own and bias.shape[-2:] in ((1, n), (m, 1))):
+            raise ValueError(f"bias has shape {bias.shape}, needs ({n},), ({m}, 1), or a stack of (1, {n}) or ({m}, 1)")
         desc.bias = bias.buffer.handle
-        desc.bias_axis = raw.BIAS_COLUMNS if bias.ndim == 1 else raw.BIAS_ROWS
+        desc.bias_axis = raw.BIAS_COLUMNS if bias.shape[-1] == n and bias.shape[-2:] != (m, 1) else raw.BIAS_ROWS
+        desc.stride_bias = bias.shape[-2] * bias.shape[-1] if own else 0
     if residual is not None:
         _require_array(residual, "residual")
         same_kind(result, residual)
         if residual.shape != shape:
             raise ValueError(f"residual has shape {residual.shape}, the result {shape}")
         desc.residual = residual.buffer.handle
-    if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS:
+    if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS and desc.stride_bias == 0:
         m, count = m * count, 1  # one matrix on the right: a taller matrix on the left
     desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
     desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)

@@ -16,9 +16,11 @@ Wide activated(int32_t activation, Wide x) {
     case TUFF_ACTIVATION_GELU: return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
     case TUFF_ACTIVATION_GELU_TANH: {
       const Wide root = std::sqrt(2 / std::acos(Wide{-1}));
-      return x * (1 + std::tanh(root * (x + Wide{0.044715L} * x * x * x))) / 2;
+      // (1 + tanh(y)) / 2 is the sigmoid of 2 y, of which no digits cancel on the left.
+      return x / (1 + std::exp(-2 * root * (x + Wide{0.044715L} * x * x * x)));
     }
     case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    case TUFF_ACTIVATION_RELU6: return std::clamp<Wide>(x, 0, 6);
     default: return x;
   }
 }

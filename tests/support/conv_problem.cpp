@@ -178,7 +178,7 @@ std::string ConvShape::name() const {
   if (layout == TUFF_LAYOUT_NHWC) result += "_nhwc";
   if (dtype != TUFF_F32) result += std::string("_") + name_of(dtype);
   if (bias) result += "_bias";
-  static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu"};
+  static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu", "_relu6"};
   result += activations[activation];
   result += residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "";
   if (shift != 0) result += "_shift" + std::to_string(shift);

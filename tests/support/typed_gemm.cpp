@@ -154,7 +154,7 @@ std::string TypedGemm::name() const {
   if (shift != 0) text << "_shift" << shift;
   if (alpha != 1) text << "_alpha" << (alpha < 0 ? "m" : "") << static_cast<int>(std::fabs(alpha) * 100);
   if (beta != 0) text << "_beta" << (beta < 0 ? "m" : "") << static_cast<int>(std::fabs(beta) * 100);
-  static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu"};
+  static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu", "_relu6"};
   text << activations[activation] << (bias_axis == 1 ? "_rows" : bias_axis == 2 ? "_columns" : "");
   text << (residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "");
   return text.str();

@@ -1,0 +1,86 @@
+// Networks as lists of their layers, read from the text files beside this one. Tests and benchmarks run the same ones.
+//
+// A line is an operation, its sizes for one sample of a batch, words, and how often the layer occurs in the network;
+// '#' begins a comment:
+//
+//   conv2d 64 56 56  64 3 3  1 1  bias relu  x3
+//
+//   operation         sizes                                      words
+//   conv2d            C H W  K R S  stride padding               groups G, bias, residual, an activation
+//   conv_transpose2d  C H W  K R S  stride padding               bias, an activation
+//   max_pool          C H W  kernel stride padding
+//   avg_pool          C H W  kernel stride padding
+//   linear            rows outputs inputs                        bias, residual, an activation; weights
+//   [outputs][inputs] attention         heads kv_heads seq_q seq_kv head_dim       causal: the rows are the last ones
+//   of the keys' sequence layer_norm        rows cols                                  residual: added before rms_norm
+//   rows cols                                  residual softmax           rows cols embedding         entries size
+//   count rope              heads seq head_dim add, mul          count concat            C1 C2 H W along the channels
+//   transpose         rows cols
+//
+// Activations are relu, relu6, gelu, gelu_tanh and silu. Filters' and rows' sizes are those of the whole layer, not of
+// a group.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "tuff/tuff.h"
+
+namespace networks {
+
+enum class Operation {
+  conv2d,
+  conv_transpose2d,
+  max_pool,
+  avg_pool,
+  linear,
+  attention,
+  layer_norm,
+  rms_norm,
+  softmax,
+  embedding,
+  rope,
+  add,
+  mul,
+  concat,
+  transpose
+};
+
+struct Layer {
+  Operation operation = Operation::add;
+  std::vector<uint64_t> sizes;  // in the order of the table above
+  uint64_t groups = 1;
+  bool bias = false, residual = false, causal = false;
+  int32_t activation = TUFF_ACTIVATION_NONE;
+  uint64_t count = 1;  // of such layers in the network
+  int line = 0;        // of the file
+
+  // As the file has it, in one manner: "conv2d 64 56 56 64 3 3 1 1 bias relu".
+  std::string title() const;
+  // Multiplications with an addition each of one sample, of products, convolutions and attention; elsewhere elements
+  // that are read.
+  double work() const;
+  // Elements of filters and matrices; without biases, tables and the weights of normalisations.
+  uint64_t weights() const;
+};
+
+struct Network {
+  std::string name;  // of the file: "resnet50"
+  std::vector<Layer> layers;
+};
+
+// Throws std::runtime_error: "resnet50.txt:7: …" says what is wrong with a line.
+Network parse_network(const std::string& name, std::istream& text);
+// <name>.txt beside this header.
+Network read_network(const std::string& name);
+// All that are there, by their names.
+std::vector<std::string> network_names();
+
+// The same layer with smaller sizes, for a test: extents and rows are halved, and once they are small channels and
+// columns, until work() is at most `work` or nothing is left to halve. Filters, strides, words and the shares of groups
+// stay.
+Layer reduced(Layer layer, double work);
+
+}  // namespace networks

@@ -1,0 +1,22 @@
+// Normalisations of rows, solved in f64 with a bound for each element.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias of elements first … first + n - 1 as one row, into the same
+// elements of expected; without centring, mean is 0. Element j has weight and bias channel + j / inner; 1 and 0 where
+// there are none.
+struct NormRow {
+  bool centred = true;
+  double epsilon = 0;
+  uint64_t first = 0, n = 0, channel = 0, inner = 1;
+};
+void solve_norm(const NormRow& row, const std::vector<float>& x, const std::vector<float>& weight,
+                const std::vector<float>& bias, Expected& expected);
+
+}  // namespace tuff_test
