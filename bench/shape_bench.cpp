@@ -146,10 +146,33 @@ void add_rope(const Words& row) {
       });
 }
 
+void add_resize(const Words& row) {
+  const DType dtype = to_dtype(row, 8);
+  const auto sizes = numbers<uint64_t>(row.begin() + 1, row.begin() + 7);
+  tuff_resize_desc desc{};
+  desc.dtype = static_cast<int32_t>(dtype);
+  desc.mode = row.at(7) == "linear" ? TUFF_RESIZE_LINEAR : TUFF_RESIZE_NEAREST;
+  desc.batch = sizes[0];
+  desc.channels = sizes[1];
+  desc.spatial = 2;
+  for (int i = 0; i < 2; ++i) desc.in_shape[i] = sizes[2 + i], desc.out_shape[i] = sizes[4 + i];
+  const uint64_t planes = sizes[0] * sizes[1], inputs = planes * sizes[2] * sizes[3],
+                 outputs = planes * sizes[4] * sizes[5], bytes = element_bytes(dtype) * (inputs + outputs);
+  add(fmt::format("tuff/resize/{}/{}{}", row.at(7), fmt::join(sizes, "x"), dtype_suffix(dtype)),
+      {0, static_cast<double>(bytes)}, bytes, [=](const tuff::Context& context) {
+        return [=, &context, x = random_buffer(context, inputs, dtype), y = empty_buffer(context, outputs)] {
+          tuff_resize_desc call = desc;
+          call.input = x->handle();
+          call.output = y->handle();
+          context.resize(call);
+        };
+      });
+}
+
 const std::map<std::string, void (*)(const Words&)> kFamilies = {
     {"permute", add_permute},         {"cast", add_cast},     {"gather", add_gather},
     {"max_pool", add_pool},           {"avg_pool", add_pool}, {"binary_row", add_broadcast},
-    {"binary_column", add_broadcast}, {"rope", add_rope}};
+    {"binary_column", add_broadcast}, {"rope", add_rope},     {"resize", add_resize}};
 
 }  // namespace
 

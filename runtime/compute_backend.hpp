@@ -17,6 +17,7 @@
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/resize/resize.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
@@ -78,6 +79,7 @@ class ComputeBackend {
   virtual void concat(const ConcatArgs& args) = 0;
   virtual void gather(const GatherArgs& args) = 0;
   virtual void pool(const PoolArgs& args) = 0;
+  virtual void resize(const ResizeArgs& args) = 0;
   virtual void rope(const RopeArgs& args) = 0;
 };
 

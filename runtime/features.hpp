@@ -16,10 +16,10 @@ struct ElementTypes {
 // device with these types.
 inline bool computes(std::string_view feature, const ElementTypes& types) {
   constexpr std::string_view kOperations[] = {
-      "gemm",      "batched_gemm", "conv1d",   "conv2d",     "conv3d",    "conv_transpose2d",
-      "attention", "reduce",       "softmax",  "unary",      "binary",    "permute",
-      "cast",      "slice",        "concat",   "gather",     "max_pool",  "avg_pool",
-      "rope",      "layer_norm",   "rms_norm", "group_norm", "batch_norm"};
+      "gemm",      "batched_gemm", "conv1d",   "conv2d",     "conv3d",     "conv_transpose2d",
+      "attention", "reduce",       "softmax",  "unary",      "binary",     "permute",
+      "cast",      "slice",        "concat",   "gather",     "max_pool",   "avg_pool",
+      "rope",      "layer_norm",   "rms_norm", "group_norm", "batch_norm", "resize"};
   const auto is_operation = [&](std::string_view name) {
     return std::find(std::begin(kOperations), std::end(kOperations), name) != std::end(kOperations);
   };

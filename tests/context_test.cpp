@@ -146,7 +146,7 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_EQ(tuff_unary(context(), dtype, TUFF_UNARY_NEG, 0, 0, 0) == TUFF_OK, works) << name;
     for (const std::string prefix :
          {"unary.", "binary.", "reduce.", "softmax.", "layer_norm.", "rms_norm.", "group_norm.", "batch_norm.",
-          "permute.", "cast.", "slice.", "concat.", "gather.", "max_pool.", "avg_pool.", "rope."}) {
+          "permute.", "cast.", "slice.", "concat.", "gather.", "max_pool.", "avg_pool.", "rope.", "resize."}) {
       int32_t yes = -1;
       EXPECT_OK(tuff_supports(context(), (prefix + name).c_str(), &yes));
       EXPECT_EQ(yes, works) << prefix << name;

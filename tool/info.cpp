@@ -18,7 +18,7 @@ constexpr size_t kTextWidth = 72;
 constexpr const char* kOperations[] = {
     "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention",  "reduce",
     "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
-    "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope"};
+    "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope",       "resize"};
 
 // What only an opened device tells.
 struct Opened {

@@ -555,6 +555,19 @@ void add_shape_cases(std::vector<Case>& cases) {
         for (int i = 0; i < 2; ++i) desc.kernel[i] = 3, desc.stride[i] = 2, desc.padding[i] = 1;
         context.max_pool(desc);
       });
+  for (const bool last : {false, true}) {
+    add("resize", last ? "20x30x8 to 33x45, linear, channels last" : "3x40x40 to 60x60, linear", 4'800, 11'880,
+        [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+          tuff_resize_desc desc{};
+          desc.dtype = TUFF_F32;
+          desc.input = in[0].handle(), desc.output = out.handle();
+          desc.batch = 1, desc.channels = last ? 8 : 3, desc.spatial = 2, desc.mode = TUFF_RESIZE_LINEAR;
+          desc.layout = last ? TUFF_LAYOUT_NHWC : TUFF_LAYOUT_NCHW;
+          desc.in_shape[0] = last ? 20 : 40, desc.in_shape[1] = last ? 30 : 40;
+          desc.out_shape[0] = last ? 33 : 60, desc.out_shape[1] = last ? 45 : 60;
+          context.resize(desc);
+        });
+  }
   for (const uint32_t axis : {0u, 1u}) {
     add("reduce argmax", axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
         [=](const tuff::Context& context, const Buffers& in, const auto& out) {

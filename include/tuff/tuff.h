@@ -168,6 +168,13 @@ enum { TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
  * given in the order N, C, H, W. */
 enum { TUFF_LAYOUT_NCHW = 0, TUFF_LAYOUT_NHWC = 1 };
 
+/* Which elements of the input one of the output comes from. Since 0.5.0. */
+enum {
+  TUFF_RESIZE_NEAREST = 0,       /* the one that its corner lies in: floor(o * in / out) */
+  TUFF_RESIZE_NEAREST_EXACT = 1, /* the one that its centre lies in: floor((o + 1/2) * in / out) */
+  TUFF_RESIZE_LINEAR = 2         /* those around it along each axis, by their distances */
+};
+
 /* How far f32 inputs of a product may be rounded before they are multiplied; sums stay in f32. */
 enum {
   TUFF_PRECISION_DEFAULT = 0, /* not at all: what the types say */
@@ -1023,6 +1030,38 @@ typedef struct tuff_pool_desc {
 TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc);
 /* The mean of each window. */
 TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Resizing. Since 0.5.0.
+ *
+ * input [batch][channels][in_shape...] and output [batch][channels][out_shape...], or channels last, with 1, 2 or 3
+ * spatial axes, of TUFF_F32, TUFF_F16 or TUFF_BF16; blended in f32. Along an axis, output o comes from the position
+ *   NEAREST         o / scale, rounded down
+ *   NEAREST_EXACT   (o + 1/2) / scale, rounded down
+ *   LINEAR          (o + 1/2) / scale - 1/2, not below 0, between the element before it and the one behind; with
+ *                   align_corners o * (in - 1) / (out - 1), or 0 if out is 1
+ * of the input, at most its last element. Linear along two axes is bilinear, along three trilinear. These are the
+ * coordinates of PyTorch's interpolate and of ONNX's Resize (asymmetric, half_pixel and align_corners), but worked out
+ * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1 the
+ * result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left out.
+ * Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners in another mode than LINEAR or with a
+ * scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last: images) of 2^30
+ * elements or more. output may not overlap input.
+ * ------------------------------------------------------------------------------------------- */
+typedef struct tuff_resize_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t batch, channels;
+  uint64_t in_shape[3], out_shape[3]; /* the first `spatial` of these and the following; the others are ignored */
+  double scale[3];       /* elements of the output for each of the input, as the positions take it; 0: out / in. A decimal
+                            number such as 1.5 or 0.3 counts as the fraction that it was meant as */
+  uint32_t spatial;      /* axes: 1, 2 or 3 */
+  int32_t mode;          /* TUFF_RESIZE_* */
+  int32_t align_corners; /* 1: the first and the last elements keep their places */
+  int32_t layout;        /* TUFF_LAYOUT_*, with as many spatial axes as there are; shapes are given in the same order */
+} tuff_resize_desc;
+TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Positions. Since 0.4.0.

@@ -729,6 +729,7 @@ class Context {
 
   Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
   Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
+  Outcome resize(tuff_resize_desc desc) const { return with_size(tuff_resize, desc); }
 
   Outcome rope(DType dtype, Operand input, Operand output, uint64_t batch, uint64_t heads, uint64_t seq,
                uint64_t head_dim, int64_t offset = 0, double base = 10000) const {

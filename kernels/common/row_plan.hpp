@@ -36,6 +36,8 @@ inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uin
   while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
   if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
   if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
+  // Half the registers: the largest groups have no more.
+  if (blocks <= device.largest * most_blocks / 2) return shape(device.largest, device.largest);
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@ struct StreamDevice {
   bool cpu;            // shapes for a processor
   uint32_t subgroup;   // invocations of a subgroup, at least 1
   uint32_t workgroup;  // invocations of a full group
+  uint32_t largest;    // and of one for what is long: few of them, each with much to share
   uint64_t cores;
   uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
 };
@@ -49,6 +51,8 @@ inline StreamDevice stream_device(const DeviceTraits& traits, const std::optiona
   device.cpu = forced ? *forced == "cpu" : traits.cpu;
   device.subgroup = std::max(traits.subgroup_size, 1u);
   device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
+  device.largest = device.cpu ? device.workgroup
+                              : std::max(std::min(1024u, std::bit_floor(traits.max_invocations)), device.workgroup);
   device.cores = traits.cores ? traits.cores : 16;
   const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
   device.piece = std::min<uint64_t>(range / element_bytes, 1u << 30) / 64 * 64;

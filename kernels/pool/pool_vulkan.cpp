@@ -1,4 +1,5 @@
-// Planner of pooling. Whole planes are rows to reduce (kernels/reduce); smaller windows are a lane's each (pool.comp).
+// Planner of pooling. Whole planes are rows to reduce (kernels/reduce). Small windows without dilation are read by
+// lanes that have several of them each (pool_windows.comp), others are a lane's each (pool.comp).
 //
 // TUFF_POOL_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
@@ -51,6 +52,76 @@ uint64_t window_elements(const PoolShape& s) {
   return elements;
 }
 
+// Windows that pool_windows.comp has: their sizes are part of its code.
+bool are_small(const PoolArgs& args, const PoolShape& s) {
+  if (s.adaptive || args.indices != nullptr || s.kernel[0] != 1 || s.stride[0] != 1 || s.padding[0] != 0) return false;
+  for (int d = 1; d < 3; ++d) {
+    if (s.kernel[d] > 5 || s.stride[d] > 3 || s.dilation[d] != 1) return false;
+  }
+  return s.out[2] > 1;
+}
+
+// Mirrors the push block of pool_windows.comp.
+struct WindowsPush {
+  uint32_t n;
+  uint32_t width, height, out_width, out_height;
+  uint32_t fours, rows, multipliers[2], shifts;
+  int32_t padding_y;
+};
+
+void record_windows(Recorder& recorder, const StreamDevice& device, const PoolArgs& args, const PoolShape& s,
+                    uint64_t at_once) {
+  const DeviceTraits& traits = recorder.traits();
+  const uint64_t element = dtype_size(args.dtype), rows_each = s.out[1] > 1 ? 2 : 1;
+  WindowsPush push{};
+  push.width = static_cast<uint32_t>(s.in[2]);
+  push.height = static_cast<uint32_t>(s.in[1]);
+  push.out_width = static_cast<uint32_t>(s.out[2]);
+  push.out_height = static_cast<uint32_t>(s.out[1]);
+  push.fours = static_cast<uint32_t>(ceil_div(s.out[2], 4));
+  push.rows = static_cast<uint32_t>(ceil_div(s.out[1], rows_each));
+  push.padding_y = static_cast<int32_t>(s.padding[1]);
+  const Divider by_fours = divider(push.fours), by_rows = divider(push.rows);
+  push.multipliers[0] = by_fours.multiplier;
+  push.multipliers[1] = by_rows.multiplier;
+  push.shifts = by_fours.shift | by_rows.shift << 8;
+  const uint64_t plane_in = s.in[1] * s.in[2], plane_out = s.out[1] * s.out[2];
+  for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
+    // Planes of three axes are as many as they are deep.
+    const uint64_t count = std::min(at_once, s.planes - begin) * s.in[0], first = begin * s.in[0];
+    const uint64_t items = count * push.fours * push.rows;
+    const bool vectors = s.in[2] % 4 == 0 && s.out[2] % 4 == 0 && aligned16(args.input, first * plane_in * element) &&
+                         aligned16(args.output, first * plane_out * element);
+    const uint64_t run = device.cpu ? std::clamp<uint64_t>(items / device.workgroup / (8 * device.cores), 1, 64) : 1;
+    push.n = static_cast<uint32_t>(items);
+    KernelRequest kernel(shaders::pool_windows);
+    kernel.streaming();
+    kernel.define("TUFF_TYPE", args.dtype)
+        .define("TUFF_MAXIMUM", args.maximum)
+        .define("TUFF_VECTOR", vector_mode(traits, vectors))
+        .define("KERNEL_X", static_cast<int64_t>(s.kernel[2]))
+        .define("KERNEL_Y", static_cast<int64_t>(s.kernel[1]))
+        .define("STRIDE_X", static_cast<int64_t>(s.stride[2]))
+        .define("STRIDE_Y", static_cast<int64_t>(s.stride[1]))
+        .define("PADDING_X", static_cast<int64_t>(s.padding[2]))
+        .define("ROWS", static_cast<int64_t>(rows_each))
+        .constant(0, device.workgroup)
+        .constant(1, static_cast<uint32_t>(run))
+        .constant(2, args.count_include_pad != 0);
+    Dispatch dispatch(args.maximum ? "max_pool" : "avg_pool");
+    dispatch.operand(args.input, first * plane_in * element, count * plane_in * element, Access::read)
+        .operand(args.output, first * plane_out * element, count * plane_out * element, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(items, device.workgroup * run), traits)
+        .work(static_cast<double>(count * (plane_in + plane_out) * element),
+              static_cast<double>(count * plane_out * s.kernel[1] * s.kernel[2]));
+    log(TUFF_LOG_DISPATCH, "{} {} {} planes of {}x{}, windows of {}x{}: {} lanes, {} times {}x4 windows each{}",
+        dispatch.label(), dtype_name(args.dtype), count, s.in[1], s.in[2], s.kernel[1], s.kernel[2], device.workgroup,
+        run, rows_each, vectors ? ", as vectors" : "");
+    recorder.dispatch(kernel, dispatch);
+  }
+}
+
 }  // namespace
 
 void record_pool(Recorder& recorder, const PoolArgs& args) {
@@ -67,20 +138,21 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
   if (std::max(s.inputs(), s.outputs()) > 0x3fffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "planes of {} elements give {}, at most 2^30 - 1 are pooled", s.inputs(), s.outputs());
   }
+  const uint64_t element = dtype_size(args.dtype);
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_POOL_VARIANT">(), element);
+  const uint64_t planes = std::max<uint64_t>((1u << 30) / std::max(s.inputs(), s.outputs()), 1);
+  if (are_small(args, s)) return record_windows(recorder, device, args, s, planes);
   const uint64_t window = window_elements(s);
   if (traits.cpu && window > kMaxLoopIterationsCpu / 2) {
     fail(TUFF_ERROR_UNSUPPORTED, "windows of {} elements, on this device at most {} are pooled", window,
          kMaxLoopIterationsCpu / 2);
   }
-  const uint64_t element = dtype_size(args.dtype);
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_POOL_VARIANT">(), element);
   KernelRequest kernel(shaders::pool);
   kernel.streaming();
   kernel.define("TUFF_TYPE", args.dtype)
       .define("TUFF_MAXIMUM", args.maximum)
       .define("TUFF_INDICES", args.indices != nullptr)
       .define("TUFF_ADAPTIVE", s.adaptive);
-  const uint64_t planes = std::max<uint64_t>((1u << 30) / std::max(s.inputs(), s.outputs()), 1);
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
     uint64_t run = 1;

@@ -8,6 +8,9 @@
 //   TUFF_MINIMUM  1: the smallest value
 //   TUFF_LAST     1: only the numbers are stored
 //   TUFF_LANES    1, the subgroup's size, or the whole workgroup
+//   TUFF_BLOCK    0, or, where inner is 1 and segments are whole blocks, 1: rows are read in blocks of 16 bytes, and only the
+//                 best key and its block are kept; which element of the block it is, is looked up in the end
+//   TUFF_VECTOR, TUFF_PARTS   kernels/elementwise/blocks.glsl
 //   TUFF_SHARED   1: the workgroup is larger than a subgroup
 layout(local_size_x_id = 0) in;
 
@@ -22,6 +25,10 @@ layout(push_constant, std430) uniform Push {
 TUFF_READ(0, X, uvec2, 8)
 #else
 TUFF_READ(0, X, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+#endif
+#if TUFF_BLOCK
+#include "kernels/elementwise/blocks.glsl"
+TUFF_READ(0, B, TUFF_MEMORY16, 16)
 #endif
 #if TUFF_LAST
 TUFF_WRITE(1, Y, uint, 4)
@@ -49,6 +56,67 @@ uvec2 load(TUFF_INDEX i, uint row) {
 #endif
 }
 
+#if TUFF_BLOCK
+// Of four elements' bits as those of floats are, f16's too, with infinity's: numbers that order as the values do.
+ivec4 keys_of(uvec4 bits, uint infinity) {
+  const uvec4 magnitude = bits & 0x7fffffffu;
+  const ivec4 sign = ivec4(bits) >> 31;
+  ivec4 key = (ivec4(magnitude) ^ sign) - sign;  // both zeros are 0
+#if TUFF_MINIMUM
+  key = -key;
+#endif
+  return mix(key, ivec4(0x7fffffff), greaterThan(magnitude, uvec4(infinity)));
+}
+
+struct Keys {
+  ivec4 part[TUFF_PARTS];
+};
+Keys load_keys(TUFF_INDEX block) {
+  const uvec4 words = tuff_words(TUFF_AT(B, block));
+  Keys keys;
+#if TUFF_PARTS == 1
+  keys.part[0] = keys_of(words, 0x7f800000u);
+#else
+  const uint infinity = TUFF_TYPE == 2 ? 0x7c000000u : 0x7f800000u;
+  keys.part[0] = keys_of(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u), infinity);
+  keys.part[1] = keys_of(uvec4(words.z << 16, words.z & 0xffff0000u, words.w << 16, words.w & 0xffff0000u), infinity);
+#endif
+  return keys;
+}
+int largest(Keys keys) {
+  ivec4 k = keys.part[0];
+#if TUFF_PARTS == 2
+  k = max(k, keys.part[1]);
+#endif
+  return max(max(k.x, k.y), max(k.z, k.w));
+}
+
+// Of blocks begin <= b < end from the row's first on.
+uvec2 best_of_blocks(TUFF_INDEX first, uint begin, uint end, uint lane) {
+  int best = -0x7fffffff - 1;  // below all
+  uint place = begin;
+  uint b = begin + lane;
+  for (; b + 3 * TUFF_LANES < end; b += 4 * TUFF_LANES) {
+    const Keys k0 = load_keys(first + b), k1 = load_keys(first + b + TUFF_LANES),
+               k2 = load_keys(first + b + 2 * TUFF_LANES), k3 = load_keys(first + b + 3 * TUFF_LANES);
+    const int m0 = largest(k0), m1 = largest(k1), m2 = largest(k2), m3 = largest(k3);
+    if (m0 > best) best = m0, place = b;
+    if (m1 > best) best = m1, place = b + TUFF_LANES;
+    if (m2 > best) best = m2, place = b + 2 * TUFF_LANES;
+    if (m3 > best) best = m3, place = b + 3 * TUFF_LANES;
+  }
+  for (; b < end; b += TUFF_LANES) {
+    const int m = largest(load_keys(first + b));
+    if (m > best) best = m, place = b;
+  }
+  if (best == -0x7fffffff - 1) return uvec2(0u, 0xffffffffu);  // this lane had none
+  const Keys keys = load_keys(first + place);
+  uint row = 0;
+  [[unroll]] for (uint i = TUFF_ELEMENTS; i-- > 0;) row = keys.part[i / 4][i % 4] == best ? i : row;
+  return uvec2(uint(best) ^ 0x80000000u, place * TUFF_ELEMENTS + row);
+}
+#endif
+
 #if TUFF_SHARED
 shared uvec2 parts[TUFF_LANES];
 #endif
@@ -61,6 +129,10 @@ void main() {
   const uint slice = t / push.inner, column = t - slice * push.inner;
   const uint outer = slice / push.segments, segment = slice - outer * push.segments;
   const uint begin = segment * push.rows, end = min(begin + push.rows, push.extent);
+#if TUFF_BLOCK
+  uvec2 best = best_of_blocks(TUFF_INDEX(outer) * (push.extent / TUFF_ELEMENTS), begin / TUFF_ELEMENTS,
+                              end / TUFF_ELEMENTS, lane);
+#else
   const TUFF_INDEX base = TUFF_INDEX(outer) * push.extent * push.inner + column;
   uvec2 best = uvec2(0u, 0xffffffffu);
   uint row = begin + lane;
@@ -72,6 +144,7 @@ void main() {
     best = better(best, better(better(a, b), better(c, d)));
   }
   for (; row < end; row += TUFF_LANES) best = better(best, load(base + TUFF_INDEX(row) * push.inner, row));
+#endif
 #if TUFF_LANES > 1
   for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) best = better(best, subgroupShuffleXor(best, mask));
 #if TUFF_SHARED

@@ -45,12 +45,20 @@ void cut(const StreamDevice& device, Stage& stage) {
   segments = std::clamp<uint64_t>(segments, 1, std::max<uint64_t>(stage.extent / shortest, 1));
   // The turns of one invocation's loop: see kernels/common/loop_limit.hpp.
   segments = std::max(segments, ceil_div(stage.extent, lanes << 15));
-  stage.length = ceil_div(stage.extent, segments);
+  stage.length = (ceil_div(stage.extent, segments) + 7) / 8 * 8;  // whole blocks of 16 bytes
   stage.segments = ceil_div(stage.extent, stage.length);
+}
+
+// Elements of 16 bytes, where rows are whole ones of them and lie that way; else 0.
+uint64_t block_of(const Task& task, const Stage& stage) {
+  if (task.dtype == 0 || stage.inner > 1 || !aligned16(task.input)) return 0;
+  const uint64_t block = 16 / dtype_size(task.dtype);
+  return stage.extent % block == 0 && stage.length % block == 0 ? block : 0;
 }
 
 void record_stage(const Task& task, const Stage& stage) {
   const DeviceTraits& traits = task.recorder.traits();
+  const uint64_t block = block_of(task, stage);
   const uint32_t lanes = lanes_of(task.device, stage);
   const uint64_t from = task.dtype == 0 ? kPartial : dtype_size(task.dtype), to = task.last ? 4 : kPartial;
   const uint64_t slab = stage.extent * stage.inner;
@@ -70,6 +78,9 @@ void record_stage(const Task& task, const Stage& stage) {
         .define("TUFF_TYPE", task.dtype)
         .define("TUFF_MINIMUM", task.op.op == TUFF_REDUCE_ARGMIN)
         .define("TUFF_LAST", task.last)
+        .define("TUFF_BLOCK", block != 0)
+        .define("TUFF_PARTS", block == 8 ? 2 : 1)
+        .define("TUFF_VECTOR", vector_mode(traits, block != 0))
         .define("TUFF_LANES", lanes)
         .define("TUFF_SHARED", lanes > task.device.subgroup)
         .constant(0, task.device.workgroup);

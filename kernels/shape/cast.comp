@@ -2,6 +2,7 @@
 // them. Each group has RUN * (workgroup size) consecutive items; in step s its lane l has item s * (workgroup size) + l.
 //   TUFF_SOURCE, TUFF_TARGET   kernels/shape/cast.glsl
 //   TUFF_SOURCE_BYTES, TUFF_TARGET_BYTES   of one element of them
+//   TUFF_UNROLL                1: as above; 2, that RUN is a multiple of: a lane has two items in flight
 //   TUFF_VECTOR                1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not
 //                              aligned for that
 layout(local_size_x_id = 0) in;
@@ -67,14 +68,22 @@ TUFF_WRITE(1, Y4, uvec4, 16)
 #else
 TUFF_WRITE(1, Y4, uvec4, 16)
 #endif
-void cast_four(uint i) {
 #if TUFF_SOURCE == 4
-  const uvec4 low = TUFF_AT(X4, 2 * i), high = TUFF_AT(X4, 2 * i + 1);
-  const uvec2 a = tuff_cast(low.xy), b = tuff_cast(low.zw), c = tuff_cast(high.xy), d = tuff_cast(high.zw);
+struct Four {
+  uvec4 low, high;
+};
+Four load_four(uint i) { return Four(TUFF_AT(X4, 2 * i), TUFF_AT(X4, 2 * i + 1)); }
 #else
-  const TUFF_PASTE(WORDS_, TUFF_SOURCE_BYTES) words = TUFF_AT(X4, i);
-  const uvec2 a = tuff_cast(PART(words, 0)), b = tuff_cast(PART(words, 1)), c = tuff_cast(PART(words, 2)),
-              d = tuff_cast(PART(words, 3));
+#define Four TUFF_PASTE(WORDS_, TUFF_SOURCE_BYTES)
+Four load_four(uint i) { return TUFF_AT(X4, i); }
+#endif
+void store_four(uint i, Four four) {
+#if TUFF_SOURCE == 4
+  const uvec2 a = tuff_cast(four.low.xy), b = tuff_cast(four.low.zw), c = tuff_cast(four.high.xy),
+              d = tuff_cast(four.high.zw);
+#else
+  const uvec2 a = tuff_cast(PART(four, 0)), b = tuff_cast(PART(four, 1)), c = tuff_cast(PART(four, 2)),
+              d = tuff_cast(PART(four, 3));
 #endif
 #if TUFF_TARGET == 4
   TUFF_AT(Y4, 2 * i) = uvec4(a, b);
@@ -83,6 +92,7 @@ void cast_four(uint i) {
   TUFF_AT(Y4, i) = JOINED(a, b, c, d);
 #endif
 }
+void cast_four(uint i) { store_four(i, load_four(i)); }
 #else
 void cast_four(uint i) {
   const uvec2 a = load(4 * i), b = load(4 * i + 1), c = load(4 * i + 2), d = load(4 * i + 3);
@@ -95,7 +105,18 @@ void cast_four(uint i) {
 
 void main() {
   const uint lanes = gl_WorkGroupSize.x, fours = push.n / 4, items = fours + push.n % 4;
-  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  const uint begin = tuff_group() * (lanes * RUN);
+  uint i = begin + gl_LocalInvocationID.x;
+#if TUFF_UNROLL == 2 && TUFF_VECTOR
+  if (begin + lanes * RUN <= fours) {
+    for (uint step = 0; step < RUN; step += 2, i += 2 * lanes) {
+      const Four first = load_four(i), second = load_four(i + lanes);
+      store_four(i, first);
+      store_four(i + lanes, second);
+    }
+    return;
+  }
+#endif
   for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
     if (i < fours) {
       cast_four(i);

@@ -28,7 +28,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
   const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   const bool aligned = aligned16(args.input) && aligned16(args.output);
   // Lanes that move few bytes for each item have several items.
-  const uint64_t least = std::max(from, to) < 4 ? 4 : 1;
+  const uint64_t least = std::max(from, to) < 4 ? 4 : std::min(from, to) < 4 ? 2 : 1;
   const uint64_t run =
       device.cpu ? std::clamp<uint64_t>(args.n / 4 / device.workgroup / (8 * device.cores), 1, 128) : least;
   KernelRequest kernel(shaders::cast);
@@ -38,6 +38,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
       .define("TUFF_SOURCE_BYTES", static_cast<int64_t>(from))
       .define("TUFF_TARGET_BYTES", static_cast<int64_t>(to))
       .define("TUFF_VECTOR", aligned)
+      .define("TUFF_UNROLL", !device.cpu && least > 1 ? 2 : 1)
       .constant(0, device.workgroup)
       .constant(1, static_cast<uint32_t>(run));
   // Half as many elements as of four bytes each, for those of eight.

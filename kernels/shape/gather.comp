@@ -4,6 +4,8 @@
 // Of rows (TUFF_ROWS 1), units lie as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices, and all units of
 // a row take one index. Otherwise each has an index of its own, and coordinates say what it is beside the axis.
 //   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
+//   TUFF_REPEAT   1, or 4 with TUFF_ROWS: units of a row that a lane has, a fourth of the row apart; they count as one, and
+//                 sizes[0] is that fourth
 // Each group has RUN * (workgroup size) consecutive units; in step s its lane l has unit s * (workgroup size) + l.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
@@ -35,6 +37,26 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 #define OFFSET(c, stride) ((c) * (stride))
 #endif
 
+#if TUFF_REPEAT == 4
+void gather(uint i) {
+  const uint quarter = push.sizes[0], row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
+  const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
+  const uint index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1])), place = i - row * quarter;
+  const TUFF_INDEX to = TUFF_INDEX(4 * row * quarter + place);
+  HELD a = HELD(0), b = HELD(0), c = HELD(0), d = HELD(0);
+  if (index < push.extent) {
+    const TUFF_INDEX from = TUFF_INDEX(place) + OFFSET(outer, push.outer_stride) + OFFSET(index, push.stride);
+    a = HELD(TUFF_AT(X, from));
+    b = HELD(TUFF_AT(X, from + quarter));
+    c = HELD(TUFF_AT(X, from + 2 * quarter));
+    d = HELD(TUFF_AT(X, from + 3 * quarter));
+  }
+  TUFF_AT(Y, to) = UNIT(a);
+  TUFF_AT(Y, to + quarter) = UNIT(b);
+  TUFF_AT(Y, to + 2 * quarter) = UNIT(c);
+  TUFF_AT(Y, to + 3 * quarter) = UNIT(d);
+}
+#else
 void gather(uint i) {
 #if TUFF_ROWS
   const uint row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
@@ -54,6 +76,7 @@ void gather(uint i) {
   if (index < push.extent) value = HELD(TUFF_AT(X, from + OFFSET(index, push.stride)));
   TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(value);
 }
+#endif
 
 void main() {
   const uint lanes = gl_WorkGroupSize.x;

@@ -30,17 +30,19 @@ struct Place {
 };
 
 template <typename Push>
-void dispatch(const Task& task, const Place& place, const Push& push, bool rows, uint32_t rank) {
+void dispatch(const Task& task, const Place& place, const Push& push, bool rows, uint32_t rank, uint64_t repeat) {
   const DeviceTraits& traits = task.recorder.traits();
+  const uint64_t items = place.n / repeat;
   const uint64_t run = task.device.cpu
-                           ? std::clamp<uint64_t>(place.n / task.device.workgroup / (8 * task.device.cores), 1, 128)
-                           : (task.unit < 16 ? 4 : 1);
+                           ? std::clamp<uint64_t>(items / task.device.workgroup / (8 * task.device.cores), 1, 128)
+                           : (task.unit * repeat < 16 ? 4 : 1);
   KernelRequest kernel(shaders::gather);
   kernel.streaming()
       .wide(needs_wide(place.span))
       .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
       .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
       .define("TUFF_ROWS", rows)
+      .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
       .constant(0, task.device.workgroup)
       .constant(1, static_cast<uint32_t>(run))
       .constant(2, rank);
@@ -49,10 +51,10 @@ void dispatch(const Task& task, const Place& place, const Push& push, bool rows,
       .operand(task.args.indices, place.index * 4, place.indices * 4, Access::read)
       .operand(task.args.output, place.output * task.unit, place.n * task.unit, Access::write)
       .push(push)
-      .groups_linear(ceil_div(place.n, task.device.workgroup * run), traits)
+      .groups_linear(ceil_div(items, task.device.workgroup * run), traits)
       .work(static_cast<double>(2 * place.n * task.unit + place.indices * 4), 0);
-  log(TUFF_LOG_DISPATCH, "gather n={}: units of {} bytes, {}, {} lanes, {} each", place.n, task.unit,
-      rows ? "rows" : "elements", task.device.workgroup, run);
+  log(TUFF_LOG_DISPATCH, "gather n={}: units of {} bytes, {}, {} lanes, {} times {} each", place.n, task.unit,
+      rows ? "rows" : "elements", task.device.workgroup, run, repeat);
   task.recorder.dispatch(kernel, dispatch);
 }
 
@@ -68,6 +70,8 @@ void record_rows(Task task) {
   if (inner > kMostUnits) {
     fail(TUFF_ERROR_UNSUPPORTED, "rows of {} units of {} bytes are too long to gather", inner, task.unit);
   }
+  // One look at an index for four units of a row, where lanes next to one another still have 128 bytes of it.
+  const uint64_t repeat = inner % 4 == 0 && inner / 4 * task.unit >= 128 ? 4 : 1;
   struct Push {
     uint32_t n, extent, stride, outer_stride;
     AxisDividers<3> axes;
@@ -82,14 +86,14 @@ void record_rows(Task task) {
       const uint64_t rows = std::min(rows_at_once, args.count - row);
       StridedAxes<1> axes;
       axes.rank = 3;
-      axes.sizes = {outers, rows, inner};
-      const Push push{static_cast<uint32_t>(outers * rows * inner), static_cast<uint32_t>(view.axis),
+      axes.sizes = {outers, rows, inner / repeat};
+      const Push push{static_cast<uint32_t>(outers * rows * inner / repeat), static_cast<uint32_t>(view.axis),
                       static_cast<uint32_t>(inner), outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
                       AxisDividers<3>(axes)};
       dispatch(task,
                {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
                 outers * view.axis * inner, row, rows},
-               push, true, 1);
+               push, true, 1, repeat);
     }
   }
 }
@@ -117,7 +121,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
     }
     if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
     const uint64_t span = axes.span(0).elements + (extent == 0 ? 0 : extent - 1) * stride;
-    dispatch(task, {n, output, input, span, output, n}, push, false, std::max(axes.rank, 1u));
+    dispatch(task, {n, output, input, span, output, n}, push, false, std::max(axes.rank, 1u), 1);
     return;
   }
   const uint64_t inner = n / axes.sizes[0];

@@ -9,6 +9,8 @@
 //
 // Rows in shared memory are one element longer than the tile, so that a column lies in as many banks as a row.
 //   TUFF_UNIT   bytes of an element: 1, 2, 4, 8
+//   TUFF_PAIRS  1: elements of two bytes, all sizes, strides and bases of which are even: they are read and written as pairs.
+//               A lane reads two rows of a column pair; in shared memory lie pairs along.
 //   TILE        a divisor of the workgroup size, of which a fourth of its square is a multiple
 //   BATCH_RANK  axes beside the two
 layout(local_size_x_id = 0) in;
@@ -29,7 +31,13 @@ layout(push_constant, std430) uniform Push {
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 
+#if TUFF_PAIRS
+TUFF_READ(0, X2, uint, 4)
+TUFF_WRITE(1, Y2, uint, 4)
+shared uint tile[TILE * (TILE / 2 + 1)];
+#else
 shared HELD tile[TILE * (TILE + 1)];
+#endif
 
 void main() {
   uint rest = tuff_group();
@@ -50,6 +58,36 @@ void main() {
     input_base += TUFF_INDEX(c) * push.input_strides[d];
     output_base += TUFF_INDEX(c) * push.output_strides[d];
   }
+#if TUFF_PAIRS
+  const uint half_tile = TILE / 2, pitch = half_tile + 1;
+  const uint lane = gl_LocalInvocationID.x, x = lane % half_tile, first = lane / half_tile,
+             step = gl_WorkGroupSize.x / half_tile;
+  if (across_begin + 2 * x < push.across) {
+    const TUFF_INDEX from = (input_base + across_begin) / 2 + x;
+    const uint stride = push.input_stride / 2;
+    for (uint y = first; y < half_tile; y += 2 * step) {
+      uint held[4];
+      [[unroll]] for (uint k = 0; k < 4; ++k) {
+        const uint row = min(along_begin + 2 * (y + (k >> 1) * step) + (k & 1u), push.along - 1);
+        held[k] = TUFF_AT(X2, from + TUFF_INDEX(row) * stride);
+      }
+      [[unroll]] for (uint k = 0; k < 2; ++k) {
+        const uint low = held[2 * k], high = held[2 * k + 1];
+        tile[2 * x * pitch + y + k * step] = (low & 0xffffu) | (high << 16);
+        tile[(2 * x + 1) * pitch + y + k * step] = (low >> 16) | (high & 0xffff0000u);
+      }
+    }
+  }
+  barrier();
+  if (along_begin + 2 * x < push.along) {
+    const TUFF_INDEX to = (output_base + along_begin) / 2 + x;
+    for (uint y = first; y < TILE; y += step) {
+      if (across_begin + y < push.across) {
+        TUFF_AT(Y2, to + TUFF_INDEX(across_begin + y) * (push.output_stride / 2)) = tile[y * pitch + x];
+      }
+    }
+  }
+#else
   const uint lane = gl_LocalInvocationID.x, x = lane % TILE, first = lane / TILE, step = gl_WorkGroupSize.x / TILE;
   if (across_begin + x < push.across) {
     const TUFF_INDEX from = input_base + across_begin + x;
@@ -72,4 +110,5 @@ void main() {
       }
     }
   }
+#endif
 }

@@ -66,6 +66,8 @@ void record_slice(Recorder& recorder, const SliceArgs& args);
 void check_concat(const ConcatArgs& args);
 void host_concat(const ConcatArgs& args);
 void record_concat(Recorder& recorder, const ConcatArgs& args);
+bool record_concat_at_once(Recorder& recorder,
+                           const ConcatArgs& args);  // false: it is not for this device or these sizes
 
 void check_gather(const GatherArgs& args);
 void host_gather(const GatherArgs& args);

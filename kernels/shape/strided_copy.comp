@@ -4,6 +4,7 @@
 // size) consecutive units; in step s its lane l has unit s * (workgroup size) + l of them.
 //   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
 //   TUFF_UNROLL   units that a lane has in flight: 1, or 4 that RUN is a multiple of
+//   TUFF_REPEAT   units that follow one another in both operands and count as one: all above is about the first of them
 //   SCATTER       false: the output is dense, true: the input
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
@@ -38,10 +39,13 @@ TUFF_INDEX strided(uint n) {
 }
 
 void move(uint i) {
-  if (SCATTER) {
-    TUFF_AT(Y, strided(i)) = TUFF_AT(X, TUFF_INDEX(i));
-  } else {
-    TUFF_AT(Y, TUFF_INDEX(i)) = TUFF_AT(X, strided(i));
+  const TUFF_INDEX at = strided(i), place = TUFF_INDEX(i) * TUFF_REPEAT;
+  [[unroll]] for (uint k = 0; k < TUFF_REPEAT; ++k) {
+    if (SCATTER) {
+      TUFF_AT(Y, at + k) = TUFF_AT(X, place + k);
+    } else {
+      TUFF_AT(Y, place + k) = TUFF_AT(X, at + k);
+    }
   }
 }
 

@@ -1,8 +1,11 @@
 // Planner of copies with strides.
 //
 //   units   Elements that lie side by side in both operands are copied as units of up to 16 bytes.
-//   tiles   GPU, output dense: where the innermost axes of input and output differ, both are gone through row by row
-//           by way of shared memory (permute_tile.comp). A CPU's caches do that, and shared memory there costs more.
+//   rows    CPU: long rows are copied by the device's own command, which is memcpy.
+//   tiles   Output dense: where the innermost axes of input and output differ, both are gone through in tiles, by way
+//   of
+//           shared memory (permute_tile.comp), or, on a CPU, where that costs more than it saves, of registers
+//           (permute_lanes.comp).
 //   plain   otherwise: each lane finds the place of its units by itself (strided_copy.comp).
 //
 // TUFF_SHAPE_VARIANT=gpu or cpu in the environment forces one kind of shapes, for tests.
@@ -21,8 +24,10 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostUnits = 1u << 30;                // of one dispatch
-constexpr uint64_t kShortestTiled = 16;                  // an axis that a tile would be mostly empty along
+constexpr uint64_t kMostUnits = 1u << 30;  // of one dispatch
+constexpr uint64_t kShortestTiled = 16;    // an axis that a tile would be mostly empty along
+constexpr uint64_t kShortestTiledCpu = 6;
+constexpr uint64_t kShortestCopied = 4096;               // bytes of a row: below, the command costs more than it saves
 constexpr int64_t kMostStride = (int64_t{1} << 31) - 1;  // strides are 32-bit numbers in kernels
 
 struct Task {
@@ -94,21 +99,32 @@ void record_plain(const Task& task, const Piece& piece) {
   const bool scatter = !axes.dense(1);
   const size_t strided = scatter ? 1 : 0;
   const Ranges ranges{axes.span(0), axes.span(1)};
-  const uint64_t n = axes.count();
-  const uint32_t unroll = task.unit < 16 || task.device.cpu ? 4 : 1;
+  // Units that follow one another in both operands: a processor's lane finds the place of the first alone.
+  uint64_t repeat = 1;
+  if (task.device.cpu && axes.inner_stride(0) == 1 && axes.inner_stride(1) == 1) {
+    while (repeat < 4 && axes.inner_size() % (2 * repeat) == 0) repeat *= 2;
+  }
+  const uint64_t n = axes.count() / repeat;
+  const uint32_t unroll = repeat > 1 ? 1 : task.unit < 16 || task.device.cpu ? 4 : 1;
   const uint64_t run = task.device.cpu
                            ? std::clamp<uint64_t>(n / task.device.workgroup / (8 * task.device.cores) / 4 * 4, 4, 128)
                            : unroll;
+  StridedAxes<2> repeated = axes;
+  if (repeat > 1) {
+    const auto times = static_cast<int64_t>(repeat);
+    repeated.sizes[axes.rank - 1] /= repeat;
+    repeated.strides[axes.rank - 1] = {times, times};
+  }
   struct Push {
     uint32_t n, first;
     AxisDividers<8> axes;
     int32_t strides[8];
   } push{static_cast<uint32_t>(n),
          static_cast<uint32_t>(scatter ? ranges.output.first : ranges.input.first),
-         AxisDividers<8>(axes),
+         AxisDividers<8>(repeated),
          {}};
   for (uint32_t i = 0; i < axes.rank; ++i) {
-    push.strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][strided]);
+    push.strides[i] = static_cast<int32_t>(repeated.strides[axes.rank - 1 - i][strided]);
   }
   KernelRequest kernel(shaders::strided_copy);
   kernel.streaming()
@@ -116,41 +132,83 @@ void record_plain(const Task& task, const Piece& piece) {
       .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
       .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
       .define("TUFF_UNROLL", unroll)
+      .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
       .constant(0, task.device.workgroup)
       .constant(1, static_cast<uint32_t>(run))
       .constant(2, std::max(axes.rank, 1u))
       .constant(3, scatter);
   Dispatch dispatch = make_dispatch(task, piece, ranges);
   dispatch.push(push).groups_linear(ceil_div(n, task.device.workgroup * run), traits);
-  log(TUFF_LOG_DISPATCH, "{} n={}: units of {} bytes, {} axes, {}, {} lanes, {} each", task.name, n, task.unit,
-      axes.rank, scatter ? "scattered" : "gathered", task.device.workgroup, run);
+  log(TUFF_LOG_DISPATCH, "{} n={}: units of {} bytes, {} axes, {}, {} lanes, {} times {} each", task.name, n, task.unit,
+      axes.rank, scatter ? "scattered" : "gathered", task.device.workgroup, run, repeat);
   task.recorder.dispatch(kernel, dispatch);
 }
 
+// How the two axes are cut, that a transpose is about.
+struct Tiling {
+  uint64_t across, along;  // elements of a tile
+  uint64_t run;            // CPU: of those along, blocks that a group goes through
+  bool fours;              // CPU: rows of both operands are fours, aligned as such
+  bool pairs;              // GPU: the same of pairs of two bytes each
+};
+
+// All sizes of the two axes, and all strides and bases, are multiples of so many elements.
+bool made_of(const Task& task, const Piece& piece, uint32_t across, int64_t elements) {
+  const StridedAxes<2>& axes = piece.axes;
+  const auto whole = static_cast<uint64_t>(elements);
+  for (uint32_t i = 0; i < axes.rank; ++i) {
+    const bool along = i + 1 == axes.rank;
+    if ((i == across || along) && axes.sizes[i] % whole != 0) return false;
+    if (i != across && axes.strides[i][0] % elements != 0) return false;
+    if (!along && axes.strides[i][1] % elements != 0) return false;
+  }
+  const uint64_t bytes = whole * task.unit;
+  return (task.input->offset + piece.input_first * task.unit) % bytes == 0 &&
+         (task.output->offset + piece.output_first * task.unit) % bytes == 0;
+}
+
+Tiling tiling_of(const Task& task, const Piece& piece, uint32_t across) {
+  const StridedAxes<2>& axes = piece.axes;
+  if (!task.device.cpu) {
+    const uint64_t tile = task.unit == 8 ? 32 : 64;
+    return {tile, tile, 0, false, task.unit == 2 && made_of(task, piece, across, 2)};
+  }
+  Tiling tiling{16, 8, 1, task.unit < 8 && made_of(task, piece, across, 4), false};
+  const uint64_t blocks = axes.count() / (tiling.across * tiling.along);
+  tiling.run = std::clamp<uint64_t>(blocks / (8 * task.device.cores), 1, 64);
+  tiling.run = std::min(tiling.run, ceil_div(axes.inner_size(), tiling.along));
+  tiling.along *= tiling.run;
+  return tiling;
+}
+
 // The axis that is the input's innermost, if tiles pay: both axes are long, and the device has room for a tile.
-std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes, uint32_t tile) {
-  if (task.device.cpu || axes.rank < 2 || task.unit > 8 || !axes.dense(1)) return std::nullopt;
-  const uint64_t held = std::max<uint64_t>(task.unit, 4);
-  if (tile * (tile + 1) * held > task.recorder.traits().shared_bytes) return std::nullopt;
-  if (tile * tile / 4 % task.device.workgroup != 0 || task.device.workgroup % tile != 0 ||
-      axes.inner_size() < kShortestTiled)
-    return std::nullopt;
+std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes) {
+  if (axes.rank < 2 || task.unit > 8 || !axes.dense(1)) return std::nullopt;
+  const uint64_t shortest = task.device.cpu ? kShortestTiledCpu : kShortestTiled;
+  if (!task.device.cpu) {
+    const uint64_t tile = task.unit == 8 ? 32 : 64, held = std::max<uint64_t>(task.unit, 4);
+    if (tile * (tile + 1) * held > task.recorder.traits().shared_bytes) return std::nullopt;
+    if (tile * tile / 4 % task.device.workgroup != 0 || task.device.workgroup % tile != 0) return std::nullopt;
+  }
+  if (axes.inner_size() < shortest) return std::nullopt;
   for (uint32_t i = 0; i + 1 < axes.rank; ++i) {
     if (axes.strides[i][0] < 0) return std::nullopt;
-    if (axes.strides[i][0] == 1 && axes.sizes[i] >= kShortestTiled) return i;
+    if (axes.strides[i][0] == 1 && axes.sizes[i] >= shortest) return i;
   }
   return std::nullopt;
 }
 
-void record_tiles(const Task& task, const Piece& piece, uint32_t across, uint32_t tile) {
+void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
   const DeviceTraits& traits = task.recorder.traits();
   const StridedAxes<2>& axes = piece.axes;
   const uint32_t along = axes.rank - 1;
+  const Tiling tiling = tiling_of(task, piece, across);
   struct Push {
     uint32_t across, along, across_tiles, along_tiles, groups, input_stride, output_stride;
     uint32_t batch_sizes[5], input_strides[6], output_strides[6];
   } push{};
-  const uint64_t across_tiles = ceil_div(axes.sizes[across], tile), along_tiles = ceil_div(axes.sizes[along], tile);
+  const uint64_t across_tiles = ceil_div(axes.sizes[across], tiling.across),
+                 along_tiles = ceil_div(axes.sizes[along], tiling.along);
   uint64_t groups = across_tiles * along_tiles;
   uint32_t batch_rank = 0;
   for (uint32_t i = axes.rank; i-- > 0;) {
@@ -168,24 +226,42 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across, uint32_
   push.input_stride = static_cast<uint32_t>(axes.strides[along][0]);
   push.output_stride = static_cast<uint32_t>(axes.strides[across][1]);
   const Ranges ranges{axes.span(0), axes.span(1)};
-  KernelRequest kernel(shaders::permute_tile);
+  KernelRequest kernel(task.device.cpu ? shaders::permute_lanes : shaders::permute_tile);
   kernel.streaming()
       .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
       .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
       .constant(0, task.device.workgroup)
-      .constant(1, tile)
+      .constant(1, static_cast<uint32_t>(task.device.cpu ? tiling.run : tiling.across))
       .constant(2, batch_rank);
+  if (task.device.cpu) {
+    kernel.define("TUFF_LONG", traits.addresses && task.unit * (tiling.fours ? 4 : 1) >= 8)
+        .define("TUFF_FOURS", tiling.fours);
+  } else {
+    kernel.define("TUFF_PAIRS", tiling.pairs);
+  }
   Dispatch dispatch = make_dispatch(task, piece, ranges);
   dispatch.push(push).groups_linear(groups, traits);
-  log(TUFF_LOG_DISPATCH, "{} of {} bytes: {} tiles of {}x{} across {} and along {}", task.name, task.unit, groups, tile,
-      tile, axes.sizes[across], axes.sizes[along]);
+  log(TUFF_LOG_DISPATCH, "{} of {} bytes: {} tiles of {}x{} across {} and along {}", task.name, task.unit, groups,
+      tiling.across, tiling.along, axes.sizes[across], axes.sizes[along]);
   task.recorder.dispatch(kernel, dispatch);
 }
 
 void record_piece(const Task& task, const Piece& piece) {
-  const uint32_t tile = task.unit == 8 ? 32 : 64;
-  const std::optional<uint32_t> across = across_axis(task, piece.axes, tile);
-  across ? record_tiles(task, piece, *across, tile) : record_plain(task, piece);
+  const std::optional<uint32_t> across = across_axis(task, piece.axes);
+  across ? record_tiles(task, piece, *across) : record_plain(task, piece);
+}
+
+// A processor copies long rows faster than its lanes do.
+bool record_rows(Recorder& recorder, const StridedCopy& copy) {
+  const StridedAxes<2>& axes = copy.axes;
+  if (axes.rank > 2 || axes.inner_stride(0) != 1 || axes.inner_stride(1) != 1) return false;
+  const uint64_t row = axes.inner_size() * copy.element, rows = axes.count() / axes.inner_size();
+  if (row < kShortestCopied || (axes.rank == 2 && (axes.strides[0][0] < 0 || axes.strides[0][1] < 0))) return false;
+  const uint64_t pitch = copy.element * (axes.rank == 2);
+  recorder.copy_rows({copy.output, copy.output_first * copy.element, static_cast<uint64_t>(axes.strides[0][1]) * pitch},
+                     {copy.input, copy.input_first * copy.element, static_cast<uint64_t>(axes.strides[0][0]) * pitch},
+                     row, rows);
+  return true;
 }
 
 // Cuts the outermost axis until a dispatch reaches what is left.
@@ -215,14 +291,14 @@ void record_pieces(const Task& task, const Piece& piece) {
 }  // namespace
 
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
-  const uint64_t unit = unit_of(copy), elements = unit / copy.element;
   const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  if (device.cpu && record_rows(recorder, copy)) return;
+  const uint64_t unit = unit_of(copy), elements = unit / copy.element;
   if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) {
     fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
   }
-  const Task task{recorder,   stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
-                  copy.name,  unit,
-                  copy.input, copy.output};
+  const Task task{recorder, device, copy.name, unit, copy.input, copy.output};
   record_pieces(task, {axes_in_units(copy.axes, elements), copy.input_first / elements, copy.output_first / elements});
 }
 

@@ -130,8 +130,7 @@ struct SplitPush {
 };
 
 void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
-                    uint64_t partial_offset, uint64_t partial_count) {
-  const uint32_t lanes = task.device.workgroup;
+                    uint64_t partial_offset, uint64_t partial_count, uint32_t lanes) {
   KernelRequest kernel = make_kernel(task, shaders::softmax_split_rows, block_parts(task.dtype), !task.peel());
   kernel.define("TUFF_MODE", mode)
       .define("TUFF_LANES", lanes)
@@ -156,8 +155,19 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
   task.recorder.dispatch(kernel, dispatch);
 }
 
+// A core has one row at a time, by one large group, where what all cores have then is likely to be still in the
+// device's cache when it is read the second time.
+bool one_by_one(const Task& task) {
+  constexpr uint64_t kRowBytes = 256 << 10;
+  return !task.device.cpu && task.outer >= task.device.cores && task.extent * task.element() <= kRowBytes &&
+         task.extent <= task.device.piece;
+}
+
 void record_split_rows(const Task& task) {
-  const RowSegments segments = cut_rows(task.device, task.outer, task.extent);
+  const bool alone = one_by_one(task);
+  const uint32_t lanes = alone ? task.device.largest : task.device.workgroup;
+  const RowSegments segments =
+      alone ? RowSegments{1, (task.extent + 7) / 8 * 8} : cut_rows(task.device, task.outer, task.extent);
   const uint64_t piece = task.device.piece;
   const Buffer* partials =
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
@@ -173,7 +183,7 @@ void record_split_rows(const Task& task) {
             narrow(rows),           narrow(task.extent),   narrow(segments.count), narrow(segments.size),
             narrow(segments.count), input_push(task, row), narrow(task.extent),    0};
         dispatch_split(task, mode, row * task.extent, push, partials, row * segments.count,
-                       partials ? rows * segments.count : 0);
+                       partials ? rows * segments.count : 0, lanes);
       }
       continue;
     }
@@ -192,7 +202,7 @@ void record_split_rows(const Task& task) {
                              narrow(begin)};
         // The first pass writes its own segments, the second reads those of the whole row.
         dispatch_split(task, mode, row * task.extent + begin, push, partials,
-                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
+                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count, lanes);
       }
     }
   }

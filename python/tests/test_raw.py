@@ -39,6 +39,7 @@ STRUCTURES = {
     "tuff_gather_desc": raw.GatherDesc,
     "tuff_pool_desc": raw.PoolDesc,
     "tuff_rope_desc": raw.RopeDesc,
+    "tuff_resize_desc": raw.ResizeDesc,
 }
 
 # What a parameter's C type is in ctypes.

@@ -38,6 +38,7 @@ from ._operations import (
 )
 from ._position import rope
 from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from ._resize import resize
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
@@ -89,6 +90,7 @@ __all__ = [
     "power",
     "raw",
     "reduce",
+    "resize",
     "rms_norm",
     "rope",
     "section",

@@ -79,6 +79,8 @@ ACTIVATION_RELU6 = 5
 
 LAYOUT_NCHW, LAYOUT_NHWC = 0, 1
 
+RESIZE_NEAREST, RESIZE_NEAREST_EXACT, RESIZE_LINEAR = 0, 1, 2
+
 BIAS_NONE, BIAS_ROWS, BIAS_COLUMNS = 0, 1, 2
 
 PRECISION_DEFAULT = 0
@@ -503,6 +505,17 @@ class RopeDesc(_Struct):
     )
 
 
+class ResizeDesc(_Struct):
+    """tuff_resize_desc"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("dtype", c_int32)]
+        + [(name, c_uint64) for name in ("input", "output", "batch", "channels")]
+        + [("in_shape", c_uint64 * 3), ("out_shape", c_uint64 * 3), ("scale", c_double * 3)]
+        + [("spatial", c_uint32), ("mode", c_int32), ("align_corners", c_int32), ("layout", c_int32)]
+    )
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -608,6 +621,8 @@ FUNCTIONS = {
     # Pooling
     "tuff_max_pool": (_status, [_handle, POINTER(PoolDesc)]),
     "tuff_avg_pool": (_status, [_handle, POINTER(PoolDesc)]),
+    # Resizing
+    "tuff_resize": (_status, [_handle, POINTER(ResizeDesc)]),
     # Positions
     "tuff_rope": (_status, [_handle, _i32, _handle, _handle, _u64, _u64, _u64, _u64, c_int64, _f64]),
     "tuff_rope_ex": (_status, [_handle, POINTER(RopeDesc)]),

@@ -165,6 +165,7 @@ class HostBackend final : public ComputeBackend {
   void concat(const ConcatArgs& args) override { execute(args, check_concat, host_concat); }
   void gather(const GatherArgs& args) override { execute(args, check_gather, host_gather); }
   void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
+  void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
   void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
 
  private:

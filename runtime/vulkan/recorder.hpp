@@ -212,6 +212,13 @@ class Recorder {
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
 
+  // Rows of so many bytes, by the device's command for copies. pitch: from one row to the next.
+  struct Rows {
+    const Buffer* buffer;
+    uint64_t offset, pitch;
+  };
+  virtual void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) = 0;
+
   // Device memory for partial results, of at least this many bytes, valid until the next call of
   // scratch() for the same place. Uninitialised. Operations that use it follow one another (the recorder sees the
   // hazard).

@@ -1,6 +1,7 @@
 #include "runtime/vulkan/stream_recorder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "runtime/log.hpp"
@@ -382,6 +383,28 @@ void StreamRecorder::copy(const Buffer& dst, uint64_t dst_offset, const Buffer& 
   touch(src);
   const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
   record_copy(*to.block, to.offset, *from.block, from.offset, bytes);
+}
+
+void StreamRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) {
+  if (count == 0 || bytes == 0) return;
+  VkCommandBuffer commands = open();
+  const auto range = [&](const Rows& rows, bool write) {
+    return range_of(*rows.buffer, rows.offset, (count - 1) * rows.pitch + bytes, write);
+  };
+  const HazardTracker::Range ranges[2] = {range(from, false), range(to, true)};
+  order(ranges, 2, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  touch(*to.buffer);
+  touch(*from.buffer);
+  const DeviceLocation target = locate(*to.buffer, to.offset), source = locate(*from.buffer, from.offset);
+  std::array<VkBufferCopy, 64> regions;
+  for (uint64_t row = 0; row < count;) {
+    uint32_t some = 0;
+    for (; some < regions.size() && row < count; ++some, ++row) {
+      regions[some] = {source.offset + row * from.pitch, target.offset + row * to.pitch, bytes};
+    }
+    device_->vk.vkCmdCopyBuffer(commands, source.block->buffer, target.block->buffer, some, regions.data());
+  }
+  note_work(2.0 * static_cast<double>(bytes * count), 0);
 }
 
 void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging, uint64_t bytes) {

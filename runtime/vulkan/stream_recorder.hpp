@@ -29,6 +29,7 @@ class StreamRecorder final : public Recorder {
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
   const Buffer& parameters(const void* data, uint32_t bytes) override;
+  void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
   bool matrix_quads() override;
   const TuningTable* tuning() const noexcept override { return tuning_; }
 

@@ -238,6 +238,7 @@ void VulkanBackend::slice(const SliceArgs& args) { run(check_slice, record_slice
 void VulkanBackend::concat(const ConcatArgs& args) { run(check_concat, record_concat, args); }
 void VulkanBackend::gather(const GatherArgs& args) { run(check_gather, record_gather, args); }
 void VulkanBackend::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
+void VulkanBackend::resize(const ResizeArgs& args) { run(check_resize, record_resize, args); }
 void VulkanBackend::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }

@@ -51,6 +51,7 @@ class VulkanBackend final : public ComputeBackend {
   void concat(const ConcatArgs& args) override;
   void gather(const GatherArgs& args) override;
   void pool(const PoolArgs& args) override;
+  void resize(const ResizeArgs& args) override;
   void rope(const RopeArgs& args) override;
 
   // For tests that put a failing function into the device's table.

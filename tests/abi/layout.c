@@ -320,6 +320,14 @@ FIELD(tuff_pool_desc, dilation, 168);
 FIELD(tuff_pool_desc, spatial, 192);
 FIELD(tuff_pool_desc, adaptive, 204);
 
+SIZE(tuff_resize_desc, 128);
+FIELD(tuff_resize_desc, batch, 24);
+FIELD(tuff_resize_desc, in_shape, 40);
+FIELD(tuff_resize_desc, out_shape, 64);
+FIELD(tuff_resize_desc, scale, 88);
+FIELD(tuff_resize_desc, spatial, 112);
+FIELD(tuff_resize_desc, layout, 124);
+
 SIZE(tuff_rope_desc, 152);
 FIELD(tuff_rope_desc, positions, 24);
 FIELD(tuff_rope_desc, batch, 32);

@@ -180,6 +180,13 @@ void operations(const tuff::Context& context) {
   expect_all(1, 16);
   DONE(context.avg_pool(pool));
   expect_all(1, 16);
+  tuff_resize_desc resize = {};
+  resize.dtype = TUFF_F32;
+  resize.input = a.handle(), resize.output = c.handle();
+  resize.batch = resize.channels = 1, resize.spatial = 2;
+  for (int i = 0; i < 2; ++i) resize.in_shape[i] = 4, resize.out_shape[i] = 8;
+  DONE(context.resize(resize));
+  expect_all(1, 64);
   DONE(context.rope(DType::f32, a, c, 1, 2, 1, 32));
   expect_all(1, 64);
   DONE(context.cast(DType::f32, DType::i32, a, c, 64));

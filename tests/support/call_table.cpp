@@ -398,6 +398,16 @@ const std::vector<BufferCall>& buffer_calls() {
          const auto desc = pool(x[0], x[1]);
          return tuff_avg_pool(s, &desc);
        }},
+      {"tuff_resize",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_resize_desc>();
+         desc.input = x[0], desc.output = x[1];
+         desc.batch = 2, desc.channels = 3, desc.spatial = 1, desc.mode = TUFF_RESIZE_LINEAR;
+         desc.in_shape[0] = 9, desc.out_shape[0] = 14;
+         return tuff_resize(s, &desc);
+       }},
   };
   return calls;
 }

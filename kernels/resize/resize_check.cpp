@@ -1,0 +1,105 @@
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/resize/resize.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMostSize = (uint64_t{1} << 29) - 1;  // of one axis: twice as much has 30 bits
+constexpr double kMostReach = 1 << 30;                   // where the last output of an axis may lie in the input
+
+struct Fraction {
+  uint64_t top, bottom;
+};
+
+// The fraction that a decimal number such as 1.5 or 0.3 was meant as: of its continued fraction's, the first that is
+// the number but for its rounding, or the last with terms below 2^29.
+Fraction fraction_of(double value) {
+  uint64_t top = 1, bottom = 0, earlier_top = 0, earlier_bottom = 1;
+  for (double rest = value;;) {
+    const double whole = std::floor(rest);
+    if (whole > static_cast<double>(kMostSize)) break;
+    const auto times = static_cast<uint64_t>(whole);
+    const uint64_t next_top = times * top + earlier_top, next_bottom = times * bottom + earlier_bottom;
+    if (next_top > kMostSize || next_bottom > kMostSize) break;
+    earlier_top = top, earlier_bottom = bottom, top = next_top, bottom = next_bottom;
+    const double got = static_cast<double>(top) / static_cast<double>(bottom);
+    if (std::fabs(got - value) <= value * 0x1p-50 || rest == whole) break;
+    rest = 1 / (rest - whole);
+  }
+  return {top, bottom};
+}
+
+ResizeAxis axis_of(const ResizeArgs& args, uint32_t i, bool centres) {
+  const uint64_t in = args.in_shape[i], out = args.out_shape[i];
+  Fraction step{in, out};  // elements of the input for each of the output
+  if (args.align_corners != 0) {
+    step = out > 1 ? Fraction{in - 1, out - 1} : Fraction{0, 1};
+  } else if (args.scale[i] != 0) {
+    const Fraction scale = fraction_of(args.scale[i]);
+    step = {scale.bottom, scale.top};
+  }
+  const uint64_t common = std::gcd(step.top, step.bottom);
+  const uint64_t top = step.top / common, bottom = step.bottom / common;
+  return {in, out, top, centres ? 2 * bottom : bottom, in == out && (in == 1 || top == bottom)};
+}
+
+}  // namespace
+
+ResizeShape resize_shape(const ResizeArgs& args) {
+  const bool last = args.layout == TUFF_LAYOUT_NHWC;
+  ResizeShape shape{};
+  shape.planes = last ? args.batch : args.batch * args.channels;
+  shape.inner = last ? args.channels : 1;
+  shape.linear = args.mode == TUFF_RESIZE_LINEAR;
+  shape.centres = args.mode != TUFF_RESIZE_NEAREST && args.align_corners == 0;
+  shape.halves = shape.linear && shape.centres;
+  uint32_t begin = 0, end = args.spatial;
+  const auto axis = [&](uint32_t i) { return axis_of(args, i, shape.centres); };
+  while (begin < end && axis(begin).identity) shape.planes *= args.in_shape[begin++];
+  while (end > begin && axis(end - 1).identity) shape.inner *= args.in_shape[--end];
+  shape.rank = end - begin;
+  shape.axes.fill({1, 1, 0, 1, true});
+  for (uint32_t i = begin; i < end; ++i) shape.axes[3 - (end - i)] = axis(i);
+  return shape;
+}
+
+void check_resize(const ResizeArgs& args) {
+  check_float_type(args.dtype);
+  require(args.mode >= TUFF_RESIZE_NEAREST && args.mode <= TUFF_RESIZE_LINEAR, "mode is {}, not a TUFF_RESIZE_*",
+          args.mode);
+  require(args.layout == TUFF_LAYOUT_NCHW || args.layout == TUFF_LAYOUT_NHWC, "layout is {}, not a TUFF_LAYOUT_*",
+          args.layout);
+  require(args.align_corners == 0 || args.align_corners == 1, "align_corners is {}, needs 0 or 1", args.align_corners);
+  require(args.align_corners == 0 || args.mode == TUFF_RESIZE_LINEAR,
+          "align_corners is set, and mode is {}, not TUFF_RESIZE_LINEAR", args.mode);
+  require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);
+  for (uint32_t i = 0; i < args.spatial; ++i) {
+    const uint64_t in = args.in_shape[i], out = args.out_shape[i];
+    require(in > 0 && in <= kMostSize, "in_shape[{}] is {}, needs 1 to {}", i, in, kMostSize);
+    require(out > 0 && out <= kMostSize, "out_shape[{}] is {}, needs 1 to {}", i, out, kMostSize);
+    const double scale = args.scale[i];
+    require(scale == 0 || (scale > 0 && std::isfinite(scale)), "scale[{}] is {}, needs a positive number, or 0", i,
+            scale);
+    require(scale == 0 || args.align_corners == 0, "scale[{}] is {}, and align_corners is set", i, scale);
+    const double reach = scale == 0 ? 0 : (static_cast<double>(out) + 1) / scale;
+    require(reach < kMostReach && scale <= static_cast<double>(kMostSize),
+            "scale[{0}]={1} out_shape[{0}]={2}: too small or too large", i, scale, out);
+  }
+  const uint64_t planes = checked_mul(args.batch, args.channels, "channels");
+  const uint64_t inputs =
+      checked_mul(planes, checked_product({args.in_shape.data(), args.spatial}, "in_shape"), "in_shape");
+  const uint64_t outputs =
+      checked_mul(planes, checked_product({args.out_shape.data(), args.spatial}, "out_shape"), "out_shape");
+  if (planes == 0) return;
+  const auto detail = [&] { return fmt::format("batch={} channels={}", args.batch, args.channels); };
+  check_operand(args.input, "input", inputs, args.dtype, detail);
+  check_operand(args.output, "output", outputs, args.dtype, detail);
+  check_overlap(args.output, "output", outputs * dtype_size(args.dtype), args.input, "input",
+                inputs * dtype_size(args.dtype), false);
+}
+
+}  // namespace tuff

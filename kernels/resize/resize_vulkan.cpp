@@ -1,0 +1,113 @@
+// Planner of resizing. Where every axis stays as it is, it is a copy.
+//
+// TUFF_RESIZE_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+#include <algorithm>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/division.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/resize/resize.hpp"
+#include "kernels/shape/strided_copy.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/recorder.hpp"
+#include "shaders.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMostElements = (uint64_t{1} << 30) - 1;  // of one dispatch's input, and of its output
+
+// Mirrors the push block of resize.comp.
+struct Push {
+  uint32_t n, planes, chunks;
+  uint32_t sizes[4], multipliers[4], shifts;
+  struct Axis {
+    uint32_t last, steps, part, whole, multiplier;
+  } axes[3];
+};
+
+Push push_of(const ResizeShape& s, uint64_t inner, uint64_t across) {
+  Push push{};
+  const uint64_t sizes[4] = {s.axes[0].out * s.axes[1].out * across * inner, inner, across, s.axes[1].out};
+  for (uint32_t i = 0; i < 4; ++i) {
+    push.sizes[i] = static_cast<uint32_t>(sizes[i]);
+    const Divider by = divider(push.sizes[i]);
+    push.multipliers[i] = by.multiplier;
+    push.shifts |= by.shift << (8 * i);
+  }
+  for (uint32_t i = 0; i < 3; ++i) {
+    const ResizeAxis& axis = s.axes[i];
+    const uint64_t part = axis.step % axis.whole;
+    push.axes[i] = {static_cast<uint32_t>(axis.in - 1), static_cast<uint32_t>(axis.step / axis.whole),
+                    static_cast<uint32_t>(part), static_cast<uint32_t>(axis.whole),
+                    static_cast<uint32_t>((part << 32) / axis.whole)};
+  }
+  return push;
+}
+
+void record_copy(Recorder& recorder, const ResizeArgs& args, uint64_t elements) {
+  StridedCopy copy{"resize", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
+  copy.axes.append(elements, {1, 1});
+  record_strided_copy(recorder, copy);
+}
+
+}  // namespace
+
+void record_resize(Recorder& recorder, const ResizeArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  const ResizeShape s = resize_shape(args);
+  if (s.planes == 0 || s.inner == 0) return;
+  if (s.rank == 0) return record_copy(recorder, args, s.planes * s.inner);
+  const uint64_t largest = std::max(s.inputs(), s.outputs());
+  if (largest > kMostElements) {
+    fail(TUFF_ERROR_UNSUPPORTED, "planes of {} elements become {}, at most {} are resized", s.inputs(), s.outputs(),
+         kMostElements);
+  }
+  const uint64_t element = dtype_size(args.dtype);
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_RESIZE_VARIANT">(), element);
+  const bool along_x = s.inner == 1 && s.axes[2].out % 4 == 0, along_inner = s.inner % 4 == 0;
+  const uint64_t width = along_x || along_inner ? 4 : 1;
+  Push push = push_of(s, along_inner ? s.inner / 4 : s.inner, along_x ? s.axes[2].out / 4 : s.axes[2].out);
+  const uint64_t at_once = kMostElements / largest;
+  for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
+    const uint64_t planes = std::min(at_once, s.planes - begin), units = planes * push.sizes[0];
+    // Enough groups for every core, several times over.
+    const uint64_t most = device.cpu ? 64 : 4, enough = (device.cpu ? 8 : 64) * device.cores * device.workgroup;
+    const uint64_t run = std::clamp<uint64_t>(std::min(units / enough, planes), 1, most);
+    push.planes = static_cast<uint32_t>(planes);
+    push.chunks = static_cast<uint32_t>(ceil_div(planes, run));
+    push.n = push.chunks * push.sizes[0];
+    const uint64_t input = begin * s.inputs() * element, output = begin * s.outputs() * element;
+    const bool aligned = aligned16(args.output, output) && (along_x || aligned16(args.input, input));
+    KernelRequest kernel(shaders::resize);
+    kernel.streaming()
+        .define("TUFF_TYPE", args.dtype)
+        .define("TUFF_VECTOR", vector_mode(traits, aligned && width == 4))
+        .define("TUFF_LINEAR", s.linear)
+        .define("TUFF_WIDTH", static_cast<int64_t>(width))
+        .define("TUFF_ALONG_X", along_x)
+        .constant(0, device.workgroup)
+        .constant(1, static_cast<uint32_t>(run))
+        .constant(2, s.rank)
+        .constant(3, s.centres)
+        .constant(4, s.halves);
+    const auto taps = static_cast<double>(s.linear ? 1u << s.rank : 1u);
+    Dispatch dispatch("resize");
+    dispatch.operand(args.input, input, planes * s.inputs() * element, Access::read)
+        .operand(args.output, output, planes * s.outputs() * element, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(push.n, device.workgroup), traits)
+        .work(static_cast<double>(planes * (s.inputs() + s.outputs()) * element),
+              3 * taps * static_cast<double>(planes * s.outputs()));
+    log(TUFF_LOG_DISPATCH,
+        "resize {} {} planes of {}x{}x{} to {}x{}x{}, {} within: {} lanes, {} elements of {} planes each",
+        dtype_name(args.dtype), planes, s.axes[0].in, s.axes[1].in, s.axes[2].in, s.axes[0].out, s.axes[1].out,
+        s.axes[2].out, s.inner, device.workgroup, width, run);
+    recorder.dispatch(kernel, dispatch);
+  }
+}
+
+}  // namespace tuff

@@ -1,0 +1,132 @@
+// Transposes by registers, for a processor: the input's innermost axis ("across") is not the output's ("along"). An
+// invocation reads four pieces of rows of the input, four elements each, and writes them as four pieces of rows of the
+// output. Eight of them have a block of 8 along by 16 across, so that a cache line of the input is used whole, and step
+// along from block to block, so that lines of the output become whole:
+//
+//             across →                        along →
+//     along ┌──┬──┬──┬──┐ 0 1 2 3     across ┌──┬──┐
+//       ↓   ├──┼──┼──┼──┤ 4 5 6 7        ↓   │ 0│ 4│ → and on
+//           └──┴──┴──┴──┘                    ├──┼──┤
+//            then downwards                    …
+//   TUFF_UNIT, TUFF_LONG   bytes of an element: 1, 2, 4, 8 (kernels/shape/units.glsl)
+//   TUFF_FOURS    1: rows of both operands begin at multiples of four elements and consist of fours, which are one access
+//                 each (not for TUFF_UNIT 8); 0: they do not
+//   RUN           blocks that a group goes through
+//   BATCH_RANK    axes beside the two
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint RUN = 1;
+layout(constant_id = 2) const uint BATCH_RANK = 0;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint across, along;                // sizes
+  uint across_tiles, along_tiles, groups;  // along_tiles: of RUN blocks
+  uint input_stride, output_stride;  // of along in the input, of across in the output
+  uint batch_sizes[5];               // innermost first; the outermost is not needed
+  uint input_strides[6], output_strides[6];
+} push;
+
+#include "kernels/shape/units.glsl"
+#include "kernels/common/pointer.glsl"
+TUFF_READ(0, X, UNIT, TUFF_UNIT)
+TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
+
+#if TUFF_FOURS
+#if TUFF_UNIT == 1
+#define FOUR uint
+#define FOUR_BYTES 4
+#elif TUFF_UNIT == 2
+#define FOUR uvec2
+#define FOUR_BYTES 8
+#elif TUFF_UNIT == 4
+#define FOUR uvec4
+#define FOUR_BYTES 16
+#endif
+#if TUFF_LONG && TUFF_UNIT == 2
+TUFF_READ(0, X4, uint64_t, 8)
+TUFF_WRITE(1, Y4, uint64_t, 8)
+FOUR words(uint64_t m) { return unpackUint2x32(m); }
+uint64_t memory(uvec2 w) { return packUint2x32(w); }
+#elif TUFF_LONG && TUFF_UNIT == 4
+TUFF_READ(0, X4, u64vec2, 16)
+TUFF_WRITE(1, Y4, u64vec2, 16)
+FOUR words(u64vec2 m) { return uvec4(unpackUint2x32(m.x), unpackUint2x32(m.y)); }
+u64vec2 memory(uvec4 w) { return u64vec2(packUint2x32(w.xy), packUint2x32(w.zw)); }
+#else
+TUFF_READ(0, X4, FOUR, FOUR_BYTES)
+TUFF_WRITE(1, Y4, FOUR, FOUR_BYTES)
+#define words(m) (m)
+#define memory(w) (w)
+#endif
+
+#if TUFF_UNIT == 4
+#define COLUMN(c) FOUR(a[c], b[c], d[c], e[c])
+#elif TUFF_UNIT == 2
+// Elements c of two rows, one behind the other.
+#define PAIR(p, q, c) ((c & 1) == 0 ? (p[c >> 1] & 0xffffu) | (q[c >> 1] << 16) : (p[c >> 1] >> 16) | (q[c >> 1] & 0xffff0000u))
+#define COLUMN(c) FOUR(PAIR(a, b, c), PAIR(d, e, c))
+#else
+#define BYTE(p, c, at) (((p >> (8 * c)) & 0xffu) << (8 * at))
+#define COLUMN(c) (BYTE(a, c, 0) | BYTE(b, c, 1) | BYTE(d, c, 2) | BYTE(e, c, 3))
+#endif
+
+void transpose(TUFF_INDEX from, TUFF_INDEX to) {
+  const TUFF_INDEX in_step = TUFF_INDEX(push.input_stride / 4), out_step = TUFF_INDEX(push.output_stride / 4);
+  TUFF_POINTER(X4, x, from / 4);
+  TUFF_POINTER(Y4, y, to / 4);
+  const FOUR a = words(TUFF_FROM(X4, x, 0)), b = words(TUFF_FROM(X4, x, in_step)), d = words(TUFF_FROM(X4, x, 2 * in_step)),
+             e = words(TUFF_FROM(X4, x, 3 * in_step));
+  TUFF_FROM(Y4, y, 0) = memory(COLUMN(0));
+  TUFF_FROM(Y4, y, out_step) = memory(COLUMN(1));
+  TUFF_FROM(Y4, y, 2 * out_step) = memory(COLUMN(2));
+  TUFF_FROM(Y4, y, 3 * out_step) = memory(COLUMN(3));
+}
+#else
+void transpose(TUFF_INDEX from, TUFF_INDEX to) {
+  TUFF_POINTER(X, x, from);
+  TUFF_POINTER(Y, y, to);
+  [[unroll]] for (uint c = 0; c < 4; ++c) {
+    [[unroll]] for (uint r = 0; r < 4; ++r) {
+      TUFF_FROM(Y, y, TUFF_INDEX(c) * push.output_stride + r) = TUFF_FROM(X, x, TUFF_INDEX(r) * push.input_stride + c);
+    }
+  }
+}
+#endif
+
+void main() {
+  uint rest = tuff_group();
+  if (rest >= push.groups) return;
+  uint next = rest / push.along_tiles;
+  const uint first = (rest - next * push.along_tiles) * RUN;
+  rest = next;
+  next = rest / push.across_tiles;
+  const uint across_begin = (rest - next * push.across_tiles) * 16;
+  rest = next;
+  TUFF_INDEX input_base = TUFF_INDEX(0), output_base = TUFF_INDEX(0);
+  for (uint d = 0; d < BATCH_RANK; ++d) {
+    uint c = rest;
+    if (d + 1 < BATCH_RANK) {
+      rest /= push.batch_sizes[d];
+      c -= rest * push.batch_sizes[d];
+    }
+    input_base += TUFF_INDEX(c) * push.input_strides[d];
+    output_base += TUFF_INDEX(c) * push.output_strides[d];
+  }
+  for (uint item = gl_LocalInvocationID.x; item < 8 * RUN; item += gl_WorkGroupSize.x) {
+    const uint across = across_begin + 4 * (item & 3u), along = 4 * (2 * first + (item >> 2));
+    const TUFF_INDEX from = input_base + TUFF_INDEX(along) * push.input_stride + across,
+                     to = output_base + TUFF_INDEX(across) * push.output_stride + along;
+    if (across + 4 <= push.across && along + 4 <= push.along) {
+      transpose(from, to);
+#if !TUFF_FOURS
+    } else if (across < push.across && along < push.along) {
+      const uint columns = min(push.across - across, 4u), rows = min(push.along - along, 4u);
+      for (uint i = 0; i < columns * rows; ++i) {
+        const uint r = i / columns, c = i - r * columns;
+        TUFF_AT(Y, to + TUFF_INDEX(c) * push.output_stride + r) =
+            TUFF_AT(X, from + TUFF_INDEX(r) * push.input_stride + c);
+      }
+#endif
+    }
+  }
+}
