@@ -4,7 +4,8 @@
     build/release/tuff_bench --benchmark_filter='/batch ' --benchmark_out=networks.json --benchmark_out_format=json
     /usr/bin/python3 bench/networks.py networks.json [--layers]
 
-Each layer was measured by itself, many times in a row: what a network as a whole takes besides (waiting, caches) is not in it.
+Each layer was measured by itself, many times in a row: what a network as a whole takes besides (waiting, caches) is not
+in it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 NETWORKS = Path(__file__).resolve().parent.parent / "networks"
-ROW = re.compile(r"tuff/(?P<network>\w+)/batch (?P<batch>\d+)/(?P<layer>[^/]+)/x(?P<count>\d+)(?:/(?P<type>f16|bf16))?/")
+ROW = re.compile(r"tuff/(?P<network>\w+)/batch (?P<batch>\d+)/(?P<layer>[^/]+)/x(?P<count>\d+)(?:/(?P<type>b?f16))?/")
 
 
 def layers_of(network: str) -> int:
@@ -44,12 +45,13 @@ def main() -> int:
             networks[key].append((row["real_time"] * scale, int(match["count"]), match["layer"]))
     if not networks:
         sys.exit(f"error: {options.results} has no rows of networks")
-    print(f"{data['context'].get('device', '')}\n{'network':<16}{'batch':>6}{'type':>6}{'all layers':>14}{'samples/s':>12}  longest")
+    print(data["context"].get("device", ""))
+    print(f"{'network':<16}{'batch':>6}{'type':>6}{'all layers':>14}{'samples/s':>12}  longest")
     for (network, batch, kind), layers in sorted(networks.items()):
         total = sum(each * count for each, count, _ in layers)
         each, count, longest = max(layers, key=lambda layer: layer[0] * layer[1])
         missing = layers_of(network) - len(layers)
-        note = f"  ({missing} layers left out: they are too large for this device, or were not asked for)" if missing else ""
+        note = f"  ({missing} layers left out: too large for this device, or not asked for)" if missing else ""
         rate = "-" if missing else f"{batch / total:.1f}"
         print(f"{network:<16}{batch:>6}{kind:>6}{total * 1e3:>11.2f} ms{rate:>12}  "
               f"{count} × {longest}: {each * count / total:.0%}{note}")

@@ -7,7 +7,8 @@ sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "demo"))
 import style  # noqa: E402  the demo's look
 from style import plt  # noqa: E402
 
-COLOURS = {"1 × 1": "#7fb0d6", "3 × 3": "#20639b", "7 × 7": "#0d2f52", "pooling": style.SECOND, "classifier": style.RIGHT}
+COLOURS = {"1 × 1": "#7fb0d6", "3 × 3": "#20639b", "7 × 7": "#0d2f52"}
+COLOURS.update(pooling=style.SECOND, classifier=style.RIGHT)
 
 
 def draw(path, rows, title):
@@ -54,8 +55,9 @@ def draw(path, rows, title):
         )
     for index, (group, colour) in enumerate(COLOURS.items()):
         took = sum(row.seconds for row in rows if row.layer.group == group)
-        figure.text(0.985 - 0.105 * (len(COLOURS) - 1 - index), 0.925, f"■ {group}  {took / total:.0%}", color=colour, fontsize=10.5,
-                    ha="right", fontweight="bold")
+        right = 0.985 - 0.105 * (len(COLOURS) - 1 - index)
+        text = f"■ {group}  {took / total:.0%}"
+        figure.text(right, 0.925, text, color=colour, fontsize=10.5, ha="right", fontweight="bold")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """ResNet-50 through Tuff: how fast, layer by layer, and whether each layer is right.
 
-The architecture is the usual one (He et al. 2015; strides on the 3 x 3 layers, batch normalisation folded into filters and
-biases); the weights are random numbers from a seed, so what it recognises means nothing, and what it computes is the same.
+The architecture is the usual one (He et al. 2015; strides on the 3 x 3 layers, batch normalisation folded into filters
+and biases); the weights are random numbers from a seed: what it recognises means nothing, what it
+computes is the same.
 
     python3 examples/resnet/resnet.py                            # batch 1 and 32, where the time goes
     python3 examples/resnet/resnet.py --batch 1 --picture profile.png
@@ -210,8 +211,9 @@ def seconds(ctx, call, least=0.1, runs=3):
 def check(ctx, layers, weights, image, type_name):
     """Every layer on the device and, from the same inputs, on the host backend. True if all are within their bounds.
 
-    A sum of k products, the bias and the shortcut in f32 is off by at most gamma_(k+3) times the sum of their sizes (Higham), in
-    whatever order it is taken, plus a rounding to the type; the host gives the sizes' sum too. Both sides are rounded once.
+    A sum of k products, the bias and the shortcut in f32 is off by at most gamma_(k+3) times the sum of their sizes
+    (Higham), in whatever order it is taken, plus a rounding to the type; the host gives the sizes' sum too. Both sides
+    are rounded once.
     """
     dtype, unit = TYPES[type_name], UNIT[type_name]
     if not file_lists_the_same(layers):
@@ -223,7 +225,8 @@ def check(ctx, layers, weights, image, type_name):
     with tuff.Context(backend="host") as host_ctx:
         exact = Network(host_ctx, layers, weights, dtype)
         rounded = {name: [part.numpy() for part in pair] for name, pair in exact.weights.items()}
-        sizes = Network(host_ctx, layers, {name: [np.abs(p) for p in pair] for name, pair in rounded.items()}, np.float32)
+        absolute = {name: [np.abs(part) for part in pair] for name, pair in rounded.items()}
+        sizes = Network(host_ctx, layers, absolute, np.float32)
         for layer in layers:
             operands = device.operands(layer, results)
             results[layer.name] = device.call(layer, *operands)
@@ -232,7 +235,7 @@ def check(ctx, layers, weights, image, type_name):
             wanted = exact.call(layer, *[x if x is None else host_ctx.array(x, dtype) for x in inputs]).numpy()
             wanted = wanted.astype(np.float64)
             least = 2.0**-126 if type_name == "f32" else 2.0**-24
-            bound = 4 * unit * np.abs(wanted) + least  # the roundings; all there is of a maximum, a mean, a softmax's quotient
+            bound = 4 * unit * np.abs(wanted) + least  # the roundings of the result
             if layer.kind in ("conv2d", "linear"):
                 n = (layer.terms + 3) * 2.0**-24
                 all_sizes = [x if x is None else host_ctx.array(np.abs(x.astype(np.float32))) for x in inputs]
@@ -242,7 +245,7 @@ def check(ctx, layers, weights, image, type_name):
                 bound += n * np.abs(inputs[0].astype(np.float64)).mean(axis=(2, 3))
             elif layer.kind == "softmax":
                 scores = inputs[0].astype(np.float64)
-                # exp of differences: 3 + 2 |x| units in the last place each, above and below the quotient, and a sum of so many.
+                # exp of differences to 3 + 2 |x| units in the last place, above and below the quotient, and their sum.
                 spread = (scores.max(axis=1) - scores.min(axis=1)).max()
                 bound += wanted * 2.0**-24 * (4 * (3 + 2 * spread) + CLASSES)
             share = float((np.abs(got - wanted) / bound).max())
@@ -250,8 +253,9 @@ def check(ctx, layers, weights, image, type_name):
             if not share <= 1:  # NaN is not
                 good = False
                 print(f"  {layer.name}: off by {share:.2g} times the bound")
-    print(f"Check: {len(layers)} layers at {image.shape[2]} x {image.shape[3]}, {type_name}, each from the device's own inputs beside "
-          f"the host backend, in {time.perf_counter() - begin:.0f} s: the largest error is {worst[0]:.2f} of its bound "
+    took = time.perf_counter() - begin
+    print(f"Check: {len(layers)} layers at {image.shape[2]} x {image.shape[3]}, {type_name}, each from the device's "
+          f"own inputs beside the host backend, in {took:.0f} s: the largest error is {worst[0]:.2f} of its bound "
           f"({worst[1]}): {'ok' if good else 'WRONG'}")
     return good
 
@@ -297,7 +301,7 @@ def main():
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32], metavar="N", help="images at once (1 32)")
     parser.add_argument("--image", type=int, metavar="N", help="height and width, at least 32 (224; 64 with --check)")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of weights and activations (f32)")
-    parser.add_argument("--check", action="store_true", help="compare each layer with the host backend; exit status 1 if one is off")
+    parser.add_argument("--check", action="store_true", help="each layer beside the host backend; status 1 if off")
     parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="for each layer's measurement (0.1)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the last batch's profile")
     parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
@@ -314,7 +318,8 @@ def main():
         device = ctx.device
         numbers = sum(part.size for pair in weights.values() for part in pair)
         print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver}), {options.type}")
-        print(f"ResNet-50: {len(layers)} layers, {numbers / 1e6:.1f} million weights from seed {SEED}, images of {size} x {size}")
+        print(f"ResNet-50: {len(layers)} layers, {numbers / 1e6:.1f} million weights from seed {SEED}, "
+              f"images of {size} x {size}")
         if options.check:
             return 0 if check(ctx, layers, weights, images.standard_normal((1, 3, size, size)), options.type) else 1
         network = Network(ctx, layers, weights, TYPES[options.type])
@@ -328,13 +333,14 @@ def main():
             whole = seconds(ctx, lambda: network(image), least=1)
             rows = profile(ctx, network, image, options.seconds)
             flops = sum(row.flops for row in rows)
-            print(f"\nBatch {batch}: {whole * 1e3:,.2f} ms, {batch / whole:,.1f} images/s, {flops / whole / 1e9:,.1f} GFLOP/s "
-                  f"(the first run, with kernels to prepare, {first:.1f} s)")
+            print(f"\nBatch {batch}: {whole * 1e3:,.2f} ms, {batch / whole:,.1f} images/s, "
+                  f"{flops / whole / 1e9:,.1f} GFLOP/s (the first run, with kernels to prepare, {first:.1f} s)")
             print_profile(rows, whole)
         if options.picture:
             import picture
 
-            title = f"{device.name}, batch {batch}, {options.type}, {size} × {size}: {whole * 1e3:,.1f} ms, {batch / whole:,.1f} images/s"
+            title = f"{device.name}, batch {batch}, {options.type}, {size} × {size}: "
+            title += f"{whole * 1e3:,.1f} ms, {batch / whole:,.1f} images/s"
             picture.draw(options.picture, rows, title)
             print(f"\nDrawn: {options.picture}")
     return 0

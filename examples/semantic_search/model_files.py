@@ -21,7 +21,7 @@ class ModelError(Exception):
 
 
 def find_model():
-    """The folder of all-MiniLM-L6-v2, or None: of this interpreter's package, or of the one that scripts/search.sh installed."""
+    """The folder of all-MiniLM-L6-v2, or None: this interpreter's package, or what scripts/search.sh installed."""
     spec = importlib.util.find_spec(PACKAGE)
     folders = list(spec.submodule_search_locations) if spec else []
     folders += VENV.glob(f"lib/python3*/site-packages/{PACKAGE}")
@@ -32,7 +32,7 @@ def find_model():
 
 
 def read_safetensors(path):
-    """The tensors of a file, by name: 8 bytes with a length, so much JSON that says where each tensor is, and the tensors."""
+    """The tensors of a file, by name. It has a length in 8 bytes, so much JSON that says where each is, and them."""
     data = np.memmap(path, np.uint8, "r") if path.is_file() and path.stat().st_size >= 8 else None
     if data is None:
         raise ModelError(f"{path} is no safetensors file")
@@ -90,8 +90,8 @@ class Model:
 
 
 def write_tiny_model(folder, seed=7):
-    """A model of the same kind with random weights and letters for tokens: two layers of 64. Its answers mean nothing; what
-    runs is the same."""
+    """A model of the same kind with random weights and letters for tokens: two layers of 64. Its answers mean nothing;
+    what runs is the same."""
     hidden, inner, layers, positions = 64, 192, 2, 96
     letters = string.ascii_lowercase + string.digits
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + letter for letter in letters), *string.punctuation]

@@ -21,7 +21,7 @@ def draw(path, sentences, scores):
     style.heading(
         figure,
         "How alike sentences are",
-        "Cosine of the vectors of all-MiniLM-L6-v2, computed by Tuff: what is about one thing is near, whatever the words",
+        "Cosine of all-MiniLM-L6-v2's vectors, computed by Tuff: what is about one thing is near, whatever the words",
         left=0.4,
         top=0.3,
     )
@@ -31,7 +31,8 @@ def draw(path, sentences, scores):
     for row in range(count):
         for column in range(count):
             colour = "white" if shown[row, column] > 0.45 else style.INK
-            axes.text(column, row, f"{scores[row, column]:.2f}".replace("-", "−"), ha="center", va="center", fontsize=9.5, color=colour)
+            number = f"{scores[row, column]:.2f}".replace("-", "−")
+            axes.text(column, row, number, ha="center", va="center", fontsize=9.5, color=colour)
     axes.set_yticks(range(count), sentences, fontsize=10.5)
     axes.set_xticks(range(count), [str(index + 1) for index in range(count)], fontsize=10)
     for index, label in enumerate(axes.get_yticklabels()):

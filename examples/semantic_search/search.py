@@ -64,11 +64,11 @@ def parse_arguments():
     parser.add_argument("--type", choices=TYPES, default="f32", help="of weights and activations (f32)")
     parser.add_argument("--top", type=int, default=3, metavar="N", help="answers to each question (3)")
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="texts encoded together (32)")
-    parser.add_argument("--docs", type=Path, nargs="+", metavar="FILE", help="Markdown to search instead of the project's")
-    parser.add_argument("--model", type=Path, metavar="DIR", help="model.safetensors, vocab.txt and config.json of a BERT encoder")
+    parser.add_argument("--docs", type=Path, nargs="+", metavar="FILE", help="Markdown to search, not the project's")
+    parser.add_argument("--model", type=Path, metavar="DIR", help="the files of another BERT encoder")
     parser.add_argument("--tiny", action="store_true", help="a small random model instead: for tests")
-    parser.add_argument("--check", action="store_true", help="compare with NumPy in float64; exit status 1 if they differ")
-    parser.add_argument("--compare", action="store_true", help="rate and vectors beside sentence-transformers on this machine")
+    parser.add_argument("--check", action="store_true", help="compare with NumPy in float64; status 1 if they differ")
+    parser.add_argument("--compare", action="store_true", help="rate and vectors beside sentence-transformers here")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw how alike some sentences are")
     parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
     options = parser.parse_args()
@@ -124,8 +124,8 @@ def compare(encoder, tokenizer, texts, options):
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        sys.exit(f"error: --compare needs sentence-transformers ({error}); scripts/search.sh --compare installs it, which\n"
-                 "is some gigabytes with what it needs")
+        sys.exit(f"error: --compare needs sentence-transformers ({error}); scripts/search.sh --compare installs it,\n"
+                 "which is some gigabytes with what it needs")
     import torch
 
     folder = options.model or model_files.find_model()
@@ -135,7 +135,8 @@ def compare(encoder, tokenizer, texts, options):
     got, ours_rate = rate(lambda t: encoder([tokenizer(text) for text in t], batch), texts, batch)
     distance = cosine_distance(got, vectors).max()
     print(f"Compare: {ours_rate:.1f} sentences/s by Tuff, {theirs_rate:.1f} by sentence-transformers "
-          f"(PyTorch {torch.__version__}, f32, CPU, {torch.get_num_threads()} threads): {ours_rate / theirs_rate:.2f} ×")
+          f"(PyTorch {torch.__version__}, f32, CPU, {torch.get_num_threads()} threads): "
+          f"{ours_rate / theirs_rate:.2f} ×")
     print(f"         largest cosine distance of the {len(texts)} vectors: {distance:.1e}\n")
     return distance <= TYPES[options.type][1]
 
