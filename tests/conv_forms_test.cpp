@@ -306,7 +306,7 @@ TEST_P(ConvFormsOnce, BadArguments) {
   expect_bad(kArgument, "filter_shape", [](auto& d) { d.groups = 0; });
   expect_bad(kArgument, "filter_shape", [](auto& d) { d.filter_shape[1] = 4; });
   expect_bad(kArgument, "layout", [](auto& d) { d.layout = 2; });
-  expect_bad(kArgument, "activation", [](auto& d) { d.activation = 6; });
+  expect_bad(kArgument, "activation", [](auto& d) { d.activation = TUFF_ACTIVATION_RELU6 + 1; });
   expect_bad(kArgument, "activation", [](auto& d) { d.activation = -1; });
   expect_bad(kArgument, "asymmetric", [](auto& d) { d.asymmetric = 2; });
   expect_bad(kArgument, "padding_end", [](auto& d) { d.padding_end[1] = 1; });

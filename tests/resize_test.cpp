@@ -28,7 +28,7 @@ struct ResizeCase {
   uint32_t spatial() const { return static_cast<uint32_t>(in.size()); }
   std::string name() const {
     std::string text = mode == kNearest ? "nearest" : mode == kExact ? "exact" : align ? "aligned" : "linear";
-    text += "_" + name_of(dtype) + "_" + std::to_string(batch) + "_" + std::to_string(channels);
+    text += std::string("_") + name_of(dtype) + "_" + std::to_string(batch) + "_" + std::to_string(channels);
     for (const uint64_t size : in) text += "_" + std::to_string(size);
     text += "_to";
     for (const uint64_t size : out) text += "_" + std::to_string(size);

@@ -2,7 +2,8 @@
 //
 //   GPU   256 invocations, one block each: the launch itself keeps enough loads in flight
 //   CPU   one subgroup for each group, with a long run, so that a group's cost (about 100 ns) disappears,
-//         and 64-bit loads (blocks.glsl)
+//         and 64-bit loads (blocks.glsl). Its compiler takes long (exp of 20 numbers: a quarter of a second), so
+//         that functions are there as few times as speed allows
 //
 // TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
 #include <algorithm>
@@ -26,19 +27,22 @@ struct Variant {
   uint32_t unroll;  // of them in flight; divides run
 };
 
+// Operations for an element from which arithmetic, not memory, bounds a processor.
+constexpr double kLong = 20;
+
 bool long_runs(const DeviceTraits& traits) {
   const std::optional<std::string>& forced = platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">();
   return forced ? *forced == "cpu" : traits.cpu;
 }
 
-Variant choose(const DeviceTraits& traits, uint64_t blocks) {
+Variant choose(const DeviceTraits& traits, uint64_t blocks, double flops) {
   if (!long_runs(traits)) return {"gpu", std::min(256u, traits.max_invocations), 1, 1};
   // Long runs, but at least a few groups for each core.
   const uint32_t lanes = std::max(traits.subgroup_size, 1u);
   const uint64_t groups = 8ull * std::max(traits.cores, 1u);
   uint32_t run = 4;
   while (run < 128 && blocks / lanes / groups >= 2 * run) run *= 2;
-  return {"cpu", lanes, run, 4};
+  return {"cpu", lanes, run, flops < kLong ? 4u : 1u};
 }
 
 struct Task {
@@ -59,7 +63,7 @@ void record(Recorder& recorder, const Task& task) {
   if (task.n == 0) return;
   const uint32_t parts = block_parts(task.dtype), block = 4 * parts;
   const uint64_t element = dtype_size(task.dtype);
-  const Variant variant = choose(traits, task.n / block);
+  const Variant variant = choose(traits, task.n / block, task.flops);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);
@@ -71,6 +75,7 @@ void record(Recorder& recorder, const Task& task) {
       .define("TUFF_PARTS", parts)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_UNROLL", variant.unroll)
+      .define("TUFF_TAIL_BLOCKS", !long_runs(traits))
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .constant(0, variant.lanes)
       .constant(1, variant.run);

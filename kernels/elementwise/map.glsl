@@ -9,6 +9,8 @@
 // The n % W elements behind the last whole block are one item each, after the blocks.
 //   TUFF_TYPE     of all operands, as in tuff.h: 1 f32, 2 f16, 3 bf16
 //   TUFF_UNROLL   blocks that a lane has in flight: 1, or 4 that RUN is a multiple of
+//   TUFF_TAIL_BLOCKS   0: the group that is not full takes all its elements one by one, which leaves half of the code
+//                      to a compiler that is slow
 //
 // Nothing here is an [[unroll]] loop: where spirv-opt unrolls one, it drops the NoContraction that `precise` stands for.
 layout(local_size_x_id = 0) in;
@@ -70,6 +72,7 @@ void main() {
       i += lanes * TUFF_UNROLL;
     }
   } else {
+#if TUFF_TAIL_BLOCKS
     uint items = blocks + push.n % TUFF_ELEMENTS;
     for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
       if (i < blocks) {
@@ -79,5 +82,10 @@ void main() {
         Y_store(element, result(element));
       }
     }
+#else
+    for (uint element = TUFF_ELEMENTS * begin + gl_LocalInvocationID.x; element < push.n; element += lanes) {
+      Y_store(element, result(element));
+    }
+#endif
   }
 }
