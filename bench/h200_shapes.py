@@ -70,8 +70,8 @@ class Both:
 
 
 class Bench:
-    def __init__(self, both: Both, budget: float, shrink: int) -> None:
-        self.both, self.budget, self.shrink = both, budget, shrink
+    def __init__(self, both: Both, budget: float, shrink: int, processor_time: bool) -> None:
+        self.both, self.budget, self.shrink, self.processor_time = both, budget, shrink, processor_time
         self.raw, self.torch, self.context = both.raw, both.torch, both.context
         self.wait = self.torch.cuda.synchronize if both.gpu == "cuda" else (lambda: None)
         self.rows: list[dict[str, Any]] = []
@@ -79,6 +79,20 @@ class Bench:
         self.unit, unit = (1e9, "GB/s") if shrink else (1e12, "TB/s")
         print(f"{'work':<58}{'MB':>9}{'Tuff':>9}{'PyTorch':>9}  {'ratio':>5}  check ({unit})")
         print("-" * 106)
+
+    def seconds(self, call: Callable[[], Any], wait: Callable[[], Any]) -> float:
+        """Of one call; or what all threads of this process spend on it."""
+        if not self.processor_time:
+            return h200.seconds(call, wait, self.budget)
+        call()
+        wait()
+        spent, count = 0.0, 0
+        while spent < self.budget or count < 4:
+            begin = time.process_time()
+            call()
+            wait()
+            spent, count = spent + time.process_time() - begin, count + 1
+        return spent / count
 
     # A size that only says how much there is; and one of the two edges of a matrix.
     def many(self, n: int) -> int:
@@ -100,7 +114,7 @@ class Bench:
             if status != 0:
                 check(status)
 
-        each = h200.seconds(ours, self.context.synchronize, self.budget)
+        each = self.seconds(ours, self.context.synchronize)
         other, verdict = None, "-"
         if self.torch:
             expected = theirs()
@@ -114,7 +128,7 @@ class Bench:
             del got, expected
             verdict = "ok" if right else "WRONG"
             self.failed |= not right
-            other = h200.seconds(theirs, self.wait, self.budget)
+            other = self.seconds(theirs, self.wait)
         ratio = None if other is None else other / each
         print(f"{name:<58}{moved / 1e6:>9.1f}{moved / each / self.unit:>9.3f}"
               f"{'-' if other is None else f'{moved / other / self.unit:.3f}':>9}"
@@ -360,6 +374,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="rows whose name has this in it: permute, pool, norm…")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement (default: 0.1)")
     parser.add_argument("--shrink", type=int, help="halve the work so many times (default: 0, or 7 on a processor)")
+    parser.add_argument("--processor-time", action="store_true", help="for each second of a processor, on a shared one")
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args()
     if options.library:
@@ -382,7 +397,7 @@ def main() -> int:
     peer = "none" if torch is None else f"{torch.__version__} on " + (
         torch.cuda.get_device_name() if both.gpu == "cuda" else "its CPU path")
     print(f"Tuff on {device.name} ({device.driver}); PyTorch {peer}" + (f"; shrunk {shrink} times" if shrink else ""))
-    bench = Bench(both, options.seconds, shrink)
+    bench = Bench(both, options.seconds, shrink, options.processor_time)
     for name, job in bench.jobs():
         if options.only in name:
             job()

@@ -82,6 +82,9 @@ std::vector<PoolCase> cases() {
          .padding = {1, 1},
          .ceil = true,
          .indices = true});
+    add({.shape = {2, 3, 23, 40}, .kernel = {5, 4}, .stride = {3, 3}, .padding = {2, 2}, .include_pad = true});
+    add({.shape = {2, 3, 23, 40}, .kernel = {2, 3}, .stride = {3, 1}, .padding = {0, 1}});
+    add({.shape = {2, 3, 8, 12}, .kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}});
     if (maximum)
       add({.shape = {1, 2, 14, 18},
            .kernel = {3, 2},

@@ -192,14 +192,14 @@ struct PlaceCase {
 
 std::vector<PlaceCase> places() {
   const std::vector<AxisShape> shapes = {
-      {{1}, 0},           {{5}, 0, 4},         {{64}, 0},          {{7, 65}, 1},   {{7, 65}, 0},
-      {{3, 129, 33}, 1},  {{100, 3}, 1},       {{4, 5000}, 1, 4},  {{5000, 4}, 0}, {{1'000'003}, 0},
-      {{70'000, 3}, 1},   {{3, 70'000}, 0},    {{2, 300, 257}, 1}, {{0, 5}, 1},    {{2, 3, 1, 4, 1, 2, 3, 2}, 3},
-      {{300'000, 70}, 1}, {{41'943'040}, 0, 4}};
+      {{1}, 0},           {{5}, 0, 4},          {{64}, 0},          {{7, 65}, 1},     {{7, 65}, 0},
+      {{3, 129, 33}, 1},  {{100, 3}, 1},        {{4, 5000}, 1, 4},  {{5000, 4}, 0},   {{1'000'003}, 0},
+      {{70'000, 3}, 1},   {{3, 70'000}, 0},     {{2, 300, 257}, 1}, {{0, 5}, 1},      {{2, 3, 1, 4, 1, 2, 3, 2}, 3},
+      {{300'000, 70}, 1}, {{41'943'040}, 0, 4}, {{9, 5000}, 1},     {{2, 262'144}, 1}};
   std::vector<PlaceCase> all;
   for (const AxisShape& shape : shapes) all.push_back({shape, TUFF_F32, all.size() % 2 == 1});
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
-    for (const AxisShape& shape : {shapes[3], shapes[5], shapes[7], shapes[9]}) {
+    for (const AxisShape& shape : {shapes[3], shapes[5], shapes[7], shapes[9], shapes[17], shapes[18]}) {
       all.push_back({shape, dtype, all.size() % 2 == 1});
     }
   }
@@ -212,7 +212,7 @@ TEST_P(ReducePlace, TheFirst) {
   const AxisShape& s = row().shape;
   std::vector<float> x = integers(s.count(), 40, 5);  // many equal ones
   for (size_t i = 0; i < x.size(); i += 7) x[i] = -0.0f;
-  for (size_t i = 13; i < x.size(); i += 100'003) x[i] = NAN;
+  for (size_t i = 13; i < x.size(); i += 100'003) x[i] = i % 2 == 0 ? NAN : -NAN;
   const StoredTensor input(context(), row().dtype, x, s.shift / 4);
   const Tensor output(context(), s.outer() * s.inner());
   ASSERT_OK(tuff_reduce(context(), row().dtype, row().minimum ? TUFF_REDUCE_ARGMIN : TUFF_REDUCE_ARGMAX, input, output,

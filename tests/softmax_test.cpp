@@ -26,6 +26,10 @@ std::vector<SoftmaxCase> cases() {
   all.push_back({{{10, 100}, 1, 0}, 100});  // most weights underflow
   all.push_back({{{100, 10}, 0, 4}, 1000});
   all.push_back({{{3, 5000}, 1, 0}, 50});
+  // As many as the largest groups hold, and more.
+  all.push_back({{{3, 20'000}, 1, 0}, 4});
+  all.push_back({{{3, 32'768}, 1, 0}, 4, TUFF_F16});
+  all.push_back({{{5, 131'072}, 1, 0}, 4, TUFF_BF16});
   for (const AxisShape& shape : axis_shapes16()) {
     all.push_back({shape, 4, all.size() % 2 == 0 ? TUFF_F16 : TUFF_BF16});
   }

@@ -556,7 +556,7 @@ void add_shape_cases(std::vector<Case>& cases) {
         context.max_pool(desc);
       });
   for (const bool last : {false, true}) {
-    add("resize", last ? "20x30x8 to 33x45, linear, channels last" : "3x40x40 to 60x60, linear", 4'800, 11'880,
+    add("resize", last ? "20x30x8 to 40x60, linear, channels last" : "3x40x40 to 80x80, linear", 4'800, 19'200,
         [=](const tuff::Context& context, const Buffers& in, const auto& out) {
           tuff_resize_desc desc{};
           desc.dtype = TUFF_F32;
@@ -564,7 +564,7 @@ void add_shape_cases(std::vector<Case>& cases) {
           desc.batch = 1, desc.channels = last ? 8 : 3, desc.spatial = 2, desc.mode = TUFF_RESIZE_LINEAR;
           desc.layout = last ? TUFF_LAYOUT_NHWC : TUFF_LAYOUT_NCHW;
           desc.in_shape[0] = last ? 20 : 40, desc.in_shape[1] = last ? 30 : 40;
-          desc.out_shape[0] = last ? 33 : 60, desc.out_shape[1] = last ? 45 : 60;
+          desc.out_shape[0] = last ? 40 : 80, desc.out_shape[1] = last ? 60 : 80;
           context.resize(desc);
         });
   }

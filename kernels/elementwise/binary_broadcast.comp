@@ -4,6 +4,8 @@
 // Elements are taken in blocks of W = TUFF_ELEMENTS, 16 bytes, and those behind the last whole block one by one. Each
 // group has RUN * (workgroup size) consecutive ones; in step s its lane l has number s * (workgroup size) + l.
 //   TUFF_OP, TUFF_TYPE   as in binary.comp
+//   TUFF_REPEAT          1, or, where nothing is 3 and the innermost axis consists of fours of blocks, 4: so many blocks that
+//                        follow one another are one item, whose place is worked out once
 //   TUFF_A, TUFF_B       how an operand's block is read:
 //     0   it is dense, as the output
 //     1   as a block: W divides the innermost axis, and all its strides but the innermost
@@ -43,11 +45,11 @@ Place place_of(uint n) {
   return place;
 }
 
-#define OPERAND_BLOCK_0(X, x) X##_load_block(i)
-#define OPERAND_BLOCK_1(X, x) X##_load_block(first.x / TUFF_ELEMENTS)
-#define OPERAND_BLOCK_2(X, x) tuff_block(X##_load(first.x))
-#define OPERAND_BLOCK_3(X, x) X##_gathered(i)
-#define OPERAND_BLOCK(mode, X, x) TUFF_PASTE(OPERAND_BLOCK_, mode)(X, x)
+#define OPERAND_BLOCK_0(X, x, r) X##_load_block(TUFF_REPEAT * i + r)
+#define OPERAND_BLOCK_1(X, x, r) X##_load_block(first.x / TUFF_ELEMENTS + r)
+#define OPERAND_BLOCK_2(X, x, r) x##_once
+#define OPERAND_BLOCK_3(X, x, r) X##_gathered(i)
+#define OPERAND_BLOCK(mode, X, x, r) TUFF_PASTE(OPERAND_BLOCK_, mode)(X, x, r)
 
 #define GATHERED(X, x)                                               \
   TuffBlock X##_gathered(uint i) {                                   \
@@ -68,26 +70,45 @@ GATHERED(B, b)
 
 void compute_block(uint i) {
 #if TUFF_A == 1 || TUFF_A == 2 || TUFF_B == 1 || TUFF_B == 2
-  const Place first = place_of(TUFF_ELEMENTS * i);
+  const Place first = place_of(TUFF_REPEAT * TUFF_ELEMENTS * i);
 #endif
-  TuffBlock a = OPERAND_BLOCK(TUFF_A, A, a);
-  const TuffBlock b = OPERAND_BLOCK(TUFF_B, B, b);
-  // No [[unroll]] loop: see map.glsl.
-  a.part[0] = tuff_apply(a.part[0], b.part[0]);
+#if TUFF_A == 2
+  const TuffBlock a_once = tuff_block(A_load(first.a));
+#endif
+#if TUFF_B == 2
+  const TuffBlock b_once = tuff_block(B_load(first.b));
+#endif
+  // No [[unroll]] loops: see map.glsl.
 #if TUFF_PARTS == 2
-  a.part[1] = tuff_apply(a.part[1], b.part[1]);
+#define SECOND_PART y.part[1] = tuff_apply(y.part[1], b.part[1]);
+#else
+#define SECOND_PART
 #endif
-  Y_store_block(i, a);
+#define COMPUTE(r)                                         \
+  {                                                        \
+    TuffBlock y = OPERAND_BLOCK(TUFF_A, A, a, r);          \
+    const TuffBlock b = OPERAND_BLOCK(TUFF_B, B, b, r);    \
+    y.part[0] = tuff_apply(y.part[0], b.part[0]);          \
+    SECOND_PART                                            \
+    Y_store_block(TUFF_REPEAT * i + r, y);                 \
+  }
+  COMPUTE(0)
+#if TUFF_REPEAT == 4
+  COMPUTE(1)
+  COMPUTE(2)
+  COMPUTE(3)
+#endif
 }
 
 void main() {
-  const uint lanes = gl_WorkGroupSize.x, blocks = push.n / TUFF_ELEMENTS, items = blocks + push.n % TUFF_ELEMENTS;
+  const uint lanes = gl_WorkGroupSize.x, size = TUFF_REPEAT * TUFF_ELEMENTS, blocks = push.n / size,
+             items = blocks + push.n % size;
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
   for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
     if (i < blocks) {
       compute_block(i);
     } else {
-      const uint element = TUFF_ELEMENTS * blocks + (i - blocks);
+      const uint element = size * blocks + (i - blocks);
       const Place place = place_of(element);
       Y_store(TUFF_INDEX(element), tuff_apply(vec4(A_load(place.a)), vec4(B_load(place.b))).x);
     }

@@ -1,17 +1,20 @@
 // Transposes by registers, for a processor: the input's innermost axis ("across") is not the output's ("along"). An
 // invocation reads four pieces of rows of the input, four elements each, and writes them as four pieces of rows of the
-// output. Eight of them have a block of 8 along by 16 across, so that a cache line of the input is used whole, and step
-// along from block to block, so that lines of the output become whole:
+// output. Eight of them have a block of 8 along by 16 across, so that a cache line of the input is used whole; they go on
+// across, up to 64 elements, and then along, where the lines of the output become whole:
 //
 //             across →                        along →
-//     along ┌──┬──┬──┬──┐ 0 1 2 3     across ┌──┬──┐
-//       ↓   ├──┼──┼──┼──┤ 4 5 6 7        ↓   │ 0│ 4│ → and on
-//           └──┴──┴──┴──┘                    ├──┼──┤
-//            then downwards                    …
+//     along ┌──┬──┬──┬──┐              across ┌──┬──┐
+//       ↓   │ 0│ 1│ 2│ 3│ → and on        ↓   │ 0│ 4│
+//           ├──┼──┼──┼──┤                     ├──┼──┤
+//           │ 4│ 5│ 6│ 7│                     │ 1│ 5│
+//           └──┴──┴──┴──┘                      …
+//
+// Pairs of elements as 64-bit integers, which other kernels gain by on a processor, cost more here than they save.
 //   TUFF_UNIT, TUFF_LONG   bytes of an element: 1, 2, 4, 8 (kernels/shape/units.glsl)
 //   TUFF_FOURS    1: rows of both operands begin at multiples of four elements and consist of fours, which are one access
 //                 each (not for TUFF_UNIT 8); 0: they do not
-//   RUN           blocks that a group goes through
+//   RUN           blocks along that a group goes through
 //   BATCH_RANK    axes beside the two
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
@@ -42,22 +45,8 @@ TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 #define FOUR uvec4
 #define FOUR_BYTES 16
 #endif
-#if TUFF_LONG && TUFF_UNIT == 2
-TUFF_READ(0, X4, uint64_t, 8)
-TUFF_WRITE(1, Y4, uint64_t, 8)
-FOUR words(uint64_t m) { return unpackUint2x32(m); }
-uint64_t memory(uvec2 w) { return packUint2x32(w); }
-#elif TUFF_LONG && TUFF_UNIT == 4
-TUFF_READ(0, X4, u64vec2, 16)
-TUFF_WRITE(1, Y4, u64vec2, 16)
-FOUR words(u64vec2 m) { return uvec4(unpackUint2x32(m.x), unpackUint2x32(m.y)); }
-u64vec2 memory(uvec4 w) { return u64vec2(packUint2x32(w.xy), packUint2x32(w.zw)); }
-#else
 TUFF_READ(0, X4, FOUR, FOUR_BYTES)
 TUFF_WRITE(1, Y4, FOUR, FOUR_BYTES)
-#define words(m) (m)
-#define memory(w) (w)
-#endif
 
 #if TUFF_UNIT == 4
 #define COLUMN(c) FOUR(a[c], b[c], d[c], e[c])
@@ -74,12 +63,12 @@ void transpose(TUFF_INDEX from, TUFF_INDEX to) {
   const TUFF_INDEX in_step = TUFF_INDEX(push.input_stride / 4), out_step = TUFF_INDEX(push.output_stride / 4);
   TUFF_POINTER(X4, x, from / 4);
   TUFF_POINTER(Y4, y, to / 4);
-  const FOUR a = words(TUFF_FROM(X4, x, 0)), b = words(TUFF_FROM(X4, x, in_step)), d = words(TUFF_FROM(X4, x, 2 * in_step)),
-             e = words(TUFF_FROM(X4, x, 3 * in_step));
-  TUFF_FROM(Y4, y, 0) = memory(COLUMN(0));
-  TUFF_FROM(Y4, y, out_step) = memory(COLUMN(1));
-  TUFF_FROM(Y4, y, 2 * out_step) = memory(COLUMN(2));
-  TUFF_FROM(Y4, y, 3 * out_step) = memory(COLUMN(3));
+  const FOUR a = TUFF_FROM(X4, x, 0), b = TUFF_FROM(X4, x, in_step), d = TUFF_FROM(X4, x, 2 * in_step),
+             e = TUFF_FROM(X4, x, 3 * in_step);
+  TUFF_FROM(Y4, y, 0) = COLUMN(0);
+  TUFF_FROM(Y4, y, out_step) = COLUMN(1);
+  TUFF_FROM(Y4, y, 2 * out_step) = COLUMN(2);
+  TUFF_FROM(Y4, y, 3 * out_step) = COLUMN(3);
 }
 #else
 void transpose(TUFF_INDEX from, TUFF_INDEX to) {
@@ -97,10 +86,10 @@ void main() {
   uint rest = tuff_group();
   if (rest >= push.groups) return;
   uint next = rest / push.along_tiles;
-  const uint first = (rest - next * push.along_tiles) * RUN;
+  const uint along_begin = (rest - next * push.along_tiles) * (8 * RUN);
   rest = next;
   next = rest / push.across_tiles;
-  const uint across_begin = (rest - next * push.across_tiles) * 16;
+  const uint across_begin = (rest - next * push.across_tiles) * 64;
   rest = next;
   TUFF_INDEX input_base = TUFF_INDEX(0), output_base = TUFF_INDEX(0);
   for (uint d = 0; d < BATCH_RANK; ++d) {
@@ -112,21 +101,24 @@ void main() {
     input_base += TUFF_INDEX(c) * push.input_strides[d];
     output_base += TUFF_INDEX(c) * push.output_strides[d];
   }
-  for (uint item = gl_LocalInvocationID.x; item < 8 * RUN; item += gl_WorkGroupSize.x) {
-    const uint across = across_begin + 4 * (item & 3u), along = 4 * (2 * first + (item >> 2));
-    const TUFF_INDEX from = input_base + TUFF_INDEX(along) * push.input_stride + across,
-                     to = output_base + TUFF_INDEX(across) * push.output_stride + along;
-    if (across + 4 <= push.across && along + 4 <= push.along) {
-      transpose(from, to);
+  const uint items = 8 * ((min(push.across - across_begin, 64u) + 15) / 16);
+  for (uint block = 0; block < RUN; ++block) {
+    for (uint item = gl_LocalInvocationID.x; item < items; item += gl_WorkGroupSize.x) {
+      const uint across = across_begin + 16 * (item >> 3) + 4 * (item & 3u), along = along_begin + 8 * block + (item & 4u);
+      const TUFF_INDEX from = input_base + TUFF_INDEX(along) * push.input_stride + across,
+                       to = output_base + TUFF_INDEX(across) * push.output_stride + along;
+      if (across + 4 <= push.across && along + 4 <= push.along) {
+        transpose(from, to);
 #if !TUFF_FOURS
-    } else if (across < push.across && along < push.along) {
-      const uint columns = min(push.across - across, 4u), rows = min(push.along - along, 4u);
-      for (uint i = 0; i < columns * rows; ++i) {
-        const uint r = i / columns, c = i - r * columns;
-        TUFF_AT(Y, to + TUFF_INDEX(c) * push.output_stride + r) =
-            TUFF_AT(X, from + TUFF_INDEX(r) * push.input_stride + c);
-      }
+      } else if (across < push.across && along < push.along) {
+        const uint columns = min(push.across - across, 4u), rows = min(push.along - along, 4u);
+        for (uint i = 0; i < columns * rows; ++i) {
+          const uint r = i / columns, c = i - r * columns;
+          TUFF_AT(Y, to + TUFF_INDEX(c) * push.output_stride + r) =
+              TUFF_AT(X, from + TUFF_INDEX(r) * push.input_stride + c);
+        }
 #endif
+      }
     }
   }
 }
