@@ -37,7 +37,8 @@ struct GemmArgs {
   uint64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements between matrices of a batch
   uint64_t batch_count = 1;
   GemmEpilogue epilogue{};
-  // batch_count buffers each, instead of a, b, c and their strides; all three or none.
+  // batch_count buffers each, instead of a, b, c and their strides; all three or none. (A planner's own arguments may
+  // have copies in scratch memory for some of them.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
 
   // What products are made and summed in: TUFF_F32, TUFF_F64 or TUFF_I32.

@@ -29,7 +29,7 @@ struct SkinnyEpiloguePush {
 struct Skinny {
   const Buffer *l, *s;
   int32_t l_type, s_type;
-  uint64_t l_elements, s_elements, rows, cols, ld, s_k, s_col, stride_l, stride_s;
+  uint64_t rows, cols, ld, s_k, s_col, stride_l, stride_s;
   bool along_k;     // the long operand's rows lie along k
   bool transposed;  // it is B: C is made column by column
 };
@@ -41,7 +41,6 @@ Skinny skinny_of(const Plan& plan) {
   if (!skinny.transposed) {
     skinny.l = args.a, skinny.s = args.b;
     skinny.l_type = args.a_type, skinny.s_type = args.b_type;
-    skinny.l_elements = plan.a_elements, skinny.s_elements = plan.b_elements;
     skinny.rows = args.m, skinny.cols = args.n;
     skinny.ld = args.lda, skinny.stride_l = args.stride_a, skinny.stride_s = args.stride_b;
     skinny.s_k = plan.tb ? 1 : args.ldb, skinny.s_col = plan.tb ? args.ldb : 1;
@@ -49,7 +48,6 @@ Skinny skinny_of(const Plan& plan) {
   } else {
     skinny.l = args.b, skinny.s = args.a;
     skinny.l_type = args.b_type, skinny.s_type = args.a_type;
-    skinny.l_elements = plan.b_elements, skinny.s_elements = plan.a_elements;
     skinny.rows = args.n, skinny.cols = args.m;
     skinny.ld = args.ldb, skinny.stride_l = args.stride_b, skinny.stride_s = args.stride_a;
     skinny.s_k = plan.ta ? args.lda : 1, skinny.s_col = plan.ta ? 1 : args.lda;
@@ -158,10 +156,12 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   request.define("PAIRS", traits.cpu && traits.addresses);
   plan.define_epilogue(request);
   Dispatch dispatch("gemm skinny");
-  plan.operand(dispatch, skinny.l, skinny.l_elements, skinny.l_type, Access::read);
-  plan.operand(dispatch, skinny.s, skinny.s_elements, skinny.s_type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
+  if (!skinny.transposed) plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  if (skinny.transposed) plan.operand_a(dispatch);
+  plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type, [&](auto number) {
       push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, plan.fused());

@@ -127,9 +127,10 @@ void record_tiles(Recorder& recorder, Plan& plan) {
     request.define("BETA", plan.out_access() == Access::read_write);
   }
   Dispatch dispatch("gemm");
-  plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
-  plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, type, plan.out_access());
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(
         type, [&](auto number) { dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n)); });
