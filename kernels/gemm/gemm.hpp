@@ -65,7 +65,9 @@ double activate(int32_t activation, double x);  // the reference
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
-TuningKey gemm_key(const GemmArgs &args);                    // what a tuned choice for it is for
+// By the tile of C that the model thinks best, whatever is forced or tuned: a probe.
+void record_gemm_tiles(Recorder &recorder, const GemmArgs &args);
+TuningKey gemm_key(const GemmArgs &args);  // what a tuned choice for it is for
 // See tuff_batched_gemm_variants; args are checked.
 std::string gemm_variants(const Recorder &recorder, const GemmArgs &args);
 

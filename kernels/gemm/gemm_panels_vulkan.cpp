@@ -45,7 +45,7 @@ void record_pack(Recorder& recorder, const Side& side, uint64_t k, const Buffer&
   const uint64_t blocks = ceil_div(k, kDepth);
   const bool paired = side.row_step == 1 && side.k_step % 2 == 0 && side.rows % 2 == 0 && side.buffer->offset % 8 == 0;
   KernelRequest request(shaders::gemm_pack);
-  request.define("ROWS", side.panel_rows).define("DEPTH", kDepth).define("PAIRED", paired);
+  request.packed().define("ROWS", side.panel_rows).define("DEPTH", kDepth).define("PAIRED", paired);
   const uint64_t elements = (side.rows - 1) * side.row_step + (k - 1) * side.k_step + 1;
   const uint64_t packed = side.panels * side.panel_rows * blocks * kDepth;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
@@ -103,7 +103,11 @@ void record_piece(Recorder& recorder, const GemmArgs& args, const Buffer& scratc
   for (uint64_t block = 0; block < blocks; ++block) {
     const bool last = block + 1 == blocks, beta = last && args.beta != 0;
     KernelRequest request(shaders::gemm_panels);
-    request.define("WIDTH", width).define("SUBGROUPS", subgroups).define("ROWS", kRows).define("DEPTH", kDepth);
+    request.packed()
+        .define("WIDTH", width)
+        .define("SUBGROUPS", subgroups)
+        .define("ROWS", kRows)
+        .define("DEPTH", kDepth);
     request.define("LAST", last).define("BETA", beta).define("PAIRED_C", last && paired_c);
     Dispatch dispatch("gemm panels");
     dispatch.operand(&scratch, block * (a_bytes / blocks), a_bytes / blocks, Access::read);
@@ -153,7 +157,7 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.a, plan.a_elements, args.a_type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, args.b_type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, args.c_type, Access::write);
-  if (!recorder.binds_addresses(operands)) return;
+  if (!recorder.binds_addresses(Reads::packed, operands)) return;
   const double cost = waste(recorder.traits(), args);
   const bool suits = std::min({args.m, args.n, args.k}) >= kLeast && cost < kMostWaste;
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});

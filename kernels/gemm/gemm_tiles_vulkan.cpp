@@ -69,7 +69,7 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.a, plan.a_elements, type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, type, Access::write);
-  const bool addresses = plan.wide || recorder.binds_addresses(operands);
+  const bool addresses = plan.wide || recorder.binds_addresses(Reads::tiles, operands);
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const Variant& variant = kVariants[row];
     if (!offers.wants(variant.name)) continue;
@@ -146,3 +146,15 @@ void record_tiles(Recorder& recorder, Plan& plan) {
 }
 
 }  // namespace tuff::gemm
+
+namespace tuff {
+
+void record_gemm_tiles(Recorder& recorder, const GemmArgs& args) {
+  gemm::Plan plan(args);
+  gemm::Offers offers;
+  gemm::offer_tiles(recorder, plan, offers);
+  plan.choice.offer = offers.best();
+  gemm::record_tiles(recorder, plan);
+}
+
+}  // namespace tuff

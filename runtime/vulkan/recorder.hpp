@@ -64,12 +64,16 @@ struct DeviceTraits {
                          return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
                        });
   }
-  // Which way of binding kernels use, see binding.hpp: those that stream (measured on this driver), and the rest.
-  bool streams_by_addresses = false, tiles_by_addresses = false;
+  // Which way of binding kernels use, by their kind: see binding.hpp.
+  bool streams_by_addresses = false, tiles_by_addresses = false, packed_by_addresses = false;
 };
 
 // The subgroup matrices of a kernel, by their inputs' type.
 enum class Matrices : uint8_t { none, f16, bf16, int8 };
+
+// How a kernel goes through memory, which decides how its operands are best bound: it reads some of it again and again;
+// each element about once; or what was packed for it, at addresses that are the same for all lanes.
+enum class Reads : uint8_t { tiles, streams, packed };
 
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
 class KernelRequest {
@@ -105,7 +109,11 @@ class KernelRequest {
 
   // The kernel reads and writes each element about once: bound as this driver streams fastest.
   KernelRequest& streaming() {
-    streaming_ = true;
+    reads_ = Reads::streams;
+    return *this;
+  }
+  KernelRequest& packed() {
+    reads_ = Reads::packed;
     return *this;
   }
 
@@ -121,7 +129,7 @@ class KernelRequest {
   const Constant* constants() const { return constants_.data(); }
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
-  bool is_streaming() const { return streaming_; }
+  Reads reads() const { return reads_; }
   Matrices matrices() const { return matrices_; }
 
  private:
@@ -129,7 +137,8 @@ class KernelRequest {
   std::array<Define, kMaxDefines> defines_{};
   std::array<Constant, kMaxConstants> constants_{};
   uint32_t define_count_ = 0, constant_count_ = 0;
-  bool wide_ = false, streaming_ = false;
+  bool wide_ = false;
+  Reads reads_ = Reads::tiles;
   Matrices matrices_ = Matrices::none;
 };
 
@@ -225,9 +234,9 @@ class Recorder {
 
   virtual const DeviceTraits& traits() const noexcept = 0;
 
-  // True if these operands of a kernel that does not stream will be bound by address. For planners whose
-  // best tile differs between the two.
-  virtual bool binds_addresses(const Dispatch& dispatch) const noexcept = 0;
+  // True if these operands of a kernel of that kind will be bound by address. For planners whose best tile differs
+  // between the two.
+  virtual bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept = 0;
 
   // The choices measured on this device; null: there are none.
   virtual const TuningTable* tuning() const noexcept { return nullptr; }

@@ -212,8 +212,17 @@ bool StreamRecorder::fits_descriptors(const Dispatch& dispatch) const noexcept {
   return true;
 }
 
-bool StreamRecorder::binds_addresses(const Dispatch& dispatch) const noexcept {
-  return device_->traits.tiles_by_addresses || !fits_descriptors(dispatch);
+bool StreamRecorder::prefers_addresses(Reads reads) const noexcept {
+  switch (reads) {
+    case Reads::streams: return device_->traits.streams_by_addresses;
+    case Reads::packed: return device_->traits.packed_by_addresses;
+    case Reads::tiles: break;
+  }
+  return device_->traits.tiles_by_addresses;
+}
+
+bool StreamRecorder::binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept {
+  return prefers_addresses(reads) || !fits_descriptors(dispatch);
 }
 
 void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const AllBound& all,
@@ -326,8 +335,7 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   AllBound bound;
   Touched touched;
   const bool fits = find(dispatch, bound, touched);
-  const bool addresses = kernel.is_wide() ||
-                         (kernel.is_streaming() ? traits().streams_by_addresses : traits().tiles_by_addresses) || !fits;
+  const bool addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits;
   if (addresses && !device_->traits.addresses) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED,
          "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",

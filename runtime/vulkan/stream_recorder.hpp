@@ -25,7 +25,7 @@ class StreamRecorder final : public Recorder {
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
   const DeviceTraits& traits() const noexcept override { return device_->traits; }
-  bool binds_addresses(const Dispatch& dispatch) const noexcept override;
+  bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept override;
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
   const Buffer& parameters(const void* data, uint32_t bytes) override;
@@ -56,9 +56,10 @@ class StreamRecorder final : public Recorder {
     wait_milliseconds_ = milliseconds == 0 ? kDefaultWaitMilliseconds : milliseconds;
   }
   // What the device reports is final but for how it likes operands bound, which is measured.
-  void set_binding(bool streams_by_addresses, bool tiles_by_addresses) {
+  void set_binding(bool streams_by_addresses, bool tiles_by_addresses, bool packed_by_addresses) {
     device_->traits.streams_by_addresses = streams_by_addresses;
     device_->traits.tiles_by_addresses = tiles_by_addresses;
+    device_->traits.packed_by_addresses = packed_by_addresses;
   }
 
   // Outlives the recorder, or the next call.
@@ -94,6 +95,7 @@ class StreamRecorder final : public Recorder {
   };
 
   bool fits_descriptors(const Dispatch& dispatch) const noexcept;
+  bool prefers_addresses(Reads reads) const noexcept;
   bool find(const Dispatch& dispatch, AllBound& all, Touched& touched) const;
   Bound find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const;
   Bound write_table(const Dispatch& dispatch, const AllBound& all, bool addresses);

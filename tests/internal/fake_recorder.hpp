@@ -21,7 +21,7 @@ class FakeRecorder final : public Recorder {
     scratch_.allocation = std::make_shared<Nowhere>();
   }
   const DeviceTraits& traits() const noexcept override { return device_; }
-  bool binds_addresses(const Dispatch&) const noexcept override { return true; }
+  bool binds_addresses(Reads, const Dispatch&) const noexcept override { return true; }
   const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
     kernels.emplace_back(kernel.source().name);
