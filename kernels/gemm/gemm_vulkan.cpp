@@ -286,6 +286,11 @@ void settle_distances(GemmArgs& args) {
   GemmEpilogue& epilogue = args.epilogue;
   if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
   if ((tb ? args.n : args.k) <= 1) args.ldb = tb ? args.k : args.n;
+  // A row that is stored as a dense column lies along k all the same.
+  if (args.m == 1 && ta && args.lda == 1) {
+    args.ta = TUFF_NO_TRANS;
+    args.lda = args.k;
+  }
   if (args.m == 1) args.ldc = epilogue.ld_residual = args.n;
   if (args.batch_count == 1) {
     args.stride_a = args.stride_b = args.stride_c = epilogue.stride_bias = epilogue.stride_residual = 0;
