@@ -19,8 +19,8 @@
 // The last number is the element's size in bytes. TUFF_INDEX is the type for element indices: uint, or
 // uint64_t when wide.
 //
-// A batch may come as buffers by the hundred (Dispatch::operand_each). TUFF_EACH then has a bit for each slot that is one
-// buffer for each matrix; their bases lie in a table in slot TUFF_TABLE, behind all others, matrix by matrix, and
+// A batch may come as buffers by the hundred (Dispatch::operand_each). TUFF_EACH then has a bit for each slot that is
+// one buffer for each matrix; their bases lie in a table in slot TUFF_TABLE, behind all others, matrix by matrix, and
 // TUFF_TAKE(i) makes matrix i's those that TUFF_AT goes by. It is nothing where TUFF_EACH is 0.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
