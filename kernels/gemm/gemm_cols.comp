@@ -75,7 +75,6 @@ void main() {
     }
   }
 #endif
-#if SHUFFLE || STEPS > 1
   [[dont_unroll]] for (; k < k_end; k += DEPTH) {
     [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
       const VECTOR l = LOAD_L(i, k);
@@ -84,7 +83,6 @@ void main() {
       }
     }
   }
-#endif
 
 #if DEPTH > 1
   [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
