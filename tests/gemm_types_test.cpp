@@ -105,6 +105,18 @@ std::vector<TypedGemm> batches() {
        .residual = Residual::own},
       {.a_type = I, .b_type = I, .c_type = F, .m = 1, .n = 40, .k = 64, .batch = 4, .arrays = true},
       {.m = 4, .n = 4, .k = 0, .beta = 2, .batch = 3, .arrays = true},
+      // on matrix units a module for f16 whose 16-bit type became bf16, with results of true f16
+      {.a_type = B,
+       .b_type = B,
+       .c_type = H,
+       .ta = T,
+       .tb = T,
+       .m = 9,
+       .n = 15,
+       .k = 16,
+       .beta = 1,
+       .pad = 1,
+       .batch = 2},
   };
 }
 

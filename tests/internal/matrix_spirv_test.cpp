@@ -118,6 +118,16 @@ void each_instruction(const std::vector<uint32_t>& module, const Visit& visit) {
   }
 }
 
+// The type that becomes bf16 must not be converted to as f16 besides.
+TEST(MatrixSpirv, ModulesForBf16ConvertNothingToF16) {
+  Form form{.kind = Matrices::bf16, .c_type = TUFF_F16, .vector = false};
+  const std::vector<uint32_t> by_integers = compile(form);
+  form.rounds_f16 = true;
+  EXPECT_EQ(compile(form), by_integers);
+  form.kind = Matrices::f16;  // whereas here the device converts
+  EXPECT_NE(compile(form), by_integers);
+}
+
 TEST(MatrixSpirv, EveryFormBecomesKhr) {
   for (const auto& [kind, module] : modules()) {
     std::map<uint32_t, uint32_t> numbers;              // constants
