@@ -1,6 +1,7 @@
 #include "networks/layer_call.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -29,26 +30,34 @@ tuff_buffer at(const Buffers& buffers, size_t place) { return place == kNone ? T
 
 uint64_t count_of(const uint64_t (&shape)[4]) { return shape[0] * shape[1] * shape[2] * shape[3]; }
 
-LayerCall conv2d(const Layer& layer, uint64_t batch, int32_t dtype) {
+// What a convolution and its transpose have alike: shapes, places of the input and the filter, and what is counted.
+template <typename Desc>
+LayerCall convolution(Desc& desc, const Layer& layer, uint64_t batch, const std::array<uint64_t, 4>& filter, uint64_t p,
+                      uint64_t q) {
   const std::vector<uint64_t>& s = layer.sizes;
-  auto desc = sized<tuff_conv2d_desc>(dtype);
-  const uint64_t p = (s[1] + 2 * s[7] - s[4]) / s[6] + 1, q = (s[2] + 2 * s[7] - s[5]) / s[6] + 1;
-  const uint64_t image[4] = {batch, s[0], s[1], s[2]}, filter[4] = {s[3], s[0] / layer.groups, s[4], s[5]},
-                 result[4] = {batch, s[3], p, q};
+  const uint64_t image[4] = {batch, s[0], s[1], s[2]}, result[4] = {batch, s[3], p, q};
   std::copy_n(image, 4, desc.in_shape);
-  std::copy_n(filter, 4, desc.filter_shape);
+  std::copy_n(filter.data(), 4, desc.filter_shape);
   std::copy_n(result, 4, desc.out_shape);
   std::fill_n(desc.stride, 2, s[6]);
   std::fill_n(desc.padding, 2, s[7]);
-  desc.groups = layer.groups;
   desc.activation = layer.activation;
   LayerCall call;
-  call.outputs = count_of(result);
-  operand(call, "input", count_of(image));
-  operand(call, "filter", count_of(filter));
+  call.outputs = count_of(desc.out_shape);
+  operand(call, "input", count_of(desc.in_shape));
+  operand(call, "filter", count_of(desc.filter_shape));
+  call.flops = 2 * static_cast<double>(batch) * layer.work();
+  return call;
+}
+
+LayerCall conv2d(const Layer& layer, uint64_t batch, int32_t dtype) {
+  const std::vector<uint64_t>& s = layer.sizes;
+  auto desc = sized<tuff_conv2d_desc>(dtype);
+  desc.groups = layer.groups;
+  LayerCall call = convolution(desc, layer, batch, {s[3], s[0] / layer.groups, s[4], s[5]},
+                               (s[1] + 2 * s[7] - s[4]) / s[6] + 1, (s[2] + 2 * s[7] - s[5]) / s[6] + 1);
   const size_t bias = layer.bias ? operand(call, "bias", s[3]) : kNone;
   const size_t residual = layer.residual ? operand(call, "residual", call.outputs) : kNone;
-  call.flops = 2 * static_cast<double>(batch) * layer.work();
   call.run = [=](tuff_stream stream, const Buffers& inputs, tuff_buffer output) {
     tuff_conv2d_desc full = desc;
     full.input = inputs[0], full.filter = inputs[1], full.output = output;
@@ -61,21 +70,9 @@ LayerCall conv2d(const Layer& layer, uint64_t batch, int32_t dtype) {
 LayerCall conv_transpose2d(const Layer& layer, uint64_t batch, int32_t dtype) {
   const std::vector<uint64_t>& s = layer.sizes;
   auto desc = sized<tuff_conv_transpose2d_desc>(dtype);
-  const uint64_t p = (s[1] - 1) * s[6] + s[4] - 2 * s[7], q = (s[2] - 1) * s[6] + s[5] - 2 * s[7];
-  const uint64_t image[4] = {batch, s[0], s[1], s[2]}, filter[4] = {s[0], s[3], s[4], s[5]},
-                 result[4] = {batch, s[3], p, q};
-  std::copy_n(image, 4, desc.in_shape);
-  std::copy_n(filter, 4, desc.filter_shape);
-  std::copy_n(result, 4, desc.out_shape);
-  std::fill_n(desc.stride, 2, s[6]);
-  std::fill_n(desc.padding, 2, s[7]);
-  desc.activation = layer.activation;
-  LayerCall call;
-  call.outputs = count_of(result);
-  operand(call, "input", count_of(image));
-  operand(call, "filter", count_of(filter));
+  LayerCall call = convolution(desc, layer, batch, {s[0], s[3], s[4], s[5]}, (s[1] - 1) * s[6] + s[4] - 2 * s[7],
+                               (s[2] - 1) * s[6] + s[5] - 2 * s[7]);
   const size_t bias = layer.bias ? operand(call, "bias", s[3]) : kNone;
-  call.flops = 2 * static_cast<double>(batch) * layer.work();
   call.run = [=](tuff_stream stream, const Buffers& inputs, tuff_buffer output) {
     tuff_conv_transpose2d_desc full = desc;
     full.input = inputs[0], full.filter = inputs[1], full.output = output;

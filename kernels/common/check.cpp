@@ -107,6 +107,20 @@ void check_overlap(const Buffer* output, std::string_view output_name, uint64_t 
        exact_allowed ? "; it may be exactly the same range, or apart" : "");
 }
 
+InputOutput check_planes(const Buffer* input, const Buffer* output, uint64_t batch, uint64_t channels,
+                         std::span<const uint64_t> in_shape, std::span<const uint64_t> out_shape, int32_t dtype) {
+  const uint64_t planes = checked_mul(batch, channels, "channels");
+  const InputOutput count{checked_mul(planes, checked_product(in_shape, "in_shape"), "in_shape"),
+                          checked_mul(planes, checked_product(out_shape, "out_shape"), "out_shape")};
+  if (count.output == 0) return count;
+  const auto detail = [&] { return fmt::format("batch={} channels={}", batch, channels); };
+  check_operand(input, "input", count.input, dtype, detail);
+  check_operand(output, "output", count.output, dtype, detail);
+  check_overlap(output, "output", count.output * dtype_size(dtype), input, "input", count.input * dtype_size(dtype),
+                false);
+  return count;
+}
+
 AxisView check_axis(const uint64_t* shape, uint32_t rank, uint32_t axis) {
   require(rank >= 1 && rank <= 8, "rank is {}, needs 1 to 8", rank);
   require(axis < rank, "axis is {}, needs to be below rank {}", axis, rank);

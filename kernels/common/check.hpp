@@ -51,6 +51,15 @@ void check_operand(const Buffer* buffer, std::string_view name, uint64_t element
 void check_overlap(const Buffer* output, std::string_view output_name, uint64_t output_bytes, const Buffer* input,
                    std::string_view input_name, uint64_t input_bytes, bool exact_allowed);
 
+// Elements of an operand, and of the one that is made of it.
+struct InputOutput {
+  uint64_t input, output;
+};
+// `input` [batch][channels][in_shape...] and `output` [batch][channels][out_shape...], in whatever order: both must
+// hold what their shapes say, and not overlap. Where there is no output, there is nothing to hold.
+InputOutput check_planes(const Buffer* input, const Buffer* output, uint64_t batch, uint64_t channels,
+                         std::span<const uint64_t> in_shape, std::span<const uint64_t> out_shape, int32_t dtype);
+
 // A shape viewed around one axis: index = (outer * axis + r) * inner + i.
 struct AxisView {
   uint64_t outer, axis, inner;

@@ -20,6 +20,12 @@ struct StreamDevice {
   uint32_t largest;    // and of one for what is long: few of them, each with much to share
   uint64_t cores;
   uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
+
+  // How many of so many items an invocation takes one after another, on a processor, where a group costs more than an
+  // item: as many as leave each core eight groups.
+  uint64_t items_each(uint64_t items, uint64_t most) const {
+    return std::clamp<uint64_t>(items / workgroup / (8 * cores), 1, most);
+  }
 };
 
 // TUFF_VECTOR, for operands that all start at a multiple of 16 bytes, or do not. Addresses come with 64-bit integers.

@@ -59,8 +59,7 @@ void record_piece(const Task& task, const Piece& piece) {
   // A processor's lane pays more for places than for what lies there.
   const bool fours = task.device.cpu && a != gathered && b != gathered && axes.inner_size() % (4 * block) == 0;
   const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
-  const uint64_t run =
-      task.device.cpu ? std::clamp<uint64_t>(items / task.device.workgroup / (8 * task.device.cores), 1, 128) : 1;
+  const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
   struct Push {
     uint32_t n;
     AxisDividers<kMostAxes> axes;

@@ -7,6 +7,7 @@
 //
 // TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "kernels/common/stream_device.hpp"
@@ -30,19 +31,11 @@ struct Variant {
 // Operations for an element from which arithmetic, not memory, bounds a processor.
 constexpr double kLong = 20;
 
-bool long_runs(const DeviceTraits& traits) {
-  const std::optional<std::string>& forced = platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">();
-  return forced ? *forced == "cpu" : traits.cpu;
-}
-
-Variant choose(const DeviceTraits& traits, uint64_t blocks, double flops) {
-  if (!long_runs(traits)) return {"gpu", std::min(256u, traits.max_invocations), 1, 1};
-  // Long runs, but at least a few groups for each core.
-  const uint32_t lanes = std::max(traits.subgroup_size, 1u);
-  const uint64_t groups = 8ull * std::max(traits.cores, 1u);
-  uint32_t run = 4;
-  while (run < 128 && blocks / lanes / groups >= 2 * run) run *= 2;
-  return {"cpu", lanes, run, flops < kLong ? 4u : 1u};
+Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
+  if (!device.cpu) return {"gpu", device.workgroup, 1, 1};
+  // Long runs, whole fours of blocks, and for few lengths: each is a pipeline.
+  const auto run = static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(device.items_each(blocks, 128), 4)));
+  return {"cpu", device.workgroup, run, flops < kLong ? 4u : 1u};
 }
 
 struct Task {
@@ -63,7 +56,8 @@ void record(Recorder& recorder, const Task& task) {
   if (task.n == 0) return;
   const uint32_t parts = block_parts(task.dtype), block = 4 * parts;
   const uint64_t element = dtype_size(task.dtype);
-  const Variant variant = choose(traits, task.n / block, task.flops);
+  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">(), element);
+  const Variant variant = choose(device, task.n / block, task.flops);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);
@@ -75,7 +69,7 @@ void record(Recorder& recorder, const Task& task) {
       .define("TUFF_PARTS", parts)
       .define("TUFF_VECTOR", vector)
       .define("TUFF_UNROLL", variant.unroll)
-      .define("TUFF_TAIL_BLOCKS", !long_runs(traits))
+      .define("TUFF_TAIL_BLOCKS", !device.cpu)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .constant(0, variant.lanes)
       .constant(1, variant.run);
@@ -84,11 +78,8 @@ void record(Recorder& recorder, const Task& task) {
     uint32_t n;
     float alpha;
   };
-  // Pieces that a descriptor spans and 32-bit indices reach; a multiple of 64 elements keeps alignment.
-  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
-  const uint64_t piece = std::min<uint64_t>(range / element, 1u << 30) / 64 * 64;
-  for (uint64_t begin = 0; begin < task.n; begin += piece) {
-    const uint64_t count = std::min(piece, task.n - begin);
+  for (uint64_t begin = 0; begin < task.n; begin += device.piece) {
+    const uint64_t count = std::min(device.piece, task.n - begin);
     const uint64_t offset = begin * element, bytes = count * element;
     Dispatch dispatch(task.op_name);
     for (uint32_t i = 0; i < task.input_count; ++i) dispatch.operand(task.inputs[i], offset, bytes, Access::read);

@@ -29,8 +29,7 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
   const int channel = args.inner == 1 && args.channels % block == 0 ? 0 : args.inner % block == 0 ? 1 : 2;
   const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&
                        aligned16(args.variance) && aligned16(args.weight) && aligned16(args.bias);
-  const uint64_t run =
-      device.cpu ? std::clamp<uint64_t>(total / block / device.workgroup / (8 * device.cores), 1, 128) : 1;
+  const uint64_t run = device.cpu ? device.items_each(total / block, 128) : 1;
   KernelRequest kernel(shaders::batch_norm);
   kernel.streaming();
   kernel.define("TUFF_TYPE", args.dtype)

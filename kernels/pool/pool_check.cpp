@@ -82,21 +82,15 @@ void check_pool(const PoolArgs& args) {
     require(args.in_shape[i] <= kMostSize / (args.out_shape[i] + 1), "in_shape[{0}]={1} out_shape[{0}]={2}: too large",
             i, args.in_shape[i], args.out_shape[i]);
   }
-  const uint64_t planes = checked_mul(args.batch, args.channels, "channels");
-  const uint64_t inputs =
-      checked_mul(planes, checked_product({args.in_shape.data(), args.spatial}, "in_shape"), "in_shape");
-  const uint64_t outputs =
-      checked_mul(planes, checked_product({args.out_shape.data(), args.spatial}, "out_shape"), "out_shape");
-  if (outputs == 0) return;
-  const auto detail = [&] { return fmt::format("batch={} channels={}", args.batch, args.channels); };
-  check_operand(args.input, "input", inputs, args.dtype, detail);
-  check_operand(args.output, "output", outputs, args.dtype, detail);
-  const uint64_t input_bytes = inputs * dtype_size(args.dtype), output_bytes = outputs * dtype_size(args.dtype);
-  check_overlap(args.output, "output", output_bytes, args.input, "input", input_bytes, false);
-  if (args.indices == nullptr) return;
-  check_operand(args.indices, "indices", outputs, TUFF_U32, detail);
-  check_overlap(args.indices, "indices", outputs * 4, args.input, "input", input_bytes, false);
-  check_overlap(args.indices, "indices", outputs * 4, args.output, "output", output_bytes, false);
+  const InputOutput count =
+      check_planes(args.input, args.output, args.batch, args.channels, {args.in_shape.data(), args.spatial},
+                   {args.out_shape.data(), args.spatial}, args.dtype);
+  if (count.output == 0 || args.indices == nullptr) return;
+  check_operand(args.indices, "indices", count.output, TUFF_U32,
+                [&] { return fmt::format("batch={} channels={}", args.batch, args.channels); });
+  const uint64_t element = dtype_size(args.dtype), bytes = count.output * 4;
+  check_overlap(args.indices, "indices", bytes, args.input, "input", count.input * element, false);
+  check_overlap(args.indices, "indices", bytes, args.output, "output", count.output * element, false);
 }
 
 }  // namespace tuff

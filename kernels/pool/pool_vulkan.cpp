@@ -92,7 +92,7 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
     const uint64_t items = count * push.fours * push.rows;
     const bool vectors = s.in[2] % 4 == 0 && s.out[2] % 4 == 0 && aligned16(args.input, first * plane_in * element) &&
                          aligned16(args.output, first * plane_out * element);
-    const uint64_t run = device.cpu ? std::clamp<uint64_t>(items / device.workgroup / (8 * device.cores), 1, 64) : 1;
+    const uint64_t run = device.cpu ? device.items_each(items, 64) : 1;
     push.n = static_cast<uint32_t>(items);
     KernelRequest kernel(shaders::pool_windows);
     kernel.streaming();
@@ -155,11 +155,8 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
       .define("TUFF_ADAPTIVE", s.adaptive);
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
-    uint64_t run = 1;
-    if (device.cpu) {
-      run = std::clamp<uint64_t>(n / device.workgroup / (8 * device.cores), 1, 64);
-      run = std::clamp<uint64_t>(kMaxLoopIterationsCpu / (2 * window), 1, run);
-    }
+    const uint64_t run =
+        device.cpu ? std::clamp<uint64_t>(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
     Push push = push_of(s);
     push.n = static_cast<uint32_t>(n);
     KernelRequest piece = kernel;

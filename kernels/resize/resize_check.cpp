@@ -89,17 +89,8 @@ void check_resize(const ResizeArgs& args) {
     require(reach < kMostReach && scale <= static_cast<double>(kMostSize),
             "scale[{0}]={1} out_shape[{0}]={2}: too small or too large", i, scale, out);
   }
-  const uint64_t planes = checked_mul(args.batch, args.channels, "channels");
-  const uint64_t inputs =
-      checked_mul(planes, checked_product({args.in_shape.data(), args.spatial}, "in_shape"), "in_shape");
-  const uint64_t outputs =
-      checked_mul(planes, checked_product({args.out_shape.data(), args.spatial}, "out_shape"), "out_shape");
-  if (planes == 0) return;
-  const auto detail = [&] { return fmt::format("batch={} channels={}", args.batch, args.channels); };
-  check_operand(args.input, "input", inputs, args.dtype, detail);
-  check_operand(args.output, "output", outputs, args.dtype, detail);
-  check_overlap(args.output, "output", outputs * dtype_size(args.dtype), args.input, "input",
-                inputs * dtype_size(args.dtype), false);
+  check_planes(args.input, args.output, args.batch, args.channels, {args.in_shape.data(), args.spatial},
+               {args.out_shape.data(), args.spatial}, args.dtype);
 }
 
 }  // namespace tuff

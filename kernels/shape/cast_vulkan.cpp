@@ -29,8 +29,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
   const bool aligned = aligned16(args.input) && aligned16(args.output);
   // Lanes that move few bytes for each item have several items.
   const uint64_t least = std::max(from, to) < 4 ? 4 : std::min(from, to) < 4 ? 2 : 1;
-  const uint64_t run =
-      device.cpu ? std::clamp<uint64_t>(args.n / 4 / device.workgroup / (8 * device.cores), 1, 128) : least;
+  const uint64_t run = device.cpu ? device.items_each(args.n / 4, 128) : least;
   KernelRequest kernel(shaders::cast);
   kernel.streaming()
       .define("TUFF_SOURCE", args.from)

@@ -33,9 +33,7 @@ template <typename Push>
 void dispatch(const Task& task, const Place& place, const Push& push, bool rows, uint32_t rank, uint64_t repeat) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t items = place.n / repeat;
-  const uint64_t run = task.device.cpu
-                           ? std::clamp<uint64_t>(items / task.device.workgroup / (8 * task.device.cores), 1, 128)
-                           : (task.unit * repeat < 16 ? 4 : 1);
+  const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : (task.unit * repeat < 16 ? 4 : 1);
   KernelRequest kernel(shaders::gather);
   kernel.streaming()
       .wide(needs_wide(place.span))

@@ -2,9 +2,8 @@
 //
 //   units   Elements that lie side by side in both operands are copied as units of up to 16 bytes.
 //   rows    CPU: long rows are copied by the device's own command, which is memcpy.
-//   tiles   Output dense: where the innermost axes of input and output differ, both are gone through in tiles, by way
-//   of
-//           shared memory (permute_tile.comp), or, on a CPU, where that costs more than it saves, of registers
+//   tiles   Output dense: where the innermost axes of input and output differ, both are gone through in tiles, by
+//           shared memory (permute_tile.comp), or, on a CPU, where that costs more than it saves, by registers
 //           (permute_lanes.comp).
 //   plain   otherwise: each lane finds the place of its units by itself (strided_copy.comp).
 //
@@ -169,10 +168,12 @@ bool made_of(const Task& task, const Piece& piece, uint32_t across, int64_t elem
          (task.output->offset + piece.output_first * task.unit) % bytes == 0;
 }
 
+uint64_t gpu_tile(const Task& task) { return task.unit == 8 ? 32 : 64; }
+
 Tiling tiling_of(const Task& task, const Piece& piece, uint32_t across) {
   const StridedAxes<2>& axes = piece.axes;
   if (!task.device.cpu) {
-    const uint64_t tile = task.unit == 8 ? 32 : 64;
+    const uint64_t tile = gpu_tile(task);
     return {tile, tile, 0, false, task.unit == 2 && made_of(task, piece, across, 2)};
   }
   Tiling tiling{64, 8, 1, task.unit < 8 && made_of(task, piece, across, 4), false};
@@ -188,7 +189,7 @@ std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes
   if (axes.rank < 2 || task.unit > 8 || !axes.dense(1)) return std::nullopt;
   const uint64_t shortest = task.device.cpu ? kShortestTiledCpu : kShortestTiled;
   if (!task.device.cpu) {
-    const uint64_t tile = task.unit == 8 ? 32 : 64, held = std::max<uint64_t>(task.unit, 4);
+    const uint64_t tile = gpu_tile(task), held = std::max<uint64_t>(task.unit, 4);
     if (tile * (tile + 1) * held > task.recorder.traits().shared_bytes) return std::nullopt;
     if (tile * tile / 4 % task.device.workgroup != 0 || task.device.workgroup % tile != 0) return std::nullopt;
   }
