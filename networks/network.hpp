@@ -5,18 +5,24 @@
 //
 //   conv2d 64 56 56  64 3 3  1 1  bias relu  x3
 //
-//   operation         sizes                                      words
-//   conv2d            C H W  K R S  stride padding               groups G, bias, residual, an activation
-//   conv_transpose2d  C H W  K R S  stride padding               bias, an activation
+//   operation         sizes                                words
+//   conv2d            C H W  K R S  stride padding         groups G, bias, residual, an activation
+//   conv_transpose2d  C H W  K R S  stride padding         bias, an activation
 //   max_pool          C H W  kernel stride padding
 //   avg_pool          C H W  kernel stride padding
-//   linear            rows outputs inputs                        bias, residual, an activation; weights
-//   [outputs][inputs] attention         heads kv_heads seq_q seq_kv head_dim       causal: the rows are the last ones
-//   of the keys' sequence layer_norm        rows cols                                  residual: added before rms_norm
-//   rows cols                                  residual softmax           rows cols embedding         entries size
-//   count rope              heads seq head_dim add, mul          count concat            C1 C2 H W along the channels
+//   linear            rows outputs inputs                  bias, residual, an activation
+//   attention         heads kv_heads seq_q seq_kv head_dim causal
+//   layer_norm        rows cols                            residual
+//   rms_norm          rows cols                            residual
+//   softmax           rows cols
+//   embedding         entries size count
+//   rope              heads seq head_dim
+//   add, mul          count
+//   concat            C1 C2 H W
 //   transpose         rows cols
 //
+// A linear layer's weights are [outputs][inputs]; causal rows are the last ones of the keys' sequence; residuals of
+// normalisations are added before; concat joins channels.
 // Activations are relu, relu6, gelu, gelu_tanh and silu. Filters' and rows' sizes are those of the whole layer, not of
 // a group.
 #pragma once

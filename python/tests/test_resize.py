@@ -42,7 +42,7 @@ def test_modes(ctx, rng):
         assert got.shape == (2, 3, *shape)
         assert np.allclose(got.numpy(), wanted, rtol=0, atol=1e-5)
         last = tuff.resize(
-            ctx.array(image.transpose(0, 2, 3, 1).copy()), shape, mode, align_corners=align, layout="NHWC"
+            ctx.array(image.transpose(0, 2, 3, 1).copy()), shape, mode, align_corners=align, layout="nhwc"
         )
         assert np.allclose(last.numpy().transpose(0, 3, 1, 2), wanted, rtol=0, atol=1e-5)
 
@@ -64,8 +64,10 @@ def test_misuse(ctx):
     for shape, mode, more in (
         (5, "cubic", {}),
         ((5, 6, 7), "linear", {}),
-        (5, "linear", {"layout": "CHWN"}),
+        (5, "linear", {"layout": "chwn"}),
         (5, "linear", {"scale": -1}),
+        (5, "linear", {"scale": float("nan")}),
+        (-5, "linear", {}),
     ):
         with pytest.raises(ValueError):
             tuff.resize(x, shape, mode, **more)

@@ -8,55 +8,33 @@ import numpy as np
 
 from . import raw
 from ._error import check
+from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 from ._operations import _ACTIVATIONS, _dtype, _require_array, _result, same_kind
 
 if TYPE_CHECKING:
     from ._array import Array
 
-# One number, or one for each spatial dimension.
-Numbers = Union[int, Sequence[int]]
 # Of paddings, each may be (in front, behind).
 Paddings = Union[int, Sequence[Union[int, Tuple[int, int]]]]
-
-_LAYOUTS = {"nchw": raw.LAYOUT_NCHW, "nhwc": raw.LAYOUT_NHWC}
-
-
-def _numbers(value: Numbers, rank: int, name: str, least: int) -> Tuple[int, ...]:
-    numbers = (value,) * rank if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(numbers) != rank:
-        raise ValueError(f"{name} is one number or {rank}, not {value!r}")
-    if min(numbers) < least:
-        raise ValueError(f"{name} is {value!r}, needs at least {least}")
-    return tuple(int(number) for number in numbers)
 
 
 def _paddings(value: Paddings, rank: int) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
     """In front and behind."""
     if isinstance(value, (int, np.integer)) or all(isinstance(one, (int, np.integer)) for one in value):
-        both = _numbers(value, rank, "padding", 0)
+        both = numbers(value, rank, "padding", 0)
         return both, both
     pairs = [(one, one) if isinstance(one, (int, np.integer)) else tuple(one) for one in value]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"padding is numbers or pairs of them, not {value!r}")
     first, second = ([pair[i] for pair in pairs] for i in range(2))
-    return _numbers(first, rank, "padding", 0), _numbers(second, rank, "padding", 0)
-
-
-def _channels_second(shape: Sequence[int], layout: str) -> Tuple[int, ...]:
-    """A shape as the library has it, whatever the layout."""
-    return tuple(shape) if layout == "nchw" else (shape[0], shape[-1], *shape[1:-1])
-
-
-def _as_stored(shape: Sequence[int], layout: str) -> Tuple[int, ...]:
-    return tuple(shape) if layout == "nchw" else (shape[0], *shape[2:], shape[1])
+    return numbers(first, rank, "padding", 0), numbers(second, rank, "padding", 0)
 
 
 def _check(x: Array, w: Array, rank: int, name: str, layout: str, activation: Optional[str]) -> None:
     _require_array(x, "x")
     _require_array(w, "w")
     same_kind(x, w)
-    if layout not in _LAYOUTS:
-        raise ValueError(f"layout is {layout!r}, not one of {list(_LAYOUTS)}")
+    require_layout(layout)
     if activation not in _ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}, not one of {list(_ACTIVATIONS)}")
     if x.ndim != rank + 2 or w.ndim != rank + 2:
@@ -89,15 +67,15 @@ def _convolve(
     out: Optional[Array],
 ) -> Array:
     _check(x, w, rank, f"conv{rank}d", layout, activation)
-    strides, dilations = _numbers(stride, rank, "stride", 1), _numbers(dilation, rank, "dilation", 1)
+    strides, dilations = numbers(stride, rank, "stride", 1), numbers(dilation, rank, "dilation", 1)
     begin, end = _paddings(padding, rank)
-    images, filters = _channels_second(x.shape, layout), _channels_second(w.shape, layout)
+    images, filters = channels_second(x.shape, layout), channels_second(w.shape, layout)
     spans = [d * (taps - 1) + 1 for d, taps in zip(dilations, filters[2:])]
     room = [size + p + q - span for size, p, q, span in zip(images[2:], begin, end, spans)]
     if min(room) < 0:
         raise ValueError(f"a filter of {tuple(spans)} taps is larger than the padded image {images[2:]}")
     shape = (images[0], filters[0], *(free // s + 1 for free, s in zip(room, strides)))
-    result = _result(out, x, _as_stored(shape, layout))
+    result = _result(out, x, as_stored(shape, layout))
     describe = (raw.Conv1dDesc, raw.Conv2dDesc, raw.Conv3dDesc)[rank - 1]
     desc = describe(
         dtype=_dtype(x),
@@ -111,7 +89,7 @@ def _convolve(
         padding=begin,
         dilation=dilations,
         groups=groups,
-        layout=_LAYOUTS[layout],
+        layout=LAYOUTS[layout],
         activation=_ACTIVATIONS[activation],
         bias=_added(bias, "bias", x, (shape[1],)),
         residual=_added(residual, "residual", x, result.shape),
@@ -205,9 +183,9 @@ def conv_transpose2d(
     layout "nhwc": x is (N, H, W, C), w (C, R, S, K / groups), the result (N, P, Q, K). The rest as in conv2d.
     """
     _check(x, w, 2, "conv_transpose2d", layout, activation)
-    strides, dilations = _numbers(stride, 2, "stride", 1), _numbers(dilation, 2, "dilation", 1)
-    paddings, further = _numbers(padding, 2, "padding", 0), _numbers(output_padding, 2, "output_padding", 0)
-    images, filters = _channels_second(x.shape, layout), _channels_second(w.shape, layout)
+    strides, dilations = numbers(stride, 2, "stride", 1), numbers(dilation, 2, "dilation", 1)
+    paddings, further = numbers(padding, 2, "padding", 0), numbers(output_padding, 2, "output_padding", 0)
+    images, filters = channels_second(x.shape, layout), channels_second(w.shape, layout)
     extents: List[int] = [
         (images[2 + i] - 1) * strides[i] - 2 * paddings[i] + dilations[i] * (filters[2 + i] - 1) + further[i] + 1
         for i in range(2)
@@ -215,7 +193,7 @@ def conv_transpose2d(
     if min(extents) < 0:
         raise ValueError(f"padding {padding} leaves out more than there is: {tuple(extents)}")
     shape = (images[0], filters[1] * groups, *extents)
-    result = _result(out, x, _as_stored(shape, layout))
+    result = _result(out, x, as_stored(shape, layout))
     desc = raw.ConvTranspose2dDesc(
         dtype=_dtype(x),
         input=x.buffer.handle,
@@ -229,7 +207,7 @@ def conv_transpose2d(
         output_padding=further,
         dilation=dilations,
         groups=groups,
-        layout=_LAYOUTS[layout],
+        layout=LAYOUTS[layout],
         activation=_ACTIVATIONS[activation],
         bias=_added(bias, "bias", x, (shape[1],)),
     )

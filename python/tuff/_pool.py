@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _operations as operations
 from . import raw
 from ._error import check
+from ._images import Numbers, numbers
 
 if TYPE_CHECKING:
     from ._array import Array
-
-Sizes = Union[int, Sequence[int]]
-
-
-def _each(value: Sizes, axes: int, name: str) -> Tuple[int, ...]:
-    """One number for each spatial axis."""
-    values = (value,) * axes if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(values) != axes or any(number < 0 for number in values):
-        raise ValueError(f"{name} is {value!r}, needs one number or {axes}, not negative")
-    return tuple(int(number) for number in values)
 
 
 def _spatial(x: Array) -> int:
@@ -51,13 +42,13 @@ def _pool(
     return result if places is None else (result, places)
 
 
-def _windows(x: Array, kernel: Sizes, stride: Optional[Sizes], padding: Sizes, dilation: Sizes, ceil: bool) -> dict:
+def _windows(
+    x: Array, kernel: Numbers, stride: Optional[Numbers], padding: Numbers, dilation: Numbers, ceil: bool
+) -> dict:
     axes = _spatial(x)
-    kernels = _each(kernel, axes, "kernel")
-    strides = kernels if stride is None else _each(stride, axes, "stride")
-    paddings, dilations = _each(padding, axes, "padding"), _each(dilation, axes, "dilation")
-    if min(kernels + strides + dilations) < 1:
-        raise ValueError(f"pooling with kernel {kernel}, stride {stride}, dilation {dilation}")
+    kernels, dilations = numbers(kernel, axes, "kernel", 1), numbers(dilation, axes, "dilation", 1)
+    strides = kernels if stride is None else numbers(stride, axes, "stride", 1)
+    paddings = numbers(padding, axes, "padding")
     shape = []
     for n, k, s, p, d in zip(x.shape[2:], kernels, strides, paddings, dilations):
         free = n + 2 * p - d * (k - 1) - 1
@@ -77,11 +68,11 @@ def _windows(x: Array, kernel: Sizes, stride: Optional[Sizes], padding: Sizes, d
 
 def max_pool(
     x: Array,
-    kernel: Sizes,
+    kernel: Numbers,
     *,
-    stride: Optional[Sizes] = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
+    stride: Optional[Numbers] = None,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
     ceil_mode: bool = False,
     indices: bool = False,
 ) -> Union[Array, Tuple[Array, Array]]:
@@ -95,10 +86,10 @@ def max_pool(
 
 def avg_pool(
     x: Array,
-    kernel: Sizes,
+    kernel: Numbers,
     *,
-    stride: Optional[Sizes] = None,
-    padding: Sizes = 0,
+    stride: Optional[Numbers] = None,
+    padding: Numbers = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
@@ -108,11 +99,11 @@ def avg_pool(
     return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(count_include_pad), **fields)
 
 
-def adaptive_max_pool(x: Array, shape: Sizes, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:
+def adaptive_max_pool(x: Array, shape: Numbers, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:
     """The largest value of windows that divide x (N, C, …) into so many; 1: of each plane."""
-    return _pool(raw.tuff_max_pool, x, _each(shape, _spatial(x), "shape"), indices, adaptive=1)
+    return _pool(raw.tuff_max_pool, x, numbers(shape, _spatial(x), "shape"), indices, adaptive=1)
 
 
-def adaptive_avg_pool(x: Array, shape: Sizes) -> Array:
+def adaptive_avg_pool(x: Array, shape: Numbers) -> Array:
     """The mean of windows that divide x (N, C, …) into so many; 1: of each plane."""
-    return _pool(raw.tuff_avg_pool, x, _each(shape, _spatial(x), "shape"), False, adaptive=1)
+    return _pool(raw.tuff_avg_pool, x, numbers(shape, _spatial(x), "shape"), False, adaptive=1)
