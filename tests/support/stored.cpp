@@ -1,6 +1,7 @@
 #include "support/stored.hpp"
 
 #include <cmath>
+#include <cstring>
 
 namespace tuff_test {
 namespace {
@@ -9,8 +10,12 @@ constexpr uint16_t kPoison16 = 0x7fd1;  // a quiet NaN of f16 and of bf16
 
 Bytes encoded(int32_t dtype, const std::vector<float>& values) {
   Bytes bytes(values.size() * size_of(dtype));
+  if (dtype == TUFF_F32) {
+    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
   for (size_t i = 0; i < values.size(); ++i) {
-    if (bits(values[i]) == kPoison && size_of(dtype) == 2) {
+    if (bits(values[i]) == kPoison) {
       std::memcpy(bytes.data() + 2 * i, &kPoison16, 2);
     } else {
       set_element(dtype, bytes, i, values[i]);
@@ -19,16 +24,18 @@ Bytes encoded(int32_t dtype, const std::vector<float>& values) {
   return bytes;
 }
 
-}  // namespace
-
-float rounded(int32_t dtype, double value) {
-  if (dtype == TUFF_F32) return static_cast<float>(value);
-  Bytes one(2);
-  set_element(dtype, one, 0, value);
-  return static_cast<float>(element(dtype, one, 0));
+Bytes poisoned(int32_t dtype, uint64_t count) {
+  const uint64_t size = size_of(dtype);
+  Bytes bytes(count * size);
+  const void* pattern = size == 4 ? static_cast<const void*>(&kPoison) : &kPoison16;
+  for (uint64_t i = 0; i < count; ++i) std::memcpy(bytes.data() + i * size, pattern, size);
+  return bytes;
 }
 
+}  // namespace
+
 std::vector<float> rounded(int32_t dtype, std::vector<float> values) {
+  if (dtype == TUFF_F32) return values;
   for (float& value : values) value = rounded(dtype, value);
   return values;
 }
@@ -37,15 +44,17 @@ StoredTensor::StoredTensor(tuff_context context, int32_t dtype, const std::vecto
     : dtype_(dtype), tensor_(context, dtype, encoded(dtype, values), shift) {}
 
 StoredTensor::StoredTensor(tuff_context context, int32_t dtype, uint64_t count, uint64_t shift)
-    : StoredTensor(context, dtype, std::vector<float>(count, poison()), shift) {}
+    : dtype_(dtype), tensor_(context, dtype, poisoned(dtype, count), shift) {}
 
 std::vector<float> StoredTensor::read() const {
   const Bytes bytes = tensor_.read();
   std::vector<float> values(bytes.size() / size_of(dtype_));
+  if (dtype_ == TUFF_F32) {
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
   for (size_t i = 0; i < values.size(); ++i) {
-    if (dtype_ == TUFF_F32) {
-      std::memcpy(&values[i], bytes.data() + 4 * i, 4);
-    } else if (std::memcmp(bytes.data() + 2 * i, &kPoison16, 2) == 0) {
+    if (std::memcmp(bytes.data() + 2 * i, &kPoison16, 2) == 0) {
       values[i] = poison();
     } else {
       values[i] = static_cast<float>(element(dtype_, bytes, i));

@@ -9,8 +9,7 @@
 
 namespace tuff_test {
 
-// The nearest number of a type.
-float rounded(int32_t dtype, double value);
+// The nearest numbers of a type.
 std::vector<float> rounded(int32_t dtype, std::vector<float> values);
 
 // A TypedTensor that is filled and read as floats.

@@ -26,6 +26,8 @@ void put(Bytes& bytes, uint64_t i, T value) {
   std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
 }
 
+constexpr unsigned char kGuardByte = 0xa5;
+
 // What the bits of a 16-bit type stand for, sign apart.
 double decoded16(int32_t dtype, uint16_t bits) {
   const int digits = dtype == TUFF_F16 ? 10 : 7, bias = dtype == TUFF_F16 ? 15 : 127;
@@ -37,39 +39,55 @@ double decoded16(int32_t dtype, uint16_t bits) {
   return std::ldexp((1 << digits) + fraction, exponent - bias - digits);
 }
 
+// Of all of them.
+const std::vector<double>& magnitudes(int32_t dtype) {
+  const auto all = [](int32_t type) {
+    std::vector<double> values(0x8000);
+    for (uint16_t i = 0; i < values.size(); ++i) values[i] = decoded16(type, i);
+    return values;
+  };
+  static const std::vector<double> halves = all(TUFF_F16), bfloats = all(TUFF_BF16);
+  return dtype == TUFF_F16 ? halves : bfloats;
+}
+
 // By bisection: neighbouring bits are neighbouring numbers, and the even one of two has an even last bit. Infinity
 // stands where the next number would.
 uint16_t encoded16(int32_t dtype, double value) {
+  const std::vector<double>& numbers = magnitudes(dtype);
   const uint16_t infinity = dtype == TUFF_F16 ? 0x7c00 : 0x7f80, sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(value);
   if (std::isnan(value)) return infinity + 1;
   uint16_t low = 0, high = infinity;
   while (high - low > 1) {
     const auto middle = static_cast<uint16_t>((low + high) / 2);
-    (decoded16(dtype, middle) <= magnitude ? low : high) = middle;
+    (numbers[middle] <= magnitude ? low : high) = middle;
   }
-  const double below = decoded16(dtype, low);
-  const double above = high == infinity ? 2 * below - decoded16(dtype, low - 1) : decoded16(dtype, high);
+  const double below = numbers[low];
+  const double above = high == infinity ? 2 * below - numbers[low - 1] : numbers[high];
   if (magnitude - below == above - magnitude) return sign | (low % 2 == 0 ? low : high);
   return sign | (magnitude - below < above - magnitude ? low : high);
 }
 
 // A pattern that no result is: what C and the gaps of all operands hold.
+const unsigned char* poison_of(int32_t dtype) {
+  static constexpr uint64_t eight = 0x7ffd1d1d1d1d1d1du;
+  static constexpr uint32_t four = kPoison;
+  static constexpr uint16_t two = 0x7fd1;
+  static constexpr uint8_t one = 0x6b;
+  const void* const patterns[] = {&one, &two, &four, &eight};
+  const uint64_t size = size_of(dtype);
+  return static_cast<const unsigned char*>(patterns[size == 8 ? 3 : size / 2]);
+}
+
 void poison_all(int32_t dtype, Bytes& bytes) {
-  for (uint64_t i = 0; i < bytes.size() / size_of(dtype); ++i) {
-    switch (size_of(dtype)) {
-      case 8: put<uint64_t>(bytes, i, 0x7ffd1d1d1d1d1d1du); break;
-      case 4: put<uint32_t>(bytes, i, kPoison); break;
-      case 2: put<uint16_t>(bytes, i, 0x7fd1); break;
-      default: put<uint8_t>(bytes, i, 0x6b); break;
-    }
-  }
+  const uint64_t size = size_of(dtype);
+  const unsigned char* pattern = poison_of(dtype);
+  for (uint64_t i = 0; i + size <= bytes.size(); i += size) std::memcpy(bytes.data() + i, pattern, size);
 }
 
 bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
-  Bytes one(size_of(dtype));
-  poison_all(dtype, one);
-  return std::memcmp(one.data(), bytes.data() + i * one.size(), one.size()) == 0;
+  const uint64_t size = size_of(dtype);
+  return std::memcmp(poison_of(dtype), bytes.data() + i * size, size) == 0;
 }
 
 }  // namespace
@@ -94,9 +112,15 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
     case TUFF_F32: return double{at<float>(bytes, i)};
     default: {
       const auto word = at<uint16_t>(bytes, i);
-      return std::copysign(decoded16(dtype, word & 0x7fff), (word & 0x8000) != 0 ? -1.0 : 1.0);
+      return std::copysign(magnitudes(dtype)[word & 0x7fff], (word & 0x8000) != 0 ? -1.0 : 1.0);
     }
   }
+}
+
+float rounded(int32_t dtype, double value) {
+  if (dtype == TUFF_F32) return static_cast<float>(value);
+  const uint16_t word = encoded16(dtype, value);
+  return static_cast<float>(std::copysign(magnitudes(dtype)[word & 0x7fff], value));
 }
 
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
@@ -124,10 +148,11 @@ double unit_roundoff(int32_t dtype) {
 TypedTensor::TypedTensor(tuff_context context, int32_t dtype, const Bytes& bytes, uint64_t shift)
     : context_(context), bytes_(bytes.size()), before_(512 + shift * size_of(dtype)) {
   constexpr uint64_t kInside = 64, kAround = 512;
-  Bytes all(before_ + bytes_ + kInside + kAround, 0xa5);
-  std::copy(bytes.begin(), bytes.end(), all.begin() + static_cast<ptrdiff_t>(before_));
-  whole_ = OwnBuffer(context, all.size());
-  EXPECT_OK(tuff_copy_htod(context, whole_, 0, all.data(), all.size()));
+  const Bytes front(before_, kGuardByte), behind(kInside + kAround, kGuardByte);
+  whole_ = OwnBuffer(context, before_ + bytes_ + behind.size());
+  EXPECT_OK(tuff_copy_htod(context, whole_, 0, front.data(), front.size()));
+  EXPECT_OK(tuff_copy_htod(context, whole_, before_, bytes.data(), bytes_));
+  EXPECT_OK(tuff_copy_htod(context, whole_, before_ + bytes_, behind.data(), behind.size()));
   tuff_buffer view = 0;
   EXPECT_OK(tuff_view(whole_, before_, bytes_ + kInside, &view));
   view_ = OwnBuffer(view);
@@ -139,9 +164,11 @@ Bytes TypedTensor::read() const {
   Bytes all(size);
   EXPECT_OK(tuff_copy_dtoh(context_, all.data(), whole_, 0, size));
   const auto begin = all.begin() + static_cast<ptrdiff_t>(before_), end = begin + static_cast<ptrdiff_t>(bytes_);
-  const auto guard = [](unsigned char byte) { return byte == 0xa5; };
+  const auto guard = [](unsigned char byte) { return byte == kGuardByte; };
   EXPECT_TRUE(std::all_of(all.begin(), begin, guard) && std::all_of(end, all.end(), guard)) << "guards were written";
-  return {begin, end};
+  all.erase(end, all.end());  // in place: large tensors are slow to copy
+  all.erase(all.begin(), begin);
+  return all;
 }
 
 std::string TypedGemm::name() const {

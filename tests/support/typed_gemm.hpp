@@ -18,7 +18,8 @@ uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
-double unit_roundoff(int32_t dtype);  // 0 for integers
+float rounded(int32_t dtype, double value);  // to a floating type of 32 or 16 bits
+double unit_roundoff(int32_t dtype);         // 0 for integers
 
 // Elements in the middle of a larger buffer, with guards around them that lie within what the library binds.
 class TypedTensor {
