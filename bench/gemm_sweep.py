@@ -6,6 +6,9 @@
 m, n and k are log-uniform between 1 and --most, transposes and alignment at random. A product's efficiency is its
 rate as a share of what arithmetic, memory and the cost of a call allow (by the best rates of the run); it is compared
 with the best of its eight nearest neighbours. The ten worst are printed; exit status 1 if one is below a quarter.
+
+On a device that is a processor the time is the processor's, of all cores together, so that what else runs there does
+not count (neither do cores that are left idle).
 """
 
 from __future__ import annotations
@@ -14,10 +17,29 @@ import argparse
 import math
 import random
 import sys
+import time
 from ctypes import byref, c_int32, c_uint64, c_void_p, sizeof
+from typing import Callable
 
 import h200
 from h200_gemm import BYTES, DTYPES, GemmDesc
+
+CPU = 4  # TUFF_DEVICE_CPU
+
+
+def processor_seconds(call: Callable[[], None], wait: Callable[[], None], budget: float) -> float:
+    """The least of at least three rounds."""
+    best, rounds, calls, end = math.inf, 0, 1, time.perf_counter() + budget
+    while rounds < 3 or time.perf_counter() < end:
+        before = time.process_time()
+        for _ in range(calls):
+            call()
+        wait()
+        spent = time.process_time() - before
+        best, rounds = min(best, spent / calls), rounds + 1
+        if spent < 1e-3:
+            calls, rounds, best = calls * 4, 0, math.inf
+    return best
 
 
 def main() -> int:
@@ -55,19 +77,24 @@ def main() -> int:
                      "name": f"{'NT'[ta]}{'NT'[tb]} {m}x{n}x{k} pad {pad}"})
         # Compiles: a device that waits for that lowers its clock, so nothing is timed until all is compiled.
         tuff.call("batched_gemm_ex", tuff.context, byref(desc))
-    # For the same reason the largest product runs for a moment before each measurement.
+    processor = tuff.info().type == CPU
+    tuff.synchronize()
+    # For the same reason the largest product runs for a moment before each measurement on a GPU.
     largest = max(rows, key=lambda row: row["flops"])["desc"]
-    whole = h200.seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(largest)), tuff.synchronize, 0.3)
+    seconds = processor_seconds if processor else h200.seconds
+    whole = seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(largest)), tuff.synchronize, 0.3)
     for row in rows:
-        for _ in range(math.ceil(0.02 / whole)):
+        for _ in range(0 if processor else math.ceil(0.02 / whole)):
             tuff.call("batched_gemm_ex", tuff.context, byref(largest))
-        row["seconds"] = h200.seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(row["desc"])),
-                                      tuff.synchronize, options.seconds)
+        row["seconds"] = seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(row["desc"])),
+                                 tuff.synchronize, options.seconds)
     flops = max(row["flops"] / row["seconds"] for row in rows)
     bandwidth = max(row["bytes"] / row["seconds"] for row in rows)
-    call = min(row["seconds"] for row in rows)
+    # What a call costs: of a processor, whose threads may or may not be asleep between two calls, by small products.
+    small = sorted(rows, key=lambda row: row["flops"] + row["bytes"])[:max(1, len(rows) // 20)]
+    call = sorted(row["seconds"] for row in (small if processor else rows))[len(small) // 2 if processor else 0]
     for row in rows:
-        row["efficiency"] = max(row["flops"] / flops, row["bytes"] / bandwidth, call) / row["seconds"]
+        row["efficiency"] = min(max(row["flops"] / flops, row["bytes"] / bandwidth, call) / row["seconds"], 1)
     for row in rows:
         near = sorted(rows, key=lambda other: math.dist(row["at"], other["at"]))[1:9]
         best = max(near, key=lambda other: other["efficiency"])

@@ -24,6 +24,7 @@ std::vector<GemmShape> cases() {
       {.m = 1, .n = 128, .k = 64, .batch = 33},           // vector by matrix
       {.tb = T, .m = 128, .n = 1, .k = 64, .batch = 33},  // matrix by vector
       {.m = 8, .n = 8, .k = 4096, .batch = 3},            // long k
+      {.ta = T, .m = 130, .n = 6, .k = 20, .beta = 1, .pad_c = 1, .batch = 5, .gap = 3},
       {.m = 129, .n = 127, .k = 64, .batch = 8, .repeat_b = true},
       {.m = 256, .n = 256, .k = 128, .beta = 1, .batch = 4},
       {.tb = T, .m = 250, .n = 256, .k = 260, .pad_a = 1, .batch = 3, .gap = 5},

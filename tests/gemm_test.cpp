@@ -53,6 +53,27 @@ std::vector<GemmShape> cases() {
       {.m = 512, .n = 512, .k = 512},
       {.ta = T, .tb = T, .m = 512, .n = 384, .k = 640, .beta = 1},
       {.m = 700, .n = 300, .k = 1100, .alpha = 2, .beta = 1, .shift = 4},
+      // few columns: the product's transpose, whole and with k in slices
+      {.m = 410, .n = 6, .k = 233, .beta = 1, .pad_a = 1, .pad_c = 1},
+      {.ta = T, .tb = T, .m = 333, .n = 7, .k = 97, .alpha = 2, .beta = -1, .pad_c = 2, .shift = 4},
+      {.m = 300, .n = 5, .k = 1000},
+      {.tb = T, .m = 20, .n = 6, .k = 4096, .beta = 1},
+      // few rows and columns whose k is not along memory
+      {.ta = T, .m = 3, .n = 2, .k = 200, .pad_a = 1},
+      {.ta = T, .tb = T, .m = 4, .n = 3, .k = 777, .beta = 1, .pad_b = 2},
+      {.ta = T, .tb = T, .m = 1, .n = 1, .k = 2818},
+      {.ta = T, .m = 14, .n = 1, .k = 300, .shift = 4},
+      // long rows across k
+      {.m = 1, .n = 1100, .k = 1000, .pad_b = 1},
+      {.m = 1, .n = 2048, .k = 520, .beta = 1},
+      {.ta = T, .m = 1026, .n = 2, .k = 1030, .shift = 4},
+      // C in pairs
+      {.m = 31, .n = 66, .k = 200, .beta = 1},
+      {.tb = T, .m = 40, .n = 38, .k = 200, .pad_c = 2, .shift = 8},
+      // packed operands of short k
+      {.m = 800, .n = 700, .k = 41, .beta = 1},
+      {.ta = T, .tb = T, .m = 1000, .n = 640, .k = 30, .pad_a = 1},
+      {.tb = T, .m = 500, .n = 384, .k = 130, .beta = 1, .pad_c = 1},
       // more than one piece of packed operands along m, n and k
       {.m = 3100, .n = 128, .k = 120, .pad_c = 1},
       {.tb = T, .m = 100, .n = 2100, .k = 128},

@@ -5,13 +5,13 @@
 //   TUFF_FROM(X4, rows, i)                 is element first + i of X4
 #if TUFF_ADDRESSES
 #define TUFF_POINTER(view, pointer, first) \
-  view##_ref pointer = view##_ref(push.tuff_base[view##_slot] + uint64_t(first) * view##_size)
+  view##_ref pointer = view##_ref(TUFF_BASE(view##_slot) + uint64_t(first) * view##_size)
 #if TUFF_WIDE
 #define TUFF_FROM(view, pointer, i) view##_ref(uint64_t(pointer) + uint64_t(i) * view##_size).v[0]
 #else
 #define TUFF_FROM(view, pointer, i) pointer.v[i]
 #endif
 #else
-#define TUFF_POINTER(view, pointer, first) uint pointer = (first) + push.tuff_base[view##_slot].x / view##_size
+#define TUFF_POINTER(view, pointer, first) uint pointer = (first) + TUFF_BASE(view##_slot).x / view##_size
 #define TUFF_FROM(view, pointer, i) view##_buffer.v[pointer + (i)]
 #endif

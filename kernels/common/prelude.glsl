@@ -18,17 +18,25 @@
 //
 // The last number is the element's size in bytes. TUFF_INDEX is the type for element indices: uint, or
 // uint64_t when wide.
+//
+// A batch may come as buffers by the hundred (Dispatch::operand_each). TUFF_EACH then has a bit for each slot that is
+// one buffer for each matrix; their bases lie in a table in slot TUFF_TABLE, behind all others, matrix by matrix, and
+// TUFF_TAKE(i) makes matrix i's those that TUFF_AT goes by. It is nothing where TUFF_EACH is 0.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
+#ifndef TUFF_EACH
+#define TUFF_EACH 0
+#endif
+
 #if TUFF_ADDRESSES
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 
-#define TUFF_BASES(count) uint64_t tuff_base[count];
+#define TUFF_BASE_TYPE uint64_t
 #define TUFF_DECLARE(qualifier, slot, name, type, size)                                        \
   const uint name##_slot = slot;                                                               \
   const uint name##_size = size;                                                               \
@@ -37,22 +45,49 @@
   };
 #if TUFF_WIDE
 #define TUFF_INDEX uint64_t
-#define TUFF_AT(name, i) name##_ref(push.tuff_base[name##_slot] + uint64_t(i) * name##_size).v[0]
+#define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot) + uint64_t(i) * name##_size).v[0]
 #else
 #define TUFF_INDEX uint
-#define TUFF_AT(name, i) name##_ref(push.tuff_base[name##_slot]).v[i]
+#define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot)).v[i]
 #endif
 
 #else
 
-#define TUFF_BASES(count) uvec2 tuff_base[count];
+#define TUFF_BASE_TYPE uvec2
 #define TUFF_DECLARE(qualifier, slot, name, type, size) \
   const uint name##_slot = slot;                        \
   const uint name##_size = size;                        \
   layout(std430, set = 0, binding = slot) qualifier buffer name##_block { type v[]; } name##_buffer;
 #define TUFF_INDEX uint
-#define TUFF_AT(name, i) name##_buffer.v[(i) + push.tuff_base[name##_slot].x / name##_size]
+#define TUFF_AT(name, i) name##_buffer.v[(i) + TUFF_BASE(name##_slot).x / name##_size]
 
+#endif
+
+#if TUFF_EACH
+#define TUFF_BASES(count) TUFF_BASE_TYPE tuff_base[count + 1];
+TUFF_BASE_TYPE tuff_each_base[TUFF_TABLE];
+#define TUFF_BASE(slot) ((TUFF_EACH >> slot & 1) != 0 ? tuff_each_base[slot] : push.tuff_base[slot])
+#if TUFF_ADDRESSES
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer tuff_table_ref { TUFF_BASE_TYPE v[]; };
+#define TUFF_TABLE_AT(i) tuff_table_ref(push.tuff_base[TUFF_TABLE]).v[i]
+#else
+layout(std430, set = 0, binding = TUFF_TABLE) readonly buffer tuff_table_block { TUFF_BASE_TYPE v[]; } tuff_table;
+#define TUFF_TABLE_AT(i) tuff_table.v[(i) + push.tuff_base[TUFF_TABLE].x / 8]
+#endif
+#define TUFF_TAKE(i)                                                                    \
+  {                                                                                     \
+    uint tuff_at = uint(i) * bitCount(uint(TUFF_EACH));                                 \
+    [[unroll]] for (int tuff_slot = 0; tuff_slot < TUFF_TABLE; ++tuff_slot) {           \
+      if ((TUFF_EACH >> tuff_slot & 1) != 0) {                                          \
+        tuff_each_base[tuff_slot] = TUFF_TABLE_AT(tuff_at);                             \
+        ++tuff_at;                                                                      \
+      }                                                                                 \
+    }                                                                                   \
+  }
+#else
+#define TUFF_BASES(count) TUFF_BASE_TYPE tuff_base[count];
+#define TUFF_BASE(slot) push.tuff_base[slot]
+#define TUFF_TAKE(i)
 #endif
 
 #define TUFF_READ(slot, name, type, size) TUFF_DECLARE(readonly, slot, name, type, size)

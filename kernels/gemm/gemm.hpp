@@ -37,7 +37,8 @@ struct GemmArgs {
   uint64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements between matrices of a batch
   uint64_t batch_count = 1;
   GemmEpilogue epilogue{};
-  // batch_count buffers each, instead of a, b, c and their strides; all three or none.
+  // batch_count buffers each, instead of a, b, c and their strides; all three or none. (A planner's own arguments may
+  // have copies in scratch memory for some of them.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
 
   // What products are made and summed in: TUFF_F32, TUFF_F64 or TUFF_I32.
@@ -64,7 +65,9 @@ double activate(int32_t activation, double x);  // the reference
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
-TuningKey gemm_key(const GemmArgs &args);                    // what a tuned choice for it is for
+// By the tile of C that the model thinks best, whatever is forced or tuned: a probe.
+void record_gemm_tiles(Recorder &recorder, const GemmArgs &args);
+TuningKey gemm_key(const GemmArgs &args);  // what a tuned choice for it is for
 // See tuff_batched_gemm_variants; args are checked.
 std::string gemm_variants(const Recorder &recorder, const GemmArgs &args);
 

@@ -75,6 +75,7 @@ void main() {
     }
   }
 #endif
+#if SHUFFLE || STEPS > 1
   [[dont_unroll]] for (; k < k_end; k += DEPTH) {
     [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
       const VECTOR l = LOAD_L(i, k);
@@ -83,6 +84,7 @@ void main() {
       }
     }
   }
+#endif
 
 #if DEPTH > 1
   [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {

@@ -37,6 +37,7 @@ void main() {
     if (at < vectors) {
       const TUFF_INDEX within = at % matrix;
       const uint col = uint(within % row_vectors) * 4;
+      TUFF_TAKE(at / matrix)
       const TUFF_INDEX from = at / matrix * stride + within / row_vectors * ld + col;
       VECTOR four;
       [[unroll]] for (uint e = 0; e < 4; ++e) {

@@ -9,13 +9,13 @@ namespace {
 
 // A copy of an input: rows of whole pieces of 16 bytes (and vectors of 4), one matrix where the batch repeats one.
 struct Copy {
-  Copy(const CopyRequest& request, uint64_t rows, uint64_t cols, uint64_t stride, uint64_t batch_count)
+  Copy(const CopyRequest& request, uint64_t rows, uint64_t cols, bool repeated, uint64_t batch_count)
       : stored_rows(rows),
         stored_cols(cols),
         type(request.type),
         wanted(request.wanted),
         transposed(request.transposed),
-        matrices(stride == 0 ? 1 : batch_count) {
+        matrices(repeated ? 1 : batch_count) {
     const uint64_t unit = std::max<uint64_t>(16 / dtype_size(type), 4);
     ld = ceil_div(transposed ? rows : cols, unit) * unit;
   }
@@ -32,6 +32,7 @@ struct Copy {
 // An input as the caller has it.
 struct Input {
   const Buffer* buffer;
+  const Buffer* const* each;  // or null
   int32_t type;
   uint64_t elements, ld, stride;
 };
@@ -55,8 +56,9 @@ void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, co
   request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("IN_TYPE", in.type);
   request.define("OUT_TYPE", copy.type).define("SUM_TYPE", sixteen ? TUFF_F32 : copy.type);
   Dispatch dispatch("gemm convert");
-  dispatch.operand(in.buffer, 0, in.elements * dtype_size(in.type), Access::read);
+  add_operand(dispatch, in.buffer, in.each, copy.matrices, in.elements * dtype_size(in.type), Access::read);
   dispatch.operand(out, 0, copy.elements() * dtype_size(copy.type), Access::write);
+  define_each(request, dispatch);
   with_index(wide, [&](auto zero) {
     using Index = decltype(zero);
     dispatch.push(ConvertPush<Index>{static_cast<Index>(in.ld), static_cast<Index>(copy.matrices == 1 ? 0 : in.stride),
@@ -85,8 +87,9 @@ void record_transposition(Recorder& recorder, const Input& in, const Copy& copy,
   KernelRequest request(shaders::gemm_transpose);
   request.streaming().wide(wide).define("ELEMENT_BYTES", bytes).define("LOAD_BYTES", words ? 4 : bytes);
   Dispatch dispatch("gemm transpose");
-  dispatch.operand(in.buffer, 0, in.elements * bytes, Access::read);
+  add_operand(dispatch, in.buffer, in.each, copy.matrices, in.elements * bytes, Access::read);
   dispatch.operand(out, 0, copy.elements() * bytes, Access::write);
+  define_each(request, dispatch);
   with_index(wide, [&](auto zero) {
     using Index = decltype(zero);
     const auto index = [](uint64_t x) { return static_cast<Index>(x); };
@@ -101,16 +104,17 @@ void record_transposition(Recorder& recorder, const Input& in, const Copy& copy,
 }
 
 // Makes the copy and puts it in the input's place.
-void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, const Buffer*& buffer, int32_t& type,
-                 uint64_t& elements, uint64_t& ld, uint64_t& stride) {
+void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, const Buffer*& buffer,
+                 const Buffer* const*& each, int32_t& type, uint64_t& elements, uint64_t& ld, uint64_t& stride) {
   if (!copy.wanted) return;
-  const Input in{buffer, type, elements, ld, stride};
+  const Input in{buffer, each, type, elements, ld, stride};
   if (copy.transposed) {
     record_transposition(recorder, in, copy, &scratch);
   } else {
     record_conversion(recorder, in, copy, &scratch);
   }
   buffer = &scratch;
+  each = nullptr;
   type = copy.type;
   elements = copy.elements();
   ld = copy.ld;
@@ -122,8 +126,11 @@ void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, co
 void take_scratch(Recorder& recorder, Plan& plan) {
   GemmArgs& args = plan.args;
   const int32_t sums = args.sum_type();
-  const Copy a(plan.a_request, plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, args.stride_a, args.batch_count);
-  const Copy b(plan.b_request, plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, args.stride_b, args.batch_count);
+  const bool each = args.c_array != nullptr;
+  const Copy a(plan.a_request, plan.ta ? args.k : args.m, plan.ta ? args.m : args.k, !each && args.stride_a == 0,
+               args.batch_count);
+  const Copy b(plan.b_request, plan.tb ? args.n : args.k, plan.tb ? args.k : args.n, !each && args.stride_b == 0,
+               args.batch_count);
   if (plan.to_scratch) {
     plan.out_type = sums;
     plan.out_ld = args.n;
@@ -143,8 +150,8 @@ void take_scratch(Recorder& recorder, Plan& plan) {
     plan.out = &plan.partials;
     plan.wide = plan.wide || needs_wide(plan.out_elements);
   }
-  record_copy(recorder, a, plan.copy_a, args.a, args.a_type, plan.a_elements, args.lda, args.stride_a);
-  record_copy(recorder, b, plan.copy_b, args.b, args.b_type, plan.b_elements, args.ldb, args.stride_b);
+  record_copy(recorder, a, plan.copy_a, args.a, args.a_array, args.a_type, plan.a_elements, args.lda, args.stride_a);
+  record_copy(recorder, b, plan.copy_b, args.b, args.b_array, args.b_type, plan.b_elements, args.ldb, args.stride_b);
   plan.ta = plan.ta != (a.wanted && a.transposed);
   plan.tb = plan.tb != (b.wanted && b.transposed);
   plan.wide = plan.wide || needs_wide(std::max(plan.a_elements, plan.b_elements));

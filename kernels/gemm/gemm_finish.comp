@@ -41,7 +41,7 @@ void main() {
     if (element < elements) {
       SCALAR sum = SCALAR(0);
       [[dont_unroll]] for (uint s = 0; s < slices; ++s) sum += TUFF_AT(Partials, s * elements + element);
-#if DENSE && !BIAS_AXIS && !RESIDUAL
+#if DENSE && !BIAS_AXIS && !RESIDUAL && !TUFF_EACH
       const TUFF_INDEX at = element, bias_at = 0, residual_at = 0;
 #else
 #if TUFF_WIDE
@@ -51,6 +51,7 @@ void main() {
       const uint within = element - batch * matrix;
       const uint row = tuff_divide(within, push.n_multiplier, push.n_shift), col = within - row * n;
 #endif
+      TUFF_TAKE(batch)
       const TUFF_INDEX at = DENSE != 0 ? element : batch * stride_c + row * ldc + col;
       const TUFF_INDEX bias_at = batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
       const TUFF_INDEX residual_at = batch * push.stride_residual + row * push.ld_residual + col;

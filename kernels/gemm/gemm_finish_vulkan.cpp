@@ -52,7 +52,9 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   const GemmEpilogue& epilogue = args.epilogue;
   const uint64_t c_elements = footprint(args.m, args.n, args.ldc, args.stride_c, args.batch_count);
   const uint64_t elements = args.m * args.n * args.batch_count;
-  const bool dense = (args.ldc == args.n || args.m == 1) && (args.stride_c == args.m * args.n || args.batch_count == 1);
+  const bool each = args.c_array != nullptr;
+  const bool dense =
+      !each && (args.ldc == args.n || args.m == 1) && (args.stride_c == args.m * args.n || args.batch_count == 1);
   const uint64_t bias = bias_elements(args), residual = residual_elements(args);
   const bool wide = needs_wide(std::max({c_elements, elements * std::max<uint64_t>(slices, 1), residual, bias}));
   const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
@@ -65,9 +67,11 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   const uint64_t sum_bytes = dtype_size(args.sum_type()), c_bytes = dtype_size(args.c_type);
   Dispatch dispatch("gemm finish");
   dispatch.operand(partials, 0, elements * slices * sum_bytes, Access::read);
-  dispatch.operand(args.c, 0, c_elements * c_bytes, args.beta == 0 ? Access::write : Access::read_write);
+  add_operand(dispatch, args.c, args.c_array, args.batch_count, c_elements * c_bytes,
+              args.beta == 0 ? Access::write : Access::read_write);
   dispatch.operand(epilogue.bias, 0, bias * c_bytes, Access::read);
   dispatch.operand(epilogue.residual, 0, residual * c_bytes, Access::read);
+  define_each(request, dispatch);
   with_index(wide, [&](auto index) {
     with_number(args.c_type,
                 [&](auto number) { push_finish<decltype(index), decltype(number)>(dispatch, args, slices); });

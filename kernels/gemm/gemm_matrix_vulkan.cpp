@@ -225,10 +225,11 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");
-  plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
-  plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, out_type, plan.out_access());
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto zero) {
     using Index = decltype(zero);
     with_number(out_type, [&](auto one) {

@@ -3,6 +3,7 @@
 #include "kernels/gemm/gemm_panels.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/log.hpp"
 #include "runtime/vulkan/recorder.hpp"
@@ -12,13 +13,24 @@ namespace tuff::gemm {
 namespace {
 
 constexpr uint32_t kRows = 12, kDepth = 128;  // of a tile: its code has to stay within a core's instruction cache
-constexpr uint32_t kMostSubgroups = 16;       // of a workgroup
+// Steps of k of a tile, and how fast it goes through them: the less, the more often sums go through memory.
+struct Depth {
+  uint32_t steps;
+  double rate;
+};
+constexpr Depth kDepths[] = {{kDepth, 1.0}, {64, 0.9}, {32, 0.7}};
+constexpr uint64_t kLongK = 256;         // from here on little is gained by fewer steps
+constexpr uint32_t kMostSubgroups = 16;  // of a workgroup
 // Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
 constexpr uint64_t kMostM = 3072, kMostN = 2048, kMostK = 2048;
-constexpr uint64_t kLeast = 96;           // rows, columns and steps of k: packing costs as much for fewer
+constexpr uint64_t kLeast = 96;  // rows and columns: packing costs as much for fewer
+constexpr uint64_t kLeastK = 24;
 constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
-constexpr double kMostWaste = 1.6;        // operations on whole tiles, in relation to those wanted
-constexpr uint64_t kMostTiles = 256;      // of a dispatch in each direction: two digits in the kernel
+// Operations on whole tiles, in relation to those wanted: where the driver is faster with the other kernels'
+// descriptors, and where with their addresses (4054 x 1185 x 41: 1.5 times as fast packed, and as fast, on Mesa 22.3
+// and 25.0).
+constexpr double kMostWaste = 2.2, kMostWasteAddresses = 1.6;
+constexpr uint64_t kMostTiles = 256;  // of a dispatch in each direction: two digits in the kernel
 static_assert(kMostM <= kMostTiles * kRows);
 
 // Mirrors Push in gemm_pack.comp, behind the bases.
@@ -41,13 +53,13 @@ struct Side {
   uint64_t panels, scratch_offset;
 };
 
-void record_pack(Recorder& recorder, const Side& side, uint64_t k, const Buffer& scratch) {
-  const uint64_t blocks = ceil_div(k, kDepth);
+void record_pack(Recorder& recorder, const Side& side, uint64_t k, uint32_t depth, const Buffer& scratch) {
+  const uint64_t blocks = ceil_div(k, depth);
   const bool paired = side.row_step == 1 && side.k_step % 2 == 0 && side.rows % 2 == 0 && side.buffer->offset % 8 == 0;
   KernelRequest request(shaders::gemm_pack);
-  request.define("ROWS", side.panel_rows).define("DEPTH", kDepth).define("PAIRED", paired);
+  request.packed().define("ROWS", side.panel_rows).define("DEPTH", depth).define("PAIRED", paired);
   const uint64_t elements = (side.rows - 1) * side.row_step + (k - 1) * side.k_step + 1;
-  const uint64_t packed = side.panels * side.panel_rows * blocks * kDepth;
+  const uint64_t packed = side.panels * side.panel_rows * blocks * depth;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   Dispatch dispatch("gemm pack");
   dispatch.operand(side.buffer, 0, elements * 4, Access::read);
@@ -63,15 +75,15 @@ uint64_t group_cols(const DeviceTraits& traits) {
 
 // What a piece of so many rows, columns and steps of k keeps in scratch memory: packed operands, and sums.
 struct Panels {
-  Panels(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k)
+  Panels(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k, uint32_t depth)
       : width(traits.subgroup_size),
         subgroups(static_cast<uint32_t>(group_cols(traits) / traits.subgroup_size)),
-        blocks(ceil_div(k, kDepth)),
+        blocks(ceil_div(k, depth)),
         tiles_m(ceil_div(m, kRows)),
         groups_n(ceil_div(n, uint64_t{width} * subgroups)),
         tiles_n(groups_n * subgroups),
-        a_bytes(tiles_m * kRows * blocks * kDepth * 4),
-        b_bytes(tiles_n * width * blocks * kDepth * 4),
+        a_bytes(tiles_m * kRows * blocks * depth * 4),
+        b_bytes(tiles_n * width * blocks * depth * 4),
         sums_bytes(tiles_m * tiles_n * kRows * width * 4) {}
   uint64_t bytes() const { return a_bytes + b_bytes + sums_bytes; }
   uint32_t width, subgroups;
@@ -79,15 +91,15 @@ struct Panels {
 };
 
 // One matrix of at most the extents above.
-void record_piece(Recorder& recorder, const GemmArgs& args, const Buffer& scratch) {
+void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const Panels panels(recorder.traits(), args.m, args.n, args.k);
+  const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
   const auto& [width, subgroups, blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes] = panels;
   assert(tiles_m <= kMostTiles && groups_n <= kMostTiles);
   const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, tiles_m, 0};
   const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, width, tiles_n, a_bytes};
-  record_pack(recorder, a, args.k, scratch);
-  record_pack(recorder, b, args.k, scratch);
+  record_pack(recorder, a, args.k, depth, scratch);
+  record_pack(recorder, b, args.k, depth, scratch);
 
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   PanelsPush push{{},
@@ -103,7 +115,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, const Buffer& scratc
   for (uint64_t block = 0; block < blocks; ++block) {
     const bool last = block + 1 == blocks, beta = last && args.beta != 0;
     KernelRequest request(shaders::gemm_panels);
-    request.define("WIDTH", width).define("SUBGROUPS", subgroups).define("ROWS", kRows).define("DEPTH", kDepth);
+    request.packed().define("WIDTH", width).define("SUBGROUPS", subgroups).define("ROWS", kRows).define("DEPTH", depth);
     request.define("LAST", last).define("BETA", beta).define("PAIRED_C", last && paired_c);
     Dispatch dispatch("gemm panels");
     dispatch.operand(&scratch, block * (a_bytes / blocks), a_bytes / blocks, Access::read);
@@ -115,7 +127,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, const Buffer& scratc
     dispatch.push(push);
     dispatch.groups(number(groups_n), number(tiles_m));
     dispatch.work(static_cast<double>((a_bytes + b_bytes) / blocks + 2 * sums_bytes),
-                  2.0 * kDepth * static_cast<double>(tiles_m * kRows * tiles_n * width));
+                  2.0 * depth * static_cast<double>(tiles_m * kRows * tiles_n * width));
     recorder.dispatch(request, dispatch);
   }
 }
@@ -132,10 +144,21 @@ bool runs_panels(const DeviceTraits& traits) {
          traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(PanelsPush);
 }
 
+// The time for `k`, in steps of the fastest depth.
+double time_of(const Depth& depth, uint64_t k) {
+  return static_cast<double>(ceil_div(k, depth.steps) * depth.steps) / depth.rate;
+}
+
+const Depth& depth_of(uint64_t k) {
+  if (k >= kLongK) return kDepths[0];
+  return *std::min_element(std::begin(kDepths), std::end(kDepths),
+                           [&](const Depth& x, const Depth& y) { return time_of(x, k) < time_of(y, k); });
+}
+
 // Operations on whole tiles, in relation to those wanted.
 double waste(const DeviceTraits& traits, const GemmArgs& args) {
   const auto padded = [](uint64_t extent, uint64_t unit) { return static_cast<double>(ceil_div(extent, unit) * unit); };
-  const double done = padded(args.m, kRows) * padded(args.n, group_cols(traits)) * padded(args.k, kDepth);
+  const double done = padded(args.m, kRows) * padded(args.n, group_cols(traits)) * time_of(depth_of(args.k), args.k);
   return done / (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k));
 }
 
@@ -153,23 +176,25 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.a, plan.a_elements, args.a_type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, args.b_type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, args.c_type, Access::write);
-  if (!recorder.binds_addresses(operands)) return;
+  if (!recorder.binds_addresses(Reads::packed, operands)) return;
   const double cost = waste(recorder.traits(), args);
-  const bool suits = std::min({args.m, args.n, args.k}) >= kLeast && cost < kMostWaste;
+  const double most = recorder.binds_addresses(Reads::tiles, operands) ? kMostWasteAddresses : kMostWaste;
+  const bool suits = std::min(args.m, args.n) >= kLeast && args.k >= kLeastK && cost < most;
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
 }
 
 void record_panels(Recorder& recorder, Plan& plan) {
-  const uint64_t step_m = piece_of(plan.args.m, kMostM, kRows), step_k = piece_of(plan.args.k, kMostK, kDepth);
+  const uint32_t depth = depth_of(plan.args.k).steps;
+  const uint64_t step_m = piece_of(plan.args.m, kMostM, kRows), step_k = piece_of(plan.args.k, kMostK, depth);
   const uint64_t step_n = piece_of(plan.args.n, kMostN, group_cols(recorder.traits()));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     const GemmArgs& args = plan.args;
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: panels ({}), pieces of {}x{}x{}", plan.ta ? 't' : 'n',
-        plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type), args.batch_count, reason(plan), step_m,
-        step_n, step_k);
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: panels ({}), pieces of {}x{}x{}, {} steps at once",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type), args.batch_count,
+        reason(plan), step_m, step_n, step_k, depth);
   }
   plan.to_scratch = needs_finish(plan.args);
-  plan.kernel_bytes = Panels(recorder.traits(), step_m, step_n, step_k).bytes();
+  plan.kernel_bytes = Panels(recorder.traits(), step_m, step_n, step_k, depth).bytes();
   take_scratch(recorder, plan);
   const GemmArgs& args = plan.args;
   const bool ta = plan.ta, tb = plan.tb;
@@ -190,7 +215,7 @@ void record_panels(Recorder& recorder, Plan& plan) {
           piece.k = std::min(step_k, args.k - k);
           piece.alpha = plan.alpha();
           piece.beta = k > 0 ? 1 : plan.beta();
-          record_piece(recorder, piece, plan.for_kernel);
+          record_piece(recorder, piece, depth, plan.for_kernel);
         }
       }
     }

@@ -16,6 +16,7 @@ Tile this_tile(uint super_rows) {
   uint batch = matrix % push.batch_count;
   Tile tile;
   tile.exists = slice < push.slices;
+  TUFF_TAKE(batch)
   tile.batch = batch;
   uint band = within / (super_rows * push.tiles_n);
   uint height = min(push.tiles_m - band * super_rows, super_rows);

@@ -107,8 +107,9 @@ struct Plan {
   bool ta, tb, wide;
   uint64_t a_elements, b_elements, c_elements;  // footprints
   uint64_t slices = 1, k_slice;
-  // Where the kernel's results go: C, or scratch memory (densely, of the sums' type, alpha 1, beta 0) for a second
-  // pass.
+  // args.a_array, b_array: as the caller has them, or null where the kernel reads a copy. a, b and c of a batch of
+  // buffers are those at the least aligned addresses: what holds for them holds for all. Where the kernel's results go:
+  // C, or scratch memory (densely, of the sums' type, alpha 1, beta 0) for a second pass.
   bool to_scratch = false;
   const Buffer* out;
   int32_t out_type;
@@ -128,6 +129,10 @@ struct Plan {
   Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
   }
+  // What the kernel reads for A and B, and writes.
+  void operand_a(Dispatch& dispatch) const;
+  void operand_b(Dispatch& dispatch) const;
+  void operand_out(Dispatch& dispatch) const;
 
   uint64_t kernel_bytes = 0;                    // that the kernels themselves want of scratch memory
   Buffer copy_a, copy_b, partials, for_kernel;  // in scratch memory
@@ -140,6 +145,10 @@ uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, u
 
 uint64_t bias_elements(const GemmArgs& args);      // 0 without a bias
 uint64_t residual_elements(const GemmArgs& args);  // 0 without a residual
+
+// An operand: one buffer, or one for each matrix.
+void add_operand(Dispatch& dispatch, const Buffer* buffer, const Buffer* const* each, uint64_t batch_count,
+                 uint64_t bytes, Access access);
 
 // Every row of every matrix starts at a multiple of `elements`, from the first on.
 bool aligned(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements);

@@ -1,8 +1,8 @@
 #include "kernels/common/pointer.glsl"
 #include "kernels/gemm/gemm_types.glsl"
 
-// Four elements at once. PAIRS 1 loads two as one 64-bit number: where a load is a gather (CPU drivers), that
-// costs no more than one element.
+// Four elements at once. PAIRS 1 loads and stores two as one 64-bit number: where that is done for each lane by itself
+// (CPU drivers), it costs no more than one element.
 #if PAIRS && SUM_TYPE != TUFF_F64
 #define GEMM_TWO uint64_t
 #define GEMM_FOUR u64vec2
@@ -12,9 +12,17 @@ PAIR gemm_unpack(uint64_t pair) { return ivec2(unpack32(pair)); }
 PAIR gemm_unpack(uint64_t pair) { return uintBitsToFloat(unpack32(pair)); }
 #endif
 VECTOR gemm_unpack(u64vec2 pairs) { return VECTOR(gemm_unpack(pairs.x), gemm_unpack(pairs.y)); }
+#if SUM_TYPE == TUFF_I32
+uint64_t gemm_pack(PAIR pair) { return pack64(uvec2(pair)); }
+#else
+uint64_t gemm_pack(PAIR pair) { return pack64(floatBitsToUint(pair)); }
+#endif
+u64vec2 gemm_pack(VECTOR vector) { return u64vec2(gemm_pack(vector.xy), gemm_pack(vector.zw)); }
 #else
 #define GEMM_TWO PAIR
 #define GEMM_FOUR VECTOR
 PAIR gemm_unpack(PAIR pair) { return pair; }
 VECTOR gemm_unpack(VECTOR vector) { return vector; }
+PAIR gemm_pack(PAIR pair) { return pair; }
+VECTOR gemm_pack(VECTOR vector) { return vector; }
 #endif

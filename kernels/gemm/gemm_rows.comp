@@ -1,4 +1,4 @@
-// Matrix x vector (or a few vectors) where L's rows lie along k: a subgroup for each ROWS rows.
+// Matrix x vector (or a few vectors) where L's rows lie along k, or where they are few: a subgroup for each ROWS rows.
 //
 // The lanes of a subgroup read 4 consecutive k each, side by side; every row is summed by each lane, then over
 // the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
@@ -8,7 +8,8 @@
 //          GROUP_ROWS   rows of a workgroup, a multiple of ROWS
 //          ROWS         rows of a subgroup at a time: they share what is read of S
 //          DEPTH        vectors of a row that a lane has in flight: enough bytes of the smaller types
-//          VECTOR_L     ld % 4 = 0 and alignment to 4 elements
+//          ALONG_K      0: L is stored k x rows after all
+//          VECTOR_L     ALONG_K, ld % 4 = 0 and alignment to 4 elements
 //          VECTOR_S     S lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
@@ -35,19 +36,20 @@ void main() {
     TUFF_INDEX l_at[ROWS];
     SCALAR sums[ROWS][SHORT];
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-      l_at[r] = TUFF_INDEX(min(row0 + r, rows - 1)) * ld;  // rows beyond the last are not stored
+      l_at[r] = TUFF_INDEX(min(row0 + r, rows - 1)) * (ALONG_K != 0 ? ld : TUFF_INDEX(1));  // rows beyond the last are not stored
       [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[r][j] = SCALAR(0);
     }
     uint k = block.k_begin + lane * 4;
+#define L_STEP (ALONG_K != 0 ? TUFF_INDEX(1) : ld)
 #define LOAD_L(l, at)                                                                                             \
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {                                                                    \
-    LOAD_ROW(l[r], l_at[r] + at)                                                                                  \
+    LOAD_ROW(l[r], l_at[r], at)                                                                                   \
   }
 #if VECTOR_L
-#define LOAD_ROW(l, at) l = LOAD_VECTOR_L(l4_pointer, (at) / 4);
+#define LOAD_ROW(l, row, at) l = LOAD_VECTOR_L(l4_pointer, ((row) + (at)) / 4);
 #else
-#define LOAD_ROW(l, at) \
-  [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = LOAD_SCALAR_L(l_pointer, at + e);
+#define LOAD_ROW(l, row, at) \
+  [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = LOAD_SCALAR_L(l_pointer, (row) + TUFF_INDEX((at) + e) * L_STEP);
 #endif
 #if VECTOR_S
 #define LOAD_S(s, j, at) const VECTOR s = LOAD_VECTOR_S(s4_pointer, (COLUMN(j) * s_col + (at)) / 4);
@@ -68,7 +70,7 @@ void main() {
   }                                                    \
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {         \
     VECTOR l;                                          \
-    LOAD_ROW(l, l_at[r] + at)                          \
+    LOAD_ROW(l, l_at[r], at)                           \
     [[unroll]] for (uint j = 0; j < SHORT; ++j) {      \
       SUM(l, s[j], r, j)                               \
     }                                                  \
@@ -105,7 +107,7 @@ void main() {
     if (k_left < k_end) {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
-          sums[r][j] = FMA(LOAD_SCALAR_L(l_pointer, l_at[r] + k_left),
+          sums[r][j] = FMA(LOAD_SCALAR_L(l_pointer, l_at[r] + TUFF_INDEX(k_left) * L_STEP),
                            LOAD_SCALAR_S(s_pointer, TUFF_INDEX(k_left) * s_k + COLUMN(j) * s_col), sums[r][j]);
         }
       }

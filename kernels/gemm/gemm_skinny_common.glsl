@@ -53,6 +53,7 @@ Block this_block() {
   uint group = tuff_group();
   uint matrix = group / push.row_blocks;
   uint slice = matrix / push.batch_count, batch = matrix % push.batch_count;
+  TUFF_TAKE(batch)
   Block block;
   block.row_block = group % push.row_blocks;
   block.l = TUFF_INDEX(batch) * push.stride_l;

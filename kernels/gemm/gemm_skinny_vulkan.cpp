@@ -10,6 +10,12 @@ namespace {
 
 // Columns (or rows) of a product that is skinny: on any device; on a GPU where the long side keeps it busy.
 constexpr uint64_t kFew = 4, kMostShort = 16, kLong = 256;
+// On a processor, of a row that runs across k: vectors that a lane takes of it side by side, sums in all, and steps of
+// k that are worth a slice. Memory is read fastest a page or so at a time: at 1 KiB of every row, what the processor
+// fetches ahead is gone before it is used.
+constexpr uint32_t kLeastBlocks = 8, kMostBlocks = 32;
+constexpr uint64_t kLeastSteps = 256;
+constexpr uint64_t kLarge = 4u << 20;  // bytes of an operand for which such a kernel, a second to compile, is worth it
 
 // Mirrors Push in gemm_skinny_common.glsl, behind the bases.
 template <typename Index, typename Number>
@@ -29,7 +35,7 @@ struct SkinnyEpiloguePush {
 struct Skinny {
   const Buffer *l, *s;
   int32_t l_type, s_type;
-  uint64_t l_elements, s_elements, rows, cols, ld, s_k, s_col, stride_l, stride_s;
+  uint64_t rows, cols, ld, s_k, s_col, stride_l, stride_s;
   bool along_k;     // the long operand's rows lie along k
   bool transposed;  // it is B: C is made column by column
 };
@@ -37,11 +43,11 @@ struct Skinny {
 Skinny skinny_of(const Plan& plan) {
   const GemmArgs& args = plan.args;
   Skinny skinny{};
-  skinny.transposed = args.n > kFew && args.n > args.m;
+  // Where both sides are few, the operand that lies along k is the long one.
+  skinny.transposed = args.n > kFew ? args.n > args.m : args.m <= kFew && plan.ta && plan.tb;
   if (!skinny.transposed) {
     skinny.l = args.a, skinny.s = args.b;
     skinny.l_type = args.a_type, skinny.s_type = args.b_type;
-    skinny.l_elements = plan.a_elements, skinny.s_elements = plan.b_elements;
     skinny.rows = args.m, skinny.cols = args.n;
     skinny.ld = args.lda, skinny.stride_l = args.stride_a, skinny.stride_s = args.stride_b;
     skinny.s_k = plan.tb ? 1 : args.ldb, skinny.s_col = plan.tb ? args.ldb : 1;
@@ -49,7 +55,6 @@ Skinny skinny_of(const Plan& plan) {
   } else {
     skinny.l = args.b, skinny.s = args.a;
     skinny.l_type = args.b_type, skinny.s_type = args.a_type;
-    skinny.l_elements = plan.b_elements, skinny.s_elements = plan.a_elements;
     skinny.rows = args.n, skinny.cols = args.m;
     skinny.ld = args.ldb, skinny.stride_l = args.stride_b, skinny.stride_s = args.stride_a;
     skinny.s_k = plan.ta ? args.lda : 1, skinny.s_col = plan.ta ? 1 : args.lda;
@@ -93,15 +98,25 @@ uint64_t define_rows(KernelRequest& request, const DeviceTraits& traits, const S
   const uint32_t width = traits.subgroup_size;
   const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
   const bool many = skinny.rows >= 64 * cores_of(traits) || summed > kFew;
-  const uint32_t rows = traits.cpu ? 4 : many ? 2 : 1;
-  const uint64_t block_rows = traits.cpu ? 16 : local_size / width * rows;
+  const uint32_t rows = traits.cpu ? (skinny.rows > 1 ? 4 : 1) : many ? 2 : 1;
+  const uint64_t block_rows = !traits.cpu ? local_size / width * rows : skinny.rows > 4 ? 16 : rows;
   const uint32_t depth = traits.cpu ? 1 : std::max(1u, 4 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   const bool vector_s =
       skinny.s_k == 1 && aligned(skinny.s, skinny.s_type, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
   request.define("LOCAL_SIZE", local_size).define("GROUP_ROWS", static_cast<int64_t>(block_rows));
   request.define("ROWS", rows).define("DEPTH", depth).define("VECTOR_S", vector_s);
-  request.define("VECTOR_L", aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
+  request.define("ALONG_K", skinny.along_k);
+  request.define("VECTOR_L", skinny.along_k && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
   return block_rows;
+}
+
+// So that workgroups of `unit` rows for each block have about as much to do; few different kernels.
+uint32_t blocks_of(uint64_t rows, uint64_t bytes, uint32_t unit, uint32_t summed) {
+  const uint64_t units = ceil_div(rows, unit);
+  if (units < 2 * kLeastBlocks) return 2;
+  if (bytes < kLarge) return kLeastBlocks;
+  const uint64_t groups = ceil_div(units, std::max(kMostBlocks / summed, kLeastBlocks));
+  return static_cast<uint32_t>(ceil_div(ceil_div(units, groups), kLeastBlocks) * kLeastBlocks);
 }
 
 // An invocation for each four rows.
@@ -109,14 +124,15 @@ uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const S
                      uint32_t summed) {
   const uint32_t width = traits.subgroup_size;
   const uint32_t lanes = traits.cpu ? width : 32;
-  const bool shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes;
-  // On a processor long runs of each row of the stored matrix, if there are rows enough for every core.
-  const uint32_t blocks = !traits.cpu ? 1 : skinny.rows >= uint64_t{width} * 32 * cores_of(traits) ? 8 : 2;
+  const uint64_t bytes = skinny.rows * args.k * dtype_size(skinny.l_type);
+  const uint32_t blocks = traits.cpu ? blocks_of(skinny.rows, bytes, lanes * 4, summed) : 1;
+  const bool shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes && blocks <= kLeastBlocks;
   const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
   uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
   // Bytes in flight, of short elements more.
-  const uint32_t steps = traits.cpu ? 4 : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
+  const uint32_t steps = traits.cpu ? (blocks > kLeastBlocks ? 1 : 4)
+                                    : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   const bool vector_l =
       !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
   request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
@@ -139,14 +155,18 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const GemmArgs& args = plan.args;
   const Skinny skinny = skinny_of(plan);
   const uint32_t summed = skinny.cols <= kFew ? static_cast<uint32_t>(skinny.cols) : skinny.cols <= 8 ? 8 : 16;
-  // A subgroup for each row pays only if k keeps its lanes busy.
-  const bool by_rows = skinny.along_k && traits.subgroup_arithmetic && args.k >= uint64_t{4} * traits.subgroup_size;
+  // A subgroup for each row pays only if k keeps its lanes busy, on a processor for as long as its sums take to add up;
+  // a lane for each row, only if there are lanes' worth.
+  const bool few_rows = traits.cpu && skinny.rows <= kMostShort;
+  const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
+  const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
   KernelRequest request(by_rows ? shaders::gemm_rows : shaders::gemm_cols);
   request.streaming();
   const uint64_t block_rows =
       by_rows ? define_rows(request, traits, skinny, summed) : define_cols(request, traits, skinny, args, summed);
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
-  slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), traits.cpu ? 4096 : 128, 32);
+  const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kLeastSteps;
+  slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), least, 32);
   // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
   // for each element that an invocation stores, and a second dispatch costs it little.
   const bool fits = !(plan.wide && args.epilogue.has_operands()) && (!traits.cpu || plan.choice.why == Why::forced);
@@ -158,10 +178,12 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   request.define("PAIRS", traits.cpu && traits.addresses);
   plan.define_epilogue(request);
   Dispatch dispatch("gemm skinny");
-  plan.operand(dispatch, skinny.l, skinny.l_elements, skinny.l_type, Access::read);
-  plan.operand(dispatch, skinny.s, skinny.s_elements, skinny.s_type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
+  if (!skinny.transposed) plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  if (skinny.transposed) plan.operand_a(dispatch);
+  plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type, [&](auto number) {
       push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, plan.fused());

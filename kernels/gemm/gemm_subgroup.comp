@@ -21,7 +21,10 @@
 //          VECTOR_A    A is read in fours along k (TRANS_A 0: lda % 4 = 0, 16-byte alignment) or in twos along
 //                      m (TRANS_A 1: ROW_BLOCKS, lda and m even, 8-byte alignment)
 //          VECTOR_B    B is read in fours: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
-//          VECTOR_C    C is written in fours: VECTOR_B, TRANS_B 0, ldc % 4 = 0 and 16-byte alignment
+//          TRANS_C     1: C is stored transposed, as COLS x ROWS: the product of B transposed by A transposed, for few
+//                      columns
+//          C_TOGETHER  elements of C that are written at once: 4, 2 or 1; n, ldc and the alignment are multiples of as
+//                      many elements. 1 if TRANS_C
 //          TAIL        1: k is no multiple of 4
 //          BETA        0: beta is 0
 //          PAIRS       1: two elements are loaded as one 64-bit number
@@ -34,12 +37,30 @@ TUFF_READ(0, A8, GEMM_TWO, PAIR_BYTES)
 TUFF_READ(0, A16, GEMM_FOUR, VECTOR_BYTES)
 TUFF_READ(1, B16, GEMM_FOUR, VECTOR_BYTES)
 
+#if C_TOGETHER == 4
+TUFF_READ_WRITE(2, Written, GEMM_FOUR, VECTOR_BYTES)
+#define TOGETHER VECTOR
+#elif C_TOGETHER == 2
+TUFF_READ_WRITE(2, Written, GEMM_TWO, PAIR_BYTES)
+#define TOGETHER PAIR
+#else
+TUFF_READ_WRITE(2, Written, SCALAR, SCALAR_BYTES)
+#define TOGETHER SCALAR
+#endif
+#if C_TOGETHER > 1
+#define PACK_C(x) gemm_pack(x)
+#define UNPACK_C(x) gemm_unpack(x)
+#else
+#define PACK_C(x) (x)
+#define UNPACK_C(x) (x)
+#endif
+
 layout(local_size_x = WIDTH) in;
 
 #define ROWS (ROW_BLOCKS * WIDTH)
 #define COLS (COL_BLOCKS * 4 * WIDTH)
-// A lane's columns lie side by side only where B is read so.
-const bool ADJACENT_COLS = VECTOR_B != 0 && TRANS_B == 0;
+// A lane's columns lie side by side where B is read or C is written so.
+const bool ADJACENT_COLS = C_TOGETHER > 1 || (VECTOR_B != 0 && TRANS_B == 0);
 #define PAIRED_ROWS (VECTOR_A && TRANS_A)
 
 uint lane = gl_SubgroupInvocationID;
@@ -79,7 +100,7 @@ void main() {
   }
   [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
     [[unroll]] for (uint c = 0; c < 4; ++c) {
-      uint col = min(col0 + own_col(j, c), push.n - (ADJACENT_COLS ? 4 - c : 1));
+      uint col = min(col0 + own_col(j, c), push.n - (VECTOR_B != 0 && TRANS_B == 0 ? 4 - c : 1));
       b_at[j][c] = TUFF_INDEX(col) * (TRANS_B != 0 ? ldb : TUFF_INDEX(1)) + TUFF_INDEX(k_begin) * b_step;
     }
   }
@@ -143,7 +164,7 @@ void main() {
     VECTOR b[COL_BLOCKS];
     [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
       [[unroll]] for (uint c = 0; c < 4; ++c) {
-        b[j][c] = TUFF_FROM(B, b_pointer, ADJACENT_COLS ? b_at[j][0] + c : b_at[j][c]);
+        b[j][c] = TUFF_FROM(B, b_pointer, VECTOR_B != 0 && TRANS_B == 0 ? b_at[j][0] + c : b_at[j][c]);
       }
       [[unroll]] for (uint c = 0; c < 4; ++c) b_at[j][c] += b_step;
     }
@@ -156,34 +177,33 @@ void main() {
 
   const SCALAR alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
-#if VECTOR_C
-  TUFF_POINTER(C4, c_pointer, tile.c / 4);
+  TUFF_POINTER(Written, c_pointer, tile.c / C_TOGETHER);
+#if TRANS_C
+#define C_AT(row, col) (TUFF_INDEX(col) * ldc + (row))
 #else
-  TUFF_POINTER(C, c_pointer, tile.c);
+#define C_AT(row, col) (TUFF_INDEX(row) * ldc + (col))
 #endif
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     if (row0 + r < push.m) {
       [[unroll]] for (uint j = 0; j < COL_BLOCKS; ++j) {
-        VECTOR value = alpha * sums[r][j];
-#if VECTOR_C
-        if (col0 + own_col(j, 0) < push.n) {
-          const TUFF_INDEX at = (TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, 0)) / 4;
-#if BETA
-          value = FMA(VECTOR(beta), TUFF_FROM(C4, c_pointer, at), value);
-#endif
-          TUFF_FROM(C4, c_pointer, at) = value;
-        }
+        const VECTOR values = alpha * sums[r][j];
+        [[unroll]] for (uint c = 0; c < 4; c += C_TOGETHER) {
+          const uint col = col0 + own_col(j, c);
+          if (col < push.n) {
+            const TUFF_INDEX at = C_AT(row0 + r, col) / C_TOGETHER;
+#if C_TOGETHER == 4
+            VECTOR value = values;
+#elif C_TOGETHER == 2
+            PAIR value = PAIR(values[c], values[c + 1]);
 #else
-        [[unroll]] for (uint c = 0; c < 4; ++c) {
-          if (col0 + own_col(j, c) < push.n) {
-            const TUFF_INDEX at = TUFF_INDEX(row0 + r) * ldc + col0 + own_col(j, c);
-#if BETA
-            value[c] = FMA(beta, TUFF_FROM(C, c_pointer, at), value[c]);
+            SCALAR value = values[c];
 #endif
-            TUFF_FROM(C, c_pointer, at) = value[c];
+#if BETA
+            value = FMA(TOGETHER(beta), UNPACK_C(TUFF_FROM(Written, c_pointer, at)), value);
+#endif
+            TUFF_FROM(Written, c_pointer, at) = PACK_C(value);
           }
         }
-#endif
       }
     }
   }

@@ -1,6 +1,7 @@
 // Matrix products by tiles of C: the table of tiles, what each would take, the dispatch of one.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "runtime/log.hpp"
@@ -22,6 +23,7 @@ struct Variant {
   double ends;
   // Operations that a product must have: a large subgroup tile takes a CPU driver most of a second to compile.
   double least_operations;
+  bool swapped = false;  // C transposed = B transposed by A transposed: the tile's rows are C's columns
 
   uint32_t invocations() const { return rows / tm * (cols / tn); }
   uint32_t shared_bytes(uint32_t element_bytes) const { return bk * (rows + 4 + cols) * element_bytes; }
@@ -42,6 +44,9 @@ constexpr Variant kVariants[] = {
     {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 0, 3e7},
     {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 0, 2e6},
     {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0, 0},
+    // For few columns. Stores go down C's columns, an element at a time.
+    {"subgroup_2x1_swapped", false, 2, 1, 4, 0, 0, 0.70, 0.60, 0, 2e6, true},
+    {"subgroup_1x1_swapped", false, 1, 1, 4, 0, 0, 0.45, 0.40, 0, 0, true},
 };
 
 constexpr double kTinyOperations = 5e5;  // on a processor
@@ -57,6 +62,21 @@ bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t elemen
          variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
+// Makes it the product of B transposed by A transposed, whose result is C transposed.
+void swap_operands(Plan& plan) {
+  GemmArgs& args = plan.args;
+  std::swap(args.m, args.n);
+  std::swap(args.a, args.b);
+  std::swap(args.a_array, args.b_array);
+  std::swap(args.a_type, args.b_type);
+  std::swap(args.lda, args.ldb);
+  std::swap(args.stride_a, args.stride_b);
+  std::swap(plan.a_elements, plan.b_elements);
+  std::swap(plan.ta, plan.tb);
+  plan.ta = !plan.ta;
+  plan.tb = !plan.tb;
+}
+
 }  // namespace
 
 // A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's
@@ -69,7 +89,7 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.a, plan.a_elements, type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, type, Access::write);
-  const bool addresses = plan.wide || recorder.binds_addresses(operands);
+  const bool addresses = plan.wide || recorder.binds_addresses(Reads::tiles, operands);
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const Variant& variant = kVariants[row];
     if (!offers.wants(variant.name)) continue;
@@ -77,7 +97,8 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const bool other_devices = variant.shared == (traits.cpu && has_subgroup_tiles(traits));
     const bool suits = !other_devices && operations_of(args) >= variant.least_operations;
     const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
-    const uint64_t tiles = ceil_div(args.m, rows) * ceil_div(args.n, cols) * args.batch_count;
+    const uint64_t m = variant.swapped ? args.n : args.m, n = variant.swapped ? args.m : args.n;
+    const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
     const uint64_t in_turn = ceil_div(tiles, cores_of(traits));
     const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations()) / 256);
     const double time = static_cast<double>(in_turn * rows * cols) * (static_cast<double>(args.k) + variant.ends) /
@@ -92,7 +113,8 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   const int32_t type = args.sum_type();
   const Variant& variant = kVariants[plan.choice.offer.row];
   const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
-  const uint64_t tiles_m = ceil_div(args.m, rows), tiles_n = ceil_div(args.n, cols);
+  const uint64_t tiles_m = ceil_div(variant.swapped ? args.n : args.m, rows);
+  const uint64_t tiles_n = ceil_div(variant.swapped ? args.m : args.n, cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
   // Half the cores idle, and k long enough to pay for the second pass. On a GPU, whose workgroups go through k slowly
   // when they are alone, sooner; small tiles want several on each core.
@@ -102,6 +124,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   slice_k(plan, traits, groups, few ? (traits.cpu ? cores : 4 * cores) : groups, least, 32);
   plan.to_scratch = plan.slices > 1 || needs_finish(args);
   take_scratch(recorder, plan);
+  if (variant.swapped) swap_operands(plan);
 
   const bool a_fours = aligned(args.a, type, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
   const bool b_fours = aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
@@ -122,26 +145,45 @@ void record_tiles(Recorder& recorder, Plan& plan) {
     const bool b_vectors = !tiny && aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
     request.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
     request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
-    const bool c_vectors = b_vectors && !plan.tb && aligned(plan.out, type, plan.out_ld, plan.out_stride, 4);
-    request.define("VECTOR_C", c_vectors).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
-    request.define("BETA", plan.out_access() == Access::read_write);
+    const auto together = [&](uint64_t elements) {
+      return !variant.swapped && args.n % elements == 0 &&
+             aligned(plan.out, type, plan.out_ld, plan.out_stride, elements);
+    };
+    const uint32_t c_together = tiny ? 1 : together(4) ? 4 : together(2) ? 2 : 1;
+    request.define("C_TOGETHER", c_together).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
+    request.define("TRANS_C", variant.swapped).define("BETA", plan.out_access() == Access::read_write);
   }
   Dispatch dispatch("gemm");
-  plan.operand(dispatch, args.a, plan.a_elements, type, Access::read);
-  plan.operand(dispatch, args.b, plan.b_elements, type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, type, plan.out_access());
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(
         type, [&](auto number) { dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n)); });
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
+    Plan called = plan;
+    if (variant.swapped) swap_operands(called);  // as the caller has them
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
-        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
-        variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
+        called.ta ? 't' : 'n', called.tb ? 't' : 'n', called.args.m, called.args.n, args.k, dtype_name(type),
+        args.batch_count, variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
         plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }
 
 }  // namespace tuff::gemm
+
+namespace tuff {
+
+void record_gemm_tiles(Recorder& recorder, const GemmArgs& args) {
+  gemm::Plan plan(args);
+  gemm::Offers offers;
+  gemm::offer_tiles(recorder, plan, offers);
+  plan.choice.offer = offers.best();
+  gemm::record_tiles(recorder, plan);
+}
+
+}  // namespace tuff

@@ -83,6 +83,7 @@ void main() {
   const uint id = gl_LocalInvocationIndex, part = id % PARTS;
   const uint matrix = tuff_group() * (LOCAL_SIZE / PARTS) + id / PARTS;
   if (matrix >= push.batch_count) return;
+  TUFF_TAKE(matrix)
   const uint m = push.m, n = push.n, k_end = push.k;
   const uint row0 = part / COL_PARTS * ROWS, col0 = part % COL_PARTS * COLS;
 

@@ -130,10 +130,11 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   request.define("PAIRS", pairs).define("VECTOR_C", vector_c);
   plan.define_epilogue(request);
   Dispatch dispatch("gemm tiny");
-  plan.operand(dispatch, args.a, plan.a_elements, args.a_type, Access::read);
-  plan.operand(dispatch, args.b, plan.b_elements, args.b_type, Access::read);
-  plan.operand(dispatch, plan.out, plan.out_elements, plan.out_type, plan.out_access());
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type,
                 [&](auto number) { push_tiny<decltype(index), decltype(number)>(dispatch, plan, plan.fused()); });

@@ -36,6 +36,7 @@ void main() {
   const uint group = tuff_group(), tiles = push.tiles_rows * push.tiles_cols;
   const uint matrix = group / tiles, within = group % tiles;
   if (matrix >= push.matrices) return;
+  TUFF_TAKE(matrix)
   const uint row0 = within / push.tiles_cols * 64, col0 = within % push.tiles_cols * 64;
   const uint major = gl_LocalInvocationIndex / 4, piece = gl_LocalInvocationIndex % 4;
 

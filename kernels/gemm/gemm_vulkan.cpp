@@ -1,7 +1,7 @@
 // Plans a matrix product on a Vulkan device: cuts what is too large for one dispatch, chooses the kind of kernel,
 // adds the second pass.
 #include <algorithm>
-#include <optional>
+#include <bit>
 
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_panels.hpp"
@@ -16,6 +16,19 @@ namespace {
 constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
 // Elements of one copy of an operand, or of sums that a second pass reads: of larger products pieces are made.
 constexpr uint64_t kMostScratch = 1u << 26;
+
+}  // namespace
+
+namespace {
+
+// The one at the least aligned address.
+const Buffer* least_aligned(const Buffer* const* buffers, uint64_t count) {
+  const auto alignment = [](const Buffer* buffer) {
+    return buffer->offset == 0 ? ~0 : std::countr_zero(buffer->offset);
+  };
+  return *std::min_element(buffers, buffers + count,
+                           [&](const Buffer* x, const Buffer* y) { return alignment(x) < alignment(y); });
+}
 
 }  // namespace
 
@@ -35,6 +48,11 @@ Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
       out_elements(c_elements),
       out_ld(args.ldc),
       out_stride(args.stride_c) {
+  if (args.c_array != nullptr) {
+    args.a = least_aligned(args.a_array, args.batch_count);
+    args.b = least_aligned(args.b_array, args.batch_count);
+    out = args.c = least_aligned(args.c_array, args.batch_count);
+  }
   if (windows != nullptr) (windows->of_a ? a_elements : b_elements) = windows->elements;
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
 }
@@ -50,6 +68,28 @@ void Plan::epilogue_operands(Dispatch& dispatch) const {
   if (!fused()) return;
   operand(dispatch, args.epilogue.bias, bias_elements(args), args.c_type, Access::read);
   operand(dispatch, args.epilogue.residual, residual_elements(args), args.c_type, Access::read);
+}
+
+void add_operand(Dispatch& dispatch, const Buffer* buffer, const Buffer* const* each, uint64_t batch_count,
+                 uint64_t bytes, Access access) {
+  if (each != nullptr) {
+    dispatch.operand_each(each, batch_count, bytes, access);
+  } else {
+    dispatch.operand(buffer, 0, bytes, access);
+  }
+}
+
+void Plan::operand_a(Dispatch& dispatch) const {
+  add_operand(dispatch, args.a, args.a_array, args.batch_count, a_elements * dtype_size(args.a_type), Access::read);
+}
+
+void Plan::operand_b(Dispatch& dispatch) const {
+  add_operand(dispatch, args.b, args.b_array, args.batch_count, b_elements * dtype_size(args.b_type), Access::read);
+}
+
+void Plan::operand_out(Dispatch& dispatch) const {
+  add_operand(dispatch, out, to_scratch ? nullptr : args.c_array, args.batch_count, out_elements * dtype_size(out_type),
+              out_access());
 }
 
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count) {
@@ -96,8 +136,12 @@ void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t w
 
 double work_bytes(const Plan& plan) {
   const GemmArgs& args = plan.args;
-  return static_cast<double>(plan.a_elements * dtype_size(args.a_type) + plan.b_elements * dtype_size(args.b_type) +
-                             plan.out_elements * dtype_size(plan.out_type));
+  const auto bytes = [&](uint64_t elements, int32_t type, bool each) {
+    return static_cast<double>(elements * dtype_size(type) * (each ? args.batch_count : 1));
+  };
+  return bytes(plan.a_elements, args.a_type, args.a_array != nullptr) +
+         bytes(plan.b_elements, args.b_type, args.b_array != nullptr) +
+         bytes(plan.out_elements, plan.out_type, args.c_array != nullptr && !plan.to_scratch);
 }
 
 namespace {
@@ -135,7 +179,8 @@ struct Steps {
   uint64_t a, b, c, bias, residual;
 };
 
-// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another.
+// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another. Of a
+// batch of buffers it cuts the batch alone.
 void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most,
                 const Steps& steps) {
   for (uint64_t first = 0; first < args.*extent; first += most) {
@@ -151,12 +196,28 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
     if (args.epilogue.residual != nullptr) piece.epilogue.residual = &residual;
     piece.*extent = std::min(most, args.*extent - first);
     if (extent == &GemmArgs::k && first > 0) piece.beta = 1;
+    if (args.c_array != nullptr) {
+      piece.a_array += first;
+      piece.b_array += first;
+      piece.c_array += first;
+    }
     record_pieces(recorder, piece);
   }
 }
 
 // The most rows (columns, matrices), of so many elements each, that scratch memory takes at once.
 uint64_t fitting(uint64_t elements) { return std::max<uint64_t>(kMostScratch / std::max<uint64_t>(elements, 1), 1); }
+
+// A batch of buffers, one after another.
+void record_one_by_one(Recorder& recorder, const GemmArgs& args) {
+  for (uint64_t i = 0; i < args.batch_count; ++i) record_pieces(recorder, GemmMatrix(args, i).args);
+}
+
+// Whether a batch of buffers can go through the kernels at once: tables of them are bound by address where they lie
+// apart, and matrices that have to be cut, or that packing is worth for, keep a device busy alone.
+bool goes_at_once(const Recorder& recorder, const Plan& plan) {
+  return recorder.traits().addresses && !plan.wide && plan.choice.offer.kind != Kind::panels;
+}
 
 void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const DeviceTraits& traits = recorder.traits();
@@ -168,15 +229,20 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const Steps cols = {0, tb ? args.ldb : 1, 1, bias_col, 1};
   const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
   const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
+  const bool each = args.c_array != nullptr, finish = needs_finish(args);
+  if (each && (std::max(args.m, args.n) > kMostExtent || args.k > most_k(traits))) {
+    return record_one_by_one(recorder, args);
+  }
   if (args.m > kMostExtent) return record_cut(recorder, args, &GemmArgs::m, kMostExtent, rows);
   if (args.n > kMostExtent) return record_cut(recorder, args, &GemmArgs::n, kMostExtent, cols);
-  const bool finish = needs_finish(args);
   if (!finish && args.k > most_k(traits)) return record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
   Plan plan(args);
   settle(recorder, plan);
+  if (each && !goes_at_once(recorder, plan)) return record_one_by_one(recorder, args);
   // Workgroups of the smallest tile bound how much of a batch goes at once.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
-  uint64_t most_batch = std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, kMostExtent);
+  uint64_t most_batch =
+      std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMostExtent);
   uint64_t most_m = kMostExtent, most_n = kMostExtent;
   // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
@@ -190,6 +256,8 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   }
   if (args.batch_count > most_batch) {
     record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
+  } else if (each && (args.m > most_m || args.n > most_n)) {
+    record_one_by_one(recorder, args);
   } else if (args.m > most_m) {
     record_cut(recorder, args, &GemmArgs::m, most_m, rows);
   } else if (args.n > most_n) {
@@ -218,6 +286,11 @@ void settle_distances(GemmArgs& args) {
   GemmEpilogue& epilogue = args.epilogue;
   if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
   if ((tb ? args.n : args.k) <= 1) args.ldb = tb ? args.k : args.n;
+  // A row that is stored as a dense column lies along k all the same.
+  if (args.m == 1 && ta && args.lda == 1) {
+    args.ta = TUFF_NO_TRANS;
+    args.lda = args.k;
+  }
   if (args.m == 1) args.ldc = epilogue.ld_residual = args.n;
   if (args.batch_count == 1) {
     args.stride_a = args.stride_b = args.stride_c = epilogue.stride_bias = epilogue.stride_residual = 0;
@@ -231,8 +304,8 @@ void merge_batch(GemmArgs& args) {
       epilogue.bias_axis == TUFF_BIAS_NONE || (epilogue.bias_axis == TUFF_BIAS_COLUMNS && epilogue.stride_bias == 0);
   const bool residual_follows =
       epilogue.residual == nullptr || epilogue.stride_residual == args.m * epilogue.ld_residual;
-  if (args.batch_count > 1 && args.stride_b == 0 && args.ta == TUFF_NO_TRANS && args.stride_a == args.m * args.lda &&
-      args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
+  if (args.batch_count > 1 && args.c_array == nullptr && args.stride_b == 0 && args.ta == TUFF_NO_TRANS &&
+      args.stride_a == args.m * args.lda && args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
     args.m *= args.batch_count;
     args.batch_count = 1;
     args.stride_a = args.stride_c = epilogue.stride_residual = 0;
@@ -245,7 +318,11 @@ bool scales_only(const GemmArgs& args) { return args.k == 0 || args.alpha == 0; 
 void record_batch(Recorder& recorder, GemmArgs args) {
   settle_distances(args);
   if (scales_only(args)) {
-    if (args.beta != 1 || !args.epilogue.none()) record_finish(recorder, args, nullptr, 0);
+    if (args.beta == 1 && args.epilogue.none()) return;
+    if (args.c_array == nullptr || (recorder.traits().addresses && args.batch_count <= Dispatch::kMaxEach)) {
+      return record_finish(recorder, args, nullptr, 0);
+    }
+    for (uint64_t i = 0; i < args.batch_count; ++i) record_finish(recorder, GemmMatrix(args, i).args, nullptr, 0);
     return;
   }
   merge_batch(args);
@@ -267,21 +344,18 @@ void check_device(const DeviceTraits& traits, const GemmArgs& args) {
 
 void record_gemm(Recorder& recorder, const GemmArgs& args) {
   gemm::check_device(recorder.traits(), args);
-  if (args.m == 0 || args.n == 0) return;
-  if (args.c_array == nullptr) {
-    if (args.batch_count != 0) gemm::record_batch(recorder, args);
-    return;
+  if (args.m == 0 || args.n == 0 || args.batch_count == 0) return;
+  if (args.c_array != nullptr && args.batch_count == 1) {
+    gemm::record_batch(recorder, GemmMatrix(args, 0).args);
+  } else {
+    gemm::record_batch(recorder, args);
   }
-  for (uint64_t i = 0; i < args.batch_count; ++i) gemm::record_batch(recorder, GemmMatrix(args, i).args);
 }
 
 std::string gemm_variants(const Recorder& recorder, const GemmArgs& batch) {
   gemm::check_device(recorder.traits(), batch);
   const bool none = batch.m == 0 || batch.n == 0 || batch.batch_count == 0 || gemm::scales_only(batch);
-  // A batch of buffers is made one by one.
   GemmArgs args = batch;
-  std::optional<GemmMatrix> first;
-  if (!none && batch.c_array != nullptr) args = first.emplace(batch, 0).args;
   std::string names;
   uint32_t slices = 0;
   if (!none) {

@@ -18,6 +18,7 @@ class HazardTracker {
 
   // Read after write, write after read or write after write on bytes that both touch.
   bool conflicts(const Range& range) const noexcept {
+    if (everything_) return true;
     for (uint32_t i = 0; i < count_; ++i) {
       const Range& other = ranges_[i];
       if (other.block == range.block && (other.write || range.write) && other.begin < range.end &&
@@ -42,13 +43,20 @@ class HazardTracker {
     return true;
   }
 
-  void clear() noexcept { count_ = 0; }
-  bool empty() const noexcept { return count_ == 0; }
+  // What was touched is more than ranges are worth keeping for.
+  void add_everything() noexcept { everything_ = true; }
+
+  void clear() noexcept {
+    count_ = 0;
+    everything_ = false;
+  }
+  bool empty() const noexcept { return count_ == 0 && !everything_; }
   bool has_room(uint32_t ranges) const noexcept { return count_ + ranges <= kCapacity; }
 
  private:
   std::array<Range, kCapacity> ranges_;
   uint32_t count_ = 0;
+  bool everything_ = false;
 };
 
 }  // namespace tuff

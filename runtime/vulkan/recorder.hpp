@@ -64,17 +64,21 @@ struct DeviceTraits {
                          return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
                        });
   }
-  // Which way of binding kernels use, see binding.hpp: those that stream (measured on this driver), and the rest.
-  bool streams_by_addresses = false, tiles_by_addresses = false;
+  // Which way of binding kernels use, by their kind: see binding.hpp.
+  bool streams_by_addresses = false, tiles_by_addresses = false, packed_by_addresses = false;
 };
 
 // The subgroup matrices of a kernel, by their inputs' type.
 enum class Matrices : uint8_t { none, f16, bf16, int8 };
 
+// How a kernel goes through memory, which decides how its operands are best bound: it reads some of it again and again;
+// each element about once; or what was packed for it, at addresses that are the same for all lanes.
+enum class Reads : uint8_t { tiles, streams, packed };
+
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
 class KernelRequest {
  public:
-  static constexpr uint32_t kMaxDefines = 24, kMaxConstants = 12;
+  static constexpr uint32_t kMaxDefines = 26, kMaxConstants = 12;
   struct Define {
     const char* name;  // a string literal
     int64_t value;
@@ -105,7 +109,11 @@ class KernelRequest {
 
   // The kernel reads and writes each element about once: bound as this driver streams fastest.
   KernelRequest& streaming() {
-    streaming_ = true;
+    reads_ = Reads::streams;
+    return *this;
+  }
+  KernelRequest& packed() {
+    reads_ = Reads::packed;
     return *this;
   }
 
@@ -121,7 +129,7 @@ class KernelRequest {
   const Constant* constants() const { return constants_.data(); }
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
-  bool is_streaming() const { return streaming_; }
+  Reads reads() const { return reads_; }
   Matrices matrices() const { return matrices_; }
 
  private:
@@ -129,7 +137,8 @@ class KernelRequest {
   std::array<Define, kMaxDefines> defines_{};
   std::array<Constant, kMaxConstants> constants_{};
   uint32_t define_count_ = 0, constant_count_ = 0;
-  bool wide_ = false, streaming_ = false;
+  bool wide_ = false;
+  Reads reads_ = Reads::tiles;
   Matrices matrices_ = Matrices::none;
 };
 
@@ -145,6 +154,7 @@ class Dispatch {
     uint64_t offset;       // bytes, relative to the buffer
     uint64_t bytes;        // the range that may be touched, for hazards and descriptors
     Access access;
+    const Buffer* const* each = nullptr;  // not null: a buffer for each matrix of a batch, instead
   };
 
   explicit Dispatch(const char* label) : label_(label) {}
@@ -152,6 +162,18 @@ class Dispatch {
   Dispatch& operand(const Buffer* buffer, uint64_t offset, uint64_t bytes, Access access) {
     require_room(operand_count_, kMaxOperands, "operands");
     operands_[operand_count_++] = {buffer, offset, bytes, access};
+    return *this;
+  }
+  // A buffer for each of so many matrices (the same number for all such operands, kMaxEach at most), whose first
+  // `bytes` may be touched. The kernel needs define_each(), and reaches them as prelude.glsl describes.
+  static constexpr uint32_t kMaxEach = 8192, kMaxEachOperands = 4;
+  Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, uint64_t bytes, Access access) {
+    require_room(operand_count_, kMaxOperands, "operands");
+    require_room(each_operands_++, kMaxEachOperands, "operands of a buffer for each matrix");
+    if (count > kMaxEach) fail(TUFF_ERROR_INTERNAL, "{} has {} matrices, {} is the most", label_, count, kMaxEach);
+    each_ |= 1u << operand_count_;
+    each_count_ = static_cast<uint32_t>(count);
+    operands_[operand_count_++] = {nullptr, 0, bytes, access, buffers};
     return *this;
   }
   template <typename T>
@@ -179,6 +201,9 @@ class Dispatch {
   const char* label() const { return label_; }
   const Operand* operands() const { return operands_.data(); }
   uint32_t operand_count() const { return operand_count_; }
+  uint32_t each() const { return each_; }              // a bit for each operand that is a buffer for each matrix
+  uint32_t each_count() const { return each_count_; }  // how many matrices
+  uint32_t each_operands() const { return each_operands_; }
   const std::byte* push_data() const { return push_.data(); }
   uint32_t push_bytes() const { return push_bytes_; }
   const std::array<uint32_t, 3>& group_counts() const { return groups_; }
@@ -190,9 +215,15 @@ class Dispatch {
   std::array<Operand, kMaxOperands> operands_{};
   std::array<std::byte, kMaxPushBytes> push_{};
   std::array<uint32_t, 3> groups_{1, 1, 1};
-  uint32_t operand_count_ = 0, push_bytes_ = 0;
+  uint32_t operand_count_ = 0, push_bytes_ = 0, each_ = 0, each_count_ = 0, each_operands_ = 0;
   double bytes_ = 0, operations_ = 0;
 };
+
+// What a kernel is compiled by whose operands may be a buffer for each matrix; once they are all there.
+inline void define_each(KernelRequest& request, const Dispatch& dispatch) {
+  if (dispatch.each() == 0) return;
+  request.define("TUFF_EACH", dispatch.each()).define("TUFF_TABLE", dispatch.operand_count());
+}
 
 // A planner that has others record a part of its work keeps what it needs meanwhile in the outer place.
 enum class Scratch : uint8_t { inner, outer };
@@ -203,9 +234,9 @@ class Recorder {
 
   virtual const DeviceTraits& traits() const noexcept = 0;
 
-  // True if these operands of a kernel that does not stream will be bound by address. For planners whose
-  // best tile differs between the two.
-  virtual bool binds_addresses(const Dispatch& dispatch) const noexcept = 0;
+  // True if these operands of a kernel of that kind will be bound by address. For planners whose best tile differs
+  // between the two.
+  virtual bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept = 0;
 
   // The choices measured on this device; null: there are none.
   virtual const TuningTable* tuning() const noexcept { return nullptr; }

@@ -188,8 +188,9 @@ void StreamRecorder::barrier(VkPipelineStageFlags stage) {
   pending_stages_ = 0;
 }
 
-void StreamRecorder::order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage) {
-  bool wait = !hazards_.has_room(count);
+void StreamRecorder::order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage,
+                           bool everything) {
+  bool wait = !hazards_.has_room(count) || (everything && !hazards_.empty());
   for (uint32_t i = 0; i < count && !wait; ++i) wait = hazards_.conflicts(ranges[i]);
   if (stage == VK_PIPELINE_STAGE_TRANSFER_BIT && transfers_uncovered_) {
     // Work before the last barrier was made visible to kernels only.
@@ -198,6 +199,7 @@ void StreamRecorder::order(const HazardTracker::Range* ranges, uint32_t count, V
   }
   if (wait) barrier(stage);
   for (uint32_t i = 0; i < count; ++i) hazards_.add(ranges[i]);
+  if (everything) hazards_.add_everything();
   pending_stages_ |= stage;
   hidden_from_host_ = true;
 }
@@ -210,28 +212,114 @@ bool StreamRecorder::fits_descriptors(const Dispatch& dispatch) const noexcept {
   return true;
 }
 
-bool StreamRecorder::binds_addresses(const Dispatch& dispatch) const noexcept {
-  return device_->traits.tiles_by_addresses || !fits_descriptors(dispatch);
+bool StreamRecorder::prefers_addresses(Reads reads) const noexcept {
+  switch (reads) {
+    case Reads::streams: return device_->traits.streams_by_addresses;
+    case Reads::packed: return device_->traits.packed_by_addresses;
+    case Reads::tiles: break;
+  }
+  return device_->traits.tiles_by_addresses;
 }
 
-void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const Dispatch& dispatch,
-                                      uint64_t* bases) {
+bool StreamRecorder::binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept {
+  return prefers_addresses(reads) || !fits_descriptors(dispatch);
+}
+
+void StreamRecorder::push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const AllBound& all,
+                                      uint32_t count, uint64_t* bases) {
   const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
-  std::array<VkDescriptorBufferInfo, Dispatch::kMaxOperands> infos;
-  std::array<VkWriteDescriptorSet, Dispatch::kMaxOperands> writes;
-  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
-    const Dispatch::Operand& operand = dispatch.operands()[i];
-    const bool used = operand.buffer != nullptr && operand.bytes != 0;
-    const Buffer& buffer = used ? *operand.buffer : unused_;
-    const DeviceLocation at = locate(buffer, used ? operand.offset : 0);
-    const uint64_t residual = at.offset % alignment;
-    infos[i] = {at.block->buffer, at.offset - residual, residual + (used ? operand.bytes : MemoryPool::kAlignment)};
+  std::array<VkDescriptorBufferInfo, Dispatch::kMaxOperands + 1> infos;
+  std::array<VkWriteDescriptorSet, Dispatch::kMaxOperands + 1> writes;
+  const DeviceLocation unused = locate(unused_, 0);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Bound at =
+        all[i].block != nullptr ? all[i] : Bound{unused.block, unused.offset, unused.offset + MemoryPool::kAlignment};
+    const uint64_t residual = at.begin % alignment;
+    infos[i] = {at.block->buffer, at.begin - residual, at.end - at.begin + residual};
     bases[i] = residual;
     writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, VK_NULL_HANDLE, i,      0, 1,
                  VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,      nullptr, &infos[i],      nullptr};
   }
-  device_->vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0,
-                                        dispatch.operand_count(), writes.data());
+  device_->vk.vkCmdPushDescriptorSetKHR(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, count,
+                                        writes.data());
+}
+
+// The memory of a batch of buffers from the first to the last, if they lie in one block: what one descriptor spans.
+StreamRecorder::Bound StreamRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operand& operand,
+                                                Touched& touched) const {
+  const uint32_t first = touched.count;
+  for (uint32_t i = 0; i < dispatch.each_count(); ++i) {
+    const DeviceLocation at = locate(*operand.each[i], 0);
+    uint32_t r = touched.count;
+    while (r > first && touched.ranges[r - 1].block != at.block->id) --r;
+    if (r > first) {
+      HazardTracker::Range& range = touched.ranges[r - 1];
+      range.begin = std::min(range.begin, at.offset);
+      range.end = std::max(range.end, at.offset + operand.bytes);
+    } else if (touched.count - first < Touched::kMostBlocks) {
+      touched.ranges[touched.count++] = {at.block->id, at.offset, at.offset + operand.bytes,
+                                         operand.access != Access::read};
+    } else {
+      touched.everything = true;
+      return {};
+    }
+  }
+  if (touched.count - first != 1) return {};
+  // A table has distances from there: elements lie in it as they lie in memory.
+  HazardTracker::Range& all = touched.ranges[first];
+  all.begin -= all.begin % MemoryPool::kAlignment;
+  return {locate(*operand.each[0], 0).block, all.begin, all.end};
+}
+
+// Where the operands lie, and whether each lies in memory that a descriptor can span.
+bool StreamRecorder::find(const Dispatch& dispatch, AllBound& all, Touched& touched) const {
+  const uint64_t slack = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+  bool fits = true;
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    all[i] = {};
+    if (operand.each != nullptr) {
+      all[i] = find_each(dispatch, operand, touched);
+      fits = fits && all[i].block != nullptr;
+    } else if (operand.buffer != nullptr && operand.bytes != 0) {
+      const DeviceLocation at = locate(*operand.buffer, operand.offset);
+      all[i] = {at.block, at.offset, at.offset + operand.bytes};
+      touched.ranges[touched.count++] = {at.block->id, at.offset, all[i].end, operand.access != Access::read};
+    }
+    fits = fits && all[i].end - all[i].begin + slack <= device_->traits.max_range;
+  }
+  return fits;
+}
+
+// The bases of operands that are a buffer for each matrix, matrix by matrix.
+StreamRecorder::Bound StreamRecorder::write_table(const Dispatch& dispatch, const AllBound& all, bool addresses) {
+  const uint64_t bytes = uint64_t{dispatch.each_count()} * dispatch.each_operands() * 8;
+  if (table_used_ + bytes > kTableBytes) {
+    table_ = (table_ + 1) % tables_.size();
+    table_used_ = 0;
+    TablePiece& next = tables_[table_];
+    if (next.buffer.allocation == nullptr) {
+      const MemoryKind kind = pool_->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
+      next.buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(kTableBytes, kind));
+      next.buffer.bytes = kTableBytes;
+    }
+    if (next.submission > submitted_) submit(false);
+    if (next.submission > completed_ && next.submission > poll()) wait(next.submission);
+  }
+  TablePiece& piece = tables_[table_];
+  piece.submission = current_submission();
+  auto* out = reinterpret_cast<uint64_t*>(piece.buffer.host<std::byte>() + table_used_);
+  for (uint32_t i = 0; i < dispatch.each_count(); ++i) {
+    for (uint32_t slot = 0; slot < dispatch.operand_count(); ++slot) {
+      const Dispatch::Operand& operand = dispatch.operands()[slot];
+      if (operand.each == nullptr) continue;
+      const DeviceLocation at = locate(*operand.each[i], 0);
+      *out++ = addresses ? at.block->address + at.offset : at.offset - all[slot].begin;
+    }
+  }
+  const DeviceLocation at = locate(piece.buffer, table_used_);
+  table_used_ += ceil_div(bytes, MemoryPool::kAlignment) * MemoryPool::kAlignment;
+  return {at.block, at.offset, at.offset + bytes};
 }
 
 void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
@@ -244,31 +332,28 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
            groups[i], i, device_->traits.max_groups[i]);
     }
   }
-  const bool addresses = kernel.is_wide() ||
-                         (kernel.is_streaming() ? traits().streams_by_addresses : traits().tiles_by_addresses) ||
-                         !fits_descriptors(dispatch);
+  AllBound bound;
+  Touched touched;
+  const bool fits = find(dispatch, bound, touched);
+  const bool addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits;
   if (addresses && !device_->traits.addresses) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED,
          "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
          device_->traits.max_range);
   }
-  const uint32_t count = dispatch.operand_count();
+  const uint32_t operands = dispatch.operand_count(), count = operands + (dispatch.each() != 0 ? 1 : 0);
   const Pipeline& pipeline = kernels_.get(kernel, count, addresses);
-
-  std::array<HazardTracker::Range, Dispatch::kMaxOperands> ranges{};
-  uint32_t range_count = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const Dispatch::Operand& operand = dispatch.operands()[i];
-    if (operand.buffer == nullptr || operand.bytes == 0) continue;
-    HazardTracker::Range range =
-        range_of(*operand.buffer, operand.offset, operand.bytes, operand.access != Access::read);
+  if (dispatch.each() != 0) bound[operands] = write_table(dispatch, bound, addresses);
+  if (!addresses) {
     // A descriptor reaches back to an aligned start: what it spans is what counts, as validation sees it.
-    if (!addresses) range.begin -= range.begin % device_->physical.properties.limits.minStorageBufferOffsetAlignment;
-    ranges[range_count++] = range;
+    for (uint32_t i = 0; i < touched.count; ++i) {
+      touched.ranges[i].begin -=
+          touched.ranges[i].begin % device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+    }
   }
   VkCommandBuffer commands = open();
   const uint64_t barriers_before = counters_.barriers;
-  order(ranges.data(), range_count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+  order(touched.ranges.data(), touched.count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
   const VolkDeviceTable& vk = device_->vk;
   if (bound_ != pipeline.handle) {
     vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
@@ -277,30 +362,28 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
 
   // The bases of the operands, then the kernel's own parameters.
   alignas(8) std::byte push[KernelCache::kPushBytes];
-  auto* bases = reinterpret_cast<uint64_t*>(push);
-  if (addresses) {
-    for (uint32_t i = 0; i < count; ++i) {
-      const Dispatch::Operand& operand = dispatch.operands()[i];
-      if (operand.buffer == nullptr || operand.bytes == 0) {
-        bases[i] = 0;
-        continue;
-      }
-      const DeviceLocation at = locate(*operand.buffer, operand.offset);
-      bases[i] = at.block->address + at.offset;
-    }
-  } else {
-    push_descriptors(commands, pipeline, dispatch, bases);
-  }
   const uint32_t push_bytes = count * 8 + (dispatch.push_bytes() + 3) / 4 * 4;
   if (push_bytes > sizeof push) {
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(), push_bytes, sizeof push);
   }
+  auto* bases = reinterpret_cast<uint64_t*>(push);
+  if (addresses) {
+    for (uint32_t i = 0; i < count; ++i) {
+      bases[i] = bound[i].block != nullptr ? bound[i].block->address + bound[i].begin : 0;
+    }
+  } else {
+    push_descriptors(commands, pipeline, bound, count, bases);
+  }
   std::memcpy(push + count * 8, dispatch.push_data(), dispatch.push_bytes());
   vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
   vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < operands; ++i) {
     const Dispatch::Operand& operand = dispatch.operands()[i];
-    touch(operand.buffer != nullptr && operand.bytes != 0 ? *operand.buffer : unused_);
+    if (operand.each == nullptr) {
+      touch(operand.buffer != nullptr && operand.bytes != 0 ? *operand.buffer : unused_);
+    } else {
+      for (uint32_t j = 0; j < dispatch.each_count(); ++j) touch(*operand.each[j]);
+    }
   }
   ++counters_.dispatches;
   if (log_enabled(TUFF_LOG_DISPATCH)) {

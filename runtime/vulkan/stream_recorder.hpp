@@ -25,7 +25,7 @@ class StreamRecorder final : public Recorder {
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
   const DeviceTraits& traits() const noexcept override { return device_->traits; }
-  bool binds_addresses(const Dispatch& dispatch) const noexcept override;
+  bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept override;
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
   const Buffer& parameters(const void* data, uint32_t bytes) override;
@@ -56,9 +56,10 @@ class StreamRecorder final : public Recorder {
     wait_milliseconds_ = milliseconds == 0 ? kDefaultWaitMilliseconds : milliseconds;
   }
   // What the device reports is final but for how it likes operands bound, which is measured.
-  void set_binding(bool streams_by_addresses, bool tiles_by_addresses) {
+  void set_binding(bool streams_by_addresses, bool tiles_by_addresses, bool packed_by_addresses) {
     device_->traits.streams_by_addresses = streams_by_addresses;
     device_->traits.tiles_by_addresses = tiles_by_addresses;
+    device_->traits.packed_by_addresses = packed_by_addresses;
   }
 
   // Outlives the recorder, or the next call.
@@ -79,16 +80,35 @@ class StreamRecorder final : public Recorder {
     uint64_t submission = 0;
   };
 
+  // What a dispatch has in one slot: memory from begin to end; none: the shader never touches it.
+  struct Bound {
+    const MemoryBlock* block = nullptr;
+    uint64_t begin = 0, end = 0;
+  };
+  using AllBound = std::array<Bound, Dispatch::kMaxOperands + 1>;
+  // All that a dispatch touches, for order(): ranges, or more than is worth telling apart.
+  struct Touched {
+    static constexpr uint32_t kMostBlocks = 4;  // of an operand that is a buffer for each matrix
+    std::array<HazardTracker::Range, Dispatch::kMaxOperands + Dispatch::kMaxEachOperands * kMostBlocks> ranges;
+    uint32_t count = 0;
+    bool everything = false;
+  };
+
   bool fits_descriptors(const Dispatch& dispatch) const noexcept;
+  bool prefers_addresses(Reads reads) const noexcept;
+  bool find(const Dispatch& dispatch, AllBound& all, Touched& touched) const;
+  Bound find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const;
+  Bound write_table(const Dispatch& dispatch, const AllBound& all, bool addresses);
   VkCommandBuffer open();
   uint64_t poll();
   void mark_completed(uint64_t submission) noexcept;
-  void order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage);
+  void order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage, bool everything = false);
   void barrier(VkPipelineStageFlags stage);
   void note_work(double bytes, double operations);
   void touch(const Buffer& buffer) noexcept;
   HazardTracker::Range range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool write) const;
-  void push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const Dispatch& dispatch, uint64_t* bases);
+  void push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const AllBound& all, uint32_t count,
+                        uint64_t* bases);
   void record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src, uint64_t src_offset,
                    uint64_t bytes);
 
@@ -122,6 +142,16 @@ class StreamRecorder final : public Recorder {
   };
   static constexpr uint32_t kParameterSlots = 64;
   std::vector<ParameterSlot> parameter_slots_;  // made on first use
+  // The tables of operands that are a buffer for each matrix, one behind the other in a few pieces of memory that take
+  // turns: a piece is written anew once the device is done with all of it.
+  struct TablePiece {
+    Buffer buffer;
+    uint64_t submission = 0;  // the last that reads it
+  };
+  static constexpr uint64_t kTableBytes = uint64_t{Dispatch::kMaxEach} * Dispatch::kMaxEachOperands * 8;
+  std::array<TablePiece, 4> tables_;  // made on first use
+  uint32_t table_ = 0;
+  uint64_t table_used_ = kTableBytes;
   const TuningTable* tuning_ = nullptr;
   Counters counters_;
 };

@@ -31,9 +31,10 @@ void VulkanBackend::init(const ContextOptions& options) {
   choose_binding(*recorder, pool_, *device_, *kernels_);
   recorder_ = std::move(recorder);
   transfer_ = std::make_unique<Transfer>(*recorder_, pool_);
-  log(TUFF_LOG_INFO, "opened {} ({}), streams by {}, tiles by {}", physical.properties.deviceName,
-      physical.driver.driverInfo, device_->traits.streams_by_addresses ? "addresses" : "descriptors",
-      device_->traits.tiles_by_addresses ? "addresses" : "descriptors");
+  const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
+  log(TUFF_LOG_INFO, "opened {} ({}), streams by {}, tiles by {}, packed tiles by {}", physical.properties.deviceName,
+      physical.driver.driverInfo, name(device_->traits.streams_by_addresses), name(device_->traits.tiles_by_addresses),
+      name(device_->traits.packed_by_addresses));
   load_user_tuning();
 }
 

@@ -21,12 +21,12 @@ class FakeRecorder final : public Recorder {
     scratch_.allocation = std::make_shared<Nowhere>();
   }
   const DeviceTraits& traits() const noexcept override { return device_; }
-  bool binds_addresses(const Dispatch&) const noexcept override { return true; }
+  bool binds_addresses(Reads, const Dispatch&) const noexcept override { return true; }
   const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
     kernels.emplace_back(kernel.source().name);
     groups.push_back(uint64_t{dispatch.group_counts()[0]} * dispatch.group_counts()[1]);
-    push_bytes.push_back(dispatch.operand_count() * 8 + dispatch.push_bytes());
+    push_bytes.push_back((dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0)) * 8 + dispatch.push_bytes());
   }
   void copy_rows(const Rows&, const Rows&, uint64_t, uint64_t) override { kernels.emplace_back("copy_rows"); }
   const Buffer& scratch(uint64_t bytes, Scratch) override {

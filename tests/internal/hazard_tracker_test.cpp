@@ -44,6 +44,17 @@ TEST(HazardTracker, SaysWhenItIsFull) {
   EXPECT_TRUE(tracker.conflicts({1, 20, 25, true}));
 }
 
+TEST(HazardTracker, EverythingConflictsWithAll) {
+  HazardTracker tracker;
+  EXPECT_TRUE(tracker.empty());
+  tracker.add_everything();
+  EXPECT_FALSE(tracker.empty());
+  EXPECT_TRUE(tracker.conflicts({1, 0, 1, false}));
+  tracker.clear();
+  EXPECT_TRUE(tracker.empty());
+  EXPECT_FALSE(tracker.conflicts({1, 0, 1, true}));
+}
+
 TEST(HazardTracker, AReadDoesNotHideAWrite) {
   HazardTracker tracker;
   tracker.add({1, 0, 100, false});

@@ -217,8 +217,8 @@ struct Operand {
       const uint64_t size = size_of(dtype), one = ((layout.rows - 1) * layout.ld + layout.cols) * size;
       for (uint64_t i = 0; i < layout.batch; ++i) {
         const auto first = bytes.begin() + static_cast<ptrdiff_t>(i * layout.stride * size);
-        tensors.push_back(
-            std::make_unique<TypedTensor>(context, dtype, Bytes(first, first + static_cast<ptrdiff_t>(one)), shift));
+        tensors.push_back(std::make_unique<TypedTensor>(
+            context, dtype, Bytes(first, first + static_cast<ptrdiff_t>(one)), shift * (1 + i % 4)));
       }
     }
     for (const auto& tensor : tensors) handles.push_back(*tensor);
