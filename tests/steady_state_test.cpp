@@ -42,6 +42,30 @@ TEST_P(SteadyState, MakesNoVulkanObjects) {
   EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
 }
 
+// Sizes are not constants of kernels: of two hundred a few pipelines are made, not two hundred.
+TEST_P(SteadyState, SizesShareKernels) {
+  const OwnBuffer x(context(), 8u << 20), y(context(), 8u << 20);
+  const auto unary = [&](uint64_t n) { return tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, y, n); };
+  const auto columns = [&](uint64_t n) {
+    const uint64_t shape[] = {40, n / 40};
+    return tuff_reduce(context(), TUFF_F32, TUFF_REDUCE_MAX, x, y, shape, 2, 0);
+  };
+  const auto transposed = [&](uint64_t n) {
+    const uint64_t shape[] = {n / 40, 40};
+    const uint32_t order[] = {1, 0};
+    return tuff_permute(context(), TUFF_F32, x, y, shape, 2, order);
+  };
+  const auto few = [&](const char* name, auto call) {
+    const uint64_t before = stats_of(context()).pipelines_created;
+    for (uint64_t n = 4000; n < 2'000'000; n += n / 120 * 4) ASSERT_OK(call(n)) << name << " of " << n;
+    ASSERT_OK(tuff_synchronize(context()));
+    EXPECT_LE(stats_of(context()).pipelines_created - before, 16u) << name;
+  };
+  few("unary", unary);
+  few("reduce", columns);
+  few("permute", transposed);
+}
+
 // Buffers that come and go reuse what is there.
 TEST_P(SteadyState, ReusesMemory) {
   const auto round = [&] {

@@ -13,6 +13,12 @@
 
 namespace tuff {
 
+// What an invocation takes one after another is a constant of its kernel, and each value of it a pipeline that the driver
+// compiles when it is first met: powers of two are few.
+inline uint64_t few_values(uint64_t wanted, uint64_t least, uint64_t most) {
+  return std::bit_floor(std::clamp(wanted, least, most));
+}
+
 struct StreamDevice {
   bool cpu;            // shapes for a processor
   uint32_t subgroup;   // invocations of a subgroup, at least 1
@@ -23,8 +29,8 @@ struct StreamDevice {
 
   // How many of so many items an invocation takes one after another, on a processor, where a group costs more than an
   // item: as many as leave each core eight groups.
-  uint64_t items_each(uint64_t items, uint64_t most) const {
-    return std::clamp<uint64_t>(items / workgroup / (8 * cores), 1, most);
+  uint64_t items_each(uint64_t items, uint64_t most, uint64_t least = 1) const {
+    return few_values(items / workgroup / (8 * cores), least, most);
   }
 };
 

@@ -7,7 +7,6 @@
 //
 // TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "kernels/common/stream_device.hpp"
@@ -33,8 +32,7 @@ constexpr double kLong = 20;
 
 Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
   if (!device.cpu) return {"gpu", device.workgroup, 1, 1};
-  // Long runs, whole fours of blocks, and for few lengths: each is a pipeline.
-  const auto run = static_cast<uint32_t>(std::bit_floor(std::max<uint64_t>(device.items_each(blocks, 128), 4)));
+  const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, 4));  // whole fours
   return {"cpu", device.workgroup, run, flops < kLong ? 4u : 1u};
 }
 

@@ -57,7 +57,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
   if (largest > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "a size or stride is {}, at most 2^31 - 1", largest);
   // Few heads for each lane while lanes are few.
   const uint64_t lanes = args.batch * args.heads * args.seq * blocks, wanted = device.cores * (device.cpu ? 64 : 2048);
-  const uint64_t heads = std::clamp<uint64_t>(lanes / wanted, 1, std::min<uint64_t>(args.heads, device.cpu ? 64 : 8));
+  const uint64_t heads = few_values(lanes / wanted, 1, std::min<uint64_t>(args.heads, device.cpu ? 64 : 8));
   const uint64_t head_groups = ceil_div(args.heads, heads);
   const uint64_t items = head_groups * args.seq * blocks;  // of one batch
   if (items > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "{} blocks of one batch, at most 2^31 - 1", items);

@@ -95,7 +95,7 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
     const bool narrow = elements <= 256 && pieces >= 16 * device.cores;
     const uint32_t lanes = narrow ? 1 : device.subgroup;
     const uint64_t taken = pieces * lanes / device.subgroup;  // groups at one row per lane group
-    const uint64_t repeat = std::clamp<uint64_t>(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
+    const uint64_t repeat = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
     return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(repeat), false};
   }
   if (elements <= 2048 || pieces >= 256 * device.cores) {
@@ -207,9 +207,8 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   const uint64_t span = !reduction.device.cpu || columns < workgroup ? 0 : std::min<uint64_t>(columns / workgroup, 4);
   const uint64_t tile = workgroup * std::max<uint64_t>(span, 1);  // results of a group
   const uint64_t tiles = span ? results / columns * ceil_div(columns, tile) : ceil_div(results, tile);
-  const uint64_t repeat = reduction.device.cpu
-                              ? std::clamp<uint64_t>(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64)
-                              : 1;
+  const uint64_t repeat =
+      reduction.device.cpu ? few_values(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64) : 1;
   const uint64_t elements = outer * stage.length * stage.inner;
 
   KernelRequest kernel(shaders::reduce_columns);

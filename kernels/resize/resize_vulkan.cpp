@@ -76,7 +76,7 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
     const uint64_t planes = std::min(at_once, s.planes - begin), units = planes * push.sizes[0];
     // Enough groups for every core, several times over.
     const uint64_t most = device.cpu ? 64 : 4, enough = (device.cpu ? 8 : 64) * device.cores * device.workgroup;
-    const uint64_t run = std::clamp<uint64_t>(std::min(units / enough, planes), 1, most);
+    const uint64_t run = few_values(std::min(units / enough, planes), 1, most);
     push.planes = static_cast<uint32_t>(planes);
     push.chunks = static_cast<uint32_t>(ceil_div(planes, run));
     push.n = push.chunks * push.sizes[0];

@@ -107,9 +107,7 @@ void record_plain(const Task& task, const Piece& piece) {
   }
   const uint64_t n = axes.count() / repeat;
   const uint32_t unroll = repeat > 1 ? 1 : task.unit < 16 || task.device.cpu ? 4 : 1;
-  const uint64_t run = task.device.cpu
-                           ? std::clamp<uint64_t>(n / task.device.workgroup / (8 * task.device.cores) / 4 * 4, 4, 128)
-                           : unroll;
+  const uint64_t run = task.device.cpu ? task.device.items_each(n, 128, 4) : unroll;
   StridedAxes<2> repeated = axes;
   if (repeat > 1) {
     const auto times = static_cast<int64_t>(repeat);
@@ -178,8 +176,7 @@ Tiling tiling_of(const Task& task, const Piece& piece, uint32_t across) {
   }
   Tiling tiling{64, 8, 1, task.unit < 8 && made_of(task, piece, across, 4), false};
   const uint64_t blocks = axes.count() / (tiling.across * tiling.along);
-  tiling.run = std::clamp<uint64_t>(blocks / (8 * task.device.cores), 1, 64);
-  tiling.run = std::min(tiling.run, ceil_div(axes.inner_size(), tiling.along));
+  tiling.run = few_values(std::min(blocks / (8 * task.device.cores), ceil_div(axes.inner_size(), tiling.along)), 1, 64);
   tiling.along *= tiling.run;
   return tiling;
 }

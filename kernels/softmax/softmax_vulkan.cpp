@@ -232,7 +232,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const uint64_t lanes = outer * segments * (task.inner / width);
   const uint64_t rows = ceil_div(task.extent, segments);
   const uint64_t repeat =
-      device.cpu ? std::clamp<uint64_t>(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
+      device.cpu ? few_values(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
   const uint64_t elements = outer * task.extent * task.inner;
 
   KernelRequest kernel = make_kernel(task, shaders::softmax_columns, parts, width > 1);
