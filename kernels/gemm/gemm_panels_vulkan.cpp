@@ -23,12 +23,12 @@ constexpr uint64_t kLongK = 256;         // from here on little is gained by few
 constexpr uint32_t kMostSubgroups = 16;  // of a workgroup
 // Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
 constexpr uint64_t kMostM = 3072, kMostN = 2048, kMostK = 2048;
-constexpr uint64_t kLeast = 96;  // rows and columns: packing costs as much for fewer
-constexpr uint64_t kLeastK = 24;
+constexpr uint64_t kLeast = 96;           // rows and columns: packing costs as much for fewer
 constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
-// Operations on whole tiles, in relation to those wanted: where the driver is faster with the other kernels'
-// descriptors, and where with their addresses (4054 x 1185 x 41: 1.5 times as fast packed, and as fast, on Mesa 22.3
-// and 25.0).
+// Steps of k, and operations on whole tiles in relation to those wanted: where the driver is faster with the other
+// kernels' descriptors, and where with their addresses. 1000 x 1000 x 64 takes 0.4 of the time packed on Mesa 22.3; on
+// 25.0 as long as without on one processor, and 1.4 times as long on another.
+constexpr uint64_t kLeastK = 24, kLeastKAddresses = 96;
 constexpr double kMostWaste = 2.2, kMostWasteAddresses = 1.6;
 constexpr uint64_t kMostTiles = 256;  // of a dispatch in each direction: two digits in the kernel
 static_assert(kMostM <= kMostTiles * kRows);
@@ -178,8 +178,9 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.c, plan.c_elements, args.c_type, Access::write);
   if (!recorder.binds_addresses(Reads::packed, operands)) return;
   const double cost = waste(recorder.traits(), args);
-  const double most = recorder.binds_addresses(Reads::tiles, operands) ? kMostWasteAddresses : kMostWaste;
-  const bool suits = std::min(args.m, args.n) >= kLeast && args.k >= kLeastK && cost < most;
+  const bool addresses = recorder.binds_addresses(Reads::tiles, operands);
+  const bool suits = std::min(args.m, args.n) >= kLeast && args.k >= (addresses ? kLeastKAddresses : kLeastK) &&
+                     cost < (addresses ? kMostWasteAddresses : kMostWaste);
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
 }
 

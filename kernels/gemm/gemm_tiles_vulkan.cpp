@@ -164,12 +164,12 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    Plan called = plan;
-    if (variant.swapped) swap_operands(called);  // as the caller has them
+    if (variant.swapped) swap_operands(plan);  // as the caller has them
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
-        called.ta ? 't' : 'n', called.tb ? 't' : 'n', called.args.m, called.args.n, args.k, dtype_name(type),
-        args.batch_count, variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
+        plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
+        variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
         plan.wide ? ", wide" : "");
+    if (variant.swapped) swap_operands(plan);
   }
   recorder.dispatch(request, dispatch);
 }
