@@ -9,6 +9,20 @@ find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 
+# tuff_fmt: fmt, compiled once; where its version wants other pieces than fmt_compiled.cpp has, by its headers alone.
+add_library(tuff_fmt INTERFACE)
+try_compile(TUFF_COMPILES_FMT ${CMAKE_BINARY_DIR}/fmt SOURCES ${CMAKE_CURRENT_LIST_DIR}/fmt_compiled.cpp
+            COMPILE_DEFINITIONS -DTUFF_TRY_FMT CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
+if(TUFF_COMPILES_FMT)
+  add_library(tuff_fmt_compiled STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_compiled.cpp)
+  set_target_properties(tuff_fmt_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                        VISIBILITY_INLINES_HIDDEN ON)
+  target_include_directories(tuff_fmt_compiled SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(tuff_fmt INTERFACE tuff_fmt_compiled)
+else()
+  target_link_libraries(tuff_fmt INTERFACE fmt::fmt-header-only)
+endif()
+
 find_path(SHADERC_INCLUDE shaderc/shaderc.h REQUIRED)
 
 # shaderc, by what links: the static archives first, so that one libtuff.so runs on machines without
@@ -79,5 +93,5 @@ target_include_directories(tuff_dependencies SYSTEM INTERFACE ${VULKAN_INCLUDE} 
                            ${SHADERC_INCLUDE})
 target_compile_definitions(tuff_dependencies INTERFACE VK_NO_PROTOTYPES XXH_INLINE_ALL
                            TUFF_SHADERC_KHR_MATRICES=${TUFF_SHADERC_KHR_MATRICES})
-target_link_libraries(tuff_dependencies INTERFACE ${SHADERC_LIBRARIES} fmt::fmt-header-only
+target_link_libraries(tuff_dependencies INTERFACE ${SHADERC_LIBRARIES} tuff_fmt
                       nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
