@@ -32,9 +32,12 @@ def main() -> int:
     parser.add_argument("results", type=Path, help="written by tuff_bench --benchmark_out")
     parser.add_argument("--layers", action="store_true", help="also each layer, the longest first")
     options = parser.parse_args()
-    data = json.loads(options.results.read_text())
+    try:
+        data = json.loads(options.results.read_text())
+        rows, device = data["benchmarks"], data["context"].get("device", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        sys.exit(f"error: {options.results} is no whole result of tuff_bench --benchmark_out: {error}")
     # Of repetitions the median counts, where there are any.
-    rows = data["benchmarks"]
     repeated = any(row.get("aggregate_name") == "median" for row in rows)
     networks: dict[tuple[str, int, str], list[tuple[float, int, str]]] = defaultdict(list)
     for row in rows:
@@ -45,7 +48,7 @@ def main() -> int:
             networks[key].append((row["real_time"] * scale, int(match["count"]), match["layer"]))
     if not networks:
         sys.exit(f"error: {options.results} has no rows of networks")
-    print(data["context"].get("device", ""))
+    print(device)
     print(f"{'network':<16}{'batch':>6}{'type':>6}{'all layers':>14}{'samples/s':>12}  longest")
     for (network, batch, kind), layers in sorted(networks.items()):
         total = sum(each * count for each, count, _ in layers)
