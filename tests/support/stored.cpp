@@ -25,10 +25,8 @@ Bytes encoded(int32_t dtype, const std::vector<float>& values) {
 }
 
 Bytes poisoned(int32_t dtype, uint64_t count) {
-  const uint64_t size = size_of(dtype);
-  Bytes bytes(count * size);
-  const void* pattern = size == 4 ? static_cast<const void*>(&kPoison) : &kPoison16;
-  for (uint64_t i = 0; i < count; ++i) std::memcpy(bytes.data() + i * size, pattern, size);
+  Bytes bytes(count * size_of(dtype));
+  poison_all(dtype, bytes);
   return bytes;
 }
 
@@ -54,7 +52,7 @@ std::vector<float> StoredTensor::read() const {
     return values;
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    if (std::memcmp(bytes.data() + 2 * i, &kPoison16, 2) == 0) {
+    if (is_poison(dtype_, bytes, i)) {
       values[i] = poison();
     } else {
       values[i] = static_cast<float>(element(dtype_, bytes, i));

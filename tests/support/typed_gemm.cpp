@@ -79,17 +79,6 @@ const unsigned char* poison_of(int32_t dtype) {
   return static_cast<const unsigned char*>(patterns[size == 8 ? 3 : size / 2]);
 }
 
-void poison_all(int32_t dtype, Bytes& bytes) {
-  const uint64_t size = size_of(dtype);
-  const unsigned char* pattern = poison_of(dtype);
-  for (uint64_t i = 0; i + size <= bytes.size(); i += size) std::memcpy(bytes.data() + i, pattern, size);
-}
-
-bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
-  const uint64_t size = size_of(dtype);
-  return std::memcmp(poison_of(dtype), bytes.data() + i * size, size) == 0;
-}
-
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
@@ -133,6 +122,17 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
     case TUFF_F32: return put(bytes, i, static_cast<float>(value));
     default: return put(bytes, i, encoded16(dtype, value));
   }
+}
+
+void poison_all(int32_t dtype, Bytes& bytes) {
+  const uint64_t size = size_of(dtype);
+  const unsigned char* pattern = poison_of(dtype);
+  for (uint64_t i = 0; i + size <= bytes.size(); i += size) std::memcpy(bytes.data() + i, pattern, size);
+}
+
+bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {
+  const uint64_t size = size_of(dtype);
+  return std::memcmp(poison_of(dtype), bytes.data() + i * size, size) == 0;
 }
 
 double unit_roundoff(int32_t dtype) {
