@@ -9,6 +9,10 @@
 // i-th becomes one vector load. What is left is a multiplication, with a broadcast operand in memory, and an
 // addition for each WIDTH products.
 //
+// The stores are in a loop of one round. Where the processor has instructions that scatter, everything would be one block
+// of code without it, of which LLVM does all multiplications before the additions of the second pair of rows: through
+// memory, at less than half the speed. Into a branch it moves additions as well, into a loop it does not.
+//
 // A subgroup's tile has ROWS rows and WIDTH columns; a lane sums the rows of its column. Sums travel from one block of
 // k to the next through memory, two rows of a column as one 64-bit number, because a store costs as much as a
 // dozen products for each lane.
@@ -25,6 +29,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
   mat4 digits;  // the last four bits are 0, 1 … 15. No array: a whole workgroup has to choose the same element of one
   uint tiles_n, first;  // first: the block is k's first, there are no sums yet
+  uint zero;            // 0, which the driver's compiler does not know
   uint m, n, ldc;
   float alpha, beta;
 } push;
@@ -69,6 +74,7 @@ void main() {
   B_ref b = B_ref(push.tuff_base[B_slot] + uint64_t(col) * (DEPTH * WIDTH * 4));
   Sums_ref sums_pointer = Sums_ref(push.tuff_base[Sums_slot] + uint64_t(row * push.tiles_n + col) * (ROWS * WIDTH * 4));
 
+  const uint zero = push.zero;
   float sums[ROWS];
   [[unroll]] for (uint r = 0; r < ROWS; r += 2) {
     const vec2 pair = uintBitsToFloat(unpack32(sums_lanes(sums_pointer, r / 2 * WIDTH)));
@@ -83,40 +89,42 @@ void main() {
     }
   }
 
+  [[dont_unroll]] for (uint round = 0; round <= zero; ++round) {
 #if !LAST
-  [[unroll]] for (uint r = 0; r < ROWS; r += 2) {
-    sums_pointer.v[r / 2 * WIDTH + lane] = pack64(floatBitsToUint(vec2(sums[r], sums[r + 1])));
-  }
+    [[unroll]] for (uint r = 0; r < ROWS; r += 2) {
+      sums_pointer.v[r / 2 * WIDTH + lane] = pack64(floatBitsToUint(vec2(sums[r], sums[r + 1])));
+    }
 #else
-  // Beyond C's edges a lane writes to where its sums were: no branch, into which the driver's compiler would move the
-  // additions, from between the multiplications.
-  const uint c_col = col * WIDTH + lane;
-  const uint64_t aside = uint64_t(sums_pointer) + lane * 8;
-  [[unroll]] for (uint r = 0; r < ROWS; r += 2) {
-    vec2 value = alpha * vec2(sums[r], sums[r + 1]);
-    const uint c_row = row * ROWS + r;
+    // Beyond C's edges a lane writes to where its sums were: no branch, into which the driver's compiler would move the
+    // additions, from between the multiplications.
+    const uint c_col = col * WIDTH + lane;
+    const uint64_t aside = uint64_t(sums_pointer) + lane * 8;
+    [[unroll]] for (uint r = 0; r < ROWS; r += 2) {
+      vec2 value = alpha * vec2(sums[r], sums[r + 1]);
+      const uint c_row = row * ROWS + r;
 #if PAIRED_C
-    // Even lanes take this row's pair of columns, odd ones the next row's.
-    const bool odd = lane % 2 != 0;
-    const float other = subgroupShuffle(odd ? value.x : value.y, lane ^ 1);
-    value = odd ? vec2(other, value.y) : vec2(value.x, other);
-    const uint own_row = c_row + lane % 2, own_col = c_col - lane % 2;
-    C2_ref c = C2_ref(mix(aside, c_base + (uint64_t(own_row) * ldc + own_col) * 4,
-                          own_row < m && own_col < n));
+      // Even lanes take this row's pair of columns, odd ones the next row's.
+      const bool odd = lane % 2 != 0;
+      const float other = subgroupShuffle(odd ? value.x : value.y, lane ^ 1);
+      value = odd ? vec2(other, value.y) : vec2(value.x, other);
+      const uint own_row = c_row + lane % 2, own_col = c_col - lane % 2;
+      C2_ref c = C2_ref(mix(aside, c_base + (uint64_t(own_row) * ldc + own_col) * 4,
+                            own_row < m && own_col < n));
 #if BETA
-    value = fma(vec2(beta), uintBitsToFloat(unpack32(c.v[0])), value);
+      value = fma(vec2(beta), uintBitsToFloat(unpack32(c.v[0])), value);
 #endif
-    c.v[0] = pack64(floatBitsToUint(value));
+      c.v[0] = pack64(floatBitsToUint(value));
 #else
-    [[unroll]] for (uint i = 0; i < 2; ++i) {
-      C_ref c = C_ref(mix(aside, c_base + (uint64_t(c_row + i) * ldc + c_col) * 4,
-                          c_row + i < m && c_col < n));
+      [[unroll]] for (uint i = 0; i < 2; ++i) {
+        C_ref c = C_ref(mix(aside, c_base + (uint64_t(c_row + i) * ldc + c_col) * 4,
+                            c_row + i < m && c_col < n));
 #if BETA
-      value[i] = fma(beta, c.v[0], value[i]);
+        value[i] = fma(beta, c.v[0], value[i]);
 #endif
-      c.v[0] = value[i];
+        c.v[0] = value[i];
+      }
+#endif
     }
 #endif
   }
-#endif
 }

@@ -12,24 +12,23 @@
 namespace tuff::gemm {
 namespace {
 
-constexpr uint32_t kRows = 12, kDepth = 128;  // of a tile: its code has to stay within a core's instruction cache
+constexpr uint32_t kRows = 8, kDepth = 256;  // of a tile: its code has to stay within a core's instruction cache
 // Steps of k of a tile, and how fast it goes through them: the less, the more often sums go through memory.
 struct Depth {
   uint32_t steps;
   double rate;
 };
-constexpr Depth kDepths[] = {{kDepth, 1.0}, {64, 0.9}, {32, 0.7}};
-constexpr uint64_t kLongK = 256;         // from here on little is gained by fewer steps
+constexpr Depth kDepths[] = {{kDepth, 1.0}, {128, 0.88}, {64, 0.65}, {32, 0.42}};
+constexpr uint64_t kLongK = 512;         // from here on little is gained by fewer steps
 constexpr uint32_t kMostSubgroups = 16;  // of a workgroup
 // Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
-constexpr uint64_t kMostM = 3072, kMostN = 2048, kMostK = 2048;
+constexpr uint64_t kMostM = 2048, kMostN = 2048, kMostK = 2048;
 constexpr uint64_t kLeast = 96;           // rows and columns: packing costs as much for fewer
 constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
 // Steps of k, and operations on whole tiles in relation to those wanted: where the driver is faster with the other
-// kernels' descriptors, and where with their addresses. 1000 x 1000 x 64 takes 0.4 of the time packed on Mesa 22.3; on
-// 25.0 as long as without on one processor, and 1.4 times as long on another.
-constexpr uint64_t kLeastK = 24, kLeastKAddresses = 96;
-constexpr double kMostWaste = 2.2, kMostWasteAddresses = 1.6;
+// kernels' descriptors, and where with their addresses. Measured on two processors with Mesa 22.3 and 25.0.
+constexpr uint64_t kLeastK = 24, kLeastKAddresses = 64;
+constexpr double kMostWaste = 1.8, kMostWasteAddresses = 1.6;
 constexpr uint64_t kMostTiles = 256;  // of a dispatch in each direction: two digits in the kernel
 static_assert(kMostM <= kMostTiles * kRows);
 
@@ -41,7 +40,7 @@ struct PackPush {
 // Mirrors Push in gemm_panels.comp, behind the bases.
 struct PanelsPush {
   uint32_t digits[16];  // read as floats, of which only the bits count: 1.0 and what follows it
-  uint32_t tiles_n, first, m, n, ldc;
+  uint32_t tiles_n, first, zero, m, n, ldc;
   float alpha, beta;
 };
 
@@ -104,6 +103,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   PanelsPush push{{},
                   number(tiles_n),
+                  0,
                   0,
                   number(args.m),
                   number(args.n),
