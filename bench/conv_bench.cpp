@@ -13,6 +13,7 @@ struct Shape {
   uint64_t n, c, h, w, k, r, s, stride, padding, groups = 1;
   DType dtype = DType::f32;
   int32_t layout = TUFF_LAYOUT_NCHW;
+  bool winograd = false;
 };
 
 Shape read_shape(const std::vector<std::string>& row) {
@@ -21,6 +22,8 @@ Shape read_shape(const std::vector<std::string>& row) {
   for (size_t i = 9; i < row.size(); ++i) {
     if (row[i] == "nhwc") {
       shape.layout = TUFF_LAYOUT_NHWC;
+    } else if (row[i] == "winograd") {
+      shape.winograd = true;
     } else if (is_dtype(row[i])) {
       shape.dtype = to_dtype(row, i);
     } else {
@@ -42,6 +45,9 @@ Desc describe(const Shape& x, const uint64_t (&filter_shape)[4], uint64_t p, uin
   std::fill_n(desc.padding, 2, x.padding);
   desc.groups = x.groups;
   desc.layout = x.layout;
+  if constexpr (requires { desc.precision; }) {
+    if (x.winograd) desc.precision = TUFF_PRECISION_ALLOW_WINOGRAD;
+  }
   return desc;
 }
 
@@ -55,6 +61,7 @@ void add_shape(const char* operation, const Shape& x, const Desc& desc, double f
   if (x.groups != 1) name += fmt::format("/groups {}", x.groups);
   name += dtype_suffix(x.dtype);
   if (x.layout == TUFF_LAYOUT_NHWC) name += "/nhwc";
+  if (x.winograd) name += "/winograd";
   add(name, {flops, 0}, element_bytes(x.dtype) * (in + filter + out), [=](const tuff::Context& context) {
     auto input = random_buffer(context, in, x.dtype);
     auto weights = random_buffer(context, filter, x.dtype);

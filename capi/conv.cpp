@@ -35,8 +35,12 @@ tuff::ConvExtents extents_of(const uint64_t (&values)[rank], uint64_t otherwise)
 // What the descriptors have in common.
 template <typename Desc>
 tuff::ConvArgs conv_args(const Desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
   tuff::ConvArgs args;
+  if constexpr (requires { desc.precision; }) {
+    args.precision = desc.precision;
+  } else {
+    tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  }
   args.rank = std::size(desc.stride);
   args.dtype = desc.dtype;
   args.layout = desc.layout;

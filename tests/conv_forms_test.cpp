@@ -233,6 +233,78 @@ using ConvFormsBound = Table<ConvShape>;
 TEST_P(ConvFormsBound, Holds) { run_conv(context(), row(), Tier::bound); }
 TUFF_TABLE(ConvFormsBound, ConvShape, bound_cases());
 
+// Where Winograd's minimal filtering is allowed, and can be taken.
+std::vector<ConvShape> winograd_cases() {
+  std::vector<ConvShape> all;
+  for (const int32_t layout : {kFirst, kLast}) {
+    const ConvShape plain{.batch = 2,
+                          .channels = 24,
+                          .height = 9,
+                          .width = 14,
+                          .filters = 40,
+                          .rows = 3,
+                          .cols = 3,
+                          .padding = {1, 1},
+                          .layout = layout,
+                          .winograd = true};
+    ConvShape s = plain;
+    all.push_back(s);
+    s.bias = true, s.residual = Residual::own, s.activation = TUFF_ACTIVATION_GELU;
+    all.push_back(s);
+    s.residual = Residual::in_place, s.activation = TUFF_ACTIVATION_RELU, s.channels = 17, s.filters = 19;
+    all.push_back(s);
+    s.shift = 4, s.asymmetric = true, s.padding = {2, 0}, s.padding_end = {0, 5};
+    all.push_back(s);
+    s = plain;
+    s.batch = 1, s.height = s.width = 3, s.padding = {0, 0};  // a single output
+    all.push_back(s);
+    s.batch = 5, s.height = 16, s.width = 16, s.channels = 128, s.padding = {1, 1};
+    all.push_back(s);
+    for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+      s = plain;
+      s.dtype = dtype, s.bias = true;
+      all.push_back(s);
+    }
+  }
+  // More tiles than go at once.
+  all.push_back({.height = 3'000, .width = 2'000, .rows = 3, .cols = 3, .padding = {1, 1}, .winograd = true});
+  return all;
+}
+
+using ConvWinogradBound = Table<ConvShape>;
+TEST_P(ConvWinogradBound, Holds) { run_conv(context(), row(), Tier::bound); }
+TUFF_TABLE(ConvWinogradBound, ConvShape, winograd_cases());
+
+// What it is not made for is computed as ever.
+std::vector<ConvShape> not_winograd_cases() {
+  std::vector<ConvShape> all;
+  const ConvShape plain{.channels = 32,
+                        .height = 9,
+                        .width = 14,
+                        .filters = 32,
+                        .rows = 3,
+                        .cols = 3,
+                        .padding = {1, 1},
+                        .winograd = true};
+  ConvShape s = plain;
+  s.stride = {2, 1};
+  all.push_back(s);
+  s = plain;
+  s.dilation = {1, 2};
+  all.push_back(s);
+  s = plain;
+  s.groups = 2;
+  all.push_back(s);
+  s = plain;
+  s.rows = 5;
+  all.push_back(s);
+  return all;
+}
+
+using ConvWinogradExact = Table<ConvShape>;
+TEST_P(ConvWinogradExact, Elsewhere) { run_conv(context(), row(), Tier::exact); }
+TUFF_TABLE(ConvWinogradExact, ConvShape, not_winograd_cases());
+
 class ConvFormsOnce : public OnBackend {};
 
 // More than 65,535 workgroups by groups and by channels.
@@ -312,7 +384,8 @@ TEST_P(ConvFormsOnce, BadArguments) {
   expect_bad(kArgument, "padding_end", [](auto& d) { d.padding_end[1] = 1; });
   expect_bad(kArgument, "out_shape", [](auto& d) { d.asymmetric = 1, d.padding_end[1] = 1; });
   expect_bad(kArgument, "padding", [](auto& d) { d.asymmetric = 1, d.padding[1] = d.padding_end[1] = ~uint64_t{0}; });
-  expect_bad(kArgument, "reserved", [](auto& d) { d.reserved = 1; });
+  expect_bad(kArgument, "precision", [](auto& d) { d.precision = TUFF_PRECISION_ALLOW_F16; });
+  expect_bad(kArgument, "precision", [](auto& d) { d.precision = -1; });
   expect_bad(kArgument, "dtype", [](auto& d) { d.dtype = 0; });
   expect_bad(TUFF_ERROR_UNSUPPORTED, "dtype", [](auto& d) { d.dtype = TUFF_I32; });
   expect_bad(kHandle, "bias", [](auto& d) { d.bias = 12'345; });

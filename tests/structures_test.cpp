@@ -107,11 +107,14 @@ TEST_P(Structures, OperationStructures) {
   conv.filter_shape[0] = 1;
   expect_checked(
       "tuff_conv2d_ex", conv, false, [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); }, 176);
-  conv.reserved = 1;
-  EXPECT_FAILS(tuff_conv2d_ex(context(), &conv), kArgument, "tuff_conv2d_ex", "reserved");
+  conv.precision = 4;
+  EXPECT_FAILS(tuff_conv2d_ex(context(), &conv), kArgument, "tuff_conv2d_ex", "precision");
   auto line = operation(tuff_conv1d_desc{});
   for (int i = 1; i < 3; ++i) line.in_shape[i] = line.filter_shape[i] = line.out_shape[i] = 1;
   line.filter_shape[0] = 1;
+  line.reserved = 1;
+  EXPECT_FAILS(tuff_conv1d_ex(context(), &line), kArgument, "tuff_conv1d_ex", "reserved");
+  line.reserved = 0;
   expect_checked("tuff_conv1d_ex", line, false,
                  [&](const tuff_conv1d_desc* d) { return tuff_conv1d_ex(context(), d); });
   auto volume = operation(tuff_conv3d_desc{});

@@ -49,7 +49,7 @@ extern "C" {
 #endif
 
 #define TUFF_VERSION_MAJOR 0
-#define TUFF_VERSION_MINOR 5
+#define TUFF_VERSION_MINOR 6
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
@@ -175,11 +175,13 @@ enum {
   TUFF_RESIZE_LINEAR = 2         /* those around it along each axis, by their distances */
 };
 
-/* How far f32 inputs of a product may be rounded before they are multiplied; sums stay in f32. */
+/* What a product may be computed by that is less accurate than its types: f32 inputs rounded before they are multiplied
+ * (sums stay in f32), of tuff_gemm_ex() and tuff_batched_gemm_ex(); Winograd's minimal filtering. */
 enum {
-  TUFF_PRECISION_DEFAULT = 0, /* not at all: what the types say */
+  TUFF_PRECISION_DEFAULT = 0, /* nothing: what the types say */
   TUFF_PRECISION_ALLOW_F16 = 1,
-  TUFF_PRECISION_ALLOW_BF16 = 2
+  TUFF_PRECISION_ALLOW_BF16 = 2,
+  TUFF_PRECISION_ALLOW_WINOGRAD = 3 /* of tuff_conv2d_ex(); since 0.6.0 */
 };
 
 enum {
@@ -553,6 +555,9 @@ TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer 
  *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
  * layout tells how input, output and residual lie in memory, and filters with them:
  * TUFF_LAYOUT_NCHW [K][C / groups][R][S], TUFF_LAYOUT_NHWC [K][R][S][C / groups].
+ * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed from
+ * tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An output's rounding
+ * error then depends on all numbers of its tile, not on its own window's alone, and integers need not come out exactly.
  * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
  * gone. */
 typedef struct tuff_conv2d_desc {
@@ -571,7 +576,7 @@ typedef struct tuff_conv2d_desc {
   int32_t asymmetric;      /* 0: padding is on both sides and padding_end zero; 1: see padding_end */
   int32_t layout;          /* TUFF_LAYOUT_* */
   int32_t activation;      /* TUFF_ACTIVATION_* */
-  int32_t reserved;        /* zero */
+  int32_t precision;       /* TUFF_PRECISION_DEFAULT or _ALLOW_WINOGRAD; since 0.6.0, zero before */
   tuff_buffer bias;        /* K elements; TUFF_NULL_HANDLE: none */
   tuff_buffer residual;    /* of the output's shape and layout, is added; TUFF_NULL_HANDLE: none */
 } tuff_conv2d_desc;

@@ -119,7 +119,8 @@ enum class BiasAxis : int32_t { none = TUFF_BIAS_NONE, rows = TUFF_BIAS_ROWS, co
 enum class Precision : int32_t {
   exact = TUFF_PRECISION_DEFAULT,
   allow_f16 = TUFF_PRECISION_ALLOW_F16,
-  allow_bf16 = TUFF_PRECISION_ALLOW_BF16
+  allow_bf16 = TUFF_PRECISION_ALLOW_BF16,
+  allow_winograd = TUFF_PRECISION_ALLOW_WINOGRAD  // of conv2d
 };
 
 using DeviceProperties = tuff_device_properties;

@@ -41,6 +41,7 @@ struct ConvArgs {
   ConvExtents output_padding = {};             // transposed: further outputs at the end
   uint64_t groups = 1;
   int32_t activation = TUFF_ACTIVATION_NONE;
+  int32_t precision = TUFF_PRECISION_DEFAULT;
 
   bool channels_last() const { return layout == TUFF_LAYOUT_NHWC; }
   uint64_t batch() const { return in_shape.outer[0]; }

@@ -106,6 +106,8 @@ void check_conv(const ConvArgs& args) {
   require(args.layout == TUFF_LAYOUT_NCHW || args.layout == TUFF_LAYOUT_NHWC,
           "layout is {}, must be TUFF_LAYOUT_NCHW or TUFF_LAYOUT_NHWC", args.layout);
   check_activation(args.activation);
+  require(args.precision == TUFF_PRECISION_DEFAULT || args.precision == TUFF_PRECISION_ALLOW_WINOGRAD,
+          "precision is {}, must be TUFF_PRECISION_DEFAULT or _ALLOW_WINOGRAD", args.precision);
   check_channels(args);
   const ConvShape expected = expected_shape(args);
   if (args.out_shape != expected) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -66,6 +67,11 @@ void record_patches(Recorder& recorder, const ConvArgs& args);
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args);
 void record_matrices(Recorder& recorder, const ConvArgs& args);
+
+// conv_winograd_vulkan.cpp: by Winograd's minimal filtering where the caller allows it, and it is thought to be faster. False:
+// nothing was recorded.
+bool record_winograd(Recorder& recorder, const ConvArgs& args);
+bool is_winograd(std::string_view variant);
 
 // conv_depthwise_vulkan.cpp
 bool is_depthwise(const ConvArgs& args);

@@ -68,7 +68,7 @@ uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const Con
 // The largest tile that wastes little on few filters and leaves work for every core.
 const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
   const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
-  if (forced && *forced != "patches" && *forced != "matrices") {
+  if (forced && *forced != "patches" && *forced != "matrices" && !is_winograd(*forced)) {
     for (const Variant& variant : kVariants) {
       if (*forced != variant.name) continue;
       if (!runs_on(variant, traits)) {

@@ -93,6 +93,7 @@ void record_products(Recorder& recorder, const ConvArgs& args) {
 void record_images(Recorder& recorder, const ConvArgs& args) {
   if (conv::is_depthwise(args)) return conv::record_depthwise(recorder, args);
   if (args.transposed) return conv::record_transposed(recorder, args);
+  if (conv::record_winograd(recorder, args)) return;
   const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
   const DeviceTraits& traits = recorder.traits();
   const bool patches =

@@ -42,7 +42,7 @@ from ._resize import resize
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 for _public in (Array, Buffer, Context, Device, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show

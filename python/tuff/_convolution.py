@@ -65,6 +65,7 @@ def _convolve(
     residual: Optional[Array],
     layout: str,
     out: Optional[Array],
+    winograd: bool = False,
 ) -> Array:
     _check(x, w, rank, f"conv{rank}d", layout, activation)
     strides, dilations = numbers(stride, rank, "stride", 1), numbers(dilation, rank, "dilation", 1)
@@ -94,6 +95,8 @@ def _convolve(
         bias=_added(bias, "bias", x, (shape[1],)),
         residual=_added(residual, "residual", x, result.shape),
     )
+    if winograd:
+        desc.precision = raw.PRECISION_ALLOW_WINOGRAD
     if begin != end:
         desc.asymmetric = 1
         desc.padding_end = end
@@ -132,6 +135,7 @@ def conv2d(
     activation: Optional[str] = None,
     residual: Optional[Array] = None,
     layout: str = "nchw",
+    winograd: bool = False,
     out: Optional[Array] = None,
 ) -> Array:
     """activation(cross-correlation of images x (N, C, H, W) with filters w (K, C / groups, R, S) + bias + residual):
@@ -140,8 +144,10 @@ def conv2d(
     stride and dilation are one number, or (vertical, horizontal); so is padding, of which each may be a pair (in front,
     behind). bias (K,), residual like the result; activation "relu", "relu6", "gelu", "gelu_tanh" or "silu".
     layout "nhwc": x is (N, H, W, C), w (K, R, S, C / groups), the result (N, P, Q, K).
+    winograd allows windows of 3 x 3 to be computed by fewer multiplications, where that is faster: rounding errors are then
+    relative to all numbers of a tile of up to 6 x 6, and integers need not come out exactly.
     """
-    return _convolve(2, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out)
+    return _convolve(2, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out, winograd)
 
 
 def conv3d(

@@ -86,6 +86,7 @@ BIAS_NONE, BIAS_ROWS, BIAS_COLUMNS = 0, 1, 2
 PRECISION_DEFAULT = 0
 PRECISION_ALLOW_F16 = 1
 PRECISION_ALLOW_BF16 = 2
+PRECISION_ALLOW_WINOGRAD = 3
 
 DEVICE_OTHER = 0
 DEVICE_INTEGRATED = 1
@@ -235,7 +236,7 @@ class BatchedGemmDesc(_Struct):
     )
 
 
-def _conv_fields(rank):
+def _conv_fields(rank, last="reserved"):
     """tuff_conv1d_desc, tuff_conv2d_desc, tuff_conv3d_desc"""
     return (
         [("struct_size", c_uint32), ("dtype", c_int32)]
@@ -243,7 +244,7 @@ def _conv_fields(rank):
         + [(name, c_uint64 * (rank + 2)) for name in ("in_shape", "filter_shape", "out_shape")]
         + [(name, c_uint64 * rank) for name in ("stride", "padding", "dilation", "padding_end")]
         + [("groups", c_uint64)]
-        + [(name, c_int32) for name in ("asymmetric", "layout", "activation", "reserved")]
+        + [(name, c_int32) for name in ("asymmetric", "layout", "activation", last)]
         + [("bias", c_uint64), ("residual", c_uint64)]
     )
 
@@ -257,7 +258,7 @@ class Conv1dDesc(_Struct):
 class Conv2dDesc(_Struct):
     """tuff_conv2d_desc"""
 
-    _fields_ = _conv_fields(2)
+    _fields_ = _conv_fields(2, "precision")
 
 
 class Conv3dDesc(_Struct):

@@ -6,6 +6,7 @@
 #include "support/activation.hpp"
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
+#include "support/winograd.hpp"
 
 namespace tuff_test {
 namespace {
@@ -121,6 +122,9 @@ Desc described(const ConvShape& s, tuff_buffer input, tuff_buffer filter, tuff_b
   desc.groups = s.groups == 1 ? 0 : s.groups;
   desc.layout = s.layout;
   desc.activation = s.activation;
+  if constexpr (requires { desc.precision; }) {
+    if (s.winograd) desc.precision = TUFF_PRECISION_ALLOW_WINOGRAD;
+  }
   return desc;
 }
 
@@ -181,6 +185,7 @@ std::string ConvShape::name() const {
   static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu", "_relu6"};
   result += activations[activation];
   result += residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "";
+  if (winograd) result += "_winograd";
   if (shift != 0) result += "_shift" + std::to_string(shift);
   return result;
 }
@@ -202,7 +207,12 @@ ConvProblem::ConvProblem(const ConvShape& s, Tier tier)
   expected.bound.assign(s.outputs(), 0);
   sum_products(*this, expected.value, expected.bound);
   // Bias, residual, and the second pass over slices' sums.
-  const double roundings = gamma(static_cast<double>(s.channels / s.groups * s.planes * s.rows * s.cols) + 5);
+  double roundings = gamma(static_cast<double>(s.channels / s.groups * s.planes * s.rows * s.cols) + 5);
+  if (tier == Tier::bound && s.winograd) {
+    const std::vector<double> sizes = winograd_sizes(*this);
+    for (uint64_t i = 0; i < s.outputs(); ++i) expected.bound[i] = std::max(expected.bound[i], sizes[i]);
+    roundings = std::max(roundings, gamma(static_cast<double>(s.channels) + kWinogradRoundings + 5));
+  }
   for (uint64_t i = 0; i < s.outputs(); ++i) {
     double &value = expected.value[i], &bound = expected.bound[i];
     const auto add = [&](double x) {
@@ -227,7 +237,7 @@ tuff_status call_conv(tuff_stream stream, const ConvShape& s, tuff_buffer input,
                       tuff_buffer bias, tuff_buffer residual) {
   const bool dilated = s.dilation != std::array<uint64_t, 2>{1, 1} || s.depth_dilation != 1;
   const bool plain = !dilated && s.groups == 1 && !s.asymmetric && s.layout == TUFF_LAYOUT_NCHW && bias == 0 &&
-                     residual == 0 && s.activation == TUFF_ACTIVATION_NONE;
+                     residual == 0 && s.activation == TUFF_ACTIVATION_NONE && !s.winograd;
   const auto in = s.in_shape(), weights = s.filter_shape(), out = s.out_shape();
   if (s.kind == Conv::one) {
     const auto desc = ordinary<tuff_conv1d_desc>(s, input, filter, output, bias, residual);

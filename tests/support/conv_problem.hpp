@@ -30,6 +30,7 @@ struct ConvShape {
   bool bias = false;
   Residual residual = Residual::none;
   int32_t activation = TUFF_ACTIVATION_NONE;
+  bool winograd = false;  // allowed
 
   uint64_t extent(int direction) const;  // P for 0, Q for 1
   uint64_t out_depth() const;            // O

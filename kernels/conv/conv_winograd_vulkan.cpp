@@ -1,0 +1,225 @@
+// Plans a convolution by Winograd's minimal filtering, where the caller allows it: input tiles and filters are
+// transformed in scratch memory, multiplied as a batch of matrices, and their sums transformed back; some tiles at a
+// time.
+#include <algorithm>
+#include <iterator>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "shaders.hpp"
+
+namespace tuff::conv {
+namespace {
+
+constexpr uint64_t kLeastChannels = 16;  // and filters: for fewer the transforms cost more than the products save
+constexpr uint64_t kMostExtent = 1u << 30;
+// Transformed tiles and their sums in scratch memory, in elements; and a filter's.
+constexpr uint64_t kMostElements = 1u << 26, kMostElementsProcessor = 1u << 24, kMostWindowElements = 1u << 28;
+
+struct Form {
+  const char* name;
+  uint32_t tile;  // outputs along each axis
+  uint64_t span() const { return tile + 2; }
+  uint64_t matrices() const { return span() * span(); }
+};
+constexpr Form kForms[] = {{"winograd_4", 4}, {"winograd_2", 2}};
+
+// An image's tiles, and how many of all images' go at once.
+struct Tiles {
+  Tiles(const DeviceTraits& traits, const ConvArgs& args, const Form& form)
+      : down(ceil_div(args.out()[1], form.tile)),
+        across(ceil_div(args.out()[2], form.tile)),
+        all(args.batch() * down * across) {
+    const uint64_t elements = traits.cpu ? kMostElementsProcessor : kMostElements;
+    const uint64_t fit = elements / (form.matrices() * (args.channels() + args.filters())) / 64 * 64;
+    at_once = std::min(ceil_div(all, 4) * 4, std::max<uint64_t>(fit, 64));
+  }
+  uint64_t down, across, all, at_once;
+};
+
+// What a device would take, in multiplications: a number that is moved between the transforms and the products costs as
+// many as `moved`; products of gathered windows run at `direct` of the rate of plain ones. Measured on an H200 and on
+// Mesa's CPU device.
+// Products of few tiles take as long as of `least_tiles`.
+struct Costs {
+  double moved, direct, least_tiles;
+};
+constexpr Costs kGpu = {12, 0.85, 64}, kProcessor = {120, 0.5, 32};
+const Costs& costs_of(const DeviceTraits& traits) { return traits.cpu ? kProcessor : kGpu; }
+
+double winograd_cost(const DeviceTraits& traits, const ConvArgs& args, const Form& form) {
+  const Costs& costs = costs_of(traits);
+  const auto channels = static_cast<double>(args.channels()), filters = static_cast<double>(args.filters());
+  const auto tiles = static_cast<double>(Tiles(traits, args, form).all);
+  const double multiplied = std::max(tiles, costs.least_tiles) * channels * filters;
+  const double moved = tiles * (channels + filters) + channels * filters / 2;
+  return static_cast<double>(form.matrices()) * (multiplied + costs.moved * moved);
+}
+
+double direct_cost(const DeviceTraits& traits, const ConvArgs& args) {
+  return static_cast<double>(args.out_shape.elements()) * static_cast<double>(args.channels() * 9) /
+         costs_of(traits).direct;
+}
+
+struct Parts {
+  Buffer windows, tiles, sums;
+};
+
+// The push blocks of the kernels, behind the bases.
+struct FilterPush {
+  uint32_t items, channels;
+};
+struct InputPush {
+  uint32_t items, channels, height, width, tiles_y, tiles_x, first, count, pitch;
+  int32_t pad_y, pad_x;
+};
+struct OutputPush {
+  uint32_t items, filters, height, width, tiles_y, tiles_x, first, count, pitch;
+};
+
+uint32_t word(uint64_t x) { return static_cast<uint32_t>(x); }
+
+KernelRequest request_for(const KernelSource& source, const ConvArgs& args, const Form& form,
+                          const StreamDevice& device) {
+  KernelRequest kernel(source);
+  kernel.streaming().define("TILE", form.tile).define("TYPE", args.dtype);
+  kernel.define("CHANNELS_LAST", args.channels_last()).constant(0, device.workgroup);
+  return kernel;
+}
+
+void record_windows(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
+                    const Buffer& to) {
+  const uint64_t items = args.filters() * args.channels(), size = dtype_size(args.dtype);
+  Dispatch dispatch("conv winograd filter");
+  dispatch.operand(args.filter, 0, items * 9 * size, Access::read)
+      .operand(&to, 0, items * form.matrices() * sizeof(float), Access::write)
+      .push(FilterPush{word(items), word(args.channels())})
+      .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
+      .work(static_cast<double>(items * (9 * size + form.matrices() * sizeof(float))), 0);
+  recorder.dispatch(request_for(shaders::conv_winograd_filter, args, form, device), dispatch);
+}
+
+void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
+                  const Tiles& tiles, uint64_t first, uint64_t count, const Buffer& to) {
+  const uint64_t items = args.channels() * count, size = dtype_size(args.dtype), in_elements = args.in_shape.elements();
+  const uint64_t pitch = ceil_div(count, 4) * 4, to_bytes = form.matrices() * args.channels() * pitch * sizeof(float);
+  KernelRequest kernel = request_for(shaders::conv_winograd_input, args, form, device);
+  kernel.wide(needs_wide(in_elements));
+  Dispatch dispatch("conv winograd input");
+  dispatch.operand(args.input, 0, in_elements * size, Access::read)
+      .operand(&to, 0, to_bytes, Access::write)
+      .push(InputPush{word(items), word(args.channels()), word(args.in()[1]), word(args.in()[2]), word(tiles.down),
+                      word(tiles.across), word(first), word(count), word(pitch), static_cast<int32_t>(args.padding[1]),
+                      static_cast<int32_t>(args.padding[2])})
+      .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
+      .work(static_cast<double>(to_bytes + items * form.tile * form.tile * size), 0);
+  recorder.dispatch(kernel, dispatch);
+}
+
+// sums[filters][tiles] = windows * tiles for each matrix, or channels last sums[tiles][filters] = tiles * windows^T.
+void record_products(Recorder& recorder, const ConvArgs& args, const Form& form, const Parts& parts, uint64_t count) {
+  const bool last = args.channels_last();
+  const uint64_t pitch = ceil_div(count, 4) * 4;
+  GemmArgs gemm{};
+  gemm.a_type = gemm.b_type = gemm.c_type = gemm.accumulate = TUFF_F32;
+  gemm.ta = TUFF_NO_TRANS;
+  gemm.tb = last ? TUFF_TRANS : TUFF_NO_TRANS;
+  gemm.m = last ? count : args.filters();
+  gemm.n = last ? args.filters() : count;
+  gemm.k = args.channels();
+  gemm.alpha = 1;
+  gemm.a = last ? &parts.tiles : &parts.windows;
+  gemm.b = last ? &parts.windows : &parts.tiles;
+  gemm.c = &parts.sums;
+  gemm.lda = gemm.k;
+  gemm.ldb = last ? gemm.k : pitch;
+  gemm.ldc = last ? gemm.n : pitch;
+  gemm.stride_a = gemm.m * gemm.k;
+  gemm.stride_b = last ? gemm.n * gemm.k : gemm.k * pitch;
+  gemm.stride_c = gemm.m * gemm.ldc;
+  gemm.batch_count = form.matrices();
+  record_gemm(recorder, gemm);
+}
+
+void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
+                    const Tiles& tiles, uint64_t first, uint64_t count, const Buffer& sums) {
+  const uint64_t items = args.filters() * count, size = dtype_size(args.dtype);
+  const uint64_t out_elements = args.out_shape.elements(), pitch = ceil_div(count, 4) * 4;
+  const uint64_t from_bytes = form.matrices() * args.filters() * pitch * sizeof(float);
+  KernelRequest kernel = request_for(shaders::conv_winograd_output, args, form, device);
+  kernel.define("SLICED", 0).define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
+  kernel.define("ACTIVATION", args.activation).wide(needs_wide(out_elements));
+  Dispatch dispatch("conv winograd output");
+  dispatch.operand(&sums, 0, from_bytes, Access::read)
+      .operand(nullptr, 0, 0, Access::read)
+      .operand(args.output, 0, out_elements * size, Access::write)
+      .operand(args.bias, 0, args.bias != nullptr ? args.filters() * size : 0, Access::read)
+      .operand(args.residual, 0, args.residual != nullptr ? out_elements * size : 0, Access::read)
+      .push(OutputPush{word(items), word(args.filters()), word(args.out()[1]), word(args.out()[2]), word(tiles.down),
+                       word(tiles.across), word(first), word(count), word(pitch)})
+      .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
+      .work(static_cast<double>(from_bytes + items * form.tile * form.tile * size), 0);
+  recorder.dispatch(kernel, dispatch);
+}
+
+bool runs_winograd(const ConvArgs& args) {
+  const auto one = [](const ConvExtents& extents) { return extents == ConvExtents{1, 1, 1}; };
+  const auto small = [](const ConvExtents& extents) { return std::max(extents[1], extents[2]) < kMostExtent; };
+  return args.precision == TUFF_PRECISION_ALLOW_WINOGRAD && !args.transposed && args.groups == 1 &&
+         args.taps() == ConvExtents{1, 3, 3} && args.in()[0] == 1 && one(args.stride) && one(args.dilation) &&
+         args.in_shape.elements() != 0 && small(args.in()) && small(args.padding) && small(args.out()) &&
+         args.filters() * args.channels() * 36 <= kMostWindowElements;
+}
+
+const Form* form_of(std::string_view name) {
+  const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& x) { return x.name == name; });
+  return form != std::end(kForms) ? form : nullptr;
+}
+
+const Form* best_form(const DeviceTraits& traits, const ConvArgs& args) {
+  if (std::min(args.channels(), args.filters()) < kLeastChannels) return nullptr;
+  const Form& form = *std::min_element(std::begin(kForms), std::end(kForms), [&](const Form& x, const Form& y) {
+    return winograd_cost(traits, args, x) < winograd_cost(traits, args, y);
+  });
+  return winograd_cost(traits, args, form) < direct_cost(traits, args) ? &form : nullptr;
+}
+
+}  // namespace
+
+bool is_winograd(std::string_view variant) { return form_of(variant) != nullptr; }
+
+bool record_winograd(Recorder& recorder, const ConvArgs& args) {
+  if (!runs_winograd(args)) return false;
+  const DeviceTraits& traits = recorder.traits();
+  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
+  const Form* form = forced ? form_of(*forced) : best_form(traits, args);
+  if (form == nullptr) return false;
+  const Tiles tiles(traits, args, *form);
+  const StreamDevice device = stream_device(traits, {}, sizeof(float));
+  const auto bytes = [&](uint64_t elements) {
+    return ceil_div(form->matrices() * elements * sizeof(float), 256) * 256;
+  };
+  const uint64_t window_bytes = bytes(args.filters() * args.channels());
+  const uint64_t tile_bytes = bytes(args.channels() * tiles.at_once);
+  const uint64_t sum_bytes = bytes(args.filters() * tiles.at_once);
+  Parts parts;
+  parts.windows = parts.tiles = parts.sums = recorder.scratch(window_bytes + tile_bytes + sum_bytes, Scratch::outer);
+  parts.tiles.offset += window_bytes;
+  parts.tiles.bytes -= window_bytes;
+  parts.sums.offset += window_bytes + tile_bytes;
+  parts.sums.bytes -= window_bytes + tile_bytes;
+  log(TUFF_LOG_DISPATCH, "conv {} {} filters={} channels={}: {} tiles, {} at once", form->name, dtype_name(args.dtype),
+      args.filters(), args.channels(), tiles.all, tiles.at_once);
+  record_windows(recorder, args, *form, device, parts.windows);
+  for (uint64_t first = 0; first < tiles.all; first += tiles.at_once) {
+    const uint64_t count = std::min(tiles.at_once, tiles.all - first);
+    record_tiles(recorder, args, *form, device, tiles, first, count, parts.tiles);
+    record_products(recorder, args, *form, parts, count);
+    record_outputs(recorder, args, *form, device, tiles, first, count, parts.sums);
+  }
+  return true;
+}
+
+}  // namespace tuff::conv
