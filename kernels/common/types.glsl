@@ -94,6 +94,8 @@ uint tuff_bf16_pair(vec2 values) { return tuff_bf16_bits(values.x) | (tuff_bf16_
 // Four elements of f16 or bf16 as two words.
 uvec2 tuff_pack_2(vec4 v) { return uvec2(tuff_f16_pair(v.xy), tuff_f16_pair(v.zw)); }
 uvec2 tuff_pack_3(vec4 v) { return uvec2(tuff_bf16_pair(v.xy), tuff_bf16_pair(v.zw)); }
+vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
+vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
 
 // Numbers as they would come back from memory. By integers: NVIDIA's compiler leaves out a conversion to f16 whose result
 // is converted back at once.

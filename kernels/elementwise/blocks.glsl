@@ -43,8 +43,6 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #endif
 
 // Four elements of 16 bits as two words.
-vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
-vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
 
 #if TUFF_VECTOR == 0
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \

@@ -29,8 +29,9 @@
 //          WINDOWS          the rows of A (1), which is not transposed, or of B (2), which is, are windows of an image:
 //                           row j begins at (j / width) * ld + (j % width) * step, and k is (tap, channel) with all
 //                           channels of a tap, a multiple of BK, side by side. 0: they are not
-//          C_VECTOR         1: no epilogue, beta 0, C of 2 or 4 bytes is written in fours: base, ldc, stride and n are
-//                           multiples of 4
+//          C_VECTOR         1: C of 2 or 4 bytes is written, and what is added to it read, in fours: bases, leading
+//                           dimensions, strides and n are multiples of 4; i32 without either
+//          BETA             of C_VECTOR alone: 0: beta is 0
 #include "kernels/common/matrix.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 
@@ -77,10 +78,23 @@ TUFF_READ(1, B1, STORED, ELEMENT_BYTES)
 #include "kernels/gemm/gemm_epilogue.glsl"
 #if C_VECTOR
 #if C_TYPE == TUFF_F16 || C_TYPE == TUFF_BF16
-TUFF_WRITE(2, Four, uvec2, 8)
+#define FOUR uvec2
+#define FOUR_BYTES 8
 #else
-TUFF_WRITE(2, Four, uvec4, 16)
+#define FOUR uvec4
+#define FOUR_BYTES 16
 #endif
+TUFF_READ_WRITE(2, Four, FOUR, FOUR_BYTES)
+#if BIAS_AXIS == 2
+TUFF_READ(3, BiasFour, FOUR, FOUR_BYTES)
+#endif
+#if RESIDUAL
+TUFF_READ(4, ResidualFour, FOUR, FOUR_BYTES)
+#endif
+#define FOUR_NUMBERS(raw) TUFF_PASTE(FOUR_NUMBERS_, C_TYPE)(raw)
+#define FOUR_NUMBERS_1(raw) uintBitsToFloat(raw)
+#define FOUR_NUMBERS_2(raw) tuff_unpack_2(raw)
+#define FOUR_NUMBERS_3(raw) tuff_unpack_3(raw)
 #endif
 #include "kernels/common/pointer.glsl"
 #include "kernels/gemm/gemm_place.glsl"
@@ -285,16 +299,47 @@ void main() {
     subgroupBarrier();
     const uint first_row = row0 + sub_row + i * MM, first_col = col0 + sub_col;
 #if C_VECTOR
+#define FOURS (MM * WN / 4 / WIDTH)  // of an invocation
+#define FOUR_ROW(u) (first_row + ((u) * WIDTH + lane) / (WN / 4))
+#define FOUR_COL(u) (first_col + ((u) * WIDTH + lane) % (WN / 4) * 4)
     TUFF_POINTER(Four, c_pointer, tile.c / 4);
-    [[dont_unroll]] for (uint t = 0; t < MM * WN / 4; t += WIDTH) {
-      const uint v = t + lane, row = first_row + v / (WN / 4), col = first_col + v % (WN / 4) * 4;
+    // What is added comes in at once, before the first store, behind which it would have to wait.
+#if BETA
+    FOUR before[FOURS];
+    [[unroll]] for (uint u = 0; u < FOURS; ++u) {
+      const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;
+      before[u] = TUFF_FROM(Four, c_pointer, exists ? (TUFF_INDEX(FOUR_ROW(u)) * ldc + FOUR_COL(u)) / 4 : TUFF_INDEX(0));
+    }
+#endif
+#if RESIDUAL
+    FOUR residual[FOURS];
+    TUFF_POINTER(ResidualFour, residual_pointer, tile.batch * push.stride_residual / 4);
+    [[unroll]] for (uint u = 0; u < FOURS; ++u) {
+      const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;
+      residual[u] = TUFF_FROM(ResidualFour, residual_pointer,
+                              exists ? (TUFF_INDEX(FOUR_ROW(u)) * push.ld_residual + FOUR_COL(u)) / 4 : TUFF_INDEX(0));
+    }
+#endif
+    [[unroll]] for (uint u = 0; u < FOURS; ++u) {
+      const uint v = u * WIDTH + lane, row = FOUR_ROW(u), col = FOUR_COL(u);
       const uvec4 bits = pool[out_at + v / (WN / 4) * OUT_PITCH + v % (WN / 4)];
       if (row < m && col < n) {
         const TUFF_INDEX at = (TUFF_INDEX(row) * ldc + col) / 4;
 #if C_TYPE == TUFF_I32
         TUFF_FROM(Four, c_pointer, at) = uvec4(alpha * AS_SUMS(bits));
 #else
-        const vec4 value = alpha * vec4(AS_SUMS(bits));
+        vec4 value = alpha * vec4(AS_SUMS(bits));
+#if BETA
+        value = fma(vec4(beta), FOUR_NUMBERS(before[u]), value);
+#endif
+#if BIAS_AXIS == 1
+        value += TUFF_LOADED(C_TYPE, TUFF_AT(Bias, tile.batch * push.stride_bias + row));
+#elif BIAS_AXIS == 2
+        value += FOUR_NUMBERS(TUFF_AT(BiasFour, (tile.batch * push.stride_bias + col) / 4));
+#endif
+#if RESIDUAL
+        value += FOUR_NUMBERS(residual[u]);
+#endif
         vec4 result;
         [[unroll]] for (uint e = 0; e < 4; ++e) result[e] = gemm_activation(value[e]);
 #if C_TYPE == TUFF_F32

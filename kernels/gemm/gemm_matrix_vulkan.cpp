@@ -140,6 +140,15 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
   }
 }
 
+// Whether bias and residual can be read four at a time, as C is written.
+bool epilogue_in_fours(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  const bool bias =
+      epilogue.bias_axis != TUFF_BIAS_COLUMNS || aligned(epilogue.bias, args.c_type, 0, epilogue.stride_bias, 4);
+  return bias && (epilogue.residual == nullptr ||
+                  aligned(epilogue.residual, args.c_type, epilogue.ld_residual, epilogue.stride_residual, 4));
+}
+
 // What follows in Push of gemm_matrix.comp where an operand is made of windows.
 struct WindowsPush {
   explicit WindowsPush(const Windows& windows)
@@ -206,9 +215,10 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
   const uint32_t b_bytes =
       b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
-  const bool c_vector = !fused && plan.beta() == 0 && aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) &&
-                        args.n % 4 == 0 &&
-                        (out_type != TUFF_I32 || plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
+  const bool reads_c = plan.beta() != 0;
+  const bool plain = !fused && !reads_c && (plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
+  const bool c_vector = aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0 &&
+                        (plain || out_type != TUFF_I32) && (!fused || epilogue_in_fours(args));
   KernelRequest request(shaders::gemm_matrix);
   request.matrices(type == TUFF_I8 ? Matrices::int8 : type == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
   request.wide(plan.wide).define("BM", variant.rows).define("BN", variant.cols).define("BK", bk);
@@ -221,7 +231,8 @@ void record_matrices(Recorder& recorder, Plan& plan) {
                                         : 0)
       .define("EDGE", edge)
       .define("EPILOGUE", fused)
-      .define("C_VECTOR", c_vector);
+      .define("C_VECTOR", c_vector)
+      .define("BETA", c_vector && reads_c);
   plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");

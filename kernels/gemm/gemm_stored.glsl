@@ -31,11 +31,7 @@ uvec2 gemm_words(uvec2 raw) { return raw; }
 #define GEMM_UNPACK(type, raw) TUFF_PASTE(GEMM_UNPACK_, type)(raw)
 #define GEMM_UNPACK_1(raw) gemm_unpack(raw)
 #define GEMM_UNPACK_4(raw) gemm_unpack(raw)
-#define GEMM_UNPACK_2(raw) gemm_unpack_f16(gemm_words(raw))
-#define GEMM_UNPACK_3(raw) gemm_unpack_bf16(gemm_words(raw))
+#define GEMM_UNPACK_2(raw) tuff_unpack_2(gemm_words(raw))
+#define GEMM_UNPACK_3(raw) tuff_unpack_3(gemm_words(raw))
 #define GEMM_UNPACK_7(raw) gemm_unpack_i8(raw)
-vec4 gemm_unpack_f16(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
-vec4 gemm_unpack_bf16(uvec2 words) {
-  return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
-}
 ivec4 gemm_unpack_i8(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
