@@ -155,8 +155,7 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
       .define("TUFF_ADAPTIVE", s.adaptive);
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
-    const uint64_t run =
-        device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
+    const uint64_t run = device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
     Push push = push_of(s);
     push.n = static_cast<uint32_t>(n);
     KernelRequest piece = kernel;

@@ -146,7 +146,7 @@ FIELD(tuff_conv2d_desc, groups, 192);
 FIELD(tuff_conv2d_desc, asymmetric, 200);
 FIELD(tuff_conv2d_desc, layout, 204);
 FIELD(tuff_conv2d_desc, activation, 208);
-FIELD(tuff_conv2d_desc, reserved, 212);
+FIELD(tuff_conv2d_desc, precision, 212);
 FIELD(tuff_conv2d_desc, bias, 216);
 FIELD(tuff_conv2d_desc, residual, 224);
 
