@@ -292,6 +292,28 @@ void main() {
   const NUMBER alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
   const uint out_at = subgroup * MM * OUT_PITCH;
+#if C_VECTOR
+#define FOURS (MM * WN / 4 / WIDTH)  // of an invocation
+#define FOUR_ROW(u) (first_row + ((u) * WIDTH + lane) / (WN / 4))
+#define FOUR_COL(u) (first_col + ((u) * WIDTH + lane) % (WN / 4) * 4)
+#if RESIDUAL
+// What is added comes in before the first store, behind which it would have to wait: of 16 bits all of it at once, of 32
+// bits, for want of registers, one group of rows at a time.
+#define GROUPS_AHEAD (FOUR_BYTES == 8 ? WM / MM : 1)
+#define LOAD_RESIDUAL(group)                                                                                            \
+  {                                                                                                                     \
+    const uint first_row = row0 + sub_row + (group) * MM, first_col = col0 + sub_col;                                   \
+    [[unroll]] for (uint u = 0; u < FOURS; ++u) {                                                                       \
+      const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;                                                           \
+      const TUFF_INDEX at = TUFF_INDEX(FOUR_ROW(u)) * push.ld_residual + FOUR_COL(u);                                   \
+      residual[(group) % GROUPS_AHEAD][u] = TUFF_FROM(ResidualFour, residual_pointer, exists ? at / 4 : TUFF_INDEX(0)); \
+    }                                                                                                                   \
+  }
+  FOUR residual[GROUPS_AHEAD][FOURS];
+  TUFF_POINTER(ResidualFour, residual_pointer, tile.batch * push.stride_residual / 4);
+  [[unroll]] for (uint i = 0; i < GROUPS_AHEAD; ++i) LOAD_RESIDUAL(i)
+#endif
+#endif
   barrier();
   [[unroll]] for (uint i = 0; i < WM / MM; ++i) {
     [[unroll]] for (uint j = 0; j < WN / MN; ++j) MATRIX_STORE(sums[i][j], pool, out_at + j * MN / 4, OUT_PITCH);
@@ -299,25 +321,15 @@ void main() {
     subgroupBarrier();
     const uint first_row = row0 + sub_row + i * MM, first_col = col0 + sub_col;
 #if C_VECTOR
-#define FOURS (MM * WN / 4 / WIDTH)  // of an invocation
-#define FOUR_ROW(u) (first_row + ((u) * WIDTH + lane) / (WN / 4))
-#define FOUR_COL(u) (first_col + ((u) * WIDTH + lane) % (WN / 4) * 4)
     TUFF_POINTER(Four, c_pointer, tile.c / 4);
-    // What is added comes in at once, before the first store, behind which it would have to wait.
+#if RESIDUAL
+    if (i >= GROUPS_AHEAD) LOAD_RESIDUAL(i)
+#endif
 #if BETA
     FOUR before[FOURS];
     [[unroll]] for (uint u = 0; u < FOURS; ++u) {
       const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;
       before[u] = TUFF_FROM(Four, c_pointer, exists ? (TUFF_INDEX(FOUR_ROW(u)) * ldc + FOUR_COL(u)) / 4 : TUFF_INDEX(0));
-    }
-#endif
-#if RESIDUAL
-    FOUR residual[FOURS];
-    TUFF_POINTER(ResidualFour, residual_pointer, tile.batch * push.stride_residual / 4);
-    [[unroll]] for (uint u = 0; u < FOURS; ++u) {
-      const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;
-      residual[u] = TUFF_FROM(ResidualFour, residual_pointer,
-                              exists ? (TUFF_INDEX(FOUR_ROW(u)) * push.ld_residual + FOUR_COL(u)) / 4 : TUFF_INDEX(0));
     }
 #endif
     [[unroll]] for (uint u = 0; u < FOURS; ++u) {
@@ -338,7 +350,7 @@ void main() {
         value += FOUR_NUMBERS(TUFF_AT(BiasFour, (tile.batch * push.stride_bias + col) / 4));
 #endif
 #if RESIDUAL
-        value += FOUR_NUMBERS(residual[u]);
+        value += FOUR_NUMBERS(residual[i % GROUPS_AHEAD][u]);
 #endif
         vec4 result;
         [[unroll]] for (uint e = 0; e < 4; ++e) result[e] = gemm_activation(value[e]);
