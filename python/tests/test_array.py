@@ -458,6 +458,40 @@ def test_conv2d_groups_bias_and_more(ctx, rng, layout):
     exact(result, stored(expected))
 
 
+def winograd_sizes(x, w, tile):
+    """What the roundings of Winograd's filtering are relative to: |A|^T ((|G||g||G|^T) . (|B|^T|d||B|)) |A|."""
+    if tile == 2:
+        a = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
+        b = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
+        g = np.array([[2, 0, 0], [1, 1, 1], [1, 1, 1], [0, 0, 2]]) / 2
+    else:
+        a = np.array([[1, 1, 1, 1, 1, 0], [0, 1, 1, 2, 2, 0], [0, 1, 1, 4, 4, 0], [0, 1, 1, 8, 8, 1]])
+        b = np.array([[4, 0, 5, 0, 1, 0], [0, 4, 4, 1, 1, 0], [0, 4, 4, 1, 1, 0], [0, 2, 1, 2, 1, 0], [0, 2, 1, 2, 1, 0],
+                      [0, 4, 0, 5, 0, 1]])
+        g = np.array([[6, 0, 0], [4, 4, 4], [4, 4, 4], [1, 2, 4], [1, 2, 4], [0, 0, 24]]) / 24
+    n, c, height, width = x.shape
+    down, across = -(-height // tile), -(-width // tile)
+    padded = np.zeros((n, c, down * tile + 2, across * tile + 2))
+    padded[:, :, 1 : height + 1, 1 : width + 1] = abs(x)
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (tile + 2, tile + 2), axis=(2, 3))[:, :, ::tile, ::tile]
+    inputs = np.einsum("ia,ncyxab,jb->ncyxij", b, tiles, b)
+    filters = np.einsum("ia,kcab,jb->kcij", g, abs(w), g)
+    outputs = np.einsum("ai,nkyxij,bj->nkyaxb", a, np.einsum("kcij,ncyxij->nkyxij", filters, inputs), a)
+    return outputs.reshape(n, len(w), down * tile, across * tile)[:, :, :height, :width]
+
+
+def test_conv2d_winograd(ctx, rng):
+    x, w = rng.standard_normal((2, 32, 13, 18)).astype(np.float32), rng.standard_normal((24, 32, 3, 3)).astype(np.float32)
+    y = tuff.conv2d(ctx.array(x), ctx.array(w), padding=1, winograd=True).numpy()
+    expected = naive_conv2d(x.astype(np.float64), w.astype(np.float64), (1, 1), (1, 1), (1, 1))
+    sizes = np.maximum(winograd_sizes(x, w, 2), winograd_sizes(x, w, 4))
+    roundings = 32 + 3 + 2 * (3 + 6 + 3)  # the sums' and the transforms', each along two axes
+    assert (abs(y - expected) <= roundings * 2**-24 / (1 - roundings * 2**-24) * sizes).all()
+    # A window that it is not made for: as ever.
+    x, w = integers(rng, 1, 32, 9, 9), integers(rng, 16, 32, 3, 2)
+    exact(tuff.conv2d(ctx.array(x), ctx.array(w), winograd=True), naive_conv2d(x, w, (1, 1), (0, 0), (1, 1)))
+
+
 def test_conv1d_and_conv3d(ctx, rng):
     x, w = integers(rng, 2, 3, 20), integers(rng, 4, 3, 5)
     flat = naive_conv2d(x[:, :, None], w[:, :, None], (1, 2), (0, 2), (1, 1))[:, :, 0]
