@@ -9,34 +9,31 @@ namespace {
 
 constexpr int32_t kFirst = TUFF_LAYOUT_NCHW, kLast = TUFF_LAYOUT_NHWC;
 
+// N, C, H, W and K of a window of 3 x 3 with zeros around the image.
+ConvShape three_by_three(uint64_t batch, uint64_t channels, uint64_t height, uint64_t width, uint64_t filters) {
+  return {.batch = batch,
+          .channels = channels,
+          .height = height,
+          .width = width,
+          .filters = filters,
+          .rows = 3,
+          .cols = 3,
+          .padding = {1, 1}};
+}
+
 std::vector<ConvShape> two_dimensional() {
   std::vector<ConvShape> all;
   // Groups: few and many channels of each, one of each (depthwise), several filters for a channel.
   for (const auto& [channels, filters, groups] :
        {std::array<uint64_t, 3>{8, 12, 2}, {32, 32, 8}, {36, 72, 2}, {8, 8, 8}, {6, 18, 6}, {5, 5, 5}}) {
     for (const int32_t layout : {kFirst, kLast}) {
-      all.push_back({.batch = 2,
-                     .channels = channels,
-                     .height = 9,
-                     .width = 14,
-                     .filters = filters,
-                     .rows = 3,
-                     .cols = 3,
-                     .padding = {1, 1},
-                     .groups = groups,
-                     .layout = layout});
+      ConvShape s = three_by_three(2, channels, 9, 14, filters);
+      s.groups = groups, s.layout = layout;
+      all.push_back(s);
     }
   }
-  const ConvShape depthwise{.batch = 2,
-                            .channels = 12,
-                            .height = 17,
-                            .width = 13,
-                            .filters = 12,
-                            .rows = 3,
-                            .cols = 3,
-                            .stride = {2, 2},
-                            .padding = {1, 1},
-                            .groups = 12};
+  ConvShape depthwise = three_by_three(2, 12, 17, 13, 12);
+  depthwise.stride = {2, 2}, depthwise.groups = 12;
   for (const int32_t layout : {kFirst, kLast}) {
     ConvShape s = depthwise;
     s.layout = layout;
@@ -210,17 +207,9 @@ std::vector<ConvShape> bound_cases() {
   }
   for (const int32_t last :
        {TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_GELU_TANH, TUFF_ACTIVATION_SILU, TUFF_ACTIVATION_RELU6}) {
-    all.push_back({.batch = 2,
-                   .channels = 16,
-                   .height = 9,
-                   .width = 10,
-                   .filters = 12,
-                   .rows = 3,
-                   .cols = 3,
-                   .padding = {1, 1},
-                   .bias = true,
-                   .residual = Residual::own,
-                   .activation = last});
+    ConvShape s = three_by_three(2, 16, 9, 10, 12);
+    s.bias = true, s.residual = Residual::own, s.activation = last;
+    all.push_back(s);
   }
   return all;
 }
@@ -237,16 +226,8 @@ TUFF_TABLE(ConvFormsBound, ConvShape, bound_cases());
 std::vector<ConvShape> winograd_cases() {
   std::vector<ConvShape> all;
   for (const int32_t layout : {kFirst, kLast}) {
-    const ConvShape plain{.batch = 2,
-                          .channels = 24,
-                          .height = 9,
-                          .width = 14,
-                          .filters = 40,
-                          .rows = 3,
-                          .cols = 3,
-                          .padding = {1, 1},
-                          .layout = layout,
-                          .winograd = true};
+    ConvShape plain = three_by_three(2, 24, 9, 14, 40);
+    plain.layout = layout, plain.winograd = true;
     ConvShape s = plain;
     all.push_back(s);
     s.bias = true, s.residual = Residual::own, s.activation = TUFF_ACTIVATION_GELU;
@@ -267,7 +248,9 @@ std::vector<ConvShape> winograd_cases() {
     }
   }
   // More tiles than go at once.
-  all.push_back({.height = 3'000, .width = 2'000, .rows = 3, .cols = 3, .padding = {1, 1}, .winograd = true});
+  ConvShape large = three_by_three(1, 1, 3'000, 2'000, 1);
+  large.winograd = true;
+  all.push_back(large);
   return all;
 }
 
@@ -278,14 +261,8 @@ TUFF_TABLE(ConvWinogradBound, ConvShape, winograd_cases());
 // What it is not made for is computed as ever.
 std::vector<ConvShape> not_winograd_cases() {
   std::vector<ConvShape> all;
-  const ConvShape plain{.channels = 32,
-                        .height = 9,
-                        .width = 14,
-                        .filters = 32,
-                        .rows = 3,
-                        .cols = 3,
-                        .padding = {1, 1},
-                        .winograd = true};
+  ConvShape plain = three_by_three(1, 32, 9, 14, 32);
+  plain.winograd = true;
   ConvShape s = plain;
   s.stride = {2, 1};
   all.push_back(s);

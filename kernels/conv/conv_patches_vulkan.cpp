@@ -16,9 +16,7 @@ constexpr uint64_t kMostPatches = uint64_t{1} << 23;  // elements of one piece
 constexpr uint64_t kRun = 32;                         // rows of the patches that an invocation makes of a column
 
 // Some columns, with scratch memory for their patches and, where they are finished afterwards, for their sums.
-struct Piece {
-  uint64_t first, count;
-  uint64_t pitch() const { return ceil_div(count, 4) * 4; }  // columns of a row of the patches
+struct Piece : Columns {
   Buffer patches, sums;
 };
 

@@ -26,6 +26,12 @@ struct Product {
   uint64_t slices = 1, slice_taps = 0;
 };
 
+// Some columns of a product whose right-hand side is stored.
+struct Columns {
+  uint64_t first, count;
+  uint64_t pitch() const { return ceil_div(count, 4) * 4; }  // of a row
+};
+
 // 0 where no input is read at all.
 inline uint64_t taps_of(const ConvArgs& args) {
   return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
@@ -68,8 +74,8 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args);
 void record_matrices(Recorder& recorder, const ConvArgs& args);
 
-// conv_winograd_vulkan.cpp: by Winograd's minimal filtering where the caller allows it, and it is thought to be faster. False:
-// nothing was recorded.
+// conv_winograd_vulkan.cpp: by Winograd's minimal filtering where the caller allows it, and it is thought to be faster.
+// False: nothing was recorded.
 bool record_winograd(Recorder& recorder, const ConvArgs& args);
 bool is_winograd(std::string_view variant);
 

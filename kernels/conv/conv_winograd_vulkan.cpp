@@ -40,9 +40,8 @@ struct Tiles {
 };
 
 // What a device would take, in multiplications: a number that is moved between the transforms and the products costs as
-// many as `moved`; products of gathered windows run at `direct` of the rate of plain ones. Measured on an H200 and on
-// Mesa's CPU device.
-// Products of few tiles take as long as of `least_tiles`.
+// many as `moved`; products of gathered windows run at `direct` of the rate of plain ones; those of few tiles take as
+// long as of `least_tiles`. Measured on an H200 and on Mesa's CPU device.
 struct Costs {
   double moved, direct, least_tiles;
 };
@@ -71,15 +70,21 @@ struct Parts {
 struct FilterPush {
   uint32_t items, channels;
 };
-struct InputPush {
-  uint32_t items, channels, height, width, tiles_y, tiles_x, first, count, pitch;
-  int32_t pad_y, pad_x;
+struct TilesPush {
+  uint32_t items, planes, height, width, tiles_y, tiles_x, first, count, pitch;
 };
-struct OutputPush {
-  uint32_t items, filters, height, width, tiles_y, tiles_x, first, count, pitch;
+struct InputPush {
+  TilesPush tiles;
+  int32_t pad_y, pad_x;
 };
 
 uint32_t word(uint64_t x) { return static_cast<uint32_t>(x); }
+
+// Planes are an image's channels, or an output's filters.
+TilesPush push_of(const Tiles& tiles, const Columns& some, uint64_t planes, const ConvExtents& extents) {
+  return {word(planes * some.count), word(planes),     word(extents[1]), word(extents[2]),  word(tiles.down),
+          word(tiles.across),        word(some.first), word(some.count), word(some.pitch())};
+}
 
 KernelRequest request_for(const KernelSource& source, const ConvArgs& args, const Form& form,
                           const StreamDevice& device) {
@@ -102,16 +107,16 @@ void record_windows(Recorder& recorder, const ConvArgs& args, const Form& form, 
 }
 
 void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
-                  const Tiles& tiles, uint64_t first, uint64_t count, const Buffer& to) {
-  const uint64_t items = args.channels() * count, size = dtype_size(args.dtype), in_elements = args.in_shape.elements();
-  const uint64_t pitch = ceil_div(count, 4) * 4, to_bytes = form.matrices() * args.channels() * pitch * sizeof(float);
+                  const Tiles& tiles, const Columns& some, const Buffer& to) {
+  const uint64_t items = args.channels() * some.count, size = dtype_size(args.dtype);
+  const uint64_t in_elements = args.in_shape.elements();
+  const uint64_t to_bytes = form.matrices() * args.channels() * some.pitch() * sizeof(float);
   KernelRequest kernel = request_for(shaders::conv_winograd_input, args, form, device);
   kernel.wide(needs_wide(in_elements));
   Dispatch dispatch("conv winograd input");
   dispatch.operand(args.input, 0, in_elements * size, Access::read)
       .operand(&to, 0, to_bytes, Access::write)
-      .push(InputPush{word(items), word(args.channels()), word(args.in()[1]), word(args.in()[2]), word(tiles.down),
-                      word(tiles.across), word(first), word(count), word(pitch), static_cast<int32_t>(args.padding[1]),
+      .push(InputPush{push_of(tiles, some, args.channels(), args.in()), static_cast<int32_t>(args.padding[1]),
                       static_cast<int32_t>(args.padding[2])})
       .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(to_bytes + items * form.tile * form.tile * size), 0);
@@ -119,35 +124,35 @@ void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, co
 }
 
 // sums[filters][tiles] = windows * tiles for each matrix, or channels last sums[tiles][filters] = tiles * windows^T.
-void record_products(Recorder& recorder, const ConvArgs& args, const Form& form, const Parts& parts, uint64_t count) {
+void record_products(Recorder& recorder, const ConvArgs& args, const Form& form, const Parts& parts,
+                     const Columns& some) {
   const bool last = args.channels_last();
-  const uint64_t pitch = ceil_div(count, 4) * 4;
   GemmArgs gemm{};
   gemm.a_type = gemm.b_type = gemm.c_type = gemm.accumulate = TUFF_F32;
   gemm.ta = TUFF_NO_TRANS;
   gemm.tb = last ? TUFF_TRANS : TUFF_NO_TRANS;
-  gemm.m = last ? count : args.filters();
-  gemm.n = last ? args.filters() : count;
+  gemm.m = last ? some.count : args.filters();
+  gemm.n = last ? args.filters() : some.count;
   gemm.k = args.channels();
   gemm.alpha = 1;
   gemm.a = last ? &parts.tiles : &parts.windows;
   gemm.b = last ? &parts.windows : &parts.tiles;
   gemm.c = &parts.sums;
   gemm.lda = gemm.k;
-  gemm.ldb = last ? gemm.k : pitch;
-  gemm.ldc = last ? gemm.n : pitch;
+  gemm.ldb = last ? gemm.k : some.pitch();
+  gemm.ldc = last ? gemm.n : some.pitch();
   gemm.stride_a = gemm.m * gemm.k;
-  gemm.stride_b = last ? gemm.n * gemm.k : gemm.k * pitch;
+  gemm.stride_b = last ? gemm.n * gemm.k : gemm.k * some.pitch();
   gemm.stride_c = gemm.m * gemm.ldc;
   gemm.batch_count = form.matrices();
   record_gemm(recorder, gemm);
 }
 
 void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
-                    const Tiles& tiles, uint64_t first, uint64_t count, const Buffer& sums) {
-  const uint64_t items = args.filters() * count, size = dtype_size(args.dtype);
-  const uint64_t out_elements = args.out_shape.elements(), pitch = ceil_div(count, 4) * 4;
-  const uint64_t from_bytes = form.matrices() * args.filters() * pitch * sizeof(float);
+                    const Tiles& tiles, const Columns& some, const Buffer& sums) {
+  const uint64_t items = args.filters() * some.count, size = dtype_size(args.dtype);
+  const uint64_t out_elements = args.out_shape.elements();
+  const uint64_t from_bytes = form.matrices() * args.filters() * some.pitch() * sizeof(float);
   KernelRequest kernel = request_for(shaders::conv_winograd_output, args, form, device);
   kernel.define("SLICED", 0).define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
   kernel.define("ACTIVATION", args.activation).wide(needs_wide(out_elements));
@@ -157,8 +162,7 @@ void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, 
       .operand(args.output, 0, out_elements * size, Access::write)
       .operand(args.bias, 0, args.bias != nullptr ? args.filters() * size : 0, Access::read)
       .operand(args.residual, 0, args.residual != nullptr ? out_elements * size : 0, Access::read)
-      .push(OutputPush{word(items), word(args.filters()), word(args.out()[1]), word(args.out()[2]), word(tiles.down),
-                       word(tiles.across), word(first), word(count), word(pitch)})
+      .push(push_of(tiles, some, args.filters(), args.out()))
       .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(from_bytes + items * form.tile * form.tile * size), 0);
   recorder.dispatch(kernel, dispatch);
@@ -179,7 +183,8 @@ const Form* form_of(std::string_view name) {
 }
 
 const Form* best_form(const DeviceTraits& traits, const ConvArgs& args) {
-  if (std::min(args.channels(), args.filters()) < kLeastChannels) return nullptr;
+  // On matrix units the direct product is faster.
+  if (std::min(args.channels(), args.filters()) < kLeastChannels || suits_matrices(traits, args)) return nullptr;
   const Form& form = *std::min_element(std::begin(kForms), std::end(kForms), [&](const Form& x, const Form& y) {
     return winograd_cost(traits, args, x) < winograd_cost(traits, args, y);
   });
@@ -214,10 +219,10 @@ bool record_winograd(Recorder& recorder, const ConvArgs& args) {
       args.filters(), args.channels(), tiles.all, tiles.at_once);
   record_windows(recorder, args, *form, device, parts.windows);
   for (uint64_t first = 0; first < tiles.all; first += tiles.at_once) {
-    const uint64_t count = std::min(tiles.at_once, tiles.all - first);
-    record_tiles(recorder, args, *form, device, tiles, first, count, parts.tiles);
-    record_products(recorder, args, *form, parts, count);
-    record_outputs(recorder, args, *form, device, tiles, first, count, parts.sums);
+    const Columns some{first, std::min(tiles.at_once, tiles.all - first)};
+    record_tiles(recorder, args, *form, device, tiles, some, parts.tiles);
+    record_products(recorder, args, *form, parts, some);
+    record_outputs(recorder, args, *form, device, tiles, some, parts.sums);
   }
   return true;
 }

@@ -6,8 +6,6 @@
 namespace tuff_test {
 namespace {
 
-constexpr uint16_t kPoison16 = 0x7fd1;  // a quiet NaN of f16 and of bf16
-
 Bytes encoded(int32_t dtype, const std::vector<float>& values) {
   Bytes bytes(values.size() * size_of(dtype));
   if (dtype == TUFF_F32) {
@@ -16,7 +14,7 @@ Bytes encoded(int32_t dtype, const std::vector<float>& values) {
   }
   for (size_t i = 0; i < values.size(); ++i) {
     if (bits(values[i]) == kPoison) {
-      std::memcpy(bytes.data() + 2 * i, &kPoison16, 2);
+      set_poison(dtype, bytes, i);
     } else {
       set_element(dtype, bytes, i, values[i]);
     }

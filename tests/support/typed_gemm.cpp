@@ -124,10 +124,13 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
   }
 }
 
-void poison_all(int32_t dtype, Bytes& bytes) {
+void set_poison(int32_t dtype, Bytes& bytes, uint64_t i) {
   const uint64_t size = size_of(dtype);
-  const unsigned char* pattern = poison_of(dtype);
-  for (uint64_t i = 0; i + size <= bytes.size(); i += size) std::memcpy(bytes.data() + i, pattern, size);
+  std::memcpy(bytes.data() + i * size, poison_of(dtype), size);
+}
+
+void poison_all(int32_t dtype, Bytes& bytes) {
+  for (uint64_t i = 0; i < bytes.size() / size_of(dtype); ++i) set_poison(dtype, bytes, i);
 }
 
 bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i) {

@@ -21,6 +21,7 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
 float rounded(int32_t dtype, double value);  // to a floating type of 32 or 16 bits
 double unit_roundoff(int32_t dtype);         // 0 for integers
 // A pattern that no result is, of floating types a quiet NaN: what outputs and gaps hold.
+void set_poison(int32_t dtype, Bytes& bytes, uint64_t i);
 void poison_all(int32_t dtype, Bytes& bytes);
 bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i);
 
