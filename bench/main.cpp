@@ -41,13 +41,18 @@ double timed(const Repeat& repeat, uint64_t repetitions, const Repeat& finish) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void run(benchmark::State& state, Work work, uint64_t calls, const Repeat& repeat, const Repeat& finish) {
+// How many repetitions of a row make up kLeastSeconds; 0: not known yet. The library wants as many iterations of a row
+// every time that it repeats it.
+using Batch = std::shared_ptr<uint64_t>;
+
+void run(benchmark::State& state, Work work, uint64_t calls, const Batch& batch, const Repeat& repeat,
+         const Repeat& finish) {
   timed(repeat, 1, finish);  // compiles, and touches memory for the first time
   const double once = timed(repeat, 1, finish);
-  const auto repetitions = static_cast<uint64_t>(kLeastSeconds / once) + 1;
+  if (*batch == 0) *batch = static_cast<uint64_t>(kLeastSeconds / once) + 1;
   // One call is an iteration, so that their times add up to what passes: a row takes as long as it is asked to.
-  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(repetitions * calls))) {
-    state.SetIterationTime(timed(repeat, repetitions, finish));
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(*batch * calls))) {
+    state.SetIterationTime(timed(repeat, *batch, finish));
   }
   const auto rate = benchmark::Counter::kIsIterationInvariantRate;
   if (work.flops > 0) state.counters["FLOP/s"] = benchmark::Counter(work.flops, rate);
@@ -90,10 +95,10 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
     return;
   }
   benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) {
+                               [=, batch = std::make_shared<uint64_t>(0)](benchmark::State& state) {
                                  std::this_thread::sleep_for(kPeersRest);
                                  try {
-                                   run(state, work, calls, prepare(device.context), finish_device);
+                                   run(state, work, calls, batch, prepare(device.context), finish_device);
                                  } catch (const tuff::Exception& error) {
                                    state.SkipWithError(error.what());
                                  }
@@ -107,7 +112,10 @@ bool on_processor() { return device.properties.type == TUFF_DEVICE_CPU || device
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare) {
   if (work.flops > kMostSeconds * device.flops_per_second || work.bytes > kMostSeconds * device.bytes_per_second)
     return;
-  benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { run(state, work, 1, prepare(), [] {}); })
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=, batch = std::make_shared<uint64_t>(0)](benchmark::State& state) {
+                                 run(state, work, 1, batch, prepare(), [] {});
+                               })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
