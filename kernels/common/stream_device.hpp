@@ -13,8 +13,7 @@
 
 namespace tuff {
 
-// What an invocation takes one after another is a constant of its kernel, and each value of it a pipeline that the driver
-// compiles when it is first met: powers of two are few.
+// Powers of two: what depends on the sizes alone then changes the shape of a dispatch seldom.
 inline uint64_t few_values(uint64_t wanted, uint64_t least, uint64_t most) {
   return std::bit_floor(std::clamp(wanted, least, most));
 }
@@ -26,6 +25,10 @@ struct StreamDevice {
   uint32_t largest;    // and of one for what is long: few of them, each with much to share
   uint64_t cores;
   uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
+
+  // TUFF_RUN (prelude.glsl). As a constant each number would be a pipeline that the driver compiles when it is first
+  // met: on a processor, where it depends on the sizes, it comes with the call.
+  int64_t fixed_run(uint64_t run) const { return cpu ? 0 : static_cast<int64_t>(run); }
 
   // How many of so many items an invocation takes one after another, on a processor, where a group costs more than an
   // item: as many as leave each core eight groups.

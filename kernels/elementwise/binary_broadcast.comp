@@ -15,12 +15,11 @@
 #include "kernels/elementwise/binary.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const uint RANK = 1;
+layout(constant_id = 1) const uint RANK = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
-  uint n;
+  uint n, run;
   uint sizes[5], multipliers[5], shifts[2];
   int a_strides[6], b_strides[6];
 } push;

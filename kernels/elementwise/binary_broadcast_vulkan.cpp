@@ -61,10 +61,10 @@ void record_piece(const Task& task, const Piece& piece) {
   const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
   struct Push {
-    uint32_t n;
+    uint32_t n, run;
     AxisDividers<kMostAxes> axes;
     int32_t a_strides[kMostAxes], b_strides[kMostAxes];
-  } push{static_cast<uint32_t>(n), AxisDividers<kMostAxes>(axes), {}, {}};
+  } push{static_cast<uint32_t>(n), static_cast<uint32_t>(run), AxisDividers<kMostAxes>(axes), {}, {}};
   for (uint32_t i = 0; i < axes.rank; ++i) {
     push.a_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][0]);
     push.b_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][1]);
@@ -79,9 +79,9 @@ void record_piece(const Task& task, const Piece& piece) {
       .define("TUFF_REPEAT", fours ? 4 : 1)
       .define("TUFF_A", a)
       .define("TUFF_B", b)
+      .define("TUFF_RUN", task.device.fixed_run(run))
       .constant(0, task.device.workgroup)
-      .constant(1, static_cast<uint32_t>(run))
-      .constant(2, std::max(axes.rank, 1u));
+      .constant(1, std::max(axes.rank, 1u));
   const uint64_t a_span = axes.span(0).elements, b_span = axes.span(1).elements;
   Dispatch dispatch(task.op.name);
   dispatch.operand(task.a, piece.a_first * element, a_span * element, Access::read)

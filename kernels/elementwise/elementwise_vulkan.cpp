@@ -69,11 +69,11 @@ void record(Recorder& recorder, const Task& task) {
       .define("TUFF_UNROLL", variant.unroll)
       .define("TUFF_TAIL_BLOCKS", !device.cpu)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .constant(0, variant.lanes)
-      .constant(1, variant.run);
+      .define("TUFF_RUN", device.fixed_run(variant.run))
+      .constant(0, variant.lanes);
 
   struct Push {
-    uint32_t n;
+    uint32_t n, run;
     float alpha;
   };
   for (uint64_t begin = 0; begin < task.n; begin += device.piece) {
@@ -84,7 +84,7 @@ void record(Recorder& recorder, const Task& task) {
     const uint64_t items = count / block + count % block;
     const uint64_t groups = ceil_div(items, uint64_t{variant.lanes} * variant.run);
     dispatch.operand(task.output, offset, bytes, Access::write)
-        .push(Push{static_cast<uint32_t>(count), task.alpha})
+        .push(Push{static_cast<uint32_t>(count), variant.run, task.alpha})
         .groups_linear(groups, traits)
         .work(static_cast<double>(bytes) * (task.input_count + 1), static_cast<double>(count) * task.flops);
     log(TUFF_LOG_DISPATCH, "{} {} n={}: {}, {} lanes, {} blocks each, vector {}, {} groups", task.op_name,

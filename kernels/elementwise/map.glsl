@@ -14,11 +14,10 @@
 //
 // Nothing here is an [[unroll]] loop: where spirv-opt unrolls one, it drops the NoContraction that `precise` stands for.
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(TUFF_INPUTS + 1)
-  uint n;
+  uint n, run;
   float alpha;  // what an operation of one input has beside it
 } push;
 

@@ -9,11 +9,10 @@
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(6)
-  uint n;
+  uint n, run;
   uint first;    // this piece begins with this element
   uint channel;  // of this channel
   uint inner;

@@ -40,15 +40,16 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
       .define("TUFF_WEIGHT", args.weight != nullptr)
       .define("TUFF_BIAS", args.bias != nullptr)
       .define("TUFF_CHANNEL", channel)
-      .constant(0, device.workgroup)
-      .constant(1, static_cast<uint32_t>(run));
+      .define("TUFF_RUN", device.fixed_run(run))
+      .constant(0, device.workgroup);
   const uint64_t weight_bytes = args.channels * dtype_size(args.weight_type);
   for (uint64_t begin = 0; begin < total; begin += device.piece) {
     const uint64_t count = std::min(device.piece, total - begin);
     struct Push {
-      uint32_t n, first, channel, inner, channels;
+      uint32_t n, run, first, channel, inner, channels;
       float epsilon;
     } push{static_cast<uint32_t>(count),
+           static_cast<uint32_t>(run),
            static_cast<uint32_t>(begin % args.inner),
            static_cast<uint32_t>(begin / args.inner % args.channels),
            static_cast<uint32_t>(args.inner),

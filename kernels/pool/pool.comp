@@ -6,12 +6,11 @@
 //   TUFF_ADAPTIVE   1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
 //   INCLUDE_PAD     the mean's divisor counts the padding
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const bool INCLUDE_PAD = false;
+layout(constant_id = 1) const bool INCLUDE_PAD = false;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
-  uint n;
+  uint n, run;
   uint in_size[3];                        // depth, height, width
   uint out_size[3], multipliers[3], shifts;
   int window[3], stride[3], padding[3], dilation[3];

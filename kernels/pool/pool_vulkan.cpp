@@ -22,7 +22,7 @@ namespace {
 
 // Mirrors the push block of pool.comp.
 struct Push {
-  uint32_t n;
+  uint32_t n, run;
   uint32_t in_size[3], out_size[3], multipliers[3], shifts;
   int32_t window[3], stride[3], padding[3], dilation[3];
 };
@@ -63,7 +63,7 @@ bool are_small(const PoolArgs& args, const PoolShape& s) {
 
 // Mirrors the push block of pool_windows.comp.
 struct WindowsPush {
-  uint32_t n;
+  uint32_t n, run;
   uint32_t width, height, out_width, out_height;
   uint32_t fours, rows, multipliers[2], shifts;
   int32_t padding_y;
@@ -94,6 +94,7 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
                          aligned16(args.output, first * plane_out * element);
     const uint64_t run = device.cpu ? device.items_each(items, 64) : 1;
     push.n = static_cast<uint32_t>(items);
+    push.run = static_cast<uint32_t>(run);
     KernelRequest kernel(shaders::pool_windows);
     kernel.streaming();
     kernel.define("TUFF_TYPE", args.dtype)
@@ -105,9 +106,9 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
         .define("STRIDE_Y", static_cast<int64_t>(s.stride[1]))
         .define("PADDING_X", static_cast<int64_t>(s.padding[2]))
         .define("ROWS", static_cast<int64_t>(rows_each))
+        .define("TUFF_RUN", device.fixed_run(run))
         .constant(0, device.workgroup)
-        .constant(1, static_cast<uint32_t>(run))
-        .constant(2, args.count_include_pad != 0);
+        .constant(1, args.count_include_pad != 0);
     Dispatch dispatch(args.maximum ? "max_pool" : "avg_pool");
     dispatch.operand(args.input, first * plane_in * element, count * plane_in * element, Access::read)
         .operand(args.output, first * plane_out * element, count * plane_out * element, Access::write)
@@ -158,10 +159,11 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
     const uint64_t run = device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
     Push push = push_of(s);
     push.n = static_cast<uint32_t>(n);
+    push.run = static_cast<uint32_t>(run);
     KernelRequest piece = kernel;
-    piece.constant(0, device.workgroup)
-        .constant(1, static_cast<uint32_t>(run))
-        .constant(2, args.count_include_pad != 0);
+    piece.define("TUFF_RUN", device.fixed_run(run))
+        .constant(0, device.workgroup)
+        .constant(1, args.count_include_pad != 0);
     const uint64_t output = begin * s.outputs();
     Dispatch dispatch(args.maximum ? "max_pool" : "avg_pool");
     dispatch.operand(args.input, begin * s.inputs() * element, count * s.inputs() * element, Access::read)

@@ -12,12 +12,12 @@
 #include "kernels/common/division.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const bool INCLUDE_PAD = false;
+layout(constant_id = 1) const bool INCLUDE_PAD = false;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint n;  // items
+  uint run;
   uint width, height, out_width, out_height;
   uint fours, rows, multipliers[2], shifts;  // of a row, and of a plane
   int padding_y;

@@ -12,12 +12,11 @@
 //   TUFF_WIDTH    TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
 //   TUFF_UNROLL   rows in flight, without TUFF_SPAN
 //   TUFF_CUT      1: segments > 1
-//   REPEAT        results of each lane, one after another
+//   RUN           results of each lane, one after another
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint REPEAT = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
@@ -25,6 +24,7 @@ layout(push_constant, std430) uniform Push {
   uint extent;
   uint columns;   // inner / TUFF_WIDTH
   uint segments;
+  uint run;
   float divisor;
 } push;
 
@@ -68,13 +68,13 @@ void main() {
   uint rows = push.extent;
   const uint longer = 0;
 #endif
-  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
+  for (uint repeat = 0; repeat < RUN; ++repeat) {
     // Surplus lanes and groups repeat the last result: no branch.
     uint segment;
 #if TUFF_SPAN
     uint tiles = (push.columns + gl_WorkGroupSize.x * TUFF_SPAN - 1) / (gl_WorkGroupSize.x * TUFF_SPAN);
     uint slices = push.results / push.columns;
-    uint tile = min(tuff_group() * REPEAT + repeat, tiles * slices - 1);
+    uint tile = min(tuff_group() * RUN + repeat, tiles * slices - 1);
     uint slice = tile / tiles;
     uint column = (tile - slice * tiles) * (gl_WorkGroupSize.x * TUFF_SPAN) + gl_LocalInvocationID.x;
     TUFF_INDEX row = first_row(slice, segment);
@@ -105,7 +105,7 @@ void main() {
       store_result(slice * push.columns + columns[j], scaled(finish(total[j])));
     }
 #else
-    uint t = min((tuff_group() * REPEAT + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x, push.results - 1);
+    uint t = min((tuff_group() * RUN + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x, push.results - 1);
     uint slice = t / push.columns;
     TUFF_INDEX place = first_row(slice, segment) + (t - slice * push.columns);
     Partial total = empty_partial();

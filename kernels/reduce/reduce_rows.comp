@@ -14,12 +14,11 @@
 //   TUFF_CUT      1: segments > 1
 //   TUFF_PEEL     1: pieces may start anywhere: up to W - 1 elements before and behind the blocks are single
 //   TUFF_UNROLL   blocks in flight: 1, 2, 4, 8 or 16
-//   REPEAT        pieces that a lane takes one after another; 1 with TUFF_SHARED
+//   RUN           pieces that a lane takes one after another; 1 with TUFF_SHARED
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint REPEAT = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
@@ -27,6 +26,7 @@ layout(push_constant, std430) uniform Push {
   uint extent;    // elements of a row
   uint segments;  // of each row
   uint segment;   // elements of each, a multiple of W; the last has what is left
+  uint run;
   float divisor;
 } push;
 
@@ -50,12 +50,12 @@ void main() {
   // From the subgroup's own numbers, because shuffles count in those.
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   uint lane = thread % TUFF_LANES;
-  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
+  for (uint repeat = 0; repeat < RUN; ++repeat) {
     // Lanes without a piece repeat the last one: no branch, and every lane has a part in the shuffles.
 #if TUFF_SINGLE
-    uint piece = min(tuff_group() * REPEAT + repeat, push.pieces - 1);
+    uint piece = min(tuff_group() * RUN + repeat, push.pieces - 1);
 #else
-    uint piece = (tuff_group() * REPEAT + repeat) * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
+    uint piece = (tuff_group() * RUN + repeat) * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
     piece = min(piece, push.pieces - 1);
 #endif
 #if TUFF_CUT

@@ -83,7 +83,7 @@ void cut_rows(const StreamDevice& device, Stage& stage) {
 }
 
 struct RowShape {
-  uint32_t lanes, workgroup, unroll, repeat;
+  uint32_t lanes, workgroup, unroll, run;
   bool shared;
 };
 
@@ -95,8 +95,8 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
     const bool narrow = elements <= 256 && pieces >= 16 * device.cores;
     const uint32_t lanes = narrow ? 1 : device.subgroup;
     const uint64_t taken = pieces * lanes / device.subgroup;  // groups at one row per lane group
-    const uint64_t repeat = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
-    return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(repeat), false};
+    const uint64_t run = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
+    return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(run), false};
   }
   if (elements <= 2048 || pieces >= 256 * device.cores) {
     const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
@@ -134,16 +134,20 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
       .define("TUFF_CUT", segments > 1)
       .define("TUFF_PEEL", length % (4 * parts) != 0)
       .define("TUFF_UNROLL", shape.unroll)
-      .constant(0, shape.workgroup)
-      .constant(1, shape.repeat);
+      .define("TUFF_RUN", reduction.device.fixed_run(shape.run))
+      .constant(0, shape.workgroup);
 
   struct Push {
-    uint32_t pieces, length, segments, segment;
+    uint32_t pieces, length, segments, segment, run;
     float divisor;
-  } push{static_cast<uint32_t>(pieces), static_cast<uint32_t>(length), static_cast<uint32_t>(segments),
-         static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)), static_cast<float>(reduction.divisor)};
+  } push{static_cast<uint32_t>(pieces),
+         static_cast<uint32_t>(length),
+         static_cast<uint32_t>(segments),
+         static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
+         shape.run,
+         static_cast<float>(reduction.divisor)};
   const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
-  const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.repeat);
+  const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.run);
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * from.size(), input_bytes, Access::read)
       .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
@@ -153,7 +157,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   log(TUFF_LOG_DISPATCH,
       "{} {} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
       reduction.op.name, dtype_name(from.dtype), rows, length, segments, shape.lanes, shape.workgroup, shape.unroll,
-      shape.repeat, vector);
+      shape.run, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
@@ -207,7 +211,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   const uint64_t span = !reduction.device.cpu || columns < workgroup ? 0 : std::min<uint64_t>(columns / workgroup, 4);
   const uint64_t tile = workgroup * std::max<uint64_t>(span, 1);  // results of a group
   const uint64_t tiles = span ? results / columns * ceil_div(columns, tile) : ceil_div(results, tile);
-  const uint64_t repeat =
+  const uint64_t run =
       reduction.device.cpu ? few_values(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64) : 1;
   const uint64_t elements = outer * stage.length * stage.inner;
 
@@ -221,32 +225,30 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
       .define("TUFF_VECTOR", vector)
       .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
       .define("TUFF_WIDTH", width)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_X_TYPE", from.dtype)
-      .define("TUFF_Y_TYPE", to.dtype)
       .define("TUFF_SPAN", static_cast<int64_t>(span))
       .define("TUFF_CUT", stage.segments > 1)
       .define("TUFF_UNROLL", rows >= 4 ? 4 : 1)
+      .define("TUFF_RUN", reduction.device.fixed_run(run))
       .constant(0, workgroup)
-      .constant(1, static_cast<uint32_t>(repeat))
       .wide(needs_wide(elements));
 
   struct Push {
-    uint32_t results, length, columns, segments;
+    uint32_t results, length, columns, segments, run;
     float divisor;
-  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length), static_cast<uint32_t>(columns),
-         static_cast<uint32_t>(stage.segments), static_cast<float>(reduction.divisor)};
+  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length),
+         static_cast<uint32_t>(columns), static_cast<uint32_t>(stage.segments),
+         static_cast<uint32_t>(run),     static_cast<float>(reduction.divisor)};
   const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)
       .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
       .push(push)
-      .groups_linear(ceil_div(tiles, repeat), traits)
+      .groups_linear(ceil_div(tiles, run), traits)
       .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH,
       "{} {} outer={} length={} inner={} segments={}: columns by {}, {} lanes, span {}, {} results each, vector {}",
       reduction.op.name, dtype_name(from.dtype), outer, stage.length, stage.inner, stage.segments, width, workgroup,
-      span, repeat, vector);
+      span, run, vector);
   reduction.recorder.dispatch(kernel, dispatch);
 }
 

@@ -16,10 +16,9 @@
 #include "kernels/common/division.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const uint RANK = 2;
-layout(constant_id = 3) const bool CENTRES = false;
-layout(constant_id = 4) const bool HALVES = false;
+layout(constant_id = 1) const uint RANK = 2;
+layout(constant_id = 2) const bool CENTRES = false;
+layout(constant_id = 3) const bool HALVES = false;
 
 struct Axis {
   uint last;  // element of the input
@@ -28,7 +27,7 @@ struct Axis {
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  uint n, planes, chunks;
+  uint n, run, planes, chunks;
   uint sizes[4], multipliers[4], shifts;  // units of a plane; of inner, of x, of y
   Axis axes[3];                           // z, y, x
 } push;

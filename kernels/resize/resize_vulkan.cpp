@@ -21,7 +21,7 @@ constexpr uint64_t kMostElements = (uint64_t{1} << 30) - 1;  // of one dispatch'
 
 // Mirrors the push block of resize.comp.
 struct Push {
-  uint32_t n, planes, chunks;
+  uint32_t n, run, planes, chunks;
   uint32_t sizes[4], multipliers[4], shifts;
   struct Axis {
     uint32_t last, steps, part, whole, multiplier;
@@ -77,6 +77,7 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
     // Enough groups for every core, several times over.
     const uint64_t most = device.cpu ? 64 : 4, enough = (device.cpu ? 8 : 64) * device.cores * device.workgroup;
     const uint64_t run = few_values(std::min(units / enough, planes), 1, most);
+    push.run = static_cast<uint32_t>(run);
     push.planes = static_cast<uint32_t>(planes);
     push.chunks = static_cast<uint32_t>(ceil_div(planes, run));
     push.n = push.chunks * push.sizes[0];
@@ -89,11 +90,11 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
         .define("TUFF_LINEAR", s.linear)
         .define("TUFF_WIDTH", static_cast<int64_t>(width))
         .define("TUFF_ALONG_X", along_x)
+        .define("TUFF_RUN", device.fixed_run(run))
         .constant(0, device.workgroup)
-        .constant(1, static_cast<uint32_t>(run))
-        .constant(2, s.rank)
-        .constant(3, s.centres)
-        .constant(4, s.halves);
+        .constant(1, s.rank)
+        .constant(2, s.centres)
+        .constant(3, s.halves);
     const auto taps = static_cast<double>(s.linear ? 1u << s.rank : 1u);
     Dispatch dispatch("resize");
     dispatch.operand(args.input, input, planes * s.inputs() * element, Access::read)

@@ -6,11 +6,10 @@
 //   TUFF_VECTOR                1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not
 //                              aligned for that
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  uint n;
+  uint n, run;
 } push;
 
 #include "kernels/shape/cast.glsl"

@@ -38,16 +38,19 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
       .define("TUFF_TARGET_BYTES", static_cast<int64_t>(to))
       .define("TUFF_VECTOR", aligned)
       .define("TUFF_UNROLL", !device.cpu && least > 1 ? 2 : 1)
-      .constant(0, device.workgroup)
-      .constant(1, static_cast<uint32_t>(run));
+      .define("TUFF_RUN", device.fixed_run(run))
+      .constant(0, device.workgroup);
   // Half as many elements as of four bytes each, for those of eight.
   const uint64_t piece = device.piece / 2 / 64 * 64;
+  struct Push {
+    uint32_t n, run;
+  };
   for (uint64_t begin = 0; begin < args.n; begin += piece) {
     const uint64_t count = std::min(piece, args.n - begin), items = count / 4 + count % 4;
     Dispatch dispatch("cast");
     dispatch.operand(args.input, begin * from, count * from, Access::read)
         .operand(args.output, begin * to, count * to, Access::write)
-        .push(static_cast<uint32_t>(count))
+        .push(Push{static_cast<uint32_t>(count), static_cast<uint32_t>(run)})
         .groups_linear(ceil_div(items, device.workgroup * run), traits)
         .work(static_cast<double>(count * (from + to)), 10.0 * static_cast<double>(count));
     log(TUFF_LOG_DISPATCH, "cast {} to {} n={}: {} lanes, {} times four each", dtype_name(args.from),

@@ -8,12 +8,11 @@
 //                 sizes[0] is that fourth
 // Each group has RUN * (workgroup size) consecutive units; in step s its lane l has unit s * (workgroup size) + l.
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const uint RANK = 1;
+layout(constant_id = 1) const uint RANK = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
-  uint n;
+  uint n, run;
   uint extent, stride;  // of the axis, in the input
 #if TUFF_ROWS
   uint outer_stride;

@@ -30,10 +30,11 @@ struct Place {
 };
 
 template <typename Push>
-void dispatch(const Task& task, const Place& place, const Push& push, bool rows, uint32_t rank, uint64_t repeat) {
+void dispatch(const Task& task, const Place& place, Push push, bool rows, uint32_t rank, uint64_t repeat) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t items = place.n / repeat;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : (task.unit * repeat < 16 ? 4 : 1);
+  push.run = static_cast<uint32_t>(run);
   KernelRequest kernel(shaders::gather);
   kernel.streaming()
       .wide(needs_wide(place.span))
@@ -41,9 +42,9 @@ void dispatch(const Task& task, const Place& place, const Push& push, bool rows,
       .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
       .define("TUFF_ROWS", rows)
       .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
+      .define("TUFF_RUN", task.device.fixed_run(run))
       .constant(0, task.device.workgroup)
-      .constant(1, static_cast<uint32_t>(run))
-      .constant(2, rank);
+      .constant(1, rank);
   Dispatch dispatch("gather");
   dispatch.operand(task.args.input, place.input * task.unit, place.span * task.unit, Access::read)
       .operand(task.args.indices, place.index * 4, place.indices * 4, Access::read)
@@ -71,7 +72,7 @@ void record_rows(Task task) {
   // One look at an index for four units of a row, where lanes next to one another still have 128 bytes of it.
   const uint64_t repeat = inner % 4 == 0 && inner / 4 * task.unit >= 128 ? 4 : 1;
   struct Push {
-    uint32_t n, extent, stride, outer_stride;
+    uint32_t n, run, extent, stride, outer_stride;
     AxisDividers<3> axes;
   };
   // Some outer indices at once, or some of the indices of one.
@@ -85,8 +86,11 @@ void record_rows(Task task) {
       StridedAxes<1> axes;
       axes.rank = 3;
       axes.sizes = {outers, rows, inner / repeat};
-      const Push push{static_cast<uint32_t>(outers * rows * inner / repeat), static_cast<uint32_t>(view.axis),
-                      static_cast<uint32_t>(inner), outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
+      const Push push{static_cast<uint32_t>(outers * rows * inner / repeat),
+                      0,
+                      static_cast<uint32_t>(view.axis),
+                      static_cast<uint32_t>(inner),
+                      outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
                       AxisDividers<3>(axes)};
       dispatch(task,
                {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
@@ -103,14 +107,11 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
   const uint64_t n = axes.count();
   if (n <= kMostUnits && axes.rank <= kMostAxes) {
     struct Push {
-      uint32_t n, extent, stride;
+      uint32_t n, run, extent, stride;
       AxisDividers<kMostAxes> axes;
       int32_t strides[kMostAxes];
-    } push{static_cast<uint32_t>(n),
-           static_cast<uint32_t>(extent),
-           static_cast<uint32_t>(stride),
-           AxisDividers<kMostAxes>(axes),
-           {}};
+    } push{static_cast<uint32_t>(n),      0, static_cast<uint32_t>(extent), static_cast<uint32_t>(stride),
+           AxisDividers<kMostAxes>(axes), {}};
     bool reach = stride <= kMostStride;
     for (uint32_t i = 0; i < axes.rank; ++i) {
       const int64_t along = axes.strides[axes.rank - 1 - i][0];

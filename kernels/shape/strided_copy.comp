@@ -7,13 +7,12 @@
 //   TUFF_REPEAT   units that follow one another in both operands and count as one: all above is about the first of them
 //   SCATTER       false: the output is dense, true: the input
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
-layout(constant_id = 2) const uint RANK = 1;
-layout(constant_id = 3) const bool SCATTER = false;
+layout(constant_id = 1) const uint RANK = 1;
+layout(constant_id = 2) const bool SCATTER = false;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  uint n;
+  uint n, run;
   uint first;  // unit of all coordinates 0 in the operand with strides
   uint sizes[7], multipliers[7], shifts[2];
   int strides[8];

@@ -115,10 +115,11 @@ void record_plain(const Task& task, const Piece& piece) {
     repeated.strides[axes.rank - 1] = {times, times};
   }
   struct Push {
-    uint32_t n, first;
+    uint32_t n, run, first;
     AxisDividers<8> axes;
     int32_t strides[8];
   } push{static_cast<uint32_t>(n),
+         static_cast<uint32_t>(run),
          static_cast<uint32_t>(scatter ? ranges.output.first : ranges.input.first),
          AxisDividers<8>(repeated),
          {}};
@@ -132,10 +133,10 @@ void record_plain(const Task& task, const Piece& piece) {
       .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
       .define("TUFF_UNROLL", unroll)
       .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
+      .define("TUFF_RUN", task.device.fixed_run(run))
       .constant(0, task.device.workgroup)
-      .constant(1, static_cast<uint32_t>(run))
-      .constant(2, std::max(axes.rank, 1u))
-      .constant(3, scatter);
+      .constant(1, std::max(axes.rank, 1u))
+      .constant(2, scatter);
   Dispatch dispatch = make_dispatch(task, piece, ranges);
   dispatch.push(push).groups_linear(ceil_div(n, task.device.workgroup * run), traits);
   log(TUFF_LOG_DISPATCH, "{} n={}: units of {} bytes, {} axes, {}, {} lanes, {} times {} each", task.name, n, task.unit,

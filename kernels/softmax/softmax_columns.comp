@@ -17,14 +17,13 @@
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint REPEAT = 1;  // of each lane, one after another
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
   uint lanes;  // outer * segments * columns
   uint extent;
   uint columns;  // inner / TUFF_WIDTH
-  uint segments;
+  uint segments, run;
   float scale;  // and what follows: input.glsl
   uint mask_first;
   uint mask_rows;
@@ -84,8 +83,8 @@ void store_partial(uint place, TuffBlock block) {
 }
 
 void main() {
-  for (uint repeat = 0; repeat < REPEAT; ++repeat) {
-    uint t = (tuff_group() * REPEAT + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  for (uint repeat = 0; repeat < RUN; ++repeat) {
+    uint t = (tuff_group() * RUN + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (t >= push.lanes) return;
     uint slice = t / push.columns;
     uint column = t - slice * push.columns;

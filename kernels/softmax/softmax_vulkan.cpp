@@ -231,8 +231,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const uint32_t workgroup = device.cpu ? device.subgroup : std::min(device.workgroup, 128u);
   const uint64_t lanes = outer * segments * (task.inner / width);
   const uint64_t rows = ceil_div(task.extent, segments);
-  const uint64_t repeat =
-      device.cpu ? few_values(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
+  const uint64_t run = device.cpu ? few_values(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
   const uint64_t elements = outer * task.extent * task.inner;
 
   KernelRequest kernel = make_kernel(task, shaders::softmax_columns, parts, width > 1);
@@ -240,14 +239,18 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
       .define("TUFF_WIDTH", width)
       .define("TUFF_UNROLL", unroll)
       .define("TUFF_HELD", held)
+      .define("TUFF_RUN", device.fixed_run(run))
       .constant(0, workgroup)
-      .constant(1, static_cast<uint32_t>(repeat))
       .wide(needs_wide(std::max(elements, mask_elements(task))));
   struct Push {
-    uint32_t lanes, extent, columns, segments;
+    uint32_t lanes, extent, columns, segments, run;
     InputPush input;
-  } push{static_cast<uint32_t>(lanes), static_cast<uint32_t>(task.extent), static_cast<uint32_t>(task.inner / width),
-         static_cast<uint32_t>(segments), input_push(task, first / (task.extent * task.inner))};
+  } push{static_cast<uint32_t>(lanes),
+         static_cast<uint32_t>(task.extent),
+         static_cast<uint32_t>(task.inner / width),
+         static_cast<uint32_t>(segments),
+         static_cast<uint32_t>(run),
+         input_push(task, first / (task.extent * task.inner))};
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   const uint64_t element = task.element();
@@ -256,7 +259,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
       .operand(partials, 0, partials ? lanes * parts * kPartial : 0, mode == 2 ? Access::read : Access::write);
   add_mask(task, dispatch);
   dispatch.push(push)
-      .groups_linear(ceil_div(lanes, workgroup * repeat), traits)
+      .groups_linear(ceil_div(lanes, workgroup * run), traits)
       .work((held || mode == 1 ? 2.0 : 3.0) * static_cast<double>(elements * element),
             kFlops * static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH, "softmax {} outer={} extent={} inner={}: pass {} of columns by {}, {} segments, {} lanes",
