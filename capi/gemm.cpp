@@ -1,7 +1,6 @@
 // The header's matrix products. A flat function fills the descriptor of its _ex sibling; both then take the same path.
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -82,24 +81,6 @@ void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
   context->backend().gemm(args);
 }
 
-// The buffers of a batch that come as an array of handles.
-class OperandArray {
- public:
-  OperandArray(const tuff::Ref<Context>& context, const tuff_buffer* handles, uint64_t count, const char* name) {
-    operands_.reserve(count);
-    buffers_.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) {
-      operands_.emplace_back(context, handles[i], name, i);
-      buffers_.push_back(operands_.back());
-    }
-  }
-  const tuff::Buffer* const* data() const { return buffers_.data(); }
-
- private:
-  std::vector<Operand> operands_;
-  std::vector<const tuff::Buffer*> buffers_;
-};
-
 // Calls use(backend, args) with what a descriptor says.
 template <typename Use>
 void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& use) {
@@ -133,11 +114,10 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
                 "a_array is given, a, b and c need to be TUFF_NULL_HANDLE then");
   tuff::require(desc.stride_a == 0 && desc.stride_b == 0 && desc.stride_c == 0,
                 "a_array is given, stride_a, stride_b and stride_c need to be 0 then");
-  const OperandArray as(context, desc.a_array, desc.batch_count, "a_array"),
-      bs(context, desc.b_array, desc.batch_count, "b_array"), cs(context, desc.c_array, desc.batch_count, "c_array");
-  args.a_array = as.data();
-  args.b_array = bs.data();
-  args.c_array = cs.data();
+  tuff::capi::OperandArrays arrays(context, 3, desc.batch_count);
+  args.a_array = arrays.add(desc.a_array, desc.batch_count, "a_array").data();
+  args.b_array = arrays.add(desc.b_array, desc.batch_count, "b_array").data();
+  args.c_array = arrays.add(desc.c_array, desc.batch_count, "c_array").data();
   use(context->backend(), args);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "runtime/log.hpp"
 #include "runtime/status.hpp"
 
@@ -59,6 +61,20 @@ void BufferObject::unmap() {
 uint32_t Context::live_buffers() const {
   const std::lock_guard lock(mutex_);
   return live_buffers_;
+}
+
+OperandArrays::OperandArrays(const Ref<Context>& context, uint64_t arrays, uint64_t handles) : context_(context) {
+  if (handles > operands_->max_size() / arrays) throw std::bad_alloc();
+  operands_->reserve(arrays * handles);
+  buffers_->reserve(arrays * handles);
+}
+
+std::span<const Buffer* const> OperandArrays::add(const tuff_buffer* handles, uint64_t count, std::string_view name) {
+  const size_t first = buffers_->size();
+  for (uint64_t i = 0; i < count; ++i) {
+    buffers_->push_back(operands_->emplace_back(context_, handles[i], name, i));
+  }
+  return {buffers_->data() + first, count};
 }
 
 tuff_buffer Context::adopt(std::unique_ptr<BufferObject> buffer) {

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "runtime/buffer.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/handle_table.hpp"
+#include "runtime/kept_vector.hpp"
 
 namespace tuff::capi {
 
@@ -124,6 +126,21 @@ class Operand {
 
  private:
   Ref<BufferObject> object_;
+};
+
+// The operands of a call that come as arrays of handles.
+class OperandArrays {
+ public:
+  // Room for so many arrays of so many handles.
+  OperandArrays(const Ref<Context>& context, uint64_t arrays, uint64_t handles);
+
+  // What these handles name, for as long as this object lives; `name` is the array's, for messages.
+  std::span<const Buffer* const> add(const tuff_buffer* handles, uint64_t count, std::string_view name);
+
+ private:
+  const Ref<Context>& context_;
+  KeptVector<Operand> operands_;
+  KeptVector<const Buffer*> buffers_;
 };
 
 }  // namespace tuff::capi

@@ -3,8 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
-#include <memory_resource>
-#include <vector>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -46,16 +44,8 @@ void concat(tuff_stream stream, const tuff_concat_desc& desc) {
   const auto context = acquire_stream(stream);
   tuff::require(desc.count == 0 || desc.inputs != nullptr, "inputs is null");
   tuff::require(desc.count == 0 || desc.sizes != nullptr, "sizes is null");
-  // A call allocates nothing, but for very many inputs.
-  std::array<std::byte, 1024> room;
-  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
-  std::pmr::vector<Operand> operands(&memory);
-  std::pmr::vector<const tuff::Buffer*> inputs(&memory);
-  operands.reserve(desc.count);
-  inputs.reserve(desc.count);
-  for (uint32_t i = 0; i < desc.count; ++i) {
-    inputs.push_back(operands.emplace_back(context, desc.inputs[i], "inputs", uint64_t{i}));
-  }
+  tuff::capi::OperandArrays arrays(context, 1, desc.count);
+  const auto inputs = arrays.add(desc.inputs, desc.count, "inputs");
   const Operand output(context, desc.output, "output");
   context->backend().concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis});
 }

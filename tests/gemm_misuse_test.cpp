@@ -150,6 +150,10 @@ TEST_P(GemmMisuse, ElementsOfArrays) {
   expect(desc, kArgument, "residual");
   desc.bias_axis = TUFF_BIAS_ROWS, desc.bias = inside, desc.residual = 0;
   expect(desc, kArgument, "bias");
+  // More handles than any process has room for: none is read.
+  desc = arrays();
+  desc.batch_count = uint64_t{1} << 60;
+  expect(desc, TUFF_ERROR_OUT_OF_HOST_MEMORY, "room");
 }
 TUFF_ON_BACKENDS(GemmMisuse);
 

@@ -55,15 +55,15 @@ TEST_P(SteadyState, SizesShareKernels) {
     const uint32_t order[] = {1, 0};
     return tuff_permute(context(), TUFF_F32, x, y, shape, 2, order);
   };
-  const auto few = [&](const char* name, auto call) {
+  const auto few = [&](const char* name, uint64_t most, auto call) {
     const uint64_t before = stats_of(context()).pipelines_created;
     for (uint64_t n = 4000; n < 2'000'000; n += n / 120 * 4) ASSERT_OK(call(n)) << name << " of " << n;
     ASSERT_OK(tuff_synchronize(context()));
-    EXPECT_LE(stats_of(context()).pipelines_created - before, 16u) << name;
+    EXPECT_LE(stats_of(context()).pipelines_created - before, most) << name;
   };
-  few("unary", unary);
-  few("reduce", columns);
-  few("permute", transposed);
+  few("unary", 1, unary);
+  few("reduce", 4, columns);
+  few("permute", 4, transposed);
 }
 
 // Buffers that come and go reuse what is there.

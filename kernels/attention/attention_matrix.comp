@@ -18,7 +18,12 @@
 // NaN and infinities in values that some row may not see would reach it, as 0 * NaN: in tiles that hide something from
 // a row they count as 0, and a row that does see them gets them added at the end.
 //
-// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16; ROW_BLOCKS 1 or 2; SUBGROUPS; WIDTH 32; KEYS a multiple of 16
+// PARTS 1: few query rows, in a tile the rows of all query heads that share a head of keys, as attention_split.comp has
+// them. The keys are cut into parts, a workgroup of one subgroup works on one, and writes what attention_merge.comp makes
+// results of.
+//
+// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16; ROW_BLOCKS 1 or 2; SUBGROUPS; WIDTH 32; KEYS a multiple of 16;
+//          with PARTS one block of rows, one subgroup and 16 keys, whose values take the place of the keys
 //          QUADS      1: see above
 //          PREFETCH   1: the next keys and values are loaded into registers while these are worked on
 //          those of attention_common.glsl; TYPE 2 or 3; sizes, strides and bases are multiples of 8 elements
@@ -49,8 +54,15 @@ TUFF_WRITE(3, Result16, uvec4, 16)
 #define WEIGHT_PITCH 3  // 16 weights and a piece
 #define PATCH (16 * PATCH_PITCH)
 // With QUADS the patches are used before and after the keys and values.
-#define PATCHES_AT (QUADS != 0 ? 0 : K_SIZE + V_SIZE)
-shared uvec4 pool[max(PATCHES_AT + SUBGROUPS * PATCH, K_SIZE + V_SIZE)];
+#if PARTS
+#define V_AT 0
+#define TILE max(K_SIZE, V_SIZE)
+#else
+#define V_AT K_SIZE
+#define TILE (K_SIZE + V_SIZE)
+#endif
+#define PATCHES_AT (QUADS != 0 ? 0 : TILE)
+shared uvec4 pool[max(PATCHES_AT + SUBGROUPS * PATCH, TILE)];
 shared uint not_finite;  // a value that was left out
 
 #define LOADS_K ((KEYS * K_PIECES + INVOCATIONS - 1) / INVOCATIONS)
@@ -65,6 +77,8 @@ const uint EXPONENT = 0x7c007c00u;
 const float OF_WEIGHTS = HEADROOM, OF_WEIGHTS_UNDONE = HEADROOM_UNDONE;
 const uint EXPONENT = 0x7f807f80u;
 #endif
+// Sums with the headroom that other kernels give them.
+const float AS_ELSEWHERE = OF_WEIGHTS_UNDONE / HEADROOM_UNDONE;
 
 uvec4 finite_only(uvec4 piece, inout bool clean) {
   [[unroll]] for (uint w = 0; w < 4; ++w) {
@@ -79,18 +93,39 @@ void main() {
   const uint group = tuff_group();
   if (group >= push.groups) return;
   const uint id = gl_LocalInvocationIndex, lane = gl_SubgroupInvocationID, subgroup = gl_SubgroupID;
-  const uint seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv;
-  const uint row_tiles = (seq_q + ROWS - 1) / ROWS;
+  const uint seq_kv = SHAPE.seq_kv;
+#if PARTS
+  // Row r of a head of keys is row r / sharing of its head of queries r % sharing.
+  const uint sharing = SHAPE.heads >> 16, rows = SHAPE.seq_q * sharing;
+#define SEQUENCE_ROW(row) ((row) / sharing)
+#define QUERY_BASE(row) (query_base + (row) % sharing * SHAPE.q_head + TUFF_INDEX((row) / sharing) * SHAPE.q_row)
+#define FIND_HEAD_OF(row) head = first_head + (row) % sharing
+  const uint row_tiles = (rows + ROWS - 1) / ROWS, parts = push.key_end, part = group % parts, tile = group / parts;
+  const uint row0 = tile % row_tiles * ROWS, row_end = min(row0 + ROWS, rows);
+  find_head(tile / row_tiles * sharing);
+  const uint first_head = head;
+  find_tile_keys(row0 / sharing, (row_end - 1) / sharing - row0 / sharing + 1);
+  const uint first = max(tile_first, part * push.key_begin), end = min(tile_end, (part + 1) * push.key_begin);
+  const uint sub_row0 = row0, sub_first = first, sub_end = end;
+  const uint all_from = tile_all_from, all_to = min(tile_all_to, end), sub_all_from = all_from, sub_all_to = all_to;
+#else
+  const uint rows = SHAPE.seq_q;
+#define SEQUENCE_ROW(row) (row)
+#define QUERY_BASE(row) (query_base + TUFF_INDEX(row) * SHAPE.q_row)
+#define FIND_HEAD_OF(row)
+  const uint row_tiles = (rows + ROWS - 1) / ROWS;
   find_head(group / row_tiles);
   // The last rows see the most keys when causal: they start first.
   const uint row0 = (row_tiles - 1 - group % row_tiles) * ROWS;
   find_tile_keys(row0, ROWS);
   const uint first = tile_first, end = tile_end;
-#if HIDING
+#endif
+#if PARTS
+#elif HIDING
   const uint all_from = tile_all_from, all_to = tile_all_to;
   const uint sub_row0 = row0 + subgroup * SUB_ROWS;
-  find_tile_keys(min(sub_row0, seq_q - 1), SUB_ROWS);
-  const uint sub_first = tile_first, sub_end = sub_row0 < seq_q ? tile_end : 0u;
+  find_tile_keys(min(sub_row0, rows - 1), SUB_ROWS);
+  const uint sub_first = tile_first, sub_end = sub_row0 < rows ? tile_end : 0u;
   const uint sub_all_from = tile_all_from, sub_all_to = tile_all_to;
 #else
   const uint sub_row0 = row0 + subgroup * SUB_ROWS, sub_all_from = 0, sub_all_to = end;
@@ -106,12 +141,40 @@ void main() {
 #define COLUMN(e) ((lane & 3) * 2 + ((e) & 1) + ((e) >> 1 & 1) * 8)
 #define BLOCK_ROW(i, h) (sub_row0 + (i) * 16 + lane / 4 + (h) * 8)
 
+  uvec4 next_key[LOADS_K], next_value[LOADS_V];
+  // Keys behind the last repeat it: nothing sees them.
+#define LOAD_KEYS(key0)                                                                                       \
+  [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {                                                             \
+    const uint v = id + l * INVOCATIONS, key = min((key0) + v / K_PIECES, seq_kv - 1);                        \
+    next_key[l] = TUFF_AT(Key16, key16_base + TUFF_INDEX(key) * key_row + v % K_PIECES);                      \
+  }
+#define LOAD_VALUES(key0)                                                                                     \
+  [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {                                                             \
+    const uint v = id + l * INVOCATIONS, key = min((key0) + v / V_PIECES, seq_kv - 1);                        \
+    next_value[l] = TUFF_AT(Value16, value16_base + TUFF_INDEX(key) * value_row + v % V_PIECES);              \
+  }
+#define WITHIN(v, count) ((count) % INVOCATIONS == 0 || (v) < (count))
+#define STORE_VALUES                                                                                          \
+  [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {                                                             \
+    const uint v = id + l * INVOCATIONS;                                                                      \
+    if (WITHIN(v, KEYS * V_PIECES)) pool[V_AT + v / V_PIECES * V_PITCH + v % V_PIECES] = next_value[l];       \
+  }
+
+  const uint begin = first / KEYS * KEYS;
+#if PREFETCH
+  if (begin < end) {
+    LOAD_KEYS(begin)
+    LOAD_VALUES(begin)
+  }
+  const uint last_tile = (max(end, 1u) - 1) / KEYS * KEYS;
+#endif
+
   MATRIX_A query[ROW_BLOCKS][HEAD_DIM_IS / 16];
   [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
     uvec4 pieces[HEAD_DIM_IS / 16];
-    const uint row = min(sub_row0 + i * 16 + lane / 2, seq_q - 1);
+    const uint row = min(sub_row0 + i * 16 + lane / 2, rows - 1);
     [[unroll]] for (uint d = 0; d < HEAD_DIM_IS / 16; ++d) {
-      pieces[d] = TUFF_AT(Query16, (query_base + TUFF_INDEX(row) * SHAPE.q_row) / PIECE + d * 2 + lane % 2);
+      pieces[d] = TUFF_AT(Query16, QUERY_BASE(row) / PIECE + d * 2 + lane % 2);
     }
     [[unroll]] for (uint d = 0; d < HEAD_DIM_IS / 16; ++d) {
       pool[own + lane / 2 * WEIGHT_PITCH + lane % 2] = pieces[d];
@@ -133,29 +196,10 @@ void main() {
     }
   }
 
-  uvec4 next_key[LOADS_K], next_value[LOADS_V];
-  // Keys behind the last repeat it: nothing sees them.
-#define LOAD_TILE(key0)                                                                                       \
-  [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {                                                             \
-    const uint v = id + l * INVOCATIONS, key = min((key0) + v / K_PIECES, seq_kv - 1);                        \
-    next_key[l] = TUFF_AT(Key16, key16_base + TUFF_INDEX(key) * key_row + v % K_PIECES);                      \
-  }                                                                                                           \
-  [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {                                                             \
-    const uint v = id + l * INVOCATIONS, key = min((key0) + v / V_PIECES, seq_kv - 1);                        \
-    next_value[l] = TUFF_AT(Value16, value16_base + TUFF_INDEX(key) * value_row + v % V_PIECES);              \
-  }
-#define WITHIN(v, count) ((count) % INVOCATIONS == 0 || (v) < (count))
-
-  const uint begin = first / KEYS * KEYS;
-#if PREFETCH
-  if (begin < end) {
-    LOAD_TILE(begin)
-  }
-  const uint last_tile = (max(end, 1u) - 1) / KEYS * KEYS;
-#endif
   [[dont_unroll]] for (uint key0 = begin; key0 < end; key0 += KEYS) {
 #if !PREFETCH
-    LOAD_TILE(key0)
+    LOAD_KEYS(key0)
+    LOAD_VALUES(key0)
 #endif
     barrier();
     [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {
@@ -172,18 +216,20 @@ void main() {
       [[unroll]] for (uint l = 0; l < LOADS_V; ++l) next_value[l] = finite_only(next_value[l], clean);
       if (!clean) not_finite = 1;
     }
-    [[unroll]] for (uint l = 0; l < LOADS_V; ++l) {
-      const uint v = id + l * INVOCATIONS;
-      if (WITHIN(v, KEYS * V_PIECES)) pool[K_SIZE + v / V_PIECES * V_PITCH + v % V_PIECES] = next_value[l];
-    }
+#if !PARTS
+    STORE_VALUES
+#endif
     barrier();
 #if PREFETCH
     const uint key_next = min(key0 + KEYS, last_tile);
-    LOAD_TILE(key_next)
+    LOAD_KEYS(key_next)
+#if !PARTS
+    LOAD_VALUES(key_next)
+#endif
 #endif
 
     [[unroll]] for (uint b = 0; b < KEYS; b += 16) {
-#if HIDING
+#if HIDING && !PARTS
       if (key0 + b >= sub_end || key0 + b + 16 <= sub_first) continue;
 #endif
       MATRIX_C scores[ROW_BLOCKS];
@@ -214,7 +260,8 @@ void main() {
         if (!(magnitude <= LARGEST)) {
           [[unroll]] for (uint e = 0; e < 8; ++e) {
             if (!(abs(s[e]) <= LARGEST)) {
-              const TUFF_INDEX query_at = query_base + TUFF_INDEX(min(BLOCK_ROW(i, HALF(e)), seq_q - 1)) * SHAPE.q_row;
+              const uint row = min(BLOCK_ROW(i, HALF(e)), rows - 1);
+              const TUFF_INDEX query_at = QUERY_BASE(row);
               const TUFF_INDEX key_at = key_base + TUFF_INDEX(min(key0 + b + COLUMN(e), seq_kv - 1)) * SHAPE.k_row;
               float shrunk = 0.0;
               [[dont_unroll]] for (uint d = 0; d < HEAD_DIM_IS; ++d) {
@@ -230,13 +277,14 @@ void main() {
         const vec4 low = scaled_scores(vec4(s[0], s[1], s[2], s[3]));
         const vec4 high = scaled_scores(vec4(s[4], s[5], s[6], s[7]));
         [[unroll]] for (uint e = 0; e < 8; ++e) {
-          const uint row = min(BLOCK_ROW(i, HALF(e)), seq_q - 1), key = min(key0 + b + COLUMN(e), seq_kv - 1);
-          s[e] = masked_score(e < 4 ? low[e & 3] : high[e & 3], row, key);
+          const uint row = min(BLOCK_ROW(i, HALF(e)), rows - 1), key = min(key0 + b + COLUMN(e), seq_kv - 1);
+          FIND_HEAD_OF(row);
+          s[e] = masked_score(e < 4 ? low[e & 3] : high[e & 3], SEQUENCE_ROW(row), key);
         }
 #endif
         if (key0 + b < sub_all_from || key0 + b + 16 > sub_all_to) {
           [[unroll]] for (uint e = 0; e < 8; ++e) {
-            const uint row = BLOCK_ROW(i, HALF(e)), key = key0 + b + COLUMN(e);
+            const uint row = SEQUENCE_ROW(BLOCK_ROW(i, HALF(e))), key = key0 + b + COLUMN(e);
             if (key < first_key_of(row) || key >= keys_end_of(row)) s[e] = -TUFF_INFINITY;
           }
         }
@@ -296,9 +344,15 @@ void main() {
 #endif
       }
 
+#if PARTS
+      barrier();
+      STORE_VALUES
+      barrier();
+      LOAD_VALUES(key_next)
+#endif
       [[unroll]] for (uint j = 0; j < HEAD_DIM_V_IS / 16; ++j) {
         MATRIX_B v;
-        MATRIX_LOAD(v, pool, K_SIZE + b * V_PITCH + j * 2, V_PITCH, false);
+        MATRIX_LOAD(v, pool, V_AT + b * V_PITCH + j * 2, V_PITCH, false);
         [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) sums[i][j] = MATRIX_MULTIPLY_ADD(weights[i], v, sums[i][j]);
       }
     }
@@ -307,13 +361,23 @@ void main() {
   // Out, by way of the patches: lane l has eight neighbouring columns of row l / 2.
   barrier();
   const bool incomplete = not_finite != 0;
+#if PARTS
+  const TUFF_INDEX part_base = TUFF_INDEX(group) * (ROWS * HEAD_DIM_V_IS + STATISTICS(ROWS));
+  const TUFF_INDEX statistics = part_base + ROWS * HEAD_DIM_V_IS;
+#endif
   [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
     [[unroll]] for (uint h = 0; h < 2; ++h) {
       total[i][h] += subgroupShuffleXor(total[i][h], 1);
       total[i][h] += subgroupShuffleXor(total[i][h], 2);
-#if EXTENDED
-      if (lane % 4 == 0 && BLOCK_ROW(i, h) < seq_q) {
-        const float as_elsewhere = total[i][h] * (OF_WEIGHTS_UNDONE / HEADROOM_UNDONE);
+#if PARTS
+      if (lane % 4 == 0) {
+        const TUFF_INDEX at = statistics + lane / 4 + h * 8;
+        TUFF_AT(Parts, at) = reference[i][h];
+        TUFF_AT(Parts, at + ROWS) = total[i][h] * AS_ELSEWHERE;
+      }
+#elif EXTENDED
+      if (lane % 4 == 0 && BLOCK_ROW(i, h) < rows) {
+        const float as_elsewhere = total[i][h] * AS_ELSEWHERE;
         store_log_sum_exp(BLOCK_ROW(i, h), reference[i][h], as_elsewhere, scale_log2);
       }
 #endif
@@ -329,14 +393,21 @@ void main() {
       float result[8];
       [[unroll]] for (uint e = 0; e < 8; ++e) {
         const float sum = uintBitsToFloat(pool[own + lane / 2 * PATCH_PITCH + lane % 2 * 2 + e / 4][e % 4]);
+#if PARTS
+        result[e] = sum * AS_ELSEWHERE;
+#else
         result[e] = normalised(sum, row_total);
+#endif
       }
-      if (row < seq_q) {
+      if (row < rows) {
         const uint column = j * 16 + lane % 2 * 8;
         if (incomplete) {
-          [[dont_unroll]] for (uint key = first_key_of(row); key < keys_end_of(row); ++key) {
+          const uint keys_from = max(first_key_of(SEQUENCE_ROW(row)), first),
+                     keys_to = min(keys_end_of(SEQUENCE_ROW(row)), end);
+          [[dont_unroll]] for (uint key = keys_from; key < keys_to; ++key) {
 #if SCALED || MASK
-            if (masked_score(0.0, row, key) == -TUFF_INFINITY) continue;
+            FIND_HEAD_OF(row);
+            if (masked_score(0.0, SEQUENCE_ROW(row), key) == -TUFF_INFINITY) continue;
 #endif
             [[unroll]] for (uint e = 0; e < 8; ++e) {
               const TUFF_INDEX at = value_base + TUFF_INDEX(key) * SHAPE.v_row + column + e;
@@ -345,9 +416,15 @@ void main() {
             }
           }
         }
+#if PARTS
+        const TUFF_INDEX at = (part_base + (row - row0) * HEAD_DIM_V_IS + column) / 4;
+        TUFF_AT(Parts4, at) = vec4(result[0], result[1], result[2], result[3]);
+        TUFF_AT(Parts4, at + 1) = vec4(result[4], result[5], result[6], result[7]);
+#else
         uvec4 piece;
         [[unroll]] for (uint e = 0; e < 4; ++e) piece[e] = TO_PAIR(result[e * 2], result[e * 2 + 1]);
         TUFF_AT(Result16, (result_base + TUFF_INDEX(row) * SHAPE.o_row + column) / PIECE) = piece;
+#endif
       }
       subgroupMemoryBarrierShared();
       subgroupBarrier();

@@ -35,11 +35,6 @@ constexpr MatrixVariant kVariants[] = {
 };
 constexpr uint64_t kMaxHeadDim = 128;
 
-bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
-  return traits.subgroup_size == 32 && traits.subgroup_shuffle && traits.subgroup_ballot &&
-         traits.multiplies_squares(dtype);
-}
-
 bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) {
   const uint32_t invocations = variant.subgroups * traits.subgroup_size;
   return invocations <= traits.max_invocations && invocations <= traits.max_local_size[0] &&
@@ -64,6 +59,17 @@ const char* suiting(const AttentionArgs& args, const DeviceTraits& traits, bool 
 
 }  // namespace
 
+bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
+  return traits.subgroup_size == 32 && traits.subgroup_shuffle && traits.subgroup_ballot &&
+         traits.multiplies_squares(dtype);
+}
+
+bool multiplies(const DeviceTraits& traits, const Call& call) {
+  const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= kMaxHeadDim; };
+  return has_matrices(traits, call.args.dtype) && whole(call.args.head_dim) && whole(call.args.head_dim_v) &&
+         call.in_pieces_of(8);
+}
+
 bool is_matrix_variant(std::string_view name) { return find(name) != std::end(kVariants); }
 
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
@@ -77,8 +83,7 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
     return false;
   }
   const Call call(traits, args, 0);
-  const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= kMaxHeadDim; };
-  if (!whole(args.head_dim) || !whole(args.head_dim_v) || !call.in_pieces_of(8)) return false;
+  if (!multiplies(traits, call)) return false;
   if (forced.empty()) {
     if (args.seq_q < 16) return false;
     variant = find(suiting(args, traits, recorder.matrix_quads()));

@@ -1,17 +1,25 @@
 // Results of the parts that attention_split.comp leaves: of each part of the keys the outputs as sums, their references
-// and sums of weights. A subgroup for each row; parts are added in their order.
+// and sums of weights. A group for each row: each of its subgroups adds up neighbouring parts in their order, and then the
+// subgroups' sums are added up in theirs.
 //
-// Defines: HEAD_DIM_V_IS, ROWS as in attention_split.comp; WIDTH; those of attention_common.glsl
+// Defines: HEAD_DIM_V_IS, ROWS as in attention_split.comp; WIDTH; SUBGROUPS; those of attention_common.glsl
 #include "kernels/attention/attention_common.glsl"
 
-layout(local_size_x = WIDTH) in;
+layout(local_size_x = SUBGROUPS * WIDTH) in;
 #define BLOCKS ((HEAD_DIM_V_IS + WIDTH * 4 - 1) / (WIDTH * 4))
 #define AHEAD (BLOCKS > 1 ? 4 : 8)  // parts that are loaded at once
+
+#if SUBGROUPS > 1
+shared vec4 shares[SUBGROUPS - 1][BLOCKS * WIDTH];
+shared float shares_of_total[SUBGROUPS - 1];
+#endif
 
 void main() {
   const uint group = tuff_group();
   if (group >= push.groups) return;
   const uint lane = gl_SubgroupInvocationID, parts = push.key_end;
+  const uint share = (parts + SUBGROUPS - 1) / SUBGROUPS, first_part = gl_SubgroupID * share,
+             end_part = min(first_part + share, parts);
   const uint heads = SHAPE.heads & 0xffffu, sharing = SHAPE.heads >> 16, all_rows = SHAPE.seq_q * sharing;
   const uint tiles = (all_rows + ROWS - 1) / ROWS;
   const uint kv_head = group / all_rows, row = group % all_rows;
@@ -30,13 +38,13 @@ void main() {
   vec4 sums[BLOCKS];
   [[unroll]] for (uint b = 0; b < BLOCKS; ++b) sums[b] = vec4(0);
   float total = 0.0;
-  [[dont_unroll]] for (uint part0 = 0; part0 < parts; part0 += WIDTH) {
+  [[dont_unroll]] for (uint part0 = first_part; part0 < end_part; part0 += WIDTH) {
     // A lane is a part; of parts behind the last the first counts, with the factor 0.
     const uint own = min(part0 + lane, parts - 1);
     float factor = exp2((TUFF_AT(Parts, statistics + own * stride) - largest) * scale_log2);
-    if (part0 + lane >= parts) factor = 0.0;
+    if (part0 + lane >= end_part) factor = 0.0;
     total = fma(TUFF_AT(Parts, statistics + own * stride + ROWS), factor, total);
-    const uint count = min(WIDTH, parts - part0);
+    const uint count = min(WIDTH, end_part - part0);
     [[dont_unroll]] for (uint p0 = 0; p0 < count; p0 += AHEAD) {
       vec4 x[AHEAD][BLOCKS];
       [[unroll]] for (uint p = 0; p < AHEAD; ++p) [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
@@ -53,6 +61,18 @@ void main() {
     }
   }
   total = subgroupAdd(total);
+#if SUBGROUPS > 1
+  if (gl_SubgroupID != 0) {
+    [[unroll]] for (uint b = 0; b < BLOCKS; ++b) shares[gl_SubgroupID - 1][b * WIDTH + lane] = sums[b];
+    if (lane == 0) shares_of_total[gl_SubgroupID - 1] = total;
+  }
+  barrier();
+  if (gl_SubgroupID != 0) return;
+  [[unroll]] for (uint s = 0; s < SUBGROUPS - 1; ++s) {
+    total += shares_of_total[s];
+    [[unroll]] for (uint b = 0; b < BLOCKS; ++b) sums[b] += shares[s][b * WIDTH + lane];
+  }
+#endif
 #if EXTENDED
   if (lane == 0) store_log_sum_exp(row / sharing, largest, total, scale_log2);
 #endif

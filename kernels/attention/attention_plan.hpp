@@ -79,6 +79,9 @@ struct Call {
 // otherwise false. `forced` may be empty, or a name of another table.
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+// Whether the device multiplies such elements on matrix units; and whether it does this call's products so.
+bool has_matrices(const DeviceTraits& traits, int32_t dtype);
+bool multiplies(const DeviceTraits& traits, const Call& call);
 bool is_matrix_variant(std::string_view name);
 bool is_split_variant(std::string_view name);
 

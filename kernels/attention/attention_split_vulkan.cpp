@@ -11,17 +11,26 @@
 namespace tuff::attention {
 namespace {
 
-// Rows of a tile: those of all query heads that share a head of keys.
+// Rows of a tile: those of all query heads that share a head of keys. Sixteen are a tile of matrix units.
 struct SplitVariant {
   const char* name;
   uint32_t rows;
+
+  bool matrices() const { return rows == 16; }
 };
-constexpr SplitVariant kVariants[] = {{"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}};
+constexpr SplitVariant kVariants[] = {
+    {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", 16},
+};
 
 constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;
 constexpr uint32_t kUnroll = 4, kSubgroups = 4;
 // Groups that a core works on at once, and the fewest keys that are worth one.
 constexpr uint64_t kGroupsPerCore = 4, kLeastKeys = 256;
+// With matrix units a group is one subgroup; registers let eight of them be on a multiprocessor of an H200, and a ninth
+// waits for another to end.
+constexpr uint32_t kMatrixKeys = 16;
+constexpr uint64_t kMatrixGroupsPerCore = 8, kLeastMatrixKeys = 64;
+constexpr uint32_t kMergers = 4;
 // Turns of loops that a step of the keys takes on a processor, all side paths included but the sums made anew.
 constexpr uint64_t kTurns = 8;
 
@@ -44,7 +53,38 @@ struct Layout {
   uint32_t lanes = 0;     // of a row
   uint32_t elements = 0;  // of an invocation
   uint32_t subgroups = 0, step = 0;
+
+  bool holds(const SplitVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) const {
+    const uint64_t shared = (uint64_t{step} + 2 * subgroups + args.head_dim_v) * variant.rows * 4;
+    return std::max(args.head_dim, args.head_dim_v) <= kMaxHeadDim && Call(traits, args, 0).in_pieces_of(piece) &&
+           width * subgroups <= traits.max_invocations && shared <= traits.shared_bytes;
+  }
 };
+
+// How many keys a part has: as few as give every core enough groups.
+struct Cut {
+  Cut(const DeviceTraits& traits, const AttentionArgs& args, const SplitVariant& variant, const Layout& layout) {
+    const uint64_t step = variant.matrices() ? kMatrixKeys : layout.step;
+    tiles = ceil_div(args.seq_q * (args.heads / args.kv_heads), variant.rows) * args.batch * args.kv_heads;
+    const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
+    const uint64_t each = variant.matrices() ? kMatrixGroupsPerCore : kGroupsPerCore;
+    const uint64_t least = variant.matrices() ? kLeastMatrixKeys : kLeastKeys;
+    keys = std::max(ceil_div(args.seq_kv, std::max<uint64_t>(1, cores * each / tiles)), least);
+    if (traits.cpu) keys = std::min(keys, kMaxLoopIterationsCpu / kTurns * step);
+    keys = ceil_div(keys, step) * step;
+    parts = ceil_div(args.seq_kv, keys);
+  }
+  uint64_t groups() const { return tiles * parts; }
+
+  uint64_t tiles = 0, keys = 0, parts = 0;
+};
+
+// Subgroups for each row of the merge, where parts are many and it would be read by few.
+uint32_t mergers(const DeviceTraits& traits, const Layout& layout, const AttentionArgs& args, uint64_t parts) {
+  if (traits.cpu || parts < 32) return 1;
+  const uint64_t shared = kMergers * (ceil_div(args.head_dim_v, 4 * layout.width) * layout.width * 16 + 4);
+  return kMergers * layout.width <= traits.max_invocations && shared <= traits.shared_bytes ? kMergers : 1;
+}
 
 // Enough rows for all, as far as registers hold their queries and outputs.
 const SplitVariant* choose(const DeviceTraits& traits, const Layout& layout, uint64_t rows) {
@@ -62,60 +102,67 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   const DeviceTraits& traits = recorder.traits();
   const SplitVariant* variant = find(forced);
   if (!forced.empty() && variant == std::end(kVariants)) return false;
-  if (!traits.subgroup_arithmetic || !traits.subgroup_shuffle || !traits.subgroup_ballot ||
-      !std::has_single_bit(traits.subgroup_size)) {
+  const bool runs = traits.subgroup_arithmetic && traits.subgroup_shuffle && traits.subgroup_ballot &&
+                    std::has_single_bit(traits.subgroup_size);
+  if (!runs || (!forced.empty() && variant->matrices() && !has_matrices(traits, TUFF_F16))) {
     if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     return false;
   }
+  const bool matrices = multiplies(traits, Call(traits, args, 0));
   const uint64_t sharing = args.heads / args.kv_heads, rows = args.seq_q * sharing;
-  // On a processor attention_subgroup.comp does eight rows of a head in the time of one: one row of each head is as
-  // fast there, and with two heads on one of keys both are (Mesa 22.3; four heads on one: 7.8 against 14.8 ms).
-  const bool suits = traits.cpu ? args.seq_q == 1 && sharing > 2 && rows <= kMaxRows : args.seq_q <= kMaxRows;
-  if (forced.empty() && !suits) return false;
   const Layout layout(traits, args);
-  if (std::max(args.head_dim, args.head_dim_v) > kMaxHeadDim) return false;
-  if (!Call(traits, args, 0).in_pieces_of(layout.piece)) return false;
-  if (forced.empty()) variant = choose(traits, layout, rows);
-  const uint64_t shared = (uint64_t{layout.step} + 2 * layout.subgroups + args.head_dim_v) * variant->rows * 4;
-  if (layout.width * layout.subgroups > traits.max_invocations || shared > traits.shared_bytes) return false;
-
-  const uint64_t tiles = ceil_div(rows, variant->rows) * args.batch * args.kv_heads;
-  const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
-  const uint64_t wanted = std::max<uint64_t>(1, cores * kGroupsPerCore / tiles);
-  uint64_t part = std::max(ceil_div(args.seq_kv, wanted), kLeastKeys);
-  if (traits.cpu) part = std::min(part, kMaxLoopIterationsCpu / kTurns * layout.step);
-  part = ceil_div(part, layout.step) * layout.step;
-  const uint64_t parts = ceil_div(args.seq_kv, part), groups = tiles * parts;
-  if (groups > kMaxGroups || args.rows() > kMaxGroups) return false;
+  if (forced.empty()) {
+    // On a processor attention_subgroup.comp does eight rows of a head in the time of one: one row of each head is as
+    // fast there, and with two heads on one of keys both are (Mesa 22.3; four heads on one: 7.8 against 14.8 ms).
+    const bool suits = traits.cpu ? args.seq_q == 1 && sharing > 2 && rows <= kMaxRows
+                       : matrices ? args.seq_q < 16
+                                  : args.seq_q <= kMaxRows;
+    if (!suits) return false;
+    // A single row in f16 is as fast without them (an H200, 64 x 32 heads: 4.0 TB/s, and 3.9 with).
+    const bool single = rows == 1 && args.dtype == TUFF_F16;
+    variant = matrices && !single ? find("split_16") : choose(traits, layout, rows);
+  }
+  if (variant->matrices() ? !matrices : !layout.holds(*variant, traits, args)) return false;
+  const Cut cut(traits, args, *variant, layout);
+  if (cut.groups() > kMaxGroups || args.rows() > kMaxGroups) return false;
 
   // Mirrors Parts of attention_common.glsl.
+  const bool merges = cut.parts > 1 || variant->matrices();
   const uint64_t numbers = variant->rows * args.head_dim_v + ceil_div(2 * variant->rows, 4) * 4;
-  const uint64_t scratch_bytes = parts > 1 ? groups * numbers * 4 : 0;
+  const uint64_t scratch_bytes = merges ? cut.groups() * numbers * 4 : 0;
   const Call call(traits, args, scratch_bytes / 4);
   const auto define = [&](KernelRequest& kernel) {
-    kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v)).define("ROWS", variant->rows);
-    kernel.define("WIDTH", layout.width).define("RANGES", 0).define("PARTS", parts > 1);
+    kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v));
+    kernel.define("WIDTH", layout.width).define("RANGES", 0).define("PARTS", merges);
     call.define(kernel, traits);
   };
-  KernelRequest kernel(shaders::attention_split);
-  kernel.define("HEAD_DIM_IS", static_cast<int64_t>(args.head_dim)).define("LANES", layout.lanes);
-  kernel.define("SUBGROUPS", layout.subgroups).define("UNROLL", kUnroll);
+  KernelRequest kernel(variant->matrices() ? shaders::attention_matrix : shaders::attention_split);
+  kernel.define("HEAD_DIM_IS", static_cast<int64_t>(args.head_dim));
+  if (variant->matrices()) {
+    kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
+    kernel.define("ROW_BLOCKS", 1).define("SUBGROUPS", 1).define("KEYS", kMatrixKeys).define("PREFETCH", 1);
+    kernel.define("QUADS", args.dtype == TUFF_F16 && recorder.matrix_quads());
+  } else {
+    kernel.define("LANES", layout.lanes).define("ROWS", variant->rows);
+    kernel.define("SUBGROUPS", layout.subgroups).define("UNROLL", kUnroll);
+  }
   define(kernel);
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} parts={} groups={} extended={} wide={}",
       variant->name, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim,
-      args.causal, parts, groups, call.extended, call.wide);
+      args.causal, cut.parts, cut.groups(), call.extended, call.wide);
 
-  const Buffer* scratch = parts > 1 ? &recorder.scratch(scratch_bytes) : nullptr;
-  const auto part_keys = static_cast<uint32_t>(part), part_count = static_cast<uint32_t>(parts);
+  const Buffer* scratch = merges ? &recorder.scratch(scratch_bytes) : nullptr;
+  const auto part_keys = static_cast<uint32_t>(cut.keys), part_count = static_cast<uint32_t>(cut.parts);
   Dispatch dispatch("attention few rows");
   call.operands(recorder, dispatch, scratch, scratch_bytes, Access::write);
-  call.push(dispatch, {static_cast<uint32_t>(groups), part_keys, part_count});
-  dispatch.groups_linear(groups, traits).work(call.bytes(), call.operations());
+  call.push(dispatch, {static_cast<uint32_t>(cut.groups()), part_keys, part_count});
+  dispatch.groups_linear(cut.groups(), traits).work(call.bytes(), call.operations());
   recorder.dispatch(kernel, dispatch);
-  if (parts == 1) return true;
+  if (!merges) return true;
 
   KernelRequest merge(shaders::attention_merge);
+  merge.define("ROWS", variant->rows).define("SUBGROUPS", mergers(traits, layout, args, cut.parts));
   define(merge);
   Dispatch second("attention merge");
   call.operands(recorder, second, scratch, scratch_bytes, Access::read);

@@ -9,6 +9,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "runtime/kept_vector.hpp"
 
 namespace tuff {
 namespace {
@@ -115,11 +116,12 @@ Range range_of(const Buffer* buffer, uint64_t bytes, uint64_t index) {
 class Outputs {
  public:
   Outputs(const Matrices& c, uint64_t batch_count) : c_(c) {
-    ranges_.reserve(batch_count);
-    for (uint64_t i = 0; i < batch_count; ++i) ranges_.push_back(range_of(c.array[i], c.bytes(), i));
-    std::sort(ranges_.begin(), ranges_.end(), [](const Range& x, const Range& y) { return x.place() < y.place(); });
-    for (size_t i = 1; i < ranges_.size(); ++i) {
-      const Range &x = ranges_[i - 1], &y = ranges_[i];
+    std::vector<Range>& ranges = *ranges_;
+    ranges.reserve(batch_count);
+    for (uint64_t i = 0; i < batch_count; ++i) ranges.push_back(range_of(c.array[i], c.bytes(), i));
+    std::sort(ranges.begin(), ranges.end(), [](const Range& x, const Range& y) { return x.place() < y.place(); });
+    for (size_t i = 1; i < ranges.size(); ++i) {
+      const Range &x = ranges[i - 1], &y = ranges[i];
       if (x.allocation == y.allocation && y.begin < x.end) {
         fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overlaps {}: the matrices of c must not overlap",
              c.label(std::max(x.index, y.index)), c.label(std::min(x.index, y.index)));
@@ -127,18 +129,19 @@ class Outputs {
     }
   }
 
-  // `may_be` is the matrix of C that the input may be exactly.
-  void check_apart(const Buffer* input, uint64_t bytes, const std::string& name, const Buffer* may_be = nullptr) const {
+  // `may_be` is the matrix of C that the input may be exactly; name() what a message calls the input.
+  template <typename Name>
+  void check_apart(const Buffer* input, uint64_t bytes, const Name& name, const Buffer* may_be = nullptr) const {
     if (input == nullptr || bytes == 0) return;
     const Range wanted = range_of(input, bytes, 0);
-    auto at = std::upper_bound(ranges_.begin(), ranges_.end(), wanted,
+    auto at = std::upper_bound(ranges_->begin(), ranges_->end(), wanted,
                                [](const Range& x, const Range& y) { return x.place() < y.place(); });
     // All are of one size and apart: only the last that begins before, and the first behind, can reach in.
-    if (at != ranges_.begin()) --at;
-    for (; at != ranges_.end() && at->place() < std::tuple(wanted.allocation, wanted.end); ++at) {
+    if (at != ranges_->begin()) --at;
+    for (; at != ranges_->end() && at->place() < std::tuple(wanted.allocation, wanted.end); ++at) {
       if (at->allocation != wanted.allocation || at->end <= wanted.begin) continue;
       const Buffer* c = c_.array[at->index];
-      check_overlap(c, c_.label(at->index), c_.bytes(), input, name, bytes, c == may_be || is_same(c, may_be));
+      check_overlap(c, c_.label(at->index), c_.bytes(), input, name(), bytes, c == may_be || is_same(c, may_be));
     }
   }
 
@@ -147,7 +150,7 @@ class Outputs {
     return y != nullptr && x->allocation == y->allocation && x->offset == y->offset;
   }
   const Matrices& c_;
-  std::vector<Range> ranges_;
+  KeptVector<Range> ranges_;
 };
 
 void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b, const Matrices& c,
@@ -164,10 +167,10 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
   }
   const Outputs outputs(c, args.batch_count);
   for (uint64_t i = 0; i < args.batch_count; ++i) {
-    outputs.check_apart(args.a_array[i], a.bytes(), a.label(i));
-    outputs.check_apart(args.b_array[i], b.bytes(), b.label(i));
+    outputs.check_apart(args.a_array[i], a.bytes(), [&] { return a.label(i); });
+    outputs.check_apart(args.b_array[i], b.bytes(), [&] { return b.label(i); });
   }
-  outputs.check_apart(epilogue.bias, bias_bytes, "bias");
+  outputs.check_apart(epilogue.bias, bias_bytes, [] { return "bias"; });
   if (epilogue.residual == nullptr) return;
   const uint64_t size = dtype_size(args.c_type);
   const bool laid_out_alike = args.m == 1 || args.ldc == epilogue.ld_residual;
@@ -175,8 +178,9 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
   for (uint64_t i = 0; i < (repeated ? 1 : args.batch_count); ++i) {
     Buffer matrix = *epilogue.residual;
     matrix.offset += i * epilogue.stride_residual * size;
-    outputs.check_apart(&matrix, c.elements * size, fmt::format("residual (matrix {})", i),
-                        laid_out_alike && !repeated ? args.c_array[i] : nullptr);
+    outputs.check_apart(
+        &matrix, c.elements * size, [&] { return fmt::format("residual (matrix {})", i); },
+        laid_out_alike && !repeated ? args.c_array[i] : nullptr);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
   offer_tiny(recorder.traits(), plan.args, offers);
-  offer_skinny(recorder.traits(), plan.args, offers);
+  offer_skinny(recorder.traits(), plan, offers);
   offer_matrices(recorder.traits(), plan.args, offers);
   offer_panels(recorder, plan, offers);
   offer_tiles(recorder, plan, offers);
@@ -33,10 +33,10 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   Offers offers;  // each kind is asked only where the ones before had nothing
   offer_tiny(traits, plan.args, offers);
-  if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan.args, offers);
+  if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan, offers);
   // Matrix units take five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
-  if (!offers.found()) offer_skinny(traits, plan.args, offers);
+  if (!offers.found()) offer_skinny(traits, plan, offers);
   if (!offers.found()) offer_panels(recorder, plan, offers);
   if (!offers.found()) offer_tiles(recorder, plan, offers);
   if (!offers.found()) fail(TUFF_ERROR_UNSUPPORTED, "no tile of gemm fits the device");

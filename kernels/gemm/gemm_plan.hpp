@@ -195,7 +195,7 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args);
 
 // gemm_skinny_vulkan.cpp: up to sixteen rows or columns, and the few that no other kernel is better for.
 bool is_few(const GemmArgs& args);
-void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
+void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 void record_skinny(Recorder& recorder, Plan& plan);
 
 // gemm_tiny_vulkan.cpp: a batch of tiny matrices.

@@ -8,7 +8,8 @@
 namespace tuff::gemm {
 namespace {
 
-// Columns (or rows) of a product that is skinny: on any device; on a GPU where the long side keeps it busy.
+// Columns (or rows) of a product that is skinny: on any device; on a GPU up to twice as many, where the long side and k
+// keep it busy (tiles are up to twelve times faster elsewhere: docs/gemm.md); at most.
 constexpr uint64_t kFew = 4, kMostShort = 16, kLong = 256;
 // On a processor, of a row that runs across k: vectors that a lane takes of it side by side, sums in all, and steps of
 // k that are worth a slice. Memory is read fastest a page or so at a time: at 1 KiB of every row, what the processor
@@ -145,9 +146,15 @@ uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const S
 
 bool is_few(const GemmArgs& args) { return std::min(args.m, args.n) <= kFew; }
 
-void offer_skinny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
+void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
+  const GemmArgs& args = plan.args;
   if (std::min(args.m, args.n) > kMostShort) return;
-  const bool suits = is_few(args) || (!traits.cpu && std::max(args.m, args.n) >= kLong);
+  const Skinny skinny = skinny_of(plan);
+  // Where lanes have k beside one another but elements of the short operand are apart, each is a load of its own.
+  const bool even = skinny.s_k == 1 || !skinny.along_k;
+  // Tiles would have a long operand of another type than the sums' copied first.
+  const bool better = dtype_size(skinny.l_type) < 4 || (skinny.cols <= 8 && args.k >= kLong && even);
+  const bool suits = is_few(args) || (!traits.cpu && skinny.rows >= kLong && better);
   offers.add({Kind::skinny, "skinny", 0, 0, suits ? Fit::suits : Fit::perhaps});
 }
 

@@ -17,7 +17,6 @@
 //   RUN           blocks along that a group goes through
 //   BATCH_RANK    axes beside the two
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint RUN = 1;
 layout(constant_id = 2) const uint BATCH_RANK = 0;
 
 layout(push_constant, std430) uniform Push {
@@ -27,6 +26,7 @@ layout(push_constant, std430) uniform Push {
   uint input_stride, output_stride;  // of along in the input, of across in the output
   uint batch_sizes[5];               // innermost first; the outermost is not needed
   uint input_strides[6], output_strides[6];
+  uint run;
 } push;
 
 #include "kernels/shape/units.glsl"

@@ -207,6 +207,7 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
   struct Push {
     uint32_t across, along, across_tiles, along_tiles, groups, input_stride, output_stride;
     uint32_t batch_sizes[5], input_strides[6], output_strides[6];
+    uint32_t run;  // permute_lanes alone
   } push{};
   const uint64_t across_tiles = ceil_div(axes.sizes[across], tiling.across),
                  along_tiles = ceil_div(axes.sizes[along], tiling.along);
@@ -232,12 +233,13 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
       .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
       .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
       .constant(0, task.device.workgroup)
-      .constant(1, static_cast<uint32_t>(task.device.cpu ? tiling.run : tiling.across))
       .constant(2, batch_rank);
   if (task.device.cpu) {
+    push.run = static_cast<uint32_t>(tiling.run);
+    kernel.define("TUFF_RUN", task.device.fixed_run(tiling.run));
     kernel.define("TUFF_LONG", traits.addresses && task.unit == 8).define("TUFF_FOURS", tiling.fours);
   } else {
-    kernel.define("TUFF_PAIRS", tiling.pairs);
+    kernel.define("TUFF_PAIRS", tiling.pairs).constant(1, static_cast<uint32_t>(tiling.across));
   }
   Dispatch dispatch = make_dispatch(task, piece, ranges);
   dispatch.push(push).groups_linear(groups, traits);

@@ -12,7 +12,8 @@ namespace tuff {
 namespace {
 
 using Kernels = std::vector<std::string>;
-const Kernels kTile{"attention_tile"}, kMatrix{"attention_matrix"}, kSplit{"attention_split", "attention_merge"};
+const Kernels kTile{"attention_tile"}, kMatrix{"attention_matrix"}, kSplit{"attention_split", "attention_merge"},
+    kMatrixSplit{"attention_matrix", "attention_merge"};
 
 DeviceTraits with_matrices(uint32_t shared_bytes = 48 << 10) {
   DeviceTraits traits = a_gpu();
@@ -65,20 +66,36 @@ TEST_F(AttentionPlanner, ManyRowsGoToTheMatrixUnits) {
 }
 
 TEST_F(AttentionPlanner, FewRowsComeInParts) {
-  const FakeRecorder decode = planned(with_matrices(), call(TUFF_F16, 32, 8, 1, 32768, 128));
+  const FakeRecorder decode = planned(with_matrices(), call(TUFF_F32, 32, 8, 1, 32768, 128));
   EXPECT_EQ(decode.kernels, kSplit);
-  // Four groups for each of 100 cores, as evenly as the steps of 32 keys allow; a subgroup for each row.
+  // Four groups for each of 100 cores, as evenly as the steps of 32 keys allow; a group for each row.
   EXPECT_GE(decode.groups[0], 8u * 45);
   EXPECT_LE(decode.groups[0], 400u);
   EXPECT_EQ(decode.groups[1], 32u);
   EXPECT_EQ(decode.largest_scratch, decode.groups[0] * (4 * 128 + 8) * 4);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 4, 4, 8, 5000, 64)).kernels, kSplit);
-  EXPECT_EQ(planned(with_matrices(), call(TUFF_BF16, 64, 8, 2, 5000, 80)).kernels, kSplit);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 64, 8, 2, 5000, 72)).kernels, kSplit);
   // Enough heads for all cores, or few keys: one part, no merging.
-  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 512, 512, 1, 4096, 128)).kernels, Kernels{"attention_split"});
-  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 200, 128)).kernels, Kernels{"attention_split"});
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 512, 512, 1, 4096, 128)).kernels, Kernels{"attention_split"});
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 8, 8, 1, 200, 128)).kernels, Kernels{"attention_split"});
   // Not in pieces of 16 bytes.
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 4096, 68)).kernels, kTile);
+}
+
+TEST_F(AttentionPlanner, FewRowsComeInPartsOnMatrixUnits) {
+  const FakeRecorder decode = planned(with_matrices(), call(TUFF_F16, 32, 8, 1, 32768, 128));
+  EXPECT_EQ(decode.kernels, kMatrixSplit);
+  // Parts of whole blocks of sixteen keys; sixteen rows of each have room.
+  EXPECT_EQ(decode.groups[0] % 8, 0u);
+  EXPECT_EQ(decode.groups[1], 32u);
+  EXPECT_EQ(decode.largest_scratch, decode.groups[0] * (16 * 128 + 32) * 4);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 4096, 128)).kernels, kSplit);
+  // Rows of five heads that share one: two tiles of sixteen.
+  const FakeRecorder tiles = planned(with_matrices(), call(TUFF_BF16, 10, 2, 5, 100, 80));
+  EXPECT_EQ(tiles.kernels, kMatrixSplit);
+  EXPECT_EQ(tiles.groups[0] % 4, 0u);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 15, 4096, 64)).kernels, kMatrixSplit);
+  EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 16, 4096, 64)).kernels, kMatrix);
 }
 
 TEST_F(AttentionPlanner, OptionsFitWhatCanBePushed) {

@@ -72,6 +72,10 @@ TEST_F(GemmPlanner, ConvertsForTilesAndReadsNativelyForFewColumns) {
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_BF16, TUFF_F16, 500'000, n, 64)), (Kernels{"gemm_cols"}));
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 500'000, n, 512)), (Kernels{"gemm_rows"}));
   }
+  // Nothing is to be converted: tiles from five columns on, where the few would be read element by element.
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 4, 512)), (Kernels{"gemm_rows"}));
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 8, 512)), (Kernels{"gemm_tile"}));
+  EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 16, 512)), (Kernels{"gemm_tile"}));
 }
 
 // Where the device lists the types' shape; what is copied first, and what stays with the other kernels.

@@ -69,7 +69,7 @@ struct AttentionForm {
   Matrices kind = Matrices::f16;
   bool quads = true, prefetch = true, causal = false, extended = false, wide = false, addresses = true;
   int head_dim = 128, head_dim_v = 128, row_blocks = 2;
-  bool rounds_f16 = false;
+  bool rounds_f16 = false, parts = false;
 };
 
 std::vector<uint32_t> compile(const AttentionForm& form) {
@@ -77,8 +77,10 @@ std::vector<uint32_t> compile(const AttentionForm& form) {
   KernelRequest request(shaders::attention_matrix);
   request.matrices(form.kind).wide(form.wide);
   request.define("HEAD_DIM_IS", form.head_dim).define("HEAD_DIM_V_IS", form.head_dim_v).define("WIDTH", 32);
-  request.define("ROW_BLOCKS", form.row_blocks).define("SUBGROUPS", 4).define("KEYS", 32);
-  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0).define("PARTS", 0);
+  request.define("ROW_BLOCKS", form.row_blocks)
+      .define("SUBGROUPS", form.parts ? 1 : 4)
+      .define("KEYS", form.parts ? 16 : 32);
+  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0).define("PARTS", form.parts);
   request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
   request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
   request.define("TUFF_EXACT_ARITHMETIC", 0);
@@ -93,6 +95,9 @@ std::vector<AttentionForm> attention_forms() {
       {.kind = Matrices::bf16, .causal = true, .head_dim = 80, .head_dim_v = 96, .row_blocks = 1},
       {.kind = Matrices::bf16, .quads = false, .extended = true, .head_dim = 64, .head_dim_v = 64},
       {.quads = false, .causal = true, .row_blocks = 1, .rounds_f16 = true},
+      {.row_blocks = 1, .parts = true},
+      {.extended = true, .wide = true, .row_blocks = 1, .parts = true},
+      {.kind = Matrices::bf16, .quads = false, .extended = true, .row_blocks = 1, .parts = true},
   };
 }
 

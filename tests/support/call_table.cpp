@@ -100,6 +100,15 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.stride_a = 15, desc.stride_b = 20, desc.stride_c = 12, desc.batch_count = 2;
          return tuff_batched_gemm_ex(s, &desc);
        }},
+      {"tuff_batched_gemm_ex",
+       {"a_array[0]", "b_array[0]", "c_array[0]"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = operation<tuff_batched_gemm_desc>();
+         desc.m = 3, desc.n = 4, desc.k = 5, desc.alpha = 1;
+         desc.a_array = x, desc.b_array = x + 1, desc.c_array = x + 2, desc.batch_count = 1;
+         return tuff_batched_gemm_ex(s, &desc);
+       }},
       {"tuff_conv2d",
        {"input", "filter", "output"},
        true,
