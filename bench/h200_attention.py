@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Attention beside PyTorch's scaled_dot_product_attention in one process: prompts, and one query over many keys.
+"""Attention beside PyTorch's scaled_dot_product_attention in one process: prompts, and few queries over many keys.
 
     python3 bench/h200_attention.py build/release/libtuff.so
 
-TFLOP/s of the two products (of half of them with a causal rule), or TB/s of keys and values where there is one query; the
+TFLOP/s of the two products (of half of them with a causal rule), or TB/s of keys and values where queries are few; the
 ratio of the rates; and the relative difference from PyTorch's result of the same numbers (Frobenius norm), which is its
 error as much as Tuff's. Needs a GPU, PyTorch and NumPy.
 """
@@ -35,7 +35,9 @@ DECODES = [
     ("f16", 1, 32, 8, 1, 32768, 128, False),
     ("bf16", 1, 32, 8, 1, 32768, 128, False),
     ("f16", 64, 32, 8, 1, 1024, 128, False),
+    ("f16", 1, 32, 8, 4, 32768, 128, False),
     ("f16", 1, 32, 32, 1, 8192, 128, False),
+    ("f16", 64, 32, 32, 1, 1024, 128, False),
     ("f16", 1, 32, 8, 1, 1024, 128, False),
     ("f32", 1, 32, 8, 1, 32768, 128, False),
 ]
@@ -103,7 +105,7 @@ def main() -> int:
         values = torch.empty(batch, heads, queries, dim, dtype=kind)
         out.download(values.view(torch.int32 if name == "f32" else torch.int16).numpy())
         difference = ((values.float() - expected).norm() / expected.norm()).item()
-        work = sum(buffer.nbytes for buffer in buffers[1:]) if queries == 1 else \
+        work = sum(buffer.nbytes for buffer in buffers[1:]) if queries < 16 else \
             4.0 * batch * heads * queries * keys * dim * (0.5 if causal else 1)
         shape = f"{batch} x {heads}{f' ({kv_heads})' if kv_heads != heads else ''} x {queries} x {keys} x {dim}"
         print(f"{name + ' ' + shape + (' causal' if causal else ''):<52}{each * 1e6:>9.1f}{work / each * 1e-12:>8.2f}"
@@ -114,7 +116,7 @@ def main() -> int:
         for shape in PROMPTS:
             row(*shape)
     if options.only != "prompts":
-        print("one query, TB/s of keys and values")
+        print("few queries, TB/s of keys and values")
         for shape in DECODES:
             row(*shape)
     return 0

@@ -1,6 +1,7 @@
 // Matrix x vector (or a few vectors) where L's rows lie along k, or where they are few: a subgroup for each ROWS rows.
 //
-// The lanes of a subgroup read 4 consecutive k each, side by side; every row is summed by each lane, then over
+// The lanes of a subgroup read 4 consecutive k each, side by side, or, INTERLEAVED, each 4 of them a subgroup apart, so
+// that elements of S that do not follow one another are read from fewer lines; every row is summed by each lane, then over
 // the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
 //
 // Defines: those of gemm_skinny_common.glsl
@@ -8,6 +9,7 @@
 //          GROUP_ROWS   rows of a workgroup, a multiple of ROWS
 //          ROWS         rows of a subgroup at a time: they share what is read of S
 //          DEPTH        vectors of a row that a lane has in flight: enough bytes of the smaller types
+//          INTERLEAVED  see above; neither VECTOR_L nor VECTOR_S then
 //          ALONG_K      0: L is stored k x rows after all
 //          VECTOR_L     ALONG_K, ld % 4 = 0 and alignment to 4 elements
 //          VECTOR_S     S lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
@@ -20,7 +22,11 @@ void main() {
   if (!block.exists) return;
   const uint lane = gl_SubgroupInvocationID, width = gl_SubgroupSize;
   const uint rows = push.rows, k_end = block.k_end;
-  const uint k_fours = block.k_begin + (k_end - block.k_begin) / 4 * 4;
+#if INTERLEAVED
+  const uint apart = width, k_fours = block.k_begin + (k_end - block.k_begin) / (4 * width) * (4 * width);
+#else
+  const uint apart = 1, k_fours = block.k_begin + (k_end - block.k_begin) / 4 * 4;
+#endif
   const TUFF_INDEX ld = push.ld, s_k = push.s_k, s_col = push.s_col;
   TUFF_POINTER(L, l_pointer, block.l);
   TUFF_POINTER(S, s_pointer, block.s);
@@ -39,7 +45,7 @@ void main() {
       l_at[r] = TUFF_INDEX(min(row0 + r, rows - 1)) * (ALONG_K != 0 ? ld : TUFF_INDEX(1));  // rows beyond the last are not stored
       [[unroll]] for (uint j = 0; j < SHORT; ++j) sums[r][j] = SCALAR(0);
     }
-    uint k = block.k_begin + lane * 4;
+    uint k = block.k_begin + lane * (INTERLEAVED != 0 ? 1 : 4);
 #define L_STEP (ALONG_K != 0 ? TUFF_INDEX(1) : ld)
 #define LOAD_L(l, at)                                                                                             \
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {                                                                    \
@@ -49,14 +55,14 @@ void main() {
 #define LOAD_ROW(l, row, at) l = LOAD_VECTOR_L(l4_pointer, ((row) + (at)) / 4);
 #else
 #define LOAD_ROW(l, row, at) \
-  [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = LOAD_SCALAR_L(l_pointer, (row) + TUFF_INDEX((at) + e) * L_STEP);
+  [[unroll]] for (uint e = 0; e < 4; ++e) l[e] = LOAD_SCALAR_L(l_pointer, (row) + TUFF_INDEX((at) + e * apart) * L_STEP);
 #endif
 #if VECTOR_S
 #define LOAD_S(s, j, at) const VECTOR s = LOAD_VECTOR_S(s4_pointer, (COLUMN(j) * s_col + (at)) / 4);
 #else
 #define LOAD_S(s, j, at) \
   VECTOR s;              \
-  [[unroll]] for (uint e = 0; e < 4; ++e) s[e] = LOAD_SCALAR_S(s_pointer, TUFF_INDEX(at + e) * s_k + COLUMN(j) * s_col);
+  [[unroll]] for (uint e = 0; e < 4; ++e) s[e] = LOAD_SCALAR_S(s_pointer, TUFF_INDEX((at) + e * apart) * s_k + COLUMN(j) * s_col);
 #endif
 #define SUM(l, s, r, j) \
   sums[r][j] = FMA(l.x, s.x, FMA(l.y, s.y, FMA(l.z, s.z, FMA(l.w, s.w, sums[r][j]))));
@@ -102,9 +108,13 @@ void main() {
     [[dont_unroll]] for (; k < k_fours; k += width * 4) {
       STEP(k)
     }
-    // At most three are left.
+    // Fewer than four are left, or than four for each lane. (A loop where a branch will do costs up to a third.)
+#if INTERLEAVED
+    [[dont_unroll]] for (uint k_left = k_fours + lane; k_left < k_end; k_left += width) {
+#else
     const uint k_left = k_fours + lane;
     if (k_left < k_end) {
+#endif
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         [[unroll]] for (uint j = 0; j < SHORT; ++j) {
           sums[r][j] = FMA(LOAD_SCALAR_L(l_pointer, l_at[r] + TUFF_INDEX(k_left) * L_STEP),

@@ -99,16 +99,19 @@ uint64_t define_rows(KernelRequest& request, const DeviceTraits& traits, const S
   const uint32_t width = traits.subgroup_size;
   const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
   const bool many = skinny.rows >= 64 * cores_of(traits) || summed > kFew;
-  const uint32_t rows = traits.cpu ? (skinny.rows > 1 ? 4 : 1) : many ? 2 : 1;
-  const uint64_t block_rows = !traits.cpu ? local_size / width * rows : skinny.rows > 4 ? 16 : rows;
   // Loads of 8 bytes gain nothing by being two at a time (H200, f16 4096 x 14336: 2.9 against 3.2 TB/s by ones).
   const uint32_t depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;
   const bool vector_s =
       skinny.s_k == 1 && aligned(skinny.s, skinny.s_type, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
+  // Each element of S is then read by itself, for two rows at least.
+  const bool interleaved = !traits.cpu && skinny.along_k && !vector_s;
+  const uint32_t rows = traits.cpu ? (skinny.rows > 1 ? 4 : 1) : many || interleaved ? 2 : 1;
+  const uint64_t block_rows = !traits.cpu ? local_size / width * rows : skinny.rows > 4 ? 16 : rows;
   request.define("LOCAL_SIZE", local_size).define("GROUP_ROWS", static_cast<int64_t>(block_rows));
   request.define("ROWS", rows).define("DEPTH", depth).define("VECTOR_S", vector_s);
-  request.define("ALONG_K", skinny.along_k);
-  request.define("VECTOR_L", skinny.along_k && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
+  request.define("ALONG_K", skinny.along_k).define("INTERLEAVED", interleaved);
+  request.define("VECTOR_L",
+                 skinny.along_k && !interleaved && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
   return block_rows;
 }
 
