@@ -273,6 +273,56 @@ TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
     for (float value : lse.read()) EXPECT_FALSE(std::isnan(value)) << value;
   }
 }
+
+// Products of numbers that f32 and bf16 hold, and f32 does not: the largest wins, what cancels is 0, the least has no
+// weight. Few rows, and many.
+TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
+  constexpr uint64_t kKeys = 70, kDim = 64;
+  constexpr float kBig = 0x1p66f;
+  for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
+    for (const uint64_t rows : {3, 40}) {
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows");
+      std::vector<float> q(rows * kDim), k(kKeys * kDim), v(kKeys * kDim);
+      for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i * 37 % 17) / 8 - 1;  // exact in bf16
+      k[5 * kDim] = kBig;
+      k[7 * kDim + 1] = kBig, k[7 * kDim + 2] = -kBig, k[9 * kDim + 1] = -kBig;
+      k[11 * kDim + 3] = kBig;
+      std::vector<std::vector<uint64_t>> counted(rows);  // keys that are averaged
+      for (uint64_t row = 0; row < rows; ++row) {
+        float* own = &q[row * kDim];
+        uint64_t without = 0;
+        switch (row % 3) {
+          case 0: own[0] = kBig, counted[row] = {5}; continue;
+          case 1: own[1] = own[2] = kBig, without = 9; break;
+          default: own[3] = -kBig, without = 11; break;
+        }
+        for (uint64_t key = 0; key < kKeys; ++key) {
+          if (key != without) counted[row].push_back(key);
+        }
+      }
+      const StoredTensor tq(context(), dtype, q), tk(context(), dtype, k), tv(context(), dtype, v),
+          o(context(), dtype, rows * kDim);
+      tuff_attention_desc d{};
+      d.struct_size = sizeof d;
+      d.dtype = dtype;
+      d.q = tq, d.k = tk, d.v = tv, d.o = o;
+      d.batch = d.heads = 1, d.seq_q = rows, d.seq_kv = kKeys, d.head_dim = kDim;
+      ASSERT_OK(tuff_attention_ex(context(), &d));
+      const std::vector<float> result = o.read();
+      for (uint64_t row = 0; row < rows; ++row) {
+        for (uint64_t column = 0; column < kDim; ++column) {
+          double expected = 0;
+          for (const uint64_t key : counted[row]) expected += v[key * kDim + column];
+          expected /= static_cast<double>(counted[row].size());
+          // Sums of at most 70 numbers up to 1 and a division, then one rounding to the type.
+          const double unit = dtype == TUFF_F32 ? 0x1p-24 : 0x1p-8;
+          EXPECT_NEAR(result[row * kDim + column], expected, 72 * 0x1p-24 + unit * std::abs(expected))
+              << "row " << row << ", column " << column;
+        }
+      }
+    }
+  }
+}
 TUFF_ON_BACKENDS(AttentionHidden);
 
 }  // namespace

@@ -89,6 +89,14 @@ uvec4 finite_only(uvec4 piece, inout bool clean) {
   return piece;
 }
 
+#if TYPE == TUFF_BF16
+// A row over the lanes, number n of each.
+#define SLOW_K ((HEAD_DIM_IS + WIDTH - 1) / WIDTH)
+#define SLOW_V ((HEAD_DIM_V_IS + WIDTH - 1) / WIDTH)
+#define SLOW_LOAD(name, at, n, count) \
+  (lane + (n) * WIDTH < (count) ? TUFF_LOADED(TYPE, TUFF_AT(name, (at) + lane + (n) * WIDTH)) : 0.0)
+#endif
+
 void main() {
   const uint group = tuff_group();
   if (group >= push.groups) return;
@@ -196,6 +204,9 @@ void main() {
     }
   }
 
+#if TYPE == TUFF_BF16
+  bool beyond = false;  // a score that left the range of f32, or is NaN
+#endif
   [[dont_unroll]] for (uint key0 = begin; key0 < end; key0 += KEYS) {
 #if !PREFETCH
     LOAD_KEYS(key0)
@@ -254,22 +265,13 @@ void main() {
         }
 #endif
 #if TYPE == TUFF_BF16
-        // Scores that left the range of f32 (or are NaN) are made again.
         float magnitude = 0.0;
         [[unroll]] for (uint e = 0; e < 8; ++e) magnitude += abs(s[e]);
         if (!(magnitude <= LARGEST)) {
           [[unroll]] for (uint e = 0; e < 8; ++e) {
-            if (!(abs(s[e]) <= LARGEST)) {
-              const uint row = min(BLOCK_ROW(i, HALF(e)), rows - 1);
-              const TUFF_INDEX query_at = QUERY_BASE(row);
-              const TUFF_INDEX key_at = key_base + TUFF_INDEX(min(key0 + b + COLUMN(e), seq_kv - 1)) * SHAPE.k_row;
-              float shrunk = 0.0;
-              [[dont_unroll]] for (uint d = 0; d < HEAD_DIM_IS; ++d) {
-                shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK,
-                             TUFF_LOADED(TYPE, TUFF_AT(Key, key_at + d)) * SHRINK, shrunk);
-              }
-              s[e] = grown_back(shrunk);
-            }
+            const uint row = SEQUENCE_ROW(BLOCK_ROW(i, HALF(e))), key = key0 + b + COLUMN(e);
+            const bool seen = key >= first_key_of(row) && key < keys_end_of(row);
+            beyond = beyond || (seen && !(abs(s[e]) <= LARGEST));
           }
         }
 #endif
@@ -328,6 +330,10 @@ void main() {
           total[i][HALF(e)] += w[e];
         }
 #if QUADS
+#if TYPE == TUFF_BF16
+        // To the nearest here: the device may cut off what a conversion to bf16 has no room for.
+        [[unroll]] for (uint e = 0; e < 8; ++e) w[e] = uintBitsToFloat((floatBitsToUint(w[e]) + 0x8000u) & 0xffff0000u);
+#endif
         [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = float16_t(w[e]);
 #else
         subgroupMemoryBarrierShared();
@@ -358,13 +364,72 @@ void main() {
     }
   }
 
-  // Out, by way of the patches: lane l has eight neighbouring columns of row l / 2.
   barrier();
   const bool incomplete = not_finite != 0;
 #if PARTS
   const TUFF_INDEX part_base = TUFF_INDEX(group) * (ROWS * HEAD_DIM_V_IS + STATISTICS(ROWS));
   const TUFF_INDEX statistics = part_base + ROWS * HEAD_DIM_V_IS;
 #endif
+#if TYPE == TUFF_BF16
+  // Products of finite bf16 may leave the range of f32: such rows are done again, a key after the other, which is slow
+  // and hardly ever happens. (Done among the scores, where it would be one number of many, it makes all of this kernel
+  // eight times slower on an H200 without being run once.)
+  if (subgroupBallot(beyond) != uvec4(0)) {
+    [[dont_unroll]] for (uint row = sub_row0; row < min(sub_row0 + SUB_ROWS, rows); ++row) {
+      const TUFF_INDEX query_at = QUERY_BASE(row);
+      FIND_HEAD_OF(row);
+      float x[SLOW_K], sum[SLOW_V], row_reference = -LARGEST, row_total = 0.0;
+      [[unroll]] for (uint n = 0; n < SLOW_K; ++n) x[n] = SLOW_LOAD(Query, query_at, n, HEAD_DIM_IS);
+      [[unroll]] for (uint n = 0; n < SLOW_V; ++n) sum[n] = 0.0;
+      const uint keys_to = min(keys_end_of(SEQUENCE_ROW(row)), end);
+      [[dont_unroll]] for (uint key = max(first_key_of(SEQUENCE_ROW(row)), first); key < keys_to; ++key) {
+        float plain = 0.0, shrunk = 0.0;
+        [[unroll]] for (uint n = 0; n < SLOW_K; ++n) {
+          const float k = SLOW_LOAD(Key, key_base + TUFF_INDEX(key) * SHAPE.k_row, n, HEAD_DIM_IS);
+          plain = fma(x[n], k, plain);
+          shrunk = fma(x[n] * SHRINK, k * SHRINK, shrunk);
+        }
+        float score = subgroupAdd(plain);
+        shrunk = subgroupAdd(shrunk);
+        if (!(abs(score) <= LARGEST)) score = grown_back(shrunk);
+#if SCALED || MASK
+        score = masked_score(scaled_scores(vec4(score)).x, SEQUENCE_ROW(row), key);
+        if (score == -TUFF_INFINITY) continue;
+#endif
+        score = score > LARGEST ? LARGEST : score;
+        const float larger = score > row_reference ? score : row_reference;
+        const float shrink = exp2((row_reference - larger) * scale_log2);
+        const float w = exp2(fma(score - larger, scale_log2, OF_WEIGHTS));
+        row_reference = larger;
+        row_total = fma(row_total, shrink, w);
+        [[unroll]] for (uint n = 0; n < SLOW_V; ++n) {
+          sum[n] = fma(w, SLOW_LOAD(Value, value_base + TUFF_INDEX(key) * SHAPE.v_row, n, HEAD_DIM_V_IS), sum[n] * shrink);
+        }
+      }
+      [[unroll]] for (uint n = 0; n < SLOW_V; ++n) {
+        const uint column = lane + n * WIDTH;
+        if (column < HEAD_DIM_V_IS) {
+#if PARTS
+          TUFF_AT(Parts, part_base + (row - row0) * HEAD_DIM_V_IS + column) = sum[n];
+#else
+          TUFF_AT(Result, result_base + TUFF_INDEX(row) * SHAPE.o_row + column) =
+              TUFF_ROUNDED(TYPE, normalised(sum[n], row_total));
+#endif
+        }
+      }
+      if (lane == 0) {
+#if PARTS
+        TUFF_AT(Parts, statistics + row - row0) = row_reference;
+        TUFF_AT(Parts, statistics + ROWS + row - row0) = row_total;
+#elif EXTENDED
+        store_log_sum_exp(row, row_reference, row_total, scale_log2);
+#endif
+      }
+    }
+    return;
+  }
+#endif
+  // Out, by way of the patches: lane l has eight neighbouring columns of row l / 2.
   [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
     [[unroll]] for (uint h = 0; h < 2; ++h) {
       total[i][h] += subgroupShuffleXor(total[i][h], 1);

@@ -47,9 +47,8 @@ const MatrixVariant* find(std::string_view name) {
 }
 
 // As measured on an H200 (docs/attention.md). Two blocks of rows for each subgroup read half as much from shared
-// memory. bf16, whose scores may have to be made again, is twice as fast without elements in registers.
+// memory.
 const char* suiting(const AttentionArgs& args, const DeviceTraits& traits, bool quads) {
-  if (args.dtype == TUFF_BF16) return "patch_64x32";
   if (args.seq_q <= 64) return quads ? "quads_64x32" : "patch_64x32";
   if (!quads) return "patch_128x32s";
   const uint64_t cores = traits.cores != 0 ? traits.cores : 16;

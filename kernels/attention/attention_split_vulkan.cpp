@@ -141,7 +141,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   if (variant->matrices()) {
     kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
     kernel.define("ROW_BLOCKS", 1).define("SUBGROUPS", 1).define("KEYS", kMatrixKeys).define("PREFETCH", 1);
-    kernel.define("QUADS", args.dtype == TUFF_F16 && recorder.matrix_quads());
+    kernel.define("QUADS", recorder.matrix_quads());
   } else {
     kernel.define("LANES", layout.lanes).define("ROWS", variant->rows);
     kernel.define("SUBGROUPS", layout.subgroups).define("UNROLL", kUnroll);
