@@ -50,6 +50,9 @@ constexpr Variant kVariants[] = {
 };
 
 constexpr double kTinyOperations = 5e5;  // on a processor
+// Up to so many rows or columns memory bounds a GPU, and the smallest tile is so many times what its rate says (H200).
+constexpr uint64_t kNarrow = 16;
+constexpr double kNarrowGain = 3;
 
 bool has_subgroup_tiles(const DeviceTraits& traits) {
   return traits.subgroup_shuffle && traits.subgroup_size >= 2 && traits.subgroup_size <= 16;
@@ -101,8 +104,10 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
     const uint64_t in_turn = ceil_div(tiles, cores_of(traits));
     const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations()) / 256);
-    const double time = static_cast<double>(in_turn * rows * cols) * (static_cast<double>(args.k) + variant.ends) /
-                        (fill * (addresses ? variant.rate_addresses : variant.rate_descriptors));
+    const bool narrow = !traits.cpu && variant.rows == 32 && std::min(m, n) <= kNarrow;
+    const double rate = (addresses ? variant.rate_addresses : variant.rate_descriptors) * (narrow ? kNarrowGain : 1);
+    const double time =
+        static_cast<double>(in_turn * rows * cols) * (static_cast<double>(args.k) + variant.ends) / (fill * rate);
     offers.add({Kind::tiles, variant.name, row, time, suits ? Fit::suits : Fit::by_name});
   }
 }
