@@ -1,7 +1,14 @@
-// A plain stream through memory, for measuring which way of binding this driver is faster with: each
-// invocation reads RUN times 16 bytes as two 64-bit numbers, as the element-wise kernels do on CPU devices, and
-// writes them changed.
+// A plain stream through memory, for measuring what this driver is faster with: each invocation reads RUN times 16 bytes,
+// as the element-wise kernels do on CPU devices, and writes them changed.
+//   TUFF_WORDS   0: as two 64-bit numbers; 1: as four of 32 bits
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#if TUFF_WORDS
+#define PIECE uvec4
+#define NUMBER uint
+#else
+#define PIECE u64vec2
+#define NUMBER uint64_t
+#endif
 
 layout(local_size_x_id = 0) in;
 
@@ -12,13 +19,13 @@ layout(push_constant, std430) uniform Push {
   uint vectors;
   uint mask;
 } push;
-TUFF_READ(0, X, u64vec2, 16)
-TUFF_WRITE(1, Y, u64vec2, 16)
+TUFF_READ(0, X, PIECE, 16)
+TUFF_WRITE(1, Y, PIECE, 16)
 
 void main() {
   const uint first = tuff_group() * (gl_WorkGroupSize.x * RUN) + gl_LocalInvocationID.x;
   [[unroll]] for (uint step = 0; step < RUN; ++step) {
     const uint i = first + step * gl_WorkGroupSize.x;
-    if (i < push.vectors) TUFF_AT(Y, i) = TUFF_AT(X, i) ^ uint64_t(push.mask);
+    if (i < push.vectors) TUFF_AT(Y, i) = TUFF_AT(X, i) ^ NUMBER(push.mask);
   }
 }

@@ -37,9 +37,10 @@ struct StreamDevice {
   }
 };
 
-// TUFF_VECTOR, for operands that all start at a multiple of 16 bytes, or do not. Addresses come with 64-bit integers.
+// TUFF_VECTOR, for operands that all start at a multiple of 16 bytes, or do not. Addresses come with 64-bit integers,
+// which a processor's driver is faster with or not (runtime/vulkan/binding.hpp).
 inline int vector_mode(const DeviceTraits& traits, bool aligned) {
-  return !aligned ? 0 : traits.cpu && traits.addresses ? 2 : 1;
+  return !aligned ? 0 : traits.cpu && traits.addresses && !traits.streams_by_words ? 2 : 1;
 }
 
 // TUFF_PARTS: 16 bytes of this type, in fours.

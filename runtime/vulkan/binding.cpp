@@ -1,7 +1,10 @@
 #include "runtime/vulkan/binding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 
 #include "kernels/gemm/gemm.hpp"
 #include "runtime/log.hpp"
@@ -14,12 +17,25 @@ namespace {
 constexpr uint64_t kBytes = 4u << 20;
 constexpr int kRepetitions = 15;
 
-// What is measured under either way of binding, and where its answer is kept. A key changes with what is measured, so
-// that an older answer is not taken for a newer one.
+// A way of binding, and of reading 16 bytes.
+struct Form {
+  const char* name;
+  bool addresses, words;
+  double price;  // how much sooner it has to be done, all else being equal
+};
+// A descriptor costs the host more for each operation: addresses win unless clearly slower.
+constexpr Form kForms[] = {
+    {"descriptors", false, false, 1.1},
+    {"addresses", true, false, 1.0},
+    {"descriptors, words", false, true, 1.15},
+};
+constexpr size_t kBindings = 2;  // the first of them; by words and addresses no driver was faster
+
+// What is measured, and where its answer is kept, the form's number. A key changes with what is measured, so that an
+// older answer is not taken for a newer one.
 struct Probe {
   const char* name;
   CacheKey key;
-  double margin;  // how much longer addresses may take
   void (*record)(StreamRecorder& recorder, const Buffer& in, const Buffer& out);
 };
 
@@ -35,7 +51,11 @@ void record_stream(StreamRecorder& recorder, const Buffer& in, const Buffer& out
       .operand(&out, 0, kBytes, Access::write)
       .push(push)
       .groups_linear(ceil_div(kBytes / 16, local_size * 4), traits);
-  recorder.dispatch(KernelRequest(shaders::binding_probe).streaming().constant(0, local_size), dispatch);
+  recorder.dispatch(KernelRequest(shaders::binding_probe)
+                        .streaming()
+                        .define("TUFF_WORDS", traits.streams_by_words)
+                        .constant(0, local_size),
+                    dispatch);
 }
 
 // A product that is not packed, of a size whose kernel compiles fast.
@@ -51,49 +71,52 @@ void record_tiles(StreamRecorder& recorder, const Buffer& in, const Buffer& out)
   record_gemm_tiles(recorder, args);
 }
 
-// A descriptor costs the host more for each operation: addresses win unless clearly slower.
-constexpr Probe kStreams = {"streams", {0, 2}, 1.1, record_stream};
-constexpr Probe kTiles = {"tiles", {1, 0}, 1.1, record_tiles};
+constexpr Probe kStreams = {"streams", {0, 4}, record_stream};
+constexpr Probe kTiles = {"tiles", {1, 1}, record_tiles};
 
-double seconds(StreamRecorder& recorder, const Probe& probe, const Buffer& in, const Buffer& out, bool addresses) {
-  recorder.set_binding(addresses, addresses, addresses);
+double seconds(StreamRecorder& recorder, const Probe& probe, const Buffer& in, const Buffer& out, const Form& form) {
+  recorder.set_binding(form.addresses, form.addresses, form.addresses);
+  recorder.set_stream_words(form.words);
   const auto start = std::chrono::steady_clock::now();
   probe.record(recorder, in, out);
   recorder.wait(recorder.submit(false));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, const Probe& probe) {
+size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, const Probe& probe, size_t forms) {
   Buffer buffers[2];
   for (Buffer& buffer : buffers) {
     buffer.allocation = std::make_shared<VulkanAllocation>(pool, pool->allocate(kBytes, MemoryKind::device));
     buffer.bytes = kBytes;
     recorder.fill_words(buffer, 0, kBytes, 0);
   }
-  double descriptors = 1e9, addresses = 1e9;
-  // In turns, so that what else the machine does meets both. The first runs compile and touch the pages.
+  std::array<double, std::size(kForms)> best;
+  best.fill(1e9);
+  // In turns, so that what else the machine does meets all. The first runs compile and touch the pages.
   for (int i = 0; i <= kRepetitions; ++i) {
-    const double first = seconds(recorder, probe, buffers[0], buffers[1], false);
-    const double second = seconds(recorder, probe, buffers[0], buffers[1], true);
-    if (i == 0) continue;
-    descriptors = std::min(descriptors, first);
-    addresses = std::min(addresses, second);
+    for (size_t form = 0; form < forms; ++form) {
+      const double time = seconds(recorder, probe, buffers[0], buffers[1], kForms[form]);
+      if (i != 0) best[form] = std::min(best[form], time);
+    }
   }
-  log(TUFF_LOG_INFO, "binding: {} take {:.3f} ms by descriptors, {:.3f} ms by addresses", probe.name, 1e3 * descriptors,
-      1e3 * addresses);
-  return addresses < descriptors * probe.margin;
+  size_t chosen = 0;
+  for (size_t form = 0; form < forms; ++form) {
+    log(TUFF_LOG_INFO, "binding: {} take {:.3f} ms by {}", probe.name, 1e3 * best[form], kForms[form].name);
+    if (best[form] * kForms[form].price < best[chosen] * kForms[chosen].price) chosen = form;
+  }
+  return chosen;
 }
 
-// Whether kernels like the probe are bound by address. The device can do both.
-bool by_addresses(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels,
-                  const Probe& probe) {
+// The form, of so many, that kernels like the probe are best in. The device can do all.
+const Form& best_form(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels,
+                      const Probe& probe, size_t forms) {
   if (const auto stored = kernels.disk().load("binding", probe.key); stored && stored->size() == 1) {
-    return stored->front() == std::byte{1};
+    if (const auto form = std::to_integer<size_t>(stored->front()); form < forms) return kForms[form];
   }
-  const bool addresses = measure(recorder, pool, probe);
-  const std::byte answer{static_cast<unsigned char>(addresses ? 1 : 0)};
+  const size_t chosen = measure(recorder, pool, probe, forms);
+  const std::byte answer{static_cast<unsigned char>(chosen)};
   kernels.disk().store("binding", probe.key, {&answer, 1});
-  return addresses;
+  return kForms[chosen];
 }
 
 }  // namespace
@@ -103,15 +126,21 @@ void choose_binding(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>&
   const auto all = [&](bool addresses) { recorder.set_binding(addresses, addresses, addresses); };
   if (!device.traits.addresses) return all(false);
   if (!device.physical.push_descriptors) return all(true);
+  // On GPUs tiles take as long either way, and what a lane reads is one instruction: only processors are worth the time
+  // to measure.
+  const bool cpu = device.traits.cpu;
+  const bool tiles = !cpu || best_form(recorder, pool, kernels, kTiles, kBindings).addresses;
+  const Form& streams = best_form(recorder, pool, kernels, kStreams, cpu ? std::size(kForms) : kBindings);
+  recorder.set_binding(streams.addresses, tiles, true);
+  recorder.set_stream_words(streams.words);
   if (const auto wanted = platform::environment("TUFF_BINDING")) {
-    if (*wanted == "descriptors") return all(false);
-    if (*wanted == "addresses") return all(true);
-    log(TUFF_LOG_WARNING, "TUFF_BINDING={} is neither descriptors nor addresses; ignored", *wanted);
+    const bool addresses = *wanted == "addresses";
+    if (!addresses && *wanted != "descriptors") {
+      return log(TUFF_LOG_WARNING, "TUFF_BINDING={} is neither descriptors nor addresses; ignored", *wanted);
+    }
+    all(addresses);
+    recorder.set_stream_words(streams.words && streams.addresses == addresses);
   }
-  // On GPUs tiles take as long either way: only processors are worth the time to measure.
-  const bool streams = by_addresses(recorder, pool, kernels, kStreams);
-  const bool tiles = !device.traits.cpu || by_addresses(recorder, pool, kernels, kTiles);
-  recorder.set_binding(streams, tiles, true);
 }
 
 }  // namespace tuff

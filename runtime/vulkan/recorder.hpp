@@ -51,6 +51,7 @@ struct DeviceTraits {
   uint32_t push_bytes = 128;
   uint64_t max_range = 1u << 27;             // bytes that one descriptor can span
   bool addresses = false;                    // buffer device addresses can be used
+  bool streams_by_words = false;             // a processor: 16 bytes as four numbers of 32 bits, not two of 64
   bool storage16 = false, storage8 = false;  // elements of 16 and 8 bits in buffers, converted where they are read
   bool f16 = false, f64 = false;             // arithmetic
   bool rounds_f16 = false;  // conversions to f16 can be told to round to nearest even and to keep denormals

@@ -61,6 +61,7 @@ class StreamRecorder final : public Recorder {
     device_->traits.tiles_by_addresses = tiles_by_addresses;
     device_->traits.packed_by_addresses = packed_by_addresses;
   }
+  void set_stream_words(bool by_words) { device_->traits.streams_by_words = by_words; }
 
   // Outlives the recorder, or the next call.
   void set_tuning(const TuningTable* table) { tuning_ = table; }
