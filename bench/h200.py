@@ -15,6 +15,7 @@ import argparse
 import ctypes
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,27 @@ def seconds(call: Callable[[], Any], wait: Callable[[], Any], budget: float) -> 
     once = run(2)
     count = max(2, min(10000, int(budget / 3 / once)))
     return min(run(count) for _ in range(3))
+
+
+def beside_torch(library: str, device: str | None) -> tuple[Any, Any, Any]:
+    """PyTorch without TF32, Tuff's package with this library, and a context on this device."""
+    try:
+        import torch
+    except ImportError as error:
+        sys.exit(f"error: {error}; this benchmark stands beside PyTorch")
+    if not torch.cuda.is_available():
+        sys.exit("error: PyTorch finds no GPU here")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(1)
+    os.environ["TUFF_LIBRARY"] = library
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+    import tuff
+
+    context = tuff.Context(device)
+    print(f"{context}, PyTorch {torch.__version__}")
+    return torch, tuff, context
 
 
 class Report:

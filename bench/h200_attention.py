@@ -11,14 +11,10 @@ error as much as Tuff's. Needs a GPU, PyTorch and NumPy.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
-from h200 import seconds  # noqa: E402
+from h200 import beside_torch, seconds
 
 # type, batch, query heads, heads of keys, queries, keys, head_dim, causal
 PROMPTS = [
@@ -50,19 +46,7 @@ def main() -> int:
     parser.add_argument("--only", choices=["prompts", "decodes"], help="one of the two tables")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each side of a row (default: 0.3)")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError as error:
-        sys.exit(f"error: {error}; this benchmark stands beside PyTorch")
-    if not torch.cuda.is_available():
-        sys.exit("error: PyTorch finds no GPU here")
-    os.environ["TUFF_LIBRARY"] = options.library
-    import tuff
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.manual_seed(1)
-    context = tuff.Context(options.device)
-    print(f"{context}, PyTorch {torch.__version__}")
+    torch, tuff, context = beside_torch(options.library, options.device)
     print(f"{'batch x heads (of keys) x queries x keys x head_dim':<52}{'us':>9}{'Tuff':>8}{'PyTorch':>9}  "
           f"{'ratio':>6}  difference")
     types = {"f32": (torch.float32, tuff.raw.F32), "f16": (torch.float16, tuff.raw.F16),

@@ -11,13 +11,10 @@ for all. Needs a GPU, PyTorch and NumPy.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
-from h200 import seconds  # noqa: E402
+import numpy as np
+from h200 import beside_torch, seconds
 
 # N, C, H = W, K: a large layer, ResNet-50's at batch 32 and 1, VGG's first, a diffusion model's.
 LAYERS = [
@@ -43,20 +40,7 @@ def main() -> int:
     parser.add_argument("library", help="libtuff.so")
     parser.add_argument("--device", help="as in tuff.Context")
     options = parser.parse_args()
-    try:
-        import numpy as np
-        import torch
-    except ImportError as error:
-        sys.exit(f"error: {error}; this benchmark stands beside PyTorch")
-    if not torch.cuda.is_available():
-        sys.exit("error: PyTorch finds no GPU here")
-    os.environ["TUFF_LIBRARY"] = options.library
-    import tuff
-
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    context = tuff.Context(options.device)
-    print(f"{context}, PyTorch {torch.__version__}")
+    torch, tuff, context = beside_torch(options.library, options.device)
     print(f"{'N x C x H, K':<20}{'direct':>8}{'Winograd':>10}{'PyTorch':>9}  TFLOP/s"
           f"{'direct':>10}{'Winograd':>10}  x PyTorch   errors: direct, Winograd, PyTorch")
     random = np.random.default_rng(0)

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 import time
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
-from h200 import seconds  # noqa: E402
+from h200 import beside_torch, seconds
 
 # C, H = W, K, window, stride
 LAYERS = [
@@ -41,21 +37,9 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=0.15, help="for each side of a layer (default: 0.15)")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError as error:
-        sys.exit(f"error: {error}; this benchmark stands beside PyTorch")
-    if not torch.cuda.is_available():
-        sys.exit("error: PyTorch finds no GPU here")
-    os.environ["TUFF_LIBRARY"] = options.library
-    import tuff
-
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
-    torch.manual_seed(1)
-    context = tuff.Context(options.device)
+    torch, tuff, context = beside_torch(options.library, options.device)
     kind, number = {"f32": (torch.float32, tuff.raw.F32), "f16": (torch.float16, tuff.raw.F16)}[options.type]
-    print(f"{context}, PyTorch {torch.__version__}, {options.type}, batch {options.batch}")
+    print(f"{options.type}, batch {options.batch}")
     print(f"{'C x H, K of window, stride':<30}{'us':>8}{'Tuff':>9}{'PyTorch':>9}  {'ratio':>6}  difference")
 
     jobs = []

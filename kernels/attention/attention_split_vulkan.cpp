@@ -11,15 +11,17 @@
 namespace tuff::attention {
 namespace {
 
-// Rows of a tile: those of all query heads that share a head of keys. Sixteen are a tile of matrix units.
+constexpr uint32_t kMatrixRows = 16;  // of a tile of matrix units
+
+// Rows of a tile: those of all query heads that share a head of keys.
 struct SplitVariant {
   const char* name;
   uint32_t rows;
 
-  bool matrices() const { return rows == 16; }
+  bool matrices() const { return rows == kMatrixRows; }
 };
 constexpr SplitVariant kVariants[] = {
-    {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", 16},
+    {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", kMatrixRows},
 };
 
 constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;
@@ -54,9 +56,9 @@ struct Layout {
   uint32_t elements = 0;  // of an invocation
   uint32_t subgroups = 0, step = 0;
 
-  bool holds(const SplitVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) const {
-    const uint64_t shared = (uint64_t{step} + 2 * subgroups + args.head_dim_v) * variant.rows * 4;
-    return std::max(args.head_dim, args.head_dim_v) <= kMaxHeadDim && Call(traits, args, 0).in_pieces_of(piece) &&
+  bool holds(const SplitVariant& variant, const DeviceTraits& traits, const Call& call) const {
+    const uint64_t shared = (uint64_t{step} + 2 * subgroups + call.args.head_dim_v) * variant.rows * 4;
+    return std::max(call.args.head_dim, call.args.head_dim_v) <= kMaxHeadDim && call.in_pieces_of(piece) &&
            width * subgroups <= traits.max_invocations && shared <= traits.shared_bytes;
   }
 };
@@ -108,21 +110,22 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
     if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     return false;
   }
-  const bool matrices = multiplies(traits, Call(traits, args, 0));
+  if (forced.empty() && args.seq_q >= kMatrixRows) return false;
+  const Call plain(traits, args, 0);  // without memory for parts
+  const bool matrices = multiplies(traits, plain);
   const uint64_t sharing = args.heads / args.kv_heads, rows = args.seq_q * sharing;
   const Layout layout(traits, args);
   if (forced.empty()) {
     // On a processor attention_subgroup.comp does eight rows of a head in the time of one: one row of each head is as
     // fast there, and with two heads on one of keys both are (Mesa 22.3; four heads on one: 7.8 against 14.8 ms).
-    const bool suits = traits.cpu ? args.seq_q == 1 && sharing > 2 && rows <= kMaxRows
-                       : matrices ? args.seq_q < 16
-                                  : args.seq_q <= kMaxRows;
+    const bool suits =
+        traits.cpu ? args.seq_q == 1 && sharing > 2 && rows <= kMaxRows : matrices || args.seq_q <= kMaxRows;
     if (!suits) return false;
     // A single row in f16 is as fast without them (an H200, 64 x 32 heads: 4.0 TB/s, and 3.9 with).
     const bool single = rows == 1 && args.dtype == TUFF_F16;
     variant = matrices && !single ? find("split_16") : choose(traits, layout, rows);
   }
-  if (variant->matrices() ? !matrices : !layout.holds(*variant, traits, args)) return false;
+  if (variant->matrices() ? !matrices : !layout.holds(*variant, traits, plain)) return false;
   const Cut cut(traits, args, *variant, layout);
   if (cut.groups() > kMaxGroups || args.rows() > kMaxGroups) return false;
 

@@ -156,7 +156,7 @@ void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   // Where lanes have k beside one another but elements of the short operand are apart, each is a load of its own.
   const bool even = skinny.s_k == 1 || !skinny.along_k;
   // Tiles would have a long operand of another type than the sums' copied first.
-  const bool better = dtype_size(skinny.l_type) < 4 || (skinny.cols <= 8 && args.k >= kLong && even);
+  const bool better = dtype_size(skinny.l_type) < 4 || (skinny.cols <= 2 * kFew && args.k >= kLong && even);
   const bool suits = is_few(args) || (!traits.cpu && skinny.rows >= kLong && better);
   offers.add({Kind::skinny, "skinny", 0, 0, suits ? Fit::suits : Fit::perhaps});
 }
