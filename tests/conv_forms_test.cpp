@@ -1,5 +1,6 @@
 // Convolutions beyond the plain ones: groups, layouts, epilogues, element types, dimensions, transposed.
 #include <cmath>
+#include <limits>
 
 #include "support/conv_problem.hpp"
 #include "support/stored.hpp"
@@ -101,6 +102,19 @@ std::vector<ConvShape> two_dimensional() {
     }
     s = plain;
     s.batch = 1, s.dtype = TUFF_F16, s.channels = 300, s.filters = 3, s.height = s.width = 3, s.bias = true;
+    all.push_back(s);
+    // Few channels of 16 bits, whose rows of taps matrix units take as one: four and eight of them filled up, a stride
+    // that leaves windows aligned or does not, rows of one and of several steps, the last of them full or not.
+    for (const auto& [channels, taps, stride] :
+         {std::array<uint64_t, 3>{3, 7, 2}, {3, 3, 1}, {4, 8, 2}, {2, 11, 4}, {48, 3, 1}}) {
+      s = {.batch = 3, .height = 15, .width = 17, .filters = 19, .padding = {1, 3}, .layout = layout};
+      s.dtype = channels == 4 ? TUFF_BF16 : TUFF_F16, s.channels = channels, s.rows = s.cols = taps;
+      s.stride = {stride, stride}, s.bias = channels == 3;
+      all.push_back(s);
+    }
+    // One pixel at a stride: the others are never moved.
+    s = plain;
+    s.dtype = TUFF_F16, s.channels = 20, s.filters = 24, s.rows = s.cols = 1, s.padding = {0, 1}, s.stride = {2, 3};
     all.push_back(s);
   }
   return all;
@@ -322,6 +336,45 @@ TEST_P(ConvFormsOnce, NothingToSum) {
   back.dtype = TUFF_F32;
   set(back.in_shape, {2, 3, 0, 4}), set(back.filter_shape, {3, 5, 2, 2}), set(back.out_shape, {2, 5, 0, 5});
   EXPECT_OK(tuff_conv_transpose2d_ex(context(), &back));
+}
+
+// An infinity beside a window stays out of its sum, also where rows of taps are filled up with what lies behind them.
+TEST_P(ConvFormsOnce, InfinityStaysInItsWindows) {
+  constexpr uint64_t kBatch = 2, kChannels = 3, kSize = 40, kFilters = 64, kTaps = 7, kOut = 20;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr uint64_t kColumns[] = {0, 21, kSize - 1};  // row x / 2 of image 1
+  for (const int32_t layout : {kFirst, kLast}) {
+    const auto at = [&](uint64_t n, uint64_t c, uint64_t y, uint64_t x, uint64_t channels, uint64_t size) {
+      return layout == kFirst ? ((n * channels + c) * size + y) * size + x : ((n * size + y) * size + x) * channels + c;
+    };
+    std::vector<float> in(kBatch * kChannels * kSize * kSize, 0);
+    for (const uint64_t x : kColumns) in[at(1, 1, x / 2, x, kChannels, kSize)] = kInfinity;
+    const StoredTensor input(context(), TUFF_F16, in), output(context(), TUFF_F16, kBatch * kFilters * kOut * kOut);
+    const StoredTensor filter(context(), TUFF_F16, std::vector<float>(kFilters * kChannels * kTaps * kTaps, 1));
+    tuff_conv2d_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TUFF_F16, desc.layout = layout;
+    desc.input = input, desc.filter = filter, desc.output = output;
+    const auto set = [](auto& to, std::initializer_list<uint64_t> from) { std::ranges::copy(from, to); };
+    set(desc.in_shape, {kBatch, kChannels, kSize, kSize}), set(desc.filter_shape, {kFilters, kChannels, kTaps, kTaps});
+    set(desc.out_shape, {kBatch, kFilters, kOut, kOut}), set(desc.stride, {2, 2}), set(desc.padding, {3, 3});
+    ASSERT_OK(tuff_conv2d_ex(context(), &desc));
+    const std::vector<float> out = output.read();
+    uint64_t wrong = 0;
+    for (uint64_t n = 0; n < kBatch; ++n) {
+      for (uint64_t y = 0; y < kOut; ++y) {
+        for (uint64_t x = 0; x < kOut; ++x) {
+          bool sees = false;
+          for (const uint64_t column : kColumns) {
+            sees = sees || (n == 1 && column / 2 + 3 - 2 * y < kTaps && column + 3 - 2 * x < kTaps);
+          }
+          for (uint64_t k = 0; k < kFilters; ++k)
+            wrong += out[at(n, k, y, x, kFilters, kOut)] != (sees ? kInfinity : 0);
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << "layout " << layout;
+  }
 }
 
 TEST_P(ConvFormsOnce, SupportsSaysWhichTypes) {

@@ -12,44 +12,86 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kChannelUnit = 32;    // the least step of k on matrix units, in 16-bit elements
-constexpr uint64_t kLeastChannels = 16;  // fewer would multiply zeros more often than not
+constexpr uint64_t kUnit = 32;           // the least step of k on matrix units, in 16-bit elements
+constexpr uint64_t kPiece = 8;           // what is loaded at once
+constexpr uint64_t kLeastChannels = 16;  // of pixels whose channels are filled up to a step of k
+constexpr uint64_t kMostZeros = 4;       // of rows of taps that are: so many products for each that counts, at most
 constexpr double kLeastOperations = 1e7;
 constexpr uint64_t kMostPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
 constexpr uint64_t kMostInImage = uint64_t{1} << 28;     // elements of one image, with its padding
 
-// Extents of the images with their padding, and of a pixel.
+uint64_t round_up(uint64_t x, uint64_t unit) { return ceil_div(x, unit) * unit; }
+
+// How an image lies, with its padding, so that windows can be read from it.
 struct Pixels {
   uint64_t height, width, channels;
-  bool as_they_are;  // the caller's own serve
+  uint64_t tap;       // elements side by side that k goes through before the next tap
+  uint64_t valid;     // of them, as far as the window reaches
+  bool joined;        // a tap is a whole row of the window's pixels
+  uint64_t every[2];  // windows of one pixel: the others, which no window reads, are left out
+  bool as_they_are;   // the caller's own serve
   uint64_t image() const { return height * width * channels; }
+  uint64_t k(const ConvArgs& args) const { return args.taps()[1] * (joined ? 1 : args.taps()[2]) * tap; }
 };
 
+// Of few channels whole rows of the window are joined, if their pixels lie side by side: then zeros fill up a row, not
+// each pixel.
 Pixels pixels_of(const ConvArgs& args) {
   Pixels pixels{};
+  const uint64_t taps = args.taps()[2], few = args.channels() <= 4 && args.stride[2] % 2 == 0 ? 4 : kPiece;
+  const uint64_t joined_channels = round_up(args.channels(), few), filled_channels = round_up(args.channels(), kUnit);
+  const uint64_t joined_tap = round_up(taps * joined_channels, kUnit);  // of a filter too, in whole pixels
+  pixels.joined =
+      taps > 1 && args.dilation[2] == 1 && joined_tap % joined_channels == 0 && joined_tap < taps * filled_channels;
+  pixels.channels = pixels.joined ? joined_channels : filled_channels;
+  pixels.valid = pixels.joined ? taps * pixels.channels : pixels.channels;
+  pixels.tap = round_up(pixels.valid, kUnit);
   pixels.height = args.in()[1] + args.padding[1] + args.padding_end[1];
   pixels.width = args.in()[2] + args.padding[2] + args.padding_end[2];
-  pixels.channels = ceil_div(args.channels(), kChannelUnit) * kChannelUnit;
-  pixels.as_they_are = args.channels_last() && pixels.channels == args.channels() && pixels.height == args.in()[1] &&
-                       pixels.width == args.in()[2] && args.input->offset % 16 == 0;
+  pixels.every[0] = pixels.every[1] = 1;
+  pixels.as_they_are = args.channels_last() && pixels.channels == args.channels() && pixels.tap == pixels.valid &&
+                       pixels.height == args.in()[1] && pixels.width == args.in()[2] && args.input->offset % 16 == 0;
+  if (pixels.as_they_are) return pixels;
+  if (args.filter_shape.pixels() == 1) {
+    pixels.height = args.out()[1];
+    pixels.width = args.out()[2];
+    pixels.every[0] = args.stride[1];
+    pixels.every[1] = args.stride[2];
+  }
+  pixels.width = round_up(pixels.width * pixels.channels, kPiece) / pixels.channels;
   return pixels;
+}
+
+// The filters likewise: as images of their own.
+Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
+  Pixels taps{};
+  taps.height = args.taps()[1];
+  taps.width = pixels.joined ? pixels.tap / pixels.channels : args.taps()[2];
+  taps.channels = pixels.channels;
+  taps.every[0] = taps.every[1] = 1;
+  return taps;
 }
 
 bool filters_serve(const ConvArgs& args, const Pixels& pixels) {
   return (args.channels_last() || args.filter_shape.pixels() == 1) && pixels.channels == args.channels() &&
-         args.filter->offset % 16 == 0;
+         pixels.tap == pixels.valid && args.filter->offset % 16 == 0;
 }
 
+// What lies behind the last window's last tap, and does not count, is read all the same.
+uint64_t behind(const Pixels& pixels) { return pixels.tap - pixels.valid; }
+
 gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
+  const auto word = [](uint64_t x) { return static_cast<uint32_t>(std::min<uint64_t>(x, ~0u)); };
   gemm::Windows windows;
   windows.of_a = args.channels_last();
-  windows.elements = args.batch() * pixels.image();
-  windows.width = static_cast<uint32_t>(std::min<uint64_t>(args.out()[2], ~0u));
-  windows.step = static_cast<uint32_t>(std::min<uint64_t>(args.stride[2] * pixels.channels, ~0u));
-  windows.channels = static_cast<uint32_t>(std::min<uint64_t>(pixels.channels, ~0u));
-  windows.taps = static_cast<uint32_t>(std::min<uint64_t>(args.taps()[2], ~0u));
-  windows.dilation = static_cast<uint32_t>(std::min<uint64_t>(args.dilation[2], ~0u));
-  windows.tap_row = static_cast<uint32_t>(std::min<uint64_t>(args.dilation[1] * pixels.width * pixels.channels, ~0u));
+  windows.elements = args.batch() * pixels.image() + behind(pixels);
+  windows.width = word(args.out()[2]);
+  windows.step = word(args.stride[2] / pixels.every[1] * pixels.channels);
+  windows.channels = word(pixels.tap);
+  windows.valid = pixels.valid == pixels.tap ? 0 : word(pixels.valid);
+  windows.taps = pixels.joined ? 1 : word(args.taps()[2]);
+  windows.dilation = pixels.joined ? 1 : word(args.dilation[2]);
+  windows.tap_row = word(args.dilation[1] * pixels.width * pixels.channels);
   return windows;
 }
 
@@ -62,12 +104,12 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
   gemm.alpha = 1;
   gemm.ta = TUFF_NO_TRANS;
   gemm.tb = TUFF_TRANS;
-  gemm.k = args.filter_shape.pixels() * pixels.channels;
+  gemm.k = pixels.k(args);
   gemm.m = last ? args.out_shape.pixels() : args.filters();
   gemm.n = last ? args.filters() : args.out_shape.pixels();
   gemm.a = last ? input : filter;
   gemm.b = last ? filter : input;
-  const uint64_t window_row = args.stride[1] * pixels.width * pixels.channels;
+  const uint64_t window_row = args.stride[1] / pixels.every[0] * pixels.width * pixels.channels;
   gemm.lda = last ? window_row : gemm.k;
   gemm.ldb = last ? gemm.k : window_row;
   (last ? gemm.stride_a : gemm.stride_b) = pixels.image();
@@ -88,20 +130,29 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
   struct Push {
     uint32_t images, channels, height, width, all_channels, all_height, all_width;
     int32_t first_y, first_x;
-    uint32_t pixel_tiles, channel_tiles;
+    uint32_t every_y, every_x, pixel_tiles, channel_tiles;
   };
   const auto word = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  const uint64_t pixel_tiles = ceil_div(all.height * all.width, 64), channel_tiles = ceil_div(all.channels, 64);
+  const bool few = all.channels % kPiece != 0;
+  const uint64_t pixel_tiles =
+      few ? ceil_div(all.height * all.width * all.channels, kPiece * 256) : ceil_div(all.height * all.width, 64);
+  const uint64_t channel_tiles = few ? 1 : ceil_div(all.channels, 64);
   const uint64_t elements = shape.elements(), all_elements = shape.outer[0] * all.image();
-  KernelRequest kernel(shaders::conv_pixels);
+  KernelRequest kernel(few ? shaders::conv_few_channels : shaders::conv_pixels);
   kernel.streaming().wide(needs_wide(elements) || needs_wide(all_elements));
   kernel.define("CHANNELS_LAST", args.channels_last());
+  if (!few) {
+    const bool dense = !args.channels_last() && all.height == shape.extents[1] && all.width == shape.extents[2] &&
+                       all.every[0] == 1 && all.every[1] == 1 && all.height * all.width <= 64;
+    kernel.define("DENSE", dense);
+  }
   Dispatch dispatch("conv pixels");
   dispatch.operand(from, 0, elements * 2, Access::read)
       .operand(&to, 0, all_elements * 2, Access::write)
       .push(Push{word(shape.outer[0]), word(shape.outer[1]), word(shape.extents[1]), word(shape.extents[2]),
                  word(all.channels), word(all.height), word(all.width), static_cast<int32_t>(first[1]),
-                 static_cast<int32_t>(first[2]), word(pixel_tiles), word(channel_tiles)})
+                 static_cast<int32_t>(first[2]), word(all.every[0]), word(all.every[1]), word(pixel_tiles),
+                 word(channel_tiles)})
       .groups_linear(shape.outer[0] * pixel_tiles * channel_tiles, recorder.traits())
       .work(static_cast<double>((elements + all_elements) * 2), 0);
   recorder.dispatch(kernel, dispatch);
@@ -113,8 +164,10 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || traits.max_invocations < 256) return false;
   if (args.in()[0] != 1 || args.taps()[0] != 1 || args.out()[0] != 1 || args.in_shape.elements() == 0) return false;
   const Pixels pixels = pixels_of(args);
-  if (args.channels() < kLeastChannels || pixels.height >= kMostInImage || pixels.width >= kMostInImage ||
-      pixels.channels >= 1u << 16 || pixels.height * pixels.width >= kMostInImage || pixels.image() >= kMostInImage) {
+  const bool worth = pixels.joined ? pixels.k(args) <= kMostZeros * args.filter_shape.pixels() * args.channels()
+                                   : args.channels() >= kLeastChannels;
+  if (!worth || pixels.height >= kMostInImage || pixels.width >= kMostInImage || pixels.tap >= 1u << 16 ||
+      pixels.height * pixels.width >= kMostInImage || pixels.image() >= kMostInImage) {
     return false;
   }
   ConvArgs one = args;
@@ -129,16 +182,16 @@ bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
 
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const Pixels pixels = pixels_of(args);
-  const Pixels taps{args.taps()[1], args.taps()[2], pixels.channels, false};
+  const Pixels taps = taps_of(args, pixels);
   const uint64_t image_bytes = pixels.image() * 2;
   // A piece's indices have 32 bits.
+  const uint64_t most_elements =
+      (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
   const uint64_t most = std::clamp<uint64_t>(
-      pixels.as_they_are ? (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch())
-                         : kMostPixelBytes / image_bytes,
-      1, args.batch());
+      pixels.as_they_are ? most_elements : std::min(most_elements, kMostPixelBytes / image_bytes), 1, args.batch());
   const uint64_t filter_bytes =
       filters_serve(args, pixels) ? 0 : ceil_div(args.filters() * taps.image() * 2, 256) * 256;
-  const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes;
+  const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes + behind(pixels) * 2;
   Buffer ordered_filter, ordered_pixels;
   if (filter_bytes + pixel_bytes != 0) {
     ordered_filter = ordered_pixels = recorder.scratch(filter_bytes + pixel_bytes, Scratch::outer);
@@ -159,9 +212,9 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
     }
     const GemmArgs gemm = product_of(piece, pixels, pixels.as_they_are ? &input : &ordered_pixels,
                                      filter_bytes == 0 ? args.filter : &ordered_filter);
-    log(TUFF_LOG_DISPATCH, "conv on matrix units: {}, {} images, m={} n={} k={}, {}{}", dtype_name(args.dtype),
-        piece.batch(), gemm.m, gemm.n, gemm.k, pixels.as_they_are ? "in place" : "pixels ordered first",
-        filter_bytes != 0 ? ", filters too" : "");
+    log(TUFF_LOG_DISPATCH, "conv on matrix units: {}, {} images, m={} n={} k={}{}, {}{}", dtype_name(args.dtype),
+        piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
+        pixels.as_they_are ? "in place" : "pixels ordered first", filter_bytes != 0 ? ", filters too" : "");
     gemm::record_windows(recorder, gemm, windows_of(piece, pixels));
   }
 }

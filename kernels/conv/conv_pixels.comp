@@ -1,11 +1,14 @@
 // Puts an image's channels side by side, its padding around it and zeros behind its last channel, for products whose operand
 // is made of windows (gemm_matrix.comp): [images][channels][H][W], or with CHANNELS_LAST [images][H][W][channels], becomes
 // [images][all_H][all_W][all_channels]. A filter, whose images are the output channels and which has no padding, likewise.
+// Of the image every every_y-th row and every_x-th pixel is taken.
 //
 // A group takes 64 pixels and 64 channels of an image. Channels apart pass through shared memory, two of them in a word, so
 // that neighbours read along a row and write whole pieces of 16 bytes.
 //
-// Defines: CHANNELS_LAST; elements have 16 bits; all_channels is a multiple of 8
+// Defines: DENSE   1, without CHANNELS_LAST: nothing is left out or added but channels, and an image has at most 64 pixels: a
+//                  group takes all of them, so that none of its lanes is idle (a filter's)
+//          CHANNELS_LAST; elements have 16 bits; all_channels is a multiple of 8
 #extension GL_EXT_shader_16bit_storage : require
 
 layout(local_size_x = 256) in;
@@ -15,6 +18,7 @@ layout(push_constant, std430) uniform Push {
   uint images, channels, H, W;
   uint all_channels, all_H, all_W;
   int first_y, first_x;  // where the image begins
+  uint every_y, every_x;
   uint pixel_tiles, channel_tiles;
 } push;
 
@@ -36,10 +40,20 @@ void main() {
   const uint pixel0 = (within - channel_tile * push.pixel_tiles) * PIXELS, channel0 = channel_tile * 2 * PAIRS;
   const uint all_pixels = push.all_H * push.all_W, id = gl_LocalInvocationIndex;
   const uint channels = push.channels;
-#if CHANNELS_LAST == 0
+#if DENSE
+  for (uint v = id; v < PAIRS * all_pixels; v += 256) {
+    const uint pair = v / all_pixels, pixel = v - pair * all_pixels, c = channel0 + 2 * pair;
+    const TUFF_INDEX at = (TUFF_INDEX(image) * channels + c) * all_pixels + pixel;
+    const uint low = c < channels ? uint(TUFF_AT(From, at)) : 0u;
+    const uint high = c + 1 < channels ? uint(TUFF_AT(From, at + all_pixels)) : 0u;
+    pairs[pixel * PITCH + pair] = low | high << 16;
+  }
+  barrier();
+#elif CHANNELS_LAST == 0
   {
     const uint pixel = pixel0 + id % PIXELS, row = pixel / push.all_W;
-    const int y = int(row) - push.first_y, x = int(pixel - row * push.all_W) - push.first_x;
+    const int y = int(row * push.every_y) - push.first_y;
+    const int x = int((pixel - row * push.all_W) * push.every_x) - push.first_x;
     const bool inside = uint(y) < push.H && uint(x) < push.W;
     const TUFF_INDEX plane = TUFF_INDEX(push.H) * push.W;
     const TUFF_INDEX at = TUFF_INDEX(image) * channels * plane + (inside ? uint(y) * push.W + uint(x) : 0u);
@@ -58,7 +72,8 @@ void main() {
     uvec4 words = uvec4(0);
 #if CHANNELS_LAST
     const uint row = pixel / push.all_W;
-    const int y = int(row) - push.first_y, x = int(pixel - row * push.all_W) - push.first_x;
+    const int y = int(row * push.every_y) - push.first_y;
+    const int x = int((pixel - row * push.all_W) * push.every_x) - push.first_x;
     if (uint(y) < push.H && uint(x) < push.W) {
       const TUFF_INDEX at = ((TUFF_INDEX(image) * push.H + uint(y)) * push.W + uint(x)) * channels + channel;
       [[unroll]] for (uint e = 0; e < 8; ++e) {

@@ -6,7 +6,7 @@
 // Defines: LOCAL_SIZE, ITEMS
 //          IN_TYPE    TUFF_* of what is read
 //          OUT_TYPE   of the copy: f32, i32, f64, f16 or bf16
-//          SUM_TYPE   what it passes through: OUT_TYPE, or f32 for the last two
+//          SUM_TYPE   what it passes through: OUT_TYPE, or f32 for the last two, unless they are read as they are written
 #include "kernels/gemm/gemm_types.glsl"
 
 layout(push_constant, std430) uniform Push {
@@ -39,12 +39,15 @@ void main() {
       const uint col = uint(within % row_vectors) * 4;
       TUFF_TAKE(at / matrix)
       const TUFF_INDEX from = at / matrix * stride + within / row_vectors * ld + col;
+      // Behind a row's end its last element is read again.
+#define ELEMENT(e) TUFF_AT(In, from + min(uint(e), cols - 1 - col))
+#if IN_TYPE == OUT_TYPE && OUT_TYPE != SUM_TYPE
+      TUFF_AT(Out, at) = uvec2(uint(ELEMENT(0)) | uint(ELEMENT(1)) << 16, uint(ELEMENT(2)) | uint(ELEMENT(3)) << 16);
+#else
       VECTOR four;
-      [[unroll]] for (uint e = 0; e < 4; ++e) {
-        // Behind a row's end its last element is read again.
-        four[e] = TUFF_LOADED(IN_TYPE, TUFF_AT(In, from + min(e, cols - 1 - col)));
-      }
+      [[unroll]] for (uint e = 0; e < 4; ++e) four[e] = TUFF_LOADED(IN_TYPE, ELEMENT(e));
       TUFF_AT(Out, at) = PACKED(four);
+#endif
     }
   }
 }

@@ -26,9 +26,13 @@
 //          EDGE             0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 //          EPILOGUE         0: no bias and no residual, and their places in the push block are missing
 //          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
-//          WINDOWS          the rows of A (1), which is not transposed, or of B (2), which is, are windows of an image:
-//                           row j begins at (j / width) * ld + (j % width) * step, and k is (tap, channel) with all
-//                           channels of a tap, a multiple of BK, side by side. 0: they are not
+//          WINDOWS          the rows of A (1), which is not transposed, or of B (2), which is, are windows of images, one
+//                           after the other: window j of an image begins at (j / width) * ld + (j % width) * step, and k is
+//                           (tap, channel) with all channels of a tap, a multiple of BK, side by side. The batch is one; the
+//                           operand's stride leads to the next image, and the other operand's is the number of windows in
+//                           an image. C, where its columns are windows, has a matrix for each image, rows without gaps.
+//                           0: they are not
+//          WINDOW_VALID     with WINDOWS: how many of a tap's channels count; behind them lies another window's. 0: all
 //          C_VECTOR         1: C of 2 or 4 bytes is written, and what is added to it read, in fours: bases, leading
 //                           dimensions, strides and n are multiples of 4; i32 without either
 //          BETA             of C_VECTOR alone: 0: beta is 0
@@ -142,6 +146,17 @@ uvec4 kept(uvec4 piece, uint k, uint k_end, bool along, bool whole) {
   return piece;
 }
 
+// Where C has an element, in rows of ld.
+#define IMAGE_WINDOWS (WINDOWS == 1 ? push.stride_b : push.stride_a)
+TUFF_INDEX place(uint row, uint col, TUFF_INDEX ld) {
+#if WINDOWS == 2
+  const uint image = col / IMAGE_WINDOWS;
+  return TUFF_INDEX(image * push.m + row) * ld + (col - image * IMAGE_WINDOWS);
+#else
+  return TUFF_INDEX(row) * ld + col;
+#endif
+}
+
 void main() {
   const Tile tile = this_tile(8);
   if (!tile.exists) return;
@@ -185,13 +200,15 @@ void main() {
 
 #if WINDOWS
 #define LOADS_W (WINDOWS == 1 ? LOADS_A : LOADS_B)
+  const TUFF_INDEX image_stride = WINDOWS == 1 ? push.stride_a : push.stride_b;
   const uint width = push.width_step & 0xffffu, step = push.width_step >> 16;
   const uint channels = push.taps & 0xffffu, taps_x = push.taps >> 16 & 0xffu, tap_step = (push.taps >> 24) * channels;
   TUFF_INDEX window_at[LOADS_W];
   [[unroll]] for (uint l = 0; l < LOADS_W; ++l) {
-    const uint row = WINDOWS == 1 ? min(row0 + ROW_A(l), m - 1) : min(col0 + ROW_B(l), n - 1), y = row / width;
-    window_at[l] = TUFF_INDEX(y) * (WINDOWS == 1 ? lda : ldb) + (row - y * width) * step +
-                   (WINDOWS == 1 ? COL_A(l) : COL_B(l));
+    const uint row = WINDOWS == 1 ? min(row0 + ROW_A(l), m - 1) : min(col0 + ROW_B(l), n - 1);
+    const uint image = row / IMAGE_WINDOWS, window = row - image * IMAGE_WINDOWS, y = window / width;
+    window_at[l] = TUFF_INDEX(image) * image_stride + TUFF_INDEX(y) * (WINDOWS == 1 ? lda : ldb) +
+                   (window - y * width) * step + (WINDOWS == 1 ? COL_A(l) : COL_B(l));
   }
   // Where the tile's k lies: channel, tap in its row, and the row.
   uint tap = tile.k_begin / channels, channel = tile.k_begin - tap * channels;
@@ -251,6 +268,22 @@ void main() {
 #else
 #define KEPT(piece, k, along, whole) (piece)
 #endif
+// A window's piece: `channel` is still that of the step whose pieces came in.
+#if WINDOW_VALID
+#define KEPT_WINDOW(piece, col) kept(piece, channel + (col), WINDOW_VALID, true, false)
+#else
+#define KEPT_WINDOW(piece, col) (piece)
+#endif
+#if WINDOWS == 1
+#define KEPT_A(l, k0) KEPT_WINDOW(next_a[l], COL_A(l))
+#else
+#define KEPT_A(l, k0) KEPT(next_a[l], K_OF_A(l, k0), TRANS_A == 0, A_BYTES == 16 && PADDED_A == 0)
+#endif
+#if WINDOWS == 2
+#define KEPT_B(l, k0) KEPT_WINDOW(next_b[l], COL_B(l))
+#else
+#define KEPT_B(l, k0) KEPT(next_b[l], K_OF_B(l, k0), TRANS_B != 0, B_BYTES == 16 && PADDED_B == 0)
+#endif
 #define A_AT(row, kk) (TRANS_A != 0 ? (kk) * A_PITCH + (row) / PIECE : (row) * A_PITCH + (kk) / PIECE)
 #define B_AT(kk, col) (A_SIZE + (TRANS_B != 0 ? (col) * B_PITCH + (kk) / PIECE : (kk) * B_PITCH + (col) / PIECE))
 
@@ -258,10 +291,10 @@ void main() {
   [[dont_unroll]] for (uint k0 = tile.k_begin; k0 < k_end; k0 += BK) {
     barrier();
     [[unroll]] for (uint l = 0; l < LOADS_A; ++l) {
-      pool[ROW_A(l) * A_PITCH + COL_A(l) / PIECE] = KEPT(next_a[l], K_OF_A(l, k0), TRANS_A == 0, A_BYTES == 16 && PADDED_A == 0);
+      pool[ROW_A(l) * A_PITCH + COL_A(l) / PIECE] = KEPT_A(l, k0);
     }
     [[unroll]] for (uint l = 0; l < LOADS_B; ++l) {
-      pool[A_SIZE + ROW_B(l) * B_PITCH + COL_B(l) / PIECE] = KEPT(next_b[l], K_OF_B(l, k0), TRANS_B != 0, B_BYTES == 16 && PADDED_B == 0);
+      pool[A_SIZE + ROW_B(l) * B_PITCH + COL_B(l) / PIECE] = KEPT_B(l, k0);
     }
     barrier();
     const uint k_next = min(k0 + BK, k_last);
@@ -305,7 +338,7 @@ void main() {
     const uint first_row = row0 + sub_row + (group) * MM, first_col = col0 + sub_col;                                   \
     [[unroll]] for (uint u = 0; u < FOURS; ++u) {                                                                       \
       const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;                                                           \
-      const TUFF_INDEX at = TUFF_INDEX(FOUR_ROW(u)) * push.ld_residual + FOUR_COL(u);                                   \
+      const TUFF_INDEX at = place(FOUR_ROW(u), FOUR_COL(u), push.ld_residual);                                             \
       residual[(group) % GROUPS_AHEAD][u] = TUFF_FROM(ResidualFour, residual_pointer, exists ? at / 4 : TUFF_INDEX(0)); \
     }                                                                                                                   \
   }
@@ -329,14 +362,14 @@ void main() {
     FOUR before[FOURS];
     [[unroll]] for (uint u = 0; u < FOURS; ++u) {
       const bool exists = FOUR_ROW(u) < m && FOUR_COL(u) < n;
-      before[u] = TUFF_FROM(Four, c_pointer, exists ? (TUFF_INDEX(FOUR_ROW(u)) * ldc + FOUR_COL(u)) / 4 : TUFF_INDEX(0));
+      before[u] = TUFF_FROM(Four, c_pointer, exists ? place(FOUR_ROW(u), FOUR_COL(u), ldc) / 4 : TUFF_INDEX(0));
     }
 #endif
     [[unroll]] for (uint u = 0; u < FOURS; ++u) {
       const uint v = u * WIDTH + lane, row = FOUR_ROW(u), col = FOUR_COL(u);
       const uvec4 bits = pool[out_at + v / (WN / 4) * OUT_PITCH + v % (WN / 4)];
       if (row < m && col < n) {
-        const TUFF_INDEX at = (TUFF_INDEX(row) * ldc + col) / 4;
+        const TUFF_INDEX at = place(row, col, ldc) / 4;
 #if C_TYPE == TUFF_I32
         TUFF_FROM(Four, c_pointer, at) = uvec4(alpha * AS_SUMS(bits));
 #else
@@ -369,11 +402,11 @@ void main() {
       if (row < m && col < n) {
 #if EPILOGUE
         const TUFF_INDEX bias_at = tile.batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
-        const TUFF_INDEX residual_at = tile.batch * push.stride_residual + TUFF_INDEX(row) * push.ld_residual + col;
+        const TUFF_INDEX residual_at = tile.batch * push.stride_residual + place(row, col, push.ld_residual);
 #else
         const TUFF_INDEX bias_at = 0, residual_at = 0;
 #endif
-        gemm_store(alpha * NUMBER(sum), beta, tile.c + TUFF_INDEX(row) * ldc + col, bias_at, residual_at);
+        gemm_store(alpha * NUMBER(sum), beta, tile.c + place(row, col, ldc), bias_at, residual_at);
       }
     }
 #endif

@@ -14,21 +14,33 @@ struct MatrixVariant {
   const char* name;
   uint32_t rows, cols, k_bytes, sub_rows, sub_cols;
   // Products for each second on one core, in relation to the best: with one workgroup on a core, with as many as it
-  // takes. Measured on an H200 at 1024, 2048 and 8192.
+  // takes; and how many these are. And the steps of k that a tile's beginning and end cost. Measured on an H200 by
+  // products of 66 sizes.
   double rate_alone, rate;
+  uint32_t fit;
+  double ends;
 
   uint32_t subgroups() const { return rows / sub_rows * (cols / sub_cols); }
   bool narrow() const { return rows * cols <= 1024; }
+  double rate_of(uint64_t on_a_core) const {
+    const double full = static_cast<double>(std::min<uint64_t>(on_a_core, fit) - 1) / (fit - 1);
+    return rate_alone + (rate - rate_alone) * full;
+  }
 };
 
 constexpr MatrixVariant kVariants[] = {
-    {"matrix_128x128", 128, 128, 64, 64, 64, 0.35, 1.00},
-    {"matrix_128x64", 128, 64, 64, 64, 32, 0.40, 0.55},
-    {"matrix_64x64", 64, 64, 128, 32, 32, 0.40, 0.50},
+    {"matrix_128x128", 128, 128, 64, 64, 64, 0.52, 1.00, 2, 300},
+    {"matrix_128x64", 128, 64, 64, 64, 32, 0.36, 0.75, 2, 240},
+    {"matrix_64x64", 64, 64, 128, 32, 32, 0.37, 0.48, 2, 267},
+    {"matrix_64x64x32", 64, 64, 64, 32, 32, 0.36, 0.53, 4, 230},  // for short k
     // For few columns, few rows: bound by memory, so k is cut until enough workgroups load at once.
-    {"matrix_64x16", 64, 16, 128, 16, 16, 0.12, 0.12},
-    {"matrix_16x64", 16, 64, 128, 16, 16, 0.12, 0.12},
+    {"matrix_64x16", 64, 16, 128, 16, 16, 0.12, 0.12, 2, 200},
+    {"matrix_16x64", 16, 64, 128, 16, 16, 0.12, 0.12, 2, 200},
 };
+// The second pass where k is cut: so many products of the best tile would take as long to begin with, and for each sum.
+constexpr double kPassOperations = 6.3e6, kPassOperationsPerSum = 5;
+// Of few rows or columns a tile that is not narrow loads mostly what is not there.
+constexpr double kFewLoads = 4;
 constexpr uint32_t kPieceBytes = 16;
 
 // What the units are given: the inputs' type, or what f32 may be rounded to.
@@ -114,6 +126,24 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
 
 namespace {
 
+// What the kernel makes: of windows, one product of all images'.
+struct Extents {
+  uint64_t m, n, batch;
+};
+Extents extents_of(const GemmArgs& args, const Windows* windows) {
+  if (windows == nullptr) return {args.m, args.n, args.batch_count};
+  return windows->of_a ? Extents{args.m * args.batch_count, args.n, 1} : Extents{args.m, args.n * args.batch_count, 1};
+}
+
+constexpr uint64_t kLeastSlice = 256;
+
+// Up to how many workgroups k is cut: where half the cores idle, and k is long enough to pay for the second pass.
+uint64_t wanted_groups(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t groups, uint64_t k) {
+  const uint64_t cores = cores_of(traits);
+  if (variant.narrow()) return 6 * cores;
+  return groups * 2 <= cores && k >= 2 * kLeastSlice ? 2 * cores : groups;
+}
+
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Windows* windows, Offers& offers) {
   const MatrixShape* shape = find_shape(traits, args);
   if (shape == nullptr) return;
@@ -125,17 +155,24 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
   }
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
+  const Extents all = extents_of(args, windows);
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const MatrixVariant& variant = kVariants[row];
     if (!offers.wants(variant.name)) continue;
     if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
     if (windows != nullptr && windows->channels % (variant.k_bytes / element_bytes) != 0) continue;
-    const uint64_t tiles = ceil_div(args.m, variant.rows) * ceil_div(args.n, variant.cols) * args.batch_count;
-    const uint64_t rounds = ceil_div(tiles, cores_of(traits));
-    const double time =
-        static_cast<double>(rounds * variant.rows * variant.cols) / (rounds == 1 ? variant.rate_alone : variant.rate);
+    const uint64_t tiles = ceil_div(all.m, variant.rows) * ceil_div(all.n, variant.cols) * all.batch;
+    const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(variant, traits, tiles, args.k), kLeastSlice);
+    const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
+    const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
+    const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
+    const bool few = std::min(all.m, all.n) <= 16;
+    const double rate = variant.rate_of(rounds);
+    const double time = static_cast<double>(rounds * variant.rows * variant.cols) * length /
+                            (few && !variant.narrow() ? rate / kFewLoads : rate) +
+                        (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
     // With k cut into slices a larger tile fills the device as well, and reads less.
-    const bool suits = !variant.narrow() || std::min(args.m, args.n) <= 16 || args.k <= 1024;
+    const bool suits = !variant.narrow() || few || args.k <= 1024;
     offers.add({Kind::matrices, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
 }
@@ -192,19 +229,17 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const MatrixShape& shape = *find_shape(traits, args);
   const int32_t type = shape.a;
   const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(type)), bk = variant.k_bytes / element_bytes;
-  const uint64_t tiles_m = ceil_div(args.m, variant.rows), tiles_n = ceil_div(args.n, variant.cols);
-  const uint64_t groups = tiles_m * tiles_n * args.batch_count;
-  // Half the cores idle, and k long enough to pay for the second pass.
-  const bool few = groups * 2 <= cores_of(traits) && args.k >= 512;
-  const uint64_t wanted = variant.narrow() ? 6 * cores_of(traits) : few ? 2 * cores_of(traits) : groups;
-  slice_k(plan, traits, groups, wanted, 256, bk);
+  const Extents all = extents_of(args, plan.windows);
+  const uint64_t tiles_m = ceil_div(all.m, variant.rows), tiles_n = ceil_div(all.n, variant.cols);
+  const uint64_t groups = tiles_m * tiles_n * all.batch;
+  slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kLeastSlice, bk);
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && epilogue.has_operands());
   take_scratch(recorder, plan);
   const bool fused = plan.fused();
   const int32_t out_type = plan.out_type;
 
-  const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % bk != 0;
+  const bool edge = all.m % variant.rows != 0 || all.n % variant.cols != 0 || args.k % bk != 0;
   // Copies have rows of whole pieces.
   const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n, piece = 16 / element_bytes;
   const bool a_padded = plan.a_request.wanted && a_length % piece != 0;
@@ -233,6 +268,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       .define("EPILOGUE", fused)
       .define("C_VECTOR", c_vector)
       .define("BETA", c_vector && reads_c);
+  if (plan.windows != nullptr) request.define("WINDOW_VALID", plan.windows->valid);
   plan.define_epilogue(request);
 
   Dispatch dispatch("gemm matrices");
@@ -246,7 +282,14 @@ void record_matrices(Recorder& recorder, Plan& plan) {
     with_number(out_type, [&](auto one) {
       using Number = decltype(one);
       const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-      const TilePush<Index, Number> push(plan, tiles_m, tiles_n);
+      TilePush<Index, Number> push(plan, tiles_m, tiles_n);
+      if (plan.windows != nullptr) {
+        push.m = static_cast<uint32_t>(all.m);
+        push.n = static_cast<uint32_t>(all.n);
+        push.batch_count = 1;
+        (a_windows ? push.stride_b : push.stride_a) = index(a_windows ? args.m : args.n);
+        push.stride_c = index(all.m * all.n);  // of slices
+      }
       if (!fused) {
         push_all(dispatch, plan, push);
       } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {
@@ -277,7 +320,9 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& of
 namespace {
 
 Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
-  Offers offers;
+  Offers named(forced_variant()), offers;
+  if (named.by_name()) offer_matrices(traits, args, &windows, named);
+  if (named.found()) return named;
   offer_matrices(traits, args, &windows, offers);
   return offers;
 }

@@ -82,13 +82,15 @@ struct CopyRequest {
   bool transposed = false;
 };
 
-// One operand's rows as windows of an image whose pixels hold their channels side by side. Along k come the channels of
-// a window's first tap, then of the next in its row, then those of the next row. See gemm_matrix.comp.
+// One operand's rows as windows of images, one for each matrix of the batch, whose pixels hold their channels side by
+// side. Along k come the channels of a window's first tap, then of the next in its row, then those of the next row. The
+// kernel makes one product of the batch, all images' windows one after the other. See gemm_matrix.comp.
 struct Windows {
   bool of_a = false;             // A's rows, and A is not transposed; else B's, and it is
   uint64_t elements = 0;         // the operand's footprint
   uint32_t width = 0, step = 0;  // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
   uint32_t channels = 0;         // below 2^16
+  uint32_t valid = 0;            // of them, as far as the windows reach; 0: all
   uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
 };
 
@@ -170,6 +172,9 @@ Choice choose(const Recorder& recorder, const Plan& plan);
 std::string reason(const Plan& plan);
 // All that is worth measuring for a product: what is chosen first, the rest by what the models expect.
 std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan);
+
+// How many slices of k make up to `wanted` workgroups, each with at least `least` of k.
+uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t least);
 
 // Cuts k into slices as tuned, or where `groups` workgroups leave most of the device idle: up to `wanted` workgroups,
 // each with at least `least` of k, a multiple of `unit`. The slices depend on shape, device and tuned choice alone.

@@ -19,9 +19,11 @@ struct Variant {
   // Products for each second on one core that is full, in relation to the kind's best tile: where operands are bound as
   // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 8192 (H200).
   double rate_descriptors, rate_addresses;
-  // The steps of k that a tile's beginning and end cost; measured on an H200 by batches of 128 x 128 x 128.
+  // The steps of k that a tile's beginning and end cost; measured on an H200 by batches of 128 x 128 x 128, on
+  // Mesa 25.0 by products of few steps.
   double ends;
-  // Operations that a product must have: a large subgroup tile takes a CPU driver most of a second to compile.
+  // Operations that a product must have, these steps included: a large subgroup tile takes a CPU driver most of a
+  // second to compile.
   double least_operations;
   bool swapped = false;  // C transposed = B transposed by A transposed: the tile's rows are C's columns
 
@@ -39,14 +41,14 @@ constexpr Variant kVariants[] = {
     {"tile_64x64", true, 64, 64, 16, 4, 8, 0.83, 0.83, 42, 0},
     {"tile_64x64x32", true, 64, 64, 32, 4, 4, 0.60, 0.60, 42, 0},
     {"tile_32x32", true, 32, 32, 32, 4, 4, 0.35, 0.35, 30, 0},
-    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 0, 3e7},
-    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 0, 3e7},
-    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 0, 3e7},
-    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 0, 2e6},
-    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 0, 0},
+    {"subgroup_4x2", false, 4, 2, 4, 0, 0, 0.90, 1.00, 14, 1.5e7},
+    {"subgroup_2x2", false, 2, 2, 4, 0, 0, 1.00, 0.80, 14, 1.5e7},
+    {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 14, 1.5e7},
+    {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 15, 5e5},
+    {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 21, 0},
     // For few columns. Stores go down C's columns, an element at a time.
-    {"subgroup_2x1_swapped", false, 2, 1, 4, 0, 0, 0.70, 0.60, 0, 2e6, true},
-    {"subgroup_1x1_swapped", false, 1, 1, 4, 0, 0, 0.45, 0.40, 0, 0, true},
+    {"subgroup_2x1_swapped", false, 2, 1, 4, 0, 0, 0.70, 0.60, 16, 5e5, true},
+    {"subgroup_1x1_swapped", false, 1, 1, 4, 0, 0, 0.45, 0.40, 22, 0, true},
 };
 
 constexpr double kTinyOperations = 5e5;  // on a processor
@@ -98,7 +100,9 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     if (!offers.wants(variant.name)) continue;
     if (!runs_on(variant, traits, static_cast<uint32_t>(dtype_size(type)))) continue;
     const bool other_devices = variant.shared == (traits.cpu && has_subgroup_tiles(traits));
-    const bool suits = !other_devices && operations_of(args) >= variant.least_operations;
+    const double length = static_cast<double>(args.k) + variant.ends;
+    const bool suits =
+        !other_devices && operations_of(args) / static_cast<double>(args.k) * length >= variant.least_operations;
     const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
     const uint64_t m = variant.swapped ? args.n : args.m, n = variant.swapped ? args.m : args.n;
     const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
@@ -106,8 +110,7 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations()) / 256);
     const bool narrow = !traits.cpu && variant.rows == 32 && std::min(m, n) <= kNarrow;
     const double rate = (addresses ? variant.rate_addresses : variant.rate_descriptors) * (narrow ? kNarrowGain : 1);
-    const double time =
-        static_cast<double>(in_turn * rows * cols) * (static_cast<double>(args.k) + variant.ends) / (fill * rate);
+    const double time = static_cast<double>(in_turn * rows * cols) * length / (fill * rate);
     offers.add({Kind::tiles, variant.name, row, time, suits ? Fit::suits : Fit::by_name});
   }
 }

@@ -124,12 +124,15 @@ uint64_t most_k(const DeviceTraits& traits) {
   return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMostExtent;
 }
 
+uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t least) {
+  return std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
+}
+
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
   const uint64_t k = plan.args.k, tuned = plan.choice.slices;
   const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
   const bool fits = tuned != 0 && tuned <= kMostScratch / results;  // their sums in scratch memory
-  const uint64_t slices =
-      fits || tuned == 1 ? std::min(tuned, k) : std::clamp<uint64_t>(std::min(wanted / groups, k / least), 1, 256);
+  const uint64_t slices = fits || tuned == 1 ? std::min(tuned, k) : slices_of_k(k, groups, wanted, least);
   plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
 }

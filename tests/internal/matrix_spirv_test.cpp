@@ -26,7 +26,7 @@ struct Form {
   bool ta = false, tb = false, edge = false, wide = false, addresses = true;
   int load_bytes = 16, c_type = TUFF_F32;
   bool vector = true, padded = false, rounds_f16 = false;
-  int windows = 0;
+  int windows = 0, window_valid = 0;
 };
 
 std::vector<uint32_t> compile(const Form& form) {
@@ -40,7 +40,7 @@ std::vector<uint32_t> compile(const Form& form) {
   request.define("PADDED_A", form.padded).define("PADDED_B", form.padded);
   request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
   request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
-  request.define("WINDOWS", form.windows);
+  request.define("WINDOWS", form.windows).define("WINDOW_VALID", form.window_valid);
   return compile_glsl("gemm_matrix", kernel_text(request, form.addresses, form.rounds_f16));
 }
 
@@ -56,6 +56,7 @@ std::vector<Form> forms() {
       {.c_type = TUFF_F16, .rounds_f16 = true},
       {.edge = true, .c_type = TUFF_F16, .windows = 1},
       {.tb = true, .edge = true, .c_type = TUFF_F16, .vector = false, .windows = 2},
+      {.tb = true, .edge = true, .c_type = TUFF_F16, .windows = 2, .window_valid = 28},
       {.kind = Matrices::bf16},
       {.kind = Matrices::bf16, .tb = true, .edge = true, .load_bytes = 2, .c_type = TUFF_BF16, .vector = false},
       {.kind = Matrices::int8, .c_type = TUFF_I32},
