@@ -1,4 +1,5 @@
 // The header's "Devices and contexts" group.
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ using tuff::capi::acquire_context;
 using tuff::capi::guarded;
 
 namespace {
+
+// Of the structure of 0.1.0.
+constexpr size_t kFirstStats = offsetof(tuff_stats, kernel_cache_hits);
 
 ContextOptions context_options(const tuff_context_desc& desc) {
   ContextOptions options;
@@ -126,7 +130,7 @@ tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* ye
 tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
   return guarded("tuff_context_stats", [&] {
     const auto object = acquire_context(context);
-    tuff::capi::check_output_structure(stats, "stats");
+    tuff::capi::check_output_structure(stats, "stats", kFirstStats);
     tuff_stats counters{};
     object->backend().stats(counters);
     counters.live_buffers = object->live_buffers();

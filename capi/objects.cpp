@@ -63,6 +63,22 @@ uint32_t Context::live_buffers() const {
   return live_buffers_;
 }
 
+void Context::profile_begin() {
+  const std::lock_guard lock(profile_mutex_);
+  profiled_.begin();
+  in_use_.store(&profiled_, std::memory_order_release);
+}
+
+void Context::profile_end() {
+  const std::lock_guard lock(profile_mutex_);
+  // In any case: of a lost device too.
+  struct Restore {
+    Context& context;
+    ~Restore() { context.in_use_.store(context.backend_.get(), std::memory_order_release); }
+  } const restore{*this};
+  profiled_.end();
+}
+
 OperandArrays::OperandArrays(const Ref<Context>& context, uint64_t arrays, uint64_t handles) : context_(context) {
   if (handles > operands_->max_size() / arrays) throw std::bad_alloc();
   operands_->reserve(arrays * handles);

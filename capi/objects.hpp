@@ -17,6 +17,7 @@
 #include "runtime/compute_backend.hpp"
 #include "runtime/handle_table.hpp"
 #include "runtime/kept_vector.hpp"
+#include "runtime/profiled_backend.hpp"
 
 namespace tuff::capi {
 
@@ -48,9 +49,14 @@ class BufferObject final : public HandleObject {
 
 class Context final : public HandleObject {
  public:
-  explicit Context(std::unique_ptr<ComputeBackend> backend) : backend_(std::move(backend)) {}
+  explicit Context(std::unique_ptr<ComputeBackend> backend)
+      : profiled_(*backend), backend_(std::move(backend)), in_use_(backend_.get()) {}
 
-  ComputeBackend& backend() const { return *backend_; }
+  // What calls go to: the backend itself, or, while the context is profiled, what times them on their way to it.
+  ComputeBackend& backend() const { return *in_use_.load(std::memory_order_acquire); }
+  void profile_begin();
+  void profile_end();
+  ProfiledBackend& profiled() { return profiled_; }
   uint32_t live_buffers() const;
 
   // Gives the buffer a handle. INVALID_HANDLE if the context was destroyed meanwhile.
@@ -63,7 +69,10 @@ class Context final : public HandleObject {
   void close() noexcept;
 
  private:
+  ProfiledBackend profiled_;  // destroyed after the backend, which may hold its profile
   std::unique_ptr<ComputeBackend> backend_;
+  std::atomic<ComputeBackend*> in_use_;
+  std::mutex profile_mutex_;  // of beginning and ending
   mutable std::mutex mutex_;  // of what follows
   bool closed_ = false;
   BufferObject* first_ = nullptr;

@@ -21,6 +21,7 @@
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/profile.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -81,6 +82,12 @@ class ComputeBackend {
   virtual void pool(const PoolArgs& args) = 0;
   virtual void resize(const ResizeArgs& args) = 0;
   virtual void rope(const RopeArgs& args) = 0;
+
+  // Starts the profile, once nothing can fail any more. What the device does from here on goes into it; its calls are
+  // another's matter (ProfiledBackend).
+  virtual void profile_begin(Profile& profile) = 0;
+  virtual void profile_collect() = 0;  // waits for what was given to the device so far, and reads its times
+  virtual void profile_end() noexcept = 0;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

@@ -1,5 +1,6 @@
 #include "runtime/log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -16,12 +17,20 @@ constexpr std::array<const char*, 6> kLevelNames = {"off", "error", "warning", "
 constexpr int32_t kUnknown = -1;  // TUFF_LOG has not been read yet
 
 struct Log {
-  std::atomic<int32_t> level{kUnknown};
+  std::atomic<int32_t> level{kUnknown};  // of the messages that are made: for the log, or for the listener
   // Shared while a message goes out, exclusive while the callback changes: when tuff_set_log returns, the
   // callback before it runs no more.
   std::shared_mutex mutex;
   tuff_log_callback callback = nullptr;
   void* user = nullptr;
+  int32_t own_level = kUnknown;  // of the messages that go to the callback or to stderr
+  void (*listener)(std::string_view) = nullptr;
+
+  // The caller holds the mutex.
+  void set_level(int32_t wanted) {
+    own_level = wanted;
+    level.store(listener != nullptr ? std::max<int32_t>(wanted, TUFF_LOG_DISPATCH) : wanted, std::memory_order_relaxed);
+  }
 };
 
 // Never destroyed: threads may log while the process exits.
@@ -55,16 +64,23 @@ void set_log(tuff_log_callback callback, void* user, int32_t level) {
   const std::unique_lock lock(log.mutex);
   log.callback = on ? callback : nullptr;
   log.user = on ? user : nullptr;
-  log.level.store(on ? level : level_from_environment(), std::memory_order_relaxed);
+  log.set_level(on ? level : level_from_environment());
+}
+
+void set_dispatch_listener(void (*listener)(std::string_view)) {
+  Log& log = shared_log();
+  const std::unique_lock lock(log.mutex);
+  log.listener = listener;
+  log.set_level(log.own_level == kUnknown ? level_from_environment() : log.own_level);
 }
 
 bool log_enabled(int32_t level) noexcept {
   static Log& log = shared_log();
   const int32_t current = log.level.load(std::memory_order_relaxed);
   if (current == kUnknown) [[unlikely]] {
-    int32_t expected = kUnknown;
-    log.level.compare_exchange_strong(expected, level_from_environment(), std::memory_order_relaxed);
-    return log_enabled(level);
+    const std::unique_lock lock(log.mutex);
+    if (log.own_level == kUnknown) log.set_level(level_from_environment());
+    return level <= log.level.load(std::memory_order_relaxed) && level > TUFF_LOG_OFF;
   }
   return level <= current && level > TUFF_LOG_OFF;
 }
@@ -72,7 +88,8 @@ bool log_enabled(int32_t level) noexcept {
 void log_message(int32_t level, std::string_view message) {
   Log& log = shared_log();
   const std::shared_lock lock(log.mutex);
-  if (!log_enabled(level)) return;  // changed since the caller looked
+  if (level == TUFF_LOG_DISPATCH && log.listener != nullptr) log.listener(message);
+  if (level > log.own_level) return;  // made for the listener, or changed since the caller looked
   // A message is one line; a compiler's log becomes several messages.
   while (!message.empty()) {
     const size_t end = message.find('\n');

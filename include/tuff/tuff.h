@@ -335,6 +335,9 @@ typedef struct tuff_stats {
   uint64_t pipelines_created;
   uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate: constant in the steady state */
   uint64_t validation_messages;    /* of the validation layer; 0 where it is not loaded */
+  /* Since 0.7.0. */
+  uint64_t kernel_cache_hits;      /* kernels that were there already when they were asked for */
+  uint64_t bytes_staged;           /* of those uploaded and downloaded, what was copied once more in between */
 } tuff_stats;
 
 /* Reads the counters. stats->struct_size must be set. */
@@ -1097,6 +1100,36 @@ typedef struct tuff_rope_desc {
   int32_t reserved;           /* zero */
 } tuff_rope_desc;
 TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Profiling (docs/profiling.md)
+ * ------------------------------------------------------------------------------------------- */
+
+/* Profiles the context from here on: each call, and each command that the device runs for it, by the device's own
+ * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, in well
+ * under a second: tuff_context_info() has it then. Results are the same bits; calls take some microseconds more. Calls
+ * of other threads that are under way count, or do not. While no context is profiled nothing of it costs anything.
+ * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is being profiled; UNSUPPORTED if the device's queue has no
+ * timestamps. */
+TUFF_API tuff_status tuff_profile_begin(tuff_context context);
+
+/* Waits for the work so far, and profiles no more. What was seen is kept until the next tuff_profile_begin().
+ * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is not being profiled. */
+TUFF_API tuff_status tuff_profile_end(tuff_context context);
+
+/* Writes the profile to a file, in Chrome's trace format: https://ui.perfetto.dev opens it. While the context is being
+ * profiled it waits for the work so far, and writes that. On the host backend there are calls, and no device.
+ *   path   replaced if it is there; UTF-8
+ * Since 0.7.0. Errors: INVALID_ARGUMENT if the context was never profiled; IO if the file cannot be written. */
+TUFF_API tuff_status tuff_profile_write(tuff_context context, const char* path);
+
+/* The profile as text for a person: a line for each operation, one for each kernel, variant and shape, and counters.
+ *   text     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. A table
+ *            that is longer is cut, which is no error
+ *   length   receives the table's whole length without the NUL; may be NULL. It may be longer at the next call if the
+ *            context is still being profiled
+ * Since 0.7.0. Errors: INVALID_ARGUMENT if the context was never profiled. */
+TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64_t capacity, uint64_t* length);
 
 #ifdef __cplusplus
 }

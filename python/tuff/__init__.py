@@ -39,12 +39,13 @@ from ._operations import (
 from ._position import rope
 from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from ._resize import resize
+from ._profile import Profile
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
 __version__ = "0.6.0"
 
-for _public in (Array, Buffer, Context, Device, Transposed, TuffError):
+for _public in (Array, Buffer, Context, Device, Profile, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
 del _public
 
@@ -53,6 +54,7 @@ __all__ = [
     "Buffer",
     "Context",
     "Device",
+    "Profile",
     "Transposed",
     "TuffError",
     "adaptive_avg_pool",

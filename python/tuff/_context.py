@@ -16,6 +16,7 @@ from . import raw
 from ._array import Array, Transposed, as_shape
 from ._buffer import Buffer
 from ._error import check
+from ._profile import Profile
 
 _TYPES = {
     raw.DEVICE_OTHER: "other",
@@ -190,6 +191,11 @@ class Context:
         stats = raw.Stats()
         check(raw.tuff_context_stats(self.handle, stats))
         return {name: getattr(stats, name) for name, _ in raw.Stats._fields_ if name != "struct_size"}
+
+    def profile(self) -> Profile:
+        """with ctx.profile() as profile: what the context does in the block is timed, by the device's own clock;
+        print(profile.table()) and profile.write("trace.json") show it."""
+        return Profile(self)
 
     def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0) -> None:
         """Bounds the memory and how long one wait may take; 0 is the default of each."""

@@ -182,6 +182,8 @@ class Stats(_Struct):
             "pipelines_created",
             "vulkan_objects_created",
             "validation_messages",
+            "kernel_cache_hits",
+            "bytes_staged",
         )
     ]
 
@@ -544,6 +546,11 @@ FUNCTIONS = {
     "tuff_context_stats": (_status, [_handle, POINTER(Stats)]),
     "tuff_context_set_limits": (_status, [_handle, POINTER(Limits)]),
     "tuff_context_set_tuning": (_status, [_handle, _text]),
+    # Profiling
+    "tuff_profile_begin": (_status, [_handle]),
+    "tuff_profile_end": (_status, [_handle]),
+    "tuff_profile_write": (_status, [_handle, _text]),
+    "tuff_profile_table": (_status, [_handle, _text, _u64, POINTER(_u64)]),
     # Buffers
     "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
     "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),

@@ -168,6 +168,14 @@ class HostBackend final : public ComputeBackend {
   void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
   void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
 
+  // A call is all that there is to time.
+  void profile_begin(Profile& profile) override {
+    profile.start();
+    profile.set_device("Host processor", false, {});
+  }
+  void profile_collect() override {}
+  void profile_end() noexcept override {}
+
  private:
   // Checked under the lock, so that an operand cannot be mapped between its check and its use.
   template <typename Args>

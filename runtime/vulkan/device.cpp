@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 namespace {
@@ -119,6 +121,7 @@ Device::Device(Instance& owner, const PhysicalDevice& device) : physical(device)
   heap_ = largest_device_heap(physical.memory);
   memory_bytes_ = physical.memory.memoryHeaps[heap_].size;
   create();
+  load_labels();
   read_traits();
 }
 
@@ -129,6 +132,7 @@ Device::~Device() {
 void Device::create() {
   std::vector<const char*> extensions;
   if (physical.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  if (physical.calibrated_timestamps) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
   if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
   VkPhysicalDeviceVulkan12Features features12{};
@@ -195,6 +199,24 @@ void Device::create() {
   count_object();
   volkLoadDeviceTable(&vk, handle);
   vk.vkGetDeviceQueue(handle, physical.queue_family, 0, &queue);
+}
+
+// An instance's extension: its functions are not among those that volk gives a device.
+void Device::load_labels() {
+  if (!instance.debug_utils()) return;
+  if (!physical.debug_markers && platform::environment("TUFF_DEBUG_LABELS") != "1") return;
+  const auto load = [this](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(vkGetDeviceProcAddr(handle, name));
+    return function != nullptr;
+  };
+  labels = load(begin_label, "vkCmdBeginDebugUtilsLabelEXT") && load(end_label, "vkCmdEndDebugUtilsLabelEXT") &&
+           load(set_name_, "vkSetDebugUtilsObjectNameEXT");
+}
+
+void Device::name_object(VkObjectType type, uint64_t object, const char* name) {
+  const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type, object,
+                                           name};
+  set_name_(handle, &info);  // for people alone: nothing depends on it
 }
 
 void Device::read_traits() {

@@ -24,6 +24,11 @@ class Device {
   const PhysicalDevice& physical;
   Instance& instance;
   DeviceTraits traits;
+  // Commands are labelled and objects named, for a tool that is attached or under TUFF_DEBUG_LABELS=1; the functions of
+  // VK_EXT_debug_utils are null otherwise.
+  bool labels = false;
+  PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
+  PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
   bool full_subgroups = false;  // pipelines must ask for traits.subgroup_size explicitly
 
   bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
@@ -35,6 +40,12 @@ class Device {
   void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }
 
+  // Does nothing without labels.
+  template <typename Handle>
+  void set_name(VkObjectType type, Handle object, const char* name) {
+    if (labels) name_object(type, (uint64_t)object, name);  // NOLINT: a pointer or a number, by platform
+  }
+
   // Of the heap that device-local memory comes from; 0 if the driver does not say.
   uint64_t free_memory() const;
   uint64_t memory_bytes() const { return memory_bytes_; }
@@ -42,7 +53,10 @@ class Device {
  private:
   void create();
   void read_traits();
+  void load_labels();
+  void name_object(VkObjectType type, uint64_t object, const char* name);
 
+  PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
   std::atomic<bool> lost_{false};
   std::atomic<uint64_t> objects_{0};
   uint32_t heap_ = 0;

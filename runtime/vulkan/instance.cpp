@@ -71,7 +71,7 @@ std::string missing(const PhysicalDevice& device, bool has_queue) {
   return lacks;
 }
 
-bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family) {
+bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family, uint32_t& timestamp_bits) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -80,10 +80,35 @@ bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family) {
   for (uint32_t i = 0; i < count; ++i) {
     if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
       family = i;
+      timestamp_bits = families[i].timestampValidBits;
       return true;
     }
   }
   return false;
+}
+
+// Whether the host can read the clock that timestamps are of.
+bool calibrated_timestamps(VkPhysicalDevice handle, const std::vector<VkExtensionProperties>& extensions) {
+  if (!contains(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) return false;
+  if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT == nullptr) return false;
+  uint32_t count = 0;
+  if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, &count, nullptr) < 0) return false;
+  std::vector<VkTimeDomainEXT> domains(count);
+  if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, &count, domains.data()) < 0) return false;
+  return std::find(domains.begin(), domains.end(), VK_TIME_DOMAIN_DEVICE_EXT) != domains.end();
+}
+
+// Whether a tool such as RenderDoc or Nsight is attached that shows labels, as it says itself.
+bool has_debug_markers(const PhysicalDevice& device) {
+  if (device.properties.apiVersion < VK_API_VERSION_1_3 || vkGetPhysicalDeviceToolProperties == nullptr) return false;
+  uint32_t count = 0;
+  if (vkGetPhysicalDeviceToolProperties(device.handle, &count, nullptr) < 0) return false;
+  VkPhysicalDeviceToolProperties empty{};
+  empty.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TOOL_PROPERTIES;
+  std::vector<VkPhysicalDeviceToolProperties> tools(count, empty);
+  if (vkGetPhysicalDeviceToolProperties(device.handle, &count, tools.data()) < 0) return false;
+  return std::any_of(tools.begin(), tools.end(),
+                     [](const auto& tool) { return (tool.purposes & VK_TOOL_PURPOSE_DEBUG_MARKERS_BIT_EXT) != 0; });
 }
 
 PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
@@ -98,8 +123,10 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   device.push_descriptors = contains(extensions, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   device.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   device.portability_subset = contains(extensions, "VK_KHR_portability_subset");
+  device.calibrated_timestamps = calibrated_timestamps(handle, extensions);
+  device.debug_markers = has_debug_markers(device);
 
-  const bool has_queue = find_compute_queue(handle, device.queue_family);
+  const bool has_queue = find_compute_queue(handle, device.queue_family, device.timestamp_bits);
   if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};
@@ -189,6 +216,9 @@ void Instance::create(bool validation) {
     extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
+  // Of the loader itself, and nothing while nobody uses it: labels for tools, and the layer's messages.
+  debug_utils_ = validation || contains(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+  if (debug_utils_) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   VkDebugUtilsMessengerCreateInfoEXT messenger{};
   messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
   messenger.messageSeverity =
@@ -206,7 +236,6 @@ void Instance::create(bool validation) {
       fail(TUFF_ERROR_UNSUPPORTED, "validation was asked for, but the layer {} is not installed", kValidationLayer);
     }
     layers.push_back(kValidationLayer);
-    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     if (contains(instance_extensions(kValidationLayer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
       extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
       messenger.pNext = &features;

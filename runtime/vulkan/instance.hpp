@@ -29,6 +29,9 @@ struct PhysicalDevice {
   bool push_descriptors = false;
   bool memory_budget = false;
   bool portability_subset = false;
+  uint32_t timestamp_bits = 0;         // of the queue family; 0: it has no timestamps
+  bool calibrated_timestamps = false;  // the host can read the device's clock
+  bool debug_markers = false;          // a tool is attached that shows labels
   bool subgroup_size_control = false;
   bool matrix_cores = false;  // by VK_KHR_cooperative_matrix
   bool bfloat16 = false;      // in matrix products
@@ -45,6 +48,7 @@ class Instance {
   const std::vector<PhysicalDevice>& devices() const { return devices_; }
   // "llvmpipe: no timeline semaphores", one a line, for devices that cannot be used.
   const std::string& refusals() const { return refusals_; }
+  bool debug_utils() const { return debug_utils_; }
   uint64_t validation_messages() const { return messages_.load(std::memory_order_relaxed); }
 
   // By index, or part of a name (case-insensitive); empty: the best. Throws NO_DEVICE.
@@ -61,6 +65,7 @@ class Instance {
   VkInstance instance_ = VK_NULL_HANDLE;
   std::vector<PhysicalDevice> devices_;
   std::string refusals_;
+  bool debug_utils_ = false;
   std::atomic<uint64_t> messages_{0};
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/log.hpp"
+#include "runtime/profile.hpp"
 #include "runtime/vulkan/matrix_spirv.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 
@@ -91,7 +92,10 @@ void KernelCache::save() {
 
 const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
   const Key key{kernel, operands, addresses};
-  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  if (const auto found = pipelines_.find(key); found != pipelines_.end()) {
+    ++counters_.hits;
+    return found->second;
+  }
   return pipelines_.emplace(key, build(key)).first->second;
 }
 
@@ -144,6 +148,7 @@ std::vector<uint32_t> KernelCache::spirv(const Key& key) {
 }
 
 Pipeline KernelCache::build(const Key& key) {
+  const ProfiledStep step("build kernel");
   const VolkDeviceTable& vk = device_->vk;
   const std::vector<uint32_t> words = spirv(key);
   Pipeline pipeline;
@@ -182,6 +187,7 @@ Pipeline KernelCache::build(const Key& key) {
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
   device_->check(result, "vkCreateComputePipelines");
   device_->count_object();
+  device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);
   ++counters_.pipelines;
   unsaved_ = true;
   return pipeline;

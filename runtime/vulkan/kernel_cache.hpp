@@ -37,7 +37,7 @@ class KernelCache {
   DiskCache& disk() { return disk_; }
 
   struct Counters {
-    uint64_t compiled = 0, disk_hits = 0, pipelines = 0;
+    uint64_t compiled = 0, disk_hits = 0, pipelines = 0, hits = 0;
   };
   const Counters& counters() const noexcept { return counters_; }
 

@@ -195,6 +195,10 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedica
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (device_->traits.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   device_->check(vk.vkCreateBuffer(device_->handle, &info, nullptr, &block->buffer), "vkCreateBuffer");
+  device_->set_name(VK_OBJECT_TYPE_BUFFER, block->buffer,
+                    kind != MemoryKind::device ? "tuff staging"
+                    : dedicated                ? "tuff buffer"
+                                               : "tuff small buffers");
   device_->count_object();
   VkMemoryRequirements requirements;
   vk.vkGetBufferMemoryRequirements(device_->handle, block->buffer, &requirements);

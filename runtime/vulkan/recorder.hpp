@@ -199,7 +199,14 @@ class Dispatch {
     return *this;
   }
 
+  // The row of the planner's table that this is, for profiles.
+  Dispatch& variant(const char* name) {
+    variant_ = name;
+    return *this;
+  }
+
   const char* label() const { return label_; }
+  const char* variant() const { return variant_; }
   const Operand* operands() const { return operands_.data(); }
   uint32_t operand_count() const { return operand_count_; }
   uint32_t each() const { return each_; }              // a bit for each operand that is a buffer for each matrix
@@ -213,6 +220,7 @@ class Dispatch {
 
  private:
   const char* label_;
+  const char* variant_ = "";
   std::array<Operand, kMaxOperands> operands_{};
   std::array<std::byte, kMaxPushBytes> push_{};
   std::array<uint32_t, 3> groups_{1, 1, 1};

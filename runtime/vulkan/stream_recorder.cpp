@@ -12,7 +12,7 @@ namespace {
 
 // When the open command buffer is worth a submission: so many operations, or so many seconds of work by
 // a rough guess. A submission costs 5 to 80 µs, so the guess may be off by a lot without harm.
-constexpr uint32_t kSubmitOperations = 128;
+constexpr uint32_t kSubmitOperations = Profiler::kMostCommands;
 constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
 
 }  // namespace
@@ -56,6 +56,10 @@ StreamRecorder::StreamRecorder(std::shared_ptr<Device> device, std::shared_ptr<M
   unused_.allocation =
       std::make_shared<VulkanAllocation>(pool_, pool_->allocate(MemoryPool::kAlignment, MemoryKind::device));
   unused_.bytes = MemoryPool::kAlignment;
+  if (device_->labels) {
+    kept_profiler_ = std::make_unique<Profiler>(device_, kRing);
+    profiler_ = kept_profiler_.get();
+  }
 }
 
 StreamRecorder::~StreamRecorder() {
@@ -79,6 +83,7 @@ VkCommandBuffer StreamRecorder::open() {
   device_->check(vk.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
   recording_ = true;
   bound_ = VK_NULL_HANDLE;
+  if (profiler_ != nullptr) profiler_->opened(slot.commands, slot_);
   return slot.commands;
 }
 
@@ -94,6 +99,7 @@ uint64_t StreamRecorder::submit(bool for_host) {
     hidden_from_host_ = false;
   }
   if (!recording_) return submitted_;
+  const ProfiledStep step("submit");
   Slot& slot = ring_[slot_];
   recording_ = false;
   gathered_ = 0;
@@ -114,6 +120,7 @@ uint64_t StreamRecorder::submit(bool for_host) {
   device_->check(vk.vkQueueSubmit(device_->queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   submitted_ = number;
   slot.submission = number;
+  if (profiler_ != nullptr) profiler_->submitted(slot_, number);
   slot_ = (slot_ + 1) % kRing;
   ++counters_.submissions;
   return submitted_;
@@ -137,6 +144,7 @@ uint64_t StreamRecorder::poll() {
 void StreamRecorder::wait(uint64_t submission) {
   device_->require_alive();
   if (submission <= completed_.load(std::memory_order_acquire)) return;
+  const ProfiledStep step("wait for the device");
   const uint64_t milliseconds = wait_milliseconds_;
   VkSemaphoreWaitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
@@ -376,7 +384,22 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   }
   std::memcpy(push + count * 8, dispatch.push_data(), dispatch.push_bytes());
   vk.vkCmdPushConstants(commands, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
-  vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]);
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "{}: {} by {}, {} x {} x {} groups{}", dispatch.label(), kernel.source().name,
+        addresses ? "addresses" : "descriptors", groups[0], groups[1], groups[2],
+        counters_.barriers != barriers_before ? ", after a barrier" : "");
+  }
+  observed(
+      [&] {
+        return Command{DeviceSpan::Kind::kernel,
+                       dispatch.label(),
+                       dispatch.bytes(),
+                       dispatch.operations(),
+                       kernel.source().name,
+                       dispatch.variant(),
+                       groups};
+      },
+      [&] { vk.vkCmdDispatch(commands, groups[0], groups[1], groups[2]); });
   for (uint32_t i = 0; i < operands; ++i) {
     const Dispatch::Operand& operand = dispatch.operands()[i];
     if (operand.each == nullptr) {
@@ -386,11 +409,6 @@ void StreamRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
     }
   }
   ++counters_.dispatches;
-  if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "{}: {} by {}, {} x {} x {} groups{}", dispatch.label(), kernel.source().name,
-        addresses ? "addresses" : "descriptors", groups[0], groups[1], groups[2],
-        counters_.barriers != barriers_before ? ", after a barrier" : "");
-  }
   note_work(dispatch.bytes(), dispatch.operations());
 }
 
@@ -449,10 +467,31 @@ bool StreamRecorder::matrix_quads() {
   return *matrix_quads_;
 }
 
-void StreamRecorder::record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,
+void StreamRecorder::profile_begin(Profile& profile) {
+  submit(false);
+  if (kept_profiler_ == nullptr) kept_profiler_ = std::make_unique<Profiler>(device_, kRing);
+  kept_profiler_->begin(profile);
+  profiler_ = kept_profiler_.get();
+}
+
+void StreamRecorder::profile_collect() {
+  if (profiler_ != nullptr) profiler_->collect(completed_);
+}
+
+void StreamRecorder::profile_end() noexcept {
+  if (kept_profiler_ != nullptr) kept_profiler_->end();
+  if (!device_->labels) profiler_ = nullptr;
+}
+
+void StreamRecorder::record_copy(const char* label, const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,
                                  uint64_t src_offset, uint64_t bytes) {
   const VkBufferCopy region{src_offset, dst_offset, bytes};
-  device_->vk.vkCmdCopyBuffer(open(), src.buffer, dst.buffer, 1, &region);
+  VkCommandBuffer commands = open();
+  observed(
+      [&] {
+        return Command{DeviceSpan::Kind::copy, label, 2.0 * static_cast<double>(bytes)};
+      },
+      [&] { device_->vk.vkCmdCopyBuffer(commands, src.buffer, dst.buffer, 1, &region); });
   note_work(2.0 * static_cast<double>(bytes), 0);
 }
 
@@ -465,7 +504,7 @@ void StreamRecorder::copy(const Buffer& dst, uint64_t dst_offset, const Buffer& 
   touch(dst);
   touch(src);
   const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
-  record_copy(*to.block, to.offset, *from.block, from.offset, bytes);
+  record_copy("copy", *to.block, to.offset, *from.block, from.offset, bytes);
 }
 
 void StreamRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) {
@@ -479,14 +518,21 @@ void StreamRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes,
   touch(*to.buffer);
   touch(*from.buffer);
   const DeviceLocation target = locate(*to.buffer, to.offset), source = locate(*from.buffer, from.offset);
-  std::array<VkBufferCopy, 64> regions;
-  for (uint64_t row = 0; row < count;) {
-    uint32_t some = 0;
-    for (; some < regions.size() && row < count; ++some, ++row) {
-      regions[some] = {source.offset + row * from.pitch, target.offset + row * to.pitch, bytes};
+  const auto copy_all = [&] {
+    std::array<VkBufferCopy, 64> regions;
+    for (uint64_t row = 0; row < count;) {
+      uint32_t some = 0;
+      for (; some < regions.size() && row < count; ++some, ++row) {
+        regions[some] = {source.offset + row * from.pitch, target.offset + row * to.pitch, bytes};
+      }
+      device_->vk.vkCmdCopyBuffer(commands, source.block->buffer, target.block->buffer, some, regions.data());
     }
-    device_->vk.vkCmdCopyBuffer(commands, source.block->buffer, target.block->buffer, some, regions.data());
-  }
+  };
+  observed(
+      [&] {
+        return Command{DeviceSpan::Kind::copy, "copy rows", 2.0 * static_cast<double>(bytes * count)};
+      },
+      copy_all);
   note_work(2.0 * static_cast<double>(bytes * count), 0);
 }
 
@@ -496,7 +542,7 @@ void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const
   order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
   touch(dst);
   const DeviceLocation to = locate(dst, offset);
-  record_copy(*to.block, to.offset, *staging.block, staging.offset, bytes);
+  record_copy("upload", *to.block, to.offset, *staging.block, staging.offset, bytes);
 }
 
 void StreamRecorder::copy_to_staging(const MemoryRange& staging, const Buffer& src, uint64_t offset, uint64_t bytes) {
@@ -505,7 +551,7 @@ void StreamRecorder::copy_to_staging(const MemoryRange& staging, const Buffer& s
   order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
   touch(src);
   const DeviceLocation from = locate(src, offset);
-  record_copy(*staging.block, staging.offset, *from.block, from.offset, bytes);
+  record_copy("download", *staging.block, staging.offset, *from.block, from.offset, bytes);
 }
 
 void StreamRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word) {
@@ -514,7 +560,12 @@ void StreamRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t byt
   order(&range, 1, VK_PIPELINE_STAGE_TRANSFER_BIT);
   touch(dst);
   const DeviceLocation at = locate(dst, offset);
-  device_->vk.vkCmdFillBuffer(open(), at.block->buffer, at.offset, bytes, word);
+  VkCommandBuffer commands = open();
+  observed(
+      [&] {
+        return Command{DeviceSpan::Kind::fill, "fill", static_cast<double>(bytes)};
+      },
+      [&] { device_->vk.vkCmdFillBuffer(commands, at.block->buffer, at.offset, bytes, word); });
   note_work(static_cast<double>(bytes), 0);
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/vulkan/hazard_tracker.hpp"
 #include "runtime/vulkan/kernel_cache.hpp"
 #include "runtime/vulkan/memory_pool.hpp"
+#include "runtime/vulkan/profiler.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
@@ -66,6 +67,11 @@ class StreamRecorder final : public Recorder {
   // Outlives the recorder, or the next call.
   void set_tuning(const TuningTable* table) { tuning_ = table; }
 
+  // Times what is recorded from here on; then what has finished so far is handed over; then no more.
+  void profile_begin(Profile& profile);
+  void profile_collect();
+  void profile_end() noexcept;
+
   struct Counters {
     uint64_t dispatches = 0, submissions = 0, barriers = 0;
   };
@@ -110,8 +116,17 @@ class StreamRecorder final : public Recorder {
   HazardTracker::Range range_of(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool write) const;
   void push_descriptors(VkCommandBuffer commands, const Pipeline& pipeline, const AllBound& all, uint32_t count,
                         uint64_t* bases);
-  void record_copy(const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src, uint64_t src_offset,
-                   uint64_t bytes);
+  void record_copy(const char* label, const MemoryBlock& dst, uint64_t dst_offset, const MemoryBlock& src,
+                   uint64_t src_offset, uint64_t bytes);
+  // Records a command, and what stands around it where somebody looks on.
+  template <typename Describe, typename Record>
+  void observed(const Describe& describe, const Record& record) {
+    if (profiler_ == nullptr) [[likely]] {
+      record();
+    } else {
+      profiler_->around(ring_[slot_].commands, slot_, describe(), record);
+    }
+  }
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<MemoryPool> pool_;
@@ -154,6 +169,8 @@ class StreamRecorder final : public Recorder {
   uint32_t table_ = 0;
   uint64_t table_used_ = kTableBytes;
   const TuningTable* tuning_ = nullptr;
+  std::unique_ptr<Profiler> kept_profiler_;  // made on first use
+  Profiler* profiler_ = nullptr;             // null: nobody looks on
   Counters counters_;
 };
 

@@ -62,6 +62,7 @@ void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uin
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
   uint64_t in_flight = 0;
+  staged_ += bytes;
   for (uint64_t done = 0; done < bytes; done += kChunk) {
     const uint64_t part = std::min(kChunk, bytes - done);
     {
@@ -97,6 +98,7 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
 void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
   const uint64_t chunk = std::min(kChunk, bytes);
+  staged_ += bytes;
   std::optional<Staging> halves[2];
   halves[0].emplace(*pool_, recorder_, chunk);
   if (bytes > chunk) halves[1].emplace(*pool_, recorder_, chunk);

@@ -20,6 +20,7 @@ class Transfer {
 
   uint64_t uploaded() const noexcept { return uploaded_; }
   uint64_t downloaded() const noexcept { return downloaded_; }
+  uint64_t staged() const noexcept { return staged_; }  // of both, what went through memory in between
 
  private:
   void stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
@@ -29,7 +30,7 @@ class Transfer {
 
   StreamRecorder& recorder_;
   std::shared_ptr<MemoryPool> pool_;
-  uint64_t uploaded_ = 0, downloaded_ = 0;
+  uint64_t uploaded_ = 0, downloaded_ = 0, staged_ = 0;
 };
 
 }  // namespace tuff

@@ -10,6 +10,7 @@
 #include "runtime/status.hpp"
 #include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
+#include "runtime/vulkan/rates.hpp"
 
 namespace tuff {
 
@@ -68,6 +69,9 @@ void VulkanBackend::set_tuning(const char* json) {
 void VulkanBackend::capabilities(tuff_device_properties& properties) const {
   describe(device_->physical, properties);
   properties.binding = device_->traits.streams_by_addresses;
+  const std::lock_guard lock(mutex_);
+  properties.bandwidth_bytes_per_second = rates_.bytes_per_second;
+  properties.f32_flops_per_second = rates_.f32_flops_per_second;
 }
 
 bool VulkanBackend::supports(std::string_view feature) const {
@@ -94,6 +98,8 @@ void VulkanBackend::stats(tuff_stats& stats) const {
   stats.shader_cache_hits = kernels_->counters().disk_hits;
   stats.pipelines_created = kernels_->counters().pipelines;
   stats.vulkan_objects_created = device_->objects();
+  stats.kernel_cache_hits = kernels_->counters().hits;
+  stats.bytes_staged = transfer_->staged();
   stats.validation_messages = device_->instance.validation_messages() - validation_before_;
 }
 
@@ -124,6 +130,9 @@ Buffer VulkanBackend::alloc(const AllocOptions& options) {
     const bool mapped = pool_->device_memory_mapped();
     const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
     buffer.allocation = std::make_shared<VulkanAllocation>(pool_, allocate(options.bytes, kind));
+    if (!options.name.empty() && locate(buffer, 0).block->dedicated) {
+      device_->set_name(VK_OBJECT_TYPE_BUFFER, locate(buffer, 0).block->buffer, options.name.c_str());
+    }
     if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
   }
   ++allocations_;
@@ -241,6 +250,26 @@ void VulkanBackend::gather(const GatherArgs& args) { run(check_gather, record_ga
 void VulkanBackend::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
 void VulkanBackend::resize(const ResizeArgs& args) { run(check_resize, record_resize, args); }
 void VulkanBackend::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
+
+void VulkanBackend::profile_begin(Profile& profile) {
+  wait_for_everything(false);
+  const std::lock_guard lock(mutex_);
+  if (rates_.bytes_per_second == 0) rates_ = measure_rates(*recorder_, pool_);
+  recorder_->profile_begin(profile);
+  profile.start();  // before another thread records
+  profile.set_device(device_->physical.properties.deviceName, true, rates_);
+}
+
+void VulkanBackend::profile_collect() {
+  wait_for_everything(false);
+  const std::lock_guard lock(mutex_);
+  recorder_->profile_collect();
+}
+
+void VulkanBackend::profile_end() noexcept {
+  const std::lock_guard lock(mutex_);
+  recorder_->profile_end();
+}
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }
 

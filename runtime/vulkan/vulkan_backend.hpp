@@ -54,6 +54,10 @@ class VulkanBackend final : public ComputeBackend {
   void resize(const ResizeArgs& args) override;
   void rope(const RopeArgs& args) override;
 
+  void profile_begin(Profile& profile) override;
+  void profile_collect() override;
+  void profile_end() noexcept override;
+
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }
 
@@ -74,6 +78,7 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Transfer> transfer_;
   std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
+  DeviceRates rates_;                          // measured for the first profile
   uint64_t allocations_ = 0;
   uint64_t validation_before_ = 0;  // messages that were there before this context
 };

@@ -1,0 +1,52 @@
+"""Profiles of contexts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import TYPE_CHECKING, Union
+
+from . import raw
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+
+class Profile:
+    """What a context does, from Context.profile() to the end of the with block; afterwards table() and write()
+    show it, until the context's next profile. Both may be asked before the end too: they wait, and show what was
+    until then."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._running = False
+
+    def __enter__(self) -> Profile:
+        check(raw.tuff_profile_begin(self._context.handle))
+        self._running = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Waits for the work so far, and profiles no more. Ending again does nothing, and so does ending behind the
+        end of the context."""
+        if self._running and not self._context.closed:
+            self._running = False
+            check(raw.tuff_profile_end(self._context.handle))
+
+    def write(self, path: Union[str, os.PathLike]) -> None:
+        """A trace for https://ui.perfetto.dev, in Chrome's format."""
+        check(raw.tuff_profile_write(self._context.handle, os.fspath(path).encode()))
+
+    def table(self) -> str:
+        """Text for a person: operations, kernels, counters. print() it."""
+        length = ctypes.c_uint64()
+        text = ctypes.create_string_buffer(1 << 16)
+        check(raw.tuff_profile_table(self._context.handle, text, len(text), length))
+        while length.value >= len(text):
+            text = ctypes.create_string_buffer(length.value + 4096)
+            check(raw.tuff_profile_table(self._context.handle, text, len(text), length))
+        return text.value.decode(errors="replace")

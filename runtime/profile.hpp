@@ -1,0 +1,177 @@
+// What is known of a context's calls and of what the device did for them, while it is profiled; and the two forms that
+// a person reads it in, a trace and a table. Nothing here knows Vulkan: the host's track is the same for every
+// backend, and the device's is filled in by runtime/vulkan/profiler.hpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tuff/tuff.h"
+
+namespace tuff {
+
+// Nanoseconds of std::chrono::steady_clock.
+using HostTime = int64_t;
+HostTime host_now() noexcept;
+
+// A call of the C ABI, or a step within one (the host waits, submits, builds a kernel).
+struct HostSpan {
+  uint32_t name = 0, shape = 0;  // texts
+  uint32_t thread = 0;
+  int32_t dtype = 0;  // what an operation computes in; 0: none
+  uint64_t call = 0;  // its number; of a step: that of its call
+  bool step = false, failed = false;
+  HostTime begin = 0, end = 0;
+};
+
+// A command on the device.
+struct DeviceSpan {
+  enum class Kind : uint8_t { kernel, copy, fill };
+  Kind kind = Kind::kernel;
+  uint32_t operation = 0, label = 0, kernel = 0, variant = 0, plan = 0;  // texts
+  uint32_t thread = 0;
+  std::array<uint32_t, 3> groups{};
+  double bytes = 0, operations = 0;
+  uint64_t call = 0, submission = 0;
+  HostTime recorded = 0;
+  uint64_t begin = 0, end = 0;  // ticks of the device, which do not wrap
+};
+
+// How the device's ticks lie on the host's clock: a line through one or two points where both were read.
+struct DeviceClock {
+  struct Point {
+    uint64_t ticks = 0;
+    HostTime host = 0;
+  };
+  double period = 1;  // nanoseconds of a tick
+  Point first, last;
+  bool calibrated = false;   // read at once, by the driver; else estimated from a submission
+  HostTime uncertainty = 0;  // nanoseconds that a point may be off by
+
+  double nanoseconds(uint64_t begin, uint64_t end) const { return static_cast<double>(end - begin) * period; }
+  double host_time(uint64_t ticks) const;
+};
+
+// What the device was seen to reach, which shares are shares of; 0: not measured.
+struct DeviceRates {
+  double bytes_per_second = 0;      // read and written by copying
+  double f32_flops_per_second = 0;  // of a matrix product
+};
+
+class Profile {
+ public:
+  static constexpr size_t kMostSpans = size_t{1} << 18;  // of either kind: what comes later is counted alone
+
+  explicit Profile(size_t most_spans = kMostSpans);
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  // Forgets the spans so far, and takes some from now on.
+  void start();
+  void stop(const tuff_stats& stats);
+  void set_before(const tuff_stats& stats);
+  bool recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
+
+  // Of any thread. A text's number is good for the profile's life; 0 is the empty one.
+  uint32_t text(std::string_view text);
+  uint32_t thread_number();
+  uint64_t next_call() noexcept { return calls_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  void add(const HostSpan& span);
+  void add(const DeviceSpan& span);
+  void add_dropped(uint64_t count);
+  // timed: its commands are, and the device has a track.
+  void set_device(std::string_view name, bool timed, const DeviceRates& rates);
+  void set_clock(const DeviceClock& clock);
+
+  // stats: what the counters are now, if it is still recording.
+  std::string trace(const tuff_stats& stats) const;  // Chrome's trace format
+  std::string table(const tuff_stats& stats) const;
+
+  std::vector<DeviceSpan> device_spans() const;  // so far
+  double seconds(const DeviceSpan& span) const;
+
+ private:
+  struct View;  // a copy of all of it, for the reports: calls go on meanwhile
+  View view(const tuff_stats& stats) const;
+
+  const size_t most_spans_;
+  std::atomic<bool> recording_{false};
+  std::atomic<uint64_t> calls_{0};
+  mutable std::mutex mutex_;  // of what follows
+  HostTime began_ = 0, ended_ = 0;
+  tuff_stats before_{}, after_{};
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
+  std::vector<std::string> texts_;
+  std::vector<uint64_t> threads_;
+  std::vector<HostSpan> host_;
+  std::vector<DeviceSpan> device_;
+  uint64_t dropped_ = 0;
+  bool has_device_ = false;
+  std::string device_name_;
+  DeviceRates rates_;
+  DeviceClock clock_;
+};
+
+// What a call says of itself once it has succeeded: its arguments are checked by then.
+struct CallText {
+  std::string shape;
+  int32_t dtype = 0;
+};
+
+// A call while it runs, on its thread: what is recorded meanwhile is its own.
+class ProfiledCall {
+ public:
+  ProfiledCall(Profile& profile, const char* name);
+  ~ProfiledCall();
+  ProfiledCall(const ProfiledCall&) = delete;
+  ProfiledCall& operator=(const ProfiledCall&) = delete;
+
+  // The thread's; null: none is profiled.
+  static ProfiledCall* current() noexcept;
+  void done(const CallText& text);
+
+  Profile& profile() const { return profile_; }
+  const HostSpan& span() const { return span_; }
+  // What the planner said of the kernel that comes next, in its line for the log.
+  void note_plan(std::string_view line);
+  uint32_t take_plan();  // a text
+
+ private:
+  Profile& profile_;
+  ProfiledCall* outer_;
+  HostSpan span_;
+  std::string noted_;
+};
+
+// A step of the thread's call; nothing if none is profiled.
+class ProfiledStep {
+ public:
+  explicit ProfiledStep(const char* name) : call_(ProfiledCall::current()), name_(name) {
+    if (call_ != nullptr) begin_ = host_now();
+  }
+  ~ProfiledStep() {
+    if (call_ != nullptr) finish();
+  }
+  ProfiledStep(const ProfiledStep&) = delete;
+  ProfiledStep& operator=(const ProfiledStep&) = delete;
+
+ private:
+  void finish() noexcept;
+
+  ProfiledCall* call_;
+  const char* name_;
+  HostTime begin_ = 0;
+};
+
+}  // namespace tuff

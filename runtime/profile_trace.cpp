@@ -1,0 +1,157 @@
+// Chrome's trace format, which Perfetto and chrome://tracing open: an object with a list of events, whose times are
+// microseconds.
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "runtime/profile_view.hpp"
+
+namespace tuff {
+namespace {
+
+// Processes are the tracks' headings.
+constexpr int kHost = 1, kDevice = 2;
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+const char* kind_name(DeviceSpan::Kind kind) {
+  switch (kind) {
+    case DeviceSpan::Kind::copy: return "copy";
+    case DeviceSpan::Kind::fill: return "fill";
+    case DeviceSpan::Kind::kernel: break;
+  }
+  return "kernel";
+}
+
+}  // namespace
+
+Profile::View Profile::view(const tuff_stats& stats) const {
+  View view;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool running = recording();
+    view.began = began_;
+    view.ended = running ? host_now() : ended_;
+    view.before = before_;
+    view.after = running ? stats : after_;
+    view.texts = texts_;
+    view.host = host_;
+    view.device = device_;
+    view.dropped = dropped_;
+    view.has_device = has_device_;
+    view.device_name = device_name_;
+    view.rates = rates_;
+    view.clock = clock_;
+  }
+  std::sort(view.host.begin(), view.host.end(), [](const HostSpan& a, const HostSpan& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+  std::sort(view.device.begin(), view.device.end(),
+            [](const DeviceSpan& a, const DeviceSpan& b) { return a.begin < b.begin; });
+  view.calls.reserve(view.host.size());
+  for (const HostSpan& span : view.host) {
+    if (!span.step) view.calls.emplace(span.call, &span);
+  }
+  return view;
+}
+
+std::string Profile::trace(const tuff_stats& stats) const {
+  const View view = this->view(stats);
+  std::vector<std::string> texts;
+  for (const std::string& text : view.texts) texts.push_back(quoted(text));
+  const auto microseconds = [&](double time) { return (time - static_cast<double>(view.began)) * 1e-3; };
+
+  std::string out = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
+  auto end = std::back_inserter(out);
+  const auto name = [&](const char* what, int process, uint32_t thread, const std::string& text) {
+    fmt::format_to(end,
+                   R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}},)"
+                   "\n",
+                   what, process, thread, quoted(text));
+  };
+  name("process_name", kHost, 0, "Host: calls");
+  uint32_t threads = 0;
+  for (const HostSpan& span : view.host) threads = std::max(threads, span.thread + 1);
+  for (uint32_t i = 0; i < threads; ++i) name("thread_name", kHost, i + 1, fmt::format("thread {}", i + 1));
+  if (view.has_device) {
+    name("process_name", kDevice, 0, "Device: " + view.device_name);
+    name("thread_name", kDevice, 1, "queue");
+  }
+
+  for (const HostSpan& span : view.host) {
+    const double begin = microseconds(static_cast<double>(span.begin));
+    fmt::format_to(end,
+                   R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{})",
+                   span.step ? "step" : "call", texts[span.name], kHost, span.thread + 1, begin,
+                   static_cast<double>(span.end - span.begin) * 1e-3, span.call);
+    if (span.shape != 0) fmt::format_to(end, R"(,"shape":{})", texts[span.shape]);
+    if (span.failed) fmt::format_to(end, R"(,"failed":true)");
+    fmt::format_to(end, "}}}},\n");
+  }
+  uint64_t flow = 0;
+  for (const DeviceSpan& span : view.device) {
+    const double begin = microseconds(view.clock.host_time(span.begin)), seconds = view.seconds(span);
+    fmt::format_to(
+        end,
+        R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
+        kind_name(span.kind), texts[span.label], kDevice, begin, seconds * 1e6, span.call, span.submission);
+    const auto text = [&](const char* key, uint32_t number) {
+      if (number != 0) fmt::format_to(end, R"(,"{}":{})", key, texts[number]);
+    };
+    text("operation", span.operation);
+    if (const std::string& shape = view.shape_of(span); !shape.empty()) {
+      fmt::format_to(end, R"(,"shape":{})", quoted(shape));
+    }
+    text("kernel", span.kernel);
+    text("variant", span.variant);
+    text("plan", span.plan);
+    if (span.kind == DeviceSpan::Kind::kernel) {
+      fmt::format_to(end, R"(,"groups":[{},{},{}])", span.groups[0], span.groups[1], span.groups[2]);
+    }
+    fmt::format_to(end, R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
+    if (seconds > 0) {
+      const double bandwidth = span.bytes / seconds, rate = span.operations / seconds;
+      fmt::format_to(end, R"(,"GB/s":{:.3f},"GFLOP/s":{:.3f})", bandwidth * 1e-9, rate * 1e-9);
+      if (view.rates.bytes_per_second > 0) {
+        fmt::format_to(end, R"(,"share of copy bandwidth":{:.4f})", bandwidth / view.rates.bytes_per_second);
+      }
+      if (view.rates.f32_flops_per_second > 0 && view.in_f32(span)) {
+        fmt::format_to(end, R"(,"share of f32 gemm":{:.4f})", rate / view.rates.f32_flops_per_second);
+      }
+    }
+    fmt::format_to(end, "}}}},\n");
+    // An arrow from where the call recorded it.
+    if (span.call == 0) continue;
+    ++flow;
+    fmt::format_to(end,
+                   R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
+                   "\n",
+                   flow, kHost, span.thread + 1, microseconds(static_cast<double>(span.recorded)));
+    fmt::format_to(end,
+                   R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":1,"ts":{:.3f}}},)"
+                   "\n",
+                   flow, kDevice, begin);
+  }
+  fmt::format_to(end, R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", kHost,
+                 kHost);
+  out += "\n],\n\"otherData\":{";
+  fmt::format_to(end, R"("library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
+                 TUFF_VERSION_MINOR, TUFF_VERSION_PATCH, quoted(view.device_name), view.seconds());
+  fmt::format_to(end, R"(,"dropped spans":{})", view.dropped);
+  if (view.has_device) {
+    fmt::format_to(end, R"(,"clocks":"{}","clock uncertainty in us":{:.3f})",
+                   view.clock.calibrated ? "calibrated by the driver" : "estimated from a submission",
+                   static_cast<double>(view.clock.uncertainty) * 1e-3);
+    fmt::format_to(end, R"(,"copy bytes per second":{:.0f},"f32 gemm flops per second":{:.0f})",
+                   view.rates.bytes_per_second, view.rates.f32_flops_per_second);
+  }
+  for (const View::Counter& counter : view.counters()) fmt::format_to(end, R"(,"{}":{})", counter.name, counter.value);
+  out += "}\n}\n";
+  return out;
+}
+
+}  // namespace tuff

@@ -1,0 +1,77 @@
+// Stands before a backend while its context is profiled: times each call on its way, and says what it was about. While
+// nothing is profiled calls go to the backend itself, and none of this is in their way.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "runtime/compute_backend.hpp"
+#include "runtime/profile.hpp"
+
+namespace tuff {
+
+class ProfiledBackend final : public ComputeBackend {
+ public:
+  explicit ProfiledBackend(ComputeBackend& inner) : inner_(inner) {}
+
+  // Errors: INVALID_ARGUMENT if it has begun, or has not; what the backend says.
+  void begin();
+  void end();
+  // Of what has finished when they are called. Errors: INVALID_ARGUMENT if nothing was ever profiled.
+  std::string trace();
+  std::string table();
+
+  std::string_view name() const noexcept override { return inner_.name(); }
+  void init(const ContextOptions& options) override { inner_.init(options); }
+  bool is_initialized() const noexcept override { return inner_.is_initialized(); }
+  void capabilities(tuff_device_properties& properties) const override { inner_.capabilities(properties); }
+  bool supports(std::string_view feature) const override { return inner_.supports(feature); }
+  void stats(tuff_stats& stats) const override { inner_.stats(stats); }
+  void set_limits(const tuff_limits& limits) override { inner_.set_limits(limits); }
+  void set_tuning(const char* json) override { inner_.set_tuning(json); }
+  std::string gemm_variants(const GemmArgs& args) override { return inner_.gemm_variants(args); }
+  void profile_begin(Profile& profile) override { inner_.profile_begin(profile); }
+  void profile_collect() override { inner_.profile_collect(); }
+  void profile_end() noexcept override { inner_.profile_end(); }
+
+  Buffer alloc(const AllocOptions& options) override;
+  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
+  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
+  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes) override;
+  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override;
+  void* map(const Buffer& buffer) override;
+  void unmap(const Buffer& buffer) override;
+  void synchronize() override;
+
+  void gemm(const GemmArgs& args) override;
+  void batched_gemm(const GemmArgs& args) override;
+  void conv(const ConvArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void reduce(const ReduceArgs& args) override;
+  void softmax(const SoftmaxArgs& args) override;
+  void unary(const UnaryArgs& args) override;
+  void binary(const BinaryArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void batch_norm(const BatchNormArgs& args) override;
+  void permute(const PermuteArgs& args) override;
+  void cast(const CastArgs& args) override;
+  void slice(const SliceArgs& args) override;
+  void concat(const ConcatArgs& args) override;
+  void gather(const GatherArgs& args) override;
+  void pool(const PoolArgs& args) override;
+  void resize(const ResizeArgs& args) override;
+  void rope(const RopeArgs& args) override;
+
+ private:
+  tuff_stats stats_now() const;
+  // What was profiled, all of it that has finished.
+  void collect();
+
+  ComputeBackend& inner_;
+  std::mutex mutex_;  // of beginning, ending and collecting
+  bool ever_ = false;
+  Profile profile_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,241 @@
+#include "runtime/vulkan/profiler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tuff {
+namespace {
+
+// A clock is read a few times: the narrowest pair of host times around it counts.
+constexpr int kClockReads = 5;
+constexpr uint64_t kEstimateNanoseconds = 10'000'000'000;
+
+}  // namespace
+
+Profiler::Profiler(std::shared_ptr<Device> device, uint32_t ring) : device_(std::move(device)), slots_(ring) {
+  const uint32_t bits = device_->physical.timestamp_bits;
+  mask_ = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+}
+
+Profiler::~Profiler() {
+  const VolkDeviceTable& vk = device_->vk;
+  for (const Slot& slot : slots_) vk.vkDestroyQueryPool(device_->handle, slot.queries, nullptr);
+  vk.vkDestroyQueryPool(device_->handle, query_, nullptr);
+  vk.vkDestroyFence(device_->handle, fence_, nullptr);
+  vk.vkDestroyCommandPool(device_->handle, pool_, nullptr);
+}
+
+VkQueryPool Profiler::make_queries(uint32_t count) {
+  VkQueryPoolCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  info.queryCount = count;
+  VkQueryPool queries = VK_NULL_HANDLE;
+  device_->check(device_->vk.vkCreateQueryPool(device_->handle, &info, nullptr, &queries), "vkCreateQueryPool");
+  device_->count_object();
+  return queries;
+}
+
+void Profiler::begin(Profile& profile) {
+  if (mask_ == 0) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the queue of {} has no timestamps: its commands cannot be timed",
+         device_->physical.properties.deviceName);
+  }
+  for (Slot& slot : slots_) {
+    if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMostCommands);
+    slot.spans.clear();
+    slot.spans.reserve(kMostCommands);
+  }
+  clock_ = {};
+  clock_.period = static_cast<double>(device_->physical.properties.limits.timestampPeriod);
+  clock_.calibrated = calibrated();
+  last_ticks_ = 0;
+  clock_.first = clock_.last = read_clocks(clock_.uncertainty);
+  profile.set_clock(clock_);
+  profile_ = &profile;
+}
+
+// Ticks that go on where the counter wraps, of readings one after another.
+uint64_t Profiler::unwrapped(uint64_t ticks) noexcept {
+  const uint64_t ahead = (ticks - last_ticks_) & mask_;
+  // Clocks are read between commands whose timestamps are read later: a step back, in the upper half.
+  const uint64_t behind = mask_ - ahead + 1;
+  if (last_ticks_ != 0 && ahead > mask_ / 2 && behind <= last_ticks_) return last_ticks_ - behind;
+  return last_ticks_ += ahead;
+}
+
+void Profiler::opened(VkCommandBuffer commands, uint32_t index) {
+  if (profile_ == nullptr) return;
+  Slot& slot = slots_[index];
+  read(slot);
+  slot.submission = 0;
+  device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMostCommands);
+}
+
+void Profiler::submitted(uint32_t index, uint64_t submission) {
+  Slot& slot = slots_[index];
+  slot.submission = submission;
+  for (DeviceSpan& span : slot.spans) span.submission = submission;
+}
+
+bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& command) {
+  if (device_->labels) {
+    const VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, nullptr, command.label, {0, 0, 0, 0}};
+    device_->begin_label(commands, &label);
+  }
+  if (profile_ == nullptr) return false;
+  Slot& slot = slots_[index];
+  if (slot.spans.size() >= kMostCommands) {
+    profile_->add_dropped(1);
+    return false;
+  }
+  DeviceSpan span;
+  span.kind = command.kind;
+  span.label = profile_->text(command.label);
+  span.kernel = profile_->text(command.kernel);
+  span.variant = profile_->text(command.variant);
+  span.groups = command.groups;
+  span.bytes = command.bytes;
+  span.operations = command.operations;
+  span.recorded = host_now();
+  span.operation = span.label;
+  // Another context's call, within a callback for example, is not this profile's.
+  if (ProfiledCall* call = ProfiledCall::current(); call != nullptr && &call->profile() == profile_) {
+    span.operation = call->span().name;
+    span.call = call->span().call;
+    span.thread = call->span().thread;
+    span.plan = call->take_plan();
+  }
+  slot.spans.push_back(span);
+  // At the bottom of the pipe: when all before it has finished. A kernel that runs beside the one before it has the
+  // time that it needs beyond it, and times add up to what the device worked.
+  const auto query = static_cast<uint32_t>(2 * slot.spans.size() - 2);
+  device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
+  return true;
+}
+
+void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {
+  Slot& slot = slots_[index];
+  if (timed) {
+    const auto query = static_cast<uint32_t>(2 * slot.spans.size() - 1);
+    device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
+  }
+  if (device_->labels) device_->end_label(commands);
+}
+
+void Profiler::read(Slot& slot) {
+  if (slot.spans.empty()) return;
+  std::array<uint64_t, 2 * kMostCommands> ticks;
+  const auto count = static_cast<uint32_t>(2 * slot.spans.size());
+  const VkResult result =
+      device_->vk.vkGetQueryPoolResults(device_->handle, slot.queries, 0, count, count * sizeof(uint64_t), ticks.data(),
+                                        sizeof(uint64_t), VK_QUERY_RESULT_64_BIT);
+  device_->check(result, "vkGetQueryPoolResults");
+  if (result == VK_SUCCESS) {
+    for (size_t i = 0; i < slot.spans.size(); ++i) {
+      DeviceSpan& span = slot.spans[i];
+      span.begin = unwrapped(ticks[2 * i] & mask_);
+      span.end = std::max(span.begin, unwrapped(ticks[2 * i + 1] & mask_));
+      profile_->add(span);
+    }
+  } else {
+    profile_->add_dropped(slot.spans.size());  // VK_NOT_READY, of what has finished: a driver's defect
+  }
+  slot.spans.clear();
+}
+
+void Profiler::collect(uint64_t completed) {
+  if (profile_ == nullptr) return;
+  std::vector<Slot*> finished;
+  for (Slot& slot : slots_) {
+    if (slot.submission != 0 && slot.submission <= completed) finished.push_back(&slot);
+  }
+  std::sort(finished.begin(), finished.end(),
+            [](const Slot* a, const Slot* b) { return a->submission < b->submission; });
+  for (Slot* slot : finished) read(*slot);
+  clock_.last = read_clocks(clock_.uncertainty);
+  profile_->set_clock(clock_);
+}
+
+DeviceClock::Point Profiler::read_clocks(HostTime& uncertainty) {
+  if (!calibrated()) return estimate_clocks(uncertainty);
+  // The device's clock alone, between two looks at the host's: how the driver's other domains relate to
+  // std::chrono::steady_clock differs by system.
+  VkCalibratedTimestampInfoEXT info{};
+  info.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT;
+  info.timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
+  DeviceClock::Point best;
+  HostTime width = 0;
+  for (int i = 0; i < kClockReads; ++i) {
+    uint64_t ticks = 0, deviation = 0;
+    const HostTime begin = host_now();
+    device_->check(device_->vk.vkGetCalibratedTimestampsEXT(device_->handle, 1, &info, &ticks, &deviation),
+                   "vkGetCalibratedTimestampsEXT");
+    const HostTime end = host_now();
+    if (i > 0 && end - begin >= width) continue;
+    width = end - begin;
+    best = {ticks & mask_, begin + width / 2};
+  }
+  uncertainty = std::max(uncertainty, width / 2);
+  best.ticks = unwrapped(best.ticks);
+  return best;
+}
+
+// A submission of nothing but a timestamp, between two looks at the host's clock.
+DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
+  const VolkDeviceTable& vk = device_->vk;
+  if (query_ == VK_NULL_HANDLE) {
+    vk.vkDestroyCommandPool(device_->handle, std::exchange(pool_, VK_NULL_HANDLE), nullptr);
+    vk.vkDestroyFence(device_->handle, std::exchange(fence_, VK_NULL_HANDLE), nullptr);
+    VkCommandPoolCreateInfo pool{};
+    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool.queueFamilyIndex = device_->physical.queue_family;
+    device_->check(vk.vkCreateCommandPool(device_->handle, &pool, nullptr, &pool_), "vkCreateCommandPool");
+    device_->count_object();
+    VkCommandBufferAllocateInfo allocate{};
+    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    allocate.commandPool = pool_;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    allocate.commandBufferCount = 1;
+    device_->check(vk.vkAllocateCommandBuffers(device_->handle, &allocate, &commands_), "vkAllocateCommandBuffers");
+    device_->count_object();
+    VkFenceCreateInfo fence{};
+    fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    device_->check(vk.vkCreateFence(device_->handle, &fence, nullptr, &fence_), "vkCreateFence");
+    device_->count_object();
+    VkCommandBufferBeginInfo begin{};
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    device_->check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
+    query_ = make_queries(1);
+    vk.vkCmdResetQueryPool(commands_, query_, 0, 1);
+    vk.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, query_, 0);
+    device_->check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
+  }
+  DeviceClock::Point best;
+  HostTime width = 0;
+  for (int i = 0; i < kClockReads; ++i) {
+    VkSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    info.commandBufferCount = 1;
+    info.pCommandBuffers = &commands_;
+    const HostTime begin = host_now();
+    device_->check(vk.vkQueueSubmit(device_->queue, 1, &info, fence_), "vkQueueSubmit");
+    const VkResult waited = vk.vkWaitForFences(device_->handle, 1, &fence_, VK_TRUE, kEstimateNanoseconds);
+    const HostTime end = host_now();
+    device_->check(waited, "vkWaitForFences");
+    if (waited == VK_TIMEOUT) fail(TUFF_ERROR_TIMEOUT, "the device did not finish a timestamp");
+    device_->check(vk.vkResetFences(device_->handle, 1, &fence_), "vkResetFences");
+    uint64_t ticks = 0;
+    device_->check(vk.vkGetQueryPoolResults(device_->handle, query_, 0, 1, sizeof ticks, &ticks, sizeof ticks,
+                                            VK_QUERY_RESULT_64_BIT),
+                   "vkGetQueryPoolResults");
+    if (i > 0 && end - begin >= width) continue;
+    width = end - begin;
+    best = {ticks & mask_, begin + width / 2};
+  }
+  uncertainty = std::max(uncertainty, width / 2);
+  best.ticks = unwrapped(best.ticks);
+  return best;
+}
+
+}  // namespace tuff

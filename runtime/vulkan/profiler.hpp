@@ -1,0 +1,81 @@
+// What stands around a recorded command where someone looks on: timestamps, while the context is profiled, and labels
+// for tools such as RenderDoc and Nsight.
+//
+// A command buffer of the stream's ring has queries of its own, two for each command. They are read when the ring comes
+// round to it, or when the profile is asked for; nothing waits for them. The caller holds the context's lock.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "runtime/profile.hpp"
+#include "runtime/vulkan/device.hpp"
+
+namespace tuff {
+
+struct Command {
+  DeviceSpan::Kind kind;
+  const char* label;
+  double bytes = 0, operations = 0;
+  const char *kernel = "", *variant = "";
+  std::array<uint32_t, 3> groups{};
+};
+
+class Profiler {
+ public:
+  // Of one command buffer. The recorder submits after no more; if it did not, the rest would count as dropped.
+  static constexpr uint32_t kMostCommands = 128;
+
+  Profiler(std::shared_ptr<Device> device, uint32_t ring);
+  ~Profiler();
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  // Times what is recorded from now on; no command buffer is open. Errors: UNSUPPORTED.
+  void begin(Profile& profile);
+  // What is left of the profile's spans has been read.
+  void end() noexcept { profile_ = nullptr; }
+
+  // The command buffer of this slot begins anew: what was in it has finished.
+  void opened(VkCommandBuffer commands, uint32_t slot);
+  void submitted(uint32_t slot, uint64_t submission);
+  template <typename Record>
+  void around(VkCommandBuffer commands, uint32_t slot, const Command& command, const Record& record) {
+    const bool timed = before(commands, slot, command);
+    record();
+    after(commands, slot, timed);
+  }
+  // Hands the spans of the submissions up to this one to the profile, and looks at the clocks.
+  void collect(uint64_t completed);
+
+ private:
+  struct Slot {
+    VkQueryPool queries = VK_NULL_HANDLE;
+    uint64_t submission = 0;
+    std::vector<DeviceSpan> spans;
+  };
+
+  bool before(VkCommandBuffer commands, uint32_t slot, const Command& command);
+  void after(VkCommandBuffer commands, uint32_t slot, bool timed);
+  void read(Slot& slot);
+  VkQueryPool make_queries(uint32_t count);
+  bool calibrated() const { return device_->vk.vkGetCalibratedTimestampsEXT != nullptr; }
+  uint64_t unwrapped(uint64_t ticks) noexcept;
+  DeviceClock::Point read_clocks(HostTime& uncertainty);
+  DeviceClock::Point estimate_clocks(HostTime& uncertainty);
+
+  std::shared_ptr<Device> device_;
+  std::vector<Slot> slots_;
+  Profile* profile_ = nullptr;
+  uint64_t mask_ = 0;  // of the bits that a timestamp has
+  uint64_t last_ticks_ = 0;
+  DeviceClock clock_;
+  // For estimates.
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  VkQueryPool query_ = VK_NULL_HANDLE;
+};
+
+}  // namespace tuff
