@@ -56,8 +56,9 @@ TEST_P(Structures, OutputStructures) {
   }
   expect_checked("tuff_context_info", properties, true,
                  [&](tuff_device_properties* info) { return tuff_context_info(context(), info); });
-  expect_checked("tuff_context_stats", sized<tuff_stats>(), true,
-                 [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); });
+  expect_checked(
+      "tuff_context_stats", sized<tuff_stats>(), true,
+      [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); }, 120);
 }
 
 TEST_P(Structures, ContextStructures) {

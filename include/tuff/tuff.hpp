@@ -460,6 +460,36 @@ inline Outcome set_log(tuff_log_callback callback, void* user, int32_t level) {
   return detail::finish(tuff_set_log(callback, user, level));
 }
 
+// A context that is being profiled, or was: begun by Context::profile.
+class Profile {
+ public:
+  Profile() noexcept = default;
+  // Takes it upon itself to end what tuff_profile_begin began.
+  explicit Profile(tuff_context context) noexcept : running_(context), context_(context) {}
+
+  explicit operator bool() const noexcept { return running_.get() != TUFF_NULL_HANDLE; }
+  // Waits for the work so far, and profiles no more.
+  Outcome end() { return detail::finish(tuff_profile_end(running_.release())); }
+
+  // What was profiled, until the context's next profile: a trace for https://ui.perfetto.dev, and text for a person.
+  Outcome write(const std::string& path) const { return detail::finish(tuff_profile_write(context_, path.c_str())); }
+  Returned<std::string> table() const {
+    std::string text;
+    uint64_t length = 0;
+    tuff_status status = tuff_profile_table(context_, nullptr, 0, &length);
+    while (status == TUFF_OK && text.size() < length) {
+      text.resize(static_cast<std::size_t>(length));
+      status = tuff_profile_table(context_, text.data(), text.size() + 1, &length);  // the NUL replaces string's own
+    }
+    text.resize(static_cast<std::size_t>(length));
+    return detail::give(status, std::move(text));
+  }
+
+ private:
+  detail::Owner<tuff_profile_end> running_;
+  tuff_context context_ = TUFF_NULL_HANDLE;
+};
+
 // An open device and its default stream, to which the operations go. Each operation also takes its
 // descriptor, whose struct_size is set here.
 class Context {
@@ -511,6 +541,11 @@ class Context {
   // A table of tuned choices as JSON; null: the built-in choices.
   Outcome set_tuning(const char* json) { return detail::finish(tuff_context_set_tuning(handle(), json)); }
   Outcome synchronize() const { return detail::finish(tuff_synchronize(handle())); }
+  // Profiles what the context does until the result ends, or is destroyed. It may be destroyed after the context.
+  Returned<Profile> profile() const {
+    const tuff_status status = tuff_profile_begin(handle());
+    return detail::give(status, status == TUFF_OK ? Profile(handle()) : Profile());
+  }
 
   // Device memory that reads as zero.
   Returned<Buffer> alloc_bytes(uint64_t bytes) const {

@@ -102,7 +102,7 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
   Dispatch dispatch("attention matrices");
   call.operands(recorder, dispatch, nullptr, 0, Access::read);
   call.push(dispatch, {static_cast<uint32_t>(groups), 0, 0});
-  dispatch.groups_linear(groups, traits).work(call.bytes(), call.operations());
+  dispatch.groups_linear(groups, traits).work(call.bytes(), call.operations()).variant(variant->name);
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} extended={} wide={}", variant->name,
       dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal, groups,

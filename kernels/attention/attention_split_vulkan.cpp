@@ -160,7 +160,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   Dispatch dispatch("attention few rows");
   call.operands(recorder, dispatch, scratch, scratch_bytes, Access::write);
   call.push(dispatch, {static_cast<uint32_t>(cut.groups()), part_keys, part_count});
-  dispatch.groups_linear(cut.groups(), traits).work(call.bytes(), call.operations());
+  dispatch.groups_linear(cut.groups(), traits).work(call.bytes(), call.operations()).variant(variant->name);
   recorder.dispatch(kernel, dispatch);
   if (!merges) return true;
 

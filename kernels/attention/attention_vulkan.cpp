@@ -181,7 +181,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
     Dispatch dispatch("attention");
     call.operands(recorder, dispatch, saved, ranges ? state : 0, Access::read_write);
     call.push(dispatch, progress);
-    dispatch.groups_linear(groups, traits).work(call.bytes() * share, call.operations() * share);
+    dispatch.groups_linear(groups, traits).work(call.bytes() * share, call.operations() * share).variant(variant.name);
     recorder.dispatch(kernel, dispatch);
     progress.key_begin = progress.key_end;
   } while (progress.key_end < args.seq_kv);

@@ -244,7 +244,8 @@ void record_product(Recorder& recorder, const Product& product) {
       .groups_linear(groups_of(variant, traits, args) * product.slices, traits)
       .work(static_cast<double>((in_elements + filter_elements) * size) +
                 static_cast<double>(args.out_shape.elements() * out_size),
-            2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps));
+            2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps))
+      .variant(variant.name);
   recorder.dispatch(kernel, dispatch);
 }
 

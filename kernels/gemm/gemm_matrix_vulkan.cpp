@@ -302,7 +302,9 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       }
     });
   });
-  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
+  dispatch.groups_linear(groups * plan.slices, traits)
+      .work(work_bytes(plan), operations_of(args))
+      .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH,
         "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} slices of k, loads of {} and {} "

@@ -200,7 +200,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
       push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, plan.fused());
     });
   });
-  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
+  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args)).variant("skinny");
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} slices of k{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),

@@ -170,7 +170,9 @@ void record_tiles(Recorder& recorder, Plan& plan) {
     with_number(
         type, [&](auto number) { dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n)); });
   });
-  dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args));
+  dispatch.groups_linear(groups * plan.slices, traits)
+      .work(work_bytes(plan), operations_of(args))
+      .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     if (variant.swapped) swap_operands(plan);  // as the caller has them
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",

@@ -141,7 +141,7 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   });
   const uint32_t matrices = parts.local_size / (parts.row_parts * parts.col_parts);
   const uint64_t groups = ceil_div(args.batch_count, matrices);
-  dispatch.groups_linear(groups, traits).work(work_bytes(plan), operations_of(args));
+  dispatch.groups_linear(groups, traits).work(work_bytes(plan), operations_of(args)).variant(kNames[way]);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: {} ({}), {} groups of {} matrices, vectors {}{}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),

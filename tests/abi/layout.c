@@ -55,7 +55,7 @@ FIELD(tuff_context_desc, device, 8);
 FIELD(tuff_context_desc, backend, 16);
 FIELD(tuff_context_desc, memory_limit_bytes, 24);
 
-SIZE(tuff_stats, 120);
+SIZE(tuff_stats, 136);
 FIELD(tuff_stats, live_buffers, 4);
 FIELD(tuff_stats, bytes_in_use, 8);
 FIELD(tuff_stats, bytes_reserved, 16);
@@ -71,6 +71,8 @@ FIELD(tuff_stats, shader_cache_hits, 88);
 FIELD(tuff_stats, pipelines_created, 96);
 FIELD(tuff_stats, vulkan_objects_created, 104);
 FIELD(tuff_stats, validation_messages, 112);
+FIELD(tuff_stats, kernel_cache_hits, 120);
+FIELD(tuff_stats, bytes_staged, 128);
 
 SIZE(tuff_limits, 24);
 FIELD(tuff_limits, reserved, 4);

@@ -1,0 +1,277 @@
+// What no device here does by itself: clocks that nobody calibrated, timestamps that are missing, profiles that are
+// full.
+#include "runtime/profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "capi/objects.hpp"
+#include "runtime/vulkan/vulkan_backend.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(ProfileClock, FollowsTheHostsClock) {
+  tuff::DeviceClock clock;
+  clock.period = 2;
+  clock.first = clock.last = {1000, 50'000};
+  EXPECT_EQ(clock.host_time(1000), 50'000);
+  EXPECT_EQ(clock.host_time(1500), 51'000);
+  EXPECT_EQ(clock.host_time(500), 49'000);
+  EXPECT_EQ(clock.nanoseconds(1000, 1500), 1000);
+  // Ten seconds later the device is a millisecond behind.
+  clock.last = {5'000'001'000, 50'000 + 10'001'000'000};
+  EXPECT_NEAR(clock.host_time(5'000'001'000), 50'000 + 10'001'000'000.0, 1);
+  EXPECT_NEAR(clock.host_time(2'500'001'000), 50'000 + 5'000'500'000.0, 1);
+}
+
+tuff::DeviceSpan device_span(tuff::Profile& profile, uint64_t begin, uint64_t end) {
+  tuff::DeviceSpan span;
+  span.operation = span.label = profile.text("test");
+  span.begin = begin;
+  span.end = end;
+  return span;
+}
+
+TEST(Profile, CountsWhatItHasNoRoomFor) {
+  tuff::Profile profile(10);
+  profile.start();
+  profile.set_device("device", true, {});
+  for (uint64_t i = 0; i < 25; ++i) {
+    const tuff::ProfiledCall call(profile, "call");
+    profile.add(device_span(profile, i, i + 1));
+  }
+  profile.add_dropped(3);
+  profile.stop({});
+  const Json trace = Json::parse(profile.trace({}));
+  EXPECT_EQ(trace.at("otherData").at("dropped spans"), 33);
+  EXPECT_EQ(profile.device_spans().size(), 10u);
+  EXPECT_NE(profile.table({}).find("33 spans were dropped"), std::string::npos);
+  profile.start();
+  profile.stop({});
+  EXPECT_EQ(Json::parse(profile.trace({})).at("otherData").at("dropped spans"), 0);
+}
+
+// Labels are a caller's text, some day: quotes, control characters, bytes that are no UTF-8.
+TEST(Profile, QuotesTexts) {
+  tuff::Profile profile;
+  profile.start();
+  profile.set_device("a \"device\"\n\xff", true, {});
+  {
+    tuff::ProfiledCall call(profile, "call\\\t\"");
+    call.done({"shape\x01\xfe", TUFF_F32});
+    tuff::DeviceSpan span = device_span(profile, 1, 2);
+    span.call = call.span().call;
+    profile.add(span);
+  }
+  profile.stop({});
+  const Json trace = Json::parse(profile.trace({}));
+  bool found = false;
+  for (const Json& event : trace.at("traceEvents")) found = found || event.at("name") == "call\\\t\"";
+  EXPECT_TRUE(found);
+}
+
+TEST(Profile, KeepsAPlanWithTheKernelThatItIsOf) {
+  tuff::Profile profile;
+  profile.start();
+  tuff::ProfiledCall call(profile, "call");
+  EXPECT_EQ(tuff::ProfiledCall::current(), &call);
+  call.note_plan("one");
+  call.note_plan("two");
+  EXPECT_EQ(call.take_plan(), profile.text("one; two"));
+  EXPECT_EQ(call.take_plan(), 0u);
+  {
+    const tuff::ProfiledCall inner(profile, "inner");
+    EXPECT_EQ(tuff::ProfiledCall::current(), &inner);
+  }
+  EXPECT_EQ(tuff::ProfiledCall::current(), &call);
+}
+
+std::atomic<int> reads{0};
+VKAPI_ATTR VkResult VKAPI_CALL not_ready(VkDevice, VkQueryPool, uint32_t, uint32_t, size_t, void*, VkDeviceSize,
+                                         VkQueryResultFlags) {
+  ++reads;
+  return VK_NOT_READY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL lost_on_read(VkDevice, VkQueryPool, uint32_t, uint32_t, size_t, void*, VkDeviceSize,
+                                            VkQueryResultFlags) {
+  ++reads;
+  return VK_ERROR_DEVICE_LOST;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_queries(VkDevice, const VkQueryPoolCreateInfo*, const VkAllocationCallbacks*,
+                                          VkQueryPool*) {
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+// A counter of 20 bits of 1 ns wraps a thousand times in a second.
+PFN_vkGetQueryPoolResults all_bits = nullptr;
+VKAPI_ATTR VkResult VKAPI_CALL few_bits(VkDevice device, VkQueryPool pool, uint32_t first, uint32_t count, size_t size,
+                                        void* data, VkDeviceSize stride, VkQueryResultFlags flags) {
+  const VkResult result = all_bits(device, pool, first, count, size, data, stride, flags);
+  for (uint32_t i = 0; i < count; ++i) static_cast<uint64_t*>(data)[i] &= 0xfffff;
+  return result;
+}
+
+class ProfileDevice : public testing::Test {
+ protected:
+  void open() {
+    x_.free();
+    own_ = std::make_unique<OwnContext>("vulkan");
+    const auto context = tuff::capi::acquire_context(*own_);
+    device_ = &dynamic_cast<tuff::VulkanBackend&>(context->backend()).device();
+    whole_ = device_->vk;
+    x_ = OwnBuffer(*own_, 4096);
+  }
+  void SetUp() override { open(); }
+  void TearDown() override { device_->vk = whole_; }
+  void relu(int times = 10) {
+    for (int i = 0; i < times; ++i) EXPECT_OK(tuff_unary(*own_, TUFF_F32, TUFF_UNARY_RELU, x_, x_, 1000));
+  }
+  Json trace() {
+    const auto context = tuff::capi::acquire_context(*own_);
+    return Json::parse(context->profiled().trace());
+  }
+  static size_t kernels(const Json& trace) {
+    size_t count = 0;
+    for (const Json& event : trace.at("traceEvents")) count += event.value("cat", "") == "kernel";
+    return count;
+  }
+
+  std::unique_ptr<OwnContext> own_;
+  tuff::Device* device_ = nullptr;
+  VolkDeviceTable whole_{};
+  OwnBuffer x_;
+};
+
+TEST_F(ProfileDevice, EstimatesAClockThatIsNotCalibrated) {
+  device_->vk.vkGetCalibratedTimestampsEXT = nullptr;
+  ASSERT_OK(tuff_profile_begin(*own_));
+  relu();
+  ASSERT_OK(tuff_synchronize(*own_));
+  ASSERT_OK(tuff_profile_end(*own_));
+  const Json trace = this->trace();
+  EXPECT_EQ(trace.at("otherData").at("clocks"), "estimated from a submission");
+  const double uncertainty = trace.at("otherData").at("clock uncertainty in us");
+  EXPECT_GT(uncertainty, 0);
+  EXPECT_EQ(kernels(trace), 10u);
+  const double whole = trace.at("otherData").at("seconds").get<double>() * 1e6;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.value("cat", "") != "kernel") continue;
+    EXPECT_GE(event.at("ts").get<double>() + uncertainty, 0);
+    EXPECT_LE(event.at("ts").get<double>() + event.at("dur").get<double>(), whole + uncertainty + 1);
+  }
+}
+
+TEST_F(ProfileDevice, RefusesAQueueWithoutTimestamps) {
+  auto& physical = const_cast<tuff::PhysicalDevice&>(device_->physical);
+  const uint32_t bits = std::exchange(physical.timestamp_bits, 0);
+  EXPECT_FAILS(tuff_profile_begin(*own_), TUFF_ERROR_UNSUPPORTED, "tuff_profile_begin", "timestamps");
+  EXPECT_FAILS(tuff_profile_end(*own_), TUFF_ERROR_INVALID_ARGUMENT, "tuff_profile_end", "context");
+  relu();
+  EXPECT_OK(tuff_synchronize(*own_));
+  physical.timestamp_bits = bits;
+}
+
+TEST_F(ProfileDevice, UnwrapsACounterOfFewBits) {
+  auto& physical = const_cast<tuff::PhysicalDevice&>(device_->physical);
+  const uint32_t bits = std::exchange(physical.timestamp_bits, 20);
+  device_->vk.vkGetCalibratedTimestampsEXT = nullptr;
+  all_bits = whole_.vkGetQueryPoolResults;
+  device_->vk.vkGetQueryPoolResults = few_bits;
+  ASSERT_OK(tuff_profile_begin(*own_));
+  relu(1000);
+  ASSERT_OK(tuff_profile_end(*own_));
+  physical.timestamp_bits = bits;
+  const auto context = tuff::capi::acquire_context(*own_);
+  double last = -1e12;
+  for (const Json& event : trace().at("traceEvents")) {
+    if (event.value("cat", "") != "kernel") continue;
+    EXPECT_LE(event.at("dur").get<double>(), 0x100000 * 1e-3);
+    EXPECT_GE(event.at("ts").get<double>(), last);  // they go on where the counter wraps
+    last = event.at("ts");
+  }
+}
+
+TEST_F(ProfileDevice, DropsTimesThatDoNotCome) {
+  ASSERT_OK(tuff_profile_begin(*own_));
+  relu();
+  reads = 0;
+  device_->vk.vkGetQueryPoolResults = not_ready;
+  ASSERT_OK(tuff_profile_end(*own_));
+  EXPECT_GT(reads, 0);
+  const Json trace = this->trace();
+  EXPECT_EQ(kernels(trace), 0u);
+  EXPECT_EQ(trace.at("otherData").at("dropped spans"), 10);
+}
+
+TEST_F(ProfileDevice, IsThereAfterTheDeviceIsLost) {
+  ASSERT_OK(tuff_profile_begin(*own_));
+  relu();
+  ASSERT_OK(tuff_synchronize(*own_));
+  EXPECT_EQ(kernels(trace()), 10u);
+  relu();
+  device_->vk.vkGetQueryPoolResults = lost_on_read;
+  EXPECT_EQ(tuff_profile_write(*own_, "/dev/null"), TUFF_ERROR_DEVICE_LOST);
+  EXPECT_EQ(tuff_profile_end(*own_), TUFF_ERROR_DEVICE_LOST);
+  EXPECT_FAILS(tuff_profile_end(*own_), TUFF_ERROR_INVALID_ARGUMENT, "tuff_profile_end", "context");
+  EXPECT_EQ(kernels(trace()), 10u);
+  EXPECT_EQ(tuff_profile_begin(*own_), TUFF_ERROR_DEVICE_LOST);
+}
+
+TEST_F(ProfileDevice, MayBeginOnceThereIsMemory) {
+  device_->vk.vkCreateQueryPool = no_queries;
+  EXPECT_EQ(tuff_profile_begin(*own_), TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+  relu();
+  device_->vk = whole_;
+  ASSERT_OK(tuff_profile_begin(*own_));
+  relu();
+  ASSERT_OK(tuff_profile_end(*own_));
+  EXPECT_EQ(kernels(trace()), 10u);
+}
+
+std::multiset<std::string> labels;
+int open_labels = 0;
+VKAPI_ATTR void VKAPI_CALL note_label(VkCommandBuffer, const VkDebugUtilsLabelEXT* label) {
+  labels.insert(label->pLabelName);
+  ++open_labels;
+}
+VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer) { --open_labels; }
+
+TEST_F(ProfileDevice, LabelsCommandsForTools) {
+  if (!device_->instance.debug_utils()) GTEST_SKIP() << "VK_EXT_debug_utils: does not run on this device";
+  EXPECT_EQ(device_->labels, device_->physical.debug_markers);  // by itself only for a tool
+  setenv("TUFF_DEBUG_LABELS", "1", 1);
+  open();
+  unsetenv("TUFF_DEBUG_LABELS");
+  ASSERT_TRUE(device_->labels);
+  relu();  // by the real functions
+  ASSERT_OK(tuff_synchronize(*own_));
+  labels.clear();
+  device_->begin_label = note_label;
+  device_->end_label = end_label;
+  for (const bool profiled : {false, true}) {
+    if (profiled) {
+      ASSERT_OK(tuff_profile_begin(*own_));
+    }
+    relu();
+    const uint32_t pattern = 7;
+    EXPECT_OK(tuff_fill(*own_, x_, 0, 4096, &pattern, 4));
+    EXPECT_OK(tuff_synchronize(*own_));
+    if (profiled) {
+      ASSERT_OK(tuff_profile_end(*own_));
+    }
+  }
+  EXPECT_EQ(labels.count("relu"), 20u);
+  EXPECT_GE(labels.count("fill"), 2u);
+  EXPECT_EQ(open_labels, 0);
+}
+
+}  // namespace
+}  // namespace tuff_test
