@@ -133,6 +133,21 @@ Json results_json(const tuff::DeviceProperties& device, const std::vector<Result
   return json;
 }
 
+// Each row a few times more, under the profiler: apart from the measurements, which its timestamps would slow down.
+std::string write_trace(const tuff::Context& context, const std::vector<Result>& results, const std::string& path) {
+  constexpr int kTimes = 3;
+  tuff::Profile profile = context.profile();
+  for (const auto& result : results) {
+    if (!result.failure.empty()) continue;
+    const auto call = result.row.prepare(context);
+    for (int i = 0; i < kTimes; ++i) call();
+    context.synchronize();
+  }
+  profile.end();
+  profile.write(path);
+  return profile.table();
+}
+
 bool matches(const Row& row, const std::string& filter) {
   return (row.operation + " " + row.shape).find(filter) != std::string::npos;
 }
@@ -177,6 +192,7 @@ int run_bench(const BenchOptions& options) {
   }
   progress.clear();
 
+  const std::string table = options.trace.empty() ? "" : write_trace(context, results, options.trace);
   if (options.json) {
     fmt::print("{}\n", results_json(device, results, copy, flops).dump(2));
   } else {
@@ -184,6 +200,7 @@ int run_bench(const BenchOptions& options) {
     print_results(results, copy, flops);
     fmt::print("\nLimits, as seen in this run: {} of f32 by the best gemm, {} by copying (read and write counted).\n",
                format_flops(flops), format_bandwidth(copy));
+    if (!table.empty()) fmt::print("\n{}", table);
   }
   const bool failed = std::any_of(results.begin(), results.end(), [](const Result& r) { return !r.failure.empty(); });
   return failed ? 1 : 0;

@@ -25,6 +25,7 @@ struct BenchOptions {
   std::string device;
   std::string backend;
   std::string filter;
+  std::string trace;     // a file; empty: none
   double seconds = 0.2;  // for each measurement
   bool json = false;
 };

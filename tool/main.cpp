@@ -20,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   tuff selftest --filter gemm -v     one operation, every shape
   tuff bench                         rates of the main operations on the best device
   tuff bench --device llvmpipe       on the device with "llvmpipe" in its name
+  tuff bench --trace trace.json      what the device did, for ui.perfetto.dev
   tuff tune                          finds the fastest kernels for this device, for a minute
   tuff tune --budget 600 --type f16  more of them: what is done already is not measured again
 
@@ -72,6 +73,8 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(0.01, 60.0).description(""))
       ->type_name("S")
       ->capture_default_str();
+  bench_command->add_option("--trace", bench.trace, "profile each row once more: a trace for Perfetto, and a table")
+      ->type_name("FILE");
   bench_command->add_flag("--json", bench.json, "JSON on stdout");
 
   tool::TuneOptions tune;

@@ -212,6 +212,25 @@ void errors(const tuff::Context& context) {
 
 }  // namespace
 
+void profiles(const tuff::Context& context) {
+  const auto relu = [&](const tuff::Buffer& x) { DONE(context.unary(tuff::DType::f32, tuff::Unary::relu, x, x, 8)); };
+  tuff::Buffer x = TAKE(context.alloc<float>(8));
+  tuff::Profile empty;
+  EXPECT(!empty);
+  tuff::Profile profile = TAKE(context.profile());
+  EXPECT(profile);
+  EXPECT_STATUS(context.profile(), TUFF_ERROR_INVALID_ARGUMENT, "tuff_profile_begin");
+  relu(x);
+  DONE(profile.end());
+  EXPECT(!profile);
+  const std::string table = TAKE(profile.table());
+  EXPECT(table.find("\nunary") != std::string::npos);
+  EXPECT(table.find('\0') == std::string::npos);
+  EXPECT_STATUS(profile.write("no such folder/trace.json"), TUFF_ERROR_IO, "tuff_profile_write");
+  { const tuff::Profile scope = TAKE(context.profile()); }
+  EXPECT(tuff_profile_end(context.handle()) == TUFF_ERROR_INVALID_ARGUMENT);  // its scope has ended it
+}
+
 int main() {
   EXPECT(tuff::version() == TUFF_VERSION && tuff::abi_version() == TUFF_ABI_VERSION);
   static_cast<void>(TAKE(tuff::device_count()));
@@ -226,6 +245,7 @@ int main() {
     copies(context);
     operations(context);
     errors(context);
+    profiles(context);
     outlives = TAKE(context.alloc<float>(1));
     tuff::Context moved = std::move(context);
     EXPECT(!context && moved);  // NOLINT: what moving leaves is promised
