@@ -3,6 +3,7 @@
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -63,7 +64,8 @@ std::string Profile::trace(const tuff_stats& stats) const {
   const View view = this->view(stats);
   std::vector<std::string> texts;
   for (const std::string& text : view.texts) texts.push_back(quoted(text));
-  const auto microseconds = [&](double time) { return (time - static_cast<double>(view.began)) * 1e-3; };
+  // Of whole nanoseconds, so that spans which touch do not overlap by a rounding.
+  const auto microseconds = [](HostTime nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; };
 
   std::string out = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
   auto end = std::back_inserter(out);
@@ -83,22 +85,24 @@ std::string Profile::trace(const tuff_stats& stats) const {
   }
 
   for (const HostSpan& span : view.host) {
-    const double begin = microseconds(static_cast<double>(span.begin));
     fmt::format_to(end,
                    R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{})",
-                   span.step ? "step" : "call", texts[span.name], kHost, span.thread + 1, begin,
-                   static_cast<double>(span.end - span.begin) * 1e-3, span.call);
+                   span.step ? "step" : "call", texts[span.name], kHost, span.thread + 1,
+                   microseconds(span.begin - view.began), microseconds(span.end - span.begin), span.call);
     if (span.shape != 0) fmt::format_to(end, R"(,"shape":{})", texts[span.shape]);
     if (span.failed) fmt::format_to(end, R"(,"failed":true)");
     fmt::format_to(end, "}}}},\n");
   }
   uint64_t flow = 0;
   for (const DeviceSpan& span : view.device) {
-    const double begin = microseconds(view.clock.host_time(span.begin)), seconds = view.seconds(span);
+    const HostTime begin = std::llround(view.clock.host_time(span.begin)) - view.began;
+    const HostTime end_time = std::llround(view.clock.host_time(span.end)) - view.began;
+    const double seconds = view.seconds(span);
     fmt::format_to(
         end,
         R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
-        kind_name(span.kind), texts[span.label], kDevice, begin, seconds * 1e6, span.call, span.submission);
+        kind_name(span.kind), texts[span.label], kDevice, microseconds(begin), microseconds(end_time - begin),
+        span.call, span.submission);
     const auto text = [&](const char* key, uint32_t number) {
       if (number != 0) fmt::format_to(end, R"(,"{}":{})", key, texts[number]);
     };
@@ -115,12 +119,12 @@ std::string Profile::trace(const tuff_stats& stats) const {
     fmt::format_to(end, R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
     if (seconds > 0) {
       const double bandwidth = span.bytes / seconds, rate = span.operations / seconds;
-      fmt::format_to(end, R"(,"GB/s":{:.3f},"GFLOP/s":{:.3f})", bandwidth * 1e-9, rate * 1e-9);
+      fmt::format_to(end, R"(,"GB/s":{:.6g},"GFLOP/s":{:.6g})", bandwidth * 1e-9, rate * 1e-9);
       if (view.rates.bytes_per_second > 0) {
-        fmt::format_to(end, R"(,"share of copy bandwidth":{:.4f})", bandwidth / view.rates.bytes_per_second);
+        fmt::format_to(end, R"(,"share of copy bandwidth":{:.4g})", bandwidth / view.rates.bytes_per_second);
       }
       if (view.rates.f32_flops_per_second > 0 && view.in_f32(span)) {
-        fmt::format_to(end, R"(,"share of f32 gemm":{:.4f})", rate / view.rates.f32_flops_per_second);
+        fmt::format_to(end, R"(,"share of f32 gemm":{:.4g})", rate / view.rates.f32_flops_per_second);
       }
     }
     fmt::format_to(end, "}}}},\n");
@@ -130,11 +134,11 @@ std::string Profile::trace(const tuff_stats& stats) const {
     fmt::format_to(end,
                    R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
-                   flow, kHost, span.thread + 1, microseconds(static_cast<double>(span.recorded)));
+                   flow, kHost, span.thread + 1, microseconds(span.recorded - view.began));
     fmt::format_to(end,
                    R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":1,"ts":{:.3f}}},)"
                    "\n",
-                   flow, kDevice, begin);
+                   flow, kDevice, microseconds(begin));
   }
   fmt::format_to(end, R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", kHost,
                  kHost);

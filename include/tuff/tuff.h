@@ -273,8 +273,8 @@ typedef struct tuff_device_properties {
   int32_t unified_memory;              /* all device memory can be mapped by the host */
   int32_t binding;                     /* how kernels that stream reach buffers: 0 descriptors, 1 addresses;
                                           measured, for contexts only */
-  double bandwidth_bytes_per_second;   /* measured; 0 if not known */
-  double f32_flops_per_second;         /* measured; 0 if not known */
+  double bandwidth_bytes_per_second;   /* measured, by the first tuff_profile_begin(); 0 if not known */
+  double f32_flops_per_second;         /* likewise */
 } tuff_device_properties;
 
 /* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
@@ -1106,9 +1106,9 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  * ------------------------------------------------------------------------------------------- */
 
 /* Profiles the context from here on: each call, and each command that the device runs for it, by the device's own
- * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, in well
- * under a second: tuff_context_info() has it then. Results are the same bits; calls take some microseconds more. Calls
- * of other threads that are under way count, or do not. While no context is profiled nothing of it costs anything.
+ * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which takes
+ * a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results are
+ * the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is being profiled; UNSUPPORTED if the device's queue has no
  * timestamps. */
 TUFF_API tuff_status tuff_profile_begin(tuff_context context);

@@ -39,7 +39,7 @@ class Profile:
 
     def write(self, path: Union[str, os.PathLike]) -> None:
         """A trace for https://ui.perfetto.dev, in Chrome's format."""
-        check(raw.tuff_profile_write(self._context.handle, os.fspath(path).encode()))
+        check(raw.tuff_profile_write(self._context.handle, os.fsencode(path)))
 
     def table(self) -> str:
         """Text for a person: operations, kernels, counters. print() it."""

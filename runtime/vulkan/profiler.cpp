@@ -78,17 +78,29 @@ void Profiler::submitted(uint32_t index, uint64_t submission) {
   for (DeviceSpan& span : slot.spans) span.submission = submission;
 }
 
+// Whatever may fail comes before anything is recorded.
 bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& command) {
+  Slot& slot = slots_[index];
+  const bool timed = profile_ != nullptr && slot.spans.size() < kMostCommands;
+  if (timed) {
+    slot.spans.push_back(describe(command));
+  } else if (profile_ != nullptr) {
+    profile_->add_dropped(1);
+  }
   if (device_->labels) {
     const VkDebugUtilsLabelEXT label{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, nullptr, command.label, {0, 0, 0, 0}};
     device_->begin_label(commands, &label);
   }
-  if (profile_ == nullptr) return false;
-  Slot& slot = slots_[index];
-  if (slot.spans.size() >= kMostCommands) {
-    profile_->add_dropped(1);
-    return false;
+  if (timed) {
+    // At the bottom of the pipe: when all before it has finished. A kernel that runs beside the one before it has the
+    // time that it needs beyond it, and times add up to what the device worked.
+    const auto query = static_cast<uint32_t>(2 * slot.spans.size() - 2);
+    device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
   }
+  return timed;
+}
+
+DeviceSpan Profiler::describe(const Command& command) const {
   DeviceSpan span;
   span.kind = command.kind;
   span.label = profile_->text(command.label);
@@ -106,12 +118,7 @@ bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& c
     span.thread = call->span().thread;
     span.plan = call->take_plan();
   }
-  slot.spans.push_back(span);
-  // At the bottom of the pipe: when all before it has finished. A kernel that runs beside the one before it has the
-  // time that it needs beyond it, and times add up to what the device worked.
-  const auto query = static_cast<uint32_t>(2 * slot.spans.size() - 2);
-  device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
-  return true;
+  return span;
 }
 
 void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {

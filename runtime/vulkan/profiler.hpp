@@ -57,6 +57,7 @@ class Profiler {
   };
 
   bool before(VkCommandBuffer commands, uint32_t slot, const Command& command);
+  DeviceSpan describe(const Command& command) const;
   void after(VkCommandBuffer commands, uint32_t slot, bool timed);
   void read(Slot& slot);
   VkQueryPool make_queries(uint32_t count);

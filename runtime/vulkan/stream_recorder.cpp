@@ -81,9 +81,9 @@ VkCommandBuffer StreamRecorder::open() {
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   device_->check(vk.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
+  if (profiler_ != nullptr) profiler_->opened(slot.commands, slot_);
   recording_ = true;
   bound_ = VK_NULL_HANDLE;
-  if (profiler_ != nullptr) profiler_->opened(slot.commands, slot_);
   return slot.commands;
 }
 
