@@ -49,7 +49,7 @@ extern "C" {
 #endif
 
 #define TUFF_VERSION_MAJOR 0
-#define TUFF_VERSION_MINOR 6
+#define TUFF_VERSION_MINOR 7
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)

@@ -43,7 +43,7 @@ from ._profile import Profile
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 for _public in (Array, Buffer, Context, Device, Profile, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
