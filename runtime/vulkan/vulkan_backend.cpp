@@ -16,6 +16,7 @@ namespace tuff {
 VulkanBackend::~VulkanBackend() {
   transfer_.reset();
   recorder_.reset();
+  retired_.reset();
   kernels_.reset();
 }
 
@@ -27,6 +28,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   device_ = std::make_shared<Device>(instance, physical);
   pool_ = std::make_shared<MemoryPool>(device_);
   kernels_ = std::make_unique<KernelCache>(device_);
+  retired_ = std::make_shared<RetiredPipelines>(device_);
   auto recorder = std::make_unique<StreamRecorder>(device_, pool_, *kernels_);
   choose_binding(*recorder, pool_, *device_, *kernels_);
   recorder_ = std::move(recorder);
@@ -195,6 +197,7 @@ void VulkanBackend::wait_for_everything(bool for_host) {
   const uint64_t submission = recorder_->submit(for_host);
   lock.unlock();
   recorder_->wait(submission);
+  retired_->completed(submission);
   lock.lock();
   kernels_->save();
 }
@@ -241,6 +244,26 @@ void VulkanBackend::gather(const GatherArgs& args) { run(check_gather, record_ga
 void VulkanBackend::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
 void VulkanBackend::resize(const ResizeArgs& args) { run(check_resize, record_resize, args); }
 void VulkanBackend::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
+
+// Compilers take their time: others may record meanwhile.
+std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& options) {
+  device_->require_alive();
+  const LoadedKernel loaded = load_custom(options, kernels_->disk());
+  check_device(loaded.kernel.interface, options.robust, *device_);
+  auto kernel = std::make_unique<VulkanKernel>(device_, retired_, kernels_->driver_cache(), options, loaded.kernel);
+  const std::lock_guard lock(mutex_);
+  kernels_->note_pipeline(loaded.from_disk);
+  retired_->completed(recorder_->last_completed());
+  return kernel;
+}
+
+void VulkanBackend::launch(CustomKernel& kernel, const LaunchArgs& args) {
+  auto& own = static_cast<VulkanKernel&>(kernel);
+  const std::lock_guard lock(mutex_);
+  check_launch(own.interface(), args, own.launch_limits());
+  device_->require_alive();
+  recorder_->launch(own, args);
+}
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/compute_backend.hpp"
 #include "runtime/tuning_table.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/stream_recorder.hpp"
 #include "runtime/vulkan/transfer.hpp"
 
@@ -54,6 +55,9 @@ class VulkanBackend final : public ComputeBackend {
   void resize(const ResizeArgs& args) override;
   void rope(const RopeArgs& args) override;
 
+  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
+  void launch(CustomKernel& kernel, const LaunchArgs& args) override;
+
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }
 
@@ -73,6 +77,7 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<KernelCache> kernels_;
   std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Transfer> transfer_;
+  std::shared_ptr<RetiredPipelines> retired_;  // of custom kernels
   std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
   uint64_t allocations_ = 0;
   uint64_t validation_before_ = 0;  // messages that were there before this context
