@@ -31,6 +31,45 @@ std::string without_last_newline(std::string text) {
   return text;
 }
 
+// Where the text begins that is no space or comment, and in which line.
+size_t skip_blank(std::string_view text, size_t at, uint32_t& line) {
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    size_t end = at + 1;
+    if (rest.starts_with("//")) {
+      end = std::min(text.find('\n', at), text.size());
+    } else if (rest.starts_with("/*")) {
+      const size_t close = text.find("*/", at + 2);
+      end = close == std::string_view::npos ? text.size() : close + 2;
+    } else if (!std::isspace(static_cast<unsigned char>(rest[0]))) {
+      break;
+    }
+    line += static_cast<uint32_t>(std::count(text.begin() + at, text.begin() + end, '\n'));
+    at = end;
+  }
+  return at;
+}
+
+// glslang writes its own declarations to the standard output where it cannot parse them, which is with versions
+// without compute shaders: it is only asked for those that have them.
+void check_version(const CustomSource& source) {
+  uint32_t line = 1;
+  const size_t begin = skip_blank(source.text, 0, line);
+  std::string directive;
+  for (const char c : source.text.substr(begin, source.text.find('\n', begin) - begin)) {
+    if (!std::isspace(static_cast<unsigned char>(c))) directive += c;
+  }
+  directive = directive.substr(0, std::min(directive.find("//"), directive.find("/*")));
+  constexpr const char* kVersions[] = {"430", "440", "450", "460", "310es", "320es"};
+  for (const char* version : kVersions) {
+    if (directive == std::string("#version") + version || directive == std::string("#version") + version + "core")
+      return;
+  }
+  fail(TUFF_ERROR_COMPILE_FAILED,
+       "{}:{}: error: GLSL begins with #version 430, 440, 450, 460, 310 es or 320 es: these have compute shaders",
+       source.name, line);
+}
+
 // No optimiser: drivers have their own, and what is declared stays declared.
 std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warnings) {
   using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
@@ -41,10 +80,17 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
     require(define.value.find_first_of("\n\r") == std::string::npos, "defines: the value of {} has a line break",
             define.name);
   }
+  check_version(source);
   const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
+  // Devices have limits of their own, which are compared later.
+  for (const shaderc_limit limit :
+       {shaderc_limit_max_compute_work_group_size_x, shaderc_limit_max_compute_work_group_size_y,
+        shaderc_limit_max_compute_work_group_size_z}) {
+    shaderc_compile_options_set_limit(options.get(), limit, 1 << 30);
+  }
   for (const CustomSource::Define& define : source.defines) {
     shaderc_compile_options_add_macro_definition(options.get(), define.name.data(), define.name.size(),
                                                  define.value.data(), define.value.size());

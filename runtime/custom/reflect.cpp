@@ -69,16 +69,16 @@ struct Refused {
   const char* name;
 };
 constexpr Refused kRefused[] = {
-    {SPVC_RESOURCE_TYPE_UNIFORM_BUFFER, "uniform buffer"},
-    {SPVC_RESOURCE_TYPE_STORAGE_IMAGE, "image"},
-    {SPVC_RESOURCE_TYPE_SAMPLED_IMAGE, "sampler"},
-    {SPVC_RESOURCE_TYPE_SEPARATE_IMAGE, "texture"},
-    {SPVC_RESOURCE_TYPE_SEPARATE_SAMPLERS, "sampler"},
-    {SPVC_RESOURCE_TYPE_SUBPASS_INPUT, "subpass input"},
-    {SPVC_RESOURCE_TYPE_ATOMIC_COUNTER, "atomic counter"},
-    {SPVC_RESOURCE_TYPE_ACCELERATION_STRUCTURE, "acceleration structure"},
-    {SPVC_RESOURCE_TYPE_STAGE_INPUT, "stage input"},
-    {SPVC_RESOURCE_TYPE_STAGE_OUTPUT, "stage output"},
+    {SPVC_RESOURCE_TYPE_UNIFORM_BUFFER, "a uniform buffer"},
+    {SPVC_RESOURCE_TYPE_STORAGE_IMAGE, "an image"},
+    {SPVC_RESOURCE_TYPE_SAMPLED_IMAGE, "a sampler"},
+    {SPVC_RESOURCE_TYPE_SEPARATE_IMAGE, "a texture"},
+    {SPVC_RESOURCE_TYPE_SEPARATE_SAMPLERS, "a sampler"},
+    {SPVC_RESOURCE_TYPE_SUBPASS_INPUT, "a subpass input"},
+    {SPVC_RESOURCE_TYPE_ATOMIC_COUNTER, "an atomic counter"},
+    {SPVC_RESOURCE_TYPE_ACCELERATION_STRUCTURE, "an acceleration structure"},
+    {SPVC_RESOURCE_TYPE_STAGE_INPUT, "a stage input"},
+    {SPVC_RESOURCE_TYPE_STAGE_OUTPUT, "a stage output"},
 };
 
 std::string_view name_of(const spvc_reflected_resource& resource) {
@@ -88,9 +88,8 @@ std::string_view name_of(const spvc_reflected_resource& resource) {
 void check_resource_types(const Reflection& module) {
   for (const Refused& refused : kRefused) {
     for (const spvc_reflected_resource& resource : module.declared(refused.type)) {
-      fail(TUFF_ERROR_UNSUPPORTED,
-           "the kernel declares a {} ({}); only storage buffers and push constants can be bound", refused.name,
-           name_of(resource));
+      fail(TUFF_ERROR_UNSUPPORTED, "the kernel declares {} ({}); only storage buffers and push constants can be bound",
+           refused.name, name_of(resource));
     }
   }
 }

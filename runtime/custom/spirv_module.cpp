@@ -135,13 +135,22 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
     case spv::OpSpecConstantOp: break;
     default: return std::nullopt;
   }
+  const auto known = [&](uint32_t id) {
+    const auto found = values_.find(id);
+    return found != values_.end() ? found->second : std::nullopt;
+  };
+  if (instruction[3] == spv::OpCompositeExtract && instruction.size() == 6) {
+    const auto composite = constants_.find(instruction[4]);
+    if (composite == constants_.end() || instruction[5] + 3 >= composite->second.size()) return std::nullopt;
+    return known(composite->second[3 + instruction[5]]);
+  }
   std::array<uint32_t, 3> operands{};
   const size_t count = instruction.size() - 4;
   if (count > operands.size()) return std::nullopt;
   for (size_t i = 0; i < count; ++i) {
-    const auto found = values_.find(instruction[4 + i]);
-    if (found == values_.end() || !found->second) return std::nullopt;
-    operands[i] = static_cast<uint32_t>(*found->second);
+    const std::optional<uint64_t> value = known(instruction[4 + i]);
+    if (!value) return std::nullopt;
+    operands[i] = static_cast<uint32_t>(*value);
   }
   const auto [a, b, c] = operands;
   const auto x = static_cast<int32_t>(a), y = static_cast<int32_t>(b);
@@ -155,6 +164,12 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
     case spv::OpSDiv: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a / b);
     case spv::OpSRem:
     case spv::OpSMod: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a % b);
+    case spv::OpUConvert:
+    case spv::OpSConvert:
+    case spv::OpBitcast: return a;
+    case spv::OpLogicalAnd: return a != 0 && b != 0;
+    case spv::OpLogicalOr: return a != 0 || b != 0;
+    case spv::OpLogicalNot: return a == 0;
     case spv::OpSNegate: return 0u - a;
     case spv::OpNot: return ~a;
     case spv::OpBitwiseAnd: return a & b;

@@ -72,8 +72,13 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawn_file_actions_adddup2(&files, socket, 0);
-  ::posix_spawn_file_actions_adddup2(&files, socket, 1);
+  ::posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);  // elsewhere limit_this_process() has to do
+#endif
+#endif
   sigset_t none, all;
   ::sigemptyset(&none);
   ::sigfillset(&all);
@@ -186,7 +191,7 @@ void limit_this_process(uint64_t cpu_seconds, uint64_t memory_bytes) {
   for (int descriptor = 3; descriptor < 1024; ++descriptor) ::close(descriptor);
 }
 
-bool read_standard_input(std::string& bytes, uint64_t max_bytes) {
+bool read_input(std::string& bytes, uint64_t max_bytes) {
   std::array<char, 65536> buffer;
   while (true) {
     const ssize_t count = ::read(0, buffer.data(), buffer.size());
@@ -198,9 +203,9 @@ bool read_standard_input(std::string& bytes, uint64_t max_bytes) {
   }
 }
 
-bool write_standard_output(std::string_view bytes) {
+bool write_answer(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(1, bytes.data(), bytes.size());
+    const ssize_t count = ::write(0, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(count));

@@ -3,6 +3,7 @@
 // compiler, it does to this process.
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -22,7 +23,7 @@ bool answer(tuff_status status, std::string_view payload) {
   std::string message(sizeof status, '\0');
   std::memcpy(message.data(), &status, sizeof status);
   message += payload;
-  return tuff::platform::write_standard_output(message);
+  return tuff::platform::write_answer(message);
 }
 
 bool serve(const std::string& request) {
@@ -43,14 +44,13 @@ bool serve(const std::string& request) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    tuff::platform::write_standard_output(
-        "tuff-compile is started by libtuff.so, for kernels whose source is not trusted.\n");
+    std::puts("tuff-compile is started by libtuff.so, for kernels whose source is not trusted.");
     return 2;
   }
   std::set_new_handler(out_of_memory);
   tuff::platform::limit_this_process(std::strtoull(argv[1], nullptr, 10), std::strtoull(argv[2], nullptr, 10));
   std::string request;
-  if (!tuff::platform::read_standard_input(request, tuff::kMaxRequestBytes)) return 3;
+  if (!tuff::platform::read_input(request, tuff::kMaxRequestBytes)) return 3;
   // No destructors of the compiler's globals: there is nothing left that they could do well.
   ::_exit(serve(request) ? 0 : 4);
 }
