@@ -185,10 +185,13 @@ void validate_spirv(const std::vector<uint32_t>& words, const std::string& name)
 
 void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Constant> constants) {
   if (constants.empty()) return;
-  std::unordered_map<uint32_t, uint32_t> numbers;  // by result id
+  std::unordered_map<uint32_t, uint32_t> numbers;        // by result id
+  std::unordered_map<uint32_t, SpirvInstruction> types;  // of numbers
   for_each_instruction(words, [&](SpirvInstruction instruction) {
     if (opcode(instruction) == spv::OpDecorate && instruction[2] == spv::DecorationSpecId) {
       numbers[instruction[1]] = instruction[3];
+    } else if (opcode(instruction) == spv::OpTypeInt || opcode(instruction) == spv::OpTypeFloat) {
+      types[instruction[1]] = instruction;
     }
   });
   std::unordered_map<uint32_t, uint64_t> values;
@@ -206,7 +209,14 @@ void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Cons
     if (number == numbers.end()) continue;
     const auto value = values.find(number->second);
     if (value == values.end()) continue;
-    const uint64_t bits = value->second;
+    uint64_t bits = value->second;
+    if (const auto type = types.find(words[at + 1]); type != types.end() && type->second[2] < 32) {
+      // A narrow number fills its word: with its sign, or zeros.
+      const uint32_t unused = 64 - type->second[2];
+      const bool has_sign = opcode(type->second) == spv::OpTypeInt && type->second[3] == 1;
+      bits =
+          has_sign ? static_cast<uint64_t>(static_cast<int64_t>(bits << unused) >> unused) : bits << unused >> unused;
+    }
     if (boolean) {
       words[at] = count << 16 | (bits != 0 ? +spv::OpSpecConstantTrue : +spv::OpSpecConstantFalse);
     } else {
