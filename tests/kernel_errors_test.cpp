@@ -285,6 +285,11 @@ TEST_P(KernelHost, SaysThatItHasNone) {
   } else {
     EXPECT_FAILS(status, kUnsupported, kCreate, "host");
   }
+  int32_t kernels = 5, robust = 5;
+  EXPECT_OK(tuff_supports(context(), "custom_kernels", &kernels));
+  EXPECT_OK(tuff_supports(context(), "robust_kernels", &robust));
+  EXPECT_EQ(kernels, vulkan() ? 1 : 0);
+  EXPECT_TRUE(robust == 0 || (robust == 1 && vulkan()));
 }
 TUFF_ON_BACKENDS(KernelHost);
 

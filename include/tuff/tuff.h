@@ -314,7 +314,7 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
  * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory". It tells what Tuff's operations do on this device; what the device itself
+ * "addresses", "unified_memory", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself
  * could do is in tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 

@@ -75,6 +75,8 @@ void VulkanBackend::capabilities(tuff_device_properties& properties) const {
 bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "addresses") return device_->traits.addresses;
   if (feature == "unified_memory") return pool_->device_memory_mapped();
+  if (feature == "custom_kernels") return device_->physical.push_descriptors;
+  if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   const DeviceTraits& traits = device_->traits;
   return computes(feature,
                   {.f16 = traits.storage16, .bf16 = traits.storage16, .f64 = traits.f64, .i8 = traits.storage8});
