@@ -168,21 +168,21 @@ TEST_F(Kernel, Spirv) {
 
 // In order with fills, copies, operations and one another, by barriers where there is a conflict and nowhere else.
 TEST_F(Kernel, IsOrderedByWhatItTouches) {
-  const OwnKernel plus(context(), glsl(kPlusOne));
+  const OwnKernel plus(context(), glsl(kPlusOneEach));
   constexpr uint32_t n = 4096;
   const OwnBuffer a(context(), n * 4), b(context(), n * 4), c(context(), n * 4), d(context(), n * 4);
   const uint32_t five = 5;
   for (int round = 0; round < 20; ++round) {
     ASSERT_OK(tuff_fill(context(), a, 0, n * 4, &five, 4));
-    ASSERT_OK(launch(plus, {a, b}, n));
-    ASSERT_OK(launch(plus, {b, a}, n));
+    ASSERT_OK(launch(plus, {a, b}, n / 64));
+    ASSERT_OK(launch(plus, {b, a}, n / 64));
     ASSERT_OK(tuff_copy_dtod(context(), c, 0, a, 0, n * 4));
-    ASSERT_OK(launch(plus, {c, d}, n));
+    ASSERT_OK(launch(plus, {c, d}, n / 64));
     ASSERT_OK(tuff_cast(context(), TUFF_U32, TUFF_F32, d, b, n));
     EXPECT_EQ(download<float>(b, n), std::vector<float>(n, 8));
     ASSERT_OK(tuff_fill(context(), b, 0, n * 4, &five, 4));
-    ASSERT_OK(launch(plus, {b, c}, n));
-    ASSERT_OK(launch(plus, {d, b}, n));  // after the read of b
+    ASSERT_OK(launch(plus, {b, c}, n / 64));
+    ASSERT_OK(launch(plus, {d, b}, n / 64));  // after the read of b
     EXPECT_EQ(download<uint32_t>(c, n), std::vector<uint32_t>(n, 6));
     EXPECT_EQ(download<uint32_t>(b, n), std::vector<uint32_t>(n, 9));
   }
@@ -293,13 +293,13 @@ void main() {
 }
 
 TEST_F(Kernel, MayBeDestroyedWhileItRuns) {
-  constexpr uint32_t n = 20000;
+  constexpr uint32_t n = 64 * 2000;
   const OwnBuffer a(context(), n * 4), b(context(), n * 4);
   for (int round = 0; round < 20; ++round) {
-    const OwnKernel there(context(), glsl(kPlusOne)), back(context(), glsl(kPlusOne));
+    const OwnKernel there(context(), glsl(kPlusOneEach)), back(context(), glsl(kPlusOneEach));
     for (int i = 0; i < 5; ++i) {
-      ASSERT_OK(launch(there, {a, b}, n));
-      ASSERT_OK(launch(back, {b, a}, n));
+      ASSERT_OK(launch(there, {a, b}, n / 64));
+      ASSERT_OK(launch(back, {b, a}, n / 64));
     }
   }
   EXPECT_EQ(download<uint32_t>(a, n), std::vector<uint32_t>(n, 200));
@@ -309,11 +309,11 @@ TEST_F(Kernel, GoesWithItsContext) {
   tuff_kernel kernel = 0;
   {
     const OwnContext own("vulkan");
-    const tuff_kernel_desc desc = glsl(kPlusOne);
+    const tuff_kernel_desc desc = glsl(kPlusOneEach);
     ASSERT_OK(tuff_kernel_create(own, &desc, &kernel));
     const OwnBuffer a(own, 400'000), b(own, 400'000);
     const tuff_buffer buffers[] = {a, b};
-    ASSERT_OK(tuff_kernel_launch(own, kernel, buffers, 2, nullptr, 0, 65535, 1, 1));
+    ASSERT_OK(tuff_kernel_launch(own, kernel, buffers, 2, nullptr, 0, 1500, 1, 1));
   }
   tuff_kernel_properties info{};
   info.struct_size = sizeof info;

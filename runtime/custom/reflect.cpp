@@ -122,9 +122,9 @@ uint32_t entry_function(const std::vector<uint32_t>& words, const std::string& e
 }  // namespace
 
 KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& entry) {
-  const Reflection module(words, entry);
-  check_resource_types(module);
   const SpirvModule facts(words, entry_function(words, entry));
+  const Reflection module(facts.with_values(), entry);
+  check_resource_types(module);
   KernelInterface found;
   for (const spvc_reflected_resource& buffer : module.declared(SPVC_RESOURCE_TYPE_STORAGE_BUFFER)) {
     check_place(module, buffer);

@@ -21,7 +21,7 @@ bool is_constant(uint32_t op) { return op >= spv::OpConstantTrue && op <= spv::O
 
 }  // namespace
 
-SpirvModule::SpirvModule(const std::vector<uint32_t>& words, uint32_t entry) : entry_(entry) {
+SpirvModule::SpirvModule(const std::vector<uint32_t>& words, uint32_t entry) : words_(words), entry_(entry) {
   uint32_t function = 0;
   for_each_instruction(words, [&](SpirvInstruction instruction) { read_instruction(instruction, function); });
   read_body(entry);
@@ -214,9 +214,10 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
     case spv::OpTypeArray: {
       const Layout element = part(2);
       const auto length = values_.find(type[3]);
-      if (length == values_.end() || !length->second) return {0, element.alignment, false};
-      return {saturated_mul(aligned(element.size, element.alignment), *length->second), element.alignment,
-              element.known};
+      if (length == values_.end() || !length->second) {
+        fail(TUFF_ERROR_UNSUPPORTED, "the size of an array is no constant, or one that is too involved");
+      }
+      return {saturated_mul(aligned(element.size, element.alignment), *length->second), element.alignment};
     }
     case spv::OpTypeStruct: {
       Layout all;
@@ -224,7 +225,6 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
         const Layout member = part(i);
         all.size = saturated_add(aligned(all.size, member.alignment), member.size);
         all.alignment = std::max(all.alignment, member.alignment);
-        all.known = all.known && member.known;
       }
       all.size = aligned(all.size, all.alignment);
       return all;
@@ -234,9 +234,23 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
 }
 
 SpirvModule::Layout SpirvModule::pointed(const Variable& variable) const {
-  const Layout layout = layouts_.at(types_.at(variable.pointer_type)[3]);
-  if (!layout.known) fail(TUFF_ERROR_UNSUPPORTED, "an array's size is too involved to be worked out");
-  return layout;
+  return layouts_.at(types_.at(variable.pointer_type)[3]);
+}
+
+std::vector<uint32_t> SpirvModule::with_values() const {
+  std::vector<uint32_t> words = words_;
+  for (size_t at = 5; at < words.size(); at += words_[at] >> 16) {
+    const uint32_t count = words[at] >> 16;
+    if ((words[at] & 0xffff) != spv::OpSpecConstantOp) continue;
+    const auto type = types_.find(words[at + 1]);
+    const auto value = values_.find(words[at + 2]);
+    const bool number = type != types_.end() && opcode(type->second) == spv::OpTypeInt && type->second[2] == 32;
+    if (!number || value == values_.end() || !value->second) continue;
+    words[at] = 4 << 16 | spv::OpConstant;
+    words[at + 3] = static_cast<uint32_t>(*value->second);
+    std::fill_n(words.begin() + static_cast<ptrdiff_t>(at) + 4, count - 4, 1 << 16 | spv::OpNop);
+  }
+  return words;
 }
 
 std::array<uint32_t, 3> SpirvModule::workgroup_size() const {

@@ -31,6 +31,9 @@ class SpirvModule {
   bool uses(uint32_t variable) const { return touched_.contains(variable); }
   bool reads(uint32_t variable) const { return read_.contains(variable); }
   bool writes(uint32_t variable) const { return written_.contains(variable); }
+  // The module with numbers in place of what is worked out from specialisation constants. SPIRV-Cross works it out
+  // too, but ends the process where an operand is no constant, which validation does not look for.
+  std::vector<uint32_t> with_values() const;
   std::array<uint32_t, 3> workgroup_size() const;
   uint64_t shared_bytes() const;  // of variables in workgroup memory
   // Of the variables of one invocation, or of the largest value that it handles in one piece, whichever is more.
@@ -39,7 +42,6 @@ class SpirvModule {
  private:
   struct Layout {
     uint64_t size = 0, alignment = 1;
-    bool known = true;  // false: it depends on a constant that could not be worked out
   };
   struct Variable {
     uint32_t id, pointer_type, storage;
@@ -68,6 +70,7 @@ class SpirvModule {
   std::unordered_set<uint32_t> value_types_;                            // arrays and structures handled in one piece
   std::array<uint32_t, 3> local_size_{1, 1, 1};
   uint32_t workgroup_size_constant_ = 0;
+  const std::vector<uint32_t>& words_;
   uint32_t entry_;
 };
 

@@ -20,7 +20,12 @@ CompiledKernel compile(const KernelOptions& options) {
   log(TUFF_LOG_DEBUG, "compiling {}{}", name, options.untrusted ? ", in a process of its own" : "");
   CompiledKernel kernel =
       options.untrusted ? compile_isolated(options.source, options.limits) : compile_custom(options.source);
-  if (!kernel.warnings.empty()) log(TUFF_LOG_WARNING, "{}", kernel.warnings);
+  // Each message is one line.
+  for (std::string_view rest = kernel.warnings; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    log(TUFF_LOG_WARNING, "{}", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   return kernel;
 }
 

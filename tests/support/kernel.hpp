@@ -104,4 +104,12 @@ layout(binding = 1) buffer Out { uint to[]; };
 void main() { to[gl_WorkGroupID.x] = from[gl_WorkGroupID.x] + 1; }
 )";
 
+// The same, 64 elements for each workgroup.
+inline constexpr const char* kPlusOneEach = R"(#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer In { uint from[]; };
+layout(binding = 1) buffer Out { uint to[]; };
+void main() { to[gl_GlobalInvocationID.x] = from[gl_GlobalInvocationID.x] + 1; }
+)";
+
 }  // namespace tuff_test
