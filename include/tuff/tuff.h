@@ -16,7 +16,8 @@
  *                   after fork().
  *   Threads         Any function may be called from any thread at any time. Operations on one stream
  *                   take effect in the order of the calls, whichever threads made them.
- *   Ownership       Pointers passed in are read during the call only. A context owns its buffers.
+ *   Ownership       Pointers passed in are read during the call only. A context owns its buffers and
+ *                   kernels.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
  *                   other field means its default. Fields are only ever appended. A structure larger
  *                   than the library knows is accepted only if the part it does not know is zero.
