@@ -113,6 +113,24 @@ void Context::forget(BufferObject& buffer) {
   --live_buffers_;
 }
 
+tuff_kernel Context::adopt(std::unique_ptr<KernelObject> kernel) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
+  const tuff_kernel handle = handle_table().insert(HandleKind::kernel, std::move(kernel));
+  try {
+    kernels_.insert(handle);
+  } catch (...) {
+    const auto removed = handle_table().remove<KernelObject>(handle, HandleKind::kernel);
+    throw;
+  }
+  return handle;
+}
+
+void Context::forget(tuff_kernel kernel) {
+  const std::lock_guard lock(mutex_);
+  kernels_.erase(kernel);
+}
+
 void Context::close() noexcept {
   try {
     backend_->synchronize();
@@ -129,6 +147,9 @@ void Context::close() noexcept {
     buffer = next;
   }
   live_buffers_ = 0;
+  for (const tuff_kernel kernel : std::exchange(kernels_, {})) {
+    const auto removed = handle_table().remove<KernelObject>(kernel, HandleKind::kernel);
+  }
 }
 
 }  // namespace tuff::capi

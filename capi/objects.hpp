@@ -11,6 +11,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "runtime/buffer.hpp"
@@ -47,6 +48,19 @@ class BufferObject final : public HandleObject {
   tuff_buffer handle_ = TUFF_NULL_HANDLE;
 };
 
+class KernelObject final : public HandleObject {
+ public:
+  KernelObject(Ref<Context> context, std::unique_ptr<CustomKernel> kernel)
+      : context_(std::move(context)), kernel_(std::move(kernel)) {}
+
+  const Ref<Context>& context() const { return context_; }
+  CustomKernel& kernel() const { return *kernel_; }
+
+ private:
+  Ref<Context> context_;  // destroyed after kernel_
+  std::unique_ptr<CustomKernel> kernel_;
+};
+
 class Context final : public HandleObject {
  public:
   explicit Context(std::unique_ptr<ComputeBackend> backend)
@@ -65,6 +79,10 @@ class Context final : public HandleObject {
   // The buffer's handle was removed from the table.
   void forget(BufferObject& buffer);
 
+  // The same of kernels.
+  tuff_kernel adopt(std::unique_ptr<KernelObject> kernel);
+  void forget(tuff_kernel kernel);
+
   // The context's handle was removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
 
@@ -77,6 +95,7 @@ class Context final : public HandleObject {
   bool closed_ = false;
   BufferObject* first_ = nullptr;
   uint32_t live_buffers_ = 0;
+  std::unordered_set<tuff_kernel> kernels_;
 };
 
 // Throws INVALID_HANDLE: says what the handle is, and what is needed.

@@ -59,6 +59,43 @@ function(tuff_find_shaderc out)
 endfunction()
 tuff_find_shaderc(SHADERC_LIBRARIES)
 
+# SPIRV-Cross by its C interface and SPIRV-Tools' validator, for custom kernels. Their archives first, as for shaderc.
+find_path(SPIRV_CROSS_INCLUDE spirv_cross/spirv_cross_c.h REQUIRED)
+find_path(SPIRV_TOOLS_INCLUDE spirv-tools/libspirv.h REQUIRED)
+function(tuff_find_spirv out)
+  set(archives "")
+  foreach(name spirv-cross-c spirv-cross-cpp spirv-cross-reflect spirv-cross-msl spirv-cross-hlsl spirv-cross-glsl
+               spirv-cross-util spirv-cross-core SPIRV-Tools)
+    find_library(ARCHIVE_${name} NAMES lib${name}.a)
+    mark_as_advanced(ARCHIVE_${name})
+    if(ARCHIVE_${name})
+      list(APPEND archives ${ARCHIVE_${name}})
+    endif()
+  endforeach()
+  find_library(SPIRV_CROSS_SHARED NAMES spirv-cross-c-shared)
+  find_library(SPIRV_TOOLS_SHARED NAMES SPIRV-Tools-shared SPIRV-Tools)
+  set(CMAKE_REQUIRED_INCLUDES ${SPIRV_CROSS_INCLUDE} ${SPIRV_TOOLS_INCLUDE})
+  set(source "#include <spirv_cross/spirv_cross_c.h>
+    #include <spirv-tools/libspirv.h>
+    int main() {
+      spvc_context context;
+      return spvc_context_create(&context) + (spvContextCreate(SPV_ENV_VULKAN_1_2) == nullptr);
+    }")
+  set(CMAKE_REQUIRED_LIBRARIES -Wl,--start-group ${archives} -Wl,--end-group)
+  check_cxx_source_compiles("${source}" SPIRV_LINKS_STATICALLY)
+  if(SPIRV_LINKS_STATICALLY)
+    set(${out} -Wl,--start-group ${archives} -Wl,--end-group PARENT_SCOPE)
+    return()
+  endif()
+  set(CMAKE_REQUIRED_LIBRARIES ${SPIRV_CROSS_SHARED} ${SPIRV_TOOLS_SHARED})
+  check_cxx_source_compiles("${source}" SPIRV_LINKS_SHARED)
+  if(NOT SPIRV_LINKS_SHARED)
+    message(FATAL_ERROR "SPIRV-Cross or SPIRV-Tools do not link: are libspirv-cross-c-shared-dev and spirv-tools installed?")
+  endif()
+  set(${out} ${SPIRV_CROSS_SHARED} ${SPIRV_TOOLS_SHARED} PARENT_SCOPE)
+endfunction()
+tuff_find_spirv(SPIRV_LIBRARIES)
+
 # Whether this shaderc knows GL_KHR_cooperative_matrix; Debian 12's knows only the NV extension before it, whose
 # modules the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 takes that path anyway.
 include(CheckCXXSourceRuns)
@@ -90,8 +127,8 @@ else()
 endif()
 
 target_include_directories(tuff_dependencies SYSTEM INTERFACE ${VULKAN_INCLUDE} ${VOLK_INCLUDE} ${XXHASH_INCLUDE}
-                           ${SHADERC_INCLUDE})
+                           ${SHADERC_INCLUDE} ${SPIRV_CROSS_INCLUDE} ${SPIRV_TOOLS_INCLUDE})
 target_compile_definitions(tuff_dependencies INTERFACE VK_NO_PROTOTYPES XXH_INLINE_ALL
                            TUFF_SHADERC_KHR_MATRICES=${TUFF_SHADERC_KHR_MATRICES})
-target_link_libraries(tuff_dependencies INTERFACE ${SHADERC_LIBRARIES} tuff_fmt
+target_link_libraries(tuff_dependencies INTERFACE ${SPIRV_LIBRARIES} ${SHADERC_LIBRARIES} tuff_fmt
                       nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})

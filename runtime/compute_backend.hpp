@@ -21,6 +21,7 @@
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/custom/custom_kernel.hpp"
 #include "runtime/profile.hpp"
 #include "tuff/tuff.h"
 
@@ -36,6 +37,23 @@ struct AllocOptions {
   bool host_visible = false;
   bool zeroed = true;
   std::string name;
+};
+
+struct KernelOptions {
+  CustomSource source;
+  bool robust = false, untrusted = false;
+  CompileLimits limits{};  // of untrusted source
+};
+
+// A kernel that a caller brought, made by a backend, which outlives it. It may go while its launches are running.
+class CustomKernel {
+ public:
+  virtual ~CustomKernel() = default;
+  CustomKernel() = default;
+  CustomKernel(const CustomKernel&) = delete;
+  CustomKernel& operator=(const CustomKernel&) = delete;
+
+  virtual void describe(tuff_kernel_properties& properties) const = 0;  // all fields but struct_size
 };
 
 class ComputeBackend {
@@ -82,6 +100,9 @@ class ComputeBackend {
   virtual void pool(const PoolArgs& args) = 0;
   virtual void resize(const ResizeArgs& args) = 0;
   virtual void rope(const RopeArgs& args) = 0;
+
+  virtual std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) = 0;
+  virtual void launch(CustomKernel& kernel, const LaunchArgs& args) = 0;
 
   // Starts the profile, once nothing can fail any more. What the device does from here on goes into it; its calls are
   // another's matter (ProfiledBackend).

@@ -292,4 +292,16 @@ void ProfiledBackend::resize(const ResizeArgs& args) {
 }
 void ProfiledBackend::rope(const RopeArgs& args) { timed(profile_, "rope", inner_, &ComputeBackend::rope, args); }
 
+std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions& options) {
+  ProfiledCall call(profile_, "kernel_create");
+  std::unique_ptr<CustomKernel> kernel = inner_.create_kernel(options);
+  call.done({options.source.name});
+  return kernel;
+}
+void ProfiledBackend::launch(CustomKernel& kernel, const LaunchArgs& args) {
+  ProfiledCall call(profile_, "kernel_launch");
+  inner_.launch(kernel, args);
+  call.done({fmt::format("{} groups", fmt::join(args.groups, "x"))});
+}
+
 }  // namespace tuff

@@ -62,6 +62,8 @@ class ProfiledBackend final : public ComputeBackend {
   void pool(const PoolArgs& args) override;
   void resize(const ResizeArgs& args) override;
   void rope(const RopeArgs& args) override;
+  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
+  void launch(CustomKernel& kernel, const LaunchArgs& args) override;
 
  private:
   tuff_stats stats_now() const;

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "support/kernel.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
@@ -331,6 +332,26 @@ TEST_P(Profile, KnowsCopiesAndFills) {
   };
   EXPECT_EQ(commands("copy_dtod"), 1u);
   EXPECT_EQ(commands("fill"), 1u);
+}
+
+TEST_P(Profile, KnowsCustomKernels) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend runs no custom kernels";
+  const tuff_kernel_desc desc = glsl(kPlusOne, "plus_one.comp");
+  const OwnBuffer from(context(), 64), to(context(), 64);
+  const tuff_buffer buffers[] = {from, to};
+  ASSERT_OK(tuff_profile_begin(context()));
+  {
+    const OwnKernel kernel(context(), desc);
+    for (int i = 0; i < 3; ++i) EXPECT_OK(tuff_kernel_launch(context(), kernel, buffers, 2, nullptr, 0, 16, 1, 1));
+  }
+  ASSERT_OK(tuff_profile_end(context()));
+  const Json trace = trace_of(context());
+  expect_well_formed(trace);
+  uint64_t calls = 0, commands = 0;
+  for (const Json& event : events(trace, "call")) calls += event.at("name") == "kernel_launch";
+  for (const Json& event : events(trace, "kernel")) commands += event.at("args").at("kernel") == "plus_one.comp";
+  EXPECT_EQ(calls, 3u);
+  EXPECT_EQ(commands, 3u);
 }
 
 TEST_P(Profile, GivesThreadsTracksOfTheirOwn) {

@@ -222,6 +222,28 @@ TEST_P(Structures, OperationStructures) {
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });
 }
+
+TEST_P(Structures, KernelStructures) {
+  auto desc = sized<tuff_kernel_desc>();
+  desc.source = "#version 450\nvoid main() {}\n";
+  tuff_kernel kernel = TUFF_NULL_HANDLE;
+  if (!vulkan()) {
+    EXPECT_FAILS(tuff_kernel_create(context(), &desc, &kernel), TUFF_ERROR_UNSUPPORTED, "tuff_kernel_create", "host");
+    return;
+  }
+  expect_checked("tuff_kernel_create", desc, false, [&](const tuff_kernel_desc* d) {
+    tuff_kernel made = 0;
+    const tuff_status status = tuff_kernel_create(context(), d, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_kernel_destroy(made));
+    }
+    return status;
+  });
+  ASSERT_OK(tuff_kernel_create(context(), &desc, &kernel));
+  expect_checked("tuff_kernel_info", sized<tuff_kernel_properties>(), true,
+                 [&](tuff_kernel_properties* info) { return tuff_kernel_info(kernel, info); });
+  EXPECT_OK(tuff_kernel_destroy(kernel));
+}
 TUFF_ON_BACKENDS(Structures);
 
 }  // namespace

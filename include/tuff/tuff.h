@@ -16,7 +16,8 @@
  *                   after fork().
  *   Threads         Any function may be called from any thread at any time. Operations on one stream
  *                   take effect in the order of the calls, whichever threads made them.
- *   Ownership       Pointers passed in are read during the call only. A context owns its buffers.
+ *   Ownership       Pointers passed in are read during the call only. A context owns its buffers and
+ *                   kernels.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
  *                   other field means its default. Fields are only ever appended. A structure larger
  *                   than the library knows is accepted only if the part it does not know is zero.
@@ -68,6 +69,7 @@ typedef uint64_t tuff_context;
 typedef uint64_t tuff_buffer;
 /* Wherever a tuff_stream is expected, a tuff_context may be passed: its default stream. */
 typedef uint64_t tuff_stream;
+typedef uint64_t tuff_kernel;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
 
 enum {
@@ -313,7 +315,7 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
  * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory". It tells what Tuff's operations do on this device; what the device itself
+ * "addresses", "unified_memory", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself
  * could do is in tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
@@ -1130,6 +1132,118 @@ TUFF_API tuff_status tuff_profile_write(tuff_context context, const char* path);
  *            context is still being profiled
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context was never profiled. */
 TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64_t capacity, uint64_t* length);
+
+/* ---------------------------------------------------------------------------------------------
+ * Custom kernels. Since 0.7.0.
+ *
+ * A compute shader of the caller's own, as GLSL or as SPIR-V, in order with everything else in a stream. It reaches
+ * buffers as storage buffers, layout(set = 0, binding = i), and small parameters as push constants; what it declares
+ * is read from the compiled module, so that a launch can be checked and only real conflicts make it wait.
+ * docs/custom-kernels.md has a complete program. On the host backend all of this is UNSUPPORTED.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Bindings are numbered below this. */
+#define TUFF_KERNEL_MAX_BINDINGS 32
+
+enum {
+  TUFF_KERNEL_GLSL = 0, /* a compute shader with its #version line; entry point main */
+  TUFF_KERNEL_SPIRV = 1 /* a module of version 1.0 to 1.5 for Vulkan 1.2, words in this machine's byte order */
+};
+
+enum {
+  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. */
+  TUFF_KERNEL_ROBUST = 1,
+  /* The source comes from someone who is not trusted: it is compiled and reflected in a process of its own (the program
+   * tuff-compile, installed with the library), with the limits below on time and memory. Without this flag the compiler
+   * runs in the caller's process, which is faster by the start of a program and needs no other file, but a source made
+   * to that end can use up its time, memory and stack. In both cases the driver compiles what comes out, in the
+   * caller's process. */
+  TUFF_KERNEL_UNTRUSTED = 2
+};
+
+/* #define name value, of GLSL. value NULL: 1. */
+typedef struct tuff_kernel_define {
+  const char* name;
+  const char* value;
+} tuff_kernel_define;
+
+/* layout(constant_id = id) const: the bits of its value, in the low bytes (a bool: 0 or another number). */
+typedef struct tuff_kernel_constant {
+  uint32_t id;
+  uint32_t reserved; /* zero */
+  uint64_t bits;
+} tuff_kernel_constant;
+
+typedef struct tuff_kernel_desc {
+  uint32_t struct_size;
+  int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
+  const void* source;    /* text, or SPIR-V at any address */
+  uint64_t source_bytes; /* 0, of GLSL: up to the NUL */
+  const char* name;      /* for messages, "name:line: error: ...", and the log; NULL: "kernel" */
+  const char* entry;     /* of SPIR-V with several entry points; NULL: "main" */
+  const tuff_kernel_define* defines;
+  const tuff_kernel_constant* constants; /* each id once, and known to the kernel */
+  uint32_t define_count;
+  uint32_t constant_count;
+  uint32_t flags;    /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
+  uint32_t reserved; /* zero */
+  uint64_t max_source_bytes;     /* of source and defines together; 0: 1 MiB; at most 64 MiB */
+  uint64_t compile_milliseconds; /* of untrusted source; 0: 10,000; at most 3,600,000 */
+  uint64_t compile_memory_bytes; /* of untrusted source, address space of its process; 0: 512 MiB; at least 64 MiB */
+} tuff_kernel_desc;
+
+/* What was found in the kernel. */
+typedef struct tuff_kernel_properties {
+  uint32_t struct_size;
+  uint32_t binding_count; /* buffers that a launch takes: the highest binding declared, plus one */
+  uint32_t used;          /* bit i: binding i is used; where not, the handle may be TUFF_NULL_HANDLE */
+  uint32_t read;          /* bit i: binding i is read */
+  uint32_t written;       /* bit i: binding i is written */
+  uint32_t push_bytes;    /* of push constants: the end of the block's last member */
+  uint32_t workgroup_size[3];
+  uint32_t shared_bytes;   /* of shared variables, for each workgroup */
+  uint32_t subgroup_size;  /* that the device runs it with */
+  uint32_t max_groups[3];  /* that a launch may ask for */
+  uint32_t buffer_alignment; /* buffers (views) begin at a multiple of it */
+  int32_t robust;            /* 1: made with TUFF_KERNEL_ROBUST */
+  uint64_t max_buffer_bytes; /* that can be bound at once */
+  uint64_t min_bytes[TUFF_KERNEL_MAX_BINDINGS]; /* that each buffer holds at least: its block, with one element of an
+                                                   array that is declared without a size */
+  char name[64];
+  char capabilities[256]; /* of SPIR-V that it needs beside Shader, such as "Float64 GroupNonUniformArithmetic" */
+} tuff_kernel_properties;
+
+/* Compiles a kernel; what was compiled before comes from the cache on disk, as the library's own kernels do.
+ * Errors: COMPILE_FAILED (the compiler's text with file and line, SPIRV-Tools' for a module that is not valid);
+ * LIMIT_EXCEEDED (source too long, the time or memory of untrusted source, workgroup size, shared memory, push
+ * constants or number of buffers beyond the device's, more than 64 KiB of variables in each invocation, an untrusted
+ * kernel of more than 1 MiB as SPIR-V, any of more than 16 MiB); UNSUPPORTED (images, samplers, uniform buffers, sets
+ * other than 0, arrays of buffers, entry points that are no compute shaders, capabilities that the device does not
+ * have or that are not enabled, TUFF_KERNEL_ROBUST without such checks in the device, TUFF_KERNEL_UNTRUSTED without
+ * tuff-compile). #include is COMPILE_FAILED. Freed by tuff_kernel_destroy(), or with its context. */
+TUFF_API tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* desc, tuff_kernel* kernel);
+
+/* Describes the kernel. info->struct_size must be set. */
+TUFF_API tuff_status tuff_kernel_info(tuff_kernel kernel, tuff_kernel_properties* info);
+
+/* Runs gx * gy * gz workgroups.
+ *   buffers      count handles, buffers[i] for binding i; each is bound whole
+ *   count        the kernel's binding_count
+ *   push         push_bytes bytes of push constants, read during the call; may be NULL if there are none
+ *   push_bytes   the kernel's push_bytes
+ *   gx, gy, gz   if any is 0, nothing is run
+ * A buffer that the kernel writes may not overlap another one that it uses.
+ * Errors: INVALID_ARGUMENT for another count or push_bytes, for a buffer that is too small, mapped, or begins at no
+ * multiple of buffer_alignment, for overlaps; LIMIT_EXCEEDED for more groups than max_groups, for a buffer of more than
+ * max_buffer_bytes. What a kernel does beyond the end of a buffer is not checked, unless it was made with
+ * TUFF_KERNEL_ROBUST. */
+TUFF_API tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, const tuff_buffer* buffers,
+                                        uint32_t count, const void* push, uint32_t push_bytes, uint32_t gx, uint32_t gy,
+                                        uint32_t gz);
+
+/* Ends the handle's life and returns at once; launches that were made go on. TUFF_NULL_HANDLE is accepted and does
+ * nothing. */
+TUFF_API tuff_status tuff_kernel_destroy(tuff_kernel kernel);
 
 #ifdef __cplusplus
 }

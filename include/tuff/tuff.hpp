@@ -7,7 +7,7 @@
 //   context.unary(tuff::DType::f32, tuff::Unary::relu, buffer, buffer, x.size());
 //   buffer.download(x);
 //
-// Owners     Context and Buffer are move-only and free what they hold. An empty one (made by default, or
+// Owners     Context, Buffer and Kernel are move-only and free what they hold. An empty one (made by default, or
 //            moved from) holds TUFF_NULL_HANDLE. Destroying a Context makes its Buffers' handles stale,
 //            which is harmless: they may be destroyed later.
 // Ranges     "Range" is whatever std::data and std::size accept: std::span, std::vector, std::array, an
@@ -27,6 +27,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <string>
@@ -126,6 +127,7 @@ enum class Precision : int32_t {
 using DeviceProperties = tuff_device_properties;
 using Stats = tuff_stats;
 using Limits = tuff_limits;
+using KernelProperties = tuff_kernel_properties;
 
 inline uint32_t version() noexcept { return tuff_version(); }
 inline uint32_t abi_version() noexcept { return tuff_abi_version(); }
@@ -442,6 +444,85 @@ struct AllocOptions {
   const char* name = nullptr;  // for tools and error messages
 };
 
+// A specialisation constant, layout(constant_id = id): of the type that the kernel declares.
+template <typename T>
+tuff_kernel_constant constant(uint32_t id, T value) noexcept {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a constant is a number");
+  tuff_kernel_constant result = {id, 0, 0};
+  if constexpr (std::is_integral_v<T>) {
+    result.bits = static_cast<uint64_t>(value);
+  } else {
+    std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t> bits = 0;
+    static_assert(sizeof(T) == sizeof(bits), "float or double");
+    std::memcpy(&bits, &value, sizeof(bits));
+    result.bits = bits;
+  }
+  return result;
+}
+
+// tuff_kernel_desc without the source: null, zero and empty mean default.
+struct KernelOptions {
+  const char* name = nullptr;   // for messages: "name:line: error: ..."
+  const char* entry = nullptr;  // of SPIR-V
+  std::vector<tuff_kernel_define> defines;
+  std::vector<tuff_kernel_constant> constants;
+  bool robust = false;     // accesses beyond a buffer's end do nothing
+  bool untrusted = false;  // compiled in a process of its own, within these:
+  uint64_t max_source_bytes = 0;
+  uint64_t compile_milliseconds = 0;
+  uint64_t compile_memory_bytes = 0;
+};
+
+// A compute shader of the caller's own. Made by Context::kernel.
+class Kernel {
+ public:
+  Kernel() noexcept = default;
+  // Takes ownership of a handle that came from tuff_kernel_create.
+  Kernel(tuff_context context, tuff_kernel handle) noexcept : owner_(handle), context_(context) {}
+
+  tuff_kernel handle() const noexcept { return owner_.get(); }
+  tuff_context context() const noexcept { return context_; }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller destroys the handle.
+  tuff_kernel release() noexcept { return owner_.release(); }
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  Returned<KernelProperties> info() const {
+    KernelProperties properties = {};
+    properties.struct_size = sizeof(properties);
+    const tuff_status status = tuff_kernel_info(handle(), &properties);
+    return detail::give(status, std::move(properties));
+  }
+
+  // Workgroups in x, y and z; buffer i is that of binding i; push: the push constants as one plain structure.
+  // kernel.launch({groups}, {x, y}, Parameters{n, 0.5f}). Through the context's default stream.
+  Outcome launch(const std::array<uint32_t, 3>& groups, std::initializer_list<Operand> buffers) const {
+    return launch_bytes(context_, groups, buffers, nullptr, 0);
+  }
+  template <typename Push>
+  Outcome launch(const std::array<uint32_t, 3>& groups, std::initializer_list<Operand> buffers,
+                 const Push& push) const {
+    static_assert(std::is_trivially_copyable_v<Push>, "push constants are copied as bytes");
+    return launch_bytes(context_, groups, buffers, &push, sizeof(Push));
+  }
+  // Through any stream of its context, with parameters of any size.
+  Outcome launch_bytes(tuff_stream stream, const std::array<uint32_t, 3>& groups,
+                       std::initializer_list<Operand> buffers, const void* push, uint32_t push_bytes) const {
+    std::array<tuff_buffer, TUFF_KERNEL_MAX_BINDINGS> handles = {};
+    std::size_t count = 0;
+    for (const Operand& buffer : buffers) {
+      if (count < handles.size()) handles[count] = buffer.handle();
+      ++count;  // more than there can be is for the library to refuse
+    }
+    return detail::finish(tuff_kernel_launch(stream, handle(), handles.data(), static_cast<uint32_t>(count), push,
+                                             push_bytes, groups[0], groups[1], groups[2]));
+  }
+
+ private:
+  detail::Owner<tuff_kernel_destroy> owner_;
+  tuff_context context_ = TUFF_NULL_HANDLE;
+};
+
 inline Returned<uint32_t> device_count() {
   uint32_t count = 0;
   const tuff_status status = tuff_device_count(&count);
@@ -594,6 +675,17 @@ class Context {
     if (status == TUFF_OK) status = tuff_copy_htod(handle(), buffer, 0, source, desc.bytes);
     if (status != TUFF_OK) result.reset();
     return detail::give(status, std::move(result));
+  }
+
+  // A compute shader: GLSL, or (kernel_spirv) the words of a module, a Range.
+  Returned<Kernel> kernel(const std::string& glsl, const KernelOptions& options = {}) const {
+    // An empty text is one that does not compile, and no pointer without a size.
+    return make_kernel(TUFF_KERNEL_GLSL, glsl.c_str(), glsl.size(), options);
+  }
+  template <typename Range>
+  Returned<Kernel> kernel_spirv(const Range& words, const KernelOptions& options = {}) const {
+    return make_kernel(TUFF_KERNEL_SPIRV, std::data(words),
+                       detail::bytes_of<std::remove_cv_t<detail::Element<const Range>>>(std::size(words)), options);
   }
 
   Outcome gemm(DType dtype, Transpose ta, Transpose tb, uint64_t m, uint64_t n, uint64_t k, double alpha, Operand a,
@@ -775,6 +867,28 @@ class Context {
   Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
 
  private:
+  Returned<Kernel> make_kernel(int32_t language, const void* source, uint64_t bytes,
+                               const KernelOptions& options) const {
+    tuff_kernel_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.language = language;
+    desc.source = source;
+    desc.source_bytes = bytes;
+    desc.name = options.name;
+    desc.entry = options.entry;
+    desc.defines = options.defines.data();
+    desc.constants = options.constants.data();
+    desc.define_count = static_cast<uint32_t>(options.defines.size());
+    desc.constant_count = static_cast<uint32_t>(options.constants.size());
+    desc.flags = (options.robust ? uint32_t{TUFF_KERNEL_ROBUST} : 0u) |
+                 (options.untrusted ? uint32_t{TUFF_KERNEL_UNTRUSTED} : 0u);
+    desc.max_source_bytes = options.max_source_bytes;
+    desc.compile_milliseconds = options.compile_milliseconds;
+    desc.compile_memory_bytes = options.compile_memory_bytes;
+    tuff_kernel made = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_kernel_create(handle(), &desc, &made);
+    return detail::give(status, Kernel(handle(), made));
+  }
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {
     return static_cast<int32_t>(constant);

@@ -40,6 +40,10 @@ STRUCTURES = {
     "tuff_pool_desc": raw.PoolDesc,
     "tuff_rope_desc": raw.RopeDesc,
     "tuff_resize_desc": raw.ResizeDesc,
+    "tuff_kernel_define": raw.KernelDefine,
+    "tuff_kernel_constant": raw.KernelConstant,
+    "tuff_kernel_desc": raw.KernelDesc,
+    "tuff_kernel_properties": raw.KernelProperties,
 }
 
 # What a parameter's C type is in ctypes.
@@ -54,6 +58,7 @@ TYPES = {
     "tuff_context": ctypes.c_uint64,
     "tuff_buffer": ctypes.c_uint64,
     "tuff_stream": ctypes.c_uint64,
+    "tuff_kernel": ctypes.c_uint64,
     "tuff_log_callback": raw.LogCallback,
     "char*": ctypes.c_char_p,
     "void*": ctypes.c_void_p,

@@ -15,6 +15,7 @@ from ._buffer import Buffer
 from ._context import Context, Device, device_count, devices, set_log, version
 from ._convolution import conv1d, conv2d, conv3d, conv_transpose2d
 from ._error import TuffError, check, last_error
+from ._kernel import Kernel
 from ._operations import (
     add,
     batch_norm,
@@ -45,7 +46,7 @@ from ._shape import cast, concat, embedding, gather, permute, section, take
 lib = raw.lib
 __version__ = "0.7.0"
 
-for _public in (Array, Buffer, Context, Device, Profile, Transposed, TuffError):
+for _public in (Array, Buffer, Context, Device, Kernel, Profile, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
 del _public
 
@@ -54,6 +55,7 @@ __all__ = [
     "Buffer",
     "Context",
     "Device",
+    "Kernel",
     "Profile",
     "Transposed",
     "TuffError",

@@ -16,6 +16,7 @@ from . import raw
 from ._array import Array, Transposed, as_shape
 from ._buffer import Buffer
 from ._error import check
+from ._kernel import Kernel
 from ._profile import Profile
 
 _TYPES = {
@@ -234,6 +235,12 @@ class Context:
         result = self.empty(shape, dtype)
         result.buffer.fill(np.asarray(value, result.dtype).tobytes())
         return result
+
+    # Kernels.
+
+    def kernel(self, source: Union[str, bytes, np.ndarray], **options: object) -> Kernel:
+        """A compute shader, GLSL as str or SPIR-V as bytes; see Kernel for the options."""
+        return Kernel(self, source, **options)
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
         sizes, kind = as_shape(shape), np.dtype(dtype)

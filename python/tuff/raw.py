@@ -105,6 +105,10 @@ LOG_DISPATCH = 5
 ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
 
+KERNEL_MAX_BINDINGS = 32
+KERNEL_GLSL, KERNEL_SPIRV = 0, 1
+KERNEL_ROBUST, KERNEL_UNTRUSTED = 1, 2
+
 
 class _Struct(ctypes.Structure):
     """A structure that begins with struct_size, already set; other fields by keyword."""
@@ -519,6 +523,63 @@ class ResizeDesc(_Struct):
     )
 
 
+class KernelDefine(ctypes.Structure):
+    """tuff_kernel_define"""
+
+    _fields_ = [("name", c_char_p), ("value", c_char_p)]
+
+
+class KernelConstant(ctypes.Structure):
+    """tuff_kernel_constant"""
+
+    _fields_ = [("id", c_uint32), ("reserved", c_uint32), ("bits", c_uint64)]
+
+
+class KernelDesc(_Struct):
+    """tuff_kernel_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("language", c_int32),
+        ("source", c_void_p),
+        ("source_bytes", c_uint64),
+        ("name", c_char_p),
+        ("entry", c_char_p),
+        ("defines", POINTER(KernelDefine)),
+        ("constants", POINTER(KernelConstant)),
+        ("define_count", c_uint32),
+        ("constant_count", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+        ("max_source_bytes", c_uint64),
+        ("compile_milliseconds", c_uint64),
+        ("compile_memory_bytes", c_uint64),
+    ]
+
+
+class KernelProperties(_Struct):
+    """tuff_kernel_properties"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("binding_count", c_uint32),
+        ("used", c_uint32),
+        ("read", c_uint32),
+        ("written", c_uint32),
+        ("push_bytes", c_uint32),
+        ("workgroup_size", c_uint32 * 3),
+        ("shared_bytes", c_uint32),
+        ("subgroup_size", c_uint32),
+        ("max_groups", c_uint32 * 3),
+        ("buffer_alignment", c_uint32),
+        ("robust", c_int32),
+        ("max_buffer_bytes", c_uint64),
+        ("min_bytes", c_uint64 * KERNEL_MAX_BINDINGS),
+        ("name", c_char * 64),
+        ("capabilities", c_char * 256),
+    ]
+
+
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
@@ -634,6 +695,14 @@ FUNCTIONS = {
     # Positions
     "tuff_rope": (_status, [_handle, _i32, _handle, _handle, _u64, _u64, _u64, _u64, c_int64, _f64]),
     "tuff_rope_ex": (_status, [_handle, POINTER(RopeDesc)]),
+    # Custom kernels
+    "tuff_kernel_create": (_status, [_handle, POINTER(KernelDesc), POINTER(_handle)]),
+    "tuff_kernel_info": (_status, [_handle, POINTER(KernelProperties)]),
+    "tuff_kernel_launch": (
+        _status,
+        [_handle, _handle, POINTER(_handle), _u32, c_void_p, _u32, _u32, _u32, _u32],
+    ),
+    "tuff_kernel_destroy": (_status, [_handle]),
 }
 
 #: The library itself.

@@ -54,6 +54,10 @@ class HostAllocation final : public Allocation {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend has one way to compute each operation: no variants, nothing to tune");
 }
 
+[[noreturn]] void fail_without_kernels() {
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend runs no custom kernels: they need a Vulkan device");
+}
+
 class HostBackend final : public ComputeBackend {
  public:
   std::string_view name() const noexcept override { return "host"; }
@@ -167,6 +171,8 @@ class HostBackend final : public ComputeBackend {
   void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
   void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
   void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
+  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions&) override { fail_without_kernels(); }
+  void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
 
   // A call is all that there is to time.
   void profile_begin(Profile& profile) override {

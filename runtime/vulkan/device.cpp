@@ -182,6 +182,24 @@ void Device::create() {
     extensions.push_back(kBfloat16Extension);
     append(bfloat16);
   }
+  VkPhysicalDeviceRobustness2FeaturesEXT robust_access{};
+  robust_access.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT;
+  VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{};
+  by_pipeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT;
+  by_pipeline.pipelineRobustness = VK_TRUE;
+  if (physical.robust_access && physical.pipeline_robustness) {
+    robustness = Robustness::by_pipeline;
+    extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
+    extensions.push_back(VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME);
+    append(by_pipeline);
+  } else if (physical.robust_access && physical.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
+    // Mesa's driver for processors has these checks in every kernel, asked for or not. A GPU would lose by them.
+    robustness = Robustness::everywhere;
+    extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
+    robust_access.robustBufferAccess2 = VK_TRUE;
+    features.features.robustBufferAccess = VK_TRUE;
+    append(robust_access);
+  }
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queue_info{};
   queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;

@@ -30,6 +30,9 @@ class Device {
   PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
   PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
   bool full_subgroups = false;  // pipelines must ask for traits.subgroup_size explicitly
+  // What keeps accesses within a descriptor's range: the pipeline, if it asks for it; the device, in all pipelines.
+  enum class Robustness { none, by_pipeline, everywhere };
+  Robustness robustness = Robustness::none;
 
   bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   // Throws DEVICE_LOST if the device is.

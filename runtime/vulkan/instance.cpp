@@ -165,12 +165,20 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     };
     CooperativeMatrixFeatures matrices;
     Bfloat16Features bfloat16;
+    VkPhysicalDeviceRobustness2FeaturesEXT robustness{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT,
+                                                      nullptr, 0, 0, 0};
+    VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, nullptr, 0};
     if (control) append(control_features);
+    if (contains(extensions, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) append(robustness);
+    if (contains(extensions, VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME)) append(by_pipeline);
     if (contains(extensions, kCooperativeMatrixExtension)) append(matrices);
     if (contains(extensions, kBfloat16Extension)) append(bfloat16);
     vkGetPhysicalDeviceFeatures2(handle, &features);
     device.features = features.features;
     device.subgroup_size_control = control_features.subgroupSizeControl;
+    device.robust_access = robustness.robustBufferAccess2;
+    device.pipeline_robustness = by_pipeline.pipelineRobustness;
     device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
     device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
     if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);

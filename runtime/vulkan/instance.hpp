@@ -33,8 +33,10 @@ struct PhysicalDevice {
   bool calibrated_timestamps = false;  // the host can read the device's clock
   bool debug_markers = false;          // a tool is attached that shows labels
   bool subgroup_size_control = false;
-  bool matrix_cores = false;  // by VK_KHR_cooperative_matrix
-  bool bfloat16 = false;      // in matrix products
+  bool matrix_cores = false;         // by VK_KHR_cooperative_matrix
+  bool bfloat16 = false;             // in matrix products
+  bool robust_access = false;        // accesses beyond a descriptor's range can be made harmless, exactly there
+  bool pipeline_robustness = false;  // and that for one pipeline and not for another
   std::vector<MatrixShape> matrix_shapes;
   std::string lacks;  // empty if the device is usable
 };

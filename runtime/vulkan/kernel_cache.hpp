@@ -35,6 +35,13 @@ class KernelCache {
   void save();
 
   DiskCache& disk() { return disk_; }
+  VkPipelineCache driver_cache() const { return driver_cache_; }
+  // A pipeline was made elsewhere, with the driver's cache.
+  void note_pipeline(bool from_disk) {
+    ++(from_disk ? counters_.disk_hits : counters_.compiled);
+    ++counters_.pipelines;
+    unsaved_ = true;
+  }
 
   struct Counters {
     uint64_t compiled = 0, disk_hits = 0, pipelines = 0, hits = 0;

@@ -5,6 +5,7 @@
 // finished ones. The caller holds the context's lock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -17,6 +18,9 @@
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
+
+class VulkanKernel;
+struct LaunchArgs;
 
 class StreamRecorder final : public Recorder {
  public:
@@ -34,6 +38,9 @@ class StreamRecorder final : public Recorder {
   bool matrix_quads() override;
   const TuningTable* tuning() const noexcept override { return tuning_; }
 
+  // A kernel that a caller brought, with arguments that are checked.
+  void launch(VulkanKernel& kernel, const LaunchArgs& args);
+
   // Copies between ranges of pool memory, in order with the rest. The staging side of an upload or
   // download is not tracked: its range is fresh.
   void copy(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
@@ -49,6 +56,8 @@ class StreamRecorder final : public Recorder {
   void wait(uint64_t submission);
   // Whether the device may still touch this memory, or will once the open command buffer is submitted.
   bool busy(const Buffer& buffer);
+  // The last submission that is known to have finished.
+  uint64_t last_completed() { return std::max(completed_.load(), poll()); }
   // The number that work recorded now will have.
   uint64_t current_submission() const noexcept { return submitted_ + 1; }
 

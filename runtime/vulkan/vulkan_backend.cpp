@@ -17,6 +17,7 @@ namespace tuff {
 VulkanBackend::~VulkanBackend() {
   transfer_.reset();
   recorder_.reset();
+  retired_.reset();
   kernels_.reset();
 }
 
@@ -28,6 +29,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   device_ = std::make_shared<Device>(instance, physical);
   pool_ = std::make_shared<MemoryPool>(device_);
   kernels_ = std::make_unique<KernelCache>(device_);
+  retired_ = std::make_shared<RetiredPipelines>(device_);
   auto recorder = std::make_unique<StreamRecorder>(device_, pool_, *kernels_);
   choose_binding(*recorder, pool_, *device_, *kernels_);
   recorder_ = std::move(recorder);
@@ -77,6 +79,8 @@ void VulkanBackend::capabilities(tuff_device_properties& properties) const {
 bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "addresses") return device_->traits.addresses;
   if (feature == "unified_memory") return pool_->device_memory_mapped();
+  if (feature == "custom_kernels") return device_->physical.push_descriptors;
+  if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   const DeviceTraits& traits = device_->traits;
   return computes(feature,
                   {.f16 = traits.storage16, .bf16 = traits.storage16, .f64 = traits.f64, .i8 = traits.storage8});
@@ -204,6 +208,7 @@ void VulkanBackend::wait_for_everything(bool for_host) {
   const uint64_t submission = recorder_->submit(for_host);
   lock.unlock();
   recorder_->wait(submission);
+  retired_->completed(submission);
   lock.lock();
   kernels_->save();
 }
@@ -269,6 +274,26 @@ void VulkanBackend::profile_collect() {
 void VulkanBackend::profile_end() noexcept {
   const std::lock_guard lock(mutex_);
   recorder_->profile_end();
+}
+
+// Compilers take their time: others may record meanwhile.
+std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& options) {
+  device_->require_alive();
+  const LoadedKernel loaded = load_custom(options, kernels_->disk());
+  check_device(loaded.kernel.interface, options.robust, *device_);
+  auto kernel = std::make_unique<VulkanKernel>(device_, retired_, kernels_->driver_cache(), options, loaded.kernel);
+  const std::lock_guard lock(mutex_);
+  kernels_->note_pipeline(loaded.from_disk);
+  retired_->completed(recorder_->last_completed());
+  return kernel;
+}
+
+void VulkanBackend::launch(CustomKernel& kernel, const LaunchArgs& args) {
+  auto& own = static_cast<VulkanKernel&>(kernel);
+  const std::lock_guard lock(mutex_);
+  check_launch(own.interface(), args, own.launch_limits());
+  device_->require_alive();
+  recorder_->launch(own, args);
 }
 
 std::unique_ptr<ComputeBackend> make_vulkan_backend() { return std::make_unique<VulkanBackend>(); }

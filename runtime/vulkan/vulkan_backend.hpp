@@ -6,6 +6,7 @@
 
 #include "runtime/compute_backend.hpp"
 #include "runtime/tuning_table.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/stream_recorder.hpp"
 #include "runtime/vulkan/transfer.hpp"
 
@@ -57,6 +58,8 @@ class VulkanBackend final : public ComputeBackend {
   void profile_begin(Profile& profile) override;
   void profile_collect() override;
   void profile_end() noexcept override;
+  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
+  void launch(CustomKernel& kernel, const LaunchArgs& args) override;
 
   // For tests that put a failing function into the device's table.
   Device& device() { return *device_; }
@@ -77,6 +80,7 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<KernelCache> kernels_;
   std::unique_ptr<StreamRecorder> recorder_;
   std::unique_ptr<Transfer> transfer_;
+  std::shared_ptr<RetiredPipelines> retired_;  // of custom kernels
   std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
   DeviceRates rates_;                          // measured for the first profile
   uint64_t allocations_ = 0;

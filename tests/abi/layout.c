@@ -16,6 +16,7 @@ SIZE(tuff_status, 4);
 SIZE(tuff_context, 8);
 SIZE(tuff_buffer, 8);
 SIZE(tuff_stream, 8);
+SIZE(tuff_kernel, 8);
 
 SIZE(tuff_device_properties, 744);
 FIELD(tuff_device_properties, struct_size, 0);
@@ -341,3 +342,45 @@ FIELD(tuff_rope_desc, offset, 128);
 FIELD(tuff_rope_desc, base, 136);
 FIELD(tuff_rope_desc, interleaved, 144);
 FIELD(tuff_rope_desc, reserved, 148);
+
+SIZE(tuff_kernel_define, 16);
+FIELD(tuff_kernel_define, name, 0);
+FIELD(tuff_kernel_define, value, 8);
+
+SIZE(tuff_kernel_constant, 16);
+FIELD(tuff_kernel_constant, id, 0);
+FIELD(tuff_kernel_constant, reserved, 4);
+FIELD(tuff_kernel_constant, bits, 8);
+
+SIZE(tuff_kernel_desc, 96);
+FIELD(tuff_kernel_desc, language, 4);
+FIELD(tuff_kernel_desc, source, 8);
+FIELD(tuff_kernel_desc, source_bytes, 16);
+FIELD(tuff_kernel_desc, name, 24);
+FIELD(tuff_kernel_desc, entry, 32);
+FIELD(tuff_kernel_desc, defines, 40);
+FIELD(tuff_kernel_desc, constants, 48);
+FIELD(tuff_kernel_desc, define_count, 56);
+FIELD(tuff_kernel_desc, constant_count, 60);
+FIELD(tuff_kernel_desc, flags, 64);
+FIELD(tuff_kernel_desc, reserved, 68);
+FIELD(tuff_kernel_desc, max_source_bytes, 72);
+FIELD(tuff_kernel_desc, compile_milliseconds, 80);
+FIELD(tuff_kernel_desc, compile_memory_bytes, 88);
+
+SIZE(tuff_kernel_properties, 648);
+FIELD(tuff_kernel_properties, binding_count, 4);
+FIELD(tuff_kernel_properties, used, 8);
+FIELD(tuff_kernel_properties, read, 12);
+FIELD(tuff_kernel_properties, written, 16);
+FIELD(tuff_kernel_properties, push_bytes, 20);
+FIELD(tuff_kernel_properties, workgroup_size, 24);
+FIELD(tuff_kernel_properties, shared_bytes, 36);
+FIELD(tuff_kernel_properties, subgroup_size, 40);
+FIELD(tuff_kernel_properties, max_groups, 44);
+FIELD(tuff_kernel_properties, buffer_alignment, 56);
+FIELD(tuff_kernel_properties, robust, 60);
+FIELD(tuff_kernel_properties, max_buffer_bytes, 64);
+FIELD(tuff_kernel_properties, min_bytes, 72);
+FIELD(tuff_kernel_properties, name, 328);
+FIELD(tuff_kernel_properties, capabilities, 392);

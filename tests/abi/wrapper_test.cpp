@@ -114,6 +114,38 @@ void copies(const tuff::Context& context) {
   EXPECT((TAKE(visible.download_vector<float>(3)) == std::vector<float>{2.5f, 2.5f, 2.5f}));
 }
 
+// On a Vulkan device.
+void kernels(const tuff::Context& context) {
+  const char* source = R"(#version 450
+layout(constant_id = 4) const float shift = 0;
+layout(constant_id = 5) const int sign = 1;
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Push { float a, b; };
+void main() { y[gl_WorkGroupID.x] = FACTOR * sign * x[gl_WorkGroupID.x] + a + b + shift; }
+)";
+  tuff::KernelOptions options;
+  options.name = "wrapper.comp";
+  options.defines = {{"FACTOR", "10"}};
+  options.constants = {tuff::constant(4, 0.5f), tuff::constant(5, -1)};
+  tuff::Buffer x = TAKE(context.upload({1.0f, 2.0f})), y = TAKE(context.alloc<float>(2));
+  struct Push {
+    float a, b;
+  };
+  tuff::Kernel kernel = TAKE(context.kernel(source, options));
+  EXPECT(TAKE(kernel.info()).push_bytes == sizeof(Push) && TAKE(kernel.info()).written == 2);
+  DONE(kernel.launch({2, 1, 1}, {x, y}, Push{100, 200}));
+  EXPECT((TAKE(y.download_vector<float>(2)) == std::vector<float>{290.5f, 280.5f}));
+  EXPECT_STATUS(kernel.launch({2, 1, 1}, {x, y}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_launch");
+  EXPECT_STATUS(kernel.launch({2, 1, 1}, {x, nullptr}, Push{}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_launch");
+  EXPECT_STATUS(context.kernel("#version 450\nvoid main() { x }"), TUFF_ERROR_COMPILE_FAILED, "tuff_kernel_create");
+  EXPECT_STATUS(context.kernel_spirv(std::vector<uint32_t>(8)), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_create");
+  tuff::Kernel moved = std::move(kernel);
+  EXPECT(moved && !kernel);  // NOLINT: what moving leaves is promised
+  moved.reset();
+  EXPECT(!moved);
+}
+
 void operations(const tuff::Context& context) {
   using tuff::DType;
   const std::vector<float> ones(64, 1.0f);
@@ -250,5 +282,6 @@ int main() {
     tuff::Context moved = std::move(context);
     EXPECT(!context && moved);  // NOLINT: what moving leaves is promised
   }
+  if (TAKE(tuff::device_count()) != 0) kernels(TAKE(tuff::Context::create()));
   return 0;  // outlives' handle is stale by now, which its destructor does not mind
 }

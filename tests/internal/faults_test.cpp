@@ -7,6 +7,7 @@
 
 #include "capi/objects.hpp"
 #include "runtime/vulkan/vulkan_backend.hpp"
+#include "support/kernel.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
@@ -46,6 +47,17 @@ VKAPI_ATTR VkResult VKAPI_CALL no_pipeline(VkDevice, VkPipelineCache, uint32_t, 
 }
 VKAPI_ATTR VkResult VKAPI_CALL no_module(VkDevice, const VkShaderModuleCreateInfo*, const VkAllocationCallbacks*,
                                          VkShaderModule*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL no_layout(VkDevice, const VkPipelineLayoutCreateInfo*, const VkAllocationCallbacks*,
+                                         VkPipelineLayout*) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_set_layout(VkDevice, const VkDescriptorSetLayoutCreateInfo*,
+                                             const VkAllocationCallbacks*, VkDescriptorSetLayout*) {
   ++calls;
   return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -187,6 +199,37 @@ TEST_F(Faults, AFailedPipelineHasNoEffectAndIsTriedAgain) {
   y.expect_poisoned();
   ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_SQRT, x, y, 16));
   for (float value : y.read()) EXPECT_NEAR(value, 1.41421356, 4 * 0x1p-23);
+}
+
+// A custom kernel that could not be made leaves nothing behind; one that was is destroyed with its device lost.
+TEST_F(Faults, CustomKernels) {
+  const tuff_kernel_desc desc = glsl(kPlusOne);
+  tuff_kernel kernel = 77;
+  const auto expect_no_kernel = [&] {
+    EXPECT_EQ(tuff_kernel_create(context(), &desc, &kernel), TUFF_ERROR_OUT_OF_HOST_MEMORY);
+    EXPECT_EQ(kernel, 77u);
+    *vk_ = whole_;
+  };
+  vk_->vkCreateShaderModule = no_module;
+  expect_no_kernel();
+  vk_->vkCreateComputePipelines = no_pipeline;
+  expect_no_kernel();
+  vk_->vkCreatePipelineLayout = no_layout;
+  expect_no_kernel();
+  vk_->vkCreateDescriptorSetLayout = no_set_layout;
+  expect_no_kernel();
+  EXPECT_EQ(calls, 4);
+  ASSERT_OK(tuff_kernel_create(context(), &desc, &kernel));
+  const Tensor a(context(), 1), b(context(), 1);
+  const tuff_buffer buffers[] = {a, b};
+  const auto launch = [&] { return tuff_kernel_launch(context(), kernel, buffers, 2, nullptr, 0, 1, 1, 1); };
+  ASSERT_OK(launch());
+  vk_->vkQueueSubmit = lost_on_submit;
+  EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST);
+  EXPECT_EQ(launch(), TUFF_ERROR_DEVICE_LOST);
+  tuff_kernel other = 0;
+  EXPECT_EQ(tuff_kernel_create(context(), &desc, &other), TUFF_ERROR_DEVICE_LOST);
+  EXPECT_OK(tuff_kernel_destroy(kernel));
 }
 
 }  // namespace

@@ -109,6 +109,8 @@ TEST_F(GemmPlanner, MatrixUnitsTakeWhatTheyKnow) {
   EXPECT_EQ(planned(traits, fused), (Kernels{"gemm_matrix"}));
   // A device with little shared memory, or small workgroups, has the tiles that fit.
   traits.shared_bytes = 10'000;
+  EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512), (Kernels{"gemm_matrix"}));
+  traits.shared_bytes = 9'000;
   EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512).back(), "gemm_finish");
 }
 

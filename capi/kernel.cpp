@@ -1,0 +1,174 @@
+// The header's "Custom kernels" group.
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "runtime/status.hpp"
+
+using tuff::CustomSource;
+using tuff::HandleKind;
+using tuff::KernelOptions;
+using tuff::LaunchArgs;
+using tuff::Ref;
+using tuff::require;
+using tuff::capi::acquire_context;
+using tuff::capi::acquire_stream;
+using tuff::capi::fail_handle;
+using tuff::capi::guarded;
+using tuff::capi::KernelObject;
+using tuff::capi::OperandArrays;
+
+namespace {
+
+constexpr uint64_t kDefaultSourceBytes = 1 << 20, kMostSourceBytes = 64 << 20;
+constexpr uint64_t kDefaultMilliseconds = 10'000, kMostMilliseconds = 3'600'000;
+constexpr uint64_t kDefaultMemory = 512 << 20, kLeastMemory = 64 << 20;
+constexpr uint32_t kMostEntries = 1024;  // of defines, and of constants
+constexpr size_t kLongestName = 256;
+
+Ref<KernelObject> acquire_kernel(tuff_kernel handle) {
+  auto kernel = tuff::handle_table().acquire<KernelObject>(handle, HandleKind::kernel);
+  if (!kernel) fail_handle("kernel", handle, "kernel");
+  return kernel;
+}
+
+// A text that is no longer than the source may be: it is not searched for its end any further.
+std::string read_text(const char* text, const char* name, uint64_t most) {
+  const size_t length = strnlen(text, most + 1);
+  if (length > most) tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is longer than {} bytes", name, most);
+  return {text, length};
+}
+
+std::string read_name(const char* text, const char* name, const char* otherwise) {
+  return text != nullptr && *text != '\0' ? read_text(text, name, kLongestName) : otherwise;
+}
+
+void read_source(const tuff_kernel_desc& desc, uint64_t most, CustomSource& source) {
+  require(desc.source != nullptr, "desc->source is null");
+  if (desc.source_bytes > most) {
+    tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "desc->source is {} bytes, max_source_bytes is {}", desc.source_bytes, most);
+  }
+  const auto* bytes = static_cast<const char*>(desc.source);
+  if (desc.source_bytes == 0) {
+    require(desc.language == TUFF_KERNEL_GLSL, "desc->source_bytes is 0, SPIR-V has no end of its own");
+    source.text = read_text(bytes, "desc->source", most);
+  } else {
+    source.text.assign(bytes, desc.source_bytes);
+  }
+}
+
+void read_defines(const tuff_kernel_desc& desc, uint64_t most, CustomSource& source) {
+  require(desc.define_count == 0 || desc.defines != nullptr, "desc->defines is null, define_count is {}",
+          desc.define_count);
+  require(desc.define_count <= kMostEntries, "desc->define_count is {}, at most {}", desc.define_count, kMostEntries);
+  require(desc.define_count == 0 || desc.language == TUFF_KERNEL_GLSL,
+          "desc->define_count is {}, SPIR-V has no defines", desc.define_count);
+  uint64_t total = source.text.size();
+  for (uint32_t i = 0; i < desc.define_count; ++i) {
+    const tuff_kernel_define& define = desc.defines[i];
+    require(define.name != nullptr, "desc->defines[{}].name is null", i);
+    const char* value = define.value != nullptr ? define.value : "1";
+    source.defines.push_back({read_text(define.name, "desc->defines", most), read_text(value, "desc->defines", most)});
+    total += source.defines.back().name.size() + source.defines.back().value.size();
+    if (total > most) {
+      tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED,
+                 "desc->source and defines are more than {} bytes, which is max_source_bytes", most);
+    }
+  }
+}
+
+void read_constants(const tuff_kernel_desc& desc, CustomSource& source) {
+  require(desc.constant_count == 0 || desc.constants != nullptr, "desc->constants is null, constant_count is {}",
+          desc.constant_count);
+  require(desc.constant_count <= kMostEntries, "desc->constant_count is {}, at most {}", desc.constant_count,
+          kMostEntries);
+  for (uint32_t i = 0; i < desc.constant_count; ++i) {
+    const tuff_kernel_constant& constant = desc.constants[i];
+    require(constant.reserved == 0, "desc->constants[{}].reserved is {}, needs 0", i, constant.reserved);
+    source.constants.push_back({constant.id, constant.bits});
+  }
+}
+
+KernelOptions read_options(const tuff_kernel_desc& desc) {
+  constexpr uint32_t kKnownFlags = TUFF_KERNEL_ROBUST | TUFF_KERNEL_UNTRUSTED;
+  require(desc.language == TUFF_KERNEL_GLSL || desc.language == TUFF_KERNEL_SPIRV,
+          "desc->language is {}, needs TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV", desc.language);
+  require((desc.flags & ~kKnownFlags) == 0, "desc->flags is {:#x}, this version knows {:#x}", desc.flags, kKnownFlags);
+  require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  const uint64_t most = desc.max_source_bytes != 0 ? desc.max_source_bytes : kDefaultSourceBytes;
+  require(most <= kMostSourceBytes, "desc->max_source_bytes is {}, at most {}", most, kMostSourceBytes);
+  KernelOptions options;
+  options.robust = (desc.flags & TUFF_KERNEL_ROBUST) != 0;
+  options.untrusted = (desc.flags & TUFF_KERNEL_UNTRUSTED) != 0;
+  options.limits.milliseconds = desc.compile_milliseconds != 0 ? desc.compile_milliseconds : kDefaultMilliseconds;
+  options.limits.memory_bytes = desc.compile_memory_bytes != 0 ? desc.compile_memory_bytes : kDefaultMemory;
+  require(options.limits.milliseconds <= kMostMilliseconds, "desc->compile_milliseconds is {}, at most {}",
+          options.limits.milliseconds, kMostMilliseconds);
+  require(options.limits.memory_bytes >= kLeastMemory, "desc->compile_memory_bytes is {}, needs at least {}",
+          options.limits.memory_bytes, kLeastMemory);
+  CustomSource& source = options.source;
+  source.language = desc.language;
+  source.name = read_name(desc.name, "desc->name", "kernel");
+  source.entry = read_name(desc.entry, "desc->entry", "main");
+  require(desc.language == TUFF_KERNEL_SPIRV || source.entry == "main",
+          "desc->entry is \"{}\", GLSL's entry point is main", source.entry);
+  read_source(desc, most, source);
+  read_defines(desc, most, source);
+  read_constants(desc, source);
+  return options;
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* desc, tuff_kernel* kernel) {
+  return guarded("tuff_kernel_create", [&] {
+    const auto owner = acquire_context(context);
+    const KernelOptions options = read_options(tuff::capi::read_structure(desc, "desc"));
+    require(kernel != nullptr, "kernel is null");
+    *kernel = owner->adopt(std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));
+  });
+}
+
+tuff_status tuff_kernel_info(tuff_kernel kernel, tuff_kernel_properties* info) {
+  return guarded("tuff_kernel_info", [&] {
+    const auto object = acquire_kernel(kernel);
+    tuff::capi::check_output_structure(info, "info");
+    tuff_kernel_properties properties{};
+    object->kernel().describe(properties);
+    tuff::capi::write_structure(info, properties);
+  });
+}
+
+tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, const tuff_buffer* buffers, uint32_t count,
+                               const void* push, uint32_t push_bytes, uint32_t gx, uint32_t gy, uint32_t gz) {
+  return guarded("tuff_kernel_launch", [&] {
+    const auto context = acquire_stream(stream);
+    const auto object = acquire_kernel(kernel);
+    if (object->context().get() != context.get()) tuff::capi::fail_other_context("kernel");
+    require(count <= TUFF_KERNEL_MAX_BINDINGS, "count is {}, at most {}", count, TUFF_KERNEL_MAX_BINDINGS);
+    require(buffers != nullptr || count == 0, "buffers is null, count is {}", count);
+    OperandArrays arrays(context, 1, count);
+    LaunchArgs args;
+    args.buffers = arrays.add(buffers, count, "buffers");
+    args.push = push;
+    args.push_bytes = push_bytes;
+    args.groups = {gx, gy, gz};
+    context->backend().launch(object->kernel(), args);
+  });
+}
+
+tuff_status tuff_kernel_destroy(tuff_kernel kernel) {
+  if (kernel == TUFF_NULL_HANDLE) return TUFF_OK;
+  return guarded("tuff_kernel_destroy", [&] {
+    const auto object = tuff::handle_table().remove<KernelObject>(kernel, HandleKind::kernel);
+    if (!object) fail_handle("kernel", kernel, "kernel");
+    object->context()->forget(kernel);
+  });
+}
+
+}  // extern "C"

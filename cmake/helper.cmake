@@ -1,0 +1,25 @@
+# tuff-compile: what compiles custom kernels whose source is not trusted (runtime/custom/helper). It is beside libtuff.so
+# in the build folder, and in libexec when installed; the library finds it from where it is itself.
+set(TUFF_HELPER_FOLDER ${CMAKE_INSTALL_LIBEXECDIR}/tuff)
+file(RELATIVE_PATH helper_from_library ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/tuff/tuff-compile)
+set_source_files_properties(runtime/custom/isolated.cpp PROPERTIES COMPILE_DEFINITIONS
+                            "TUFF_HELPER_FROM_LIBRARY=\"${helper_from_library}\"")
+
+file(GLOB TUFF_HELPER_SOURCES CONFIGURE_DEPENDS runtime/custom/helper/*.cpp runtime/custom/compile.cpp
+     runtime/custom/reflect.cpp runtime/custom/spirv_module.cpp runtime/custom/wire.cpp
+     runtime/platform/posix_process.cpp)
+add_executable(tuff_helper ${TUFF_HELPER_SOURCES})
+set_target_properties(tuff_helper PROPERTIES OUTPUT_NAME tuff-compile LINKER_LANGUAGE CXX)
+target_include_directories(tuff_helper PRIVATE include ${CMAKE_SOURCE_DIR})
+target_include_directories(tuff_helper SYSTEM PRIVATE ${SHADERC_INCLUDE} ${SPIRV_CROSS_INCLUDE} ${SPIRV_TOOLS_INCLUDE})
+target_compile_definitions(tuff_helper PRIVATE TUFF_STATIC)
+target_link_libraries(tuff_helper PRIVATE ${SPIRV_LIBRARIES} ${SHADERC_LIBRARIES} fmt::fmt-header-only Threads::Threads
+                                          ${CMAKE_DL_LIBS} tuff_warnings)
+if(TUFF_SANITIZE)
+  # A sanitizer's shadow is larger than the address space that this process allows itself.
+  target_compile_options(tuff_helper PRIVATE -fno-sanitize=all)
+  target_link_options(tuff_helper PRIVATE -fno-sanitize=all)
+endif()
+# Whoever builds the library, to test it or to use it, has the helper too.
+add_dependencies(tuff tuff_helper)
+install(TARGETS tuff_helper RUNTIME DESTINATION ${TUFF_HELPER_FOLDER})

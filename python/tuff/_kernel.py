@@ -1,0 +1,152 @@
+"""Compute shaders of the caller's own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._array import Array
+from ._buffer import Buffer
+from ._error import check
+
+if TYPE_CHECKING:
+    from ._context import Context, _Session
+
+Number = Union[bool, int, float, np.generic]
+
+
+def _release(session: _Session, handle: int) -> None:
+    # A closed context has freed its kernels already. A failure has nobody to be told to.
+    if session.is_open:
+        raw.tuff_kernel_destroy(handle)
+
+
+def _bits(value: Number) -> int:
+    """A constant's bits: of a Python number as bool, 32-bit int or float; of a NumPy scalar as its type says."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, int):
+        if not -(2**31) <= value < 2**32:
+            raise ValueError(f"{value} is no 32-bit constant; np.int64 and np.uint64 make wider ones")
+        return value & 0xFFFFFFFF
+    data = np.asarray(value, np.float32 if isinstance(value, float) and not isinstance(value, np.generic) else None)
+    if data.ndim != 0 or data.dtype.kind not in "iuf" or data.dtype.itemsize > 8:
+        raise TypeError(f"a constant is a number, not {value!r}")
+    return int.from_bytes(data.tobytes(), "little" if np.little_endian else "big")
+
+
+class Kernel:
+    """A compute shader. ``ctx.kernel(source)`` makes one; calling it launches it:
+
+        double = ctx.kernel(source, name="double.comp")
+        double(x, y, groups=16, push=struct.pack("If", n, 0.5))
+
+    context  the Context it belongs to, kept alive
+    handle   the tuff_kernel, for tuff.raw
+    """
+
+    __slots__ = ("context", "handle", "_info", "_finalizer", "__weakref__")
+
+    def __init__(
+        self,
+        context: Context,
+        source: Union[str, bytes, np.ndarray],
+        *,
+        name: Optional[str] = None,
+        defines: Optional[Mapping[str, object]] = None,
+        constants: Optional[Mapping[int, Number]] = None,
+        entry: Optional[str] = None,
+        robust: bool = False,
+        untrusted: bool = False,
+        max_source_bytes: int = 0,
+        compile_seconds: float = 0,
+        compile_memory_bytes: int = 0,
+    ) -> None:
+        """source: GLSL as str, or SPIR-V as bytes or an array. name: for messages. defines: #define name value.
+        constants: specialisation constants by id. The rest is as in tuff_kernel_desc."""
+        is_text = isinstance(source, str)
+        data = source.encode() if is_text else bytes(source)
+        texts = [(key.encode(), str(value).encode()) for key, value in (defines or {}).items()]
+        values = [(key, 0, _bits(value)) for key, value in (constants or {}).items()]
+        desc = raw.KernelDesc(
+            language=raw.KERNEL_GLSL if is_text else raw.KERNEL_SPIRV,
+            source=ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p),
+            source_bytes=len(data),
+            name=None if name is None else os.fsencode(name),
+            entry=None if entry is None else entry.encode(),
+            defines=(raw.KernelDefine * len(texts))(*texts),
+            define_count=len(texts),
+            constants=(raw.KernelConstant * len(values))(*values),
+            constant_count=len(values),
+            flags=raw.KERNEL_ROBUST * robust | raw.KERNEL_UNTRUSTED * untrusted,
+            max_source_bytes=max_source_bytes,
+            compile_milliseconds=round(1000 * compile_seconds),
+            compile_memory_bytes=compile_memory_bytes,
+        )
+        handle = ctypes.c_uint64()
+        check(raw.tuff_kernel_create(context.handle, desc, handle))
+        self.context = context
+        self.handle = handle.value
+        self._finalizer = weakref.finalize(self, _release, context._session, handle.value)
+        self._finalizer.atexit = False  # closing the context frees what is left at exit
+        self._info = raw.KernelProperties()
+        check(raw.tuff_kernel_info(self.handle, self._info))
+
+    @property
+    def properties(self) -> raw.KernelProperties:
+        """All that was found in it."""
+        return self._info
+
+    @property
+    def bindings(self) -> int:
+        """How many buffers a launch takes."""
+        return self._info.binding_count
+
+    @property
+    def push_bytes(self) -> int:
+        return self._info.push_bytes
+
+    @property
+    def workgroup_size(self) -> Tuple[int, int, int]:
+        x, y, z = self._info.workgroup_size
+        return x, y, z
+
+    def __call__(
+        self,
+        *buffers: Union[None, Array, Buffer],
+        groups: Union[int, Sequence[int]] = 1,
+        push: object = b"",
+    ) -> None:
+        """Launches groups workgroups, one to three numbers. Buffer i is that of binding i; None where the kernel uses
+        none. push: bytes, or what NumPy takes for an array or structured scalar of the parameters' bytes."""
+        sizes = (groups,) if isinstance(groups, (int, np.integer)) else tuple(groups)
+        if not 1 <= len(sizes) <= 3 or not all(0 <= size < 2**32 for size in sizes):
+            raise ValueError(f"groups is {groups!r}, needs one to three numbers")
+        handles = (ctypes.c_uint64 * len(buffers))(*map(_handle_of, buffers))
+        data = bytes(push) if isinstance(push, (bytes, bytearray, memoryview)) else np.asarray(push).tobytes()
+        x, y, z = (*sizes, 1, 1)[:3]
+        check(
+            raw.tuff_kernel_launch(self.context.handle, self.handle, handles, len(buffers), data, len(data), x, y, z)
+        )
+
+    def free(self) -> None:
+        """Gives it back now rather than with the object; launches that were made go on."""
+        self._finalizer()
+
+    def __repr__(self) -> str:
+        return f"<tuff.Kernel {self._info.name.decode(errors='replace')} of {self.bindings} buffers>"
+
+
+def _handle_of(operand: Union[None, Array, Buffer]) -> int:
+    if operand is None:
+        return raw.NULL_HANDLE
+    if isinstance(operand, Array):
+        return operand.buffer.handle
+    if isinstance(operand, Buffer):
+        return operand.handle
+    raise TypeError(f"a kernel takes arrays, buffers and None, not {type(operand).__name__}")

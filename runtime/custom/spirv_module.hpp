@@ -1,0 +1,77 @@
+// SPIR-V as far as SPIRV-Cross does not tell: what is stored to, and how much memory variables and values need.
+// Numbers and layouts are those of the SPIR-V specification, sections 2.3 and 3.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tuff {
+
+// One instruction: word 0 holds its length and opcode, what follows depends on the opcode.
+using SpirvInstruction = std::span<const uint32_t>;
+inline uint32_t opcode(SpirvInstruction instruction) { return instruction[0] & 0xffff; }
+
+// Calls use(instruction) for each one of a module whose lengths were checked.
+template <typename Use>
+void for_each_instruction(std::span<const uint32_t> words, const Use& use) {
+  for (size_t at = 5; at < words.size(); at += words[at] >> 16) use(words.subspan(at, words[at] >> 16));
+}
+
+// What is done by an entry point and the functions that it calls. The module has passed validation.
+class SpirvModule {
+ public:
+  // The words have to outlive this object. entry: the id of the entry point's function.
+  SpirvModule(const std::vector<uint32_t>& words, uint32_t entry);
+
+  bool uses(uint32_t variable) const { return touched_.contains(variable); }
+  bool reads(uint32_t variable) const { return read_.contains(variable); }
+  bool writes(uint32_t variable) const { return written_.contains(variable); }
+  // The module with numbers in place of what is worked out from specialisation constants. SPIRV-Cross works it out
+  // too, but ends the process where an operand is no constant, which validation does not look for.
+  std::vector<uint32_t> with_values() const;
+  std::array<uint32_t, 3> workgroup_size() const;
+  uint64_t shared_bytes() const;  // of variables in workgroup memory
+  // Of the variables of one invocation, or of the largest value that it handles in one piece, whichever is more.
+  uint64_t private_bytes() const;
+
+ private:
+  struct Layout {
+    uint64_t size = 0, alignment = 1;
+  };
+  struct Variable {
+    uint32_t id, pointer_type, storage;
+    uint32_t function;  // 0: of the module
+  };
+
+  void read_instruction(SpirvInstruction instruction, uint32_t& function);
+  void read_body(uint32_t function);
+  void read_access(SpirvInstruction instruction);
+  uint32_t root(uint32_t pointer) const;
+  // Of a type and a constant whose parts have been read: in SPIR-V they come first.
+  Layout layout_of(SpirvInstruction type) const;
+  std::optional<uint64_t> value_of(SpirvInstruction constant) const;
+  Layout pointed(const Variable& variable) const;
+  void mark(uint32_t pointer, bool read, bool write);
+
+  std::unordered_map<uint32_t, SpirvInstruction> types_;
+  std::unordered_map<uint32_t, Layout> layouts_;                  // by type
+  std::unordered_map<uint32_t, std::optional<uint64_t>> values_;  // by constant; nullopt: none that is known
+  std::unordered_map<uint32_t, SpirvInstruction> constants_;
+  std::vector<Variable> variables_;
+  std::unordered_map<uint32_t, std::vector<SpirvInstruction>> bodies_;  // by function
+  std::unordered_set<uint32_t> reached_;                                // functions
+  std::unordered_map<uint32_t, uint32_t> roots_;                        // pointer → variable
+  std::unordered_set<uint32_t> read_, written_, touched_;               // variables
+  std::unordered_set<uint32_t> value_types_;                            // arrays and structures handled in one piece
+  std::array<uint32_t, 3> local_size_{1, 1, 1};
+  uint32_t workgroup_size_constant_ = 0;
+  const std::vector<uint32_t>& words_;
+  uint32_t entry_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,162 @@
+// Sources and compiled kernels as bytes: numbers in this machine's order, lists with their lengths in front.
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/custom/custom_kernel.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint32_t kVersion = TUFF_VERSION;
+constexpr uint32_t kSource = 0x53465554, kKernel = 0x4b465554;  // "TUFS", "TUFK"
+
+class Writer {
+ public:
+  template <typename T>
+  void number(T value) {
+    static_assert(std::is_arithmetic_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(std::string_view value) {
+    number<uint64_t>(value.size());
+    bytes_ += value;
+  }
+  void words(const std::vector<uint32_t>& values) {
+    text({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(uint32_t)});
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads nothing beyond the end, and remembers that it should have.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  template <typename T>
+  T number() {
+    static_assert(std::is_arithmetic_v<T>);
+    T value{};
+    const std::string_view raw = take(sizeof value);
+    if (good_) std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+  bool flag() { return number<uint8_t>() == 1; }
+  std::string text() { return std::string(take(number<uint64_t>())); }
+  std::vector<uint32_t> words() {
+    const std::string_view raw = take(number<uint64_t>());
+    good_ = good_ && raw.size() % sizeof(uint32_t) == 0;
+    std::vector<uint32_t> values(good_ ? raw.size() / sizeof(uint32_t) : 0);
+    if (!values.empty()) std::memcpy(values.data(), raw.data(), raw.size());
+    return values;
+  }
+  // A number of entries that the bytes that are left have room for.
+  uint64_t count(uint64_t bytes_each) {
+    const auto value = number<uint64_t>();
+    good_ = good_ && value <= bytes_.size() / bytes_each;
+    return good_ ? value : 0;
+  }
+  bool expect(uint32_t value) {
+    good_ = good_ && number<uint32_t>() == value;
+    return good_;
+  }
+  bool ended() const { return good_ && bytes_.empty(); }
+
+ private:
+  std::string_view take(uint64_t count) {
+    good_ = good_ && count <= bytes_.size();
+    if (!good_) return {};
+    const std::string_view taken = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return taken;
+  }
+  std::string_view bytes_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::string to_bytes(const CustomSource& source) {
+  Writer out;
+  out.number(kSource);
+  out.number(kVersion);
+  out.number(source.language);
+  out.text(source.text);
+  out.text(source.name);
+  out.text(source.entry);
+  out.number<uint64_t>(source.defines.size());
+  for (const CustomSource::Define& define : source.defines) {
+    out.text(define.name);
+    out.text(define.value);
+  }
+  out.number<uint64_t>(source.constants.size());
+  for (const CustomSource::Constant& constant : source.constants) {
+    out.number(constant.id);
+    out.number(constant.bits);
+  }
+  return out.take();
+}
+
+bool from_bytes(std::string_view bytes, CustomSource& source) {
+  Reader in(bytes);
+  if (!in.expect(kSource) || !in.expect(kVersion)) return false;
+  source.language = in.number<int32_t>();
+  source.text = in.text();
+  source.name = in.text();
+  source.entry = in.text();
+  source.defines.resize(in.count(16));
+  for (CustomSource::Define& define : source.defines) {
+    define.name = in.text();
+    define.value = in.text();
+  }
+  source.constants.resize(in.count(12));
+  for (CustomSource::Constant& constant : source.constants) {
+    constant.id = in.number<uint32_t>();
+    constant.bits = in.number<uint64_t>();
+  }
+  return in.ended();
+}
+
+std::string to_bytes(const CompiledKernel& kernel) {
+  const KernelInterface& interface = kernel.interface;
+  Writer out;
+  out.number(kKernel);
+  out.number(kVersion);
+  out.words(kernel.words);
+  out.text(kernel.warnings);
+  out.number<uint64_t>(interface.bindings.size());
+  for (const KernelInterface::Binding& binding : interface.bindings) {
+    out.number<uint8_t>(binding.used);
+    out.number<uint8_t>(binding.read);
+    out.number<uint8_t>(binding.written);
+    out.number(binding.min_bytes);
+  }
+  out.number(interface.push_bytes);
+  for (const uint32_t size : interface.workgroup_size) out.number(size);
+  out.number(interface.shared_bytes);
+  out.words(interface.capabilities);
+  return out.take();
+}
+
+bool from_bytes(std::string_view bytes, CompiledKernel& kernel) {
+  KernelInterface& interface = kernel.interface;
+  Reader in(bytes);
+  if (!in.expect(kKernel) || !in.expect(kVersion)) return false;
+  kernel.words = in.words();
+  kernel.warnings = in.text();
+  interface.bindings.resize(in.count(11));
+  for (KernelInterface::Binding& binding : interface.bindings) {
+    binding.used = in.flag();
+    binding.read = in.flag();
+    binding.written = in.flag();
+    binding.min_bytes = in.number<uint64_t>();
+  }
+  interface.push_bytes = in.number<uint32_t>();
+  for (uint32_t& size : interface.workgroup_size) size = in.number<uint32_t>();
+  interface.shared_bytes = in.number<uint64_t>();
+  interface.capabilities = in.words();
+  return in.ended() && interface.bindings.size() <= TUFF_KERNEL_MAX_BINDINGS;
+}
+
+}  // namespace tuff

@@ -1,0 +1,216 @@
+// The POSIX implementation of process.hpp.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "runtime/platform/process.hpp"
+
+namespace tuff::platform {
+namespace {
+
+#ifdef MSG_NOSIGNAL
+constexpr int kNoSignal = MSG_NOSIGNAL;  // a program that ended early is no reason for SIGPIPE in this one
+#else
+constexpr int kNoSignal = 0;
+#endif
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  int get() const { return value_; }
+
+ private:
+  int value_ = -1;
+};
+
+// One end of a pair of sockets that nothing inherits by accident.
+bool connected(Descriptor& ours, Descriptor& theirs) {
+  int ends[2];
+#ifdef SOCK_CLOEXEC
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+#else
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return false;
+  for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+#endif
+#ifdef SO_NOSIGPIPE
+  const int on = 1;
+  ::setsockopt(ends[0], SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+  ours = Descriptor(ends[0]);
+  theirs = Descriptor(ends[1]);
+  return ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
+}
+
+int spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments, int socket, pid_t& child) {
+  std::vector<char*> words;
+  words.push_back(const_cast<char*>(program.c_str()));
+  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  char* environment[] = {nullptr};
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_adddup2(&files, socket, 0);
+  ::posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);  // elsewhere limit_this_process() has to do
+#endif
+#endif
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = ::posix_spawn(&child, program.c_str(), &files, &attributes, words.data(), environment);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+enum class Talk { ended, timed_out, too_much };
+
+// Sends the input and gathers the output, both as the other side is ready for it.
+Talk talk(int socket, std::string_view input, std::string& output, uint64_t milliseconds, uint64_t max_output_bytes) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  std::array<char, 65536> buffer;
+  if (input.empty()) ::shutdown(socket, SHUT_WR);
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (left <= 0) return Talk::timed_out;
+    pollfd wait{socket, static_cast<short>(POLLIN | (input.empty() ? 0 : POLLOUT)), 0};
+    if (::poll(&wait, 1, static_cast<int>(std::min<long long>(left, 60000))) < 0 && errno != EINTR) return Talk::ended;
+    if (wait.revents & POLLOUT) {
+      const ssize_t sent = ::send(socket, input.data(), input.size(), kNoSignal);
+      if (sent > 0) {
+        input.remove_prefix(static_cast<size_t>(sent));
+        if (input.empty()) ::shutdown(socket, SHUT_WR);
+      } else if (errno != EAGAIN && errno != EINTR) {
+        input = {};  // it does not listen any more; what it said is still read
+      }
+    }
+    if (wait.revents & (POLLIN | POLLHUP | POLLERR)) {
+      const ssize_t received = ::recv(socket, buffer.data(), buffer.size(), 0);
+      if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return Talk::ended;
+      if (received > 0) output.append(buffer.data(), static_cast<size_t>(received));
+      if (output.size() > max_output_bytes) return Talk::too_much;
+    }
+  }
+}
+
+}  // namespace
+
+std::filesystem::path library_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+  return error ? std::filesystem::path() : file.parent_path();
+}
+
+bool runs_with_other_rights() noexcept { return ::geteuid() != ::getuid() || ::getegid() != ::getgid(); }
+
+ProcessEnd run_program(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+                       std::string_view input, uint64_t milliseconds, uint64_t max_output_bytes) {
+  ProcessEnd end{ProcessEnd::Kind::not_started, 0, {}};
+  Descriptor ours, theirs;
+  if (!connected(ours, theirs)) {
+    end.code = errno;
+    return end;
+  }
+  pid_t child = -1;
+  end.code = spawn(program, arguments, theirs.get(), child);
+  if (end.code != 0) return end;
+  theirs = Descriptor();
+  const auto finish = [&](bool kill) {
+    if (kill) ::kill(child, SIGKILL);
+    int status = 0;
+    pid_t waited;
+    while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (waited != child) {
+      end.kind = ProcessEnd::Kind::unknown;  // a caller that waits for all its children was faster
+    } else if (WIFSIGNALED(status)) {
+      end.kind = ProcessEnd::Kind::signalled;
+      end.code = WTERMSIG(status);
+    } else {
+      end.kind = ProcessEnd::Kind::exited;
+      end.code = WEXITSTATUS(status);
+    }
+  };
+  Talk how;
+  try {
+    how = talk(ours.get(), input, end.output, milliseconds, max_output_bytes);
+  } catch (...) {  // no memory for the output: the child is not left behind
+    finish(true);
+    throw;
+  }
+  finish(how != Talk::ended);
+  if (how == Talk::timed_out) end.kind = ProcessEnd::Kind::timed_out;
+  if (how == Talk::too_much) end.kind = ProcessEnd::Kind::too_much_output;
+  return end;
+}
+
+void limit_this_process(uint64_t cpu_seconds, uint64_t memory_bytes) {
+  const auto set = [](auto resource, uint64_t value) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) return;
+    const auto wanted = static_cast<rlim_t>(value);
+    if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) limit.rlim_max = wanted;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(resource, &limit);
+  };
+  set(RLIMIT_CORE, 0);
+  set(RLIMIT_NOFILE, 3);  // standard input, output and error: nothing more is opened
+  set(RLIMIT_CPU, cpu_seconds);
+  set(RLIMIT_AS, memory_bytes);
+  for (int descriptor = 3; descriptor < 1024; ++descriptor) ::close(descriptor);
+}
+
+bool read_input(std::string& bytes, uint64_t max_bytes) {
+  std::array<char, 65536> buffer;
+  while (true) {
+    const ssize_t count = ::read(0, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) return true;
+    bytes.append(buffer.data(), static_cast<size_t>(count));
+    if (bytes.size() > max_bytes) return false;
+  }
+}
+
+bool write_answer(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(0, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace tuff::platform

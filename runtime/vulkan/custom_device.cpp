@@ -1,0 +1,139 @@
+// What a device has to have for a kernel that a caller brings. Device::create() decides what is enabled.
+#include <spirv_cross/spirv.hpp>
+
+#include <algorithm>
+
+#include "runtime/vulkan/custom_pipeline.hpp"
+
+namespace tuff {
+namespace {
+
+template <VkSubgroupFeatureFlags operation>
+bool subgroups(const Device& device) {
+  return device.physical.properties11.subgroupSupportedOperations & operation;
+}
+
+struct Capability {
+  uint32_t number;
+  const char* name;
+  bool (*enabled)(const Device&);  // null: in no device, for the reason in the comment
+};
+
+constexpr Capability kCapabilities[] = {
+    {spv::CapabilityMatrix, "Matrix", [](const Device&) { return true; }},
+    {spv::CapabilityShader, "Shader", [](const Device&) { return true; }},
+    {spv::CapabilityFloat16, "Float16", [](const Device& d) { return d.physical.features12.shaderFloat16 != 0; }},
+    {spv::CapabilityFloat64, "Float64", [](const Device& d) { return d.traits.f64; }},
+    {spv::CapabilityInt64, "Int64", [](const Device& d) { return d.traits.addresses; }},
+    {spv::CapabilityInt16, "Int16", [](const Device& d) { return d.physical.features.shaderInt16 != 0; }},
+    {spv::CapabilityInt8, "Int8", [](const Device& d) { return d.physical.features12.shaderInt8 != 0; }},
+    {spv::CapabilityStorageBuffer16BitAccess, "StorageBuffer16BitAccess",
+     [](const Device& d) { return d.traits.storage16; }},
+    {spv::CapabilityStorageBuffer8BitAccess, "StorageBuffer8BitAccess",
+     [](const Device& d) { return d.traits.storage8; }},
+    {spv::CapabilityGroupNonUniform, "GroupNonUniform", subgroups<VK_SUBGROUP_FEATURE_BASIC_BIT>},
+    {spv::CapabilityGroupNonUniformVote, "GroupNonUniformVote", subgroups<VK_SUBGROUP_FEATURE_VOTE_BIT>},
+    {spv::CapabilityGroupNonUniformArithmetic, "GroupNonUniformArithmetic",
+     subgroups<VK_SUBGROUP_FEATURE_ARITHMETIC_BIT>},
+    {spv::CapabilityGroupNonUniformBallot, "GroupNonUniformBallot", subgroups<VK_SUBGROUP_FEATURE_BALLOT_BIT>},
+    {spv::CapabilityGroupNonUniformShuffle, "GroupNonUniformShuffle", subgroups<VK_SUBGROUP_FEATURE_SHUFFLE_BIT>},
+    {spv::CapabilityGroupNonUniformShuffleRelative, "GroupNonUniformShuffleRelative",
+     subgroups<VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT>},
+    {spv::CapabilityGroupNonUniformClustered, "GroupNonUniformClustered", subgroups<VK_SUBGROUP_FEATURE_CLUSTERED_BIT>},
+    {spv::CapabilityGroupNonUniformQuad, "GroupNonUniformQuad", subgroups<VK_SUBGROUP_FEATURE_QUAD_BIT>},
+    {spv::CapabilityVulkanMemoryModel, "VulkanMemoryModel", [](const Device& d) { return d.physical.matrix_cores; }},
+    // Not enabled: memory that a launch does not name cannot be kept in order with the rest.
+    {spv::CapabilityPhysicalStorageBufferAddresses, "PhysicalStorageBufferAddresses", nullptr},
+    {spv::CapabilityVariablePointersStorageBuffer, "VariablePointersStorageBuffer", nullptr},
+    {spv::CapabilityVariablePointers, "VariablePointers", nullptr},
+    // Not enabled: of resources that cannot be bound.
+    {spv::CapabilityImageQuery, "ImageQuery", nullptr},
+    {spv::CapabilitySampledBuffer, "SampledBuffer", nullptr},
+    {spv::CapabilityImageBuffer, "ImageBuffer", nullptr},
+    {spv::CapabilitySampled1D, "Sampled1D", nullptr},
+    {spv::CapabilityImage1D, "Image1D", nullptr},
+    {spv::CapabilityStorageImageExtendedFormats, "StorageImageExtendedFormats", nullptr},
+    {spv::CapabilityStorageImageReadWithoutFormat, "StorageImageReadWithoutFormat", nullptr},
+    {spv::CapabilityStorageImageWriteWithoutFormat, "StorageImageWriteWithoutFormat", nullptr},
+    {spv::CapabilityRuntimeDescriptorArray, "RuntimeDescriptorArray", nullptr},
+    {spv::CapabilityStorageBufferArrayDynamicIndexing, "StorageBufferArrayDynamicIndexing", nullptr},
+    {spv::CapabilityUniformAndStorageBuffer8BitAccess, "UniformAndStorageBuffer8BitAccess", nullptr},
+    {spv::CapabilityUniformAndStorageBuffer16BitAccess, "UniformAndStorageBuffer16BitAccess", nullptr},
+    // Not enabled: nothing of Tuff's needs it.
+    {spv::CapabilityStoragePushConstant8, "StoragePushConstant8", nullptr},
+    {spv::CapabilityStoragePushConstant16, "StoragePushConstant16", nullptr},
+    {spv::CapabilityInt64Atomics, "Int64Atomics", nullptr},
+    {spv::CapabilityAtomicFloat32AddEXT, "AtomicFloat32AddEXT", nullptr},
+    {spv::CapabilityAtomicFloat64AddEXT, "AtomicFloat64AddEXT", nullptr},
+    {spv::CapabilityShaderClockKHR, "ShaderClockKHR", nullptr},
+    {spv::CapabilityVulkanMemoryModelDeviceScope, "VulkanMemoryModelDeviceScope", nullptr},
+    {spv::CapabilityCooperativeMatrixNV, "CooperativeMatrixNV", nullptr},
+    {spv::CapabilityRoundingModeRTE, "RoundingModeRTE", nullptr},
+    {spv::CapabilityDenormPreserve, "DenormPreserve", nullptr},
+    {spv::CapabilitySignedZeroInfNanPreserve, "SignedZeroInfNanPreserve", nullptr},
+};
+
+const Capability* find(uint32_t number) {
+  const auto* found = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
+                                   [number](const Capability& capability) { return capability.number == number; });
+  return found != std::end(kCapabilities) ? found : nullptr;
+}
+
+void check_capability(uint32_t number, const Device& device) {
+  const Capability* known = find(number);
+  const std::string name = known != nullptr ? known->name : fmt::format("{} of SPIR-V", number);
+  if (known == nullptr || known->enabled == nullptr) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the kernel needs the capability {}, which is not enabled", name);
+  }
+  if (!known->enabled(device)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the kernel needs the capability {}, which {} does not have", name,
+         device.physical.properties.deviceName);
+  }
+}
+
+void check_limit(uint64_t value, uint64_t most, const char* what) {
+  if (value > most) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel has {} {}, this device allows {}", value, what, most);
+}
+
+}  // namespace
+
+std::string capability_names(const KernelInterface& kernel) {
+  std::string names;
+  for (const uint32_t number : kernel.capabilities) {
+    const Capability* known = find(number);
+    if (known == nullptr || number == spv::CapabilityShader || number == spv::CapabilityMatrix) continue;
+    if (!names.empty()) names += ' ';
+    names += known->name;
+  }
+  return names;
+}
+
+void check_device(const KernelInterface& kernel, bool robust, const Device& device) {
+  if (!device.physical.push_descriptors) {
+    fail(TUFF_ERROR_UNSUPPORTED, "custom kernels are bound by push descriptors, which {} does not have",
+         device.physical.properties.deviceName);
+  }
+  for (const uint32_t capability : kernel.capabilities) check_capability(capability, device);
+  if (robust && device.robustness == Device::Robustness::none) {
+    fail(TUFF_ERROR_UNSUPPORTED,
+         "TUFF_KERNEL_ROBUST needs VK_EXT_pipeline_robustness and robustBufferAccess2, which {} does not have",
+         device.physical.properties.deviceName);
+  }
+  const VkPhysicalDeviceLimits& limits = device.physical.properties.limits;
+  const DeviceTraits& traits = device.traits;
+  uint64_t invocations = 1, buffers = 0;
+  for (uint32_t i = 0; i < 3; ++i) {
+    const uint32_t size = kernel.workgroup_size[i];
+    if (size == 0) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel's workgroups have size 0 in dimension {}", i);
+    check_limit(size, traits.max_local_size[i], "invocations along one dimension of a workgroup");
+    invocations *= size;
+  }
+  check_limit(invocations, traits.max_invocations, "invocations in a workgroup");
+  check_limit(kernel.shared_bytes, traits.shared_bytes, "bytes of shared memory");
+  check_limit(kernel.push_bytes, traits.push_bytes, "bytes of push constants");
+  for (const KernelInterface::Binding& binding : kernel.bindings) buffers += binding.used ? 1 : 0;
+  check_limit(buffers, std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers),
+              "buffers");
+}
+
+}  // namespace tuff

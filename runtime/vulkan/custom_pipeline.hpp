@@ -1,0 +1,86 @@
+// Pipelines of kernels that callers bring: made when asked for, destroyed once the device is done with them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/compute_backend.hpp"
+#include "runtime/vulkan/device.hpp"
+#include "runtime/vulkan/disk_cache.hpp"
+
+namespace tuff {
+
+// The module that was asked for, from disk or compiled.
+struct LoadedKernel {
+  CompiledKernel kernel;
+  bool from_disk = false;
+};
+LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk);
+
+// Throws UNSUPPORTED or LIMIT_EXCEEDED for what this device cannot run.
+void check_device(const KernelInterface& kernel, bool robust, const Device& device);
+// SPIR-V's names, for those beside Shader.
+std::string capability_names(const KernelInterface& kernel);
+
+// The Vulkan objects of kernels whose handles are gone.
+class RetiredPipelines {
+ public:
+  struct Objects {
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+  };
+
+  explicit RetiredPipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  ~RetiredPipelines() { completed(UINT64_MAX); }
+  RetiredPipelines(const RetiredPipelines&) = delete;
+  RetiredPipelines& operator=(const RetiredPipelines&) = delete;
+
+  void announce();  // one more kernel, for which there will be room
+  void add(const Objects& objects, uint64_t last_use) noexcept;
+  // All submissions up to this one have finished.
+  void completed(uint64_t submission) noexcept;
+  void destroy(const Objects& objects) noexcept;
+
+ private:
+  struct Retired {
+    Objects objects;
+    uint64_t last_use;
+  };
+  std::shared_ptr<Device> device_;
+  std::mutex mutex_;
+  std::vector<Retired> waiting_;
+  size_t live_ = 0;
+};
+
+class VulkanKernel final : public CustomKernel {
+ public:
+  // Builds the pipeline. Needs no lock.
+  VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired, VkPipelineCache cache,
+               const KernelOptions& options, const CompiledKernel& compiled);
+  ~VulkanKernel() override;
+
+  void describe(tuff_kernel_properties& properties) const override;
+  const std::string& name() const { return name_; }
+  const KernelInterface& interface() const { return interface_; }
+  const RetiredPipelines::Objects& objects() const { return objects_; }
+  LaunchLimits launch_limits() const;
+
+  std::atomic<uint64_t> last_use{0};  // number of the submission that runs it last
+
+ private:
+  void make_layouts();
+  void make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache);
+
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<RetiredPipelines> retired_;
+  std::string name_;
+  KernelInterface interface_;
+  bool robust_;
+  RetiredPipelines::Objects objects_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,176 @@
+// Modules that are damaged, answers that are cut, and programs that do not behave: what the outside may hand to custom
+// kernels without harm. Everything up to the driver.
+#include "runtime/custom/custom_kernel.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <random>
+
+#include "runtime/platform/process.hpp"
+#include "runtime/status.hpp"
+#include "support/spirv_module_words.hpp"
+
+namespace tuff {
+namespace {
+
+CustomSource module_source(const std::vector<uint32_t>& words) {
+  CustomSource source;
+  source.language = TUFF_KERNEL_SPIRV;
+  source.entry = "twice";
+  source.text.assign(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
+  return source;
+}
+
+CustomSource glsl_source() {
+  CustomSource source;
+  source.text = R"(#version 450
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const int n = 3;
+layout(binding = 0) buffer A { mat3x2 m[4]; float a[]; };
+layout(binding = 1) buffer B { uvec3 b[]; };
+layout(push_constant) uniform P { vec2 scale; uint count; };
+shared float s[n * 2 + 1];
+float twice(float x) { return 2 * x; }
+void main() {
+  float v[8];
+  for (uint i = 0; i < count; ++i) v[i % 8] = twice(a[i]) * m[1][2].x;
+  s[gl_LocalInvocationIndex % n] = v[3];
+  barrier();
+  if (s[0] > scale.x) atomicAdd(b[gl_GlobalInvocationID.x].y, 3u);
+}
+)";
+  source.defines = {{"UNUSED", "1"}};
+  source.constants = {{0, 8}, {1, 5}};
+  return source;
+}
+
+TEST(CustomKernel, BytesComeBack) {
+  const CustomSource source = glsl_source();
+  CustomSource again;
+  ASSERT_TRUE(from_bytes(to_bytes(source), again));
+  EXPECT_EQ(to_bytes(again), to_bytes(source));
+  const CompiledKernel kernel = compile_custom(source);
+  CompiledKernel back;
+  ASSERT_TRUE(from_bytes(to_bytes(kernel), back));
+  EXPECT_EQ(to_bytes(back), to_bytes(kernel));
+  EXPECT_EQ(back.interface.shared_bytes, 44u);
+  EXPECT_EQ(back.interface.workgroup_size[0], 8u);
+  EXPECT_EQ(back.interface.bindings.at(0).min_bytes, 4 * 24 + 4u);
+  EXPECT_FALSE(back.interface.bindings.at(0).written);
+  EXPECT_TRUE(back.interface.bindings.at(1).written);
+  EXPECT_EQ(back.interface.push_bytes, 12u);
+}
+
+TEST(CustomKernel, DamagedBytesAreNoticed) {
+  const std::string source = to_bytes(glsl_source()), kernel = to_bytes(compile_custom(glsl_source()));
+  CustomSource read_source;
+  CompiledKernel read_kernel;
+  for (size_t length = 0; length < source.size(); ++length) {
+    ASSERT_FALSE(from_bytes(source.substr(0, length), read_source)) << length;
+  }
+  for (size_t length = 0; length < kernel.size(); ++length) {
+    ASSERT_FALSE(from_bytes(kernel.substr(0, length), read_kernel)) << length;
+  }
+  EXPECT_FALSE(from_bytes(kernel + "x", read_kernel));
+  EXPECT_FALSE(from_bytes(source, read_kernel));
+  std::mt19937 random(5);
+  for (int i = 0; i < 5000; ++i) {  // any answer, but no crash and no memory without bound
+    std::string bent = i % 2 == 0 ? source : kernel;
+    for (int k = 0; k < 3; ++k) bent[random() % bent.size()] = static_cast<char>(random());
+    from_bytes(bent, read_source);
+    from_bytes(bent, read_kernel);
+  }
+}
+
+// Each gives a kernel or an error.
+void compile_bent(const std::vector<uint32_t>& good, const std::string& entry, int rounds, int& compiled,
+                  int& refused) {
+  std::mt19937 random(11);
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<uint32_t> words = good;
+    const auto any = [&] { return words[random() % words.size()]; };
+    for (uint32_t k = 0; k <= random() % 3; ++k) {
+      uint32_t& word = words[random() % words.size()];
+      switch (random() % 6) {
+        case 0: word ^= 1u << random() % 32; break;
+        case 1: word = any(); break;
+        case 2: word = random() % 64; break;
+        case 3: word = (word & 0xffff0000u) | random() % 400; break;  // another opcode of the same length
+        case 4: word = 0xffffffffu; break;
+        case 5: words.resize(1 + random() % words.size()); break;
+      }
+    }
+    CustomSource source = module_source(words);
+    source.entry = entry;
+    try {
+      const CompiledKernel kernel = compile_custom(source);
+      ++compiled;
+      ASSERT_LE(kernel.interface.bindings.size(), size_t{TUFF_KERNEL_MAX_BINDINGS});
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+}
+
+TEST(CustomKernel, DamagedModulesAreRefusedOrCompile) {
+  int compiled = 0, refused = 0;
+  compile_bent({std::begin(tuff_test::kTwoEntries), std::end(tuff_test::kTwoEntries)}, "twice", 6000, compiled,
+               refused);
+  compile_bent(compile_custom(glsl_source()).words, "main", 6000, compiled, refused);
+  EXPECT_GT(refused, 6000);
+  EXPECT_GT(compiled, 50);  // or nothing came as far as reflection
+}
+
+TEST(CustomKernel, UntrustedModulesToo) {
+  std::vector<uint32_t> words(std::begin(tuff_test::kTwoEntries), std::end(tuff_test::kTwoEntries));
+  const CompileLimits limits{10'000, 256 << 20};
+  const CompiledKernel kernel = compile_isolated(module_source(words), limits);
+  EXPECT_EQ(to_bytes(kernel), to_bytes(compile_custom(module_source(words))));
+  words.resize(words.size() - 1);
+  EXPECT_THROW(compile_isolated(module_source(words), limits), Error);
+}
+
+using platform::ProcessEnd;
+using platform::run_program;
+using Kind = ProcessEnd::Kind;
+
+TEST(Process, EndsAreTold) {
+  EXPECT_EQ(run_program("/nowhere/at/all", {}, "", 1000, 10).kind, Kind::not_started);
+  const ProcessEnd status = run_program("/bin/sh", {"-c", "exit 7"}, "", 5000, 10);
+  EXPECT_EQ(status.kind, Kind::exited);
+  EXPECT_EQ(status.code, 7);
+  const ProcessEnd signalled = run_program("/bin/sh", {"-c", "kill -9 $$"}, "", 5000, 10);
+  EXPECT_EQ(signalled.kind, Kind::signalled);
+  EXPECT_EQ(signalled.code, 9);
+}
+
+TEST(Process, InputAndAnswerOfAnySize) {
+  std::string large;
+  for (int i = 0; large.size() < 3'000'000; ++i) large += std::to_string(i) + ' ';
+  const ProcessEnd echoed = run_program("/bin/sh", {"-c", "cat >&0"}, large, 20000, 4'000'000);
+  EXPECT_EQ(echoed.kind, Kind::exited);
+  EXPECT_EQ(echoed.output, large);
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "cat >&0"}, large, 20000, 1000).kind, Kind::too_much_output);
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "echo printed"}, large, 5000, 1000).output, "");  // and reads nothing
+}
+
+TEST(Process, TimeIsKept) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "while :; do :; done"}, "", 200, 10).kind, Kind::timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Process, NothingIsInherited) {
+  const int left_open = ::open("/dev/null", O_RDONLY);
+  const ProcessEnd seen =
+      run_program("/bin/sh", {"-c", "count=$(ls /proc/self/fd | wc -l); echo $count >&0; env >&0"}, "", 5000, 4000);
+  ::close(left_open);
+  EXPECT_EQ(seen.output.substr(0, 2), "4\n") << seen.output;  // three, and the folder that ls reads
+  EXPECT_EQ(seen.output.find("HOME="), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tuff
