@@ -159,6 +159,8 @@ class ContextDesc(_Struct):
         ("device", c_char_p),
         ("backend", c_char_p),
         ("memory_limit_bytes", c_uint64),
+        ("prewarm", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -182,6 +184,8 @@ class Stats(_Struct):
             "pipelines_created",
             "vulkan_objects_created",
             "validation_messages",
+            "kernels_prewarmed",
+            "kernels_to_prewarm",
         )
     ]
 

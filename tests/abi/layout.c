@@ -49,13 +49,15 @@ FIELD(tuff_device_properties, binding, 720);
 FIELD(tuff_device_properties, bandwidth_bytes_per_second, 728);
 FIELD(tuff_device_properties, f32_flops_per_second, 736);
 
-SIZE(tuff_context_desc, 32);
+SIZE(tuff_context_desc, 40);
 FIELD(tuff_context_desc, validation, 4);
 FIELD(tuff_context_desc, device, 8);
 FIELD(tuff_context_desc, backend, 16);
 FIELD(tuff_context_desc, memory_limit_bytes, 24);
+FIELD(tuff_context_desc, prewarm, 32);
+FIELD(tuff_context_desc, reserved, 36);
 
-SIZE(tuff_stats, 120);
+SIZE(tuff_stats, 136);
 FIELD(tuff_stats, live_buffers, 4);
 FIELD(tuff_stats, bytes_in_use, 8);
 FIELD(tuff_stats, bytes_reserved, 16);
@@ -71,6 +73,8 @@ FIELD(tuff_stats, shader_cache_hits, 88);
 FIELD(tuff_stats, pipelines_created, 96);
 FIELD(tuff_stats, vulkan_objects_created, 104);
 FIELD(tuff_stats, validation_messages, 112);
+FIELD(tuff_stats, kernels_prewarmed, 120);
+FIELD(tuff_stats, kernels_to_prewarm, 128);
 
 SIZE(tuff_limits, 24);
 FIELD(tuff_limits, reserved, 4);

@@ -10,11 +10,12 @@
 
 #include "tuff/tuff.h"
 
-#define FUNCTIONS(X)                                                                                                  \
-  X(tuff_version)                                                                                                     \
-  X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) \
-      X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error)                \
-          X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info)
+#define FUNCTIONS(X)                                                                                             \
+  X(tuff_version)                                                                                                \
+  X(tuff_context_create)                                                                                         \
+  X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) X(tuff_copy_htod) \
+      X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error) X(tuff_status_name)         \
+          X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
@@ -50,8 +51,8 @@ static tuff_context create(const char* backend) {
   return context;
 }
 
-/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but vkCreateDevice,
- * fork and exit. A driver for processors has to bear it. */
+/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but
+ * vkCreateDevice, fork and exit. A driver for processors has to bear it. */
 static int exits_after_fork(tuff_context context) {
   tuff_device_properties properties;
   memset(&properties, 0, sizeof properties);
@@ -147,6 +148,10 @@ int main(int argc, char** argv) {
     int i;
     create(backend);
     for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
+  } else if (strcmp(mode, "exit_prewarming") == 0) { /* what others have used is being compiled meanwhile */
+    setenv("TUFF_PREWARM", "1", 1);
+    create(backend);
+    create(backend);
   } else if (strcmp(mode, "any_order") == 0) {
     tuff_context first = create(backend), second = create(backend), third = create(backend);
     tuff_buffer left = buffer_of(second, 1);
