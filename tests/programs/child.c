@@ -10,12 +10,11 @@
 
 #include "tuff/tuff.h"
 
-#define FUNCTIONS(X)                                                                                             \
-  X(tuff_version)                                                                                                \
-  X(tuff_context_create)                                                                                         \
-  X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) X(tuff_copy_htod) \
-      X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error) X(tuff_status_name)         \
-          X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info)
+#define FUNCTIONS(X)                                                                                                  \
+  X(tuff_version)                                                                                                     \
+  X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) \
+      X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error)                \
+          X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
@@ -51,8 +50,8 @@ static tuff_context create(const char* backend) {
   return context;
 }
 
-/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but
- * vkCreateDevice, fork and exit. A driver for processors has to bear it. */
+/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but vkCreateDevice,
+ * fork and exit. A driver for processors has to bear it. */
 static int exits_after_fork(tuff_context context) {
   tuff_device_properties properties;
   memset(&properties, 0, sizeof properties);
