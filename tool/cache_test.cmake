@@ -73,7 +73,11 @@ if(NOT EXISTS ${cache}/tuning.json)
   message(FATAL_ERROR "tuning.json was removed")
 endif()
 
-# Compiled ahead: the next process compiles nothing.
+# Compiled ahead: the next process compiles nothing. How kernels are bound is measured again first, and may come out
+# otherwise.
+run(0 "passed" ${TOOL} selftest --filter softmax)
+run(0 "entries, [^\n]* were removed" ${TOOL} cache clear --kind spirv)
+run(0 "^1 entries, [^\n]* were removed" ${TOOL} cache clear --kind pipelines)
 run(0 "^([0-9]+) kernels are ready for [^\n]*, ([0-9]+) of them compiled anew" ${TOOL} cache prewarm)
 string(REGEX MATCH "^([0-9]+) kernels are ready for [^\n]*, ([0-9]+) of them" ready "${output}")
 if(CMAKE_MATCH_1 LESS 4 OR CMAKE_MATCH_2 LESS 4)
