@@ -103,7 +103,8 @@ int run(int argc, char** argv) {
   cache_list->add_flag("--json", cache.json, "JSON on stdout");
   CLI::App* cache_clear = cache_command->add_subcommand("clear", "removes what can be made anew");
   cache_clear->add_option("--kind", cache.kind, "this kind alone; requests: the lists of kernels to prewarm")
-      ->check(CLI::IsMember({"spirv", "pipelines", "binding", "matrix_quads", "driver", "requests"}).description(""))
+      ->check(CLI::IsMember({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"})
+                  .description(""))
       ->type_name("KIND");
   cache_clear->add_option("--older-than", cache.older_than, "only what was not used in so many days")
       ->check(CLI::NonNegativeNumber.description(""))
