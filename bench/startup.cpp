@@ -4,6 +4,9 @@
 //   driver   dlopen libvulkan, an instance, a device with one queue: what nobody can avoid
 //   cold     libtuff.so, a context, upload, gemm and download, with an empty disk cache
 //   warm     the same in the next process, with the cache that the first one left
+// And how long a program waits for its first results of a dozen kernels, half a second after it has opened its context,
+// with TUFF_PREWARM and without: where the list of kernels is known and nothing is compiled (a new driver), and where
+// all is.
 // The program starts itself for each of them; --library loads another libtuff.so.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -131,10 +134,58 @@ void start_tuff(const std::string& path) {
   require(context_destroy(context) == TUFF_OK, "tuff_context_destroy failed");
 }
 
+// --- a program of a dozen kernels --------------------------------------------------------------------
+
+// Prints how long it has waited.
+void start_kernels(const std::string& path) {
+  void* library = open_library(path);
+  TUFF_SYMBOL(context_create);
+  TUFF_SYMBOL(context_destroy);
+  TUFF_SYMBOL(alloc);
+  TUFF_SYMBOL(gemm);
+  TUFF_SYMBOL(unary);
+  TUFF_SYMBOL(binary);
+  TUFF_SYMBOL(synchronize);
+
+  constexpr uint64_t kSize = 64, kCount = kSize * kSize, kBytes = 4 * kCount;
+  tuff_context context = 0;
+  tuff_buffer a = 0, b = 0;
+  require(context_create(nullptr, &context) == TUFF_OK, "tuff_context_create failed");
+  for (tuff_buffer* buffer : {&a, &b}) require(alloc(context, kBytes, buffer) == TUFF_OK, "tuff_alloc failed");
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it reads its weights
+  const double begin = now_seconds();
+  for (const int32_t op : {TUFF_UNARY_RELU, TUFF_UNARY_SIGMOID, TUFF_UNARY_TANH, TUFF_UNARY_EXP, TUFF_UNARY_ABS,
+                           TUFF_UNARY_NEG, TUFF_UNARY_GELU, TUFF_UNARY_SILU}) {
+    require(unary(context, TUFF_F32, op, a, b, kCount) == TUFF_OK, "tuff_unary failed");
+  }
+  for (const int32_t op : {TUFF_BINARY_ADD, TUFF_BINARY_SUB, TUFF_BINARY_MUL, TUFF_BINARY_MAX}) {
+    require(binary(context, TUFF_F32, op, a, a, b, kCount) == TUFF_OK, "tuff_binary failed");
+  }
+  require(gemm(context, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, kSize, kSize, kSize, 1, a, kSize, a, kSize, 0, b,
+               kSize) == TUFF_OK,
+          "tuff_gemm failed");
+  require(synchronize(context) == TUFF_OK, "tuff_synchronize failed");
+  fmt::print("{:.9f}\n", now_seconds() - begin);
+  std::fflush(stdout);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  require(context_destroy(context) == TUFF_OK, "tuff_context_destroy failed");
+}
+
+// Tuff's compiled kernels and the driver's, not the list of them.
+void forget_kernels(const std::filesystem::path& cache) {
+  for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+    if (entry.path().filename() != "tuff") std::filesystem::remove_all(entry.path());
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(cache / "tuff")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("spirv-") || name.starts_with("pipelines-")) std::filesystem::remove(entry.path());
+  }
+}
+
 // --- parent -----------------------------------------------------------------------------------------
 
-// Starts this program as a child and returns the seconds until it had what it wants.
-double timed_child(const char* self, const char* mode, const std::string& argument) {
+// Starts this program as a child and returns the number that it prints.
+double run_child(const char* self, const char* mode, const std::string& argument) {
   int ends[2];
   require(pipe2(ends, O_CLOEXEC) == 0, "pipe2 failed");
   posix_spawn_file_actions_t actions;
@@ -143,7 +194,6 @@ double timed_child(const char* self, const char* mode, const std::string& argume
   std::string words[] = {self, mode, argument};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   pid_t child = 0;
-  const double begin = now_seconds();
   const int failed = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
@@ -154,12 +204,20 @@ double timed_child(const char* self, const char* mode, const std::string& argume
   int status = 0;
   waitpid(child, &status, 0);
   require(answered && status == 0, "a child process failed; its message is above");
-  return std::atof(text) - begin;
+  return std::atof(text);
+}
+
+// The seconds until it had what it wants.
+double timed_child(const char* self, const char* mode, const std::string& argument) {
+  const double begin = now_seconds();
+  return run_child(self, mode, argument) - begin;
 }
 
 int child(const std::string& mode, const std::string& argument) {
   if (mode == "--child-driver") {
     start_driver(static_cast<size_t>(std::atoi(argument.c_str())));
+  } else if (mode == "--child-kernels") {
+    start_kernels(argument);
   } else {
     start_tuff(argument);
   }
@@ -207,26 +265,44 @@ int parent(int argc, char** argv) {
   std::string cache = (std::filesystem::temp_directory_path() / "tuff-startup-XXXXXX").string();
   require(mkdtemp(cache.data()) != nullptr, "cannot make a temporary folder");
   setenv("XDG_CACHE_HOME", cache.c_str(), 1);
-  std::vector<double> driver, cold, warm;
+  std::vector<double> driver, cold, warm, kernels[2][2];  // [compiled before][prewarmed]
   for (int run = 0; run < runs; ++run) {
     driver.push_back(timed_child(argv[0], "--child-driver", device));
     for (const auto& entry : std::filesystem::directory_iterator(cache)) std::filesystem::remove_all(entry.path());
     cold.push_back(timed_child(argv[0], "--child-tuff", library));
     warm.push_back(timed_child(argv[0], "--child-tuff", library));
+    run_child(argv[0], "--child-kernels", library);
+    for (const bool compiled : {false, true}) {
+      for (const bool prewarmed : {false, true}) {
+        if (!compiled) forget_kernels(cache);
+        setenv("TUFF_PREWARM", prewarmed ? "1" : "0", 1);
+        kernels[compiled][prewarmed].push_back(run_child(argv[0], "--child-kernels", library));
+      }
+    }
+    unsetenv("TUFF_PREWARM");
   }
   std::filesystem::remove_all(cache);
 
   const double base = median(driver) * 1e3, first = median(cold) * 1e3, second = median(warm) * 1e3;
+  const auto waited = [&](bool compiled, bool prewarmed) { return median(kernels[compiled][prewarmed]) * 1e3; };
   if (json) {
     fmt::print(
-        "{{\"driver_ms\": {:.2f}, \"cold_ms\": {:.2f}, \"warm_ms\": {:.2f}, \"warm_beyond_driver_ms\": {:.2f}}}\n",
-        base, first, second, second - base);
+        "{{\"driver_ms\": {:.2f}, \"cold_ms\": {:.2f}, \"warm_ms\": {:.2f}, \"warm_beyond_driver_ms\": {:.2f}, "
+        "\"kernels_new_ms\": {:.2f}, \"kernels_new_prewarmed_ms\": {:.2f}, \"kernels_ms\": {:.2f}, "
+        "\"kernels_prewarmed_ms\": {:.2f}}}\n",
+        base, first, second, second - base, waited(false, false), waited(false, true), waited(true, false),
+        waited(true, true));
     return 0;
   }
   fmt::print("From process start to the first result, median of {}:\n\n", runs);
   fmt::print("  {:<34}{:>9.1f} ms\n", "driver alone: instance and device", base);
   fmt::print("  {:<34}{:>9.1f} ms{:>12.1f} ms beyond the driver\n", "Tuff, empty disk cache", first, first - base);
   fmt::print("  {:<34}{:>9.1f} ms{:>12.1f} ms beyond the driver\n", "Tuff, second process", second, second - base);
+  fmt::print("\nThe wait for the first results of 13 kernels, half a second after the context was opened:\n\n");
+  fmt::print("  {:<34}{:>9.1f} ms{:>12.1f} ms prewarmed\n", "nothing compiled", waited(false, false),
+             waited(false, true));
+  fmt::print("  {:<34}{:>9.1f} ms{:>12.1f} ms prewarmed\n", "all compiled before", waited(true, false),
+             waited(true, true));
   return 0;
 }
 

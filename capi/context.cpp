@@ -19,7 +19,8 @@ using tuff::capi::guarded;
 
 namespace {
 
-// Of the structure of 0.1.0.
+// Of the versions before 0.7.
+constexpr size_t kFirstDesc = offsetof(tuff_context_desc, prewarm);
 constexpr size_t kFirstStats = offsetof(tuff_stats, kernel_cache_hits);
 
 ContextOptions context_options(const tuff_context_desc& desc) {
@@ -27,6 +28,9 @@ ContextOptions context_options(const tuff_context_desc& desc) {
   options.device = desc.device != nullptr ? desc.device : tuff::platform::environment("TUFF_DEVICE").value_or("");
   tuff::require(desc.validation == 0 || desc.validation == 1, "desc->validation is {}, needs 0 or 1", desc.validation);
   options.validation = desc.validation == 1 || tuff::platform::environment("TUFF_VALIDATION") == "1";
+  tuff::require(desc.prewarm == 0 || desc.prewarm == 1, "desc->prewarm is {}, needs 0 or 1", desc.prewarm);
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  options.prewarm = desc.prewarm == 1 || tuff::platform::environment("TUFF_PREWARM") == "1";
   return options;
 }
 
@@ -83,7 +87,8 @@ tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info) {
 tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context) {
   return guarded("tuff_context_create", [&] {
     tuff::require(context != nullptr, "context is null");
-    const tuff_context_desc wanted = desc != nullptr ? tuff::capi::read_structure(desc, "desc") : tuff_context_desc{};
+    const tuff_context_desc wanted =
+        desc != nullptr ? tuff::capi::read_structure(desc, "desc", kFirstDesc) : tuff_context_desc{};
     tuff::capi::claim_process();
     auto object = std::make_unique<tuff::capi::Context>(open_backend(wanted));
     if (wanted.memory_limit_bytes != 0) {

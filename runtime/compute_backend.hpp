@@ -30,6 +30,7 @@ namespace tuff {
 struct ContextOptions {
   std::string device;  // index or part of a name; empty: the best
   bool validation = false;
+  bool prewarm = false;  // compile, in the background, what earlier contexts have asked for
 };
 
 struct AllocOptions {

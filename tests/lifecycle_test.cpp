@@ -101,6 +101,22 @@ TEST_F(LifecycleCache, SecondProcessCompilesNothing) {
   }
 }
 
+// The exit handlers of drivers and compilers meet no thread that uses them.
+TEST_F(LifecycleCache, ExitWhileKernelsAreCompiledAhead) {
+  work(home_);
+  for (int round = 0; round < 4; ++round) {
+    if (round % 2 == 0) {
+      for (const fs::path& file : files()) {
+        if (file.filename().string().rfind("spirv-", 0) == 0) fs::remove(file);
+      }
+    }
+    const Outcome outcome = run_child("exit_prewarming", "vulkan",
+                                      "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home_.string() + "'");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, "");
+  }
+}
+
 TEST_F(LifecycleCache, FolderIsPrivate) {
   work(home_);
   struct stat info {};

@@ -41,10 +41,22 @@ struct TuneOptions {
   bool list = false;     // measures nothing
 };
 
+struct CacheOptions {
+  enum class Action { list, clear, prewarm };
+  Action action = Action::list;
+  std::string device;     // to prewarm
+  std::string kind;       // to clear; empty: all that can be made anew
+  double older_than = 0;  // days
+  bool stale = false;     // only what is of no use here
+  bool tuning = false;    // the tuned choices too
+  bool json = false;
+};
+
 int run_info(const InfoOptions& options);
 int run_selftest(const SelftestOptions& options);
 int run_bench(const BenchOptions& options);
 int run_tune(const TuneOptions& options);
+int run_cache(const CacheOptions& options);
 
 const char* device_type_name(int32_t type);
 

@@ -1,4 +1,5 @@
-// tuff: what the devices of this machine are, whether Tuff computes right on them, how fast, and how to make it faster.
+// tuff: what the devices of this machine are, whether Tuff computes right on them, how fast, how to make it faster, and
+// what is kept for that.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,11 +24,14 @@ constexpr const char* kExamples = R"(Examples:
   tuff bench --trace trace.json      what the device did, for ui.perfetto.dev
   tuff tune                          finds the fastest kernels for this device, for a minute
   tuff tune --budget 600 --type f16  more of them: what is done already is not measured again
+  tuff cache                         what is kept on disk
+  tuff cache prewarm                 compiles ahead what applications have used here
 
 Environment:
-  TUFF_DEVICE    index or part of the name of the device to use
-  TUFF_LOG       error, warning, info, debug or dispatch: says on stderr what happens
-  TUFF_TUNING    path of the table that tune writes and every process uses, or off
+  TUFF_DEVICE       index or part of the name of the device to use
+  TUFF_LOG          error, warning, info, debug or dispatch: says on stderr what happens
+  TUFF_TUNING       path of the table that tune writes and every process uses, or off
+  TUFF_CACHE_BYTES  how much is kept on disk at most: a number, or one with K, M or G
 )";
 
 std::string version_text() {
@@ -94,6 +98,25 @@ int run(int argc, char** argv) {
   tune_command->add_flag("--dry-run", tune.dry_run, "write nothing");
   tune_command->add_flag("--list", tune.list, "what would be measured, and nothing else");
 
+  tool::CacheOptions cache;
+  CLI::App* cache_command = app.add_subcommand("cache", "what is kept on disk: lists it, clears it, compiles ahead");
+  cache_command->require_subcommand(0, 1);
+  cache_command->add_flag("--json", cache.json, "JSON on stdout");
+  CLI::App* cache_list = cache_command->add_subcommand("list", "what there is, by kind and driver (the default)");
+  cache_list->add_flag("--json", cache.json, "JSON on stdout");
+  CLI::App* cache_clear = cache_command->add_subcommand("clear", "removes what can be made anew");
+  cache_clear->add_option("--kind", cache.kind, "this kind alone; requests: the lists of kernels to prewarm")
+      ->check(CLI::IsMember({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"})
+                  .description(""))
+      ->type_name("KIND");
+  cache_clear->add_option("--older-than", cache.older_than, "only what was not used in so many days")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("DAYS");
+  cache_clear->add_flag("--stale", cache.stale, "only what is damaged, of other versions, of drivers not here");
+  cache_clear->add_flag("--tuning", cache.tuning, "what tuff tune has measured too");
+  CLI::App* cache_prewarm = cache_command->add_subcommand("prewarm", "compiles what applications have used here");
+  add_device_option(cache_prewarm, cache.device, "the best");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -101,12 +124,15 @@ int run(int argc, char** argv) {
     return code == 0 ? 0 : kExitUsage;
   }
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}\nerror: which of info, selftest, bench and tune?\n", app.help());
+    fmt::print(stderr, "{}\nerror: which of info, selftest, bench, tune and cache?\n", app.help());
     return kExitUsage;
   }
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
   if (tune_command->parsed()) return tool::run_tune(tune);
+  if (cache_clear->parsed()) cache.action = tool::CacheOptions::Action::clear;
+  if (cache_prewarm->parsed()) cache.action = tool::CacheOptions::Action::prewarm;
+  if (cache_command->parsed()) return tool::run_cache(cache);
   return tool::run_bench(bench);
 }
 

@@ -288,6 +288,11 @@ typedef struct tuff_context_desc {
                           from the environment, else the best: discrete, integrated, virtual, then CPU */
   const char* backend; /* "vulkan" (default), "host", or "auto": Vulkan, or host if there is none */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
+  /* Since 0.7.0. */
+  int32_t prewarm;     /* 1: a thread compiles the kernels that earlier contexts of such a device have asked
+                          for, as a list on disk has them, while the caller goes on. Also TUFF_PREWARM=1.
+                          Destroying the context ends it within one kernel; "host" has nothing to compile */
+  int32_t reserved;    /* zero */
 } tuff_context_desc;
 
 /* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all. */
@@ -340,6 +345,8 @@ typedef struct tuff_stats {
   /* Since 0.7.0. */
   uint64_t kernel_cache_hits;      /* kernels that were there already when they were asked for */
   uint64_t bytes_staged;           /* of those uploaded and downloaded, what was copied once more in between */
+  uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
+  uint64_t kernels_to_prewarm;     /* left to do there; 0: done */
 } tuff_stats;
 
 /* Reads the counters. stats->struct_size must be set. */

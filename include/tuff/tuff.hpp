@@ -435,6 +435,7 @@ struct ContextOptions {
   const char* backend = nullptr;  // "vulkan", "host" or "auto"
   bool validation = false;
   uint64_t memory_limit_bytes = 0;
+  bool prewarm = false;
 };
 
 // tuff_alloc_desc without the size.
@@ -586,6 +587,7 @@ class Context {
     desc.device = options.device;
     desc.backend = options.backend;
     desc.memory_limit_bytes = options.memory_limit_bytes;
+    desc.prewarm = options.prewarm ? 1 : 0;
     tuff_context handle = TUFF_NULL_HANDLE;
     const tuff_status status = tuff_context_create(&desc, &handle);
     return detail::give(status, Context(handle));

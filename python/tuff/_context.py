@@ -128,15 +128,18 @@ class Context:
         backend: Optional[str] = None,
         validation: bool = False,
         memory_limit_bytes: int = 0,
+        prewarm: bool = False,
     ) -> None:
         """device: an index into devices(), or a part of a name; by default TUFF_DEVICE, else the best.
         backend: "vulkan" (default), "host" (the slow reference), or "auto" (Vulkan, or host if there is none).
-        validation: load the Khronos validation layer. memory_limit_bytes: 0 for no bound."""
+        validation: load the Khronos validation layer. memory_limit_bytes: 0 for no bound.
+        prewarm: compile in the background what earlier processes have used."""
         desc = raw.ContextDesc(
             validation=int(validation),
             device=None if device is None else str(device).encode(),
             backend=None if backend is None else backend.encode(),
             memory_limit_bytes=memory_limit_bytes,
+            prewarm=int(prewarm),
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_context_create(desc, handle))

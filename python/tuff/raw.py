@@ -163,6 +163,8 @@ class ContextDesc(_Struct):
         ("device", c_char_p),
         ("backend", c_char_p),
         ("memory_limit_bytes", c_uint64),
+        ("prewarm", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -188,6 +190,8 @@ class Stats(_Struct):
             "validation_messages",
             "kernel_cache_hits",
             "bytes_staged",
+            "kernels_prewarmed",
+            "kernels_to_prewarm",
         )
     ]
 

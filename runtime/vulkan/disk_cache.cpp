@@ -1,6 +1,5 @@
 #include "runtime/vulkan/disk_cache.hpp"
 
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -13,26 +12,12 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxEntryBytes = 64ull << 20;
-
-struct Header {
-  char magic[8];
-  uint32_t library_version;
-  uint32_t header_bytes;
-  uint8_t driver[16];
-  uint64_t key_high, key_low;
-  uint64_t payload_bytes;
-  uint64_t checksum;  // XXH3 of the payload
-};
-static_assert(sizeof(Header) == 64);
-
-constexpr char kMagic[8] = {'T', 'U', 'F', 'F', 'C', 'A', 'C', 'H'};
-
-Header make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key, std::span<const std::byte> payload) {
-  Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key,
+                        std::span<const std::byte> payload) {
+  CacheHeader header{};
+  std::memcpy(header.magic, kCacheMagic, sizeof kCacheMagic);
   header.library_version = TUFF_VERSION;
-  header.header_bytes = sizeof(Header);
+  header.header_bytes = sizeof(CacheHeader);
   std::memcpy(header.driver, driver.data(), driver.size());
   header.key_high = key.high;
   header.key_low = key.low;
@@ -48,42 +33,69 @@ CacheKey hash_text(std::string_view text) {
   return {hash.high64, hash.low64};
 }
 
-DiskCache::DiskCache(const std::array<uint8_t, 16>& driver) : driver_(driver), folder_(platform::cache_directory()) {
+DiskCache::DiskCache(const std::array<uint8_t, 16>& driver)
+    : DiskCache(driver, platform::cache_directory(), cache_bound()) {
   if (!folder_) log(TUFF_LOG_WARNING, "no cache folder: kernels are compiled anew in every process");
+  const auto wanted = platform::environment("TUFF_CACHE_BYTES");
+  if (wanted && !parse_cache_bytes(*wanted)) {
+    log(TUFF_LOG_WARNING, "TUFF_CACHE_BYTES={} is no number of bytes, as 64M is; the bound is {} bytes", *wanted,
+        bound_);
+  }
 }
 
-DiskCache::DiskCache(const std::array<uint8_t, 16>& driver, std::filesystem::path folder)
-    : driver_(driver), folder_(std::move(folder)) {}
+DiskCache::DiskCache(const std::array<uint8_t, 16>& driver, std::optional<std::filesystem::path> folder, uint64_t bound)
+    : driver_(driver), folder_(std::move(folder)), bound_(bound) {}
 
-std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& key) const {
+uint64_t DiskCache::short_driver() const {
   uint64_t driver;
   std::memcpy(&driver, driver_.data(), sizeof driver);
-  return *folder_ / fmt::format("{}-{:016x}-{:016x}{:016x}.bin", kind, driver, key.high, key.low);
+  return driver;
+}
+
+std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& key) const {
+  return *folder_ / cache_name({kind, short_driver(), key.high, key.low});
 }
 
 std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, const CacheKey& key) const {
   if (!folder_) return std::nullopt;
-  std::optional<std::vector<std::byte>> file = platform::read_file(path(kind, key), kMaxEntryBytes);
-  if (!file || file->size() < sizeof(Header)) return std::nullopt;
-  const std::span<const std::byte> payload = std::span<const std::byte>(*file).subspan(sizeof(Header));
-  const Header expected = make_header(driver_, key, payload);
+  std::optional<std::vector<std::byte>> file = platform::read_file(path(kind, key), kMaxCacheEntryBytes);
+  if (!file || file->size() < sizeof(CacheHeader)) return std::nullopt;
+  const std::span<const std::byte> payload = std::span<const std::byte>(*file).subspan(sizeof(CacheHeader));
+  const CacheHeader expected = make_header(driver_, key, payload);
   if (std::memcmp(file->data(), &expected, sizeof expected) != 0) {
     log(TUFF_LOG_INFO, "cache: {} is damaged or of another version; ignored", path(kind, key).filename().string());
     return std::nullopt;
   }
-  file->erase(file->begin(), file->begin() + sizeof(Header));
+  touch_entry(path(kind, key));
+  file->erase(file->begin(), file->begin() + sizeof(CacheHeader));
   return file;
 }
 
 void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
-  if (!folder_ || bytes.size() > kMaxEntryBytes - sizeof(Header)) return;
-  const Header header = make_header(driver_, key, bytes);
+  if (!folder_) return;
+  if (bytes.size() + sizeof(CacheHeader) > std::min(kMaxCacheEntryBytes, bound_)) {
+    return log(TUFF_LOG_INFO, "cache: a {} entry of {} bytes is too large to keep", kind, bytes.size());
+  }
+  const CacheHeader header = make_header(driver_, key, bytes);
   std::vector<std::byte> file(sizeof header + bytes.size());
   std::memcpy(file.data(), &header, sizeof header);
   std::copy(bytes.begin(), bytes.end(), file.begin() + sizeof header);
   if (!platform::write_file_atomically(path(kind, key), file)) {
-    log(TUFF_LOG_INFO, "cache: {} could not be written", path(kind, key).filename().string());
+    return log(TUFF_LOG_INFO, "cache: {} could not be written", path(kind, key).filename().string());
   }
+  keep_bound(file.size());
+}
+
+// Lists the folder at the first entry of a process and whenever, by what is known of it, it may be full: others may
+// have stored as much as an eighth of the bound meanwhile.
+void DiskCache::keep_bound(uint64_t stored) const {
+  const std::lock_guard lock(mutex_);
+  since_ += stored;
+  if (listed_ && *listed_ + since_ <= bound_ && since_ <= bound_ / 8) return;
+  const uint64_t left = trim_cache(*folder_, bound_, short_driver());
+  if (left > bound_) log(TUFF_LOG_INFO, "cache: {} bytes, and no more can be removed", left);
+  listed_ = left <= bound_ ? left : bound_ - bound_ / 8;  // where nothing can be removed, not at every entry again
+  since_ = 0;
 }
 
 }  // namespace tuff

@@ -1,5 +1,6 @@
 #include "runtime/vulkan/kernel_cache.hpp"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <cstring>
@@ -20,6 +21,34 @@ std::array<uint8_t, 16> driver_identity(const Device& device) {
                                XXH3_64bits(device.physical.driver.driverInfo, VK_MAX_DRIVER_INFO_SIZE);
   for (size_t i = 0; i < identity.size(); ++i) identity[i] ^= static_cast<uint8_t>(device_hash >> (i % 8 * 8));
   return identity;
+}
+
+// What kernels are chosen and compiled by: a driver that reports anything else has a list of kernels of its own.
+std::string device_text(const Device& device) {
+  const VkPhysicalDeviceProperties& properties = device.physical.properties;
+  const DeviceTraits& t = device.traits;
+  std::string text =
+      fmt::format("{} {:x} {:x} {}{}{}{}{}{}{}{}{}{}{} {} {} {} {} {} {}", properties.deviceName, properties.vendorID,
+                  properties.deviceID, +t.cpu, +t.subgroup_arithmetic, +t.subgroup_shuffle, +t.subgroup_ballot,
+                  +t.addresses, +t.storage16, +t.storage8, +t.f16, +t.f64, +t.rounds_f16, +device.full_subgroups,
+                  t.subgroup_size, t.cores, t.max_invocations, t.shared_bytes, t.push_bytes, t.max_range);
+  for (uint32_t i = 0; i < t.matrix_shape_count; ++i) {
+    const MatrixShape& shape = t.matrix_shapes[i];
+    text += fmt::format(" {} {} {} {} {} {}", shape.m, shape.n, shape.k, shape.a, shape.b, shape.c);
+  }
+  return text;
+}
+
+// For people: whose entries have this driver's number in their names.
+void store_driver_name(const DiskCache& disk, const Device& device) {
+  tuff_device_properties properties{};
+  describe(device.physical, properties);
+  const std::string text = fmt::format("{}\n{}\n", properties.name, properties.driver);
+  const auto bytes = std::as_bytes(std::span<const char>(text));
+  const auto stored = disk.load("driver", {});
+  if (!stored || !std::equal(stored->begin(), stored->end(), bytes.begin(), bytes.end())) {
+    disk.store("driver", {}, bytes);
+  }
 }
 
 std::span<const std::byte> as_bytes(const std::vector<uint32_t>& words) {
@@ -54,7 +83,8 @@ size_t KernelCache::KeyHash::operator()(const Key& key) const noexcept {
 }
 
 KernelCache::KernelCache(std::shared_ptr<Device> device)
-    : device_(std::move(device)), disk_(driver_identity(*device_)) {
+    : device_(std::move(device)), disk_(driver_identity(*device_)), list_(disk_, device_text(*device_)) {
+  store_driver_name(disk_, *device_);
   const std::optional<std::vector<std::byte>> stored = disk_.load("pipelines", {});
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
@@ -66,8 +96,13 @@ KernelCache::KernelCache(std::shared_ptr<Device> device)
 }
 
 KernelCache::~KernelCache() {
-  if (!device_->lost()) save();
   const VolkDeviceTable& vk = device_->vk;
+  if (prewarm_) {
+    prewarm_->stop();
+    if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it has not come to its end
+    for (const Pipeline& left : prewarm_->leftovers()) vk.vkDestroyPipeline(device_->handle, left.handle, nullptr);
+  }
+  if (!device_->lost()) save();
   for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
   for (const auto& row : layouts_) {
     for (const Layout& layout : row) {
@@ -79,8 +114,11 @@ KernelCache::~KernelCache() {
 }
 
 void KernelCache::save() {
-  if (!unsaved_) return;
-  unsaved_ = false;
+  list_.save();
+  if (unsaved_.exchange(false)) save_pipelines();
+}
+
+void KernelCache::save_pipelines() {
   size_t bytes = 0;
   const VolkDeviceTable& vk = device_->vk;
   if (vk.vkGetPipelineCacheData(device_->handle, driver_cache_, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
@@ -93,13 +131,45 @@ void KernelCache::save() {
 const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
   const Key key{kernel, operands, addresses};
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) {
-    ++counters_.hits;
+    ++hits_;
     return found->second;
   }
-  return pipelines_.emplace(key, build(key)).first->second;
+  return pipelines_.emplace(key, make(key)).first->second;
+}
+
+Pipeline KernelCache::make(const Key& key) {
+  const std::string line = kernel_line(key.kernel, key.operands, key.addresses);
+  Pipeline pipeline;
+  {
+    const Prewarm::Turn turn(prewarm_.get(), line);
+    pipeline = turn.pipeline() ? *turn.pipeline() : build(key);
+    if (!turn.pipeline()) unsaved_ = true;
+  }
+  if (!line.empty()) list_.add(line);
+  return pipeline;
+}
+
+void KernelCache::prewarm() {
+  if (prewarm_) return;
+  std::vector<ListedKernel> kernels = list_.load();
+  log(TUFF_LOG_INFO, "prewarm: {} kernels are on the list", kernels.size());
+  const auto build_listed = [this](const ListedKernel& listed) {
+    device_->require_alive();
+    return build({listed.kernel, listed.operands, listed.addresses});
+  };
+  const auto done = [this](uint64_t built) {
+    log(TUFF_LOG_INFO, "prewarm: {} kernels are ready", built);
+    if (built != 0 && !device_->lost()) save_pipelines();
+  };
+  prewarm_ = std::make_unique<Prewarm>(std::move(kernels), build_listed, done);
+}
+
+KernelCache::Counters KernelCache::counters() const noexcept {
+  return {compiled_, disk_hits_, built_, hits_, prewarm_ ? prewarm_->built() : 0, prewarm_ ? prewarm_->to_build() : 0};
 }
 
 const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses) {
+  const std::lock_guard lock(layout_mutex_);
   Layout& layout = layouts_[addresses][addresses ? 0 : operands];
   if (layout.pipeline != VK_NULL_HANDLE) return layout;
   const VolkDeviceTable& vk = device_->vk;
@@ -136,13 +206,13 @@ std::vector<uint32_t> KernelCache::spirv(const Key& key) {
   if (const auto stored = disk_.load("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
     std::vector<uint32_t> words(stored->size() / sizeof(uint32_t));
     std::memcpy(words.data(), stored->data(), stored->size());
-    ++counters_.disk_hits;
+    ++disk_hits_;
     return words;
   }
   log(TUFF_LOG_DEBUG, "compiling {}", key.kernel.source().name);
   std::vector<uint32_t> words = compile_glsl(key.kernel.source().name, text);
   if (key.kernel.matrices() != Matrices::none) words = rewrite_matrices(words, key.kernel.matrices());
-  ++counters_.compiled;
+  ++compiled_;
   disk_.store("spirv", hash, as_bytes(words));
   return words;
 }
@@ -188,8 +258,7 @@ Pipeline KernelCache::build(const Key& key) {
   device_->check(result, "vkCreateComputePipelines");
   device_->count_object();
   device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);
-  ++counters_.pipelines;
-  unsaved_ = true;
+  ++built_;
   return pipeline;
 }
 

@@ -1,22 +1,21 @@
 // Pipelines by what was asked for: GLSL → SPIR-V (compiled, or read from disk) → VkPipeline.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
+#include "runtime/vulkan/kernel_list.hpp"
+#include "runtime/vulkan/prewarm.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
-
-struct Pipeline {
-  VkPipeline handle = VK_NULL_HANDLE;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
-};
 
 class KernelCache {
  public:
@@ -31,22 +30,26 @@ class KernelCache {
   // Builds the pipeline the first time. The caller holds the context's lock.
   const Pipeline& get(const KernelRequest& kernel, uint32_t operands, bool addresses);
 
-  // Writes the driver's pipeline cache to disk if pipelines were made since the last time.
+  // Writes the driver's pipeline cache to disk if pipelines were made since the last time, and which they were.
+  // The caller holds the context's lock.
   void save();
+
+  // Begins to build, in a thread, what earlier contexts of such a device have asked for. At most once.
+  void prewarm();
 
   DiskCache& disk() { return disk_; }
   VkPipelineCache driver_cache() const { return driver_cache_; }
   // A pipeline was made elsewhere, with the driver's cache.
   void note_pipeline(bool from_disk) {
-    ++(from_disk ? counters_.disk_hits : counters_.compiled);
-    ++counters_.pipelines;
+    ++(from_disk ? disk_hits_ : compiled_);
+    ++built_;
     unsaved_ = true;
   }
 
   struct Counters {
-    uint64_t compiled = 0, disk_hits = 0, pipelines = 0, hits = 0;
+    uint64_t compiled = 0, disk_hits = 0, pipelines = 0, hits = 0, prewarmed = 0, to_prewarm = 0;
   };
-  const Counters& counters() const noexcept { return counters_; }
+  Counters counters() const noexcept;
 
  private:
   // A request with how its operands are bound; fixed size, so that a look-up allocates nothing.
@@ -64,17 +67,24 @@ class KernelCache {
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
   };
 
+  Pipeline make(const Key& key);
+  void save_pipelines();
+  // These may be called by several threads at once.
   const Layout& layout(uint32_t operands, bool addresses);
   std::vector<uint32_t> spirv(const Key& key);
   Pipeline build(const Key& key);
 
   std::shared_ptr<Device> device_;
   DiskCache disk_;
+  KernelList list_;
+  std::mutex layout_mutex_;
   std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
   Layout layouts_[2][Dispatch::kMaxOperands + 1];  // [addresses][operands]
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;
-  bool unsaved_ = false;
-  Counters counters_;
+  std::atomic<bool> unsaved_{false};
+  std::atomic<uint64_t> compiled_{0}, disk_hits_{0}, built_{0};
+  uint64_t hits_ = 0;
+  std::unique_ptr<Prewarm> prewarm_;
 };
 
 }  // namespace tuff

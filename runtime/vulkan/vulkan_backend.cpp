@@ -39,6 +39,7 @@ void VulkanBackend::init(const ContextOptions& options) {
       physical.driver.driverInfo, name(device_->traits.streams_by_addresses), name(device_->traits.tiles_by_addresses),
       name(device_->traits.packed_by_addresses));
   load_user_tuning();
+  if (options.prewarm) kernels_->prewarm();
 }
 
 TuningDevice VulkanBackend::tuning_device() const {
@@ -98,9 +99,12 @@ void VulkanBackend::stats(tuff_stats& stats) const {
   stats.barriers = recorder_->counters().barriers;
   stats.bytes_uploaded = transfer_->uploaded();
   stats.bytes_downloaded = transfer_->downloaded();
-  stats.shaders_compiled = kernels_->counters().compiled;
-  stats.shader_cache_hits = kernels_->counters().disk_hits;
-  stats.pipelines_created = kernels_->counters().pipelines;
+  const KernelCache::Counters kernels = kernels_->counters();
+  stats.shaders_compiled = kernels.compiled;
+  stats.shader_cache_hits = kernels.disk_hits;
+  stats.pipelines_created = kernels.pipelines;
+  stats.kernels_prewarmed = kernels.prewarmed;
+  stats.kernels_to_prewarm = kernels.to_prewarm;
   stats.vulkan_objects_created = device_->objects();
   stats.kernel_cache_hits = kernels_->counters().hits;
   stats.bytes_staged = transfer_->staged();

@@ -50,13 +50,15 @@ FIELD(tuff_device_properties, binding, 720);
 FIELD(tuff_device_properties, bandwidth_bytes_per_second, 728);
 FIELD(tuff_device_properties, f32_flops_per_second, 736);
 
-SIZE(tuff_context_desc, 32);
+SIZE(tuff_context_desc, 40);
 FIELD(tuff_context_desc, validation, 4);
 FIELD(tuff_context_desc, device, 8);
 FIELD(tuff_context_desc, backend, 16);
 FIELD(tuff_context_desc, memory_limit_bytes, 24);
+FIELD(tuff_context_desc, prewarm, 32);
+FIELD(tuff_context_desc, reserved, 36);
 
-SIZE(tuff_stats, 136);
+SIZE(tuff_stats, 152);
 FIELD(tuff_stats, live_buffers, 4);
 FIELD(tuff_stats, bytes_in_use, 8);
 FIELD(tuff_stats, bytes_reserved, 16);
@@ -74,6 +76,8 @@ FIELD(tuff_stats, vulkan_objects_created, 104);
 FIELD(tuff_stats, validation_messages, 112);
 FIELD(tuff_stats, kernel_cache_hits, 120);
 FIELD(tuff_stats, bytes_staged, 128);
+FIELD(tuff_stats, kernels_prewarmed, 136);
+FIELD(tuff_stats, kernels_to_prewarm, 144);
 
 SIZE(tuff_limits, 24);
 FIELD(tuff_limits, reserved, 4);

@@ -96,7 +96,7 @@ TEST_F(DiskCacheTest, WhatIsNoFileIsAbsent) {
   fs::create_directory(file);
   EXPECT_FALSE(cache.load("spirv", {1, 2}));
   cache.store("spirv", {1, 2}, payload_);  // cannot replace it; no error
-  const DiskCache nowhere(driver_, folder_ / "missing");
+  const DiskCache nowhere(driver_, std::optional<fs::path>(folder_ / "missing"));
   nowhere.store("spirv", {1, 2}, payload_);
   EXPECT_FALSE(nowhere.load("spirv", {1, 2}));
 }

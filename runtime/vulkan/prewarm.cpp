@@ -1,0 +1,146 @@
+#include "runtime/vulkan/prewarm.hpp"
+
+#include <cstdlib>
+#include <exception>
+#include <set>
+#include <system_error>
+
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+
+namespace tuff {
+namespace {
+
+// A process may end with contexts open, and the exit handlers of drivers and compilers must not meet a thread that uses
+// them. The registry is never destroyed.
+struct Registry {
+  std::mutex mutex;
+  std::set<Prewarm*> running;
+  uint32_t forks = platform::fork_generation();
+};
+
+Registry& registry() {
+  static Registry& instance = *new Registry;
+  return instance;
+}
+
+void stop_all() noexcept {
+  Registry& all = registry();
+  if (platform::fork_generation() != all.forks) return;  // the threads are the parent's
+  const std::lock_guard lock(all.mutex);
+  for (Prewarm* prewarm : all.running) prewarm->stop();
+}
+
+}  // namespace
+
+Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
+    : kernels_(std::move(kernels)), build_(std::move(build)), done_(std::move(done)) {
+  for (const ListedKernel& kernel : kernels_) items_.try_emplace(kernel.line);
+  if (items_.empty()) return;
+  // After the driver was loaded, thus before its own handlers; what the first pipeline loads comes later: see run().
+  static const int registered = std::atexit(stop_all);
+  if (registered != 0) {
+    log(TUFF_LOG_WARNING, "prewarm: no exit handler can be registered");
+    return;
+  }
+  to_build_ = items_.size();
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  try {
+    all.running.insert(this);
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    all.running.erase(this);
+    to_build_ = 0;
+    log(TUFF_LOG_WARNING, "prewarm: no thread can be started: {}", error.what());
+  }
+}
+
+void Prewarm::run() {
+  for (const ListedKernel& kernel : kernels_) {
+    Item* item = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || callers_ == 0; });
+      if (stopping_) return;
+      item = &items_.at(kernel.line);
+      if (item->state != State::listed) continue;
+      item->state = State::building;
+    }
+    std::optional<Pipeline> pipeline;
+    try {
+      pipeline = build_(kernel);
+    } catch (const std::exception& error) {
+      log(TUFF_LOG_INFO, "prewarm: {}: {}", kernel.kernel.source().name, error.what());
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      item->state = pipeline ? State::built : State::taken;
+      if (pipeline) item->pipeline = *pipeline;
+    }
+    if (pipeline) built_.fetch_add(1, std::memory_order_relaxed);
+    to_build_.fetch_sub(1, std::memory_order_relaxed);
+    changed_.notify_all();
+    // Once more, now that the compilers have been used and have registered what they do at exit.
+    [[maybe_unused]] static const int registered = std::atexit(stop_all);
+  }
+  try {
+    done_(built());
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_INFO, "prewarm: {}", error.what());
+  }
+}
+
+void Prewarm::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  const std::lock_guard lock(joining_);
+  if (thread_.joinable()) thread_.join();
+}
+
+Prewarm::~Prewarm() {
+  stop();
+  const std::lock_guard lock(registry().mutex);
+  registry().running.erase(this);
+}
+
+std::vector<Pipeline> Prewarm::leftovers() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Pipeline> pipelines;
+  for (const auto& [line, item] : items_) {
+    if (item.state == State::built) pipelines.push_back(item.pipeline);
+  }
+  return pipelines;
+}
+
+Prewarm::Turn::Turn(Prewarm* prewarm, const std::string& line) : prewarm_(prewarm) {
+  if (prewarm_ == nullptr) return;
+  std::unique_lock lock(prewarm_->mutex_);
+  if (const auto found = prewarm_->items_.find(line); found != prewarm_->items_.end()) {
+    Item& item = found->second;
+    prewarm_->changed_.wait(lock, [&] { return item.state != State::building; });
+    if (item.state == State::built) {
+      item.state = State::taken;
+      pipeline_ = item.pipeline;
+      prewarm_ = nullptr;
+      return;
+    }
+    if (item.state == State::listed) prewarm_->to_build_.fetch_sub(1, std::memory_order_relaxed);
+    item.state = State::taken;
+  }
+  ++prewarm_->callers_;
+}
+
+Prewarm::Turn::~Turn() {
+  if (prewarm_ == nullptr) return;
+  {
+    const std::lock_guard lock(prewarm_->mutex_);
+    --prewarm_->callers_;
+  }
+  prewarm_->changed_.notify_all();
+}
+
+}  // namespace tuff
