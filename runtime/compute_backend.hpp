@@ -21,6 +21,7 @@
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/memory_pressure.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -49,6 +50,11 @@ class ComputeBackend {
   virtual void stats(tuff_stats& stats) const = 0;  // the fields that the backend knows
   virtual void set_limits(const tuff_limits& limits) = 0;
   virtual void set_tuning(const char* json) = 0;  // null: the built-in choices
+
+  virtual void memory(tuff_memory_stats& memory) const = 0;  // all fields but struct_size
+  virtual void trim() = 0;
+  virtual void reset_peak() = 0;
+  MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
   virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;
@@ -81,6 +87,9 @@ class ComputeBackend {
   virtual void pool(const PoolArgs& args) = 0;
   virtual void resize(const ResizeArgs& args) = 0;
   virtual void rope(const RopeArgs& args) = 0;
+
+ protected:
+  MemoryPressure pressure_;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

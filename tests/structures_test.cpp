@@ -58,6 +58,8 @@ TEST_P(Structures, OutputStructures) {
                  [&](tuff_device_properties* info) { return tuff_context_info(context(), info); });
   expect_checked("tuff_context_stats", sized<tuff_stats>(), true,
                  [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); });
+  expect_checked("tuff_context_memory", sized<tuff_memory_stats>(), true,
+                 [&](tuff_memory_stats* stats) { return tuff_context_memory(context(), stats); });
 }
 
 TEST_P(Structures, ContextStructures) {

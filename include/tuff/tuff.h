@@ -313,7 +313,7 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
  * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory". It tells what Tuff's operations do on this device; what the device itself
+ * "addresses", "unified_memory", "memory_budget". It tells what Tuff's operations do on this device; what the device itself
  * could do is in tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
@@ -369,8 +369,8 @@ TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* j
  * ------------------------------------------------------------------------------------------- */
 
 /* Allocates device memory that reads as zero. bytes may be 0: a valid buffer with no elements.
- * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation or the context's limit),
- * OUT_OF_DEVICE_MEMORY. */
+ * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation, the context's limit, or what the driver says is left
+ * for this process), OUT_OF_DEVICE_MEMORY; the message says what was asked for, what is free, and in which piece. */
 TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffer* buffer);
 
 enum {
@@ -427,6 +427,66 @@ TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t 
  * Errors: INVALID_ARGUMENT if it is mapped already or was not made with TUFF_ALLOC_HOST_VISIBLE. */
 TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
 TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
+
+/* ---------------------------------------------------------------------------------------------
+ * Memory: what a context has taken from its device, and what happens when it is short. docs/memory.md
+ * ------------------------------------------------------------------------------------------- */
+
+/* The memory behind a context's buffers. The context takes blocks from the device and cuts buffers out of them; what is
+ * freed is kept for the next ones. Bytes count as they are taken: buffers up to 16 MiB in steps of 256 bytes, larger
+ * ones in steps of 2 MiB. Since 0.7.0. */
+typedef struct tuff_memory_stats {
+  uint32_t struct_size;
+  uint32_t blocks;             /* pieces of memory taken from the device and held */
+  uint64_t bytes_in_use;       /* held by live buffers, by freed ones that unfinished work uses, and by the context itself */
+  uint64_t bytes_reserved;     /* of all blocks */
+  uint64_t bytes_peak;         /* the largest bytes_in_use since the context was made, or tuff_context_reset_peak() */
+  uint64_t bytes_free;         /* of all blocks, in use by nobody */
+  uint64_t bytes_largest_free; /* the largest range of it that lies together */
+  uint64_t live_allocations;   /* ranges that make up bytes_in_use */
+  uint64_t allocations;        /* ranges handed out so far: buffers, staging, partial results */
+  uint64_t hits;               /* of them, those that were cut out of a block that was there */
+  uint64_t misses;             /* those that took a new block from the device: allocations = hits + misses */
+  double fragmentation;        /* 1 - bytes_largest_free / bytes_free; 0 where nothing is free */
+  uint64_t bytes_limit;        /* tuff_limits.memory_bytes; 0: none */
+  uint64_t heap_bytes;         /* of the device's heap that buffers come from */
+  uint64_t heap_budget_bytes;  /* how much of it this process may use, and uses, as the driver says now */
+  uint64_t heap_used_bytes;    /* (VK_EXT_memory_budget); both 0 where it does not say: tuff_supports "memory_budget" */
+} tuff_memory_stats;
+
+/* Reads them. stats->struct_size must be set. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats);
+
+/* Gives what nobody uses back to the device: empty blocks, and the memory that partial results were kept in. Waits for
+ * nothing: what unfinished work uses is given back only after tuff_synchronize(). The next allocations are slower.
+ * Since 0.7.0. */
+TUFF_API tuff_status tuff_context_trim(tuff_context context);
+
+/* Makes bytes_in_use of now the peak, here and in tuff_stats. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_reset_peak(tuff_context context);
+
+/* What an allocation lacks. */
+typedef struct tuff_memory_pressure {
+  uint32_t struct_size;     /* the library's */
+  tuff_status status;       /* what the call answers with unless memory is freed: TUFF_ERROR_LIMIT_EXCEEDED,
+                               TUFF_ERROR_OUT_OF_DEVICE_MEMORY or TUFF_ERROR_OUT_OF_HOST_MEMORY */
+  uint64_t bytes_requested; /* the size that was asked for */
+  uint64_t bytes_needed;    /* how much has to be freed at the least; where what is free is in pieces, more */
+} tuff_memory_pressure;
+
+/* Must not throw, and must return. pressure is valid during the call. */
+typedef void (*tuff_memory_callback)(void* user, const tuff_memory_pressure* pressure);
+
+/* Has callback called before memory is refused: by tuff_alloc() and by any call that needs some itself, after empty
+ * blocks were given back and what was freed was waited for. The call then tries once more, and succeeds if enough
+ * was freed. A size that no freeing could make room for is refused without it.
+ *   callback   runs on the thread that made the call, which holds no lock; threads may be inside it at once. It may
+ *              call any function of Tuff on any context: free, synchronize, allocate. An allocation of its own that
+ *              is short of memory in the same context is refused at once. NULL: none, as at first
+ *   user       is passed on
+ * Returns when no other thread is inside the callback that was there before, so that what its user points to may go;
+ * called from inside a callback it does not wait. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_set_memory_callback(tuff_context context, tuff_memory_callback callback, void* user);
 
 /* ---------------------------------------------------------------------------------------------
  * Operations

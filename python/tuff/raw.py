@@ -186,6 +186,29 @@ class Stats(_Struct):
     ]
 
 
+class MemoryStats(_Struct):
+    """tuff_memory_stats"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("blocks", c_uint32)]
+        + [(f"bytes_{name}", c_uint64) for name in ("in_use", "reserved", "peak", "free", "largest_free")]
+        + [(name, c_uint64) for name in ("live_allocations", "allocations", "hits", "misses")]
+        + [("fragmentation", c_double)]
+        + [(name, c_uint64) for name in ("bytes_limit", "heap_bytes", "heap_budget_bytes", "heap_used_bytes")]
+    )
+
+
+class MemoryPressure(_Struct):
+    """tuff_memory_pressure"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("status", c_int32),
+        ("bytes_requested", c_uint64),
+        ("bytes_needed", c_uint64),
+    ]
+
+
 class Limits(_Struct):
     """tuff_limits"""
 
@@ -518,6 +541,7 @@ class ResizeDesc(_Struct):
 
 
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+MemoryCallback = ctypes.CFUNCTYPE(None, c_void_p, POINTER(MemoryPressure))
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
 _handle = c_uint64
@@ -544,6 +568,11 @@ FUNCTIONS = {
     "tuff_context_stats": (_status, [_handle, POINTER(Stats)]),
     "tuff_context_set_limits": (_status, [_handle, POINTER(Limits)]),
     "tuff_context_set_tuning": (_status, [_handle, _text]),
+    # Memory
+    "tuff_context_memory": (_status, [_handle, POINTER(MemoryStats)]),
+    "tuff_context_trim": (_status, [_handle]),
+    "tuff_context_reset_peak": (_status, [_handle]),
+    "tuff_context_set_memory_callback": (_status, [_handle, MemoryCallback, c_void_p]),
     # Buffers
     "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
     "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),

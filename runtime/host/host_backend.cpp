@@ -22,7 +22,7 @@ constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
-  std::atomic<uint64_t> in_use{0};
+  std::atomic<uint64_t> in_use{0}, live{0};
 };
 
 class HostAllocation final : public Allocation {
@@ -35,10 +35,12 @@ class HostAllocation final : public Allocation {
     void* aligned = block_;
     size_t space = total;
     data_ = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), aligned, space));
+    use_->live.fetch_add(1, std::memory_order_relaxed);
   }
   ~HostAllocation() override {
     std::free(block_);
     use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+    use_->live.fetch_sub(1, std::memory_order_relaxed);
   }
 
   std::byte* host() const noexcept override { return data_; }
@@ -107,12 +109,32 @@ class HostBackend final : public ComputeBackend {
     if (json != nullptr) fail_without_variants();
   }
 
-  Buffer alloc(const AllocOptions& options) override {
+  // Nothing is kept: each buffer is taken from the process and given back to it.
+  void memory(tuff_memory_stats& memory) const override {
     const std::lock_guard lock(mutex_);
-    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
-    if (options.bytes != 0) buffer.allocation = allocate(options);
-    ++allocations_;
-    return buffer;
+    memory.live_allocations = use_->live.load(std::memory_order_relaxed);
+    memory.blocks = static_cast<uint32_t>(memory.live_allocations);
+    memory.bytes_in_use = memory.bytes_reserved = use_->in_use.load(std::memory_order_relaxed);
+    memory.bytes_peak = bytes_peak_;
+    memory.allocations = memory.misses = memory_allocations_;
+    memory.bytes_limit = memory_limit_;
+    memory.heap_bytes = physical_bytes_;
+  }
+
+  void trim() override {}
+
+  void reset_peak() override {
+    const std::lock_guard lock(mutex_);
+    bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
+  }
+
+  Buffer alloc(const AllocOptions& options) override {
+    try {
+      return alloc_once(options);
+    } catch (const MemoryShortage& shortage) {
+      if (!pressure_.relieve(shortage)) throw;
+    }
+    return alloc_once(options);
   }
 
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
@@ -169,6 +191,17 @@ class HostBackend final : public ComputeBackend {
   void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
 
  private:
+  Buffer alloc_once(const AllocOptions& options) {
+    const std::lock_guard lock(mutex_);
+    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
+    if (options.bytes != 0) {
+      buffer.allocation = allocate(options);
+      ++memory_allocations_;
+    }
+    ++allocations_;
+    return buffer;
+  }
+
   // Checked under the lock, so that an operand cannot be mapped between its check and its use.
   template <typename Args>
   void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
@@ -184,15 +217,18 @@ class HostBackend final : public ComputeBackend {
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the largest allocation is {}", options.bytes,
            max_allocation_bytes());
     }
-    if (memory_limit_ != 0 && (in_use >= memory_limit_ || options.bytes > memory_limit_ - in_use)) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the context's limit is {} and {} are in use", options.bytes,
-           memory_limit_, in_use);
+    if (memory_limit_ != 0 && options.bytes > memory_limit_) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the context's limit is {}", options.bytes, memory_limit_);
     }
+    const auto check_room = [&](tuff_status code, uint64_t whole, std::string_view whose) {
+      if (whole == 0 || in_use <= whole - std::min(whole, options.bytes)) return;
+      throw MemoryShortage(code,
+                           fmt::format("bytes is {}, {} {} and {} are in use", options.bytes, whose, whole, in_use),
+                           options.bytes, in_use - (whole - std::min(whole, options.bytes)));
+    };
+    check_room(TUFF_ERROR_LIMIT_EXCEEDED, memory_limit_, "the context's limit is");
     // The system would promise more than it has and end the process on first use.
-    if (physical_bytes_ != 0 && options.bytes > physical_bytes_ - std::min(physical_bytes_, in_use)) {
-      fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "bytes is {}, the machine has {} and {} are in use", options.bytes,
-           physical_bytes_, in_use);
-    }
+    check_room(TUFF_ERROR_OUT_OF_HOST_MEMORY, physical_bytes_, "the machine has");
     use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
     try {
       auto allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
@@ -219,7 +255,8 @@ class HostBackend final : public ComputeBackend {
   bool initialized_ = false;
   uint64_t physical_bytes_ = 0;
   uint64_t memory_limit_ = 0;
-  uint64_t bytes_peak_ = 0, allocations_ = 0, dispatches_ = 0, bytes_uploaded_ = 0, bytes_downloaded_ = 0;
+  uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0, dispatches_ = 0;
+  uint64_t bytes_uploaded_ = 0, bytes_downloaded_ = 0;
 };
 
 }  // namespace

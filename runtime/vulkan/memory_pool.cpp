@@ -3,13 +3,20 @@
 #include <algorithm>
 
 #include "runtime/log.hpp"
+#include "runtime/memory_pressure.hpp"
 
 namespace tuff {
 namespace {
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-constexpr uint64_t kDedicatedGranule = 2ull << 20;
+constexpr uint64_t kLargeGranule = 2ull << 20;
+
+uint32_t class_of(uint64_t bytes) {
+  uint32_t size_class = 0;
+  while (size_class < MemoryPool::kOwnBlock && bytes > MemoryPool::kSizeClasses[size_class].most) ++size_class;
+  return size_class;
+}
 
 }  // namespace
 
@@ -59,41 +66,77 @@ uint32_t MemoryPool::find_type(MemoryKind kind) const {
   return best;
 }
 
-MemoryRange MemoryPool::allocate(uint64_t bytes, MemoryKind kind) {
+// "1024 bytes are kept free, the largest range of them is 512"
+std::string MemoryPool::kept_free() const {
+  uint64_t free = 0, largest = 0;
+  for (const auto& block : blocks_) {
+    free += block->free_bytes;
+    for (const auto& [offset, size] : block->free_ranges) largest = std::max(largest, size);
+  }
+  return fmt::format("{} are kept free, the largest range of them is {}", free, largest);
+}
+
+void MemoryPool::check_limit(uint64_t bytes) {
+  if (limit_ == 0) return;
+  if (bytes > limit_) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the context's limit is {}", bytes, limit_);
+  }
+  if (in_use_ <= limit_ - bytes) return;
+  reclaim();
+  if (in_use_ <= limit_ - bytes) return;
+  throw MemoryShortage(TUFF_ERROR_LIMIT_EXCEEDED,
+                       fmt::format("{} bytes were asked for, {} of the context's limit of {} are in use; {}", bytes,
+                                   in_use_, limit_, kept_free()),
+                       bytes, in_use_ - (limit_ - bytes));
+}
+
+MemoryRange MemoryPool::allocate(uint64_t bytes, MemoryKind kind, bool limited) {
   const std::lock_guard lock(mutex_);
   const PhysicalDevice& physical = device_->physical;
   const uint64_t most = std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, device_->memory_bytes());
   if (bytes > most) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the device allocates at most {} at once", bytes, most);
   }
-  if (limit_ != 0 && kind == MemoryKind::device && (bytes > limit_ || in_use_ > limit_ - bytes)) {
-    reclaim();
-    if (bytes > limit_ || in_use_ > limit_ - bytes) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, {} of the context's limit of {} are in use", bytes,
-           in_use_, limit_);
-    }
-  }
-  const bool dedicated = bytes > kSmallLimit;
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), dedicated ? kDedicatedGranule : kAlignment);
-  MemoryRange range = take_best_fit(size, kind, dedicated);
+  if (limited) check_limit(bytes);
+  const uint32_t size_class = class_of(bytes);
+  const bool own = size_class == kOwnBlock;
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kLargeGranule : kAlignment);
+  MemoryRange range = take_best_fit(size, kind, size_class);
   if (range.block == nullptr) {
     reclaim();
-    range = take_best_fit(size, kind, dedicated);
+    range = take_best_fit(size, kind, size_class);
   }
-  if (range.block == nullptr) {
-    MemoryBlock* block = make_block(dedicated ? size : kBlockBytes, kind, dedicated);
+  if (range.block != nullptr) {
+    ++hits_;
+  } else {
+    MemoryBlock* block =
+        own ? make_block(size, bytes, kind, size_class) : make_shared_block(size, bytes, kind, size_class);
     range = take(*block, 0, size);
   }
+  ++allocations_;
+  ++live_;
   in_use_ += range.size;
   peak_ = std::max(peak_, in_use_);
   return range;
 }
 
-MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, bool dedicated) {
+// Where there is no room for a whole block, one that just holds the request.
+MemoryBlock* MemoryPool::make_shared_block(uint64_t size, uint64_t requested, MemoryKind kind, uint32_t size_class) {
+  const uint64_t least = round_up(size, kLargeGranule);
+  const uint64_t whole = kSizeClasses[size_class].block;
+  try {
+    return make_block(whole, requested, kind, size_class);
+  } catch (const MemoryShortage&) {
+    if (least >= whole) throw;
+  }
+  return make_block(least, requested, kind, size_class);
+}
+
+MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class) {
   MemoryBlock* best = nullptr;
   uint64_t best_offset = 0, best_size = UINT64_MAX;
   for (const auto& block : blocks_) {
-    if (block->kind != kind || block->dedicated != dedicated || block->free_bytes < size) continue;
+    if (block->kind != kind || block->size_class != size_class || block->free_bytes < size) continue;
     for (const auto& [offset, bytes] : block->free_ranges) {
       if (bytes >= size && bytes < best_size) {
         best = block.get();
@@ -102,9 +145,10 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, bool dedic
       }
     }
   }
+  const bool own = size_class == kOwnBlock;
   // A large block of its own may serve a somewhat smaller request, not a much smaller one.
-  if (best == nullptr || (dedicated && best->size > size + size / 4)) return {};
-  return take(*best, best_offset, dedicated ? best->size : size);
+  if (best == nullptr || (own && best->size > size + size / 4)) return {};
+  return take(*best, best_offset, own ? best->size : size);
 }
 
 MemoryRange MemoryPool::take(MemoryBlock& block, uint64_t offset, uint64_t size) {
@@ -135,6 +179,7 @@ void MemoryPool::give_back(const MemoryRange& range) noexcept {
   block.free_ranges.emplace(offset, size);
   block.free_bytes += range.size;
   in_use_ -= range.size;
+  --live_;
 }
 
 void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
@@ -161,11 +206,11 @@ void MemoryPool::reclaim() noexcept {
                                    [this](const Pending& pending) { return pending.last_use > completed_; });
   for (auto i = done; i != pending_.end(); ++i) give_back(i->range);
   pending_.erase(done, pending_.end());
-  trim(device_->memory_bytes() / 4);
+  trim_to(device_->memory_bytes() / 4);
 }
 
 // Frees empty blocks beyond `keep_bytes` of them.
-void MemoryPool::trim(uint64_t keep_bytes) noexcept {
+void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
   uint64_t kept = 0;
   for (auto i = blocks_.begin(); i != blocks_.end();) {
     MemoryBlock& block = **i;
@@ -180,13 +225,13 @@ void MemoryPool::trim(uint64_t keep_bytes) noexcept {
   }
 }
 
-MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedicated) {
+MemoryBlock* MemoryPool::make_block(uint64_t bytes, uint64_t requested, MemoryKind kind, uint32_t size_class) {
   const VolkDeviceTable& vk = device_->vk;
   const uint32_t type = types_[kind == MemoryKind::device ? 0 : 1];
   auto block = std::make_unique<MemoryBlock>();
   block->size = bytes;
   block->kind = kind;
-  block->dedicated = dedicated;
+  block->size_class = size_class;
   block->id = next_id_++;
 
   VkBufferCreateInfo info{};
@@ -208,23 +253,37 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedica
   allocate.allocationSize = requirements.size;
   allocate.memoryTypeIndex = type;
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
-  const VkMemoryHeap& heap = device_->physical.memory.memoryHeaps[device_->physical.memory.memoryTypes[type].heapIndex];
+  const uint32_t heap_index = device_->physical.memory.memoryTypes[type].heapIndex;
+  const uint64_t heap = device_->physical.memory.memoryHeaps[heap_index].size;
+  HeapBudget budget;
+  bool beyond_budget = false;
   for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
-    if (attempt == 1) trim(0);
-    if (requirements.size > heap.size || reserved_ > heap.size - requirements.size) continue;
+    if (attempt == 1) trim_to(0);
+    // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
+    if (requirements.size > heap || reserved_ > heap - requirements.size) continue;
+    budget = device_->heap_budget(device_->physical, heap_index);
+    beyond_budget = budget.known() && requirements.size > budget.left();
+    if (beyond_budget) continue;
     result = vk.vkAllocateMemory(device_->handle, &allocate, nullptr, &block->memory);
   }
   if (result != VK_SUCCESS) {
     vk.vkDestroyBuffer(device_->handle, block->buffer, nullptr);
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(result, "vkAllocateMemory");
-    uint64_t largest = 0;
-    for (const auto& other : blocks_) {
-      for (const auto& [offset, size] : other->free_ranges) largest = std::max(largest, size);
+    if (beyond_budget) {
+      throw MemoryShortage(
+          TUFF_ERROR_LIMIT_EXCEEDED,
+          fmt::format(
+              "{} bytes were asked for, which needs {} more of the device; its heap's budget is {}, of which {} "
+              "are used; {}",
+              requested, requirements.size, budget.budget, budget.used, kept_free()),
+          requested, requirements.size - budget.left());
     }
-    fail(TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
-         "{} bytes were asked for; {} of {} are reserved, the largest free range of them is {}", bytes, reserved_,
-         heap.size, largest);
+    const uint64_t left = heap - std::min(heap, reserved_);
+    throw MemoryShortage(
+        TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
+        fmt::format("{} bytes were asked for, which needs {} more of the device; {} of its heap of {} are reserved; {}",
+                    requested, requirements.size, reserved_, heap, kept_free()),
+        requested, requirements.size > left ? requirements.size - left : requirements.size);
   }
   device_->count_object();
   reserved_ += block->size;
@@ -265,11 +324,36 @@ void MemoryPool::set_limit(uint64_t bytes) {
   limit_ = bytes;
 }
 
+void MemoryPool::trim() {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  trim_to(0);
+}
+
+void MemoryPool::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  peak_ = in_use_;
+}
+
+HeapBudget MemoryPool::heap_budget() const {
+  return device_->heap_budget(device_->physical, device_->physical.memory.memoryTypes[types_[0]].heapIndex);
+}
+
 MemoryPool::Counters MemoryPool::counters() {
   const std::lock_guard lock(mutex_);
   reclaim();
-  Counters counters{in_use_, reserved_, peak_, 0};
+  Counters counters;
+  counters.in_use = in_use_;
+  counters.reserved = reserved_;
+  counters.peak = peak_;
+  counters.blocks = blocks_.size();
+  counters.live = live_;
+  counters.allocations = allocations_;
+  counters.hits = hits_;
+  counters.limit = limit_;
   for (const auto& block : blocks_) {
+    counters.free += block->free_bytes;
     for (const auto& [offset, size] : block->free_ranges) counters.largest_free = std::max(counters.largest_free, size);
   }
   return counters;

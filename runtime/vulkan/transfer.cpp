@@ -48,15 +48,15 @@ void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uin
                       uint64_t bytes) {
   const auto* from = static_cast<const std::byte*>(src);
   std::byte* mapped = dst.allocation->host();
-  uploaded_ += bytes;
   if (mapped != nullptr && bytes > kStageLimit && recorder_.busy(dst)) {
     wait_unlocked(lock, recorder_, recorder_.submit(false));
   }
   if (mapped != nullptr && !recorder_.busy(dst)) {
     std::memcpy(mapped + dst.offset + offset, from, bytes);
-    return;
+  } else {
+    stage_up(lock, dst, offset, from, bytes);
   }
-  stage_up(lock, dst, offset, from, bytes);
+  uploaded_ += bytes;
 }
 
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
@@ -81,16 +81,17 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
 void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
                         uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
-  downloaded_ += bytes;
   if (src.allocation->host() != nullptr && pool_->device_memory_cached()) {
     wait_unlocked(lock, recorder_, recorder_.submit(true));
     // Unless another thread gave the device new work on this memory meanwhile.
     if (!recorder_.busy(src)) {
       std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
+      downloaded_ += bytes;
       return;
     }
   }
   stage_down(lock, to, src, offset, bytes);
+  downloaded_ += bytes;
 }
 
 // Two chunks: the device fills one while the host empties the other.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "kernels/memory/memory.hpp"
 #include "runtime/features.hpp"
@@ -73,6 +74,7 @@ void VulkanBackend::capabilities(tuff_device_properties& properties) const {
 bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "addresses") return device_->traits.addresses;
   if (feature == "unified_memory") return pool_->device_memory_mapped();
+  if (feature == "memory_budget") return pool_->heap_budget().known();
   const DeviceTraits& traits = device_->traits;
   return computes(feature,
                   {.f16 = traits.storage16, .bf16 = traits.storage16, .f64 = traits.f64, .i8 = traits.storage8});
@@ -102,45 +104,89 @@ void VulkanBackend::set_limits(const tuff_limits& limits) {
   recorder_->set_wait_limit(limits.wait_milliseconds);
 }
 
-MemoryRange VulkanBackend::allocate(uint64_t bytes, MemoryKind kind) {
+void VulkanBackend::memory(tuff_memory_stats& memory) const {
+  const std::lock_guard lock(mutex_);
+  const MemoryPool::Counters pool = pool_->counters();
+  const HeapBudget heap = pool_->heap_budget();
+  memory.blocks = static_cast<uint32_t>(pool.blocks);
+  memory.bytes_in_use = pool.in_use;
+  memory.bytes_reserved = pool.reserved;
+  memory.bytes_peak = pool.peak;
+  memory.bytes_free = pool.free;
+  memory.bytes_largest_free = pool.largest_free;
+  memory.live_allocations = pool.live;
+  memory.allocations = pool.allocations;
+  memory.hits = pool.hits;
+  memory.misses = pool.allocations - pool.hits;
+  if (pool.free != 0)
+    memory.fragmentation = 1 - static_cast<double>(pool.largest_free) / static_cast<double>(pool.free);
+  memory.bytes_limit = pool.limit;
+  memory.heap_bytes = device_->memory_bytes();
+  memory.heap_budget_bytes = heap.budget;
+  memory.heap_used_bytes = heap.used;
+}
+
+void VulkanBackend::trim() {
+  const std::lock_guard lock(mutex_);
+  recorder_->release_scratch();
+  pool_->trim();
+}
+
+void VulkanBackend::reset_peak() { pool_->reset_peak(); }
+
+template <typename Attempt>
+auto VulkanBackend::with_memory(Attempt&& attempt) {
+  std::unique_lock lock(mutex_);
   try {
-    return pool_->allocate(bytes, kind);
-  } catch (const Error& error) {
-    const bool retry = error.code() == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || error.code() == TUFF_ERROR_LIMIT_EXCEEDED;
-    if (!retry || device_->lost()) throw;
+    return attempt(lock);
+  } catch (const MemoryShortage&) {
+    if (device_->lost()) throw;
   }
-  // What was freed may still be waiting for the device.
+  std::optional<MemoryShortage> shortage;
+  try {
+    recorder_->release_scratch();
+    recorder_->wait(recorder_->submit(false));
+    return attempt(lock);
+  } catch (const MemoryShortage& error) {
+    shortage.emplace(error);
+  }
+  lock.unlock();
+  if (!pressure_.relieve(*shortage)) throw MemoryShortage(*shortage);
+  lock.lock();
   recorder_->wait(recorder_->submit(false));
-  return pool_->allocate(bytes, kind);
+  return attempt(lock);
 }
 
 Buffer VulkanBackend::alloc(const AllocOptions& options) {
-  const std::lock_guard lock(mutex_);
-  device_->require_alive();
-  Buffer buffer;
-  buffer.bytes = options.bytes;
-  buffer.host_visible = options.host_visible;
-  if (options.bytes != 0) {
-    const bool mapped = pool_->device_memory_mapped();
-    const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
-    buffer.allocation = std::make_shared<VulkanAllocation>(pool_, allocate(options.bytes, kind));
-    if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
-  }
-  ++allocations_;
-  return buffer;
+  return with_memory([&](auto&) {
+    device_->require_alive();
+    Buffer buffer;
+    buffer.bytes = options.bytes;
+    buffer.host_visible = options.host_visible;
+    if (options.bytes != 0) {
+      const bool mapped = pool_->device_memory_mapped();
+      const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
+      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(options.bytes, kind, true));
+      if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
+    }
+    ++allocations_;
+    return buffer;
+  });
 }
 
 void VulkanBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  device_->require_alive();
-  transfer_->upload(lock, dst, offset, src, bytes);
+  with_memory([&](auto& lock) {
+    device_->require_alive();
+    transfer_->upload(lock, dst, offset, src, bytes);
+  });
 }
 
 void VulkanBackend::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  device_->require_alive();
-  transfer_->download(lock, dst, src, offset, bytes);
-  kernels_->save();
+  with_memory([&](auto& lock) {
+    device_->require_alive();
+    transfer_->download(lock, dst, src, offset, bytes);
+    kernels_->save();
+  });
 }
 
 void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -154,7 +200,7 @@ void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buff
 
 // Up to three bytes that do not fill a word.
 void VulkanBackend::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const MemoryRange staging = allocate(4, MemoryKind::readback);
+  const MemoryRange staging = pool_->allocate(4, MemoryKind::readback);
   std::memcpy(staging.block->host + staging.offset, pattern, bytes);
   recorder_->copy_from_staging(dst, offset, staging, bytes);
   pool_->release(staging, recorder_->current_submission());
@@ -162,8 +208,6 @@ void VulkanBackend::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes
 
 void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                          uint64_t pattern_bytes) {
-  const std::lock_guard lock(mutex_);
-  device_->require_alive();
   // The device fills words; the range may start and end within one.
   const uint64_t start = locate(dst, offset).offset;
   const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
@@ -176,17 +220,20 @@ void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, con
     }
     return text;
   };
-  if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
-  if (middle != 0) {
-    std::array<uint32_t, 4> words;
-    std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
-    if (pattern_bytes <= 4) {
-      recorder_->fill_words(dst, offset + head, middle, words[0]);
-    } else {
-      record_fill(*recorder_, dst, offset + head, middle, words);
+  with_memory([&](auto&) {
+    device_->require_alive();
+    if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
+    if (middle != 0) {
+      std::array<uint32_t, 4> words;
+      std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
+      if (pattern_bytes <= 4) {
+        recorder_->fill_words(dst, offset + head, middle, words[0]);
+      } else {
+        record_fill(*recorder_, dst, offset + head, middle, words);
+      }
     }
-  }
-  if (tail != 0) fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+    if (tail != 0) fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+  });
 }
 
 void VulkanBackend::wait_for_everything(bool for_host) {
@@ -211,10 +258,11 @@ void VulkanBackend::synchronize() { wait_for_everything(false); }
 template <typename Args>
 void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args) {
   // Under the lock, so that no operand is mapped between the check and the recording.
-  const std::lock_guard lock(mutex_);
-  check(args);
-  device_->require_alive();
-  record(*recorder_, args);
+  with_memory([&](auto&) {
+    check(args);
+    device_->require_alive();
+    record(*recorder_, args);
+  });
 }
 
 void VulkanBackend::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }

@@ -24,6 +24,9 @@ class VulkanBackend final : public ComputeBackend {
   void set_limits(const tuff_limits& limits) override;
   void set_tuning(const char* json) override;
 
+  void memory(tuff_memory_stats& memory) const override;
+  void trim() override;
+  void reset_peak() override;
   Buffer alloc(const AllocOptions& options) override;
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
   void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
@@ -61,7 +64,10 @@ class VulkanBackend final : public ComputeBackend {
   // Checks the arguments, then records under the lock: a call that fails has no effect.
   template <typename Args>
   void run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args);
-  MemoryRange allocate(uint64_t bytes, MemoryKind kind);
+  // attempt(lock) under the lock; where memory is short once more when the device is done with what was freed, and once
+  // more after the caller's callback.
+  template <typename Attempt>
+  auto with_memory(Attempt&& attempt);
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern);
   void wait_for_everything(bool for_host);
   TuningDevice tuning_device() const;
