@@ -34,6 +34,8 @@ struct ContextOptions {
 struct AllocOptions {
   uint64_t bytes = 0;
   bool host_visible = false;
+  bool host_pinned = false;  // in the host's memory, host-visible
+  bool exportable = false;   // export_fd is allowed
   bool zeroed = true;
   std::string name;
 };
@@ -57,6 +59,10 @@ class ComputeBackend {
   MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
+  // Memory of the caller's, which outlives the buffer and the work on it.
+  virtual Buffer import_host(void* memory, uint64_t bytes) = 0;
+  virtual void export_fd(const Buffer& buffer, tuff_memory_fd& info) = 0;  // all fields but struct_size
+  virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;
   virtual void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) = 0;
   virtual void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,

@@ -104,6 +104,8 @@ LOG_DISPATCH = 5
 
 ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
+ALLOC_HOST_PINNED = 4
+ALLOC_EXPORTABLE = 8
 
 
 class _Struct(ctypes.Structure):
@@ -194,7 +196,7 @@ class MemoryStats(_Struct):
         + [(f"bytes_{name}", c_uint64) for name in ("in_use", "reserved", "peak", "free", "largest_free")]
         + [(name, c_uint64) for name in ("live_allocations", "allocations", "hits", "misses")]
         + [("fragmentation", c_double)]
-        + [(name, c_uint64) for name in ("bytes_limit", "heap_bytes", "heap_budget_bytes", "heap_used_bytes")]
+        + [(name, c_uint64) for name in ("bytes_limit", "heap_bytes", "heap_budget_bytes", "heap_used_bytes", "bytes_imported")]
     )
 
 
@@ -206,6 +208,22 @@ class MemoryPressure(_Struct):
         ("status", c_int32),
         ("bytes_requested", c_uint64),
         ("bytes_needed", c_uint64),
+    ]
+
+
+class MemoryFd(_Struct):
+    """tuff_memory_fd"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("fd", c_int32),
+        ("memory_bytes", c_uint64),
+        ("offset", c_uint64),
+        ("bytes", c_uint64),
+        ("memory_type", c_uint32),
+        ("dedicated", c_int32),
+        ("device_uuid", c_uint8 * 16),
+        ("driver_uuid", c_uint8 * 16),
     ]
 
 
@@ -573,6 +591,9 @@ FUNCTIONS = {
     "tuff_context_trim": (_status, [_handle]),
     "tuff_context_reset_peak": (_status, [_handle]),
     "tuff_context_set_memory_callback": (_status, [_handle, MemoryCallback, c_void_p]),
+    "tuff_buffer_import_host": (_status, [_handle, c_void_p, _u64, POINTER(_handle)]),
+    "tuff_buffer_export_fd": (_status, [_handle, POINTER(MemoryFd)]),
+    "tuff_buffer_import_fd": (_status, [_handle, POINTER(MemoryFd), POINTER(_handle)]),
     # Buffers
     "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
     "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),

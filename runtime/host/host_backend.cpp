@@ -19,10 +19,12 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
+// What devices ask of memory that they import: what works here works there.
+constexpr uint64_t kImportAlignment = 4096;
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
-  std::atomic<uint64_t> in_use{0}, live{0};
+  std::atomic<uint64_t> in_use{0}, live{0}, imported{0};
 };
 
 class HostAllocation final : public Allocation {
@@ -51,6 +53,26 @@ class HostAllocation final : public Allocation {
   void* block_ = nullptr;
   std::byte* data_ = nullptr;
 };
+
+// Memory of the caller's.
+class ImportedAllocation final : public Allocation {
+ public:
+  ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes)
+      : use_(std::move(use)), bytes_(bytes), memory_(static_cast<std::byte*>(memory)) {
+    use_->imported.fetch_add(bytes_, std::memory_order_relaxed);
+  }
+  ~ImportedAllocation() override { use_->imported.fetch_sub(bytes_, std::memory_order_relaxed); }
+  std::byte* host() const noexcept override { return memory_; }
+
+ private:
+  std::shared_ptr<MemoryUse> use_;
+  uint64_t bytes_;
+  std::byte* memory_;
+};
+
+[[noreturn]] void fail_without_memory_fd() {
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend's memory is the process's own: there is no file descriptor of it");
+}
 
 [[noreturn]] void fail_without_variants() {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend has one way to compute each operation: no variants, nothing to tune");
@@ -86,7 +108,8 @@ class HostBackend final : public ComputeBackend {
   }
 
   bool supports(std::string_view feature) const override {
-    return feature == "unified_memory" || computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
+    return feature == "unified_memory" || feature == "import_host" ||
+           computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
   }
 
   void stats(tuff_stats& stats) const override {
@@ -118,6 +141,7 @@ class HostBackend final : public ComputeBackend {
     memory.bytes_peak = bytes_peak_;
     memory.allocations = memory.misses = memory_allocations_;
     memory.bytes_limit = memory_limit_;
+    memory.bytes_imported = use_->imported.load(std::memory_order_relaxed);
     memory.heap_bytes = physical_bytes_;
   }
 
@@ -128,7 +152,19 @@ class HostBackend final : public ComputeBackend {
     bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
   }
 
+  Buffer import_host(void* memory, uint64_t bytes) override {
+    require(reinterpret_cast<uintptr_t>(memory) % kImportAlignment == 0, "memory is at {}, needs a multiple of {}",
+            fmt::ptr(memory), kImportAlignment);
+    require(bytes != 0 && bytes % kImportAlignment == 0, "bytes is {}, needs a multiple of {} above 0", bytes,
+            kImportAlignment);
+    return {std::make_shared<ImportedAllocation>(use_, memory, bytes), 0, bytes, true};
+  }
+
+  void export_fd(const Buffer&, tuff_memory_fd&) override { fail_without_memory_fd(); }
+  Buffer import_fd(const tuff_memory_fd&) override { fail_without_memory_fd(); }
+
   Buffer alloc(const AllocOptions& options) override {
+    if (options.exportable) fail_without_memory_fd();
     try {
       return alloc_once(options);
     } catch (const MemoryShortage& shortage) {

@@ -129,6 +129,8 @@ Device::~Device() {
 void Device::create() {
   std::vector<const char*> extensions;
   if (physical.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  if (physical.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (physical.host_import_alignment != 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
   VkPhysicalDeviceVulkan12Features features12{};

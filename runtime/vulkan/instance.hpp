@@ -29,6 +29,9 @@ struct PhysicalDevice {
   bool push_descriptors = false;
   bool memory_budget = false;
   bool portability_subset = false;
+  bool memory_fd = false;              // exports and imports memory by file descriptors
+  bool memory_fd_dedicated = false;    // and only memory of one buffer
+  uint64_t host_import_alignment = 0;  // of host memory that can be imported; 0: none can
   bool subgroup_size_control = false;
   bool matrix_cores = false;  // by VK_KHR_cooperative_matrix
   bool bfloat16 = false;      // in matrix products

@@ -81,7 +81,7 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
 void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
                         uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
-  if (src.allocation->host() != nullptr && pool_->device_memory_cached()) {
+  if (src.allocation->host() != nullptr && locate(src, 0).block->cached) {
     wait_unlocked(lock, recorder_, recorder_.submit(true));
     // Unless another thread gave the device new work on this memory meanwhile.
     if (!recorder_.busy(src)) {

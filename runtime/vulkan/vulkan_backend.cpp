@@ -11,6 +11,7 @@
 #include "runtime/status.hpp"
 #include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
+#include "runtime/vulkan/external_memory.hpp"
 
 namespace tuff {
 
@@ -74,6 +75,8 @@ void VulkanBackend::capabilities(tuff_device_properties& properties) const {
 bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "addresses") return device_->traits.addresses;
   if (feature == "unified_memory") return pool_->device_memory_mapped();
+  if (feature == "import_host") return device_->physical.host_import_alignment != 0;
+  if (feature == "memory_fd") return device_->physical.memory_fd;
   if (feature == "memory_budget") return pool_->heap_budget().known();
   const DeviceTraits& traits = device_->traits;
   return computes(feature,
@@ -121,6 +124,7 @@ void VulkanBackend::memory(tuff_memory_stats& memory) const {
   if (pool.free != 0)
     memory.fragmentation = 1 - static_cast<double>(pool.largest_free) / static_cast<double>(pool.free);
   memory.bytes_limit = pool.limit;
+  memory.bytes_imported = pool.imported;
   memory.heap_bytes = device_->memory_bytes();
   memory.heap_budget_bytes = heap.budget;
   memory.heap_used_bytes = heap.used;
@@ -160,18 +164,52 @@ auto VulkanBackend::with_memory(Attempt&& attempt) {
 Buffer VulkanBackend::alloc(const AllocOptions& options) {
   return with_memory([&](auto&) {
     device_->require_alive();
+    if (options.exportable && !device_->physical.memory_fd) fail_without_memory_fd(*device_);
     Buffer buffer;
     buffer.bytes = options.bytes;
     buffer.host_visible = options.host_visible;
     if (options.bytes != 0) {
-      const bool mapped = pool_->device_memory_mapped();
-      const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
-      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(options.bytes, kind, true));
+      const bool elsewhere = options.host_visible && !pool_->device_memory_mapped();
+      MemoryRequest request{.bytes = options.bytes, .limited = true, .exportable = options.exportable};
+      if (options.host_pinned || elsewhere) request.kind = MemoryKind::readback;
+      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(request));
       if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
     }
     ++allocations_;
     return buffer;
   });
+}
+
+Buffer VulkanBackend::adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset, uint64_t bytes) {
+  Buffer buffer;
+  buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->adopt(std::move(block)));
+  buffer.offset = offset;
+  buffer.bytes = bytes;
+  buffer.host_visible = buffer.allocation->host() != nullptr;
+  return buffer;
+}
+
+Buffer VulkanBackend::import_host(void* memory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  return adopt(tuff::import_host(*device_, memory, bytes), 0, bytes);
+}
+
+Buffer VulkanBackend::import_fd(const tuff_memory_fd& info) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  return adopt(tuff::import_fd(*device_, info), info.offset, info.bytes);
+}
+
+void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
+  require(buffer.allocation != nullptr, "buffer holds 0 bytes, there is nothing to export");
+  const DeviceLocation at = locate(buffer, 0);
+  require(at.block->exportable, "buffer was made without TUFF_ALLOC_EXPORTABLE");
+  // What is still to be done to it, its clearing even, comes before whatever another does.
+  wait_for_everything(false);
+  tuff::export_fd(*device_, *at.block, info);
+  info.offset = at.offset;
+  info.bytes = buffer.bytes;
 }
 
 void VulkanBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {

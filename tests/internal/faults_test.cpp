@@ -1,5 +1,7 @@
 // What happens when Vulkan fails: functions of the device's table are replaced by ones that do.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -195,6 +197,44 @@ TEST_F(Faults, BeyondTheBudgetEmptyBlocksAreGivenBackFirst) {
   const OwnBuffer large(context(), 300 << 20);
   EXPECT_NE(static_cast<tuff_buffer>(large), 0u);
   EXPECT_EQ(budget.used, 0u);
+}
+
+TEST_F(Faults, AFailedImportLeavesTheDescriptor) {
+  int32_t yes = 0;
+  ASSERT_OK(tuff_supports(context(), "memory_fd", &yes));
+  if (yes == 0) GTEST_SKIP() << "not run: the device has no VK_KHR_external_memory_fd";
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.bytes = 4096, desc.flags = TUFF_ALLOC_EXPORTABLE;
+  tuff_buffer made = 0;
+  ASSERT_OK(tuff_alloc_ex(context(), &desc, &made));
+  const OwnBuffer shared(made);
+  tuff_memory_fd info{};
+  info.struct_size = sizeof info;
+  ASSERT_OK(tuff_buffer_export_fd(shared, &info));
+  const auto imported = [&] {
+    tuff_memory_stats memory{};
+    memory.struct_size = sizeof memory;
+    EXPECT_OK(tuff_context_memory(context(), &memory));
+    return memory.bytes_imported;
+  };
+  const auto fails_with = [&](tuff_status status) {
+    made = 77;
+    EXPECT_EQ(tuff_buffer_import_fd(context(), &info, &made), status) << last_error();
+    EXPECT_EQ(made, 77u);
+    EXPECT_EQ(imported(), 0u);
+    EXPECT_GE(fcntl(info.fd, F_GETFD), 0);
+    *vk_ = whole_;
+  };
+  vk_->vkAllocateMemory = no_memory;
+  fails_with(TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+  vk_->vkCreateBuffer = no_buffer;
+  fails_with(TUFF_ERROR_OUT_OF_HOST_MEMORY);
+  ASSERT_OK(tuff_buffer_import_fd(context(), &info, &made));
+  EXPECT_GE(imported(), 4096u);
+  EXPECT_OK(tuff_free(made));
+  EXPECT_EQ(imported(), 0u);
+  close(info.fd);
 }
 
 TEST_F(Faults, FailedBlocksLeakNothing) {
