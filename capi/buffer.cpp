@@ -67,12 +67,17 @@ tuff_status tuff_alloc_ex(tuff_context context, const tuff_alloc_desc* desc, tuf
     const auto owner = acquire_context(context);
     const tuff_alloc_desc wanted = tuff::capi::read_structure(desc, "desc");
     tuff::require(buffer != nullptr, "buffer is null");
-    constexpr uint32_t kKnownFlags = TUFF_ALLOC_HOST_VISIBLE | TUFF_ALLOC_UNINITIALIZED;
+    constexpr uint32_t kKnownFlags =
+        TUFF_ALLOC_HOST_VISIBLE | TUFF_ALLOC_UNINITIALIZED | TUFF_ALLOC_HOST_PINNED | TUFF_ALLOC_EXPORTABLE;
     tuff::require((wanted.flags & ~kKnownFlags) == 0, "desc->flags is {:#x}, this version knows {:#x}", wanted.flags,
                   kKnownFlags);
     AllocOptions options;
     options.bytes = wanted.bytes;
-    options.host_visible = (wanted.flags & TUFF_ALLOC_HOST_VISIBLE) != 0;
+    options.host_pinned = (wanted.flags & TUFF_ALLOC_HOST_PINNED) != 0;
+    options.host_visible = options.host_pinned || (wanted.flags & TUFF_ALLOC_HOST_VISIBLE) != 0;
+    options.exportable = (wanted.flags & TUFF_ALLOC_EXPORTABLE) != 0;
+    tuff::require(!(options.host_pinned && options.exportable),
+                  "desc->flags is {:#x}: memory of the host is not exportable", wanted.flags);
     options.zeroed = (wanted.flags & TUFF_ALLOC_UNINITIALIZED) == 0;
     if (wanted.name != nullptr) options.name = wanted.name;
     *buffer = allocate(owner, options);

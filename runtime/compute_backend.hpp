@@ -22,6 +22,7 @@
 #include "kernels/softmax/softmax.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/custom/custom_kernel.hpp"
+#include "runtime/memory_pressure.hpp"
 #include "runtime/profile.hpp"
 #include "tuff/tuff.h"
 
@@ -36,6 +37,8 @@ struct ContextOptions {
 struct AllocOptions {
   uint64_t bytes = 0;
   bool host_visible = false;
+  bool host_pinned = false;  // in the host's memory, host-visible
+  bool exportable = false;   // export_fd is allowed
   bool zeroed = true;
   std::string name;
 };
@@ -70,7 +73,16 @@ class ComputeBackend {
   virtual void set_limits(const tuff_limits& limits) = 0;
   virtual void set_tuning(const char* json) = 0;  // null: the built-in choices
 
+  virtual void memory(tuff_memory_stats& memory) const = 0;  // all fields but struct_size
+  virtual void trim() = 0;
+  virtual void reset_peak() = 0;
+  virtual MemoryPressure& pressure() noexcept { return pressure_; }
+
   virtual Buffer alloc(const AllocOptions& options) = 0;
+  // Memory of the caller's, which outlives the buffer and the work on it.
+  virtual Buffer import_host(void* memory, uint64_t bytes) = 0;
+  virtual void export_fd(const Buffer& buffer, tuff_memory_fd& info) = 0;  // all fields but struct_size
+  virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;
   virtual void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) = 0;
   virtual void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -110,6 +122,9 @@ class ComputeBackend {
   virtual void profile_begin(Profile& profile) = 0;
   virtual void profile_collect() = 0;  // waits for what was given to the device so far, and reads its times
   virtual void profile_end() noexcept = 0;
+
+ protected:
+  MemoryPressure pressure_;
 };
 
 std::unique_ptr<ComputeBackend> make_host_backend();

@@ -30,6 +30,13 @@ class ProfiledBackend final : public ComputeBackend {
   void set_limits(const tuff_limits& limits) override { inner_.set_limits(limits); }
   void set_tuning(const char* json) override { inner_.set_tuning(json); }
   std::string gemm_variants(const GemmArgs& args) override { return inner_.gemm_variants(args); }
+  void memory(tuff_memory_stats& memory) const override { inner_.memory(memory); }
+  void trim() override { inner_.trim(); }
+  void reset_peak() override { inner_.reset_peak(); }
+  MemoryPressure& pressure() noexcept override { return inner_.pressure(); }
+  Buffer import_host(void* memory, uint64_t bytes) override { return inner_.import_host(memory, bytes); }
+  void export_fd(const Buffer& buffer, tuff_memory_fd& info) override { inner_.export_fd(buffer, info); }
+  Buffer import_fd(const tuff_memory_fd& info) override { return inner_.import_fd(info); }
   void profile_begin(Profile& profile) override { inner_.profile_begin(profile); }
   void profile_collect() override { inner_.profile_collect(); }
   void profile_end() noexcept override { inner_.profile_end(); }

@@ -130,6 +130,13 @@ TEST_P(Errors, StreamHandles) {
     tuff_limits limits{};
     limits.struct_size = sizeof limits;
     EXPECT_FAILS(tuff_context_set_limits(handle, &limits), kHandle, "tuff_context_set_limits", "context");
+    tuff_memory_stats memory{};
+    memory.struct_size = sizeof memory;
+    EXPECT_FAILS(tuff_context_memory(handle, &memory), kHandle, "tuff_context_memory", "context");
+    EXPECT_FAILS(tuff_context_trim(handle), kHandle, "tuff_context_trim", "context");
+    EXPECT_FAILS(tuff_context_reset_peak(handle), kHandle, "tuff_context_reset_peak", "context");
+    EXPECT_FAILS(tuff_context_set_memory_callback(handle, nullptr, nullptr), kHandle,
+                 "tuff_context_set_memory_callback", "context");
     int32_t yes = 5;
     EXPECT_FAILS(tuff_supports(handle, "f32", &yes), kHandle, "tuff_supports", "context");
     EXPECT_EQ(yes, 5);
@@ -196,6 +203,7 @@ std::vector<BadCall> null_pointers() {
        }},
       {"tuff_context_info", "info", kArgument, [](auto c, auto) { return tuff_context_info(c, nullptr); }},
       {"tuff_context_stats", "stats", kArgument, [](auto c, auto) { return tuff_context_stats(c, nullptr); }},
+      {"tuff_context_memory", "stats", kArgument, [](auto c, auto) { return tuff_context_memory(c, nullptr); }},
       {"tuff_context_set_limits", "limits", kArgument,
        [](auto c, auto) { return tuff_context_set_limits(c, nullptr); }},
       {"tuff_context_set_limits", "reserved", kArgument,

@@ -1,4 +1,6 @@
 // struct_size of every structure: too small, too large, with a tail that this version does not know.
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -60,6 +62,8 @@ TEST_P(Structures, OutputStructures) {
   expect_checked(
       "tuff_context_stats", sized<tuff_stats>(), true,
       [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); }, offsetof(tuff_stats, kernel_cache_hits));
+  expect_checked("tuff_context_memory", sized<tuff_memory_stats>(), true,
+                 [&](tuff_memory_stats* stats) { return tuff_context_memory(context(), stats); });
 }
 
 TEST_P(Structures, ContextStructures) {
@@ -86,6 +90,37 @@ TEST_P(Structures, ContextStructures) {
     }
     return status;
   });
+}
+
+// What memory is exported as, where it is.
+TEST_P(Structures, MemoryStructures) {
+  int32_t yes = 0;
+  ASSERT_OK(tuff_supports(context(), "memory_fd", &yes));
+  auto alloc = sized<tuff_alloc_desc>();
+  alloc.bytes = 64, alloc.flags = TUFF_ALLOC_EXPORTABLE;
+  tuff_buffer made = 0;
+  if (yes == 0) {
+    EXPECT_EQ(tuff_alloc_ex(context(), &alloc, &made), TUFF_ERROR_UNSUPPORTED);
+    return;
+  }
+  ASSERT_OK(tuff_alloc_ex(context(), &alloc, &made));
+  const OwnBuffer buffer(made);
+  auto info = sized<tuff_memory_fd>();
+  expect_checked("tuff_buffer_export_fd", info, true, [&](tuff_memory_fd* f) {
+    const tuff_status status = tuff_buffer_export_fd(buffer, f);
+    if (status == TUFF_OK) close(f->fd);
+    return status;
+  });
+  ASSERT_OK(tuff_buffer_export_fd(buffer, &info));
+  expect_checked("tuff_buffer_import_fd", info, false, [&](const tuff_memory_fd* f) {
+    tuff_buffer imported = 0;
+    const tuff_status status = tuff_buffer_import_fd(context(), f, &imported);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_free(imported));
+    }
+    return status;
+  });
+  close(info.fd);
 }
 
 // Operations on nothing: a good descriptor that changes nothing.

@@ -320,8 +320,9 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
  * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself
- * could do is in tuff_device_properties. A name this library does not know is not supported: 0. */
+ * "addresses", "unified_memory", "memory_budget", "import_host", "memory_fd", "custom_kernels", "robust_kernels"
+ * (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself could do is in
+ * tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Counters of a context since it was made. */
@@ -381,13 +382,20 @@ TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* j
  * ------------------------------------------------------------------------------------------- */
 
 /* Allocates device memory that reads as zero. bytes may be 0: a valid buffer with no elements.
- * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation or the context's limit),
- * OUT_OF_DEVICE_MEMORY. */
+ * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation, the context's limit, or what the driver says is left
+ * for this process), OUT_OF_DEVICE_MEMORY; the message says what was asked for, what is free, and in which piece. */
 TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffer* buffer);
 
 enum {
   TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
-  TUFF_ALLOC_UNINITIALIZED = 2 /* contents are undefined: saves the clearing */
+  TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined: saves the clearing */
+  /* In the host's memory, held in place, which the host reads and writes at its full speed and the device reaches over
+   * its bus: where data waits for tuff_copy_dtod() to or from buffers of the device's. HOST_VISIBLE alone may be the
+   * device's own memory. Implies HOST_VISIBLE. Since 0.7.0. */
+  TUFF_ALLOC_HOST_PINNED = 4,
+  /* tuff_buffer_export_fd() works on it. Memory of its own, in steps of 2 MiB, that goes back to the device with its
+   * last handle. Errors: UNSUPPORTED where tuff_supports "memory_fd" says no. Since 0.7.0. */
+  TUFF_ALLOC_EXPORTABLE = 8
 };
 
 typedef struct tuff_alloc_desc {
@@ -439,6 +447,107 @@ TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t 
  * Errors: INVALID_ARGUMENT if it is mapped already or was not made with TUFF_ALLOC_HOST_VISIBLE. */
 TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
 TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
+
+/* ---------------------------------------------------------------------------------------------
+ * Memory: what a context has taken from its device, and what happens when it is short. docs/memory.md
+ * ------------------------------------------------------------------------------------------- */
+
+/* The memory behind a context's buffers. The context takes blocks from the device and cuts buffers out of them; what is
+ * freed is kept for the next ones. Bytes count as they are taken: buffers up to 16 MiB in steps of 256 bytes, larger
+ * ones in steps of 2 MiB. Since 0.7.0. */
+typedef struct tuff_memory_stats {
+  uint32_t struct_size;
+  uint32_t blocks;             /* pieces of memory taken from the device and held */
+  uint64_t bytes_in_use;       /* live buffers, freed ones that unfinished work uses, and what the context itself needs */
+  uint64_t bytes_reserved;     /* of all blocks */
+  uint64_t bytes_peak;         /* the largest bytes_in_use since the context was made, or tuff_context_reset_peak() */
+  uint64_t bytes_free;         /* of all blocks, in use by nobody */
+  uint64_t bytes_largest_free; /* the largest range of it that lies together */
+  uint64_t live_allocations;   /* ranges that make up bytes_in_use */
+  uint64_t allocations;        /* ranges handed out so far: buffers, staging, partial results */
+  uint64_t hits;               /* of them, those that were cut out of a block that was there */
+  uint64_t misses;             /* those that took a new block from the device: allocations = hits + misses */
+  double fragmentation;        /* 1 - bytes_largest_free / bytes_free; 0 where nothing is free */
+  uint64_t bytes_limit;        /* tuff_limits.memory_bytes; 0: none */
+  uint64_t heap_bytes;         /* of the device's heap that buffers come from */
+  uint64_t heap_budget_bytes;  /* how much of it this process may use, and uses, as the driver says now */
+  uint64_t heap_used_bytes;    /* (VK_EXT_memory_budget); both 0 where it does not say: tuff_supports "memory_budget" */
+  uint64_t bytes_imported;     /* of live buffers over memory that is not the context's; in no other field */
+} tuff_memory_stats;
+
+/* Reads them. stats->struct_size must be set. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats);
+
+/* Gives what nobody uses back to the device: empty blocks, and the memory that partial results were kept in. Waits for
+ * nothing: what unfinished work uses is given back only after tuff_synchronize(). The next allocations are slower.
+ * Since 0.7.0. */
+TUFF_API tuff_status tuff_context_trim(tuff_context context);
+
+/* Makes bytes_in_use of now the peak, here and in tuff_stats. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_reset_peak(tuff_context context);
+
+/* What an allocation lacks. */
+typedef struct tuff_memory_pressure {
+  uint32_t struct_size;     /* the library's */
+  tuff_status status;       /* what the call answers with unless memory is freed: TUFF_ERROR_LIMIT_EXCEEDED,
+                               TUFF_ERROR_OUT_OF_DEVICE_MEMORY or TUFF_ERROR_OUT_OF_HOST_MEMORY */
+  uint64_t bytes_requested; /* the size that was asked for */
+  uint64_t bytes_needed;    /* how much has to be freed at the least; where what is free is in pieces, more */
+} tuff_memory_pressure;
+
+/* Must not throw, and must return. pressure is valid during the call. */
+typedef void (*tuff_memory_callback)(void* user, const tuff_memory_pressure* pressure);
+
+/* Has callback called before memory is refused: by tuff_alloc() and by any call that needs some itself, after empty
+ * blocks were given back and what was freed was waited for. The call then tries once more, and succeeds if enough
+ * was freed. A size that no freeing could make room for is refused without it.
+ *   callback   runs on the thread that made the call, which holds no lock; threads may be inside it at once. It may
+ *              call any function of Tuff on any context: free, synchronize, allocate. An allocation of its own that
+ *              is short of memory in the same context is refused at once. NULL: none, as at first
+ *   user       is passed on
+ * Returns when no other thread is inside the callback that was there before, so that what its user points to may go;
+ * called from inside a callback it does not wait. Since 0.7.0. */
+TUFF_API tuff_status tuff_context_set_memory_callback(tuff_context context, tuff_memory_callback callback, void* user);
+
+/* A buffer over memory of the caller's: nothing is copied. The contents are what they are. It is host-visible: between
+ * tuff_map(), which gives memory itself, and tuff_unmap() the host may read and write it, at no other time.
+ *   memory, bytes   both multiples of what the device asks for, which the message of an error states: 4096 with every
+ *                   driver seen, at most 65536. Memory that a file is mapped to may be refused
+ * memory has to stay until the buffer, and views of it, were freed and a tuff_synchronize() after that has returned, or
+ * the context was destroyed. It counts for no limit. The same memory imported twice is two buffers: what is done to
+ * one is in no order with what is done to the other.
+ * Since 0.7.0. Errors: UNSUPPORTED where tuff_supports "import_host" says no. */
+TUFF_API tuff_status tuff_buffer_import_host(tuff_context context, void* memory, uint64_t bytes, tuff_buffer* buffer);
+
+/* A buffer's memory as a file descriptor, for another process or another API (CUDA's external memory) on the same
+ * device. Whoever imports it needs all the fields, just as they are; fd alone is another number in another process. */
+typedef struct tuff_memory_fd {
+  uint32_t struct_size;
+  int32_t fd;
+  uint64_t memory_bytes; /* of the memory behind fd, of which */
+  uint64_t offset;       /* the buffer begins here */
+  uint64_t bytes;        /* and has this size */
+  uint32_t memory_type;  /* Vulkan's index of it */
+  int32_t dedicated;     /* 1: the memory was made for one buffer alone, which CUDA is to be told */
+  uint8_t device_uuid[16]; /* of the device and driver that can import it */
+  uint8_t driver_uuid[16];
+} tuff_memory_fd;
+
+/* Exports the memory of a buffer that was made with TUFF_ALLOC_EXPORTABLE, or of a view of one. Waits for the work given
+ * to the context so far. Each call makes a new descriptor, closed on exec, which the caller owns and closes; it keeps the
+ * memory alive even when the buffer is freed. info->struct_size must be set.
+ * Nothing orders the work of those who share memory: tuff_synchronize(), and what the other has for it, before the
+ * other reads or writes.
+ * Since 0.7.0. Errors: INVALID_ARGUMENT for any other buffer, UNSUPPORTED on the host backend. */
+TUFF_API tuff_status tuff_buffer_export_fd(tuff_buffer buffer, tuff_memory_fd* info);
+
+/* A buffer over memory that a tuff_buffer_export_fd() exported, in this process or another. The contents are what they
+ * are. It counts for no limit. fd stays the caller's, who may close it when the call has returned. What came from
+ * elsewhere is checked as far as it can be: a descriptor of the same driver's memory of another size is the driver's to
+ * refuse.
+ * Since 0.7.0. Errors: INVALID_ARGUMENT for memory of another device or driver, for sizes that do not fit and for
+ * what is no descriptor of memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
+TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memory_fd* info, tuff_buffer* buffer);
 
 /* ---------------------------------------------------------------------------------------------
  * Operations

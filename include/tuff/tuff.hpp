@@ -128,6 +128,8 @@ using DeviceProperties = tuff_device_properties;
 using Stats = tuff_stats;
 using Limits = tuff_limits;
 using KernelProperties = tuff_kernel_properties;
+using MemoryStats = tuff_memory_stats;
+using MemoryFd = tuff_memory_fd;
 
 inline uint32_t version() noexcept { return tuff_version(); }
 inline uint32_t abi_version() noexcept { return tuff_abi_version(); }
@@ -399,6 +401,14 @@ class Buffer {
     return detail::finish(tuff_fill(context_, handle(), offset, detail::bytes_of<T>(count), &value, sizeof(T)));
   }
 
+  // Its memory as a file descriptor that the caller owns; of a buffer made exportable.
+  Returned<MemoryFd> export_fd() const {
+    MemoryFd info = {};
+    info.struct_size = sizeof(info);
+    const tuff_status status = tuff_buffer_export_fd(handle(), &info);
+    return detail::give(status, std::move(info));
+  }
+
   template <typename T>
   Returned<Mapping<T>> map() {
     static_assert(std::is_trivially_copyable_v<T>, "elements are copied as bytes");
@@ -443,6 +453,8 @@ struct AllocOptions {
   bool host_visible = false;   // Buffer::map works
   bool uninitialized = false;  // saves the clearing
   const char* name = nullptr;  // for tools and error messages
+  bool host_pinned = false;    // in the host's memory; Buffer::map works
+  bool exportable = false;     // Buffer::export_fd works
 };
 
 // A specialisation constant, layout(constant_id = id): of the type that the kernel declares.
@@ -630,6 +642,32 @@ class Context {
     return detail::give(status, status == TUFF_OK ? Profile(handle()) : Profile());
   }
 
+  Returned<MemoryStats> memory() const {
+    MemoryStats memory = {};
+    memory.struct_size = sizeof(memory);
+    const tuff_status status = tuff_context_memory(handle(), &memory);
+    return detail::give(status, std::move(memory));
+  }
+  // Gives what nobody uses back to the device.
+  Outcome trim() { return detail::finish(tuff_context_trim(handle())); }
+  Outcome reset_peak() { return detail::finish(tuff_context_reset_peak(handle())); }
+  // Called before memory is refused; null: none.
+  Outcome set_memory_callback(tuff_memory_callback callback, void* user) {
+    return detail::finish(tuff_context_set_memory_callback(handle(), callback, user));
+  }
+  // A buffer over the caller's own memory, which stays until the buffer was freed and synchronize() has returned.
+  Returned<Buffer> import_host(void* memory, uint64_t bytes) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_buffer_import_host(handle(), memory, bytes, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  // A buffer over memory that Buffer::export_fd exported; info.fd stays the caller's.
+  Returned<Buffer> import_fd(const MemoryFd& info) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_buffer_import_fd(handle(), &info, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+
   // Device memory that reads as zero.
   Returned<Buffer> alloc_bytes(uint64_t bytes) const {
     tuff_buffer buffer = TUFF_NULL_HANDLE;
@@ -640,7 +678,9 @@ class Context {
     tuff_alloc_desc desc = {};
     desc.struct_size = sizeof(desc);
     desc.flags = (options.host_visible ? uint32_t{TUFF_ALLOC_HOST_VISIBLE} : 0u) |
-                 (options.uninitialized ? uint32_t{TUFF_ALLOC_UNINITIALIZED} : 0u);
+                 (options.uninitialized ? uint32_t{TUFF_ALLOC_UNINITIALIZED} : 0u) |
+                 (options.host_pinned ? uint32_t{TUFF_ALLOC_HOST_PINNED} : 0u) |
+                 (options.exportable ? uint32_t{TUFF_ALLOC_EXPORTABLE} : 0u);
     desc.bytes = bytes;
     desc.name = options.name;
     tuff_buffer buffer = TUFF_NULL_HANDLE;

@@ -40,12 +40,16 @@ class Buffer:
         host_visible: bool = False,
         uninitialized: bool = False,
         name: Optional[str] = None,
+        host_pinned: bool = False,
+        exportable: bool = False,
     ) -> None:
         """Allocates nbytes that read as zero, or hold anything if uninitialized; host_visible ones can be
-        mapped; name appears in tools and messages."""
+        mapped, and so can host_pinned ones, which lie in the host's memory; export_fd() works on exportable ones;
+        name appears in tools and messages."""
         if nbytes < 0:
             raise ValueError(f"a buffer of {nbytes} bytes")
         flags = raw.ALLOC_HOST_VISIBLE * host_visible | raw.ALLOC_UNINITIALIZED * uninitialized
+        flags |= raw.ALLOC_HOST_PINNED * host_pinned | raw.ALLOC_EXPORTABLE * exportable
         desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=name.encode() if name else None)
         handle = ctypes.c_uint64()
         check(raw.tuff_alloc_ex(context.handle, desc, handle))
@@ -59,6 +63,20 @@ class Buffer:
         self._offset = offset  # of this view in it
         self._finalizer = weakref.finalize(self, _release, context._session, handle)
         self._finalizer.atexit = False  # closing the context frees what is left at exit
+
+    @classmethod
+    def _of(cls, context: Context, handle: int, nbytes: int, memory: object) -> Buffer:
+        """Takes ownership of a handle."""
+        buffer = object.__new__(cls)
+        buffer._adopt(context, handle, nbytes, memory, offset=0)
+        return buffer
+
+    def export_fd(self) -> raw.MemoryFd:
+        """Waits for the work so far and gives the memory as a file descriptor, for ``Context.import_fd`` in another
+        process or for another API. The descriptor, its field fd, is the caller's to close."""
+        info = raw.MemoryFd()
+        check(raw.tuff_buffer_export_fd(self.handle, info))
+        return info
 
     def view(self, offset: int, nbytes: int) -> Buffer:
         """A second handle on bytes [offset, offset + nbytes); the memory stays until the last one goes."""

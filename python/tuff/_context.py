@@ -146,6 +146,7 @@ class Context:
         self._session = _Session(handle.value)
         self._finalizer = weakref.finalize(self, self._session.close)
         self._lock = threading.Lock()
+        self._memory_callbacks: List[object] = []  # kept: one may be replaced from inside itself
         self._ones_handle = raw.NULL_HANDLE
         self._ones_count = 0
 
@@ -209,10 +210,67 @@ class Context:
     # Memory.
 
     def alloc(
-        self, nbytes: int, *, host_visible: bool = False, uninitialized: bool = False, name: Optional[str] = None
+        self,
+        nbytes: int,
+        *,
+        host_visible: bool = False,
+        uninitialized: bool = False,
+        name: Optional[str] = None,
+        host_pinned: bool = False,
+        exportable: bool = False,
     ) -> Buffer:
         """Bytes on the device, zero unless uninitialized; see Buffer."""
-        return Buffer(self, nbytes, host_visible=host_visible, uninitialized=uninitialized, name=name)
+        return Buffer(
+            self,
+            nbytes,
+            host_visible=host_visible,
+            uninitialized=uninitialized,
+            name=name,
+            host_pinned=host_pinned,
+            exportable=exportable,
+        )
+
+    def memory(self) -> Dict[str, Union[int, float]]:
+        """What the context holds of the device's memory, by the names in tuff_memory_stats."""
+        memory = raw.MemoryStats()
+        check(raw.tuff_context_memory(self.handle, memory))
+        return {name: getattr(memory, name) for name, _ in raw.MemoryStats._fields_ if name != "struct_size"}
+
+    def trim(self) -> None:
+        """Gives what nobody uses back to the device; synchronize() first for what unfinished work uses."""
+        check(raw.tuff_context_trim(self.handle))
+
+    def reset_peak(self) -> None:
+        """Makes bytes_in_use of now the peak."""
+        check(raw.tuff_context_reset_peak(self.handle))
+
+    def set_memory_callback(self, callback: Optional[Callable[[int, int], None]]) -> None:
+        """Calls callback(bytes_requested, bytes_needed) before memory is refused, which it then is unless the callback
+        freed enough (``Buffer.free()``). None: no callback. An exception in it is printed and goes no further."""
+
+        def forward(_user: object, pressure: object) -> None:
+            callback(pressure[0].bytes_requested, pressure[0].bytes_needed)
+
+        function = raw.MemoryCallback() if callback is None else raw.MemoryCallback(forward)
+        self._memory_callbacks.append(function)
+        check(raw.tuff_context_set_memory_callback(self.handle, function, None))
+
+    def import_host(self, array: np.ndarray) -> Buffer:
+        """A buffer over a C-contiguous NumPy array's own memory, which begins and ends on a boundary that the device
+        asks for (4096 bytes; np.frombuffer(mmap.mmap(-1, n)) does). Read and write the array inside ``with buffer.map()``
+        alone. The array is kept until the buffer has been freed; synchronize() before it goes."""
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError("import_host needs a writeable C-contiguous array")
+        handle = ctypes.c_uint64()
+        check(raw.tuff_buffer_import_host(self.handle, array.ctypes.data, array.nbytes, handle))
+        return Buffer._of(self, handle.value, array.nbytes, memory=array)
+
+    def import_fd(self, info: raw.MemoryFd) -> Buffer:
+        """A buffer over memory that ``Buffer.export_fd()`` exported, here or in another process. info.fd stays the
+        caller's."""
+        handle = ctypes.c_uint64()
+        check(raw.tuff_buffer_import_fd(self.handle, info, handle))
+        return Buffer._of(self, handle.value, info.bytes, memory=object())
 
     def array(self, values: object, dtype: object = np.float32) -> Array:
         """Uploads anything that NumPy takes for an array, converted to dtype."""

@@ -104,6 +104,8 @@ LOG_DISPATCH = 5
 
 ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
+ALLOC_HOST_PINNED = 4
+ALLOC_EXPORTABLE = 8
 
 KERNEL_MAX_BINDINGS = 32
 KERNEL_GLSL, KERNEL_SPIRV = 0, 1
@@ -193,6 +195,45 @@ class Stats(_Struct):
             "kernels_prewarmed",
             "kernels_to_prewarm",
         )
+    ]
+
+
+class MemoryStats(_Struct):
+    """tuff_memory_stats"""
+
+    _fields_ = (
+        [("struct_size", c_uint32), ("blocks", c_uint32)]
+        + [(f"bytes_{name}", c_uint64) for name in ("in_use", "reserved", "peak", "free", "largest_free")]
+        + [(name, c_uint64) for name in ("live_allocations", "allocations", "hits", "misses")]
+        + [("fragmentation", c_double)]
+        + [(name, c_uint64) for name in ("bytes_limit", "heap_bytes", "heap_budget_bytes", "heap_used_bytes", "bytes_imported")]
+    )
+
+
+class MemoryPressure(_Struct):
+    """tuff_memory_pressure"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("status", c_int32),
+        ("bytes_requested", c_uint64),
+        ("bytes_needed", c_uint64),
+    ]
+
+
+class MemoryFd(_Struct):
+    """tuff_memory_fd"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("fd", c_int32),
+        ("memory_bytes", c_uint64),
+        ("offset", c_uint64),
+        ("bytes", c_uint64),
+        ("memory_type", c_uint32),
+        ("dedicated", c_int32),
+        ("device_uuid", c_uint8 * 16),
+        ("driver_uuid", c_uint8 * 16),
     ]
 
 
@@ -585,6 +626,7 @@ class KernelProperties(_Struct):
 
 
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+MemoryCallback = ctypes.CFUNCTYPE(None, c_void_p, POINTER(MemoryPressure))
 
 _status, _i32, _u32, _u64, _f64, _text = c_int32, c_int32, c_uint32, c_uint64, c_double, c_char_p
 _handle = c_uint64
@@ -616,6 +658,14 @@ FUNCTIONS = {
     "tuff_profile_end": (_status, [_handle]),
     "tuff_profile_write": (_status, [_handle, _text]),
     "tuff_profile_table": (_status, [_handle, _text, _u64, POINTER(_u64)]),
+    # Memory
+    "tuff_context_memory": (_status, [_handle, POINTER(MemoryStats)]),
+    "tuff_context_trim": (_status, [_handle]),
+    "tuff_context_reset_peak": (_status, [_handle]),
+    "tuff_context_set_memory_callback": (_status, [_handle, MemoryCallback, c_void_p]),
+    "tuff_buffer_import_host": (_status, [_handle, c_void_p, _u64, POINTER(_handle)]),
+    "tuff_buffer_export_fd": (_status, [_handle, POINTER(MemoryFd)]),
+    "tuff_buffer_import_fd": (_status, [_handle, POINTER(MemoryFd), POINTER(_handle)]),
     # Buffers
     "tuff_alloc": (_status, [_handle, _u64, POINTER(_handle)]),
     "tuff_alloc_ex": (_status, [_handle, POINTER(AllocDesc), POINTER(_handle)]),

@@ -19,10 +19,12 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
+// What devices ask of memory that they import: what works here works there.
+constexpr uint64_t kImportAlignment = 4096;
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
-  std::atomic<uint64_t> in_use{0};
+  std::atomic<uint64_t> in_use{0}, live{0}, imported{0};
 };
 
 class HostAllocation final : public Allocation {
@@ -35,10 +37,12 @@ class HostAllocation final : public Allocation {
     void* aligned = block_;
     size_t space = total;
     data_ = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), aligned, space));
+    use_->live.fetch_add(1, std::memory_order_relaxed);
   }
   ~HostAllocation() override {
     std::free(block_);
     use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+    use_->live.fetch_sub(1, std::memory_order_relaxed);
   }
 
   std::byte* host() const noexcept override { return data_; }
@@ -49,6 +53,26 @@ class HostAllocation final : public Allocation {
   void* block_ = nullptr;
   std::byte* data_ = nullptr;
 };
+
+// Memory of the caller's.
+class ImportedAllocation final : public Allocation {
+ public:
+  ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes)
+      : use_(std::move(use)), bytes_(bytes), memory_(static_cast<std::byte*>(memory)) {
+    use_->imported.fetch_add(bytes_, std::memory_order_relaxed);
+  }
+  ~ImportedAllocation() override { use_->imported.fetch_sub(bytes_, std::memory_order_relaxed); }
+  std::byte* host() const noexcept override { return memory_; }
+
+ private:
+  std::shared_ptr<MemoryUse> use_;
+  uint64_t bytes_;
+  std::byte* memory_;
+};
+
+[[noreturn]] void fail_without_memory_fd() {
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend's memory is the process's own: there is no file descriptor of it");
+}
 
 [[noreturn]] void fail_without_variants() {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend has one way to compute each operation: no variants, nothing to tune");
@@ -88,7 +112,8 @@ class HostBackend final : public ComputeBackend {
   }
 
   bool supports(std::string_view feature) const override {
-    return feature == "unified_memory" || computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
+    return feature == "unified_memory" || feature == "import_host" ||
+           computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
   }
 
   void stats(tuff_stats& stats) const override {
@@ -111,12 +136,45 @@ class HostBackend final : public ComputeBackend {
     if (json != nullptr) fail_without_variants();
   }
 
-  Buffer alloc(const AllocOptions& options) override {
+  // Nothing is kept: each buffer is taken from the process and given back to it.
+  void memory(tuff_memory_stats& memory) const override {
     const std::lock_guard lock(mutex_);
-    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
-    if (options.bytes != 0) buffer.allocation = allocate(options);
-    ++allocations_;
-    return buffer;
+    memory.live_allocations = use_->live.load(std::memory_order_relaxed);
+    memory.blocks = static_cast<uint32_t>(memory.live_allocations);
+    memory.bytes_in_use = memory.bytes_reserved = use_->in_use.load(std::memory_order_relaxed);
+    memory.bytes_peak = bytes_peak_;
+    memory.allocations = memory.misses = memory_allocations_;
+    memory.bytes_limit = memory_limit_;
+    memory.bytes_imported = use_->imported.load(std::memory_order_relaxed);
+    memory.heap_bytes = physical_bytes_;
+  }
+
+  void trim() override {}
+
+  void reset_peak() override {
+    const std::lock_guard lock(mutex_);
+    bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
+  }
+
+  Buffer import_host(void* memory, uint64_t bytes) override {
+    require(reinterpret_cast<uintptr_t>(memory) % kImportAlignment == 0, "memory is at {}, needs a multiple of {}",
+            fmt::ptr(memory), kImportAlignment);
+    require(bytes != 0 && bytes % kImportAlignment == 0, "bytes is {}, needs a multiple of {} above 0", bytes,
+            kImportAlignment);
+    return {std::make_shared<ImportedAllocation>(use_, memory, bytes), 0, bytes, true};
+  }
+
+  void export_fd(const Buffer&, tuff_memory_fd&) override { fail_without_memory_fd(); }
+  Buffer import_fd(const tuff_memory_fd&) override { fail_without_memory_fd(); }
+
+  Buffer alloc(const AllocOptions& options) override {
+    if (options.exportable) fail_without_memory_fd();
+    try {
+      return alloc_once(options);
+    } catch (const MemoryShortage& shortage) {
+      if (!pressure_.relieve(shortage)) throw;
+    }
+    return alloc_once(options);
   }
 
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
@@ -183,6 +241,17 @@ class HostBackend final : public ComputeBackend {
   void profile_end() noexcept override {}
 
  private:
+  Buffer alloc_once(const AllocOptions& options) {
+    const std::lock_guard lock(mutex_);
+    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
+    if (options.bytes != 0) {
+      buffer.allocation = allocate(options);
+      ++memory_allocations_;
+    }
+    ++allocations_;
+    return buffer;
+  }
+
   // Checked under the lock, so that an operand cannot be mapped between its check and its use.
   template <typename Args>
   void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
@@ -198,15 +267,18 @@ class HostBackend final : public ComputeBackend {
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the largest allocation is {}", options.bytes,
            max_allocation_bytes());
     }
-    if (memory_limit_ != 0 && (in_use >= memory_limit_ || options.bytes > memory_limit_ - in_use)) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the context's limit is {} and {} are in use", options.bytes,
-           memory_limit_, in_use);
+    if (memory_limit_ != 0 && options.bytes > memory_limit_) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "bytes is {}, the context's limit is {}", options.bytes, memory_limit_);
     }
+    const auto check_room = [&](tuff_status code, uint64_t whole, std::string_view whose) {
+      if (whole == 0 || in_use <= whole - std::min(whole, options.bytes)) return;
+      throw MemoryShortage(code,
+                           fmt::format("bytes is {}, {} {} and {} are in use", options.bytes, whose, whole, in_use),
+                           options.bytes, in_use - (whole - std::min(whole, options.bytes)));
+    };
+    check_room(TUFF_ERROR_LIMIT_EXCEEDED, memory_limit_, "the context's limit is");
     // The system would promise more than it has and end the process on first use.
-    if (physical_bytes_ != 0 && options.bytes > physical_bytes_ - std::min(physical_bytes_, in_use)) {
-      fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "bytes is {}, the machine has {} and {} are in use", options.bytes,
-           physical_bytes_, in_use);
-    }
+    check_room(TUFF_ERROR_OUT_OF_HOST_MEMORY, physical_bytes_, "the machine has");
     use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
     try {
       auto allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
@@ -233,7 +305,8 @@ class HostBackend final : public ComputeBackend {
   bool initialized_ = false;
   uint64_t physical_bytes_ = 0;
   uint64_t memory_limit_ = 0;
-  uint64_t bytes_peak_ = 0, allocations_ = 0, dispatches_ = 0, bytes_uploaded_ = 0, bytes_downloaded_ = 0;
+  uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0, dispatches_ = 0;
+  uint64_t bytes_uploaded_ = 0, bytes_downloaded_ = 0;
 };
 
 }  // namespace

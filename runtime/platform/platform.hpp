@@ -37,6 +37,14 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
 // Writes a temporary file beside path and renames it over path. False if that failed; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
+// A second file descriptor of what this one refers to, closed on exec; -1 if it refers to nothing.
+int duplicate_descriptor(int descriptor) noexcept;
+// Whether it is a pipe's or a socket's, which whoever reads from it may wait on for ever.
+bool is_stream(int descriptor) noexcept;
+// Closes a duplicate, if it still is one: a driver that failed may have closed it, and its number be another's by now.
+void close_duplicate(int duplicate, int original) noexcept;
+void close_on_exec(int descriptor) noexcept;
+
 uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
 
 // Counts the forks between the process that loaded the library and this one: an object made under

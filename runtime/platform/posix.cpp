@@ -136,6 +136,22 @@ bool write_file_atomically(const std::filesystem::path& path, std::span<const st
   return false;
 }
 
+int duplicate_descriptor(int descriptor) noexcept { return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
+
+bool is_stream(int descriptor) noexcept {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+void close_duplicate(int duplicate, int original) noexcept {
+  struct stat ours {
+  }, theirs{};
+  if (::fstat(duplicate, &ours) != 0 || ::fstat(original, &theirs) != 0) return;
+  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) ::close(duplicate);
+}
+
+void close_on_exec(int descriptor) noexcept { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
 uint64_t physical_memory_bytes() noexcept {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page_bytes = ::sysconf(_SC_PAGESIZE);

@@ -34,17 +34,6 @@ bool unified_memory(const VkPhysicalDeviceMemoryProperties& memory) {
   return false;
 }
 
-uint64_t budget_left(const PhysicalDevice& physical, uint32_t heap) {
-  if (!physical.memory_budget) return 0;
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
-  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
-  VkPhysicalDeviceMemoryProperties2 memory{};
-  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
-  memory.pNext = &budget;
-  vkGetPhysicalDeviceMemoryProperties2(physical.handle, &memory);
-  return budget.heapBudget[heap] > budget.heapUsage[heap] ? budget.heapBudget[heap] - budget.heapUsage[heap] : 0;
-}
-
 const char* vendor_name(uint32_t id) {
   // PCI-SIG and Khronos vendor numbers.
   switch (id) {
@@ -85,6 +74,17 @@ bool addresses_usable(const PhysicalDevice& physical) {
 
 }  // namespace
 
+HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap) {
+  if (!physical.memory_budget) return {};
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 memory{};
+  memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  memory.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(physical.handle, &memory);
+  return {budget.heapBudget[heap], budget.heapUsage[heap]};
+}
+
 void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   const VkPhysicalDeviceLimits& limits = physical.properties.limits;
   const uint32_t heap = largest_device_heap(physical.memory);
@@ -99,7 +99,7 @@ void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   out.api_version = physical.properties.apiVersion;
   out.driver_version = physical.properties.driverVersion;
   out.memory_bytes = physical.memory.memoryHeaps[heap].size;
-  out.memory_free_bytes = budget_left(physical, heap);
+  out.memory_free_bytes = read_heap_budget(physical, heap).left();
   out.max_allocation_bytes =
       std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, physical.memory.memoryHeaps[heap].size);
   out.max_storage_range_bytes = limits.maxStorageBufferRange;
@@ -133,6 +133,8 @@ void Device::create() {
   std::vector<const char*> extensions;
   if (physical.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   if (physical.calibrated_timestamps) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+  if (physical.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (physical.host_import_alignment != 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
   VkPhysicalDeviceVulkan12Features features12{};
@@ -281,6 +283,6 @@ void Device::check(VkResult result, const char* what) {
   check_vk(result, what);
 }
 
-uint64_t Device::free_memory() const { return budget_left(physical, heap_); }
+uint64_t Device::free_memory() const { return heap_budget(physical, heap_).left(); }
 
 }  // namespace tuff

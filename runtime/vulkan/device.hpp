@@ -10,6 +10,14 @@
 
 namespace tuff {
 
+// What VK_EXT_memory_budget says of a heap: how much of it this process may use, and how much is used.
+struct HeapBudget {
+  uint64_t budget = 0, used = 0;
+  bool known() const noexcept { return budget != 0; }
+  uint64_t left() const noexcept { return budget > used ? budget - used : 0; }
+};
+HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap);
+
 class Device {
  public:
   Device(Instance& instance, const PhysicalDevice& physical);
@@ -19,6 +27,7 @@ class Device {
 
   // Every Vulkan call on the device goes through this table; a test may put its own function in.
   VolkDeviceTable vk{};
+  HeapBudget (*heap_budget)(const PhysicalDevice& physical, uint32_t heap) = read_heap_budget;
   VkDevice handle = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   const PhysicalDevice& physical;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/log.hpp"
+#include "runtime/vulkan/memory_block.hpp"
 
 namespace tuff {
 namespace {
@@ -111,6 +112,35 @@ bool has_debug_markers(const PhysicalDevice& device) {
                      [](const auto& tool) { return (tool.purposes & VK_TOOL_PURPOSE_DEBUG_MARKERS_BIT_EXT) != 0; });
 }
 
+// What memory can be shared with others. The extensions tell of functions, the driver of buffers such as Tuff's.
+void inspect_external_memory(PhysicalDevice& device, const std::vector<VkExtensionProperties>& extensions) {
+  VkPhysicalDeviceExternalBufferInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
+  info.usage = block_usage(device.features12.bufferDeviceAddress && device.features.shaderInt64);
+  const auto features = [&](VkExternalMemoryHandleTypeFlagBits handle) {
+    VkExternalBufferProperties properties{};
+    properties.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
+    info.handleType = handle;
+    vkGetPhysicalDeviceExternalBufferProperties(device.handle, &info, &properties);
+    return properties.externalMemoryProperties.externalMemoryFeatures;
+  };
+  if (contains(extensions, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    const VkExternalMemoryFeatureFlags found = features(VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT);
+    device.memory_fd = (found & both) == both;
+    device.memory_fd_dedicated = found & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+  }
+  if (contains(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) &&
+      features(VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT) & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) {
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{};
+    host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &host, {}};
+    vkGetPhysicalDeviceProperties2(device.handle, &properties);
+    device.host_import_alignment = host.minImportedHostPointerAlignment;
+  }
+}
+
 PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   PhysicalDevice device;
   device.handle = handle;
@@ -186,6 +216,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
     device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
     device.features11.pNext = device.features12.pNext = nullptr;
+    inspect_external_memory(device, extensions);
   }
   if (device.cores == 0 && device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
     device.cores = std::max(1u, std::thread::hardware_concurrency());

@@ -32,6 +32,9 @@ struct PhysicalDevice {
   uint32_t timestamp_bits = 0;         // of the queue family; 0: it has no timestamps
   bool calibrated_timestamps = false;  // the host can read the device's clock
   bool debug_markers = false;          // a tool is attached that shows labels
+  bool memory_fd = false;              // exports and imports memory by file descriptors
+  bool memory_fd_dedicated = false;    // and only memory of one buffer
+  uint64_t host_import_alignment = 0;  // of host memory that can be imported; 0: none can
   bool subgroup_size_control = false;
   bool matrix_cores = false;         // by VK_KHR_cooperative_matrix
   bool bfloat16 = false;             // in matrix products

@@ -3,13 +3,21 @@
 #include <algorithm>
 
 #include "runtime/log.hpp"
+#include "runtime/memory_pressure.hpp"
+#include "runtime/vulkan/external_memory.hpp"
 
 namespace tuff {
 namespace {
 
 uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-constexpr uint64_t kDedicatedGranule = 2ull << 20;
+constexpr uint64_t kLargeGranule = 2ull << 20;
+
+uint32_t class_of(uint64_t bytes) {
+  uint32_t size_class = 0;
+  while (size_class < MemoryPool::kOwnBlock && bytes > MemoryPool::kSizeClasses[size_class].most) ++size_class;
+  return size_class;
+}
 
 }  // namespace
 
@@ -17,27 +25,25 @@ MemoryPool::MemoryPool(std::shared_ptr<Device> device) : device_(std::move(devic
   types_[0] = find_type(MemoryKind::device);
   types_[1] = find_type(MemoryKind::readback);
   const VkMemoryPropertyFlags flags = device_->physical.memory.memoryTypes[types_[0]].propertyFlags;
-  const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  device_mapped_ = (flags & mapped) == mapped;
-  device_cached_ = device_mapped_ && (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+  device_mapped_ = (flags & kCoherentMemory) == kCoherentMemory;
   pending_.reserve(1024);
 }
 
 MemoryPool::~MemoryPool() {
-  for (const auto& block : blocks_) destroy_block(block.get());
+  for (const auto& block : blocks_) destroy(*block);
 }
 
 // The type with the highest score among those that have what is required.
-uint32_t MemoryPool::find_type(MemoryKind kind) const {
+uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
   const VkPhysicalDeviceMemoryProperties& memory = device_->physical.memory;
-  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags host = kCoherentMemory;
   const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   const VkMemoryPropertyFlags required = kind == MemoryKind::device ? local : host;
   uint32_t best = UINT32_MAX;
   double best_score = -1;
   for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
     const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
-    if ((flags & required) != required) continue;
+    if (!(among >> i & 1) || (flags & required) != required) continue;
     if (flags & (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)) continue;
     const uint64_t heap = memory.memoryHeaps[memory.memoryTypes[i].heapIndex].size;
     double score = 0;
@@ -59,41 +65,78 @@ uint32_t MemoryPool::find_type(MemoryKind kind) const {
   return best;
 }
 
-MemoryRange MemoryPool::allocate(uint64_t bytes, MemoryKind kind) {
+// "1024 bytes are kept free, the largest range of them is 512"
+std::string MemoryPool::kept_free() const {
+  uint64_t free = 0, largest = 0;
+  for (const auto& block : blocks_) {
+    free += block->free_bytes;
+    for (const auto& [offset, size] : block->free_ranges) largest = std::max(largest, size);
+  }
+  return fmt::format("{} are kept free, the largest range of them is {}", free, largest);
+}
+
+void MemoryPool::check_limit(uint64_t bytes) {
+  if (limit_ == 0) return;
+  if (bytes > limit_) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the context's limit is {}", bytes, limit_);
+  }
+  if (in_use_ <= limit_ - bytes) return;
+  reclaim();
+  if (in_use_ <= limit_ - bytes) return;
+  throw MemoryShortage(TUFF_ERROR_LIMIT_EXCEEDED,
+                       fmt::format("{} bytes were asked for, {} of the context's limit of {} are in use; {}", bytes,
+                                   in_use_, limit_, kept_free()),
+                       bytes, in_use_ - (limit_ - bytes));
+}
+
+MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   const std::lock_guard lock(mutex_);
+  const uint64_t bytes = request.bytes;
   const PhysicalDevice& physical = device_->physical;
   const uint64_t most = std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, device_->memory_bytes());
   if (bytes > most) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the device allocates at most {} at once", bytes, most);
   }
-  if (limit_ != 0 && kind == MemoryKind::device && (bytes > limit_ || in_use_ > limit_ - bytes)) {
-    reclaim();
-    if (bytes > limit_ || in_use_ > limit_ - bytes) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, {} of the context's limit of {} are in use", bytes,
-           in_use_, limit_);
-    }
-  }
-  const bool dedicated = bytes > kSmallLimit;
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), dedicated ? kDedicatedGranule : kAlignment);
-  MemoryRange range = take_best_fit(size, kind, dedicated);
+  if (request.limited) check_limit(bytes);
+  const uint32_t size_class = request.exportable ? kOwnBlock : class_of(bytes);
+  const bool own = size_class == kOwnBlock;
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kLargeGranule : kAlignment);
+  MemoryRange range;
+  if (!request.exportable) range = take_best_fit(size, request.kind, size_class);
   if (range.block == nullptr) {
     reclaim();
-    range = take_best_fit(size, kind, dedicated);
+    if (!request.exportable) range = take_best_fit(size, request.kind, size_class);
   }
-  if (range.block == nullptr) {
-    MemoryBlock* block = make_block(dedicated ? size : kBlockBytes, kind, dedicated);
+  if (range.block != nullptr) {
+    ++hits_;
+  } else {
+    MemoryBlock* block = own ? make_block(size, request, size_class) : make_shared_block(size, request, size_class);
     range = take(*block, 0, size);
   }
+  ++allocations_;
+  ++live_;
   in_use_ += range.size;
   peak_ = std::max(peak_, in_use_);
   return range;
 }
 
-MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, bool dedicated) {
+// Where there is no room for a whole block, one that just holds the request.
+MemoryBlock* MemoryPool::make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class) {
+  const uint64_t least = round_up(size, kLargeGranule);
+  const uint64_t whole = kSizeClasses[size_class].block;
+  try {
+    return make_block(whole, request, size_class);
+  } catch (const MemoryShortage&) {
+    if (least >= whole) throw;
+  }
+  return make_block(least, request, size_class);
+}
+
+MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class) {
   MemoryBlock* best = nullptr;
   uint64_t best_offset = 0, best_size = UINT64_MAX;
   for (const auto& block : blocks_) {
-    if (block->kind != kind || block->dedicated != dedicated || block->free_bytes < size) continue;
+    if (block->kind != kind || block->size_class != size_class || block->free_bytes < size) continue;
     for (const auto& [offset, bytes] : block->free_ranges) {
       if (bytes >= size && bytes < best_size) {
         best = block.get();
@@ -102,9 +145,10 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, bool dedic
       }
     }
   }
+  const bool own = size_class == kOwnBlock;
   // A large block of its own may serve a somewhat smaller request, not a much smaller one.
-  if (best == nullptr || (dedicated && best->size > size + size / 4)) return {};
-  return take(*best, best_offset, dedicated ? best->size : size);
+  if (best == nullptr || (own && best->size > size + size / 4)) return {};
+  return take(*best, best_offset, own ? best->size : size);
 }
 
 MemoryRange MemoryPool::take(MemoryBlock& block, uint64_t offset, uint64_t size) {
@@ -116,8 +160,38 @@ MemoryRange MemoryPool::take(MemoryBlock& block, uint64_t offset, uint64_t size)
   return {&block, offset, size};
 }
 
+MemoryRange MemoryPool::adopt(std::unique_ptr<MemoryBlock> block) {
+  const std::lock_guard lock(mutex_);
+  block->id = next_id_++;
+  try {
+    blocks_.reserve(blocks_.size() + 1);
+  } catch (...) {
+    destroy_block(*device_, *block);
+    throw;
+  }
+  imported_ += block->size;
+  blocks_.push_back(std::move(block));
+  return {blocks_.back().get(), 0, blocks_.back()->size};
+}
+
+// Memory that others hold goes with its last handle here.
+void MemoryPool::give_outside(MemoryBlock& block) noexcept {
+  if (block.imported) {
+    imported_ -= block.size;
+  } else {
+    in_use_ -= block.size;
+    --live_;
+  }
+  destroy(block);
+  std::erase_if(blocks_, [&](const auto& other) { return other.get() == &block; });
+}
+
 void MemoryPool::give_back(const MemoryRange& range) noexcept {
   MemoryBlock& block = *range.block;
+  if (block.outside()) {
+    give_outside(block);
+    return;
+  }
   uint64_t offset = range.offset, size = range.size;
   auto next = block.free_ranges.lower_bound(offset);
   if (next != block.free_ranges.end() && next->first == offset + size) {
@@ -135,6 +209,7 @@ void MemoryPool::give_back(const MemoryRange& range) noexcept {
   block.free_ranges.emplace(offset, size);
   block.free_bytes += range.size;
   in_use_ -= range.size;
+  --live_;
 }
 
 void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
@@ -145,6 +220,7 @@ void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
   }
   try {
     pending_.push_back({range, last_use});
+    pending_outside_ = pending_outside_ || range.block->outside();
   } catch (...) {
     // No room to remember it: the range is lost to the pool, which is better than used too early.
   }
@@ -153,7 +229,7 @@ void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
 void MemoryPool::completed(uint64_t submission) noexcept {
   const std::lock_guard lock(mutex_);
   completed_ = std::max(completed_, submission);
-  if (pending_.size() >= 64) reclaim();
+  if (pending_.size() >= 64 || pending_outside_) reclaim();
 }
 
 void MemoryPool::reclaim() noexcept {
@@ -161,17 +237,19 @@ void MemoryPool::reclaim() noexcept {
                                    [this](const Pending& pending) { return pending.last_use > completed_; });
   for (auto i = done; i != pending_.end(); ++i) give_back(i->range);
   pending_.erase(done, pending_.end());
-  trim(device_->memory_bytes() / 4);
+  pending_outside_ = std::any_of(pending_.begin(), pending_.end(),
+                                 [](const Pending& pending) { return pending.range.block->outside(); });
+  trim_to(device_->memory_bytes() / 4);
 }
 
 // Frees empty blocks beyond `keep_bytes` of them.
-void MemoryPool::trim(uint64_t keep_bytes) noexcept {
+void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
   uint64_t kept = 0;
   for (auto i = blocks_.begin(); i != blocks_.end();) {
     MemoryBlock& block = **i;
     const bool empty = block.free_bytes == block.size;
     if (empty && kept + block.size > keep_bytes) {
-      destroy_block(&block);
+      destroy(block);
       i = blocks_.erase(i);
       continue;
     }
@@ -180,77 +258,74 @@ void MemoryPool::trim(uint64_t keep_bytes) noexcept {
   }
 }
 
-MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedicated) {
-  const VolkDeviceTable& vk = device_->vk;
-  const uint32_t type = types_[kind == MemoryKind::device ? 0 : 1];
+MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class) {
   auto block = std::make_unique<MemoryBlock>();
   block->size = bytes;
-  block->kind = kind;
-  block->dedicated = dedicated;
+  block->kind = request.kind;
+  block->size_class = size_class;
+  block->exportable = request.exportable;
   block->id = next_id_++;
-
-  VkBufferCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  info.size = bytes;
-  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  if (device_->traits.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  device_->check(vk.vkCreateBuffer(device_->handle, &info, nullptr, &block->buffer), "vkCreateBuffer");
-  device_->set_name(VK_OBJECT_TYPE_BUFFER, block->buffer,
-                    kind != MemoryKind::device ? "tuff staging"
-                    : dedicated                ? "tuff buffer"
-                                               : "tuff small buffers");
-  device_->count_object();
+  uint32_t type = types_[request.kind == MemoryKind::device ? 0 : 1];
   VkMemoryRequirements requirements;
-  vk.vkGetBufferMemoryRequirements(device_->handle, block->buffer, &requirements);
-
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  allocate.pNext = device_->traits.addresses ? &flags : nullptr;
-  allocate.allocationSize = requirements.size;
-  allocate.memoryTypeIndex = type;
+  VkExportMemoryAllocateInfo exported{};
+  exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  exported.handleTypes = kMemoryFd;
+  if (request.exportable) {
+    requirements = make_block_buffer(*device_, *block, kMemoryFd);
+    block->dedicated = block->dedicated || device_->physical.memory_fd_dedicated;
+    try {
+      if (!(requirements.memoryTypeBits >> type & 1)) type = find_type(request.kind, requirements.memoryTypeBits);
+    } catch (...) {
+      destroy_block(*device_, *block);
+      throw;
+    }
+  } else {
+    requirements = make_block_buffer(*device_, *block);
+  }
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
-  const VkMemoryHeap& heap = device_->physical.memory.memoryHeaps[device_->physical.memory.memoryTypes[type].heapIndex];
+  const uint32_t heap_index = device_->physical.memory.memoryTypes[type].heapIndex;
+  const uint64_t heap = device_->physical.memory.memoryHeaps[heap_index].size;
+  HeapBudget budget;
+  bool beyond_budget = false;
   for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
-    if (attempt == 1) trim(0);
-    if (requirements.size > heap.size || reserved_ > heap.size - requirements.size) continue;
-    result = vk.vkAllocateMemory(device_->handle, &allocate, nullptr, &block->memory);
+    if (attempt == 1) trim_to(0);
+    // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
+    if (requirements.size > heap || reserved_ > heap - requirements.size) continue;
+    budget = device_->heap_budget(device_->physical, heap_index);
+    beyond_budget = budget.known() && requirements.size > budget.left();
+    if (beyond_budget) continue;
+    result = allocate_block(*device_, *block, requirements.size, type, request.exportable ? &exported : nullptr);
   }
   if (result != VK_SUCCESS) {
-    vk.vkDestroyBuffer(device_->handle, block->buffer, nullptr);
+    destroy_block(*device_, *block);
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(result, "vkAllocateMemory");
-    uint64_t largest = 0;
-    for (const auto& other : blocks_) {
-      for (const auto& [offset, size] : other->free_ranges) largest = std::max(largest, size);
+    if (beyond_budget) {
+      throw MemoryShortage(
+          TUFF_ERROR_LIMIT_EXCEEDED,
+          fmt::format(
+              "{} bytes were asked for, which needs {} more of the device; its heap's budget is {}, of which {} "
+              "are used; {}",
+              request.bytes, requirements.size, budget.budget, budget.used, kept_free()),
+          request.bytes, requirements.size - budget.left());
     }
-    fail(TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
-         "{} bytes were asked for; {} of {} are reserved, the largest free range of them is {}", bytes, reserved_,
-         heap.size, largest);
+    const uint64_t left = heap - std::min(heap, reserved_);
+    throw MemoryShortage(
+        TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
+        fmt::format("{} bytes were asked for, which needs {} more of the device; {} of its heap of {} are reserved; {}",
+                    request.bytes, requirements.size, reserved_, heap, kept_free()),
+        request.bytes, requirements.size > left ? requirements.size - left : requirements.size);
   }
-  device_->count_object();
   reserved_ += block->size;
   try {
-    device_->check(vk.vkBindBufferMemory(device_->handle, block->buffer, block->memory, 0), "vkBindBufferMemory");
-    const VkMemoryPropertyFlags properties = device_->physical.memory.memoryTypes[type].propertyFlags;
-    if ((kind == MemoryKind::device && device_mapped_) || kind == MemoryKind::readback) {
-      void* pointer = nullptr;
-      device_->check(vk.vkMapMemory(device_->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &pointer), "vkMapMemory");
-      block->host = static_cast<std::byte*>(pointer);
-      block->cached = properties & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    }
+    bind_block(*device_, *block, request.kind == MemoryKind::readback || device_mapped_);
   } catch (...) {
-    destroy_block(block.get());
+    destroy(*block);
     throw;
   }
-  if (device_->traits.addresses) {
-    VkBufferDeviceAddressInfo address{};
-    address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-    address.buffer = block->buffer;
-    block->address = vk.vkGetBufferDeviceAddress(device_->handle, &address);
-  }
+  device_->set_name(VK_OBJECT_TYPE_BUFFER, block->buffer,
+                    request.kind != MemoryKind::device ? "tuff staging"
+                    : size_class == kOwnBlock          ? "tuff buffer"
+                                                       : "tuff small buffers");
   block->free_ranges.emplace(0, block->size);
   block->free_bytes = block->size;
   log(TUFF_LOG_DEBUG, "memory: a new block of {} MiB", block->size >> 20);
@@ -258,10 +333,9 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, MemoryKind kind, bool dedica
   return blocks_.back().get();
 }
 
-void MemoryPool::destroy_block(MemoryBlock* block) noexcept {
-  device_->vk.vkDestroyBuffer(device_->handle, block->buffer, nullptr);
-  device_->vk.vkFreeMemory(device_->handle, block->memory, nullptr);
-  reserved_ -= block->size;
+void MemoryPool::destroy(MemoryBlock& block) noexcept {
+  destroy_block(*device_, block);
+  if (!block.imported) reserved_ -= block.size;
 }
 
 void MemoryPool::set_limit(uint64_t bytes) {
@@ -269,11 +343,37 @@ void MemoryPool::set_limit(uint64_t bytes) {
   limit_ = bytes;
 }
 
+void MemoryPool::trim() {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  trim_to(0);
+}
+
+void MemoryPool::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  peak_ = in_use_;
+}
+
+HeapBudget MemoryPool::heap_budget() const {
+  return device_->heap_budget(device_->physical, device_->physical.memory.memoryTypes[types_[0]].heapIndex);
+}
+
 MemoryPool::Counters MemoryPool::counters() {
   const std::lock_guard lock(mutex_);
   reclaim();
-  Counters counters{in_use_, reserved_, peak_, 0};
+  Counters counters;
+  counters.in_use = in_use_;
+  counters.reserved = reserved_;
+  counters.peak = peak_;
+  counters.imported = imported_;
+  counters.live = live_;
+  counters.allocations = allocations_;
+  counters.hits = hits_;
+  counters.limit = limit_;
   for (const auto& block : blocks_) {
+    counters.blocks += block->imported ? 0 : 1;
+    counters.free += block->free_bytes;
     for (const auto& [offset, size] : block->free_ranges) counters.largest_free = std::max(counters.largest_free, size);
   }
   return counters;

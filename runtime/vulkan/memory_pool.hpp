@@ -1,71 +1,73 @@
 // Device memory in blocks, each one VkDeviceMemory with one VkBuffer over all of it, sub-allocated.
 //
-// Requests up to kSmallLimit come out of shared blocks by best fit; larger ones get a block of their
-// own. A range that is released while the device may still use it waits, with the number of the
-// submission that used it last, until that has finished. Empty blocks are kept for the next request, up
-// to a share of the heap, and given back when the device runs out. Calls lock; none waits for the device.
+// Requests up to kSmallLimit come out of shared blocks by best fit, the smallest ones out of blocks of their own size
+// class, so that they do not cut up the others'; larger requests get a block each. A range that is released while the
+// device may still use it waits, with the number of the submission that used it last, until that has finished. Empty
+// blocks are kept for the next request, up to a share of the heap, and given back when the device runs out. Calls
+// lock; none waits for the device.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "runtime/buffer.hpp"
-#include "runtime/vulkan/device.hpp"
+#include "runtime/vulkan/memory_block.hpp"
 
 namespace tuff {
 
-// Which memory: device-local (mapped too where the device has such a heap), or host memory that the
-// host reads fast.
-enum class MemoryKind { device, readback };
-
-struct MemoryBlock {
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  VkBuffer buffer = VK_NULL_HANDLE;
-  VkDeviceAddress address = 0;
-  std::byte* host = nullptr;  // null unless host-visible
-  uint64_t size = 0;
-  uint64_t id = 0;  // unique in the pool's life: names the block in hazard tracking
+// What is asked of the pool.
+struct MemoryRequest {
+  uint64_t bytes = 0;
   MemoryKind kind = MemoryKind::device;
-  bool cached = false;  // the host reads it fast
-  bool dedicated = false;
-  std::map<uint64_t, uint64_t> free_ranges;  // offset → size
-  uint64_t free_bytes = 0;
-};
-
-struct MemoryRange {
-  MemoryBlock* block = nullptr;
-  uint64_t offset = 0, size = 0;
+  bool limited = false;     // the caller's limit counts for it, as for all but what is staged
+  bool exportable = false;  // in a block of its own that a file descriptor can be had of
 };
 
 class MemoryPool {
  public:
   static constexpr uint64_t kAlignment = 256;
-  static constexpr uint64_t kBlockBytes = 64ull << 20;
-  static constexpr uint64_t kSmallLimit = 16ull << 20;
+  // Requests up to `most` share blocks of `block` bytes.
+  struct SizeClass {
+    uint64_t most, block;
+  };
+  static constexpr SizeClass kSizeClasses[] = {{64ull << 10, 16ull << 20}, {16ull << 20, 64ull << 20}};
+  static constexpr uint32_t kOwnBlock = 2;  // the class of what is larger
+  static constexpr uint64_t kSmallLimit = kSizeClasses[kOwnBlock - 1].most;
 
   explicit MemoryPool(std::shared_ptr<Device> device);
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Errors: LIMIT_EXCEEDED beyond the device's or the caller's limit, OUT_OF_DEVICE_MEMORY.
-  MemoryRange allocate(uint64_t bytes, MemoryKind kind);
+  // Errors: LIMIT_EXCEEDED beyond the device's or the caller's limit or the heap's budget, OUT_OF_DEVICE_MEMORY; as a
+  // MemoryShortage where freeing something could help.
+  MemoryRange allocate(const MemoryRequest& request);
+  MemoryRange allocate(uint64_t bytes, MemoryKind kind) {
+    return allocate({.bytes = bytes, .kind = kind, .limited = kind == MemoryKind::device});
+  }
+  // The whole of a block of imported memory.
+  MemoryRange adopt(std::unique_ptr<MemoryBlock> block);
   // The range is free once submission `last_use` has finished.
   void release(const MemoryRange& range, uint64_t last_use) noexcept;
   // All submissions up to this one have finished.
   void completed(uint64_t submission) noexcept;
 
   void set_limit(uint64_t bytes);  // 0: none
+  void trim();                     // gives every empty block back
+  void reset_peak();
   bool device_memory_mapped() const { return device_mapped_; }
-  bool device_memory_cached() const { return device_cached_; }
 
   struct Counters {
-    uint64_t in_use = 0, reserved = 0, peak = 0, largest_free = 0;
+    uint64_t in_use = 0, reserved = 0, peak = 0, free = 0, largest_free = 0;
+    uint64_t blocks = 0, live = 0, allocations = 0, hits = 0;
+    uint64_t limit = 0, imported = 0;
   };
   Counters counters();
+  // The heap that device memory comes from.
+  HeapBudget heap_budget() const;
 
  private:
   struct Pending {
@@ -73,23 +75,29 @@ class MemoryPool {
     uint64_t last_use;
   };
 
-  uint32_t find_type(MemoryKind kind) const;
-  MemoryBlock* make_block(uint64_t bytes, MemoryKind kind, bool dedicated);
-  void destroy_block(MemoryBlock* block) noexcept;
+  uint32_t find_type(MemoryKind kind, uint32_t among = ~0u) const;
+  MemoryBlock* make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class);
+  MemoryBlock* make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class);
+  void check_limit(uint64_t bytes);
+  std::string kept_free() const;
+  void destroy(MemoryBlock& block) noexcept;
+  void give_outside(MemoryBlock& block) noexcept;
   MemoryRange take(MemoryBlock& block, uint64_t offset, uint64_t size);
-  MemoryRange take_best_fit(uint64_t size, MemoryKind kind, bool dedicated);
+  MemoryRange take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class);
   void give_back(const MemoryRange& range) noexcept;
   void reclaim() noexcept;
-  void trim(uint64_t keep_bytes) noexcept;
+  void trim_to(uint64_t keep_bytes) noexcept;
 
   std::shared_ptr<Device> device_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryBlock>> blocks_;
   std::vector<Pending> pending_;
   uint32_t types_[2];
-  bool device_mapped_ = false, device_cached_ = false;
+  bool device_mapped_ = false;
+  bool pending_outside_ = false;  // memory that others hold is waiting for the device
   uint64_t limit_ = 0, completed_ = 0, next_id_ = 1;
-  uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0;
+  uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0, imported_ = 0;
+  uint64_t live_ = 0, allocations_ = 0, hits_ = 0;
 };
 
 // What Buffer::allocation is on Vulkan.

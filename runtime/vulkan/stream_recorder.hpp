@@ -36,6 +36,10 @@ class StreamRecorder final : public Recorder {
   const Buffer& parameters(const void* data, uint32_t bytes) override;
   void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
   bool matrix_quads() override;
+  // What partial results were kept in goes back to the pool; the next operation that needs some takes it anew.
+  void release_scratch() noexcept {
+    for (Buffer& buffer : scratch_) buffer = {};
+  }
   const TuningTable* tuning() const noexcept override { return tuning_; }
 
   // A kernel that a caller brought, with arguments that are checked.

@@ -48,21 +48,21 @@ void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uin
                       uint64_t bytes) {
   const auto* from = static_cast<const std::byte*>(src);
   std::byte* mapped = dst.allocation->host();
-  uploaded_ += bytes;
   if (mapped != nullptr && bytes > kStageLimit && recorder_.busy(dst)) {
     wait_unlocked(lock, recorder_, recorder_.submit(false));
   }
   if (mapped != nullptr && !recorder_.busy(dst)) {
     std::memcpy(mapped + dst.offset + offset, from, bytes);
-    return;
+  } else {
+    stage_up(lock, dst, offset, from, bytes);
+    staged_ += bytes;
   }
-  stage_up(lock, dst, offset, from, bytes);
+  uploaded_ += bytes;
 }
 
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
   uint64_t in_flight = 0;
-  staged_ += bytes;
   for (uint64_t done = 0; done < bytes; done += kChunk) {
     const uint64_t part = std::min(kChunk, bytes - done);
     {
@@ -82,23 +82,24 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
 void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
                         uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
-  downloaded_ += bytes;
-  if (src.allocation->host() != nullptr && pool_->device_memory_cached()) {
+  if (src.allocation->host() != nullptr && locate(src, 0).block->cached) {
     wait_unlocked(lock, recorder_, recorder_.submit(true));
     // Unless another thread gave the device new work on this memory meanwhile.
     if (!recorder_.busy(src)) {
       std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
+      downloaded_ += bytes;
       return;
     }
   }
   stage_down(lock, to, src, offset, bytes);
+  staged_ += bytes;
+  downloaded_ += bytes;
 }
 
 // Two chunks: the device fills one while the host empties the other.
 void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
   const uint64_t chunk = std::min(kChunk, bytes);
-  staged_ += bytes;
   std::optional<Staging> halves[2];
   halves[0].emplace(*pool_, recorder_, chunk);
   if (bytes > chunk) halves[1].emplace(*pool_, recorder_, chunk);

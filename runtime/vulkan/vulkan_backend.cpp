@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "kernels/memory/memory.hpp"
 #include "runtime/features.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/status.hpp"
 #include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
+#include "runtime/vulkan/external_memory.hpp"
 #include "runtime/vulkan/rates.hpp"
 
 namespace tuff {
@@ -82,6 +84,9 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "unified_memory") return pool_->device_memory_mapped();
   if (feature == "custom_kernels") return device_->physical.push_descriptors;
   if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
+  if (feature == "import_host") return device_->physical.host_import_alignment != 0;
+  if (feature == "memory_fd") return device_->physical.memory_fd;
+  if (feature == "memory_budget") return pool_->heap_budget().known();
   const DeviceTraits& traits = device_->traits;
   return computes(feature,
                   {.f16 = traits.storage16, .bf16 = traits.storage16, .f64 = traits.f64, .i8 = traits.storage8});
@@ -116,48 +121,128 @@ void VulkanBackend::set_limits(const tuff_limits& limits) {
   recorder_->set_wait_limit(limits.wait_milliseconds);
 }
 
-MemoryRange VulkanBackend::allocate(uint64_t bytes, MemoryKind kind) {
+void VulkanBackend::memory(tuff_memory_stats& memory) const {
+  const std::lock_guard lock(mutex_);
+  const MemoryPool::Counters pool = pool_->counters();
+  const HeapBudget heap = pool_->heap_budget();
+  memory.blocks = static_cast<uint32_t>(pool.blocks);
+  memory.bytes_in_use = pool.in_use;
+  memory.bytes_reserved = pool.reserved;
+  memory.bytes_peak = pool.peak;
+  memory.bytes_free = pool.free;
+  memory.bytes_largest_free = pool.largest_free;
+  memory.live_allocations = pool.live;
+  memory.allocations = pool.allocations;
+  memory.hits = pool.hits;
+  memory.misses = pool.allocations - pool.hits;
+  if (pool.free != 0)
+    memory.fragmentation = 1 - static_cast<double>(pool.largest_free) / static_cast<double>(pool.free);
+  memory.bytes_limit = pool.limit;
+  memory.bytes_imported = pool.imported;
+  memory.heap_bytes = device_->memory_bytes();
+  memory.heap_budget_bytes = heap.budget;
+  memory.heap_used_bytes = heap.used;
+}
+
+void VulkanBackend::trim() {
+  const std::lock_guard lock(mutex_);
+  recorder_->release_scratch();
+  pool_->trim();
+}
+
+void VulkanBackend::reset_peak() { pool_->reset_peak(); }
+
+template <typename Attempt>
+auto VulkanBackend::with_memory(Attempt&& attempt) {
+  std::unique_lock lock(mutex_);
   try {
-    return pool_->allocate(bytes, kind);
-  } catch (const Error& error) {
-    const bool retry = error.code() == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || error.code() == TUFF_ERROR_LIMIT_EXCEEDED;
-    if (!retry || device_->lost()) throw;
+    return attempt(lock);
+  } catch (const MemoryShortage&) {
+    if (device_->lost()) throw;
   }
-  // What was freed may still be waiting for the device.
+  std::optional<MemoryShortage> shortage;
+  try {
+    recorder_->release_scratch();
+    recorder_->wait(recorder_->submit(false));
+    return attempt(lock);
+  } catch (const MemoryShortage& error) {
+    shortage.emplace(error);
+  }
+  lock.unlock();
+  if (!pressure_.relieve(*shortage)) throw MemoryShortage(*shortage);
+  lock.lock();
   recorder_->wait(recorder_->submit(false));
-  return pool_->allocate(bytes, kind);
+  return attempt(lock);
 }
 
 Buffer VulkanBackend::alloc(const AllocOptions& options) {
-  const std::lock_guard lock(mutex_);
-  device_->require_alive();
-  Buffer buffer;
-  buffer.bytes = options.bytes;
-  buffer.host_visible = options.host_visible;
-  if (options.bytes != 0) {
-    const bool mapped = pool_->device_memory_mapped();
-    const MemoryKind kind = options.host_visible && !mapped ? MemoryKind::readback : MemoryKind::device;
-    buffer.allocation = std::make_shared<VulkanAllocation>(pool_, allocate(options.bytes, kind));
-    if (!options.name.empty() && locate(buffer, 0).block->dedicated) {
-      device_->set_name(VK_OBJECT_TYPE_BUFFER, locate(buffer, 0).block->buffer, options.name.c_str());
+  return with_memory([&](auto&) {
+    device_->require_alive();
+    if (options.exportable && !device_->physical.memory_fd) fail_without_memory_fd(*device_);
+    Buffer buffer;
+    buffer.bytes = options.bytes;
+    buffer.host_visible = options.host_visible;
+    if (options.bytes != 0) {
+      const bool elsewhere = options.host_visible && !pool_->device_memory_mapped();
+      MemoryRequest request{.bytes = options.bytes, .limited = true, .exportable = options.exportable};
+      if (options.host_pinned || elsewhere) request.kind = MemoryKind::readback;
+      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(request));
+      const MemoryBlock& block = *locate(buffer, 0).block;
+      if (!options.name.empty() && block.size_class == MemoryPool::kOwnBlock) {
+        device_->set_name(VK_OBJECT_TYPE_BUFFER, block.buffer, options.name.c_str());
+      }
+      if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
     }
-    if (options.zeroed) recorder_->fill_words(buffer, 0, (options.bytes + 3) / 4 * 4, 0);
-  }
-  ++allocations_;
+    ++allocations_;
+    return buffer;
+  });
+}
+
+Buffer VulkanBackend::adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset, uint64_t bytes) {
+  Buffer buffer;
+  buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->adopt(std::move(block)));
+  buffer.offset = offset;
+  buffer.bytes = bytes;
+  buffer.host_visible = buffer.allocation->host() != nullptr;
   return buffer;
 }
 
-void VulkanBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
-  std::unique_lock lock(mutex_);
+Buffer VulkanBackend::import_host(void* memory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
   device_->require_alive();
-  transfer_->upload(lock, dst, offset, src, bytes);
+  return adopt(tuff::import_host(*device_, memory, bytes), 0, bytes);
+}
+
+Buffer VulkanBackend::import_fd(const tuff_memory_fd& info) {
+  const std::lock_guard lock(mutex_);
+  device_->require_alive();
+  return adopt(tuff::import_fd(*device_, info), info.offset, info.bytes);
+}
+
+void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
+  require(buffer.allocation != nullptr, "buffer holds 0 bytes, there is nothing to export");
+  const DeviceLocation at = locate(buffer, 0);
+  require(at.block->exportable, "buffer was made without TUFF_ALLOC_EXPORTABLE");
+  // What is still to be done to it, its clearing even, comes before whatever another does.
+  wait_for_everything(false);
+  tuff::export_fd(*device_, *at.block, info);
+  info.offset = at.offset;
+  info.bytes = buffer.bytes;
+}
+
+void VulkanBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
+  with_memory([&](auto& lock) {
+    device_->require_alive();
+    transfer_->upload(lock, dst, offset, src, bytes);
+  });
 }
 
 void VulkanBackend::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  device_->require_alive();
-  transfer_->download(lock, dst, src, offset, bytes);
-  kernels_->save();
+  with_memory([&](auto& lock) {
+    device_->require_alive();
+    transfer_->download(lock, dst, src, offset, bytes);
+    kernels_->save();
+  });
 }
 
 void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -171,7 +256,7 @@ void VulkanBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buff
 
 // Up to three bytes that do not fill a word.
 void VulkanBackend::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const MemoryRange staging = allocate(4, MemoryKind::readback);
+  const MemoryRange staging = pool_->allocate(4, MemoryKind::readback);
   std::memcpy(staging.block->host + staging.offset, pattern, bytes);
   recorder_->copy_from_staging(dst, offset, staging, bytes);
   pool_->release(staging, recorder_->current_submission());
@@ -179,8 +264,6 @@ void VulkanBackend::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes
 
 void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                          uint64_t pattern_bytes) {
-  const std::lock_guard lock(mutex_);
-  device_->require_alive();
   // The device fills words; the range may start and end within one.
   const uint64_t start = locate(dst, offset).offset;
   const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
@@ -193,17 +276,20 @@ void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, con
     }
     return text;
   };
-  if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
-  if (middle != 0) {
-    std::array<uint32_t, 4> words;
-    std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
-    if (pattern_bytes <= 4) {
-      recorder_->fill_words(dst, offset + head, middle, words[0]);
-    } else {
-      record_fill(*recorder_, dst, offset + head, middle, words);
+  with_memory([&](auto&) {
+    device_->require_alive();
+    if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
+    if (middle != 0) {
+      std::array<uint32_t, 4> words;
+      std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
+      if (pattern_bytes <= 4) {
+        recorder_->fill_words(dst, offset + head, middle, words[0]);
+      } else {
+        record_fill(*recorder_, dst, offset + head, middle, words);
+      }
     }
-  }
-  if (tail != 0) fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+    if (tail != 0) fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+  });
 }
 
 void VulkanBackend::wait_for_everything(bool for_host) {
@@ -229,10 +315,11 @@ void VulkanBackend::synchronize() { wait_for_everything(false); }
 template <typename Args>
 void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args) {
   // Under the lock, so that no operand is mapped between the check and the recording.
-  const std::lock_guard lock(mutex_);
-  check(args);
-  device_->require_alive();
-  record(*recorder_, args);
+  with_memory([&](auto&) {
+    check(args);
+    device_->require_alive();
+    record(*recorder_, args);
+  });
 }
 
 void VulkanBackend::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }

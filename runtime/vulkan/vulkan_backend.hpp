@@ -25,7 +25,13 @@ class VulkanBackend final : public ComputeBackend {
   void set_limits(const tuff_limits& limits) override;
   void set_tuning(const char* json) override;
 
+  void memory(tuff_memory_stats& memory) const override;
+  void trim() override;
+  void reset_peak() override;
   Buffer alloc(const AllocOptions& options) override;
+  Buffer import_host(void* memory, uint64_t bytes) override;
+  void export_fd(const Buffer& buffer, tuff_memory_fd& info) override;
+  Buffer import_fd(const tuff_memory_fd& info) override;
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
   void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
   void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -68,7 +74,11 @@ class VulkanBackend final : public ComputeBackend {
   // Checks the arguments, then records under the lock: a call that fails has no effect.
   template <typename Args>
   void run(void (*check)(const Args&), void (*record)(Recorder&, const Args&), const Args& args);
-  MemoryRange allocate(uint64_t bytes, MemoryKind kind);
+  // attempt(lock) under the lock; where memory is short once more when the device is done with what was freed, and once
+  // more after the caller's callback.
+  template <typename Attempt>
+  auto with_memory(Attempt&& attempt);
+  Buffer adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset, uint64_t bytes);
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern);
   void wait_for_everything(bool for_host);
   TuningDevice tuning_device() const;

@@ -84,6 +84,36 @@ FIELD(tuff_limits, reserved, 4);
 FIELD(tuff_limits, memory_bytes, 8);
 FIELD(tuff_limits, wait_milliseconds, 16);
 
+SIZE(tuff_memory_stats, 128);
+FIELD(tuff_memory_stats, blocks, 4);
+FIELD(tuff_memory_stats, bytes_in_use, 8);
+FIELD(tuff_memory_stats, bytes_largest_free, 40);
+FIELD(tuff_memory_stats, live_allocations, 48);
+FIELD(tuff_memory_stats, allocations, 56);
+FIELD(tuff_memory_stats, hits, 64);
+FIELD(tuff_memory_stats, misses, 72);
+FIELD(tuff_memory_stats, fragmentation, 80);
+FIELD(tuff_memory_stats, bytes_limit, 88);
+FIELD(tuff_memory_stats, heap_bytes, 96);
+FIELD(tuff_memory_stats, heap_budget_bytes, 104);
+FIELD(tuff_memory_stats, heap_used_bytes, 112);
+FIELD(tuff_memory_stats, bytes_imported, 120);
+
+SIZE(tuff_memory_pressure, 24);
+FIELD(tuff_memory_pressure, status, 4);
+FIELD(tuff_memory_pressure, bytes_requested, 8);
+FIELD(tuff_memory_pressure, bytes_needed, 16);
+
+SIZE(tuff_memory_fd, 72);
+FIELD(tuff_memory_fd, fd, 4);
+FIELD(tuff_memory_fd, memory_bytes, 8);
+FIELD(tuff_memory_fd, offset, 16);
+FIELD(tuff_memory_fd, bytes, 24);
+FIELD(tuff_memory_fd, memory_type, 32);
+FIELD(tuff_memory_fd, dedicated, 36);
+FIELD(tuff_memory_fd, device_uuid, 40);
+FIELD(tuff_memory_fd, driver_uuid, 56);
+
 SIZE(tuff_alloc_desc, 24);
 FIELD(tuff_alloc_desc, flags, 4);
 FIELD(tuff_alloc_desc, bytes, 8);

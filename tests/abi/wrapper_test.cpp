@@ -146,6 +146,44 @@ void main() { y[gl_WorkGroupID.x] = FACTOR * sign * x[gl_WorkGroupID.x] + a + b 
   EXPECT(!moved);
 }
 
+void memory(tuff::Context& context) {
+  const tuff::MemoryStats before = TAKE(context.memory());
+  tuff::AllocOptions options;
+  options.host_pinned = true;
+  tuff::Buffer pinned = TAKE(context.alloc<float>(4, options));
+  EXPECT(TAKE(pinned.map<float>()).size() == 4);
+  EXPECT(TAKE(context.memory()).live_allocations == before.live_allocations + 1);
+  pinned.reset();
+  DONE(context.reset_peak());
+  EXPECT(TAKE(context.memory()).bytes_peak == before.bytes_in_use);
+  DONE(context.trim());
+
+  alignas(4096) static float host[1024] = {1, 2, 3};
+  tuff::Buffer imported = TAKE(context.import_host(host, sizeof host));
+  DONE(context.unary(tuff::DType::f32, tuff::Unary::neg, imported, imported, 3));
+  DONE(context.synchronize());
+  EXPECT(host[2] == -3);
+  EXPECT_STATUS(context.import_host(host + 1, sizeof host), TUFF_ERROR_INVALID_ARGUMENT, "tuff_buffer_import_host");
+  // The host backend has no descriptors.
+  options.host_pinned = false, options.exportable = true;
+  EXPECT_STATUS(context.alloc<float>(4, options), TUFF_ERROR_UNSUPPORTED, "tuff_alloc_ex");
+  EXPECT_STATUS(imported.export_fd(), TUFF_ERROR_UNSUPPORTED, "tuff_buffer_export_fd");
+  tuff::MemoryFd nothing = {};
+  nothing.struct_size = sizeof(nothing);
+  EXPECT_STATUS(context.import_fd(nothing), TUFF_ERROR_UNSUPPORTED, "tuff_buffer_import_fd");
+
+  tuff::Limits limits = {};
+  limits.memory_bytes = 1000;
+  DONE(context.set_limits(limits));
+  tuff::Buffer held = TAKE(context.alloc_bytes(800));
+  const auto let_go = [](void* user, const tuff_memory_pressure*) { static_cast<tuff::Buffer*>(user)->reset(); };
+  DONE(context.set_memory_callback(let_go, &held));
+  tuff::Buffer wanted = TAKE(context.alloc_bytes(800));
+  EXPECT(!held && wanted);
+  DONE(context.set_memory_callback(nullptr, nullptr));
+  DONE(context.set_limits({}));
+}
+
 void operations(const tuff::Context& context) {
   using tuff::DType;
   const std::vector<float> ones(64, 1.0f);
@@ -275,6 +313,7 @@ int main() {
     EXPECT(TAKE(context.supports("gemm")) && !TAKE(context.supports("nonsense")));
     ownership(context);
     copies(context);
+    memory(context);
     operations(context);
     errors(context);
     profiles(context);

@@ -1,5 +1,7 @@
 // What happens when Vulkan fails: functions of the device's table are replaced by ones that do.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -62,6 +64,22 @@ VKAPI_ATTR VkResult VKAPI_CALL no_set_layout(VkDevice, const VkDescriptorSetLayo
   return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+// A heap whose budget this is; a block that is given back makes room.
+tuff::HeapBudget budget;
+PFN_vkFreeMemory free_memory = nullptr;
+PFN_vkAllocateMemory allocate_memory = nullptr;
+
+tuff::HeapBudget small_budget(const tuff::PhysicalDevice&, uint32_t) { return budget; }
+VKAPI_ATTR void VKAPI_CALL free_makes_room(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* host) {
+  budget.used = 0;
+  free_memory(device, memory, host);
+}
+VKAPI_ATTR VkResult VKAPI_CALL counted_memory(VkDevice device, const VkMemoryAllocateInfo* info,
+                                              const VkAllocationCallbacks* host, VkDeviceMemory* memory) {
+  ++calls;
+  return allocate_memory(device, info, host, memory);
+}
+
 class Faults : public testing::Test {
  protected:
   void SetUp() override {
@@ -75,10 +93,11 @@ class Faults : public testing::Test {
   }
   tuff_context context() const { return *own_; }
 
-  static VolkDeviceTable& table(tuff_context handle) {
+  static tuff::Device& device(tuff_context handle) {
     const auto context = tuff::capi::acquire_context(handle);
-    return dynamic_cast<tuff::VulkanBackend&>(context->backend()).device().vk;
+    return dynamic_cast<tuff::VulkanBackend&>(context->backend()).device();
   }
+  static VolkDeviceTable& table(tuff_context handle) { return device(handle).vk; }
   void expect_works(tuff_context handle) {
     const Tensor x(handle, std::vector<float>(100, 2.0f)), y(handle, 100);
     ASSERT_OK(tuff_unary(handle, TUFF_F32, TUFF_UNARY_NEG, x, y, 100));
@@ -118,6 +137,116 @@ TEST_F(Faults, OutOfDeviceMemoryLeavesEverythingElseUsable) {
   ASSERT_OK(tuff_alloc(context(), 200 << 20, &buffer));
   EXPECT_OK(tuff_free(buffer));
   before.expect_unchanged(std::vector<float>(50, 3.0f));
+}
+
+TEST_F(Faults, OutOfDeviceMemorySaysWhatIsThere) {
+  const OwnBuffer kept(context(), 1000);  // out of a block of which the rest is free
+  vk_->vkAllocateMemory = no_memory;
+  tuff_memory_stats memory{};
+  memory.struct_size = sizeof memory;
+  ASSERT_OK(tuff_context_memory(context(), &memory));
+  tuff_buffer buffer = 0;
+  EXPECT_FAILS(tuff_alloc(context(), 200 << 20, &buffer), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_alloc", "209715200");
+  ASSERT_OK(tuff_context_memory(context(), &memory));  // what was empty has been given back
+  for (uint64_t number : {memory.bytes_free, memory.bytes_largest_free, memory.bytes_reserved, memory.heap_bytes}) {
+    EXPECT_NE(last_error().find(std::to_string(number)), std::string::npos) << number << ": " << last_error();
+  }
+}
+
+TEST_F(Faults, CallbackMakesRoomOnTheDevice) {
+  vk_->vkAllocateMemory = no_memory;
+  struct Room {
+    VolkDeviceTable *broken, *whole;
+    int called = 0;
+    tuff_status status = 0;
+  } room{vk_, &whole_};
+  const auto callback = [](void* user, const tuff_memory_pressure* pressure) {
+    auto& made = *static_cast<Room*>(user);
+    ++made.called;
+    made.status = pressure->status;
+    made.broken->vkAllocateMemory = made.whole->vkAllocateMemory;
+  };
+  ASSERT_OK(tuff_context_set_memory_callback(context(), callback, &room));
+  const OwnBuffer buffer(context(), 200 << 20);
+  EXPECT_NE(static_cast<tuff_buffer>(buffer), 0u);
+  EXPECT_EQ(room.called, 1);
+  EXPECT_EQ(room.status, TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+}
+
+TEST_F(Faults, BeyondTheBudgetTheDriverIsNotAsked) {
+  allocate_memory = whole_.vkAllocateMemory;
+  vk_->vkAllocateMemory = counted_memory;
+  const Tensor before(context(), std::vector<float>(50, 3.0f));
+  calls = 0;
+  device(context()).heap_budget = small_budget;
+  budget = {1'000'000'000, 999'000'000};
+  tuff_buffer buffer = 77;
+  EXPECT_FAILS(tuff_alloc(context(), 200 << 20, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "209715200");
+  for (const char* number : {"1000000000", "999000000", "budget"}) {
+    EXPECT_NE(last_error().find(number), std::string::npos) << last_error();
+  }
+  EXPECT_EQ(buffer, 77u);
+  EXPECT_EQ(calls, 0) << "the driver was asked";
+  before.expect_unchanged(std::vector<float>(50, 3.0f));
+  tuff_memory_stats memory{};
+  memory.struct_size = sizeof memory;
+  ASSERT_OK(tuff_context_memory(context(), &memory));
+  EXPECT_EQ(memory.heap_budget_bytes, 1'000'000'000u);
+  EXPECT_EQ(memory.heap_used_bytes, 999'000'000u);
+  budget.used = 0;
+  ASSERT_OK(tuff_alloc(context(), 200 << 20, &buffer));
+  EXPECT_EQ(calls, 1);
+  EXPECT_OK(tuff_free(buffer));
+}
+
+TEST_F(Faults, BeyondTheBudgetEmptyBlocksAreGivenBackFirst) {
+  OwnBuffer(context(), 100 << 20).free();
+  ASSERT_OK(tuff_synchronize(context()));
+  free_memory = whole_.vkFreeMemory;
+  vk_->vkFreeMemory = free_makes_room;
+  device(context()).heap_budget = small_budget;
+  budget = {1'000'000'000, 999'000'000};
+  const OwnBuffer large(context(), 300 << 20);
+  EXPECT_NE(static_cast<tuff_buffer>(large), 0u);
+  EXPECT_EQ(budget.used, 0u);
+}
+
+TEST_F(Faults, AFailedImportLeavesTheDescriptor) {
+  int32_t yes = 0;
+  ASSERT_OK(tuff_supports(context(), "memory_fd", &yes));
+  if (yes == 0) GTEST_SKIP() << "not run: the device has no VK_KHR_external_memory_fd";
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.bytes = 4096, desc.flags = TUFF_ALLOC_EXPORTABLE;
+  tuff_buffer made = 0;
+  ASSERT_OK(tuff_alloc_ex(context(), &desc, &made));
+  const OwnBuffer shared(made);
+  tuff_memory_fd info{};
+  info.struct_size = sizeof info;
+  ASSERT_OK(tuff_buffer_export_fd(shared, &info));
+  const auto imported = [&] {
+    tuff_memory_stats memory{};
+    memory.struct_size = sizeof memory;
+    EXPECT_OK(tuff_context_memory(context(), &memory));
+    return memory.bytes_imported;
+  };
+  const auto fails_with = [&](tuff_status status) {
+    made = 77;
+    EXPECT_EQ(tuff_buffer_import_fd(context(), &info, &made), status) << last_error();
+    EXPECT_EQ(made, 77u);
+    EXPECT_EQ(imported(), 0u);
+    EXPECT_GE(fcntl(info.fd, F_GETFD), 0);
+    *vk_ = whole_;
+  };
+  vk_->vkAllocateMemory = no_memory;
+  fails_with(TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+  vk_->vkCreateBuffer = no_buffer;
+  fails_with(TUFF_ERROR_OUT_OF_HOST_MEMORY);
+  ASSERT_OK(tuff_buffer_import_fd(context(), &info, &made));
+  EXPECT_GE(imported(), 4096u);
+  EXPECT_OK(tuff_free(made));
+  EXPECT_EQ(imported(), 0u);
+  close(info.fd);
 }
 
 TEST_F(Faults, FailedBlocksLeakNothing) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/memory_pressure.hpp"
 #include "runtime/vulkan/instance.hpp"
 #include "support/tensor.hpp"
 
@@ -55,7 +56,9 @@ TEST_F(Pool, RangesAreAlignedAndApart) {
   for (const MemoryRange& range : live) pool_->release(range, 0);
   EXPECT_EQ(pool_->counters().in_use, 0u);
   // Neighbours have joined again: a whole block is one range.
-  EXPECT_EQ(pool_->counters().largest_free, MemoryPool::kBlockBytes);
+  EXPECT_EQ(pool_->counters().largest_free, MemoryPool::kSizeClasses[0].block);
+  EXPECT_EQ(pool_->counters().free, pool_->counters().reserved);
+  EXPECT_EQ(pool_->counters().live, 0u);
 }
 
 TEST_F(Pool, RangesInFlightAreNotUsedAgain) {
@@ -83,6 +86,37 @@ TEST_F(Pool, LargeRequestsHaveTheirOwnBlock) {
   const MemoryRange again = pool_->allocate(bytes, MemoryKind::device);
   EXPECT_EQ(pool_->counters().reserved, reserved) << "an empty block is kept for the next request";
   pool_->release(again, 0);
+}
+
+PFN_vkAllocateMemory allocate_memory = nullptr;
+VKAPI_ATTR VkResult VKAPI_CALL little_memory(VkDevice device, const VkMemoryAllocateInfo* info,
+                                             const VkAllocationCallbacks* host, VkDeviceMemory* memory) {
+  if (info->allocationSize > (8u << 20)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  return allocate_memory(device, info, host, memory);
+}
+
+TEST_F(Pool, WhereABlockDoesNotFitASmallerOneDoes) {
+  allocate_memory = device_->vk.vkAllocateMemory;
+  device_->vk.vkAllocateMemory = little_memory;
+  const MemoryRange range = pool_->allocate(3 << 20, MemoryKind::device);
+  EXPECT_EQ(range.block->size, 4u << 20);
+  EXPECT_THROW(pool_->allocate(9 << 20, MemoryKind::device), MemoryShortage);
+  pool_->release(range, 0);
+}
+
+TEST_F(Pool, SmallRequestsDoNotCutUpTheBlocksOfLargerOnes) {
+  const MemoryRange small = pool_->allocate(1000, MemoryKind::device),
+                    medium = pool_->allocate(1 << 20, MemoryKind::device);
+  EXPECT_NE(small.block, medium.block);
+  EXPECT_EQ(small.block->size, MemoryPool::kSizeClasses[0].block);
+  EXPECT_EQ(medium.block->size, MemoryPool::kSizeClasses[1].block);
+  EXPECT_EQ(pool_->counters().blocks, 2u);
+  pool_->release(small, 0);
+  pool_->release(medium, 0);
+  EXPECT_EQ(pool_->counters().blocks, 2u) << "kept";
+  pool_->trim();
+  EXPECT_EQ(pool_->counters().blocks, 0u);
+  EXPECT_EQ(pool_->counters().reserved, 0u);
 }
 
 TEST_F(Pool, LimitsAndImpossibleSizes) {

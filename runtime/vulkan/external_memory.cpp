@@ -1,0 +1,174 @@
+#include "runtime/vulkan/external_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "runtime/platform/platform.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr VkExternalMemoryHandleTypeFlagBits kHostMemory = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+
+std::string hex(const uint8_t (&uuid)[16]) {
+  std::string text;
+  for (const uint8_t byte : uuid) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// A block that goes again unless it is kept.
+class NewBlock {
+ public:
+  NewBlock(Device& device, uint64_t size) : device_(device), block_(std::make_unique<MemoryBlock>()) {
+    block_->size = size;
+    block_->imported = true;
+  }
+  ~NewBlock() {
+    if (block_ != nullptr) destroy_block(device_, *block_);
+  }
+  NewBlock(const NewBlock&) = delete;
+  NewBlock& operator=(const NewBlock&) = delete;
+  MemoryBlock& operator*() const { return *block_; }
+  MemoryBlock* operator->() const { return block_.get(); }
+  std::unique_ptr<MemoryBlock> keep() { return std::move(block_); }
+
+ private:
+  Device& device_;
+  std::unique_ptr<MemoryBlock> block_;
+};
+
+// Of these memory types one that the host shares with the device, cached if there is such a one.
+uint32_t coherent_type(const Device& device, uint32_t bits) {
+  const VkPhysicalDeviceMemoryProperties& memory = device.physical.memory;
+  uint32_t best = UINT32_MAX;
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
+    if (!(bits >> i & 1) || (flags & kCoherentMemory) != kCoherentMemory) continue;
+    if (best == UINT32_MAX || flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) best = i;
+  }
+  if (best == UINT32_MAX) fail(TUFF_ERROR_UNSUPPORTED, "the device can only import memory of this kind uncoherently");
+  return best;
+}
+
+void check_size(const Device& device, uint64_t bytes, const char* name) {
+  const uint64_t most = device.physical.maintenance3.maxMemoryAllocationSize;
+  if (bytes > most) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {}, the device takes at most {} bytes at once", name, bytes, most);
+  }
+}
+
+// The descriptor that a driver is given: the caller's stays the caller's.
+class Duplicate {
+ public:
+  explicit Duplicate(int original) : original_(original), descriptor_(platform::duplicate_descriptor(original)) {
+    require(descriptor_ >= 0, "info->fd is {}, needs an open file descriptor", original);
+  }
+  ~Duplicate() {
+    if (descriptor_ >= 0) platform::close_duplicate(descriptor_, original_);
+  }
+  Duplicate(const Duplicate&) = delete;
+  Duplicate& operator=(const Duplicate&) = delete;
+  int get() const { return descriptor_; }
+  void taken() { descriptor_ = -1; }
+
+ private:
+  int original_, descriptor_;
+};
+
+void check_same_device(const Device& device, const tuff_memory_fd& info) {
+  const VkPhysicalDeviceVulkan11Properties& ids = device.physical.properties11;
+  require(std::memcmp(info.device_uuid, ids.deviceUUID, VK_UUID_SIZE) == 0,
+          "info->device_uuid is {}, the context's device has {}", hex(info.device_uuid), hex(ids.deviceUUID));
+  require(std::memcmp(info.driver_uuid, ids.driverUUID, VK_UUID_SIZE) == 0,
+          "info->driver_uuid is {}, the context's driver has {}", hex(info.driver_uuid), hex(ids.driverUUID));
+}
+
+}  // namespace
+
+void fail_without_memory_fd(const Device& device) {
+  fail(TUFF_ERROR_UNSUPPORTED, "{} does not share memory by file descriptors (VK_KHR_external_memory_fd)",
+       device.physical.properties.deviceName);
+}
+
+std::unique_ptr<MemoryBlock> import_host(Device& device, void* memory, uint64_t bytes) {
+  const VolkDeviceTable& vk = device.vk;
+  const uint64_t alignment = device.physical.host_import_alignment;
+  if (alignment == 0) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} does not import host memory (VK_EXT_external_memory_host)",
+         device.physical.properties.deviceName);
+  }
+  require(reinterpret_cast<uintptr_t>(memory) % alignment == 0, "memory is at {}, needs a multiple of {}",
+          fmt::ptr(memory), alignment);
+  require(bytes != 0 && bytes % alignment == 0, "bytes is {}, needs a multiple of {} above 0", bytes, alignment);
+  check_size(device, bytes, "bytes");
+  VkMemoryHostPointerPropertiesEXT pointer{};
+  pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
+  device.check(vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, kHostMemory, memory, &pointer),
+               "vkGetMemoryHostPointerPropertiesEXT");
+  NewBlock block(device, bytes);
+  block->kind = MemoryKind::readback;
+  const VkMemoryRequirements requirements = make_block_buffer(device, *block, kHostMemory);
+  if (requirements.size > bytes) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the device needs {} bytes for a buffer over memory of {}", requirements.size, bytes);
+  }
+  VkImportMemoryHostPointerInfoEXT import{};
+  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
+  import.handleType = kHostMemory;
+  import.pHostPointer = memory;
+  const uint32_t type = coherent_type(device, pointer.memoryTypeBits & requirements.memoryTypeBits);
+  device.check(allocate_block(device, *block, bytes, type, &import), "vkAllocateMemory of host memory");
+  bind_block(device, *block, false);
+  block->host = static_cast<std::byte*>(memory);
+  return block.keep();
+}
+
+std::unique_ptr<MemoryBlock> import_fd(Device& device, const tuff_memory_fd& info) {
+  if (!device.physical.memory_fd) fail_without_memory_fd(device);
+  check_same_device(device, info);
+  const uint32_t types = device.physical.memory.memoryTypeCount;
+  require(info.memory_type < types, "info->memory_type is {}, the device has {} types", info.memory_type, types);
+  require(info.dedicated == 0 || info.dedicated == 1, "info->dedicated is {}, needs 0 or 1", info.dedicated);
+  require(info.bytes != 0, "info->bytes is 0, there is nothing to import");
+  require(info.offset <= info.memory_bytes && info.bytes <= info.memory_bytes - info.offset,
+          "info->bytes is {} from {} on, info->memory_bytes {}", info.bytes, info.offset, info.memory_bytes);
+  check_size(device, info.memory_bytes, "info->memory_bytes");
+  Duplicate descriptor(info.fd);
+  // Mesa's CPU driver reads from what it is given.
+  require(!platform::is_stream(info.fd), "info->fd is {}, of a pipe or socket and not of memory", info.fd);
+  NewBlock block(device, info.memory_bytes);
+  const VkMemoryRequirements requirements = make_block_buffer(device, *block, kMemoryFd);
+  block->dedicated = info.dedicated == 1;
+  require(requirements.size <= info.memory_bytes && (requirements.memoryTypeBits >> info.memory_type & 1),
+          "info->memory_bytes is {} of memory type {}, a buffer needs {} of types {:#x}", info.memory_bytes,
+          info.memory_type, requirements.size, requirements.memoryTypeBits);
+  VkImportMemoryFdInfoKHR import{};
+  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+  import.handleType = kMemoryFd;
+  import.fd = descriptor.get();
+  const VkResult result = allocate_block(device, *block, info.memory_bytes, info.memory_type, &import);
+  require(result != VK_ERROR_INVALID_EXTERNAL_HANDLE,
+          "info->fd is {}, which the driver does not know as {} bytes of its memory", info.fd, info.memory_bytes);
+  device.check(result, "vkAllocateMemory of imported memory");
+  descriptor.taken();
+  bind_block(device, *block, true);
+  return block.keep();
+}
+
+void export_fd(Device& device, const MemoryBlock& block, tuff_memory_fd& info) {
+  VkMemoryGetFdInfoKHR get{};
+  get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
+  get.memory = block.memory;
+  get.handleType = kMemoryFd;
+  int descriptor = -1;
+  device.check(device.vk.vkGetMemoryFdKHR(device.handle, &get, &descriptor), "vkGetMemoryFdKHR");
+  platform::close_on_exec(descriptor);
+  info.fd = descriptor;
+  info.memory_bytes = block.memory_size;
+  info.memory_type = block.type;
+  info.dedicated = block.dedicated ? 1 : 0;
+  std::copy_n(device.physical.properties11.deviceUUID, VK_UUID_SIZE, info.device_uuid);
+  std::copy_n(device.physical.properties11.driverUUID, VK_UUID_SIZE, info.driver_uuid);
+}
+
+}  // namespace tuff

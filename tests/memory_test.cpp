@@ -1,0 +1,374 @@
+// The memory of a context: its statistics, what trimming gives back, and what happens when it is short.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+tuff_memory_stats memory_of(tuff_context context) {
+  tuff_memory_stats stats{};
+  stats.struct_size = sizeof stats;
+  EXPECT_OK(tuff_context_memory(context, &stats));
+  return stats;
+}
+
+void set_limit(tuff_context context, uint64_t bytes) {
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.memory_bytes = bytes;
+  ASSERT_OK(tuff_context_set_limits(context, &limits));
+}
+
+void expect_consistent(const tuff_memory_stats& stats) {
+  EXPECT_EQ(stats.bytes_free, stats.bytes_reserved - stats.bytes_in_use);
+  EXPECT_LE(stats.bytes_largest_free, stats.bytes_free);
+  EXPECT_GE(stats.bytes_peak, stats.bytes_in_use);
+  EXPECT_EQ(stats.hits + stats.misses, stats.allocations);
+  EXPECT_GE(stats.allocations, stats.live_allocations);
+  const auto free = static_cast<double>(stats.bytes_free), largest = static_cast<double>(stats.bytes_largest_free);
+  EXPECT_EQ(stats.fragmentation, stats.bytes_free == 0 ? 0 : 1 - largest / free);
+}
+
+class Memory : public OnBackend {};
+
+TEST_P(Memory, StatisticsAgree) {
+  const OwnContext own(GetParam());
+  const tuff_memory_stats before = memory_of(own);
+  expect_consistent(before);
+  {
+    const OwnBuffer small(own, 5000), large(own, 20 * kMiB);
+    const tuff_memory_stats during = memory_of(own);
+    expect_consistent(during);
+    EXPECT_GE(during.bytes_in_use, before.bytes_in_use + 5000 + 20 * kMiB);
+    EXPECT_EQ(during.live_allocations, before.live_allocations + 2);
+    EXPECT_EQ(during.allocations, before.allocations + 2);
+    EXPECT_GT(during.misses, before.misses) << "nothing of that size was kept";
+    EXPECT_GT(during.blocks, before.blocks);
+    EXPECT_EQ(stats_of(own).bytes_in_use, during.bytes_in_use);
+    EXPECT_EQ(stats_of(own).bytes_reserved, during.bytes_reserved);
+    EXPECT_EQ(stats_of(own).bytes_peak, during.bytes_peak);
+  }
+  ASSERT_OK(tuff_synchronize(own));
+  const tuff_memory_stats after = memory_of(own);
+  expect_consistent(after);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(after.live_allocations, before.live_allocations);
+  EXPECT_GE(after.bytes_peak, before.bytes_in_use + 20 * kMiB);
+  ASSERT_OK(tuff_context_reset_peak(own));
+  EXPECT_EQ(memory_of(own).bytes_peak, after.bytes_in_use);
+  EXPECT_EQ(stats_of(own).bytes_peak, after.bytes_in_use);
+}
+
+TEST_P(Memory, TheHeap) {
+  const tuff_memory_stats stats = memory_of(context());
+  EXPECT_EQ(stats.heap_bytes, properties_of(context()).memory_bytes);
+  EXPECT_EQ(stats.bytes_limit, 0u);
+  int32_t budget = -1;
+  ASSERT_OK(tuff_supports(context(), "memory_budget", &budget));
+  EXPECT_EQ(stats.heap_budget_bytes != 0, budget == 1);
+  EXPECT_LE(stats.heap_budget_bytes, stats.heap_bytes);
+  const OwnContext own(GetParam());
+  set_limit(own, 123 * kMiB);
+  EXPECT_EQ(memory_of(own).bytes_limit, 123 * kMiB);
+}
+
+TEST_P(Memory, WhatIsKeptIsAHit) {
+  const OwnContext own(GetParam());
+  for (uint64_t bytes : {uint64_t{1000}, kMiB, 20 * kMiB}) {
+    OwnBuffer(own, bytes).free();
+    ASSERT_OK(tuff_synchronize(own));
+    const tuff_memory_stats before = memory_of(own);
+    const OwnBuffer again(own, bytes);
+    const tuff_memory_stats after = memory_of(own);
+    EXPECT_EQ(after.allocations, before.allocations + 1);
+    EXPECT_EQ(after.hits - before.hits, vulkan() ? 1u : 0u) << bytes;
+    if (vulkan()) {
+      EXPECT_EQ(after.bytes_reserved, before.bytes_reserved) << bytes;
+    }
+  }
+}
+
+TEST_P(Memory, TrimGivesBackWhatNobodyUses) {
+  const OwnContext own(GetParam());
+  const Tensor live(own, std::vector<float>(100, 2.5f));
+  OwnBuffer large(own, 100 * kMiB), medium(own, 3 * kMiB);
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, large, large, 1000));
+  large.free();
+  medium.free();
+  ASSERT_OK(tuff_synchronize(own));
+  const tuff_memory_stats before = memory_of(own);
+  if (vulkan()) {
+    EXPECT_GE(before.bytes_free, 100 * kMiB) << "it is kept for the next one";
+  }
+  ASSERT_OK(tuff_context_trim(own));
+  const tuff_memory_stats after = memory_of(own);
+  expect_consistent(after);
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  EXPECT_LE(after.bytes_reserved + (vulkan() ? 100 * kMiB : 0), before.bytes_reserved);
+  ASSERT_OK(tuff_context_trim(own));
+  EXPECT_EQ(memory_of(own).bytes_reserved, after.bytes_reserved);
+  live.expect_unchanged(std::vector<float>(100, 2.5f));
+  const OwnBuffer again(own, 100 * kMiB);
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, again, again, 1000));
+  ASSERT_OK(tuff_synchronize(own));
+}
+
+// Partial results' memory is the context's own: it is given back too, and taken anew.
+TEST_P(Memory, TrimGivesBackPartialResults) {
+  const OwnContext own(GetParam());
+  const uint64_t n = 1 << 20, shape[] = {n};
+  const OwnBuffer x(own, n * 4), y(own, 4);
+  ASSERT_OK(tuff_fill(own, x, 0, n * 4, "\0\0\x80\x3f", 4));
+  const auto sum = [&] {
+    float value = 0;
+    EXPECT_OK(tuff_reduce(own, TUFF_F32, TUFF_REDUCE_SUM, x, y, shape, 1, 0));
+    EXPECT_OK(tuff_copy_dtoh(own, &value, y, 0, 4));
+    return value;
+  };
+  ASSERT_OK(tuff_synchronize(own));
+  const tuff_memory_stats before = memory_of(own);
+  EXPECT_EQ(sum(), static_cast<float>(n));
+  ASSERT_OK(tuff_context_trim(own));
+  EXPECT_EQ(memory_of(own).bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(sum(), static_cast<float>(n));
+}
+
+TEST_P(Memory, HolesAreFragmentation) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend keeps nothing";
+  const OwnContext own(GetParam());
+  std::vector<OwnBuffer> buffers;
+  for (int i = 0; i < 48; ++i) buffers.emplace_back(own, kMiB);
+  ASSERT_OK(tuff_synchronize(own));
+  const double whole = memory_of(own).fragmentation;
+  for (int i = 0; i < 48; i += 2) buffers[i].free();
+  const tuff_memory_stats holes = memory_of(own);
+  expect_consistent(holes);
+  EXPECT_GT(holes.fragmentation, whole);
+  EXPECT_GE(holes.bytes_free, 24 * kMiB);
+  buffers.clear();
+  EXPECT_LT(memory_of(own).fragmentation, holes.fragmentation) << "neighbours have joined again";
+}
+
+// --- short of memory ---------------------------------------------------------------------------------------
+
+constexpr uint64_t kLimit = 1'000'000, kMost = 600'000;
+
+TEST_P(Memory, ARefusalSaysWhatIsThere) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  const OwnBuffer held(own, kMost);
+  ASSERT_OK(tuff_fill(own, held, 0, kMost, "\x07", 1));
+  tuff_buffer buffer = 77;
+  EXPECT_FAILS(tuff_alloc(own, kMost, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_NE(last_error().find("1000000"), std::string::npos) << last_error();
+  if (vulkan()) {
+    EXPECT_NE(last_error().find("largest range"), std::string::npos) << last_error();
+  }
+  EXPECT_EQ(buffer, 77u);
+  std::vector<uint8_t> bytes(kMost);
+  ASSERT_OK(tuff_copy_dtoh(own, bytes.data(), held, 0, kMost));
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 7), static_cast<int64_t>(kMost)) << "what is live stays usable";
+  const OwnBuffer fits(own, 100'000);
+}
+
+// A callback as a function of the test's.
+struct Callback {
+  std::function<void(const tuff_memory_pressure&)> body;
+  std::atomic<int> calls{0};
+  static void call(void* user, const tuff_memory_pressure* pressure) {
+    auto& self = *static_cast<Callback*>(user);
+    ++self.calls;
+    if (self.body) self.body(*pressure);
+  }
+};
+
+TEST_P(Memory, CallbackThatFreesEnough) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  OwnBuffer held(own, kMost);
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMost / 4));  // the device is not done with it
+  const uint64_t in_use = memory_of(own).bytes_in_use;
+  tuff_memory_pressure seen{};
+  Callback callback{[&](const tuff_memory_pressure& pressure) {
+    seen = pressure;
+    held.free();
+  }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  const OwnBuffer wanted(own, kMost);
+  EXPECT_NE(static_cast<tuff_buffer>(wanted), 0u);
+  EXPECT_EQ(callback.calls, 1);
+  EXPECT_EQ(seen.struct_size, sizeof seen);
+  EXPECT_EQ(seen.status, TUFF_ERROR_LIMIT_EXCEEDED);
+  EXPECT_EQ(seen.bytes_requested, kMost);
+  EXPECT_EQ(seen.bytes_needed, in_use + kMost - kLimit);
+  ASSERT_OK(tuff_context_set_memory_callback(own, nullptr, nullptr));
+  tuff_buffer none = 0;
+  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_EQ(callback.calls, 1) << "it was taken away";
+}
+
+TEST_P(Memory, CallbackThatFreesNothing) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  const OwnBuffer held(own, kMost);
+  Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // an error of its own
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  tuff_buffer none = 0;
+  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_EQ(callback.calls, 1);
+  EXPECT_FAILS(tuff_alloc(own, kLimit + 1, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "1000001");
+  EXPECT_EQ(callback.calls, 1) << "no freeing makes room for more than the limit";
+  const OwnBuffer fits(own, 1000);
+  EXPECT_EQ(callback.calls, 1);
+}
+
+TEST_P(Memory, CallbackMayAllocate) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  OwnBuffer held(own, kMost), made;
+  tuff_status inner = 1;
+  Callback callback{[&](const tuff_memory_pressure&) {
+    tuff_buffer none = 0;
+    inner = tuff_alloc(own, kMost, &none);  // short as well: refused, without a call within the call
+    held.free();
+    EXPECT_OK(tuff_synchronize(own));
+    made = OwnBuffer(own, 1000);
+  }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  const OwnBuffer wanted(own, kMost);
+  EXPECT_EQ(callback.calls, 1);
+  EXPECT_EQ(inner, TUFF_ERROR_LIMIT_EXCEEDED);
+  EXPECT_NE(static_cast<tuff_buffer>(made), 0u);
+  EXPECT_OK(tuff_fill(own, wanted, 0, kMost, "x", 1));
+}
+
+// What an operation needs for partial results.
+TEST_P(Memory, CallbackFreesForAnOperation) {
+  if (!vulkan()) GTEST_SKIP() << "operations of the host backend take no memory of the context";
+  const OwnContext own(GetParam());
+  const uint64_t n = 1 << 20, shape[] = {n};
+  const OwnBuffer x(own, n * 4), y(own, 4);
+  OwnBuffer held(own, 8 * kMiB);
+  ASSERT_OK(tuff_fill(own, x, 0, n * 4, "\0\0\x80\x3f", 4));
+  ASSERT_OK(tuff_synchronize(own));
+  const auto sum = [&] { return tuff_reduce(own, TUFF_F32, TUFF_REDUCE_SUM, x, y, shape, 1, 0); };
+  const uint64_t before = memory_of(own).allocations;
+  ASSERT_OK(sum());
+  ASSERT_GT(memory_of(own).allocations, before) << "this sum keeps no partial results: another has to be found";
+  ASSERT_OK(tuff_synchronize(own));
+  ASSERT_OK(tuff_context_trim(own));
+  ASSERT_OK(tuff_fill(own, y, 0, 4, "\0\0\0\0", 4));
+  ASSERT_OK(tuff_synchronize(own));
+  set_limit(own, memory_of(own).bytes_in_use + 100);
+  EXPECT_EQ(sum(), TUFF_ERROR_LIMIT_EXCEEDED);
+  Callback callback{[&](const tuff_memory_pressure&) { held.free(); }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  EXPECT_OK(sum());
+  EXPECT_EQ(callback.calls, 1);
+  float value = 0;
+  ASSERT_OK(tuff_copy_dtoh(own, &value, y, 0, 4));
+  EXPECT_EQ(value, static_cast<float>(n));
+}
+
+TEST_P(Memory, CallbackIsReplacedFromInside) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  const OwnBuffer held(own, kMost);
+  Callback second, first{[&](const tuff_memory_pressure&) {
+    EXPECT_OK(tuff_context_set_memory_callback(own, Callback::call, &second));
+  }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &first));
+  tuff_buffer none = 0;
+  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(second.calls, 0);
+  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(second.calls, 1);
+}
+
+TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
+  const OwnContext own(GetParam());
+  set_limit(own, kLimit);
+  const OwnBuffer held(own, kMost);
+  std::atomic<bool> inside{false}, go{false}, left{false}, replaced{false};
+  Callback callback{[&](const tuff_memory_pressure&) {
+    inside = true;
+    while (!go) std::this_thread::yield();
+    left = true;
+  }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  std::thread allocates([&] {
+    tuff_buffer none = 0;
+    EXPECT_EQ(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED);
+  });
+  while (!inside) std::this_thread::yield();
+  std::thread replaces([&] {
+    EXPECT_OK(tuff_context_set_memory_callback(own, nullptr, nullptr));
+    EXPECT_TRUE(left) << "what the callback's user points to could have gone";
+    replaced = true;
+  });
+  // The context is not locked meanwhile.
+  const OwnBuffer fits(own, 1000);
+  ASSERT_OK(tuff_synchronize(own));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(replaced);
+  go = true;
+  allocates.join();
+  replaces.join();
+  EXPECT_TRUE(replaced);
+}
+
+// A cache of two threads that is emptied when memory is short.
+TEST_P(Memory, CallbackOnTwoThreads) {
+  const OwnContext own(GetParam());
+  const uint64_t in_use = memory_of(own).bytes_in_use;
+  set_limit(own, in_use + kLimit);
+  std::mutex mutex;
+  std::vector<OwnBuffer> cache;
+  Callback callback{[&](const tuff_memory_pressure&) {
+    std::vector<OwnBuffer> freed;
+    const std::lock_guard lock(mutex);
+    freed.swap(cache);
+  }};
+  ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
+  std::atomic<int> made{0}, refused{0};
+  const auto work = [&] {
+    for (int i = 0; i < 200; ++i) {
+      tuff_buffer buffer = 0;
+      const tuff_status status = tuff_alloc(own, 150'000, &buffer);
+      if (status == TUFF_OK) {
+        ++made;
+        EXPECT_OK(tuff_fill(own, buffer, 0, 4, "abcd", 4));
+        const std::lock_guard lock(mutex);
+        cache.emplace_back(buffer);
+      } else {  // the other thread was quicker
+        EXPECT_EQ(status, TUFF_ERROR_LIMIT_EXCEEDED);
+        ++refused;
+      }
+    }
+  };
+  std::thread first(work), second(work);
+  first.join();
+  second.join();
+  EXPECT_EQ(made + refused, 400);
+  EXPECT_GT(made, 300);
+  EXPECT_GT(callback.calls, 20);
+  EXPECT_LE(memory_of(own).bytes_peak, in_use + kLimit + 256);
+  cache.clear();
+  ASSERT_OK(tuff_synchronize(own));
+  EXPECT_EQ(memory_of(own).bytes_in_use, in_use);
+}
+
+TUFF_ON_BACKENDS(Memory);
+
+}  // namespace
+}  // namespace tuff_test
