@@ -5,14 +5,7 @@ file(MAKE_DIRECTORY ${FOLDER})
 set(ENV{XDG_CACHE_HOME} ${FOLDER})
 set(cache ${FOLDER}/tuff)
 
-# run(STATUS "what it says" command…): the text is a regular expression; the output goes to `output`.
-function(run status says)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 120)
-  if(NOT result STREQUAL "${status}" OR NOT "${out}${err}" MATCHES "${says}")
-    message(FATAL_ERROR "${ARGN}\nended with ${result}, not ${status}, or does not say \"${says}\":\n${out}${err}")
-  endif()
-  set(output "${out}${err}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 # count(KIND NUMBER): so many entries of that kind are there, by their files.
 function(count kind number)
   file(GLOB files ${cache}/${kind}-*.bin)

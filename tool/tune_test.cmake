@@ -6,14 +6,7 @@ set(table ${FOLDER}/table.json)
 set(shapes ${FOLDER}/shapes.txt)
 file(WRITE ${shapes} "# small ones\nN N 48 48 48\nN T 40 40 40\nN N 64 64 64\nN N 47 49 48  # about the size of the first\nN N 128 128 128\n")
 
-# run(STATUS "what it says" command…): the text is a regular expression; the output goes to `output`.
-function(run status says)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 120)
-  if(NOT result STREQUAL "${status}" OR NOT "${out}${err}" MATCHES "${says}")
-    message(FATAL_ERROR "${ARGN}\nended with ${result}, not ${status}, or does not say \"${says}\":\n${out}${err}")
-  endif()
-  set(output "${out}${err}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(tune ${TOOL} tune --type f32 --shapes ${shapes} --output ${table})
 run(0 "nn 48 x 48 x 48 +to do" ${tune} --list)

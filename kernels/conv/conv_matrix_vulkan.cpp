@@ -20,8 +20,6 @@ constexpr double kLeastOperations = 1e7;
 constexpr uint64_t kMostPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
 constexpr uint64_t kMostInImage = uint64_t{1} << 28;     // elements of one image, with its padding
 
-uint64_t round_up(uint64_t x, uint64_t unit) { return ceil_div(x, unit) * unit; }
-
 // How an image lies, with its padding, so that windows can be read from it.
 struct Pixels {
   uint64_t height, width, channels;

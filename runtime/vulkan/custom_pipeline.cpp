@@ -109,43 +109,19 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<Retir
 VulkanKernel::~VulkanKernel() { retired_->add(objects_, last_use.load(std::memory_order_relaxed)); }
 
 void VulkanKernel::make_layouts() {
-  const VolkDeviceTable& vk = device_->vk;
   std::array<VkDescriptorSetLayoutBinding, TUFF_KERNEL_MAX_BINDINGS> bindings{};
   uint32_t count = 0;
   for (uint32_t i = 0; i < interface_.bindings.size(); ++i) {
     if (!interface_.bindings[i].used) continue;
     bindings[count++] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   }
-  VkDescriptorSetLayoutCreateInfo set_info{};
-  set_info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-  set_info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-  set_info.bindingCount = count;
-  set_info.pBindings = bindings.data();
-  device_->check(vk.vkCreateDescriptorSetLayout(device_->handle, &set_info, nullptr, &objects_.set),
-                 "vkCreateDescriptorSetLayout");
-  device_->count_object();
-  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, (interface_.push_bytes + 3) / 4 * 4};
-  VkPipelineLayoutCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-  info.setLayoutCount = 1;
-  info.pSetLayouts = &objects_.set;
-  info.pushConstantRangeCount = range.size == 0 ? 0 : 1;
-  info.pPushConstantRanges = &range;
-  device_->check(vk.vkCreatePipelineLayout(device_->handle, &info, nullptr, &objects_.layout),
-                 "vkCreatePipelineLayout");
-  device_->count_object();
+  objects_.set = device_->make_set_layout({bindings.data(), count});
+  objects_.layout = device_->make_pipeline_layout(objects_.set, (interface_.push_bytes + 3) / 4 * 4);
 }
 
 void VulkanKernel::make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache) {
   const VolkDeviceTable& vk = device_->vk;
-  VkShaderModuleCreateInfo module_info{};
-  module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  module_info.codeSize = words.size() * sizeof(uint32_t);
-  module_info.pCode = words.data();
-  VkShaderModule module = VK_NULL_HANDLE;
-  device_->check(vk.vkCreateShaderModule(device_->handle, &module_info, nullptr, &module), "vkCreateShaderModule");
-  device_->count_object();
-
+  const VkShaderModule module = device_->make_shader_module(words);
   VkPipelineRobustnessCreateInfoEXT robustness{};
   robustness.sType = VK_STRUCTURE_TYPE_PIPELINE_ROBUSTNESS_CREATE_INFO_EXT;
   robustness.storageBuffers = VK_PIPELINE_ROBUSTNESS_BUFFER_BEHAVIOR_ROBUST_BUFFER_ACCESS_2_EXT;

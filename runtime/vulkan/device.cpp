@@ -275,6 +275,43 @@ void Device::require_alive() const {
     fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost; make a new context", physical.properties.deviceName);
 }
 
+VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings) {
+  VkDescriptorSetLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+  info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+  info.bindingCount = static_cast<uint32_t>(bindings.size());
+  info.pBindings = bindings.data();
+  VkDescriptorSetLayout set = VK_NULL_HANDLE;
+  check(vk.vkCreateDescriptorSetLayout(handle, &info, nullptr, &set), "vkCreateDescriptorSetLayout");
+  count_object();
+  return set;
+}
+
+VkPipelineLayout Device::make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes) {
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.setLayoutCount = set != VK_NULL_HANDLE ? 1 : 0;
+  info.pSetLayouts = &set;
+  info.pushConstantRangeCount = push_bytes != 0 ? 1 : 0;
+  info.pPushConstantRanges = &range;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  check(vk.vkCreatePipelineLayout(handle, &info, nullptr, &layout), "vkCreatePipelineLayout");
+  count_object();
+  return layout;
+}
+
+VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
+  VkShaderModuleCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  info.codeSize = words.size_bytes();
+  info.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  check(vk.vkCreateShaderModule(handle, &info, nullptr, &module), "vkCreateShaderModule");
+  count_object();
+  return module;
+}
+
 void Device::check(VkResult result, const char* what) {
   if (result == VK_ERROR_DEVICE_LOST) {
     lost_.store(true, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "runtime/vulkan/instance.hpp"
 #include "runtime/vulkan/recorder.hpp"
@@ -49,6 +50,10 @@ class Device {
   // As check_vk, and remembers that the device is lost.
   void check(VkResult result, const char* what);
   // Called after every vkCreate* and vkAllocate*.
+  // Of storage buffers that are pushed; the second with or without such a set, push_bytes may be 0.
+  VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
+  VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);
+  VkShaderModule make_shader_module(std::span<const uint32_t> words);
   void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }
 

@@ -172,31 +172,14 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
   const std::lock_guard lock(layout_mutex_);
   Layout& layout = layouts_[addresses][addresses ? 0 : operands];
   if (layout.pipeline != VK_NULL_HANDLE) return layout;
-  const VolkDeviceTable& vk = device_->vk;
   if (!addresses && layout.set == VK_NULL_HANDLE) {
     std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxOperands> bindings{};
     for (uint32_t i = 0; i < operands; ++i) {
       bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
     }
-    VkDescriptorSetLayoutCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    info.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
-    info.bindingCount = operands;
-    info.pBindings = bindings.data();
-    device_->check(vk.vkCreateDescriptorSetLayout(device_->handle, &info, nullptr, &layout.set),
-                   "vkCreateDescriptorSetLayout");
-    device_->count_object();
+    layout.set = device_->make_set_layout({bindings.data(), operands});
   }
-  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
-  VkPipelineLayoutCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-  info.setLayoutCount = addresses ? 0 : 1;
-  info.pSetLayouts = &layout.set;
-  info.pushConstantRangeCount = 1;
-  info.pPushConstantRanges = &range;
-  device_->check(vk.vkCreatePipelineLayout(device_->handle, &info, nullptr, &layout.pipeline),
-                 "vkCreatePipelineLayout");
-  device_->count_object();
+  layout.pipeline = device_->make_pipeline_layout(layout.set, kPushBytes);
   return layout;
 }
 
@@ -224,14 +207,7 @@ Pipeline KernelCache::build(const Key& key) {
   Pipeline pipeline;
   pipeline.layout = layout(key.operands, key.addresses).pipeline;
 
-  VkShaderModuleCreateInfo module_info{};
-  module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  module_info.codeSize = words.size() * sizeof(uint32_t);
-  module_info.pCode = words.data();
-  VkShaderModule module = VK_NULL_HANDLE;
-  device_->check(vk.vkCreateShaderModule(device_->handle, &module_info, nullptr, &module), "vkCreateShaderModule");
-  device_->count_object();
-
+  const VkShaderModule module = device_->make_shader_module(words);
   std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};
   std::array<uint32_t, KernelRequest::kMaxConstants> values{};
   for (uint32_t i = 0; i < key.kernel.constant_count(); ++i) {

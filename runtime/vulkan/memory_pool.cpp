@@ -9,8 +9,6 @@
 namespace tuff {
 namespace {
 
-uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
 constexpr uint64_t kLargeGranule = 2ull << 20;
 
 uint32_t class_of(uint64_t bytes) {

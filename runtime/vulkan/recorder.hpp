@@ -284,5 +284,6 @@ inline bool aligned16(const Buffer* buffer, uint64_t offset = 0) {
 }
 
 inline uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+inline uint64_t round_up(uint64_t x, uint64_t unit) { return ceil_div(x, unit) * unit; }
 
 }  // namespace tuff
