@@ -26,6 +26,8 @@ class CommandWriter {
 
   // Everything before has finished and is visible: a semaphore was waited for.
   void forget() noexcept;
+  // Others have written what was waited for.
+  void assume_writes() noexcept { hidden_from_host_ = true; }
   // Anything may have been touched since.
   void assume_everything() noexcept;
   // A barrier against all that came before, whatever it was.

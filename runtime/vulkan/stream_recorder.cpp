@@ -198,6 +198,7 @@ void StreamRecorder::wait_for(Use use) {
   // What has finished is waited for too, which costs nothing and makes what was written visible to this queue.
   if (recording_ && !timelines_.done(use) && use.submission > other.poll()) submit(false);
   add_wait(other.timeline_, use.submission);
+  writer_.assume_writes();
   waited_[use.stream] = use.submission;
 }
 
