@@ -183,6 +183,7 @@ TEST_P(Events, Elapsed) {
   EXPECT_NEAR(all, work + nothing + rest, 1e-6 * all + 1e-5);
   EXPECT_LE(all, wall + 1) << "milliseconds, that the host has seen pass";
   EXPECT_EQ(elapsed(events[1], events[1]), 0);
+  EXPECT_EQ(elapsed(events[1], events[0]), -work);
   if (vulkan()) {
     EXPECT_LT(nothing, work);
   }

@@ -1,11 +1,10 @@
 // Graphs: a launch does what the calls would have done, and nothing else; what they keep, and what they cost.
-#include <thread>
-
 #include "support/allocation_count.hpp"
 #include "support/call_table.hpp"
 #include "support/kernel.hpp"
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
+#include "support/threads.hpp"
 
 namespace tuff_test {
 namespace {
@@ -225,15 +224,11 @@ TEST_F(Graphs, LaunchedOnManyStreams) {
   ASSERT_OK(tuff_synchronize(context()));
   expect_all(context(), x, kCount, 60);
 
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      const OwnStream stream = make_stream(context());
-      for (int launch = 0; launch < 15; ++launch) EXPECT_OK(tuff_graph_launch(stream, graph));
-      EXPECT_OK(tuff_synchronize(stream));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  on_threads(8, [&](int) {
+    const OwnStream stream = make_stream(context());
+    for (int launch = 0; launch < 15; ++launch) EXPECT_OK(tuff_graph_launch(stream, graph));
+    EXPECT_OK(tuff_synchronize(stream));
+  });
   ASSERT_OK(tuff_synchronize(context()));
   expect_all(context(), x, kCount, 60 + 8 * 15);
 }
