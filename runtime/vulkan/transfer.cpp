@@ -25,9 +25,9 @@ void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder,
 // A staging range for as long as the device needs it.
 class Staging {
  public:
-  Staging(MemoryPool& pool, const StreamRecorder& recorder, uint64_t bytes)
-      : pool_(pool), recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
-  ~Staging() { pool_.release(range_, last_use_ != 0 ? last_use_ : recorder_.current_submission()); }
+  Staging(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
+      : recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
+  ~Staging() { recorder_.release(range_, last_use_ != 0 ? last_use_ : recorder_.current_submission()); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   const MemoryRange& range() const { return range_; }
@@ -36,8 +36,7 @@ class Staging {
   void used_until(uint64_t submission) { last_use_ = submission; }
 
  private:
-  MemoryPool& pool_;
-  const StreamRecorder& recorder_;
+  StreamRecorder& recorder_;
   MemoryRange range_;
   uint64_t last_use_ = 0;
 };
@@ -55,9 +54,10 @@ void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uin
     std::memcpy(mapped + dst.offset + offset, from, bytes);
   } else {
     stage_up(lock, dst, offset, from, bytes);
-    staged_ += bytes;
+    recorder_.filled(dst);
+    counters_.staged += bytes;
   }
-  uploaded_ += bytes;
+  counters_.uploaded += bytes;
 }
 
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
@@ -87,13 +87,13 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
     // Unless another thread gave the device new work on this memory meanwhile.
     if (!recorder_.busy(src)) {
       std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
-      downloaded_ += bytes;
+      counters_.downloaded += bytes;
       return;
     }
   }
   stage_down(lock, to, src, offset, bytes);
-  staged_ += bytes;
-  downloaded_ += bytes;
+  counters_.staged += bytes;
+  counters_.downloaded += bytes;
 }
 
 // Two chunks: the device fills one while the host empties the other.

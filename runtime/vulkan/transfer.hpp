@@ -8,19 +8,22 @@
 
 namespace tuff {
 
+// What a context has moved.
+struct TransferCounters {
+  uint64_t uploaded = 0, downloaded = 0;
+  uint64_t staged = 0;  // of both, what went through memory in between
+};
+
 // Moves bytes straight through mapped memory where the device is not using it, and through staging,
 // in order with the stream's work, where it is or where the memory is not mapped.
 class Transfer {
  public:
-  Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool) : recorder_(recorder), pool_(std::move(pool)) {}
+  Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool, TransferCounters& counters)
+      : recorder_(recorder), pool_(std::move(pool)), counters_(counters) {}
 
   // `lock` holds the context's lock; it is let go while the host waits for the device.
   void upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes);
   void download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
-
-  uint64_t uploaded() const noexcept { return uploaded_; }
-  uint64_t downloaded() const noexcept { return downloaded_; }
-  uint64_t staged() const noexcept { return staged_; }  // of both, what went through memory in between
 
  private:
   void stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
@@ -30,7 +33,7 @@ class Transfer {
 
   StreamRecorder& recorder_;
   std::shared_ptr<MemoryPool> pool_;
-  uint64_t uploaded_ = 0, downloaded_ = 0, staged_ = 0;
+  TransferCounters& counters_;
 };
 
 }  // namespace tuff
