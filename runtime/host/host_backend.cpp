@@ -22,6 +22,7 @@ namespace {
 constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
 // What devices ask of memory that they import: what works here works there.
 constexpr uint64_t kImportAlignment = 4096;
+constexpr uint32_t kMostStreams = 1024;
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
@@ -87,6 +88,7 @@ class ImportedAllocation final : public Allocation {
 struct HostWork {
   mutable std::mutex mutex;
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
+  std::atomic<uint32_t> streams{0};  // without the default one
 };
 
 [[noreturn]] void fail_without_graphs() {
@@ -121,7 +123,8 @@ class HostEvent final : public ComputeEvent {
 
 class HostStream final : public ComputeStream {
  public:
-  explicit HostStream(HostWork& work) : work_(work) {}
+  explicit HostStream(HostWork& work) : work_(work) { ++work_.streams; }
+  ~HostStream() override { --work_.streams; }
 
   void synchronize() override { const std::lock_guard lock(work_.mutex); }
   void record(ComputeEvent& event) override {
@@ -304,6 +307,9 @@ class HostBackend final : public ComputeBackend {
 
   ComputeStream& default_stream() override { return stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
+    if (work_.streams >= kMostStreams) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
+    }
     return std::make_unique<HostStream>(work_);
   }
   std::unique_ptr<ComputeEvent> create_event(bool timing) override { return std::make_unique<HostEvent>(timing); }
