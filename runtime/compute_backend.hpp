@@ -130,8 +130,10 @@ class ComputeBackend {
 std::unique_ptr<ComputeBackend> make_host_backend();
 std::unique_ptr<ComputeBackend> make_vulkan_backend();
 
-// The usable Vulkan devices, best first.
+// The usable Vulkan devices, best first or in the order of TUFF_VISIBLE_DEVICES.
 uint32_t vulkan_device_count();
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties);
+// Those that were passed over, one a line, with the reasons.
+std::string vulkan_device_refusals();
 
 }  // namespace tuff

@@ -244,6 +244,42 @@ TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_
  * Devices and contexts
  * ------------------------------------------------------------------------------------------- */
 
+/* What a family of queues takes, as bits of tuff_queue_family.flags; others may be set. Vulkan's own numbers. Since
+ * 0.8.0, as the two below. */
+enum { TUFF_QUEUE_GRAPHICS = 1, TUFF_QUEUE_COMPUTE = 2, TUFF_QUEUE_TRANSFER = 4, TUFF_QUEUE_SPARSE_BINDING = 8 };
+
+/* What the invocations of a subgroup can do together, as bits of tuff_device_properties.subgroup_operations; others
+ * may be set. Vulkan's own numbers. */
+enum {
+  TUFF_SUBGROUP_BASIC = 1,
+  TUFF_SUBGROUP_VOTE = 2,
+  TUFF_SUBGROUP_ARITHMETIC = 4,
+  TUFF_SUBGROUP_BALLOT = 8,
+  TUFF_SUBGROUP_SHUFFLE = 16,
+  TUFF_SUBGROUP_SHUFFLE_RELATIVE = 32,
+  TUFF_SUBGROUP_CLUSTERED = 64,
+  TUFF_SUBGROUP_QUAD = 128
+};
+
+/* How many of them tuff_device_properties has room for. */
+enum { TUFF_MAX_QUEUE_FAMILIES = 8, TUFF_MAX_MATRIX_SHAPES = 32 };
+
+/* Queues of a device that are all of one kind. Since 0.8.0. */
+typedef struct tuff_queue_family {
+  uint32_t flags;          /* TUFF_QUEUE_* */
+  uint32_t count;
+  uint32_t timestamp_bits; /* that are valid in a time stamp; 0: it has none */
+  uint32_t reserved;       /* zero */
+} tuff_queue_family;
+
+/* A product that the matrix units compute at once, by the invocations of one subgroup: m x n += m x k times k x n.
+ * Since 0.8.0. */
+typedef struct tuff_matrix_shape {
+  uint32_t m, n, k;
+  int32_t a_type, b_type; /* TUFF_* of the factors */
+  int32_t c_type;         /* of what is added to, and of the result */
+} tuff_matrix_shape;
+
 /* What a device is and can do. Strings are NUL-terminated UTF-8. */
 typedef struct tuff_device_properties {
   uint32_t struct_size;
@@ -277,6 +313,20 @@ typedef struct tuff_device_properties {
                                           measured, for contexts only */
   double bandwidth_bytes_per_second;   /* measured, by the first tuff_profile_begin(); 0 if not known */
   double f32_flops_per_second;         /* likewise */
+  /* Since 0.8.0; all but those that say otherwise are 0 for the host backend. */
+  uint32_t max_workgroup_size[3];      /* invocations along each dimension */
+  uint32_t subgroup_size_min;          /* what a kernel can ask for lies between these; 1 for the host backend */
+  uint32_t subgroup_size_max;
+  uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
+  uint32_t compute_units;              /* multiprocessors, cores; 0 if the driver does not say */
+  uint32_t min_storage_alignment;      /* of a descriptor's offset; buffers may begin anywhere all the same */
+  uint64_t host_import_alignment;      /* of what tuff_buffer_import_host() takes; 0: nothing. The host backend's too */
+  double timestamp_nanoseconds;        /* of one tick of the device's clock */
+  uint8_t driver_uuid[16];             /* memory goes by file descriptor where uuid and this are the same */
+  uint32_t queue_family_count;
+  uint32_t matrix_shape_count;         /* of the element types that Tuff has; 0 without matrix cores */
+  tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* in the driver's order, the first ones */
+  tuff_matrix_shape matrix_shapes[TUFF_MAX_MATRIX_SHAPES];   /* likewise */
 } tuff_device_properties;
 
 /* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
@@ -284,8 +334,10 @@ typedef struct tuff_context_desc {
   uint32_t struct_size;
   int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at
                           TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
-  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; NULL: TUFF_DEVICE
-                          from the environment, else the best: discrete, integrated, virtual, then CPU */
+  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
+                          its beginning if no other device's is the same (hexadecimal, four digits or more,
+                          dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
+                          integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
   const char* backend; /* "vulkan" (default), "host", or "auto": Vulkan, or host if there is none */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
@@ -295,12 +347,23 @@ typedef struct tuff_context_desc {
   int32_t reserved;    /* zero */
 } tuff_context_desc;
 
-/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all. */
+/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all.
+ * Since 0.8.0 the environment variable TUFF_VISIBLE_DEVICES decides which devices there are and in which order, for all
+ * of the library: a list, separated by commas, of what tuff_context_desc.device takes, where a part of a name stands
+ * for all devices of that name and indices are those without the variable. An empty list leaves none. It is read when
+ * devices are first asked for.
+ * Errors: INVALID_ARGUMENT if an entry of TUFF_VISIBLE_DEVICES matches nothing, or a UUID's beginning several; the
+ * message says what there is. So do tuff_device_info() and tuff_context_create(), but for backend "host". */
 TUFF_API tuff_status tuff_device_count(uint32_t* count);
 
 /* Describes device index, 0 <= index < tuff_device_count(), best first. info->struct_size must be set.
  * Errors: INVALID_ARGUMENT for an index out of range. */
 TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info);
+
+/* Copies a text for a person into buffer, as tuff_last_error() does: the devices that were passed over, one a line,
+ * each with all that it lacks (what is needed, and what it reports), or that TUFF_VISIBLE_DEVICES hides it; where there
+ * is no loader or driver, that. Empty if every device is usable. Since 0.8.0. */
+TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL.
  * Errors: NO_DEVICE (the message says what was found and what each lacked), UNSUPPORTED (validation

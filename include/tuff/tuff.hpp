@@ -130,6 +130,8 @@ using Limits = tuff_limits;
 using KernelProperties = tuff_kernel_properties;
 using MemoryStats = tuff_memory_stats;
 using MemoryFd = tuff_memory_fd;
+using QueueFamily = tuff_queue_family;
+using MatrixShape = tuff_matrix_shape;
 
 inline uint32_t version() noexcept { return tuff_version(); }
 inline uint32_t abi_version() noexcept { return tuff_abi_version(); }
@@ -547,6 +549,16 @@ inline Returned<DeviceProperties> device_info(uint32_t index) {
   properties.struct_size = sizeof(properties);
   const tuff_status status = tuff_device_info(index, &properties);
   return detail::give(status, std::move(properties));
+}
+
+// The devices that were passed over, one a line, with the reasons.
+inline Returned<std::string> device_refusals() {
+  uint64_t length = 0;
+  tuff_status status = tuff_device_refusals(nullptr, 0, &length);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  // The NUL replaces string's own.
+  if (status == TUFF_OK) status = tuff_device_refusals(text.data(), length + 1, nullptr);
+  return detail::give(status, std::move(text));
 }
 
 // level is a TUFF_LOG_*.

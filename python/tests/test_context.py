@@ -35,6 +35,25 @@ def test_device_is_chosen_by_index_and_by_name():
     assert caught.value.status == raw.ERROR_NO_DEVICE
 
 
+def test_device_is_chosen_by_uuid():
+    if tuff.device_count() == 0:
+        pytest.skip("no Vulkan device")
+    device = tuff.devices()[0]
+    if sum(other.uuid == device.uuid for other in tuff.devices()) > 1:
+        pytest.skip("two devices of one UUID")
+    with tuff.Context(device.uuid) as ctx:
+        assert ctx.device.uuid == device.uuid
+
+
+def test_device_lists_what_it_has(ctx, backend):
+    device = ctx.device
+    assert len(device.queue_families) == device.properties.queue_family_count
+    assert len(device.matrix_shapes) == device.properties.matrix_shape_count
+    if backend == "vulkan":
+        assert any(family["flags"] & raw.QUEUE_COMPUTE for family in device.queue_families)
+    assert isinstance(tuff.device_refusals(), list)
+
+
 def test_unknown_backend_is_refused():
     with pytest.raises(tuff.TuffError) as caught:
         tuff.Context(backend="abacus")

@@ -106,7 +106,8 @@ class HostBackend final : public ComputeBackend {
     properties.memory_bytes = physical_bytes_;
     properties.max_allocation_bytes = max_allocation_bytes();
     properties.max_storage_range_bytes = max_allocation_bytes();
-    properties.subgroup_size = 1;
+    properties.subgroup_size = properties.subgroup_size_min = properties.subgroup_size_max = 1;
+    properties.host_import_alignment = kImportAlignment;
     properties.supports_f16 = properties.supports_bf16 = properties.supports_f64 = properties.supports_int8 = 1;
     properties.unified_memory = 1;
   }

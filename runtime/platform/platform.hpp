@@ -12,7 +12,8 @@
 
 namespace tuff::platform {
 
-std::optional<std::string> environment(const char* name);  // nullopt if unset or empty
+std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
+std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
 
 // A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">().
 template <size_t n>

@@ -64,8 +64,14 @@ std::atomic<uint32_t> forks{0};
 }  // namespace
 
 std::optional<std::string> environment(const char* name) {
+  auto value = environment_even_empty(name);
+  if (value && value->empty()) value.reset();
+  return value;
+}
+
+std::optional<std::string> environment_even_empty(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   return std::string(value);
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/vulkan/vulkan_backend.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -400,6 +402,15 @@ uint32_t vulkan_device_count() {
 
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties) {
   describe(Instance::get(false).devices().at(index), properties);
+}
+
+std::string vulkan_device_refusals() {
+  try {
+    return fmt::format("{}", fmt::join(Instance::get(false).refusals(), "\n"));
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_NO_DEVICE) return error.what();
+    throw;
+  }
 }
 
 }  // namespace tuff
