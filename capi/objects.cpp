@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/log.hpp"
+#include "runtime/peer_copy.hpp"
 #include "runtime/status.hpp"
 
 namespace tuff::capi {
@@ -61,6 +62,11 @@ void BufferObject::unmap() {
 uint32_t Context::live_buffers() const {
   const std::lock_guard lock(mutex_);
   return live_buffers_;
+}
+
+bool Context::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 void Context::profile_begin() {
@@ -137,7 +143,7 @@ void Context::close() noexcept {
   } catch (const std::exception& error) {
     log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());  // a lost device is freed all the same
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   closed_ = true;
   BufferObject* buffer = std::exchange(first_, nullptr);
   while (buffer != nullptr) {
@@ -150,6 +156,8 @@ void Context::close() noexcept {
   for (const tuff_kernel kernel : std::exchange(kernels_, {})) {
     const auto removed = handle_table().remove<KernelObject>(kernel, HandleKind::kernel);
   }
+  lock.unlock();
+  forget_peer(this);
 }
 
 }  // namespace tuff::capi

@@ -85,6 +85,7 @@ class Context final : public HandleObject {
 
   // The context's handle was removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
+  bool closed() const;
 
  private:
   ProfiledBackend profiled_;  // destroyed after the backend, which may hold its profile
@@ -110,10 +111,10 @@ inline Ref<Context> acquire_context(tuff_context handle) {
 }
 
 // A stream is a context's default stream, by the context's handle.
-inline Ref<Context> acquire_stream(tuff_stream handle) {
+inline Ref<Context> acquire_stream(tuff_stream handle, std::string_view name = "stream") {
   auto context = handle_table().acquire<Context>(handle, HandleKind::context);
   if (!context) [[unlikely]] {
-    fail_handle("stream", handle, "context");
+    fail_handle(name, handle, "context");
   }
   return context;
 }

@@ -79,8 +79,8 @@ class ComputeBackend {
   virtual MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
-  // Memory of the caller's, which outlives the buffer and the work on it.
-  virtual Buffer import_host(void* memory, uint64_t bytes) = 0;
+  // Memory of the caller's, which outlives the buffer and the work on it, or is its owner's, who is kept as long.
+  virtual Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) = 0;
   virtual void export_fd(const Buffer& buffer, tuff_memory_fd& info) = 0;  // all fields but struct_size
   virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) = 0;

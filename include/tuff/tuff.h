@@ -499,6 +499,20 @@ TUFF_API tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer s
 TUFF_API tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, tuff_buffer src,
                                     uint64_t src_offset, uint64_t bytes);
 
+/* Copies between buffers of any two contexts: on different devices, on one, on a device and on the host backend. After
+ * everything given to src_stream before, and in order with dst_stream: what is given to it afterwards comes after the
+ * copy. src may be written to when the call returns. Of one context it is tuff_copy_dtod().
+ * Any offsets and sizes. The data stays on the device where both contexts are of one device and driver that share
+ * memory by file descriptor (tuff_supports "memory_fd"); else it goes through memory of the host's, which the one fills
+ * while the other empties it. Above 256 KiB the call waits for the work of both contexts, at times on a second thread,
+ * and up to 64 MiB of memory are kept for the next copy of the same direction, until tuff_context_trim() of either
+ * context or its end. Threads may copy in opposite directions at once.
+ * Buffers over one memory that contexts share (tuff_buffer_import_fd()) are not seen to overlap.
+ * Since 0.8.0. Errors: INVALID_ARGUMENT if a range leaves its buffer, a buffer is mapped, or, of one context, the
+ * ranges overlap; INVALID_HANDLE if dst is not of dst_stream's context, or src of src_stream's. */
+TUFF_API tuff_status tuff_copy_peer(tuff_stream dst_stream, tuff_buffer dst, uint64_t dst_offset,
+                                    tuff_stream src_stream, tuff_buffer src, uint64_t src_offset, uint64_t bytes);
+
 /* Fills bytes [offset, offset + bytes) with a repeated pattern of 1, 2, 4, 8 or 16 bytes.
  * Errors: INVALID_ARGUMENT for another pattern size, or if offset or bytes is no multiple of it. */
 TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, uint64_t bytes,

@@ -396,6 +396,11 @@ class Buffer {
   Outcome copy_from(const Buffer& source, uint64_t bytes, uint64_t offset = 0, uint64_t source_offset = 0) {
     return detail::finish(tuff_copy_dtod(context_, handle(), offset, source.handle(), source_offset, bytes));
   }
+  // From a buffer of any context.
+  Outcome copy_from_peer(const Buffer& source, uint64_t bytes, uint64_t offset = 0, uint64_t source_offset = 0) {
+    return detail::finish(
+        tuff_copy_peer(context_, handle(), offset, source.context(), source.handle(), source_offset, bytes));
+  }
 
   // Repeats a value of 1, 2, 4, 8 or 16 bytes over count elements from a byte offset on: fill<float>(1, n).
   template <typename T>

@@ -149,8 +149,22 @@ def test_contexts_do_not_mix(backend):
         with pytest.raises(ValueError, match="different contexts"):
             one.ones(4) + other.ones(4)
         with pytest.raises(tuff.TuffError) as caught:
-            one.alloc(4).copy_from(other.alloc(4))
+            tuff.check(raw.tuff_copy_dtod(one.handle, one.alloc(4).handle, 0, other.alloc(4).handle, 0, 4))
         assert caught.value.status == raw.ERROR_INVALID_HANDLE
+
+
+@pytest.mark.parametrize("size", [3, 1_000_003])
+def test_copies_between_contexts(backend, size):
+    with tuff.Context(backend=backend) as one, tuff.Context(backend="host") as other:
+        values = np.arange(size, dtype=np.float32)
+        there = one.array(values).to(other)
+        assert there.context is other and (-there).to(one).numpy().tolist() == (-values).tolist()
+        target = other.alloc(8)
+        target.copy_from(one.array([1, 2, 3]).buffer, offset=4, source_offset=8, nbytes=4)
+        assert target.download(np.empty(2, np.float32)).tolist() == [0, 3]
+        with pytest.raises(tuff.TuffError) as caught:
+            target.copy_from(one.alloc(16))
+        assert caught.value.status == raw.ERROR_INVALID_ARGUMENT and "tuff_copy_peer" in caught.value.message
 
 
 def test_buffer_copies_fills_and_offsets(ctx):

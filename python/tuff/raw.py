@@ -718,6 +718,7 @@ FUNCTIONS = {
     "tuff_copy_htod": (_status, [_handle, _handle, _u64, c_void_p, _u64]),
     "tuff_copy_dtoh": (_status, [_handle, c_void_p, _handle, _u64, _u64]),
     "tuff_copy_dtod": (_status, [_handle, _handle, _u64, _handle, _u64, _u64]),
+    "tuff_copy_peer": (_status, [_handle, _handle, _u64, _handle, _handle, _u64, _u64]),
     "tuff_fill": (_status, [_handle, _handle, _u64, _u64, c_void_p, _u64]),
     "tuff_map": (_status, [_handle, POINTER(c_void_p)]),
     "tuff_unmap": (_status, [_handle]),

@@ -157,6 +157,7 @@ void close_duplicate(int duplicate, int original) noexcept {
 }
 
 void close_on_exec(int descriptor) noexcept { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
 
 uint64_t physical_memory_bytes() noexcept {
   const long pages = ::sysconf(_SC_PHYS_PAGES);

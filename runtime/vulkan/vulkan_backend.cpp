@@ -209,10 +209,12 @@ Buffer VulkanBackend::adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset,
   return buffer;
 }
 
-Buffer VulkanBackend::import_host(void* memory, uint64_t bytes) {
+Buffer VulkanBackend::import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) {
   const std::lock_guard lock(mutex_);
   device_->require_alive();
-  return adopt(tuff::import_host(*device_, memory, bytes), 0, bytes);
+  auto block = tuff::import_host(*device_, memory, bytes);
+  block->owner = std::move(owner);
+  return adopt(std::move(block), 0, bytes);
 }
 
 Buffer VulkanBackend::import_fd(const tuff_memory_fd& info) {

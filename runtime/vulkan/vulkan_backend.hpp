@@ -29,7 +29,7 @@ class VulkanBackend final : public ComputeBackend {
   void trim() override;
   void reset_peak() override;
   Buffer alloc(const AllocOptions& options) override;
-  Buffer import_host(void* memory, uint64_t bytes) override;
+  Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override;
   void export_fd(const Buffer& buffer, tuff_memory_fd& info) override;
   Buffer import_fd(const tuff_memory_fd& info) override;
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
