@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -111,17 +112,23 @@ void print_line(const char* label, const std::string& value) {
   if (!value.empty()) fmt::print("      {:<18} {}\n", label, shorten(value, kTextWidth));
 }
 
-// As many lines as it takes.
-void print_words(const char* label, const std::vector<std::string>& words, const char* separator = " ") {
-  std::string line;
+// Lines of at most so many characters, unless a word is longer.
+std::vector<std::string> folded(const std::vector<std::string>& words, const char* separator, size_t width) {
+  std::vector<std::string> lines;
   for (const auto& word : words) {
-    const bool full = !line.empty() && line.size() + word.size() + 2 > kTextWidth;
-    if (full) {
-      fmt::print("      {:<18} {}\n", std::exchange(label, ""), std::exchange(line, ""));
+    if (lines.empty() || lines.back().size() + word.size() + 2 > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += separator + word;
     }
-    line += (line.empty() ? "" : separator) + word;
   }
-  if (!line.empty()) fmt::print("      {:<18} {}\n", label, line);
+  return lines;
+}
+
+void print_words(const char* label, const std::vector<std::string>& words, const char* separator = " ") {
+  for (const auto& line : folded(words, separator, kTextWidth)) {
+    fmt::print("      {:<18} {}\n", std::exchange(label, ""), line);
+  }
 }
 
 void print_matrix_shapes(const tuff::DeviceProperties& device) {
@@ -204,20 +211,15 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
   if (device.f32_flops_per_second > 0) print_line("f32 rate", format_flops(device.f32_flops_per_second));
 }
 
-// A line for each device, folded at the commas between what it lacks.
-void print_refusals(const std::string& lines) {
+void print_refusals(const std::string& text) {
   fmt::print("\nPassed over:\n");
-  std::istringstream list(lines);
-  for (std::string line; std::getline(list, line);) {
-    for (size_t cut = 0; !line.empty(); line.erase(0, cut)) {
-      cut = line.size();
-      if (cut > kTextWidth + 16) {
-        const size_t comma = line.rfind(", ", kTextWidth + 14);
-        const size_t space = line.rfind(' ', kTextWidth + 14);
-        cut = comma != std::string::npos ? comma + 2 : space != std::string::npos ? space + 1 : kTextWidth;
-      }
-      fmt::print("  {}\n", line.substr(0, cut));
-      if (cut < line.size()) line.insert(cut, "  ");
+  std::istringstream list(text);
+  for (std::string refusal; std::getline(list, refusal);) {
+    std::istringstream split(refusal);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(split), {}};
+    const char* indent = "  ";
+    for (const auto& line : folded(words, " ", kTextWidth + 16)) {
+      fmt::print("{}{}\n", std::exchange(indent, "      "), line);
     }
   }
 }

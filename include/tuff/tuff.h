@@ -555,7 +555,7 @@ typedef struct tuff_memory_stats {
 /* Reads them. stats->struct_size must be set. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats);
 
-/* Gives what nobody uses back to the device: empty blocks, and the memory that partial results were kept in. Waits for
+/* Gives back what nobody uses: empty blocks, the memory of partial results and that of tuff_copy_peer(). Waits for
  * nothing: what unfinished work uses is given back only after tuff_synchronize(). The next allocations are slower.
  * Since 0.7.0. */
 TUFF_API tuff_status tuff_context_trim(tuff_context context);
