@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <string_view>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
+#include "capi/ranges.hpp"
 #include "capi/structures.hpp"
 #include "runtime/status.hpp"
 
@@ -16,33 +16,13 @@ using tuff::capi::acquire_buffer;
 using tuff::capi::acquire_context;
 using tuff::capi::acquire_stream;
 using tuff::capi::BufferObject;
+using tuff::capi::check_accessible;
+using tuff::capi::check_apart;
+using tuff::capi::check_range;
 using tuff::capi::Context;
 using tuff::capi::guarded;
 
 namespace {
-
-// The range [offset, offset + bytes) has to lie in the buffer.
-void check_range(const Buffer& buffer, std::string_view name, uint64_t offset, uint64_t bytes) {
-  if (offset <= buffer.bytes && bytes <= buffer.bytes - offset) [[likely]] {
-    return;
-  }
-  if (offset + bytes < offset) {
-    tuff::fail(TUFF_ERROR_INVALID_ARGUMENT, "{} holds {} bytes, the range is {} bytes from {} on", name, buffer.bytes,
-               bytes, offset);
-  }
-  tuff::fail(TUFF_ERROR_INVALID_ARGUMENT, "{} holds {} bytes, the range is {}..{}", name, buffer.bytes, offset,
-             offset + bytes);
-}
-
-void check_not_mapped(const Buffer& buffer, std::string_view name) {
-  tuff::require(buffer.allocation == nullptr || !buffer.allocation->mapped.load(std::memory_order_relaxed),
-                "{} is mapped, needs tuff_unmap first", name);
-}
-
-void check_accessible(const Buffer& buffer, std::string_view name, uint64_t offset, uint64_t bytes) {
-  check_range(buffer, name, offset, bytes);
-  check_not_mapped(buffer, name);
-}
 
 tuff_buffer allocate(const Ref<Context>& context, const AllocOptions& options) {
   return context->adopt(std::make_unique<BufferObject>(context, context->backend().alloc(options)));
@@ -146,11 +126,7 @@ tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_off
     check_accessible(to, "dst", dst_offset, bytes);
     check_accessible(from, "src", src_offset, bytes);
     if (bytes == 0) return;
-    const uint64_t to_begin = to.offset + dst_offset, from_begin = from.offset + src_offset;
-    const bool apart =
-        to.allocation != from.allocation || to_begin + bytes <= from_begin || from_begin + bytes <= to_begin;
-    tuff::require(apart, "dst overlaps src (bytes {}..{} and {}..{} of one allocation)", to_begin, to_begin + bytes,
-                  from_begin, from_begin + bytes);
+    check_apart(to, dst_offset, from, src_offset, bytes);
     context->copy_dtod(to, dst_offset, from, src_offset, bytes);
   });
 }

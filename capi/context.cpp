@@ -22,6 +22,8 @@ namespace {
 // Of the versions before 0.7.
 constexpr size_t kFirstDesc = offsetof(tuff_context_desc, prewarm);
 constexpr size_t kFirstStats = offsetof(tuff_stats, kernel_cache_hits);
+// Before 0.8.
+constexpr size_t kFirstProperties = offsetof(tuff_device_properties, max_workgroup_size);
 
 ContextOptions context_options(const tuff_context_desc& desc) {
   ContextOptions options;
@@ -74,13 +76,21 @@ tuff_status tuff_device_count(uint32_t* count) {
 
 tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info) {
   return guarded("tuff_device_info", [&] {
-    tuff::capi::check_output_structure(info, "info");
+    tuff::capi::check_output_structure(info, "info", kFirstProperties);
     tuff::capi::claim_process();
     const uint32_t count = tuff::vulkan_device_count();
     tuff::require(index < count, "index is {}, the number of devices is {}", index, count);
     tuff_device_properties properties{};
     tuff::vulkan_device_info(index, properties);
     tuff::capi::write_structure(info, properties);
+  });
+}
+
+tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length) {
+  return guarded("tuff_device_refusals", [&] {
+    tuff::capi::check_text(buffer, "buffer", capacity);
+    tuff::capi::claim_process();
+    tuff::capi::write_text(tuff::vulkan_device_refusals(), buffer, capacity, length);
   });
 }
 
@@ -112,7 +122,7 @@ tuff_status tuff_context_destroy(tuff_context context) {
 tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info) {
   return guarded("tuff_context_info", [&] {
     const auto object = acquire_context(context);
-    tuff::capi::check_output_structure(info, "info");
+    tuff::capi::check_output_structure(info, "info", kFirstProperties);
     tuff_device_properties properties{};
     object->backend().capabilities(properties);
     tuff::capi::write_structure(info, properties);

@@ -44,9 +44,9 @@ constexpr StatusText kStatusTexts[] = {
     TUFF_STATUS(
         TUFF_ERROR_DEVICE_LOST,
         "Destroy the context and make a new one; if it happens again, look at the driver and the system's log."),
-    TUFF_STATUS(
-        TUFF_ERROR_NO_DEVICE,
-        "Install a Vulkan driver (on Debian: mesa-vulkan-drivers), check TUFF_DEVICE, or use backend \"auto\"."),
+    TUFF_STATUS(TUFF_ERROR_NO_DEVICE,
+                "Install a Vulkan driver (on Debian: mesa-vulkan-drivers), check TUFF_DEVICE and TUFF_VISIBLE_DEVICES, "
+                "or use backend \"auto\"."),
     TUFF_STATUS(TUFF_ERROR_COMPILE_FAILED, "Read the compiler's log in tuff_last_error()."),
     TUFF_STATUS(TUFF_ERROR_TIMEOUT,
                 "Give the device less work at a time, or raise wait_milliseconds by tuff_context_set_limits()."),

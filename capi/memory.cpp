@@ -4,6 +4,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "runtime/peer_copy.hpp"
 
 using tuff::capi::acquire_buffer;
 using tuff::capi::acquire_context;
@@ -23,7 +24,11 @@ tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats) 
 }
 
 tuff_status tuff_context_trim(tuff_context context) {
-  return guarded("tuff_context_trim", [&] { acquire_context(context)->backend().trim(); });
+  return guarded("tuff_context_trim", [&] {
+    const auto object = acquire_context(context);
+    tuff::forget_peer(object.get());
+    object->backend().trim();
+  });
 }
 
 tuff_status tuff_context_reset_peak(tuff_context context) {
@@ -40,7 +45,7 @@ tuff_status tuff_buffer_import_host(tuff_context context, void* memory, uint64_t
     const auto owner = acquire_context(context);
     tuff::require(memory != nullptr, "memory is null");
     tuff::require(buffer != nullptr, "buffer is null");
-    *buffer = owner->adopt(std::make_unique<BufferObject>(owner, owner->backend().import_host(memory, bytes)));
+    *buffer = owner->adopt(std::make_unique<BufferObject>(owner, owner->backend().import_host(memory, bytes, nullptr)));
   });
 }
 

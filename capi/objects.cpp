@@ -6,6 +6,7 @@
 #include <new>
 
 #include "runtime/log.hpp"
+#include "runtime/peer_copy.hpp"
 #include "runtime/status.hpp"
 
 namespace tuff::capi {
@@ -64,9 +65,9 @@ StreamObject::StreamObject(Ref<Context> context, std::unique_ptr<ComputeStream> 
 
 ComputeStream& StreamObject::stream() { return context_->is_profiled() ? profiled_ : *stream_; }
 
-void StreamRef::find(tuff_stream handle) {
+void StreamRef::find(tuff_stream handle, std::string_view name) {
   object_ = handle_table().acquire<StreamObject>(handle, HandleKind::stream);
-  if (!object_) fail_handle("stream", handle, "stream or context");
+  if (!object_) fail_handle(name, handle, "stream or context");
   stream_ = &object_->stream();
 }
 
@@ -79,6 +80,11 @@ void Context::set_profiled(bool on) {
   in_use_.store(on ? static_cast<ComputeBackend*>(&profiled_) : backend_.get(), std::memory_order_release);
   stream_in_use_.store(on ? static_cast<ComputeStream*>(&profiled_stream_) : &backend_->default_stream(),
                        std::memory_order_release);
+}
+
+bool Context::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 void Context::profile_begin() {
@@ -173,7 +179,7 @@ void Context::close() noexcept {
   } catch (const std::exception& error) {
     log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());  // a lost device is freed all the same
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   closed_ = true;
   BufferObject* buffer = std::exchange(first_, nullptr);
   while (buffer != nullptr) {
@@ -187,6 +193,8 @@ void Context::close() noexcept {
   for (const auto& [handle, kind] : std::exchange(owned_, {})) {
     const auto removed = handle_table().remove<HandleObject>(handle, kind);
   }
+  lock.unlock();
+  forget_peer(this);
 }
 
 }  // namespace tuff::capi

@@ -134,6 +134,7 @@ class Context final : public HandleObject {
 
   // The context's handle was removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
+  bool closed() const;
 
  private:
   void set_profiled(bool on);
@@ -167,27 +168,31 @@ inline Ref<Context> acquire_context(tuff_context handle) {
 // A stream, or a context's default stream by the context's handle; with its context, for as long as this lives.
 class StreamRef {
  public:
-  explicit StreamRef(tuff_stream handle) : context_(handle_table().acquire<Context>(handle, HandleKind::context)) {
+  StreamRef(tuff_stream handle, std::string_view name)
+      : context_(handle_table().acquire<Context>(handle, HandleKind::context)) {
     if (context_) [[likely]] {
       stream_ = &context_->default_stream();
     } else {
-      find(handle);
+      find(handle, name);
     }
   }
 
   const Ref<Context>& context() const { return object_ ? object_->context() : context_; }
   operator const Ref<Context>&() const { return context(); }
   ComputeStream* operator->() const { return stream_; }
+  ComputeStream& operator*() const { return *stream_; }
   bool is_default() const { return !object_; }
 
  private:
-  void find(tuff_stream handle);
+  void find(tuff_stream handle, std::string_view name);
 
   Ref<Context> context_;      // of a default stream
   Ref<StreamObject> object_;  // of another
   ComputeStream* stream_ = nullptr;
 };
-inline StreamRef acquire_stream(tuff_stream handle) { return StreamRef(handle); }
+inline StreamRef acquire_stream(tuff_stream handle, std::string_view name = "stream") {
+  return StreamRef(handle, name);
+}
 
 inline Ref<BufferObject> acquire_buffer(tuff_buffer handle, std::string_view name) {
   auto buffer = handle_table().acquire<BufferObject>(handle, HandleKind::buffer);

@@ -4,10 +4,10 @@
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
+#include "capi/ranges.hpp"
 #include "capi/structures.hpp"
 #include "runtime/status.hpp"
 
-using tuff::Buffer;
 using tuff::HandleKind;
 using tuff::Ref;
 using tuff::require;
@@ -15,6 +15,8 @@ using tuff::capi::acquire_buffer;
 using tuff::capi::acquire_context;
 using tuff::capi::acquire_stream;
 using tuff::capi::BufferObject;
+using tuff::capi::check_accessible;
+using tuff::capi::check_apart;
 using tuff::capi::Context;
 using tuff::capi::EventObject;
 using tuff::capi::fail_handle;
@@ -52,13 +54,6 @@ void destroy(uint64_t handle, HandleKind kind, std::string_view name) {
   object->context()->forget(handle);
 }
 
-void check_range(const Buffer& buffer, std::string_view name, uint64_t offset, uint64_t bytes) {
-  require(offset <= buffer.bytes && bytes <= buffer.bytes - offset,
-          "{} holds {} bytes, the range is {} bytes from {} on", name, buffer.bytes, bytes, offset);
-  require(buffer.allocation == nullptr || !buffer.allocation->mapped.load(std::memory_order_relaxed),
-          "{} is mapped, needs tuff_unmap first", name);
-}
-
 // The buffer whose memory that is, and where in it.
 Ref<BufferObject> find_pinned(const Ref<Context>& context, const void* memory, uint64_t bytes, std::string_view name,
                               uint64_t& offset) {
@@ -69,13 +64,6 @@ Ref<BufferObject> find_pinned(const Ref<Context>& context, const void* memory, u
           name, bytes);
   offset = static_cast<uint64_t>(static_cast<const std::byte*>(memory) - pinned->buffer().host<std::byte>());
   return pinned;
-}
-
-void check_apart(const Buffer& device, uint64_t device_offset, const Buffer& host, uint64_t host_offset,
-                 uint64_t bytes) {
-  const uint64_t a = device.offset + device_offset, b = host.offset + host_offset;
-  require(device.allocation != host.allocation || a + bytes <= b || b + bytes <= a,
-          "dst overlaps src, both are bytes of one allocation");
 }
 
 }  // namespace
@@ -110,7 +98,7 @@ tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, uint64_t d
   return guarded("tuff_copy_htod_async", [&] {
     const auto target = acquire_stream(stream);
     const auto to = acquire_buffer(target, dst, "dst");
-    check_range(to->buffer(), "dst", dst_offset, bytes);
+    check_accessible(to->buffer(), "dst", dst_offset, bytes);
     if (bytes == 0) return;
     require(src != nullptr, "src is null");
     uint64_t src_offset = 0;
@@ -124,12 +112,12 @@ tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src,
   return guarded("tuff_copy_dtoh_async", [&] {
     const auto target = acquire_stream(stream);
     const auto from = acquire_buffer(target, src, "src");
-    check_range(from->buffer(), "src", src_offset, bytes);
+    check_accessible(from->buffer(), "src", src_offset, bytes);
     if (bytes == 0) return;
     require(dst != nullptr, "dst is null");
     uint64_t dst_offset = 0;
     const auto to = find_pinned(target, dst, bytes, "dst", dst_offset);
-    check_apart(from->buffer(), src_offset, to->buffer(), dst_offset, bytes);
+    check_apart(to->buffer(), dst_offset, from->buffer(), src_offset, bytes);
     target->copy_async(to->buffer(), dst_offset, from->buffer(), src_offset, bytes);
   });
 }

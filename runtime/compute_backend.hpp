@@ -63,8 +63,8 @@ class ComputeBackend {
   virtual MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
-  // Memory of the caller's, which outlives the buffer and the work on it.
-  virtual Buffer import_host(void* memory, uint64_t bytes) = 0;
+  // Memory of the caller's, which outlives the buffer and the work on it, or is its owner's, who is kept as long.
+  virtual Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) = 0;
   virtual void export_fd(const Buffer& buffer, tuff_memory_fd& info) = 0;  // all fields but struct_size
   virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void* map(const Buffer& buffer) = 0;
@@ -92,8 +92,10 @@ class ComputeBackend {
 std::unique_ptr<ComputeBackend> make_host_backend();
 std::unique_ptr<ComputeBackend> make_vulkan_backend();
 
-// The usable Vulkan devices, best first.
+// The usable Vulkan devices, best first or in the order of TUFF_VISIBLE_DEVICES.
 uint32_t vulkan_device_count();
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties);
+// Those that were passed over, one a line, with the reasons.
+std::string vulkan_device_refusals();
 
 }  // namespace tuff

@@ -1,8 +1,8 @@
 // An order of operations on a device: what is called on a stream takes effect in the order of the calls.
 //
 // Every method may be called from any thread; the backend serialises what needs it. Methods report errors by throwing
-// tuff::Error, before anything is recorded. A stream, an event and a graph go before the backend they came from; what they
-// were asked to do goes on to its end.
+// tuff::Error, before anything is recorded. A stream, an event and a graph go before the backend they came from; what
+// they were asked to do goes on to its end.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +72,7 @@ class ComputeStream {
   virtual void record(ComputeEvent& event) = 0;
   virtual void wait(ComputeEvent& event) = 0;
 
+  virtual bool capturing() const = 0;
   virtual void begin_graph() = 0;
   virtual std::unique_ptr<ComputeGraph> end_graph() = 0;
   virtual void launch(ComputeGraph& graph) = 0;

@@ -34,7 +34,9 @@ class ProfiledBackend final : public ComputeBackend {
   void trim() override { inner_.trim(); }
   void reset_peak() override { inner_.reset_peak(); }
   MemoryPressure& pressure() noexcept override { return inner_.pressure(); }
-  Buffer import_host(void* memory, uint64_t bytes) override { return inner_.import_host(memory, bytes); }
+  Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override {
+    return inner_.import_host(memory, bytes, std::move(owner));
+  }
   void export_fd(const Buffer& buffer, tuff_memory_fd& info) override { inner_.export_fd(buffer, info); }
   Buffer import_fd(const tuff_memory_fd& info) override { return inner_.import_fd(info); }
   ComputeStream& default_stream() override { return inner_.default_stream(); }
@@ -74,6 +76,7 @@ class ProfiledStream final : public ComputeStream {
   void synchronize() override;
   void record(ComputeEvent& event) override;
   void wait(ComputeEvent& event) override;
+  bool capturing() const override { return inner_.capturing(); }
   void begin_graph() override { inner_.begin_graph(); }
   std::unique_ptr<ComputeGraph> end_graph() override { return inner_.end_graph(); }
   void launch(ComputeGraph& graph) override;

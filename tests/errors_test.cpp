@@ -183,6 +183,8 @@ std::vector<BadCall> null_pointers() {
          info.struct_size = sizeof info;
          return tuff_device_info(10'000, &info);
        }},
+      {"tuff_device_refusals", "buffer", kArgument,
+       [](auto, auto) { return tuff_device_refusals(nullptr, 5, nullptr); }},
       {"tuff_context_create", "context", kArgument, [](auto, auto) { return tuff_context_create(nullptr, nullptr); }},
       {"tuff_context_create", "backend", kArgument,
        [](auto, auto) {

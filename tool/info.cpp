@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
@@ -62,6 +65,43 @@ std::vector<std::string> features(const tuff::DeviceProperties& device) {
   return words;
 }
 
+const char* dtype_name(int32_t dtype) {
+  constexpr const char* kNames[] = {"?", "f32", "f16", "bf16", "f64", "i32", "u32", "i8", "u8"};
+  return dtype > 0 && dtype < static_cast<int32_t>(std::size(kNames)) ? kNames[dtype] : kNames[0];
+}
+
+std::string product_name(const tuff_matrix_shape& shape) {
+  return fmt::format("{} x {} -> {}", dtype_name(shape.a_type), dtype_name(shape.b_type), dtype_name(shape.c_type));
+}
+
+// Names of the bits that are set.
+template <size_t n>
+std::vector<std::string> named_bits(uint32_t bits, const std::pair<const char*, uint32_t> (&names)[n]) {
+  std::vector<std::string> words;
+  for (const auto& [name, bit] : names) {
+    if (bits & bit) words.emplace_back(name);
+  }
+  return words;
+}
+
+std::vector<std::string> queue_kinds(uint32_t flags) {
+  return named_bits(flags, {{"graphics", TUFF_QUEUE_GRAPHICS},
+                            {"compute", TUFF_QUEUE_COMPUTE},
+                            {"transfer", TUFF_QUEUE_TRANSFER},
+                            {"sparse binding", TUFF_QUEUE_SPARSE_BINDING}});
+}
+
+std::vector<std::string> subgroup_operations(uint32_t bits) {
+  return named_bits(bits, {{"basic", TUFF_SUBGROUP_BASIC},
+                           {"vote", TUFF_SUBGROUP_VOTE},
+                           {"arithmetic", TUFF_SUBGROUP_ARITHMETIC},
+                           {"ballot", TUFF_SUBGROUP_BALLOT},
+                           {"shuffle", TUFF_SUBGROUP_SHUFFLE},
+                           {"shuffle_relative", TUFF_SUBGROUP_SHUFFLE_RELATIVE},
+                           {"clustered", TUFF_SUBGROUP_CLUSTERED},
+                           {"quad", TUFF_SUBGROUP_QUAD}});
+}
+
 std::string feature_line(const tuff::DeviceProperties& device) {
   std::string text;
   for (const auto& word : features(device)) text += (text.empty() ? "" : ", ") + word;
@@ -70,6 +110,75 @@ std::string feature_line(const tuff::DeviceProperties& device) {
 
 void print_line(const char* label, const std::string& value) {
   if (!value.empty()) fmt::print("      {:<18} {}\n", label, shorten(value, kTextWidth));
+}
+
+// Lines of at most so many characters, unless a word is longer.
+std::vector<std::string> folded(const std::vector<std::string>& words, const char* separator, size_t width) {
+  std::vector<std::string> lines;
+  for (const auto& word : words) {
+    if (lines.empty() || lines.back().size() + word.size() + 2 > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += separator + word;
+    }
+  }
+  return lines;
+}
+
+void print_words(const char* label, const std::vector<std::string>& words, const char* separator = " ") {
+  for (const auto& line : folded(words, separator, kTextWidth)) {
+    fmt::print("      {:<18} {}\n", std::exchange(label, ""), line);
+  }
+}
+
+void print_matrix_shapes(const tuff::DeviceProperties& device) {
+  const char* label = "matrix shapes";
+  std::string product;
+  std::vector<std::string> sizes;
+  const auto flush = [&] {
+    if (!sizes.empty()) print_line(std::exchange(label, ""), product + ": " + joined(sizes));
+    sizes.clear();
+  };
+  for (uint32_t i = 0; i < device.matrix_shape_count; ++i) {
+    const tuff_matrix_shape& shape = device.matrix_shapes[i];
+    if (product_name(shape) != product) flush();
+    product = product_name(shape);
+    sizes.push_back(fmt::format("{}x{}x{}", shape.m, shape.n, shape.k));
+  }
+  flush();
+}
+
+void print_queues(const tuff::DeviceProperties& device) {
+  const char* label = "queues";
+  for (uint32_t i = 0; i < device.queue_family_count; ++i) {
+    const tuff_queue_family& family = device.queue_families[i];
+    std::string kinds;
+    for (const auto& kind : queue_kinds(family.flags)) kinds += (kinds.empty() ? "" : ", ") + kind;
+    print_line(std::exchange(label, ""), fmt::format("{} of {}{}", family.count, kinds.empty() ? "another kind" : kinds,
+                                                     family.timestamp_bits == 0 ? "; no time stamps" : ""));
+  }
+}
+
+void print_limits(const tuff::DeviceProperties& device) {
+  print_line("descriptor range", fmt::format("{}, from multiples of {}", format_bytes(device.max_storage_range_bytes),
+                                             format_bytes(device.min_storage_alignment)));
+  print_line("workgroup",
+             fmt::format("{} invocations, at most {} x {} x {}, {} of shared memory", device.max_workgroup_invocations,
+                         device.max_workgroup_size[0], device.max_workgroup_size[1], device.max_workgroup_size[2],
+                         format_bytes(device.max_shared_memory_bytes)));
+  print_line("workgroups",
+             fmt::format("{} x {} x {}", format_count(device.max_workgroup_count[0]),
+                         format_count(device.max_workgroup_count[1]), format_count(device.max_workgroup_count[2])));
+  print_line("push constants", format_bytes(device.max_push_constant_bytes));
+  const std::string sizes =
+      device.subgroup_size_min == device.subgroup_size_max
+          ? ""
+          : fmt::format(", {} to {} on demand", device.subgroup_size_min, device.subgroup_size_max);
+  print_line("subgroup", fmt::format("{} invocations{}", device.subgroup_size, sizes));
+  print_words("subgroups can", subgroup_operations(device.subgroup_operations), ", ");
+  print_queues(device);
+  if (device.timestamp_nanoseconds > 0) print_line("clock", fmt::format("{} ns a tick", device.timestamp_nanoseconds));
+  print_matrix_shapes(device);
 }
 
 void print_device(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
@@ -85,19 +194,14 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
                                                      : fmt::format("{}, {} free", format_bytes(device.memory_bytes),
                                                                    format_bytes(device.memory_free_bytes)));
   print_line("largest buffer", format_bytes(device.max_allocation_bytes));
-  if (device.api_version != 0) {
-    print_line("descriptor range", format_bytes(device.max_storage_range_bytes));
-    print_line("workgroup", fmt::format("{} invocations, {} of shared memory", device.max_workgroup_invocations,
-                                        format_bytes(device.max_shared_memory_bytes)));
-    print_line("workgroups",
-               fmt::format("{} x {} x {}", format_count(device.max_workgroup_count[0]),
-                           format_count(device.max_workgroup_count[1]), format_count(device.max_workgroup_count[2])));
-    print_line("push constants", format_bytes(device.max_push_constant_bytes));
-    print_line("subgroup", fmt::format("{} invocations", device.subgroup_size));
-  }
+  if (device.host_import_alignment != 0)
+    print_line("imports",
+               fmt::format("memory of the host's, in units of {}", format_bytes(device.host_import_alignment)));
+  if (device.compute_units != 0) print_line("compute units", std::to_string(device.compute_units));
+  if (device.api_version != 0) print_limits(device);
   print_line("features", feature_line(device));
   if (opened.failure.empty()) {
-    print_line("operations", joined(opened.operations));
+    print_words("operations", opened.operations);
     if (device.api_version != 0) print_line("binding", opened.binding);
   } else {
     print_line("cannot be opened", opened.failure);
@@ -105,6 +209,19 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
   if (device.bandwidth_bytes_per_second > 0)
     print_line("bandwidth", format_bandwidth(device.bandwidth_bytes_per_second));
   if (device.f32_flops_per_second > 0) print_line("f32 rate", format_flops(device.f32_flops_per_second));
+}
+
+void print_refusals(const std::string& text) {
+  fmt::print("\nPassed over:\n");
+  std::istringstream list(text);
+  for (std::string refusal; std::getline(list, refusal);) {
+    std::istringstream split(refusal);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(split), {}};
+    const char* indent = "  ";
+    for (const auto& line : folded(words, " ", kTextWidth + 16)) {
+      fmt::print("{}{}\n", std::exchange(indent, "      "), line);
+    }
+  }
 }
 
 Json device_json(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
@@ -130,6 +247,28 @@ Json device_json(const std::string& index, const tuff::DeviceProperties& device,
   json["max_shared_memory_bytes"] = device.max_shared_memory_bytes;
   json["max_push_constant_bytes"] = device.max_push_constant_bytes;
   json["subgroup_size"] = device.subgroup_size;
+  json["subgroup_size_min"] = device.subgroup_size_min;
+  json["subgroup_size_max"] = device.subgroup_size_max;
+  json["subgroup_operations"] = subgroup_operations(device.subgroup_operations);
+  json["max_workgroup_size"] = device.max_workgroup_size;
+  json["compute_units"] = device.compute_units;
+  json["min_storage_alignment"] = device.min_storage_alignment;
+  json["host_import_alignment"] = device.host_import_alignment;
+  json["timestamp_nanoseconds"] = device.timestamp_nanoseconds;
+  json["driver_uuid"] = format_uuid(device.driver_uuid);
+  json["queue_families"] = Json::array();
+  for (uint32_t i = 0; i < device.queue_family_count; ++i) {
+    const tuff_queue_family& family = device.queue_families[i];
+    json["queue_families"].push_back({{"kinds", queue_kinds(family.flags)},
+                                      {"flags", family.flags},
+                                      {"count", family.count},
+                                      {"timestamp_bits", family.timestamp_bits}});
+  }
+  json["matrix_shapes"] = Json::array();
+  for (uint32_t i = 0; i < device.matrix_shape_count; ++i) {
+    const tuff_matrix_shape& shape = device.matrix_shapes[i];
+    json["matrix_shapes"].push_back({{"product", product_name(shape)}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}});
+  }
   json["features"] = features(device);
   json["operations"] = opened.operations;
   json["binding"] = opened.binding;
@@ -176,7 +315,7 @@ tuff::Context open_context(const std::string& device, const std::string& backend
 int run_info(const InfoOptions& options) {
   std::vector<tuff::DeviceProperties> devices;
   for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(tuff::device_info(i));
-  const auto chosen = default_device(options.device);
+  auto chosen = default_device(options.device);
   Json list = Json::array();
   if (!options.json) {
     const uint32_t version = tuff::version();
@@ -185,6 +324,7 @@ int run_info(const InfoOptions& options) {
   }
   const auto show = [&](const std::string& index, const tuff::DeviceProperties& device, const Opened& opened) {
     const bool is_chosen = chosen && same_device(device, *chosen);
+    if (is_chosen) chosen.reset();  // of several that are alike the first
     if (!options.device.empty() && !is_chosen) return;
     if (options.json) {
       list.push_back(device_json(index, device, opened, is_chosen && options.device.empty()));
@@ -200,9 +340,11 @@ int run_info(const InfoOptions& options) {
 
   if (options.json) {
     fmt::print("{}\n", list.dump(2));
-  } else if (devices.empty()) {
-    fmt::print("\nhint: {}\n", tuff::status_hint(TUFF_ERROR_NO_DEVICE));
+    return 0;
   }
+  const std::string refusals = tuff::device_refusals();
+  if (options.device.empty() && !refusals.empty()) print_refusals(refusals);
+  if (devices.empty()) fmt::print("\nhint: {}\n", tuff::status_hint(TUFF_ERROR_NO_DEVICE));
   return 0;
 }
 

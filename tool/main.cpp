@@ -28,10 +28,11 @@ constexpr const char* kExamples = R"(Examples:
   tuff cache prewarm                 compiles ahead what applications have used here
 
 Environment:
-  TUFF_DEVICE       index or part of the name of the device to use
-  TUFF_LOG          error, warning, info, debug or dispatch: says on stderr what happens
-  TUFF_TUNING       path of the table that tune writes and every process uses, or off
-  TUFF_CACHE_BYTES  how much is kept on disk at most: a number, or one with K, M or G
+  TUFF_DEVICE           index, UUID or part of the name of the device to use
+  TUFF_VISIBLE_DEVICES  which devices there are, and in which order: a list of such
+  TUFF_LOG              error, warning, info, debug or dispatch: says on stderr what happens
+  TUFF_TUNING           path of the table that tune writes and every process uses, or off
+  TUFF_CACHE_BYTES      how much is kept on disk at most: a number, or one with K, M or G
 )";
 
 std::string version_text() {
@@ -42,7 +43,8 @@ std::string version_text() {
 
 void add_device_option(CLI::App* command, std::string& device, const char* otherwise) {
   command
-      ->add_option("-d,--device", device, fmt::format("index or part of the name of a device; otherwise {}", otherwise))
+      ->add_option("-d,--device", device,
+                   fmt::format("index, UUID or part of the name of a device; otherwise {}", otherwise))
       ->type_name("NAME");
 }
 

@@ -246,6 +246,42 @@ TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_
  * Devices and contexts
  * ------------------------------------------------------------------------------------------- */
 
+/* What a family of queues takes, as bits of tuff_queue_family.flags; others may be set. Vulkan's own numbers. Since
+ * 0.8.0, as the two below. */
+enum { TUFF_QUEUE_GRAPHICS = 1, TUFF_QUEUE_COMPUTE = 2, TUFF_QUEUE_TRANSFER = 4, TUFF_QUEUE_SPARSE_BINDING = 8 };
+
+/* What the invocations of a subgroup can do together, as bits of tuff_device_properties.subgroup_operations; others
+ * may be set. Vulkan's own numbers. */
+enum {
+  TUFF_SUBGROUP_BASIC = 1,
+  TUFF_SUBGROUP_VOTE = 2,
+  TUFF_SUBGROUP_ARITHMETIC = 4,
+  TUFF_SUBGROUP_BALLOT = 8,
+  TUFF_SUBGROUP_SHUFFLE = 16,
+  TUFF_SUBGROUP_SHUFFLE_RELATIVE = 32,
+  TUFF_SUBGROUP_CLUSTERED = 64,
+  TUFF_SUBGROUP_QUAD = 128
+};
+
+/* How many of them tuff_device_properties has room for. */
+enum { TUFF_MAX_QUEUE_FAMILIES = 8, TUFF_MAX_MATRIX_SHAPES = 32 };
+
+/* Queues of a device that are all of one kind. Since 0.8.0. */
+typedef struct tuff_queue_family {
+  uint32_t flags;          /* TUFF_QUEUE_* */
+  uint32_t count;
+  uint32_t timestamp_bits; /* that are valid in a time stamp; 0: it has none */
+  uint32_t reserved;       /* zero */
+} tuff_queue_family;
+
+/* A product that the matrix units compute at once, by the invocations of one subgroup: m x n += m x k times k x n.
+ * Since 0.8.0. */
+typedef struct tuff_matrix_shape {
+  uint32_t m, n, k;
+  int32_t a_type, b_type; /* TUFF_* of the factors */
+  int32_t c_type;         /* of what is added to, and of the result */
+} tuff_matrix_shape;
+
 /* What a device is and can do. Strings are NUL-terminated UTF-8. */
 typedef struct tuff_device_properties {
   uint32_t struct_size;
@@ -279,6 +315,20 @@ typedef struct tuff_device_properties {
                                           measured, for contexts only */
   double bandwidth_bytes_per_second;   /* measured, by the first tuff_profile_begin(); 0 if not known */
   double f32_flops_per_second;         /* likewise */
+  /* Since 0.8.0; all but those that say otherwise are 0 for the host backend. */
+  uint32_t max_workgroup_size[3];      /* invocations along each dimension */
+  uint32_t subgroup_size_min;          /* what a kernel can ask for lies between these; 1 for the host backend */
+  uint32_t subgroup_size_max;
+  uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
+  uint32_t compute_units;              /* multiprocessors, cores; 0 if the driver does not say */
+  uint32_t min_storage_alignment;      /* of a descriptor's offset; buffers may begin anywhere all the same */
+  uint64_t host_import_alignment;      /* of what tuff_buffer_import_host() takes; 0: nothing. The host backend's too */
+  double timestamp_nanoseconds;        /* of one tick of the device's clock */
+  uint8_t driver_uuid[16];             /* memory goes by file descriptor where uuid and this are the same */
+  uint32_t queue_family_count;
+  uint32_t matrix_shape_count;         /* of the element types that Tuff has; 0 without matrix cores */
+  tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* in the driver's order, the first ones */
+  tuff_matrix_shape matrix_shapes[TUFF_MAX_MATRIX_SHAPES];   /* likewise */
 } tuff_device_properties;
 
 /* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
@@ -286,8 +336,10 @@ typedef struct tuff_context_desc {
   uint32_t struct_size;
   int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at
                           TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
-  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; NULL: TUFF_DEVICE
-                          from the environment, else the best: discrete, integrated, virtual, then CPU */
+  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
+                          its beginning if no other device's is the same (hexadecimal, four digits or more,
+                          dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
+                          integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
   const char* backend; /* "vulkan" (default), "host", or "auto": Vulkan, or host if there is none */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
@@ -297,12 +349,23 @@ typedef struct tuff_context_desc {
   int32_t reserved;    /* zero */
 } tuff_context_desc;
 
-/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all. */
+/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all.
+ * Since 0.8.0 the environment variable TUFF_VISIBLE_DEVICES decides which devices there are and in which order, for all
+ * of the library: a list, separated by commas, of what tuff_context_desc.device takes, where a part of a name stands
+ * for all devices of that name and indices are those without the variable. An empty list leaves none. It is read when
+ * devices are first asked for.
+ * Errors: INVALID_ARGUMENT if an entry of TUFF_VISIBLE_DEVICES matches nothing, or a UUID's beginning several; the
+ * message says what there is. So do tuff_device_info() and tuff_context_create(), but for backend "host". */
 TUFF_API tuff_status tuff_device_count(uint32_t* count);
 
 /* Describes device index, 0 <= index < tuff_device_count(), best first. info->struct_size must be set.
  * Errors: INVALID_ARGUMENT for an index out of range. */
 TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info);
+
+/* Copies a text for a person into buffer, as tuff_last_error() does: the devices that were passed over, one a line,
+ * each with all that it lacks (what is needed, and what it reports), or that TUFF_VISIBLE_DEVICES hides it; where there
+ * is no loader or driver, that. Empty if every device is usable. Since 0.8.0. */
+TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL.
  * Errors: NO_DEVICE (the message says what was found and what each lacked), UNSUPPORTED (validation
@@ -438,6 +501,20 @@ TUFF_API tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer s
 TUFF_API tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, tuff_buffer src,
                                     uint64_t src_offset, uint64_t bytes);
 
+/* Copies between buffers of any two contexts: on different devices, on one, on a device and on the host backend. After
+ * everything given to src_stream before, and in order with dst_stream: what is given to it afterwards comes after the
+ * copy. src may be written to when the call returns. Of one context it is tuff_copy_dtod().
+ * Any offsets and sizes. The data stays on the device where both contexts are of one device and driver that share
+ * memory by file descriptor (tuff_supports "memory_fd"); else it goes through memory of the host's, which the one fills
+ * while the other empties it. Above 256 KiB the call waits for the work of both contexts, at times on a second thread,
+ * and up to 64 MiB of memory are kept for the next copy of the same direction, until tuff_context_trim() of either
+ * context or its end. Threads may copy in opposite directions at once.
+ * Buffers over one memory that contexts share (tuff_buffer_import_fd()) are not seen to overlap.
+ * Since 0.8.0. Errors: INVALID_ARGUMENT if a range leaves its buffer, a buffer is mapped, or, of one context, the
+ * ranges overlap; INVALID_HANDLE if dst is not of dst_stream's context, or src of src_stream's. */
+TUFF_API tuff_status tuff_copy_peer(tuff_stream dst_stream, tuff_buffer dst, uint64_t dst_offset,
+                                    tuff_stream src_stream, tuff_buffer src, uint64_t src_offset, uint64_t bytes);
+
 /* Fills bytes [offset, offset + bytes) with a repeated pattern of 1, 2, 4, 8 or 16 bytes.
  * Errors: INVALID_ARGUMENT for another pattern size, or if offset or bytes is no multiple of it. */
 TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, uint64_t bytes,
@@ -480,7 +557,7 @@ typedef struct tuff_memory_stats {
 /* Reads them. stats->struct_size must be set. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats);
 
-/* Gives what nobody uses back to the device: empty blocks, and the memory that partial results were kept in. Waits for
+/* Gives back what nobody uses: empty blocks, the memory of partial results and that of tuff_copy_peer(). Waits for
  * nothing: what unfinished work uses is given back only after tuff_synchronize(). The next allocations are slower.
  * Since 0.7.0. */
 TUFF_API tuff_status tuff_context_trim(tuff_context context);

@@ -131,6 +131,8 @@ using Limits = tuff_limits;
 using KernelProperties = tuff_kernel_properties;
 using MemoryStats = tuff_memory_stats;
 using MemoryFd = tuff_memory_fd;
+using QueueFamily = tuff_queue_family;
+using MatrixShape = tuff_matrix_shape;
 
 inline uint32_t version() noexcept { return tuff_version(); }
 inline uint32_t abi_version() noexcept { return tuff_abi_version(); }
@@ -395,6 +397,11 @@ class Buffer {
   Outcome copy_from(const Buffer& source, uint64_t bytes, uint64_t offset = 0, uint64_t source_offset = 0) {
     return detail::finish(tuff_copy_dtod(context_, handle(), offset, source.handle(), source_offset, bytes));
   }
+  // From a buffer of any context.
+  Outcome copy_from_peer(const Buffer& source, uint64_t bytes, uint64_t offset = 0, uint64_t source_offset = 0) {
+    return detail::finish(
+        tuff_copy_peer(context_, handle(), offset, source.context(), source.handle(), source_offset, bytes));
+  }
 
   // Repeats a value of 1, 2, 4, 8 or 16 bytes over count elements from a byte offset on: fill<float>(1, n).
   template <typename T>
@@ -602,6 +609,16 @@ inline Returned<DeviceProperties> device_info(uint32_t index) {
   properties.struct_size = sizeof(properties);
   const tuff_status status = tuff_device_info(index, &properties);
   return detail::give(status, std::move(properties));
+}
+
+// The devices that were passed over, one a line, with the reasons.
+inline Returned<std::string> device_refusals() {
+  uint64_t length = 0;
+  tuff_status status = tuff_device_refusals(nullptr, 0, &length);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  // The NUL replaces string's own.
+  if (status == TUFF_OK) status = tuff_device_refusals(text.data(), length + 1, nullptr);
+  return detail::give(status, std::move(text));
 }
 
 // level is a TUFF_LOG_*.

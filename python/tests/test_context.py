@@ -35,6 +35,25 @@ def test_device_is_chosen_by_index_and_by_name():
     assert caught.value.status == raw.ERROR_NO_DEVICE
 
 
+def test_device_is_chosen_by_uuid():
+    if tuff.device_count() == 0:
+        pytest.skip("no Vulkan device")
+    device = tuff.devices()[0]
+    if sum(other.uuid == device.uuid for other in tuff.devices()) > 1:
+        pytest.skip("two devices of one UUID")
+    with tuff.Context(device.uuid) as ctx:
+        assert ctx.device.uuid == device.uuid
+
+
+def test_device_lists_what_it_has(ctx, backend):
+    device = ctx.device
+    assert len(device.queue_families) == device.properties.queue_family_count
+    assert len(device.matrix_shapes) == device.properties.matrix_shape_count
+    if backend == "vulkan":
+        assert any(family["flags"] & raw.QUEUE_COMPUTE for family in device.queue_families)
+    assert isinstance(tuff.device_refusals(), list)
+
+
 def test_unknown_backend_is_refused():
     with pytest.raises(tuff.TuffError) as caught:
         tuff.Context(backend="abacus")
@@ -130,8 +149,22 @@ def test_contexts_do_not_mix(backend):
         with pytest.raises(ValueError, match="different contexts"):
             one.ones(4) + other.ones(4)
         with pytest.raises(tuff.TuffError) as caught:
-            one.alloc(4).copy_from(other.alloc(4))
+            tuff.check(raw.tuff_copy_dtod(one.handle, one.alloc(4).handle, 0, other.alloc(4).handle, 0, 4))
         assert caught.value.status == raw.ERROR_INVALID_HANDLE
+
+
+@pytest.mark.parametrize("size", [3, 1_000_003])
+def test_copies_between_contexts(backend, size):
+    with tuff.Context(backend=backend) as one, tuff.Context(backend="host") as other:
+        values = np.arange(size, dtype=np.float32)
+        there = one.array(values).to(other)
+        assert there.context is other and (-there).to(one).numpy().tolist() == (-values).tolist()
+        target = other.alloc(8)
+        target.copy_from(one.array([1, 2, 3]).buffer, offset=4, source_offset=8, nbytes=4)
+        assert target.download(np.empty(2, np.float32)).tolist() == [0, 3]
+        with pytest.raises(tuff.TuffError) as caught:
+            target.copy_from(one.alloc(16))
+        assert caught.value.status == raw.ERROR_INVALID_ARGUMENT and "tuff_copy_peer" in caught.value.message
 
 
 def test_buffer_copies_fills_and_offsets(ctx):

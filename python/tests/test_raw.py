@@ -12,6 +12,8 @@ import tuff
 from tuff import raw
 
 STRUCTURES = {
+    "tuff_queue_family": raw.QueueFamily,
+    "tuff_matrix_shape": raw.MatrixShape,
     "tuff_device_properties": raw.DeviceProperties,
     "tuff_context_desc": raw.ContextDesc,
     "tuff_stats": raw.Stats,

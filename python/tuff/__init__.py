@@ -12,7 +12,7 @@ from . import raw
 from ._array import Array, Transposed
 from ._attention import attention
 from ._buffer import Buffer
-from ._context import Context, Device, device_count, devices, set_log, version
+from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
 from ._convolution import conv1d, conv2d, conv3d, conv_transpose2d
 from ._error import TuffError, check, last_error
 from ._kernel import Kernel
@@ -79,6 +79,7 @@ __all__ = [
     "conv3d",
     "conv_transpose2d",
     "device_count",
+    "device_refusals",
     "devices",
     "divide",
     "embedding",

@@ -153,6 +153,12 @@ class Array:
         result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
         return result
 
+    def to(self, context: Context) -> Array:
+        """A copy in another context, on whatever device; of this one, copy()."""
+        result = context.empty(self.shape, self.dtype)
+        result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
+        return result
+
     # Views.
 
     def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:

@@ -124,11 +124,11 @@ class Buffer:
         return target
 
     def copy_from(self, source: Buffer, offset: int = 0, source_offset: int = 0, nbytes: Optional[int] = None) -> None:
-        """Copies on the device; nbytes is by default all of source after source_offset."""
+        """Copies from a buffer of this context or another, on whatever device; nbytes is by default all of source after
+        source_offset."""
         count = source.nbytes - source_offset if nbytes is None else nbytes
-        check(
-            raw.tuff_copy_dtod(self.context.stream_handle, self.handle, offset, source.handle, source_offset, count)
-        )
+        to, of = self.context.stream_handle, source.context.stream_handle
+        check(raw.tuff_copy_peer(to, self.handle, offset, of, source.handle, source_offset, count))
 
     def fill(self, pattern: bytes, offset: int = 0, nbytes: Optional[int] = None) -> None:
         """Repeats a pattern of 1, 2, 4, 8 or 16 bytes, by default to the end."""

@@ -6,6 +6,7 @@ import ctypes
 import math
 import os
 import threading
+import uuid
 import weakref
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -15,7 +16,7 @@ import numpy as np
 from . import raw
 from ._array import Array, Transposed, as_shape
 from ._buffer import Buffer
-from ._error import check
+from ._error import check, text_of
 from ._kernel import Kernel
 from ._pinned import pinned
 from ._profile import Profile
@@ -47,6 +48,25 @@ class Device:
     subgroup_size: int
     properties: raw.DeviceProperties
 
+    @property
+    def uuid(self) -> str:
+        """As TUFF_DEVICE and TUFF_VISIBLE_DEVICES take it."""
+        return str(uuid.UUID(bytes=bytes(self.properties.uuid)))
+
+    @property
+    def queue_families(self) -> List[Dict[str, int]]:
+        """Each with flags (raw.QUEUE_*), count and timestamp_bits."""
+        found = self.properties.queue_families[: self.properties.queue_family_count]
+        return [{name: getattr(family, name) for name in ("flags", "count", "timestamp_bits")} for family in found]
+
+    @property
+    def matrix_shapes(self) -> List[Tuple[int, int, int, str, str, str]]:
+        """What the matrix units multiply: (m, n, k) and the types of the factors and of the sum, such as "f16"."""
+        found = self.properties.matrix_shapes[: self.properties.matrix_shape_count]
+        name = {raw.F32: "f32", raw.F16: "f16", raw.BF16: "bf16", raw.F64: "f64"}
+        name.update({raw.I32: "i32", raw.U32: "u32", raw.I8: "i8", raw.U8: "u8"})
+        return [(s.m, s.n, s.k, name[s.a_type], name[s.b_type], name[s.c_type]) for s in found]
+
     @classmethod
     def _of(cls, properties: raw.DeviceProperties) -> Device:
         return cls(
@@ -69,13 +89,18 @@ def device_count() -> int:
 
 
 def devices() -> List[Device]:
-    """The usable Vulkan devices, best first."""
+    """The usable Vulkan devices, best first, or as TUFF_VISIBLE_DEVICES has them."""
     found = []
     for index in range(device_count()):
         properties = raw.DeviceProperties()
         check(raw.tuff_device_info(index, properties))
         found.append(Device._of(properties))
     return found
+
+
+def device_refusals() -> List[str]:
+    """A line for each device that was passed over: all that it lacks, or that TUFF_VISIBLE_DEVICES hides it."""
+    return text_of(raw.tuff_device_refusals).splitlines()
 
 
 def version() -> Tuple[int, int, int]:
@@ -151,7 +176,7 @@ class Context:
         memory_limit_bytes: int = 0,
         prewarm: bool = False,
     ) -> None:
-        """device: an index into devices(), or a part of a name; by default TUFF_DEVICE, else the best.
+        """device: an index into devices(), a UUID, or a part of a name; by default TUFF_DEVICE, else the first.
         backend: "vulkan" (default), "host" (the slow reference), or "auto" (Vulkan, or host if there is none).
         validation: load the Khronos validation layer. memory_limit_bytes: 0 for no bound.
         prewarm: compile in the background what earlier processes have used."""

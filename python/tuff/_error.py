@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Callable
 
 from . import raw
 
@@ -29,11 +30,20 @@ class TuffError(RuntimeError):
 
 def last_error() -> str:
     """This thread's last message from the library; empty if nothing has failed."""
+    return _text(raw.tuff_last_error, lambda status: None)
+
+
+def _text(function: Callable[..., int], judge: Callable[[int], None]) -> str:
     length = ctypes.c_uint64()
-    raw.tuff_last_error(None, 0, ctypes.byref(length))
+    judge(function(None, 0, ctypes.byref(length)))
     text = ctypes.create_string_buffer(length.value + 1)
-    raw.tuff_last_error(text, len(text), None)
+    judge(function(text, len(text), None))
     return text.value.decode(errors="replace")
+
+
+def text_of(function: Callable[..., int]) -> str:
+    """What a function with the arguments of tuff_last_error writes."""
+    return _text(function, check)
 
 
 def check(status: int) -> None:

@@ -104,6 +104,23 @@ LOG_DISPATCH = 5
 
 EVENT_NO_TIMING = 1
 
+QUEUE_GRAPHICS = 1
+QUEUE_COMPUTE = 2
+QUEUE_TRANSFER = 4
+QUEUE_SPARSE_BINDING = 8
+
+SUBGROUP_BASIC = 1
+SUBGROUP_VOTE = 2
+SUBGROUP_ARITHMETIC = 4
+SUBGROUP_BALLOT = 8
+SUBGROUP_SHUFFLE = 16
+SUBGROUP_SHUFFLE_RELATIVE = 32
+SUBGROUP_CLUSTERED = 64
+SUBGROUP_QUAD = 128
+
+MAX_QUEUE_FAMILIES = 8
+MAX_MATRIX_SHAPES = 32
+
 ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
 ALLOC_HOST_PINNED = 4
@@ -119,6 +136,18 @@ class _Struct(ctypes.Structure):
 
     def __init__(self, **fields: object) -> None:
         super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)
+
+
+class QueueFamily(ctypes.Structure):
+    """tuff_queue_family"""
+
+    _fields_ = [(name, c_uint32) for name in ("flags", "count", "timestamp_bits", "reserved")]
+
+
+class MatrixShape(ctypes.Structure):
+    """tuff_matrix_shape"""
+
+    _fields_ = [(name, c_uint32) for name in "mnk"] + [(name, c_int32) for name in ("a_type", "b_type", "c_type")]
 
 
 class DeviceProperties(_Struct):
@@ -155,6 +184,19 @@ class DeviceProperties(_Struct):
         ("binding", c_int32),
         ("bandwidth_bytes_per_second", c_double),
         ("f32_flops_per_second", c_double),
+        ("max_workgroup_size", c_uint32 * 3),
+        ("subgroup_size_min", c_uint32),
+        ("subgroup_size_max", c_uint32),
+        ("subgroup_operations", c_uint32),
+        ("compute_units", c_uint32),
+        ("min_storage_alignment", c_uint32),
+        ("host_import_alignment", c_uint64),
+        ("timestamp_nanoseconds", c_double),
+        ("driver_uuid", c_uint8 * 16),
+        ("queue_family_count", c_uint32),
+        ("matrix_shape_count", c_uint32),
+        ("queue_families", QueueFamily * MAX_QUEUE_FAMILIES),
+        ("matrix_shapes", MatrixShape * MAX_MATRIX_SHAPES),
     ]
 
 
@@ -659,6 +701,7 @@ FUNCTIONS = {
     # Devices and contexts
     "tuff_device_count": (_status, [POINTER(_u32)]),
     "tuff_device_info": (_status, [_u32, POINTER(DeviceProperties)]),
+    "tuff_device_refusals": (_status, [_text, _u64, POINTER(_u64)]),
     "tuff_context_create": (_status, [POINTER(ContextDesc), POINTER(_handle)]),
     "tuff_context_destroy": (_status, [_handle]),
     "tuff_context_info": (_status, [_handle, POINTER(DeviceProperties)]),
@@ -689,6 +732,7 @@ FUNCTIONS = {
     "tuff_copy_htod": (_status, [_handle, _handle, _u64, c_void_p, _u64]),
     "tuff_copy_dtoh": (_status, [_handle, c_void_p, _handle, _u64, _u64]),
     "tuff_copy_dtod": (_status, [_handle, _handle, _u64, _handle, _u64, _u64]),
+    "tuff_copy_peer": (_status, [_handle, _handle, _u64, _handle, _handle, _u64, _u64]),
     "tuff_fill": (_status, [_handle, _handle, _u64, _u64, c_void_p, _u64]),
     "tuff_map": (_status, [_handle, POINTER(c_void_p)]),
     "tuff_unmap": (_status, [_handle]),

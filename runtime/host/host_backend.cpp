@@ -59,8 +59,8 @@ class HostAllocation final : public Allocation {
 // Memory of the caller's.
 class ImportedAllocation final : public Allocation {
  public:
-  ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes)
-      : use_(std::move(use)), bytes_(bytes), memory_(static_cast<std::byte*>(memory)) {
+  ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes, std::shared_ptr<void> owner)
+      : use_(std::move(use)), owner_(std::move(owner)), bytes_(bytes), memory_(static_cast<std::byte*>(memory)) {
     use_->imported.fetch_add(bytes_, std::memory_order_relaxed);
   }
   ~ImportedAllocation() override { use_->imported.fetch_sub(bytes_, std::memory_order_relaxed); }
@@ -68,6 +68,7 @@ class ImportedAllocation final : public Allocation {
 
  private:
   std::shared_ptr<MemoryUse> use_;
+  std::shared_ptr<void> owner_;  // null: the memory is the caller's
   uint64_t bytes_;
   std::byte* memory_;
 };
@@ -132,6 +133,7 @@ class HostStream final : public ComputeStream {
     static_cast<HostEvent&>(event).record();
   }
   void wait(ComputeEvent&) override {}
+  bool capturing() const override { return false; }
   void begin_graph() override { fail_without_graphs(); }
   std::unique_ptr<ComputeGraph> end_graph() override { fail(TUFF_ERROR_INVALID_ARGUMENT, "stream is not capturing"); }
   void launch(ComputeGraph&) override { fail_without_graphs(); }
@@ -222,7 +224,8 @@ class HostBackend final : public ComputeBackend {
     properties.memory_bytes = physical_bytes_;
     properties.max_allocation_bytes = max_allocation_bytes();
     properties.max_storage_range_bytes = max_allocation_bytes();
-    properties.subgroup_size = 1;
+    properties.subgroup_size = properties.subgroup_size_min = properties.subgroup_size_max = 1;
+    properties.host_import_alignment = kImportAlignment;
     properties.supports_f16 = properties.supports_bf16 = properties.supports_f64 = properties.supports_int8 = 1;
     properties.unified_memory = 1;
   }
@@ -272,12 +275,12 @@ class HostBackend final : public ComputeBackend {
     bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
   }
 
-  Buffer import_host(void* memory, uint64_t bytes) override {
+  Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override {
     require(reinterpret_cast<uintptr_t>(memory) % kImportAlignment == 0, "memory is at {}, needs a multiple of {}",
             fmt::ptr(memory), kImportAlignment);
     require(bytes != 0 && bytes % kImportAlignment == 0, "bytes is {}, needs a multiple of {} above 0", bytes,
             kImportAlignment);
-    return {std::make_shared<ImportedAllocation>(use_, memory, bytes), 0, bytes, true, true};
+    return {std::make_shared<ImportedAllocation>(use_, memory, bytes, std::move(owner)), 0, bytes, true, true};
   }
 
   void export_fd(const Buffer&, tuff_memory_fd&) override { fail_without_memory_fd(); }

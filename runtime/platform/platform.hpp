@@ -12,7 +12,8 @@
 
 namespace tuff::platform {
 
-std::optional<std::string> environment(const char* name);  // nullopt if unset or empty
+std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
+std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
 
 // A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">().
 template <size_t n>
@@ -44,6 +45,7 @@ bool is_stream(int descriptor) noexcept;
 // Closes a duplicate, if it still is one: a driver that failed may have closed it, and its number be another's by now.
 void close_duplicate(int duplicate, int original) noexcept;
 void close_on_exec(int descriptor) noexcept;
+void close_descriptor(int descriptor) noexcept;
 
 uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
 

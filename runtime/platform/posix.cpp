@@ -65,8 +65,14 @@ std::atomic<uint32_t> forks{0};
 }  // namespace
 
 std::optional<std::string> environment(const char* name) {
+  auto value = environment_even_empty(name);
+  if (value && value->empty()) value.reset();
+  return value;
+}
+
+std::optional<std::string> environment_even_empty(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
+  if (value == nullptr) return std::nullopt;
   return std::string(value);
 }
 
@@ -152,6 +158,7 @@ void close_duplicate(int duplicate, int original) noexcept {
 }
 
 void close_on_exec(int descriptor) noexcept { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
 
 uint64_t physical_memory_bytes() noexcept {
   const long pages = ::sysconf(_SC_PHYS_PAGES);

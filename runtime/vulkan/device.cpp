@@ -119,6 +119,26 @@ void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   out.supports_matrix_cores = physical.matrix_cores;
   out.supports_addresses = addresses_usable(physical);
   out.unified_memory = unified_memory(physical.memory);
+  std::copy_n(limits.maxComputeWorkGroupSize, 3, out.max_workgroup_size);
+  const VkPhysicalDeviceSubgroupSizeControlProperties& sizes = physical.subgroup_control;
+  out.subgroup_size_min = sizes.minSubgroupSize != 0 ? sizes.minSubgroupSize : out.subgroup_size;
+  out.subgroup_size_max = sizes.maxSubgroupSize != 0 ? sizes.maxSubgroupSize : out.subgroup_size;
+  out.subgroup_operations = physical.properties11.subgroupSupportedOperations;
+  out.compute_units = physical.cores;
+  out.min_storage_alignment = static_cast<uint32_t>(limits.minStorageBufferOffsetAlignment);
+  out.host_import_alignment = physical.host_import_alignment;
+  out.timestamp_nanoseconds = static_cast<double>(limits.timestampPeriod);
+  std::memcpy(out.driver_uuid, physical.properties11.driverUUID, sizeof out.driver_uuid);
+  const std::vector<VkQueueFamilyProperties>& families = physical.queue_families;
+  out.queue_family_count = static_cast<uint32_t>(std::min<size_t>(families.size(), TUFF_MAX_QUEUE_FAMILIES));
+  for (uint32_t i = 0; i < out.queue_family_count; ++i) {
+    out.queue_families[i] = {families[i].queueFlags, families[i].queueCount, families[i].timestampValidBits, 0};
+  }
+  const std::vector<MatrixShape>& shapes = physical.matrix_shapes;
+  out.matrix_shape_count = static_cast<uint32_t>(std::min<size_t>(shapes.size(), TUFF_MAX_MATRIX_SHAPES));
+  for (uint32_t i = 0; i < out.matrix_shape_count; ++i) {
+    out.matrix_shapes[i] = {shapes[i].m, shapes[i].n, shapes[i].k, shapes[i].a, shapes[i].b, shapes[i].c};
+  }
 }
 
 Device::Device(Instance& owner, const PhysicalDevice& device) : physical(device), instance(owner) {

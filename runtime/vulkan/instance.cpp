@@ -1,12 +1,16 @@
 #include "runtime/vulkan/instance.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/vulkan/device_requirements.hpp"
+#include "runtime/vulkan/device_selection.hpp"
 #include "runtime/vulkan/memory_block.hpp"
 
 namespace tuff {
@@ -48,42 +52,28 @@ int rank(VkPhysicalDeviceType type) {
   }
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// What Tuff needs and this device does not have, as a list for a person; empty if all is there.
-std::string missing(const PhysicalDevice& device, bool has_queue) {
-  std::string lacks;
-  const auto need = [&](bool present, const char* what) {
-    if (!present) lacks += (lacks.empty() ? "" : ", ") + std::string(what);
-  };
-  need(device.properties.apiVersion >= VK_API_VERSION_1_2, "Vulkan 1.2");
-  need(has_queue, "a compute queue");
-  need(device.features12.timelineSemaphore, "timeline semaphores");
-  need(device.push_descriptors || (device.features12.bufferDeviceAddress && device.features.shaderInt64),
-       "push descriptors, or buffer device addresses with 64-bit integers");
-  const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT |
-                                            VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  need((device.properties11.subgroupSupportedOperations & operations) == operations &&
-           (device.properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT),
-       "subgroup ballot, arithmetic and shuffle in compute shaders");
-  return lacks;
+std::vector<DeviceIdentity> identities(const std::vector<PhysicalDevice>& devices) {
+  std::vector<DeviceIdentity> all(devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    all[i].name = devices[i].properties.deviceName;
+    std::copy_n(devices[i].properties11.deviceUUID, VK_UUID_SIZE, all[i].uuid);
+  }
+  return all;
 }
 
 // VK_KHR_video_queue's decoding and encoding, which older headers do not name.
 constexpr VkQueueFlags kVideoQueues = 0x20 | 0x40;
 
-bool find_queues(VkPhysicalDevice handle, PhysicalDevice& device) {
+void find_queues(PhysicalDevice& device) {
   uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties>& families = device.queue_families;
+  families.resize(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families.data());
   // A family with graphics is the one that drivers run compute fastest on by default; take what comes first.
   const auto computes = [](const VkQueueFamilyProperties& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; };
   const auto found = std::find_if(families.begin(), families.end(), computes);
-  if (found == families.end()) return false;
+  if (found == families.end()) return;
   device.queue_family = device.copy_family = static_cast<uint32_t>(found - families.begin());
   device.queue_count = found->queueCount;
   device.timestamp_bits = found->timestampValidBits;
@@ -92,9 +82,8 @@ bool find_queues(VkPhysicalDevice handle, PhysicalDevice& device) {
     if ((families[i].queueFlags & (VK_QUEUE_TRANSFER_BIT | kOthers)) != VK_QUEUE_TRANSFER_BIT) continue;
     device.copy_family = i;
     device.copy_timestamp_bits = families[i].timestampValidBits;
-    break;
+    return;
   }
-  return true;
 }
 
 // Whether the host can read the clock that timestamps are of.
@@ -165,7 +154,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   device.calibrated_timestamps = calibrated_timestamps(handle, extensions);
   device.debug_markers = has_debug_markers(device);
 
-  const bool has_queue = find_queues(handle, device);
+  find_queues(device);
   if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};
@@ -230,7 +219,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   if (device.cores == 0 && device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
     device.cores = std::max(1u, std::thread::hardware_concurrency());
   }
-  device.lacks = missing(device, has_queue);
+  device.lacks = missing(device);
   return device;
 }
 
@@ -322,31 +311,52 @@ void Instance::enumerate() {
     if (device.lacks.empty()) {
       devices_.push_back(std::move(device));
     } else {
-      refusals_ +=
-          fmt::format("{}{} lacks {}", refusals_.empty() ? "" : "; ", device.properties.deviceName, device.lacks);
+      refusals_.push_back(fmt::format("{} lacks {}", device.properties.deviceName, device.lacks));
     }
   }
   std::stable_sort(devices_.begin(), devices_.end(), [](const PhysicalDevice& a, const PhysicalDevice& b) {
     return rank(a.properties.deviceType) < rank(b.properties.deviceType);
   });
+  keep_visible();
+}
+
+void Instance::keep_visible() {
+  const auto list = platform::environment_even_empty("TUFF_VISIBLE_DEVICES");
+  if (!list) return;
+  std::vector<size_t> order;
+  try {
+    order = select_visible(*list, identities(devices_));
+  } catch (const Error& error) {
+    selection_problem_ = error.what();
+    return;
+  }
+  std::vector<PhysicalDevice> visible;
+  for (const size_t index : order) visible.push_back(devices_[index]);
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (std::find(order.begin(), order.end(), i) != order.end()) continue;
+    refusals_.push_back(fmt::format("{} (number {} of all) is hidden: TUFF_VISIBLE_DEVICES is \"{}\"",
+                                    devices_[i].properties.deviceName, i, *list));
+  }
+  devices_ = std::move(visible);
+}
+
+const std::vector<PhysicalDevice>& Instance::devices() const {
+  if (!selection_problem_.empty()) fail(TUFF_ERROR_INVALID_ARGUMENT, "{}", selection_problem_);
+  return devices_;
 }
 
 const PhysicalDevice& Instance::choose(const std::string& wanted) const {
-  if (devices_.empty()) {
-    fail(TUFF_ERROR_NO_DEVICE, "no usable Vulkan device{}{}", refusals_.empty() ? ": no driver was found" : ": ",
-         refusals_);
+  const std::vector<PhysicalDevice>& all = devices();
+  const std::string refused = fmt::format("{}", fmt::join(refusals_, "; "));
+  if (all.empty()) {
+    fail(TUFF_ERROR_NO_DEVICE, "no usable Vulkan device: {}", refused.empty() ? "no driver was found" : refused);
   }
-  if (wanted.empty()) return devices_.front();
-  const bool index = std::all_of(wanted.begin(), wanted.end(), [](unsigned char c) { return std::isdigit(c); });
-  if (index && wanted.size() < 6 && std::stoul(wanted) < devices_.size()) return devices_[std::stoul(wanted)];
-  std::string names;
-  for (size_t i = 0; i < devices_.size(); ++i) {
-    const char* name = devices_[i].properties.deviceName;
-    if (!index && lower(name).find(lower(wanted)) != std::string::npos) return devices_[i];
-    names += fmt::format("{}{} \"{}\"", i == 0 ? "" : ", ", i, name);
+  if (wanted.empty()) return all.front();
+  try {
+    return all[choose_device(wanted, identities(all))];
+  } catch (const Error& error) {
+    fail(TUFF_ERROR_NO_DEVICE, "{}{}{}", error.what(), refused.empty() ? "" : "; passed over: ", refused);
   }
-  fail(TUFF_ERROR_NO_DEVICE, "no device is {} \"{}\"; there is {}{}{}", index ? "number" : "named like", wanted, names,
-       refusals_.empty() ? "" : "; refused: ", refusals_);
 }
 
 VkBool32 Instance::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,

@@ -1,4 +1,5 @@
-// The process's VkInstance and what it finds: usable devices, best first, and why others are refused.
+// The process's VkInstance and what it finds: usable devices, best first or as TUFF_VISIBLE_DEVICES has them, and why
+// others are refused.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@ struct PhysicalDevice {
   VkPhysicalDeviceFeatures features{};
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
+  std::vector<VkQueueFamilyProperties> queue_families;
   uint32_t queue_family = 0;  // the first that computes, compute-only families last
   uint32_t queue_count = 1;   // of that family
   uint32_t copy_family = 0;   // one that only copies; the same where there is none
@@ -53,26 +55,29 @@ class Instance {
   // Throws NO_DEVICE if there is no loader or driver, UNSUPPORTED if the layer is asked for and missing.
   static Instance& get(bool validation);
 
-  const std::vector<PhysicalDevice>& devices() const { return devices_; }
-  // "llvmpipe: no timeline semaphores", one a line, for devices that cannot be used.
-  const std::string& refusals() const { return refusals_; }
+  // Throws INVALID_ARGUMENT if TUFF_VISIBLE_DEVICES cannot be followed.
+  const std::vector<PhysicalDevice>& devices() const;
+  // "llvmpipe lacks timeline semaphores": the devices that were passed over, each with all the reasons.
+  const std::vector<std::string>& refusals() const { return refusals_; }
   bool debug_utils() const { return debug_utils_; }
   uint64_t validation_messages() const { return messages_.load(std::memory_order_relaxed); }
 
-  // By index, or part of a name (case-insensitive); empty: the best. Throws NO_DEVICE.
+  // By what match_devices() takes; empty: the first. Throws NO_DEVICE.
   const PhysicalDevice& choose(const std::string& wanted) const;
 
  private:
   explicit Instance(bool validation);
   void create(bool validation);
   void enumerate();
+  void keep_visible();
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                    VkDebugUtilsMessageTypeFlagsEXT types,
                                                    const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
 
   VkInstance instance_ = VK_NULL_HANDLE;
   std::vector<PhysicalDevice> devices_;
-  std::string refusals_;
+  std::vector<std::string> refusals_;
+  std::string selection_problem_;  // why TUFF_VISIBLE_DEVICES cannot be followed
   bool debug_utils_ = false;
   std::atomic<uint64_t> messages_{0};
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 
 #include "runtime/vulkan/device.hpp"
 
@@ -26,6 +27,7 @@ struct MemoryBlock {
   uint32_t size_class = 0;
   bool exportable = false;                   // as a file descriptor
   bool imported = false;                     // no memory of the context's own
+  std::shared_ptr<void> owner;               // of imported memory, if it goes with the block
   bool dedicated = false;                    // the memory is for this buffer alone
   std::map<uint64_t, uint64_t> free_ranges;  // offset → size
   uint64_t free_bytes = 0;

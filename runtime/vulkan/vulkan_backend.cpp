@@ -1,5 +1,7 @@
 #include "runtime/vulkan/vulkan_backend.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -43,8 +45,8 @@ void VulkanBackend::init(const ContextOptions& options) {
   const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
   log(TUFF_LOG_INFO, "opened {} ({}), {} queues{}, streams by {}, tiles by {}, packed tiles by {}",
       physical.properties.deviceName, physical.driver.driverInfo, device_->queues.size(),
-      device_->copy_queue != VK_NULL_HANDLE ? " and one for copies" : "", name(device_->traits.streams_by_addresses), name(device_->traits.tiles_by_addresses),
-      name(device_->traits.packed_by_addresses));
+      device_->copy_queue != VK_NULL_HANDLE ? " and one for copies" : "", name(device_->traits.streams_by_addresses),
+      name(device_->traits.tiles_by_addresses), name(device_->traits.packed_by_addresses));
   load_user_tuning();
   if (options.prewarm) kernels_->prewarm();
 }
@@ -194,10 +196,12 @@ Buffer VulkanBackend::adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset,
   return buffer;
 }
 
-Buffer VulkanBackend::import_host(void* memory, uint64_t bytes) {
+Buffer VulkanBackend::import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) {
   const std::lock_guard lock(mutex_);
   device_->require_alive();
-  Buffer buffer = adopt(tuff::import_host(*device_, memory, bytes), 0, bytes);
+  auto block = tuff::import_host(*device_, memory, bytes);
+  block->owner = std::move(owner);
+  Buffer buffer = adopt(std::move(block), 0, bytes);
   buffer.pinned = buffer.host_visible;
   return buffer;
 }
@@ -304,6 +308,15 @@ uint32_t vulkan_device_count() {
 
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties) {
   describe(Instance::get(false).devices().at(index), properties);
+}
+
+std::string vulkan_device_refusals() {
+  try {
+    return fmt::format("{}", fmt::join(Instance::get(false).refusals(), "\n"));
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_NO_DEVICE) return error.what();
+    throw;
+  }
 }
 
 }  // namespace tuff

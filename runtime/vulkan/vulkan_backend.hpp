@@ -31,7 +31,7 @@ class VulkanBackend final : public ComputeBackend {
   void trim() override;
   void reset_peak() override;
   Buffer alloc(const AllocOptions& options) override;
-  Buffer import_host(void* memory, uint64_t bytes) override;
+  Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override;
   void export_fd(const Buffer& buffer, tuff_memory_fd& info) override;
   Buffer import_fd(const tuff_memory_fd& info) override;
   void* map(const Buffer& buffer) override;

@@ -52,6 +52,11 @@ void VulkanStream::wait(ComputeEvent& event) {
   recorder_.wait_for(static_cast<VulkanEvent&>(event).point());
 }
 
+bool VulkanStream::capturing() const {
+  const std::lock_guard lock(backend_.mutex());
+  return capture_ != nullptr;
+}
+
 void VulkanStream::begin_graph() {
   const std::lock_guard lock(backend_.mutex());
   backend_.device().require_alive();

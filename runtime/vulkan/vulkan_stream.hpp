@@ -18,6 +18,7 @@ class VulkanStream final : public ComputeStream {
   void synchronize() override;
   void record(ComputeEvent& event) override;
   void wait(ComputeEvent& event) override;
+  bool capturing() const override;
   void begin_graph() override;
   std::unique_ptr<ComputeGraph> end_graph() override;
   void launch(ComputeGraph& graph) override;

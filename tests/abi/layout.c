@@ -20,7 +20,21 @@ SIZE(tuff_kernel, 8);
 SIZE(tuff_event, 8);
 SIZE(tuff_graph, 8);
 
-SIZE(tuff_device_properties, 744);
+SIZE(tuff_queue_family, 16);
+FIELD(tuff_queue_family, flags, 0);
+FIELD(tuff_queue_family, count, 4);
+FIELD(tuff_queue_family, timestamp_bits, 8);
+FIELD(tuff_queue_family, reserved, 12);
+
+SIZE(tuff_matrix_shape, 24);
+FIELD(tuff_matrix_shape, m, 0);
+FIELD(tuff_matrix_shape, n, 4);
+FIELD(tuff_matrix_shape, k, 8);
+FIELD(tuff_matrix_shape, a_type, 12);
+FIELD(tuff_matrix_shape, b_type, 16);
+FIELD(tuff_matrix_shape, c_type, 20);
+
+SIZE(tuff_device_properties, 1712);
 FIELD(tuff_device_properties, struct_size, 0);
 FIELD(tuff_device_properties, type, 4);
 FIELD(tuff_device_properties, name, 8);
@@ -51,6 +65,19 @@ FIELD(tuff_device_properties, unified_memory, 716);
 FIELD(tuff_device_properties, binding, 720);
 FIELD(tuff_device_properties, bandwidth_bytes_per_second, 728);
 FIELD(tuff_device_properties, f32_flops_per_second, 736);
+FIELD(tuff_device_properties, max_workgroup_size, 744);
+FIELD(tuff_device_properties, subgroup_size_min, 756);
+FIELD(tuff_device_properties, subgroup_size_max, 760);
+FIELD(tuff_device_properties, subgroup_operations, 764);
+FIELD(tuff_device_properties, compute_units, 768);
+FIELD(tuff_device_properties, min_storage_alignment, 772);
+FIELD(tuff_device_properties, host_import_alignment, 776);
+FIELD(tuff_device_properties, timestamp_nanoseconds, 784);
+FIELD(tuff_device_properties, driver_uuid, 792);
+FIELD(tuff_device_properties, queue_family_count, 808);
+FIELD(tuff_device_properties, matrix_shape_count, 812);
+FIELD(tuff_device_properties, queue_families, 816);
+FIELD(tuff_device_properties, matrix_shapes, 944);
 
 SIZE(tuff_context_desc, 40);
 FIELD(tuff_context_desc, validation, 4);

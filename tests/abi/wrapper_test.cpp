@@ -393,6 +393,15 @@ void profiles(const tuff::Context& context) {
   EXPECT(tuff_profile_end(context.handle()) == TUFF_ERROR_INVALID_ARGUMENT);  // its scope has ended it
 }
 
+void peers(tuff::Context& context, const tuff::Context& other) {
+  const tuff::Buffer source = TAKE(other.upload({1.0f, 2.0f, 3.0f}));
+  tuff::Buffer target = TAKE(context.alloc<float>(4));
+  DONE(target.copy_from_peer(source, 8, 4, 4));
+  EXPECT(TAKE(target.download_vector<float>(4)) == (std::vector<float>{0, 2, 3, 0}));
+  EXPECT_STATUS(target.copy_from_peer(source, 16), TUFF_ERROR_INVALID_ARGUMENT, "tuff_copy_peer");
+  static_cast<void>(TAKE(tuff::device_refusals()));
+}
+
 int main() {
   EXPECT(tuff::version() == TUFF_VERSION && tuff::abi_version() == TUFF_ABI_VERSION);
   static_cast<void>(TAKE(tuff::device_count()));
@@ -410,6 +419,7 @@ int main() {
     streams(context);
     errors(context);
     profiles(context);
+    peers(context, TAKE(tuff::Context::create(options)));
     outlives = TAKE(context.alloc<float>(1));
     tuff::Context moved = std::move(context);
     EXPECT(!context && moved);  // NOLINT: what moving leaves is promised

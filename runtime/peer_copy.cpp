@@ -1,0 +1,221 @@
+#include "runtime/peer_copy.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
+#include "runtime/status.hpp"
+
+namespace tuff {
+namespace {
+
+// Up to here a wait on each side would cost more than the detour through plain memory, which needs one.
+constexpr uint64_t kSmall = 256 << 10;
+// Of memory that both have, what is filled and emptied at once. Waiting for a GPU takes as long as copying tens of
+// megabytes inside it; over a bus, as long as one.
+constexpr uint64_t kLeastHalf = 4 << 20, kMostHalfOnDevice = 32 << 20, kMostHalfOnHost = 16 << 20;
+constexpr uint64_t kPageAlignment = 64 << 10;  // the most that a device may ask for of memory that it imports
+
+enum class Way { device, host };
+
+// TUFF_PEER_VARIANT, for tests: device, host or download alone.
+bool allowed(std::string_view way) {
+  const auto& forced = platform::environment_once<"TUFF_PEER_VARIANT">();
+  return !forced || *forced == way;
+}
+
+// The same memory as a buffer of each.
+struct SharedPiece {
+  Way way = Way::host;
+  uint64_t half = 0;
+  Buffer of_source, of_target;
+};
+
+bool same_device(const ComputeBackend& a, const ComputeBackend& b) {
+  tuff_device_properties of_a{}, of_b{};
+  a.capabilities(of_a);
+  b.capabilities(of_b);
+  return std::memcmp(of_a.uuid, of_b.uuid, sizeof of_a.uuid) == 0 &&
+         std::memcmp(of_a.driver_uuid, of_b.driver_uuid, sizeof of_a.driver_uuid) == 0;
+}
+
+bool both_support(const char* feature, const PeerEnd& to, const PeerEnd& from) {
+  return to.backend.supports(feature) && from.backend.supports(feature);
+}
+
+uint64_t half_for(uint64_t bytes, uint64_t most) {
+  return std::clamp(std::bit_ceil(std::min(bytes, 2 * most) / 2), kLeastHalf, most);
+}
+
+SharedPiece share_device_memory(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  SharedPiece piece;
+  piece.way = Way::device;
+  piece.half = half_for(bytes, kMostHalfOnDevice);
+  AllocOptions options;
+  options.bytes = 2 * piece.half, options.exportable = true, options.zeroed = false;
+  options.name = "peer copies";
+  piece.of_source = from.backend.alloc(options);
+  tuff_memory_fd info{};
+  from.backend.export_fd(piece.of_source, info);
+  struct Close {
+    int descriptor;
+    ~Close() { platform::close_descriptor(descriptor); }
+  } const close{info.fd};
+  piece.of_target = to.backend.import_fd(info);
+  return piece;
+}
+
+SharedPiece share_host_memory(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  SharedPiece piece;
+  piece.way = Way::host;
+  piece.half = half_for(bytes, kMostHalfOnHost);
+  const std::shared_ptr<void> pages(std::aligned_alloc(kPageAlignment, 2 * piece.half), std::free);
+  if (pages == nullptr) throw std::bad_alloc();
+  piece.of_source = from.backend.import_host(pages.get(), 2 * piece.half, pages);
+  piece.of_target = to.backend.import_host(pages.get(), 2 * piece.half, pages);
+  return piece;
+}
+
+std::optional<SharedPiece> share(Way way, const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  try {
+    return way == Way::device ? share_device_memory(to, from, bytes) : share_host_memory(to, from, bytes);
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_DEVICE_LOST) throw;
+    log(TUFF_LOG_DEBUG, "peer copy: no memory for both: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+// What is kept between copies. A copy takes its piece out: two of the same direction at once have one each.
+class Shelf {
+ public:
+  std::optional<SharedPiece> take(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+    std::optional<SharedPiece> piece;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                      [&](const Kept& kept) { return kept.to == to.owner && kept.from == from.owner; });
+      if (found == kept_.end()) return std::nullopt;
+      piece = std::move(found->piece);
+      kept_.erase(found);
+    }
+    const uint64_t wanted = half_for(bytes, piece->way == Way::device ? kMostHalfOnDevice : kMostHalfOnHost);
+    if (piece->half < wanted) piece.reset();
+    return piece;
+  }
+
+  void put(const PeerEnd& to, const PeerEnd& from, SharedPiece piece) {
+    const std::lock_guard lock(mutex_);
+    const bool there = std::any_of(kept_.begin(), kept_.end(),
+                                   [&](const Kept& kept) { return kept.to == to.owner && kept.from == from.owner; });
+    if (!there) kept_.push_back({to.owner, from.owner, std::move(piece)});
+  }
+
+  void forget(const void* owner) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(kept_, [owner](const Kept& kept) { return kept.to == owner || kept.from == owner; });
+  }
+
+ private:
+  struct Kept {
+    const void *to, *from;
+    SharedPiece piece;
+  };
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
+Shelf& shelf() {
+  static Shelf& shelf = *new Shelf;  // never destroyed: devices do not survive the end of the process
+  return shelf;
+}
+
+// On another thread, or at once where the system has none left.
+template <typename Work>
+std::future<void> start(Work work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    work();
+    return {};
+  }
+}
+
+// fetch(half, done, part) fills a half with `part` bytes from `done` on, deliver(half, done, part) empties it; both
+// return when they have. The next is fetched while one is delivered.
+template <typename Fetch, typename Deliver>
+void by_halves(uint64_t bytes, uint64_t half_bytes, Fetch fetch, Deliver deliver) {
+  std::future<void> delivery;  // waited for when it goes, too
+  for (uint64_t done = 0, half = 0; done < bytes; done += half_bytes, half ^= 1) {
+    const uint64_t part = std::min(half_bytes, bytes - done);
+    fetch(half, done, part);
+    if (delivery.valid()) delivery.get();
+    if (done + part == bytes) {
+      deliver(half, done, part);
+    } else {
+      delivery = start([=] { deliver(half, done, part); });
+    }
+  }
+}
+
+void copy_through(const SharedPiece& piece, const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  by_halves(
+      bytes, piece.half,
+      [&](uint64_t half, uint64_t done, uint64_t part) {
+        from.stream.copy_dtod(piece.of_source, half * piece.half, from.buffer, from.offset + done, part);
+        if (piece.way == Way::device) {
+          from.stream.synchronize();
+        } else {
+          from.backend.map(piece.of_source);  // waits, and makes what was written seen outside the device
+        }
+      },
+      [&](uint64_t half, uint64_t done, uint64_t part) {
+        to.stream.copy_dtod(to.buffer, to.offset + done, piece.of_target, half * piece.half, part);
+        to.stream.synchronize();
+      });
+}
+
+void copy_through_host(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  const uint64_t half_bytes = std::min(bytes, half_for(bytes, kMostHalfOnHost));
+  std::vector<std::byte> halves[2];
+  by_halves(
+      bytes, half_bytes,
+      [&](uint64_t half, uint64_t done, uint64_t part) {
+        halves[half].resize(part);
+        from.stream.copy_dtoh(halves[half].data(), from.buffer, from.offset + done, part);
+      },
+      [&](uint64_t half, uint64_t done, uint64_t part) {
+        to.stream.copy_htod(to.buffer, to.offset + done, halves[half].data(), part);
+      });
+}
+
+}  // namespace
+
+void peer_copy(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
+  if (bytes <= kSmall) return copy_through_host(to, from, bytes);
+  auto piece = shelf().take(to, from, bytes);
+  if (!piece && allowed("device") && both_support("memory_fd", to, from) && same_device(to.backend, from.backend)) {
+    piece = share(Way::device, to, from, bytes);
+  }
+  if (!piece && allowed("host") && both_support("import_host", to, from)) piece = share(Way::host, to, from, bytes);
+  log(TUFF_LOG_DEBUG, "peer copy: {} bytes, {}", bytes,
+      !piece                      ? "downloaded and uploaded"
+      : piece->way == Way::device ? "through the device's memory"
+                                  : "through memory of the host's that both have");
+  if (!piece) return copy_through_host(to, from, bytes);
+  copy_through(*piece, to, from, bytes);
+  shelf().put(to, from, std::move(*piece));
+}
+
+void forget_peer(const void* owner) noexcept { shelf().forget(owner); }
+
+}  // namespace tuff

@@ -1,0 +1,272 @@
+// Copies between contexts: two on one device, a device and the host, and each with itself.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr const char* kFunction = "tuff_copy_peer";
+
+std::vector<uint8_t> some_bytes(uint64_t count, uint32_t seed) {
+  std::vector<uint8_t> bytes(count);
+  for (uint64_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>((i * 2654435761u + seed) >> 13);
+  return bytes;
+}
+
+OwnBuffer filled(tuff_context context, const std::vector<uint8_t>& bytes) {
+  OwnBuffer buffer(context, bytes.size());
+  EXPECT_OK(tuff_copy_htod(context, buffer, 0, bytes.data(), bytes.size()));
+  return buffer;
+}
+
+std::vector<uint8_t> contents(tuff_context context, tuff_buffer buffer) {
+  uint64_t size = 0;
+  EXPECT_OK(tuff_buffer_size(buffer, &size));
+  std::vector<uint8_t> bytes(size);
+  EXPECT_OK(tuff_copy_dtoh(context, bytes.data(), buffer, 0, size));
+  return bytes;
+}
+
+uint64_t imported_bytes(tuff_context context) {
+  tuff_memory_stats stats{};
+  stats.struct_size = sizeof stats;
+  EXPECT_OK(tuff_context_memory(context, &stats));
+  return stats.bytes_imported;
+}
+
+bool supports(tuff_context context, const char* feature) {
+  int32_t yes = 0;
+  EXPECT_OK(tuff_supports(context, feature, &yes));
+  return yes == 1;
+}
+
+// The log's lines about copies, for as long as it lives.
+class Ways {
+ public:
+  Ways() { EXPECT_OK(tuff_set_log(add, this, TUFF_LOG_DEBUG)); }
+  ~Ways() { EXPECT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF)); }
+  Ways(const Ways&) = delete;
+  Ways& operator=(const Ways&) = delete;
+  std::string last() {
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
+
+ private:
+  static void add(void* user, int32_t, const char* message) {
+    auto* ways = static_cast<Ways*>(user);
+    const std::lock_guard lock(ways->mutex_);
+    if (std::strncmp(message, "peer copy: ", 11) == 0) ways->last_ = message;
+  }
+  std::mutex mutex_;
+  std::string last_;
+};
+
+// The two contexts' backends.
+class DevicesPeer : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  OwnContext to_{std::get<0>(GetParam())}, from_{std::get<1>(GetParam())};
+};
+
+TEST_P(DevicesPeer, AnySizeAndOffset) {
+  const struct {
+    uint64_t bytes, dst_offset, src_offset;
+  } rows[] = {{1, 0, 0},          {3, 1, 2},         {4096, 0, 0},           {262'144, 0, 0},
+              {262'145, 5, 3},    {1 << 20, 64, 32}, {(9 << 20) + 7, 13, 1}, {(40 << 20) + 3, 2, 7},
+              {(65 << 20), 1, 0}, {300'000, 0, 4096}};
+  for (const auto& [bytes, dst_offset, src_offset] : rows) {
+    SCOPED_TRACE(bytes);
+    const std::vector<uint8_t> values = some_bytes(bytes + src_offset + 11, static_cast<uint32_t>(bytes));
+    std::vector<uint8_t> expected(bytes + dst_offset + 17, 0xee);
+    const OwnBuffer source = filled(from_, values), target = filled(to_, expected);
+    ASSERT_OK(tuff_copy_peer(to_, target, dst_offset, from_, source, src_offset, bytes));
+    std::copy_n(values.begin() + static_cast<ptrdiff_t>(src_offset), bytes,
+                expected.begin() + static_cast<ptrdiff_t>(dst_offset));
+    ASSERT_TRUE(contents(to_, target) == expected);
+    ASSERT_TRUE(contents(from_, source) == values);
+  }
+}
+
+// After what src_stream was given before; what both are given afterwards comes after it.
+TEST_P(DevicesPeer, TakesItsPlaceInBothStreams) {
+  for (const uint64_t n : {1000, 500'000}) {
+    const OwnBuffer source(from_, n * 4), target(to_, n * 4);
+    const float two = 2, seven = 7;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_OK(tuff_fill(from_, source, 0, n * 4, &two, 4));
+      ASSERT_OK(tuff_unary(from_, TUFF_F32, TUFF_UNARY_NEG, source, source, n));
+      ASSERT_OK(tuff_fill(to_, target, 0, n * 4, &seven, 4));
+      ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, n * 4));
+      ASSERT_OK(tuff_fill(from_, source, 0, n * 4, &seven, 4));
+      ASSERT_OK(tuff_binary(to_, TUFF_F32, TUFF_BINARY_ADD, target, target, target, n));
+      std::vector<float> back(n);
+      ASSERT_OK(tuff_copy_dtoh(to_, back.data(), target, 0, n * 4));
+      ASSERT_EQ(std::count(back.begin(), back.end(), -4.0f), static_cast<ptrdiff_t>(n));
+    }
+  }
+}
+
+TEST_P(DevicesPeer, ThreadsInOppositeDirections) {
+  constexpr uint64_t kBytes = 700'001;
+  constexpr int kRounds = 12;
+  std::vector<std::thread> threads;
+  const auto send = [](tuff_context to, tuff_context from, uint32_t seed) {
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<uint8_t> values = some_bytes(kBytes, seed + static_cast<uint32_t>(round));
+      const OwnBuffer source = filled(from, values), target(to, kBytes);
+      EXPECT_OK(tuff_copy_peer(to, target, 0, from, source, 0, kBytes));
+      EXPECT_TRUE(contents(to, target) == values) << seed << ", " << round;
+    }
+  };
+  const tuff_context one = to_, other = from_;
+  threads.emplace_back(send, one, other, 100);
+  threads.emplace_back(send, other, one, 200);
+  threads.emplace_back(send, one, other, 300);
+  threads.emplace_back(send, other, one, 400);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(DevicesPeer, MisuseIsRefused) {
+  const std::vector<uint8_t> poison(64, 0x5a);
+  const OwnBuffer target = filled(to_, poison), source = filled(from_, std::vector<uint8_t>(64, 1));
+  const uint64_t huge = ~uint64_t{0};
+  const auto refused = [&](tuff_stream ds, tuff_buffer d, uint64_t d_offset, tuff_stream ss, tuff_buffer s,
+                           uint64_t s_offset, uint64_t bytes, tuff_status status, const char* word) {
+    EXPECT_FAILS(tuff_copy_peer(ds, d, d_offset, ss, s, s_offset, bytes), status, kFunction, word);
+  };
+  const tuff_status argument = TUFF_ERROR_INVALID_ARGUMENT, handle = TUFF_ERROR_INVALID_HANDLE;
+  refused(to_, target, 1, from_, source, 0, 64, argument, "dst");
+  refused(to_, target, 0, from_, source, 1, 64, argument, "src");
+  refused(to_, target, huge, from_, source, 0, 2, argument, "dst");
+  refused(to_, target, 0, from_, source, 3, huge, argument, "dst");
+  refused(0, target, 0, from_, source, 0, 8, handle, "dst_stream");
+  refused(to_, target, 0, target, source, 0, 8, handle, "src_stream");
+  refused(to_, 0, 0, from_, source, 0, 8, handle, "dst");
+  refused(to_, target, 0, from_, from_, 0, 8, handle, "src");
+  refused(to_, source, 0, from_, source, 0, 8, handle, "dst");  // of the other context
+  refused(to_, target, 0, from_, target, 0, 8, handle, "src");
+  EXPECT_OK(tuff_copy_peer(to_, target, 64, from_, source, 64, 0)) << "nothing";
+  EXPECT_TRUE(contents(to_, target) == poison);
+}
+
+TEST_P(DevicesPeer, MappedBuffersAreRefused) {
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.bytes = 64, desc.flags = TUFF_ALLOC_HOST_VISIBLE;
+  tuff_buffer handles[2] = {};
+  ASSERT_OK(tuff_alloc_ex(to_, &desc, &handles[0]));
+  ASSERT_OK(tuff_alloc_ex(from_, &desc, &handles[1]));
+  const OwnBuffer target(handles[0]), source(handles[1]);
+  const char* words[2] = {"dst", "src"};
+  for (int i = 0; i < 2; ++i) {
+    void* pointer = nullptr;
+    ASSERT_OK(tuff_map(handles[i], &pointer));
+    EXPECT_FAILS(tuff_copy_peer(to_, target, 0, from_, source, 0, 8), TUFF_ERROR_INVALID_ARGUMENT, kFunction, words[i]);
+    ASSERT_OK(tuff_unmap(handles[i]));
+  }
+  EXPECT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, 8));
+}
+
+// Of the ways that there are the best one; what it keeps goes with a trim and with either context.
+TEST_P(DevicesPeer, KeepsWhatItNeedsForTheNext) {
+  constexpr uint64_t kBytes = 3 << 20;
+  Ways ways;
+  const bool both_vulkan = std::get<0>(GetParam()) == "vulkan" && std::get<1>(GetParam()) == "vulkan";
+  const bool by_device = both_vulkan && supports(to_, "memory_fd");
+  const bool by_host = supports(to_, "import_host") && supports(from_, "import_host");
+  const char* forced = std::getenv("TUFF_PEER_VARIANT");
+  const std::string way = forced != nullptr ? forced : by_device ? "device" : by_host ? "host" : "download";
+  if ((way == "device" && !by_device) || (way == "host" && !by_host)) GTEST_SKIP() << "not run: no such way here";
+  OwnBuffer target(to_, kBytes), source(from_, kBytes);
+  ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
+  EXPECT_NE(ways.last().find(way == "device" ? "the device's memory"
+                             : way == "host" ? "of the host's"
+                                             : "downloaded"),
+            std::string::npos)
+      << ways.last();
+  const uint64_t kept = imported_bytes(to_);
+  EXPECT_EQ(kept == 0, way == "download");
+  ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
+  EXPECT_EQ(imported_bytes(to_), kept) << "the same for the next";
+  EXPECT_EQ(imported_bytes(from_) == 0, way != "host");
+  ASSERT_OK(tuff_context_trim(from_));
+  EXPECT_EQ(imported_bytes(to_), 0u);
+  EXPECT_EQ(imported_bytes(from_), 0u);
+  ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
+  EXPECT_EQ(imported_bytes(to_), kept);
+  source.free();
+  from_.destroy();
+  EXPECT_EQ(imported_bytes(to_), 0u);
+}
+
+// A context that is destroyed under a copy: the copy ends well or is refused, and nothing is kept.
+TEST_P(DevicesPeer, ContextsEndMeanwhile) {
+  constexpr uint64_t kBytes = 600'000;
+  for (int round = 0; round < 4; ++round) {
+    OwnContext own(std::get<1>(GetParam()));
+    const tuff_context from = own;
+    OwnBuffer source(from, kBytes);
+    const OwnBuffer target(to_, kBytes);
+    const tuff_buffer handle = source.release();
+    std::atomic<int> copies{0};
+    std::thread copier([&] {
+      tuff_status status = TUFF_OK;
+      while (status == TUFF_OK) {
+        status = tuff_copy_peer(to_, target, 0, from, handle, 0, kBytes);
+        ++copies;
+      }
+      EXPECT_EQ(status, TUFF_ERROR_INVALID_HANDLE) << last_error();
+    });
+    while (copies < 2 + round) std::this_thread::yield();
+    own.destroy();
+    copier.join();
+    EXPECT_EQ(imported_bytes(to_), 0u) << round;
+  }
+}
+
+// A context whose limit leaves no room for memory of the device's that both have.
+TEST_P(DevicesPeer, AnotherWayWhereTheFirstHasNoRoom) {
+  constexpr uint64_t kBytes = 2 << 20;
+  const std::vector<uint8_t> values = some_bytes(kBytes, 9);
+  const OwnBuffer source = filled(from_, values), target(to_, kBytes);
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.memory_bytes = 4 << 20;
+  ASSERT_OK(tuff_context_set_limits(from_, &limits));
+  Ways ways;
+  ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
+  EXPECT_EQ(ways.last().find("the device's memory"), std::string::npos) << ways.last();
+  EXPECT_TRUE(contents(to_, target) == values);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, DevicesPeer,
+                         testing::Combine(testing::ValuesIn(backends()), testing::ValuesIn(backends())),
+                         [](const auto& row) { return std::get<1>(row.param) + "_to_" + std::get<0>(row.param); });
+
+class DevicesSame : public OnBackend {};
+
+// One context: as tuff_copy_dtod.
+TEST_P(DevicesSame, CopiesWithinOneContext) {
+  std::vector<uint8_t> values = some_bytes(1000, 3);
+  const OwnBuffer buffer = filled(context(), values), other(context(), 1000);
+  ASSERT_OK(tuff_copy_peer(context(), buffer, 600, context(), buffer, 1, 399));
+  std::copy_n(values.begin() + 1, 399, values.begin() + 600);
+  EXPECT_TRUE(contents(context(), buffer) == values);
+  ASSERT_OK(tuff_copy_peer(context(), other, 0, context(), buffer, 0, 1000));
+  EXPECT_TRUE(contents(context(), other) == values);
+  for (const uint64_t offset : {1, 10, 19}) {
+    EXPECT_FAILS(tuff_copy_peer(context(), buffer, 10, context(), buffer, offset, 10), TUFF_ERROR_INVALID_ARGUMENT,
+                 kFunction, "src");
+  }
+}
+TUFF_ON_BACKENDS(DevicesSame);
+
+}  // namespace
+}  // namespace tuff_test
