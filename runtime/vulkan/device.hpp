@@ -44,10 +44,10 @@ class Device {
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
 
-  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  bool lost() const noexcept { return lost_by_.load(std::memory_order_relaxed) != nullptr; }
   // Throws DEVICE_LOST if the device is.
   void require_alive() const;
-  // As check_vk, and remembers that the device is lost.
+  // As check_vk, and remembers that the device is lost, and by which call: `what` has static storage.
   void check(VkResult result, const char* what);
   // Called after every vkCreate* and vkAllocate*.
   // Of storage buffers that are pushed; the second with or without such a set, push_bytes may be 0.
@@ -74,7 +74,7 @@ class Device {
   void name_object(VkObjectType type, uint64_t object, const char* name);
 
   PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
-  std::atomic<bool> lost_{false};
+  std::atomic<const char*> lost_by_{nullptr};  // the function that said so first
   std::atomic<uint64_t> objects_{0};
   uint32_t heap_ = 0;
   uint64_t memory_bytes_ = 0;

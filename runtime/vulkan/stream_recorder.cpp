@@ -6,6 +6,7 @@
 
 #include "runtime/log.hpp"
 #include "runtime/vulkan/matrix_probe.hpp"
+#include "runtime/vulkan/timeline_wait.hpp"
 
 namespace tuff {
 namespace {
@@ -64,7 +65,8 @@ StreamRecorder::StreamRecorder(std::shared_ptr<Device> device, std::shared_ptr<M
 
 StreamRecorder::~StreamRecorder() {
   const VolkDeviceTable& vk = device_->vk;
-  if (device_->handle != VK_NULL_HANDLE) vk.vkDeviceWaitIdle(device_->handle);
+  // at_rest() was asked before: what runs on belongs to nobody's context. A driver may wait for a lost device for ever.
+  if (!device_->lost()) vk.vkDeviceWaitIdle(device_->handle);
   mark_completed(submitted_ + 1);
   for (const Slot& slot : ring_) vk.vkDestroyCommandPool(device_->handle, slot.pool, nullptr);
   vk.vkDestroySemaphore(device_->handle, timeline_, nullptr);
@@ -102,7 +104,7 @@ uint64_t StreamRecorder::submit(bool for_host) {
   const ProfiledStep step("submit");
   Slot& slot = ring_[slot_];
   recording_ = false;
-  gathered_ = 0;
+  const uint32_t operations = std::exchange(gathered_, 0);
   gathered_seconds_ = 0;
   device_->check(vk.vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
   const uint64_t number = submitted_ + 1;
@@ -120,6 +122,7 @@ uint64_t StreamRecorder::submit(bool for_host) {
   device_->check(vk.vkQueueSubmit(device_->queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   submitted_ = number;
   slot.submission = number;
+  notes_.submitted(number, operations);
   if (profiler_ != nullptr) profiler_->submitted(slot_, number);
   slot_ = (slot_ + 1) % kRing;
   ++counters_.submissions;
@@ -134,9 +137,7 @@ void StreamRecorder::mark_completed(uint64_t submission) noexcept {
 }
 
 uint64_t StreamRecorder::poll() {
-  uint64_t value = 0;
-  device_->check(device_->vk.vkGetSemaphoreCounterValue(device_->handle, timeline_, &value),
-                 "vkGetSemaphoreCounterValue");
+  const uint64_t value = read_timeline(*device_, timeline_);
   mark_completed(value);
   return value;
 }
@@ -146,18 +147,16 @@ void StreamRecorder::wait(uint64_t submission) {
   if (submission <= completed_.load(std::memory_order_acquire)) return;
   const ProfiledStep step("wait for the device");
   const uint64_t milliseconds = wait_milliseconds_;
-  VkSemaphoreWaitInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  info.semaphoreCount = 1;
-  info.pSemaphores = &timeline_;
-  info.pValues = &submission;
-  const uint64_t nanoseconds = milliseconds > UINT64_MAX / 1000000 ? UINT64_MAX : milliseconds * 1000000;
-  const VkResult result = device_->vk.vkWaitSemaphores(device_->handle, &info, nanoseconds);
-  if (result == VK_TIMEOUT) {
-    fail(TUFF_ERROR_TIMEOUT, "the device did not finish within {} ms; the work goes on", milliseconds);
+  const std::optional<uint64_t> counted = wait_timeline(*device_, timeline_, submission, milliseconds);
+  if (!counted) {
+    fail(TUFF_ERROR_TIMEOUT, "{} did not finish within {} ms: {}; the work goes on",
+         device_->physical.properties.deviceName, milliseconds, notes_.describe(poll()));
   }
-  device_->check(result, "vkWaitSemaphores");
-  mark_completed(submission);
+  mark_completed(*counted);
+}
+
+bool StreamRecorder::at_rest(bool wait) noexcept {
+  return timeline_at_rest(*device_, timeline_, submitted_, wait ? wait_milliseconds_.load() : 0);
 }
 
 bool StreamRecorder::busy(const Buffer& buffer) {
@@ -303,9 +302,8 @@ bool StreamRecorder::find(const Dispatch& dispatch, AllBound& all, Touched& touc
 StreamRecorder::Bound StreamRecorder::write_table(const Dispatch& dispatch, const AllBound& all, bool addresses) {
   const uint64_t bytes = uint64_t{dispatch.each_count()} * dispatch.each_operands() * 8;
   if (table_used_ + bytes > kTableBytes) {
-    table_ = (table_ + 1) % tables_.size();
-    table_used_ = 0;
-    TablePiece& next = tables_[table_];
+    const uint32_t turn = (table_ + 1) % tables_.size();
+    TablePiece& next = tables_[turn];
     if (next.buffer.allocation == nullptr) {
       const MemoryKind kind = pool_->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
       next.buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(kTableBytes, kind));
@@ -313,6 +311,8 @@ StreamRecorder::Bound StreamRecorder::write_table(const Dispatch& dispatch, cons
     }
     if (next.submission > submitted_) submit(false);
     if (next.submission > completed_ && next.submission > poll()) wait(next.submission);
+    table_ = turn;  // only now: after a wait that took too long the device still reads it
+    table_used_ = 0;
   }
   TablePiece& piece = tables_[table_];
   piece.submission = current_submission();

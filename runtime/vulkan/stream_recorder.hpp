@@ -16,6 +16,7 @@
 #include "runtime/vulkan/memory_pool.hpp"
 #include "runtime/vulkan/profiler.hpp"
 #include "runtime/vulkan/recorder.hpp"
+#include "runtime/vulkan/submission_notes.hpp"
 
 namespace tuff {
 
@@ -58,6 +59,9 @@ class StreamRecorder final : public Recorder {
   uint64_t submit(bool for_host);
   // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
   void wait(uint64_t submission);
+  // Whether the driver is done with all that was submitted, so that the recorder and what it used may be destroyed.
+  // With `wait`, it has the time that wait() would give it.
+  bool at_rest(bool wait) noexcept;
   // Whether the device may still touch this memory, or will once the open command buffer is submitted.
   bool busy(const Buffer& buffer);
   // The last submission that is known to have finished.
@@ -134,6 +138,10 @@ class StreamRecorder final : public Recorder {
   // Records a command, and what stands around it where somebody looks on.
   template <typename Describe, typename Record>
   void observed(const Describe& describe, const Record& record) {
+    if (gathered_ == 0) {
+      const Command first = describe();
+      notes_.begin(first.label, first.kernel);
+    }
     if (profiler_ == nullptr) [[likely]] {
       record();
     } else {
@@ -158,6 +166,7 @@ class StreamRecorder final : public Recorder {
   uint32_t gathered_ = 0;        // operations in the open command buffer
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   std::atomic<uint64_t> wait_milliseconds_{kDefaultWaitMilliseconds};
+  SubmissionNotes notes_;
   std::optional<bool> matrix_quads_;
   std::array<Buffer, 2> scratch_;
   Buffer unused_;
