@@ -56,6 +56,14 @@ std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& k
   return *folder_ / cache_name({kind, short_driver(), key.high, key.low});
 }
 
+std::filesystem::path DiskCache::lock_path(const std::string& kind) const {
+  return *folder_ / fmt::format("{}-{:016x}.lock", kind, short_driver());
+}
+
+bool DiskCache::fits(uint64_t bytes) const noexcept {
+  return bytes + sizeof(CacheHeader) <= std::min(kMaxCacheEntryBytes, bound_);
+}
+
 std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, const CacheKey& key) const {
   if (!folder_) return std::nullopt;
   std::optional<std::vector<std::byte>> file = platform::read_file(path(kind, key), kMaxCacheEntryBytes);
@@ -73,7 +81,7 @@ std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, c
 
 void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
   if (!folder_) return;
-  if (bytes.size() + sizeof(CacheHeader) > std::min(kMaxCacheEntryBytes, bound_)) {
+  if (!fits(bytes.size())) {
     return log(TUFF_LOG_INFO, "cache: a {} entry of {} bytes is too large to keep", kind, bytes.size());
   }
   const CacheHeader header = make_header(driver_, key, bytes);

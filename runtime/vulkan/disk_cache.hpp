@@ -37,6 +37,11 @@ class DiskCache {
   // Failure to write is no error: the next process works it out again.
   void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
 
+  // Whether an entry of so many bytes is kept.
+  bool fits(uint64_t bytes) const noexcept;
+  // Where those who rewrite the entries of a kind lock one another out. Beside them, and none itself.
+  std::filesystem::path lock_path(const std::string& kind) const;
+
   const std::optional<std::filesystem::path>& folder() const noexcept { return folder_; }
   uint64_t bound() const noexcept { return bound_; }
 
