@@ -89,6 +89,11 @@ VkCommandBuffer StreamRecorder::open() {
   return slot.commands;
 }
 
+void StreamRecorder::make_room() {
+  const uint64_t last = ring_[(slot_ + kMostOfOneOperation) % kRing].submission;
+  if (last > completed_ && last > poll()) wait(last);
+}
+
 uint64_t StreamRecorder::submit(bool for_host) {
   const VolkDeviceTable& vk = device_->vk;
   if (for_host && hidden_from_host_) {

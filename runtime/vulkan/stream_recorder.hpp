@@ -54,6 +54,9 @@ class StreamRecorder final : public Recorder {
   // A 4-byte pattern; offset and bytes are multiples of 4 from the start of the memory.
   void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
 
+  // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer, so
+  // that one that ends by TIMEOUT has had no effect.
+  void make_room();
   // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
   // all that was written so far is visible to the host once that submission has finished.
   uint64_t submit(bool for_host);
@@ -98,6 +101,7 @@ class StreamRecorder final : public Recorder {
   static constexpr uint64_t kDefaultWaitMilliseconds = 300000;
   // Submissions that can be in flight; the next one waits for the oldest of them.
   static constexpr uint32_t kRing = 32;
+  static constexpr uint32_t kMostOfOneOperation = 8;
   struct Slot {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;

@@ -278,6 +278,7 @@ void VulkanBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, con
   };
   with_memory([&](auto&) {
     device_->require_alive();
+    recorder_->make_room();
     if (head != 0) fill_edge(dst, offset, head, pattern_at(0).data());
     if (middle != 0) {
       std::array<uint32_t, 4> words;
@@ -318,6 +319,7 @@ void VulkanBackend::run(void (*check)(const Args&), void (*record)(Recorder&, co
   with_memory([&](auto&) {
     check(args);
     device_->require_alive();
+    recorder_->make_room();
     record(*recorder_, args);
   });
 }
