@@ -1,4 +1,7 @@
 // Sixteen threads: on one context, each with a context of its own, and on contexts that others destroy meanwhile.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "support/call_table.hpp"
 #include "support/gemm_problem.hpp"
 #include "support/kernel.hpp"
 
@@ -159,6 +163,49 @@ TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
   EXPECT_GT(done, 0u);
   EXPECT_GT(stale, 0u);
   for (const Shared& gone : all) EXPECT_EQ(tuff_context_destroy(gone.context), TUFF_ERROR_INVALID_HANDLE);
+}
+
+// Whatever is called in a child says why it cannot be: nothing hangs, while the parent's other threads hold what they
+// do.
+TEST_P(ThreadsMany, EveryCallIsTurnedAwayAfterAFork) {
+  const tuff_context shared = context();
+  std::vector<OwnBuffer> owners;
+  std::vector<tuff_buffer> operands;
+  for (int i = 0; i < 8; ++i) operands.push_back(owners.emplace_back(shared, kCallBytes));
+  std::atomic<bool> forked{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const Tensor x(shared, std::vector<float>(64, 2.0f));
+      while (!forked) {
+        EXPECT_OK(tuff_unary(shared, TUFF_F32, TUFF_UNARY_NEG, x, x, 64));
+        EXPECT_OK(tuff_synchronize(shared));
+      }
+    });
+  }
+  for (int round = 0; round < 3; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      int row = 0;
+      for (const BufferCall& call : buffer_calls()) {
+        ++row;
+        if (call.call(shared, operands.data()) != TUFF_ERROR_NOT_INITIALIZED) _exit(row);
+        const std::string message = last_error();
+        if (message.rfind(call.function, 0) != 0 || message.find("fork") == std::string::npos) _exit(row);
+      }
+      _exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    if (WEXITSTATUS(status) != 0) {
+      ADD_FAILURE() << buffer_calls()[static_cast<size_t>(WEXITSTATUS(status)) - 1].function;
+    }
+  }
+  forked = true;
+  for (std::thread& thread : threads) thread.join();
+  for (const BufferCall& call : buffer_calls()) EXPECT_OK(call.call(shared, operands.data())) << call.function;
 }
 TUFF_ON_BACKENDS(ThreadsMany);
 

@@ -71,27 +71,29 @@ class LongWork {
   OwnBuffer out_;
 };
 
+// The shorter of two: a driver may compile first, and others may have the processor now and not later.
 milliseconds time_of(tuff_context context, Amount amount) {
   LongWork work(context, amount);
-  const auto start = Clock::now();
-  work.launch();
-  EXPECT_OK(tuff_synchronize(context));
-  return std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+  milliseconds shorter = milliseconds::max();
+  for (int i = 0; i < 2; ++i) {
+    const auto start = Clock::now();
+    work.launch();
+    EXPECT_OK(tuff_synchronize(context));
+    shorter = std::min(shorter, std::chrono::duration_cast<milliseconds>(Clock::now() - start));
+  }
+  return shorter;
 }
 
-// Half a second of it.
+// A third of a second of it, at least.
 Amount long_enough(tuff_context context) {
   static const Amount found = [&] {
     Amount amount;
-    time_of(context, amount);  // compiles
-    milliseconds took{0};
-    while ((took = time_of(context, amount)) < milliseconds(40)) {
-      (amount.groups < kMostGroups ? amount.groups : amount.launches) *= 2;
+    for (milliseconds took; (took = time_of(context, amount)) < milliseconds(350);) {
+      const auto times = static_cast<uint32_t>(450 / std::max<int64_t>(took.count(), 1) + 1);
+      const uint32_t wider = std::min(times, kMostGroups / amount.groups);
+      amount.groups *= wider;
+      amount.launches *= times / wider;
     }
-    const auto times = static_cast<uint32_t>(500 / took.count() + 1);
-    const uint32_t wider = std::min(times, kMostGroups / amount.groups);
-    amount.groups *= wider;
-    amount.launches *= times / wider;
     return amount;
   }();
   return found;
@@ -125,8 +127,9 @@ TEST_F(Timeout, TheWorkGoesOnAndIsRight) {
   for (const char* words : {"under way", "kernel (long.comp)", "the work goes on"}) {
     EXPECT_NE(last_error().find(words), std::string::npos) << last_error();
   }
+  set_limits(context(), 10);
   uint32_t untouched = 77;
-  EXPECT_FAILS(tuff_copy_dtoh(context(), &untouched, work.out(), 0, 4), TUFF_ERROR_TIMEOUT, "tuff_copy_dtoh", "50");
+  EXPECT_FAILS(tuff_copy_dtoh(context(), &untouched, work.out(), 0, 4), TUFF_ERROR_TIMEOUT, "tuff_copy_dtoh", "10");
   EXPECT_EQ(untouched, 77u);
   // What needs no wait is done as ever.
   EXPECT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, other, other, 64));
@@ -144,6 +147,7 @@ TEST_F(Timeout, KernelAndBufferMayGoMeanwhile) {
     set_limits(context(), 50);
     EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT);
   }
+  set_limits(context(), 10);
   EXPECT_OK(tuff_context_trim(context()));  // gives back what is free: not what the device writes to
   const OwnBuffer another(context(), amount.bytes());
   EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT);
@@ -183,13 +187,13 @@ TEST_F(Timeout, AContextMayEndMeanwhile) {
   };
   ASSERT_OK(launch(1));  // compiled
   ASSERT_OK(tuff_synchronize(own));
-  for (uint32_t i = 0; i < amount.launches; ++i) ASSERT_OK(launch(amount.groups));
+  for (uint32_t i = 0; i < 3 * amount.launches; ++i) ASSERT_OK(launch(amount.groups));
   set_limits(own, 50);
   const auto start = Clock::now();
   own.destroy();
   const auto took = Clock::now() - start;
   EXPECT_GE(took, milliseconds(50));
-  EXPECT_LT(took, milliseconds(400)) << "it waits for as long as the limit says";
+  EXPECT_LT(took, milliseconds(800)) << "it waits for as long as the limit says";
   EXPECT_EQ(tuff_free(out), TUFF_ERROR_INVALID_HANDLE);
   EXPECT_EQ(tuff_kernel_destroy(kernel), TUFF_ERROR_INVALID_HANDLE);
   // Others work beside it, and it goes when it has finished.

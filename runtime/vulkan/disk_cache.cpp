@@ -6,11 +6,13 @@
 #include <cstring>
 
 #include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
 namespace {
+
+// Each who holds it takes milliseconds.
+constexpr std::chrono::milliseconds kLockPatience{500};
 
 CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key,
                         std::span<const std::byte> payload) {
@@ -54,6 +56,10 @@ uint64_t DiskCache::short_driver() const {
 
 std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& key) const {
   return *folder_ / cache_name({kind, short_driver(), key.high, key.low});
+}
+
+platform::FileLock DiskCache::lock(const std::string& kind) const {
+  return platform::FileLock(folder_ ? lock_path(kind) : std::filesystem::path(), kLockPatience);
 }
 
 std::filesystem::path DiskCache::lock_path(const std::string& kind) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/cache_folder.hpp"
+#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 
@@ -39,8 +40,10 @@ class DiskCache {
 
   // Whether an entry of so many bytes is kept.
   bool fits(uint64_t bytes) const noexcept;
-  // Where those who rewrite the entries of a kind lock one another out. Beside them, and none itself.
-  std::filesystem::path lock_path(const std::string& kind) const;
+  // Locks out others who add to an entry of this kind: to be held from reading it to storing it. Waits for them half a
+  // second at most, and is not held then: a process that was stopped meanwhile costs what it would have added.
+  platform::FileLock lock(const std::string& kind) const;
+  std::filesystem::path lock_path(const std::string& kind) const;  // beside the entries, and none itself
 
   const std::optional<std::filesystem::path>& folder() const noexcept { return folder_; }
   uint64_t bound() const noexcept { return bound_; }

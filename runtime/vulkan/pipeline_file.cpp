@@ -2,19 +2,14 @@
 
 #include <xxhash.h>
 
-#include <chrono>
 #include <optional>
 
 #include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 namespace {
 
 constexpr const char* kKind = "pipelines";
-// What a save waits for others that save, each of which takes milliseconds. A process that was stopped while it held
-// the lock costs the others this wait, and what it would have written.
-constexpr std::chrono::milliseconds kLockPatience{500};
 
 uint64_t hash_of(const std::vector<std::byte>& bytes) {
   return bytes.empty() ? 0 : XXH3_64bits(bytes.data(), bytes.size());
@@ -55,7 +50,7 @@ std::vector<std::byte> PipelineFile::merged(VkPipelineCache cache, const std::ve
 void PipelineFile::save(VkPipelineCache cache) {
   if (!disk_.folder()) return;
   const std::lock_guard saving(mutex_);
-  const platform::FileLock lock(disk_.lock_path(kKind), kLockPatience);
+  const platform::FileLock lock = disk_.lock(kKind);
   if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process keeps the lock on the pipelines; written without it");
   const std::optional<std::vector<std::byte>> stored = disk_.load(kKind, {});
   std::vector<std::byte> data;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "runtime/log.hpp"
 #include "runtime/vulkan/matrix_probe.hpp"

@@ -54,8 +54,8 @@ class StreamRecorder final : public Recorder {
   // A 4-byte pattern; offset and bytes are multiples of 4 from the start of the memory.
   void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
 
-  // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer, so
-  // that one that ends by TIMEOUT has had no effect.
+  // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
+  // so that one that ends by TIMEOUT has had no effect.
   void make_room();
   // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
   // all that was written so far is visible to the host once that submission has finished.

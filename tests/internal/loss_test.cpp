@@ -9,6 +9,7 @@
 
 #include "internal/faults.hpp"
 #include "runtime/graveyard.hpp"
+#include "support/call_table.hpp"
 #include "support/kernel.hpp"
 
 namespace tuff_test {
@@ -145,6 +146,21 @@ TEST_F(Loss, TheDriverShowsItByTheCounterAlone) {
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
     *vk_ = whole_;
     expect_everything_says_lost(buffer);
+  }
+}
+
+TEST_F(Loss, EveryCallThatNeedsTheDeviceSaysSo) {
+  std::vector<tuff_buffer> operands;
+  for (int i = 0; i < 8; ++i) operands.push_back(OwnBuffer(context(), kCallBytes).release());
+  use(operands[0]);
+  vk_->vkQueueSubmit = lost_on_submit;
+  EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST);
+  *vk_ = whole_;
+  for (const BufferCall& row : buffer_calls()) {
+    const tuff_status status = row.call(context(), operands.data());
+    if (status == TUFF_OK && !row.has_stream) continue;  // what it was asked for is known without
+    EXPECT_EQ(status, TUFF_ERROR_DEVICE_LOST) << row.function;
+    EXPECT_EQ(last_error().rfind(row.function, 0), 0u) << last_error();
   }
 }
 
