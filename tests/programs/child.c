@@ -55,9 +55,9 @@ static tuff_context create(const char* backend) {
   return context;
 }
 
-/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but
- * vkCreateDevice, fork and exit. A driver for processors has to bear it. */
-static int exits_after_fork(tuff_context context) {
+/* A driver may crash in its own exit handlers where threads use it meanwhile, or after a fork: NVIDIA's 580 does the
+ * latter, in a program of nothing but vkCreateDevice, fork and exit. A driver for processors has to bear both. */
+static int bears_exit(tuff_context context) {
   tuff_device_properties properties;
   memset(&properties, 0, sizeof properties);
   properties.struct_size = sizeof properties;
@@ -265,7 +265,8 @@ static void everything_left_open(const char* backend, const char* mode) {
     }
     work(context);
   }
-  exit(0);
+  if (bears_exit(context)) exit(0);
+  _exit(0);
 }
 
 int main(int argc, char** argv) {
@@ -350,7 +351,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "fork") == 0) {
     tuff_context context = create(backend);
     tuff_buffer buffer = buffer_of(context, 1), made = 0;
-    const int exits = exits_after_fork(context);
+    const int exits = bears_exit(context);
     pid_t child = fork();
     if (child == 0) {
       uint32_t count = 0;
