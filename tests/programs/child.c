@@ -12,14 +12,22 @@
 
 #include "tuff/tuff.h"
 
-#define FUNCTIONS(X)                                                                                            \
-  X(tuff_version)                                                                                               \
-  X(tuff_context_create)                                                                                        \
-  X(tuff_context_destroy)                                                                                       \
-  X(tuff_context_stats)                                                                                         \
-  X(tuff_synchronize) X(tuff_alloc) X(tuff_free) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) \
-      X(tuff_reduce) X(tuff_last_error) X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size)            \
-          X(tuff_context_info) X(tuff_set_log) X(tuff_context_set_limits)
+#define FUNCTIONS(X)      \
+  X(tuff_version)         \
+  X(tuff_context_create)  \
+  X(tuff_context_destroy) \
+  X(tuff_context_stats)   \
+  X(tuff_synchronize)     \
+  X(tuff_alloc)           \
+  X(tuff_free)            \
+  X(tuff_copy_htod)       \
+  X(tuff_copy_dtoh)       \
+  X(tuff_unary)           \
+  X(tuff_gemm)            \
+  X(tuff_reduce)          \
+  X(tuff_last_error)      \
+  X(tuff_status_name)     \
+  X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info) X(tuff_set_log) X(tuff_context_set_limits)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
