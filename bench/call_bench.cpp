@@ -1,5 +1,6 @@
 // What one eager call costs when there is next to nothing to compute: many small operations, then one wait.
-// "chained" reads what the call before wrote; "independent" has values of its own; "alone" waits for each.
+// "chained" reads what the call before wrote; "independent" has values of its own; "alone" waits for each. "replayed"
+// is the same calls captured as a graph, which one call launches.
 #include <fmt/format.h>
 
 #include <memory>
@@ -24,22 +25,28 @@ void add_calls() {
       for (uint64_t i = 0; i < count; ++i) buffers.push_back(random_buffer(context, n));
       return buffers;
     };
-    add(
-        fmt::format("tuff/call chained/relu {}", n), {}, 4 * n,
-        [=](const tuff::Context& context) {
-          return [=, &context, x = operands(context, 1)] {
-            for (uint64_t i = 0; i < kCalls; ++i) relu_in_place(context, *x[0], n);
-          };
-        },
-        kCalls);
-    add(
-        fmt::format("tuff/call independent/relu {}", n), {}, 4 * n * kCalls,
-        [=](const tuff::Context& context) {
-          return [=, &context, x = operands(context, kCalls)] {
-            for (const auto& each : x) relu_in_place(context, *each, n);
-          };
-        },
-        kCalls);
+    // Chained: one buffer for all calls; independent: one for each.
+    for (const bool chained : {true, false}) {
+      const char* order = chained ? "chained" : "independent";
+      const uint64_t buffers = chained ? 1 : kCalls;
+      const auto calls = [n, buffers](const tuff::Context& context, const auto& x) {
+        for (uint64_t i = 0; i < kCalls; ++i) relu_in_place(context, *x[i % buffers], n);
+      };
+      add(
+          fmt::format("tuff/call {}/relu {}", order, n), {}, 4 * n * buffers,
+          [=](const tuff::Context& context) {
+            return [=, &context, x = operands(context, buffers)] { calls(context, x); };
+          },
+          kCalls);
+      add(
+          fmt::format("tuff/call replayed {}/relu {}", order, n), {}, 4 * n * buffers,
+          [=](const tuff::Context& context) {
+            const auto x = operands(context, buffers);  // the graph keeps their memory
+            const auto graph = std::make_shared<tuff::Graph>(context.capture([&] { calls(context, x); }));
+            return [=, &context] { context.launch(*graph); };
+          },
+          kCalls);
+    }
     add(fmt::format("tuff/call alone/relu {}", n), {}, 4 * n, [=](const tuff::Context& context) {
       return [=, &context, x = operands(context, 1)] {
         relu_in_place(context, *x[0], n);

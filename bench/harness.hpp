@@ -60,5 +60,6 @@ void add_shape();
 void add_memory();
 void add_networks();
 void add_calls();
+void add_overlap();
 
 }  // namespace bench

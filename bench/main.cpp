@@ -185,9 +185,9 @@ int main(int argc, char** argv) {
     benchmark::AddCustomContext("openblas",
                                 fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads()));
 #endif
-    for (const auto& add_family :
-         {bench::add_gemm, bench::add_conv, bench::add_attention, bench::add_elementwise, bench::add_reduce,
-          bench::add_norm, bench::add_shape, bench::add_memory, bench::add_networks, bench::add_calls}) {
+    for (const auto& add_family : {bench::add_gemm, bench::add_conv, bench::add_attention, bench::add_elementwise,
+                                   bench::add_reduce, bench::add_norm, bench::add_shape, bench::add_memory,
+                                   bench::add_networks, bench::add_calls, bench::add_overlap}) {
       add_family();
     }
     benchmark::RunSpecifiedBenchmarks();

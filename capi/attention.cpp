@@ -51,7 +51,7 @@ void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default
   args.kv_lengths = kv_lengths;
   args.lse = lse;
   complete_attention(args, default_scale);
-  context->backend().attention(args);
+  context->attention(args);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ tuff_status tuff_copy_htod(tuff_stream stream, tuff_buffer dst, uint64_t dst_off
     check_accessible(target->buffer(), "dst", dst_offset, bytes);
     if (bytes == 0) return;
     tuff::require(src != nullptr, "src is null");
-    context->backend().copy_htod(target->buffer(), dst_offset, src, bytes);
+    context->copy_htod(target->buffer(), dst_offset, src, bytes);
   });
 }
 
@@ -132,7 +132,7 @@ tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer src, uint6
     check_accessible(source->buffer(), "src", src_offset, bytes);
     if (bytes == 0) return;
     tuff::require(dst != nullptr, "dst is null");
-    context->backend().copy_dtoh(dst, source->buffer(), src_offset, bytes);
+    context->copy_dtoh(dst, source->buffer(), src_offset, bytes);
   });
 }
 
@@ -151,7 +151,7 @@ tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_off
         to.allocation != from.allocation || to_begin + bytes <= from_begin || from_begin + bytes <= to_begin;
     tuff::require(apart, "dst overlaps src (bytes {}..{} and {}..{} of one allocation)", to_begin, to_begin + bytes,
                   from_begin, from_begin + bytes);
-    context->backend().copy_dtod(to, dst_offset, from, src_offset, bytes);
+    context->copy_dtod(to, dst_offset, from, src_offset, bytes);
   });
 }
 
@@ -170,7 +170,7 @@ tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, u
     check_accessible(target->buffer(), "buffer", offset, bytes);
     if (bytes == 0) return;
     tuff::require(pattern != nullptr, "pattern is null");
-    context->backend().fill(target->buffer(), offset, bytes, pattern, pattern_bytes);
+    context->fill(target->buffer(), offset, bytes, pattern, pattern_bytes);
   });
 }
 

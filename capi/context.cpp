@@ -122,7 +122,14 @@ tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info
 }
 
 tuff_status tuff_synchronize(tuff_stream stream) {
-  return guarded("tuff_synchronize", [&] { tuff::capi::acquire_stream(stream)->backend().synchronize(); });
+  return guarded("tuff_synchronize", [&] {
+    const auto target = tuff::capi::acquire_stream(stream);
+    if (target.is_default()) {
+      target.context()->backend().synchronize();
+    } else {
+      target->synchronize();
+    }
+  });
 }
 
 tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes) {

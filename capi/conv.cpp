@@ -77,7 +77,7 @@ void run(tuff_stream stream, const Desc& desc, tuff::ConvArgs& args, tuff_buffer
   args.output = output;
   args.bias = bias;
   args.residual = residual;
-  context->backend().conv(args);
+  context->conv(args);
 }
 
 template <typename Desc>

@@ -13,6 +13,7 @@ using tuff::capi::Context;
 using tuff::capi::guarded;
 using tuff::capi::Operand;
 using tuff::capi::read_structure;
+using tuff::capi::StreamRef;
 
 namespace {
 
@@ -78,10 +79,10 @@ void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
   args.c = c;
   args.epilogue.bias = bias;
   args.epilogue.residual = residual;
-  context->backend().gemm(args);
+  context->gemm(args);
 }
 
-// Calls use(backend, args) with what a descriptor says.
+// Calls use(stream, args) with what a descriptor says.
 template <typename Use>
 void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& use) {
   const auto context = acquire_stream(stream);
@@ -102,7 +103,7 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
   args.epilogue.stride_bias = desc.stride_bias;
   args.epilogue.stride_residual = desc.stride_residual;
   if (desc.a_array == nullptr && desc.b_array == nullptr && desc.c_array == nullptr) {
-    use(context->backend(), args);
+    use(context, args);
     return;
   }
   tuff::require(desc.a_array != nullptr && desc.b_array != nullptr && desc.c_array != nullptr,
@@ -118,10 +119,10 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
   args.a_array = arrays.add(desc.a_array, desc.batch_count, "a_array").data();
   args.b_array = arrays.add(desc.b_array, desc.batch_count, "b_array").data();
   args.c_array = arrays.add(desc.c_array, desc.batch_count, "c_array").data();
-  use(context->backend(), args);
+  use(context, args);
 }
 
-constexpr auto kCompute = [](tuff::ComputeBackend& backend, const tuff::GemmArgs& args) { backend.batched_gemm(args); };
+constexpr auto kCompute = [](const StreamRef& stream, const tuff::GemmArgs& args) { stream->batched_gemm(args); };
 
 tuff_batched_gemm_desc read_batched_gemm(const tuff_batched_gemm_desc* desc) {
   tuff_batched_gemm_desc wanted = read_structure(desc, "desc", kFirstBatchedGemm);
@@ -199,8 +200,8 @@ tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_ge
     tuff::capi::check_text(json, "json", capacity);
     tuff_batched_gemm_desc wanted = read_batched_gemm(desc);
     std::string text;
-    batched_gemm(stream, wanted, [&](tuff::ComputeBackend& backend, const tuff::GemmArgs& args) {
-      text = backend.gemm_variants(args);
+    batched_gemm(stream, wanted, [&](const StreamRef& target, const tuff::GemmArgs& args) {
+      text = target.context()->backend().gemm_variants(args);
     });
     tuff::capi::write_text(text, json, capacity, length);
   });

@@ -16,6 +16,7 @@ using tuff::Ref;
 using tuff::require;
 using tuff::capi::acquire_context;
 using tuff::capi::acquire_stream;
+using tuff::capi::Context;
 using tuff::capi::fail_handle;
 using tuff::capi::guarded;
 using tuff::capi::KernelObject;
@@ -130,7 +131,8 @@ tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* des
     const auto owner = acquire_context(context);
     const KernelOptions options = read_options(tuff::capi::read_structure(desc, "desc"));
     require(kernel != nullptr, "kernel is null");
-    *kernel = owner->adopt(std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));
+    *kernel = owner->adopt(HandleKind::kernel,
+                           std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));
   });
 }
 
@@ -147,7 +149,8 @@ tuff_status tuff_kernel_info(tuff_kernel kernel, tuff_kernel_properties* info) {
 tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, const tuff_buffer* buffers, uint32_t count,
                                const void* push, uint32_t push_bytes, uint32_t gx, uint32_t gy, uint32_t gz) {
   return guarded("tuff_kernel_launch", [&] {
-    const auto context = acquire_stream(stream);
+    const auto target = acquire_stream(stream);
+    const Ref<Context>& context = target.context();
     const auto object = acquire_kernel(kernel);
     if (object->context().get() != context.get()) tuff::capi::fail_other_context("kernel");
     require(count <= TUFF_KERNEL_MAX_BINDINGS, "count is {}, at most {}", count, TUFF_KERNEL_MAX_BINDINGS);
@@ -158,7 +161,7 @@ tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, const tuf
     args.push = push;
     args.push_bytes = push_bytes;
     args.groups = {gx, gy, gz};
-    context->backend().launch(object->kernel(), args);
+    target->launch(object->kernel(), args);
   });
 }
 

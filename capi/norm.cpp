@@ -51,7 +51,7 @@ void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle, boo
   args.sum = sum;
   args.rows = desc.rows;
   args.channels = desc.cols;
-  context->backend().norm(args);
+  context->norm(args);
 }
 
 void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
@@ -66,7 +66,7 @@ void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
   args.inner = desc.inner;
   args.groups = desc.groups != 0 ? desc.groups : desc.channels;
   args.grouped = true;
-  context->backend().norm(args);
+  context->norm(args);
 }
 
 void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
@@ -75,8 +75,8 @@ void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
   const Operand input(context, desc.input, "input"), mean(context, desc.mean, "mean"),
       variance(context, desc.variance, "variance"), weight(context, desc.weight, "weight"),
       bias(context, desc.bias, "bias"), output(context, desc.output, "output");
-  context->backend().batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output, desc.batch,
-                                 desc.channels, desc.inner, desc.epsilon});
+  context->batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output, desc.batch,
+                       desc.channels, desc.inner, desc.epsilon});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "runtime/graveyard.hpp"
@@ -64,15 +65,32 @@ Context::~Context() {
   end_backend(std::move(backend_), !late_);
 }
 
+StreamObject::StreamObject(Ref<Context> context, std::unique_ptr<ComputeStream> stream)
+    : context_(std::move(context)), stream_(std::move(stream)), profiled_(*stream_, context_->profiled().profile()) {}
+
+ComputeStream& StreamObject::stream() { return context_->is_profiled() ? profiled_ : *stream_; }
+
+void StreamRef::find(tuff_stream handle) {
+  object_ = handle_table().acquire<StreamObject>(handle, HandleKind::stream);
+  if (!object_) fail_handle("stream", handle, "stream or context");
+  stream_ = &object_->stream();
+}
+
 uint32_t Context::live_buffers() const {
   const std::lock_guard lock(mutex_);
   return live_buffers_;
 }
 
+void Context::set_profiled(bool on) {
+  in_use_.store(on ? static_cast<ComputeBackend*>(&profiled_) : backend_.get(), std::memory_order_release);
+  stream_in_use_.store(on ? static_cast<ComputeStream*>(&profiled_stream_) : &backend_->default_stream(),
+                       std::memory_order_release);
+}
+
 void Context::profile_begin() {
   const std::lock_guard lock(profile_mutex_);
   profiled_.begin();
-  in_use_.store(&profiled_, std::memory_order_release);
+  set_profiled(true);
 }
 
 void Context::profile_end() {
@@ -80,7 +98,7 @@ void Context::profile_end() {
   // In any case: of a lost device too.
   struct Restore {
     Context& context;
-    ~Restore() { context.in_use_.store(context.backend_.get(), std::memory_order_release); }
+    ~Restore() { context.set_profiled(false); }
   } const restore{*this};
   profiled_.end();
 }
@@ -108,6 +126,7 @@ tuff_buffer Context::adopt(std::unique_ptr<BufferObject> buffer) {
   if (first_ != nullptr) first_->previous_ = &object;
   first_ = &object;
   ++live_buffers_;
+  if (object.buffer_.pinned && object.buffer_.bytes != 0) pinned_.emplace(object.buffer_.host<std::byte>(), &object);
   return object.handle_;
 }
 
@@ -117,24 +136,41 @@ void Context::forget(BufferObject& buffer) {
   (buffer.previous_ != nullptr ? buffer.previous_->next_ : first_) = buffer.next_;
   if (buffer.next_ != nullptr) buffer.next_->previous_ = buffer.previous_;
   --live_buffers_;
+  if (!buffer.buffer_.pinned || buffer.buffer_.bytes == 0) return;
+  const auto [first, last] = pinned_.equal_range(buffer.buffer_.host<std::byte>());
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &buffer; });
+  if (found != last) pinned_.erase(found);
 }
 
-tuff_kernel Context::adopt(std::unique_ptr<KernelObject> kernel) {
+uint64_t Context::adopt(HandleKind kind, std::unique_ptr<HandleObject> object) {
   const std::lock_guard lock(mutex_);
   if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
-  const tuff_kernel handle = handle_table().insert(HandleKind::kernel, std::move(kernel));
+  const uint64_t handle = handle_table().insert(kind, std::move(object));
   try {
-    kernels_.insert(handle);
+    owned_.emplace(handle, kind);
   } catch (...) {
-    const auto removed = handle_table().remove<KernelObject>(handle, HandleKind::kernel);
+    const auto removed = handle_table().remove<HandleObject>(handle, kind);
     throw;
   }
   return handle;
 }
 
-void Context::forget(tuff_kernel kernel) {
+void Context::forget(uint64_t handle) {
   const std::lock_guard lock(mutex_);
-  kernels_.erase(kernel);
+  owned_.erase(handle);
+}
+
+Ref<BufferObject> Context::find_pinned(const void* memory, uint64_t bytes) {
+  const auto* first = static_cast<const std::byte*>(memory);
+  const std::lock_guard lock(mutex_);
+  // Views begin behind their buffer: the last of those that begin before it may be too short.
+  for (auto i = pinned_.upper_bound(first); i != pinned_.begin();) {
+    const BufferObject& object = *(--i)->second;
+    const auto within = static_cast<uint64_t>(first - i->first);
+    if (within > object.buffer_.bytes || bytes > object.buffer_.bytes - within) continue;
+    if (auto found = handle_table().acquire<BufferObject>(object.handle_, HandleKind::buffer)) return found;
+  }
+  return {};
 }
 
 void Context::close() noexcept {
@@ -158,8 +194,9 @@ void Context::close() noexcept {
     buffer = next;
   }
   live_buffers_ = 0;
-  for (const tuff_kernel kernel : std::exchange(kernels_, {})) {
-    const auto removed = handle_table().remove<KernelObject>(kernel, HandleKind::kernel);
+  pinned_.clear();
+  for (const auto& [handle, kind] : std::exchange(owned_, {})) {
+    const auto removed = handle_table().remove<HandleObject>(handle, kind);
   }
 }
 

@@ -7,11 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "runtime/buffer.hpp"
@@ -61,14 +62,59 @@ class KernelObject final : public HandleObject {
   std::unique_ptr<CustomKernel> kernel_;
 };
 
+class StreamObject final : public HandleObject {
+ public:
+  StreamObject(Ref<Context> context, std::unique_ptr<ComputeStream> stream);
+
+  const Ref<Context>& context() const { return context_; }
+  ComputeStream& stream();
+
+ private:
+  Ref<Context> context_;  // destroyed after stream_
+  std::unique_ptr<ComputeStream> stream_;
+  ProfiledStream profiled_;
+};
+
+class EventObject final : public HandleObject {
+ public:
+  EventObject(Ref<Context> context, std::unique_ptr<ComputeEvent> event)
+      : context_(std::move(context)), event_(std::move(event)) {}
+
+  const Ref<Context>& context() const { return context_; }
+  ComputeEvent& event() const { return *event_; }
+
+ private:
+  Ref<Context> context_;  // destroyed after event_
+  std::unique_ptr<ComputeEvent> event_;
+};
+
+class GraphObject final : public HandleObject {
+ public:
+  GraphObject(Ref<Context> context, std::unique_ptr<ComputeGraph> graph)
+      : context_(std::move(context)), graph_(std::move(graph)) {}
+
+  const Ref<Context>& context() const { return context_; }
+  ComputeGraph& graph() const { return *graph_; }
+
+ private:
+  Ref<Context> context_;  // destroyed after graph_
+  std::unique_ptr<ComputeGraph> graph_;
+};
+
 class Context final : public HandleObject {
  public:
   explicit Context(std::unique_ptr<ComputeBackend> backend)
-      : profiled_(*backend), backend_(std::move(backend)), in_use_(backend_.get()) {}
+      : profiled_(*backend),
+        profiled_stream_(backend->default_stream(), profiled_.profile()),
+        backend_(std::move(backend)),
+        in_use_(backend_.get()),
+        stream_in_use_(&backend_->default_stream()) {}
   ~Context() override;
 
   // What calls go to: the backend itself, or, while the context is profiled, what times them on their way to it.
   ComputeBackend& backend() const { return *in_use_.load(std::memory_order_acquire); }
+  ComputeStream& default_stream() const { return *stream_in_use_.load(std::memory_order_acquire); }
+  bool is_profiled() const { return in_use_.load(std::memory_order_acquire) == &profiled_; }
   void profile_begin();
   void profile_end();
   ProfiledBackend& profiled() { return profiled_; }
@@ -80,24 +126,33 @@ class Context final : public HandleObject {
   // The buffer's handle was removed from the table.
   void forget(BufferObject& buffer);
 
-  // The same of kernels.
-  tuff_kernel adopt(std::unique_ptr<KernelObject> kernel);
-  void forget(tuff_kernel kernel);
+  // A live buffer of pinned memory that holds all of these bytes; empty if there is none.
+  Ref<BufferObject> find_pinned(const void* memory, uint64_t bytes);
+
+  // The same of kernels, streams, events and graphs.
+  uint64_t adopt(HandleKind kind, std::unique_ptr<HandleObject> object);
+  void forget(uint64_t handle);
 
   // The context's handle was removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
 
  private:
+  void set_profiled(bool on);
+
   ProfiledBackend profiled_;  // destroyed after the backend, which may hold its profile
+  ProfiledStream profiled_stream_;
   std::unique_ptr<ComputeBackend> backend_;
   std::atomic<ComputeBackend*> in_use_;
+  std::atomic<ComputeStream*> stream_in_use_;
   std::mutex profile_mutex_;  // of beginning and ending
   mutable std::mutex mutex_;  // of what follows
   bool closed_ = false;
   bool late_ = false;  // the device did not finish in time when the context was closed
   BufferObject* first_ = nullptr;
   uint32_t live_buffers_ = 0;
-  std::unordered_set<tuff_kernel> kernels_;
+  std::unordered_map<uint64_t, HandleKind> owned_;
+  // By where they begin in the host's memory: buffers of pinned memory and views of them.
+  std::multimap<const std::byte*, BufferObject*> pinned_;
 };
 
 // Throws INVALID_HANDLE: says what the handle is, and what is needed.
@@ -111,14 +166,30 @@ inline Ref<Context> acquire_context(tuff_context handle) {
   return context;
 }
 
-// A stream is a context's default stream, by the context's handle.
-inline Ref<Context> acquire_stream(tuff_stream handle) {
-  auto context = handle_table().acquire<Context>(handle, HandleKind::context);
-  if (!context) [[unlikely]] {
-    fail_handle("stream", handle, "context");
+// A stream, or a context's default stream by the context's handle; with its context, for as long as this lives.
+class StreamRef {
+ public:
+  explicit StreamRef(tuff_stream handle) : context_(handle_table().acquire<Context>(handle, HandleKind::context)) {
+    if (context_) [[likely]] {
+      stream_ = &context_->default_stream();
+    } else {
+      find(handle);
+    }
   }
-  return context;
-}
+
+  const Ref<Context>& context() const { return object_ ? object_->context() : context_; }
+  operator const Ref<Context>&() const { return context(); }
+  ComputeStream* operator->() const { return stream_; }
+  bool is_default() const { return !object_; }
+
+ private:
+  void find(tuff_stream handle);
+
+  Ref<Context> context_;      // of a default stream
+  Ref<StreamObject> object_;  // of another
+  ComputeStream* stream_ = nullptr;
+};
+inline StreamRef acquire_stream(tuff_stream handle) { return StreamRef(handle); }
 
 inline Ref<BufferObject> acquire_buffer(tuff_buffer handle, std::string_view name) {
   auto buffer = handle_table().acquire<BufferObject>(handle, HandleKind::buffer);

@@ -34,7 +34,7 @@ void pool(tuff_stream stream, const tuff_pool_desc& desc, bool maximum) {
   args.ceil_mode = desc.ceil_mode;
   args.count_include_pad = desc.count_include_pad;
   args.adaptive = desc.adaptive;
-  context->backend().pool(args);
+  context->pool(args);
 }
 
 }  // namespace

@@ -28,6 +28,6 @@ extern "C" tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* g
     std::copy_n(desc.out_shape, 3, args.out_shape.begin());
     std::copy_n(desc.scale, 3, args.scale.begin());
     args.align_corners = desc.align_corners;
-    context->backend().resize(args);
+    context->resize(args);
   });
 }

@@ -28,9 +28,9 @@ void rope(tuff_stream stream, const tuff_rope_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
       positions(context, desc.positions, "positions");
-  context->backend().rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq, desc.head_dim,
-                           desc.rotary_dim, strides_of(desc.input_strides, desc), strides_of(desc.output_strides, desc),
-                           desc.positions_stride, desc.offset, desc.base, desc.interleaved});
+  context->rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq, desc.head_dim, desc.rotary_dim,
+                 strides_of(desc.input_strides, desc), strides_of(desc.output_strides, desc), desc.positions_stride,
+                 desc.offset, desc.base, desc.interleaved});
 }
 
 }  // namespace

@@ -21,14 +21,14 @@ void check_rank(uint32_t rank) { tuff::require(rank >= 1 && rank <= 8, "rank is 
 void permute(tuff_stream stream, const tuff_permute_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->backend().permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank});
+  context->permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank});
 }
 
 void cast(tuff_stream stream, const tuff_cast_desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->backend().cast({desc.input_type, desc.output_type, input, output, desc.n});
+  context->cast({desc.input_type, desc.output_type, input, output, desc.n});
 }
 
 void slice(tuff_stream stream, tuff_slice_desc desc) {
@@ -36,7 +36,7 @@ void slice(tuff_stream stream, tuff_slice_desc desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
   std::replace(std::begin(desc.step), std::end(desc.step), int64_t{0}, int64_t{1});
-  context->backend().slice({desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank});
+  context->slice({desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank});
 }
 
 void concat(tuff_stream stream, const tuff_concat_desc& desc) {
@@ -47,7 +47,7 @@ void concat(tuff_stream stream, const tuff_concat_desc& desc) {
   tuff::capi::OperandArrays arrays(context, 1, desc.count);
   const auto inputs = arrays.add(desc.inputs, desc.count, "inputs");
   const Operand output(context, desc.output, "output");
-  context->backend().concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis});
+  context->concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis});
 }
 
 void gather(tuff_stream stream, const tuff_gather_desc& desc) {
@@ -57,8 +57,8 @@ void gather(tuff_stream stream, const tuff_gather_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), indices(context, desc.indices, "indices"),
       output(context, desc.output, "output");
-  context->backend().gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank, desc.axis,
-                             desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr});
+  context->gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank, desc.axis, desc.count,
+                   desc.elementwise != 0 ? desc.index_shape : nullptr});
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Buffer {
   uint64_t offset = 0;                     // into the allocation; allocations start 256-byte aligned
   uint64_t bytes = 0;
   bool host_visible = false;  // tuff_map is allowed
+  bool pinned = false;        // in the host's memory, for copies that the host does not wait for
 
   template <typename T>
   T* host() const noexcept {

@@ -35,7 +35,7 @@ struct HostSpan {
 struct DeviceSpan {
   enum class Kind : uint8_t { kernel, copy, fill };
   Kind kind = Kind::kernel;
-  uint32_t operation = 0, label = 0, kernel = 0, variant = 0, plan = 0;  // texts
+  uint32_t operation = 0, label = 0, kernel = 0, variant = 0, plan = 0, stream = 0;  // texts
   uint32_t thread = 0;
   std::array<uint32_t, 3> groups{};
   double bytes = 0, operations = 0;

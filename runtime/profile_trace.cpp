@@ -79,9 +79,18 @@ std::string Profile::trace(const tuff_stats& stats) const {
   uint32_t threads = 0;
   for (const HostSpan& span : view.host) threads = std::max(threads, span.thread + 1);
   for (uint32_t i = 0; i < threads; ++i) name("thread_name", kHost, i + 1, fmt::format("thread {}", i + 1));
+  // A track for each stream, and for its copies.
+  std::vector<uint32_t> streams;
+  const auto track = [&](const DeviceSpan& span) {
+    return std::find(streams.begin(), streams.end(), span.stream) - streams.begin() + 1;
+  };
   if (view.has_device) {
     name("process_name", kDevice, 0, "Device: " + view.device_name);
-    name("thread_name", kDevice, 1, "queue");
+    for (const DeviceSpan& span : view.device) {
+      if (std::find(streams.begin(), streams.end(), span.stream) == streams.end()) streams.push_back(span.stream);
+    }
+    std::sort(streams.begin(), streams.end());  // as they were met
+    for (uint32_t i = 0; i < streams.size(); ++i) name("thread_name", kDevice, i + 1, view.texts[streams[i]]);
   }
 
   for (const HostSpan& span : view.host) {
@@ -100,9 +109,9 @@ std::string Profile::trace(const tuff_stats& stats) const {
     const double seconds = view.seconds(span);
     fmt::format_to(
         end,
-        R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
-        kind_name(span.kind), texts[span.label], kDevice, microseconds(begin), microseconds(end_time - begin),
-        span.call, span.submission);
+        R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
+        kind_name(span.kind), texts[span.label], kDevice, track(span), microseconds(begin),
+        microseconds(end_time - begin), span.call, span.submission);
     const auto text = [&](const char* key, uint32_t number) {
       if (number != 0) fmt::format_to(end, R"(,"{}":{})", key, texts[number]);
     };
@@ -136,9 +145,9 @@ std::string Profile::trace(const tuff_stats& stats) const {
                    "\n",
                    flow, kHost, span.thread + 1, microseconds(span.recorded - view.began));
     fmt::format_to(end,
-                   R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":1,"ts":{:.3f}}},)"
+                   R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
-                   flow, kDevice, microseconds(begin));
+                   flow, kDevice, track(span), microseconds(begin));
   }
   fmt::format_to(end, R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", kHost,
                  kHost);

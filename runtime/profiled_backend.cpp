@@ -137,7 +137,7 @@ const char* conv_name(const ConvArgs& args) {
 
 // A call that fails leaves a span without a shape: its arguments may be anything.
 template <typename Args>
-void timed(Profile& profile, const char* name, ComputeBackend& inner, void (ComputeBackend::*method)(const Args&),
+void timed(Profile& profile, const char* name, ComputeStream& inner, void (ComputeStream::*method)(const Args&),
            const Args& args) {
   ProfiledCall call(profile, name);
   (inner.*method)(args);
@@ -198,27 +198,27 @@ Buffer ProfiledBackend::alloc(const AllocOptions& options) {
   return buffer;
 }
 
-void ProfiledBackend::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
+void ProfiledStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
   ProfiledCall call(profile_, "copy_htod");
   inner_.copy_htod(dst, offset, src, bytes);
   call.done(bytes_text(bytes));
 }
 
-void ProfiledBackend::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
+void ProfiledStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
   ProfiledCall call(profile_, "copy_dtoh");
   inner_.copy_dtoh(dst, src, offset, bytes);
   call.done(bytes_text(bytes));
 }
 
-void ProfiledBackend::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
-                                uint64_t bytes) {
+void ProfiledStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                               uint64_t bytes) {
   ProfiledCall call(profile_, "copy_dtod");
   inner_.copy_dtod(dst, dst_offset, src, src_offset, bytes);
   call.done(bytes_text(bytes));
 }
 
-void ProfiledBackend::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
-                           uint64_t pattern_bytes) {
+void ProfiledStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
+                          uint64_t pattern_bytes) {
   ProfiledCall call(profile_, "fill");
   inner_.fill(dst, offset, bytes, pattern, pattern_bytes);
   call.done(bytes_text(bytes));
@@ -243,54 +243,44 @@ void ProfiledBackend::synchronize() {
   call.done({});
 }
 
-void ProfiledBackend::gemm(const GemmArgs& args) { timed(profile_, "gemm", inner_, &ComputeBackend::gemm, args); }
-void ProfiledBackend::batched_gemm(const GemmArgs& args) {
-  timed(profile_, "batched_gemm", inner_, &ComputeBackend::batched_gemm, args);
+void ProfiledStream::gemm(const GemmArgs& args) { timed(profile_, "gemm", inner_, &ComputeStream::gemm, args); }
+void ProfiledStream::batched_gemm(const GemmArgs& args) {
+  timed(profile_, "batched_gemm", inner_, &ComputeStream::batched_gemm, args);
 }
-void ProfiledBackend::conv(const ConvArgs& args) {
-  timed(profile_, conv_name(args), inner_, &ComputeBackend::conv, args);
+void ProfiledStream::conv(const ConvArgs& args) {
+  timed(profile_, conv_name(args), inner_, &ComputeStream::conv, args);
 }
-void ProfiledBackend::attention(const AttentionArgs& args) {
-  timed(profile_, "attention", inner_, &ComputeBackend::attention, args);
+void ProfiledStream::attention(const AttentionArgs& args) {
+  timed(profile_, "attention", inner_, &ComputeStream::attention, args);
 }
-void ProfiledBackend::reduce(const ReduceArgs& args) {
-  timed(profile_, "reduce", inner_, &ComputeBackend::reduce, args);
+void ProfiledStream::reduce(const ReduceArgs& args) { timed(profile_, "reduce", inner_, &ComputeStream::reduce, args); }
+void ProfiledStream::softmax(const SoftmaxArgs& args) {
+  timed(profile_, "softmax", inner_, &ComputeStream::softmax, args);
 }
-void ProfiledBackend::softmax(const SoftmaxArgs& args) {
-  timed(profile_, "softmax", inner_, &ComputeBackend::softmax, args);
-}
-void ProfiledBackend::unary(const UnaryArgs& args) { timed(profile_, "unary", inner_, &ComputeBackend::unary, args); }
-void ProfiledBackend::binary(const BinaryArgs& args) {
-  timed(profile_, "binary", inner_, &ComputeBackend::binary, args);
-}
-void ProfiledBackend::norm(const NormArgs& args) {
+void ProfiledStream::unary(const UnaryArgs& args) { timed(profile_, "unary", inner_, &ComputeStream::unary, args); }
+void ProfiledStream::binary(const BinaryArgs& args) { timed(profile_, "binary", inner_, &ComputeStream::binary, args); }
+void ProfiledStream::norm(const NormArgs& args) {
   timed(profile_,
         args.grouped   ? "group_norm"
         : args.centred ? "layer_norm"
                        : "rms_norm",
-        inner_, &ComputeBackend::norm, args);
+        inner_, &ComputeStream::norm, args);
 }
-void ProfiledBackend::batch_norm(const BatchNormArgs& args) {
-  timed(profile_, "batch_norm", inner_, &ComputeBackend::batch_norm, args);
+void ProfiledStream::batch_norm(const BatchNormArgs& args) {
+  timed(profile_, "batch_norm", inner_, &ComputeStream::batch_norm, args);
 }
-void ProfiledBackend::permute(const PermuteArgs& args) {
-  timed(profile_, "permute", inner_, &ComputeBackend::permute, args);
+void ProfiledStream::permute(const PermuteArgs& args) {
+  timed(profile_, "permute", inner_, &ComputeStream::permute, args);
 }
-void ProfiledBackend::cast(const CastArgs& args) { timed(profile_, "cast", inner_, &ComputeBackend::cast, args); }
-void ProfiledBackend::slice(const SliceArgs& args) { timed(profile_, "slice", inner_, &ComputeBackend::slice, args); }
-void ProfiledBackend::concat(const ConcatArgs& args) {
-  timed(profile_, "concat", inner_, &ComputeBackend::concat, args);
+void ProfiledStream::cast(const CastArgs& args) { timed(profile_, "cast", inner_, &ComputeStream::cast, args); }
+void ProfiledStream::slice(const SliceArgs& args) { timed(profile_, "slice", inner_, &ComputeStream::slice, args); }
+void ProfiledStream::concat(const ConcatArgs& args) { timed(profile_, "concat", inner_, &ComputeStream::concat, args); }
+void ProfiledStream::gather(const GatherArgs& args) { timed(profile_, "gather", inner_, &ComputeStream::gather, args); }
+void ProfiledStream::pool(const PoolArgs& args) {
+  timed(profile_, args.maximum ? "max_pool" : "avg_pool", inner_, &ComputeStream::pool, args);
 }
-void ProfiledBackend::gather(const GatherArgs& args) {
-  timed(profile_, "gather", inner_, &ComputeBackend::gather, args);
-}
-void ProfiledBackend::pool(const PoolArgs& args) {
-  timed(profile_, args.maximum ? "max_pool" : "avg_pool", inner_, &ComputeBackend::pool, args);
-}
-void ProfiledBackend::resize(const ResizeArgs& args) {
-  timed(profile_, "resize", inner_, &ComputeBackend::resize, args);
-}
-void ProfiledBackend::rope(const RopeArgs& args) { timed(profile_, "rope", inner_, &ComputeBackend::rope, args); }
+void ProfiledStream::resize(const ResizeArgs& args) { timed(profile_, "resize", inner_, &ComputeStream::resize, args); }
+void ProfiledStream::rope(const RopeArgs& args) { timed(profile_, "rope", inner_, &ComputeStream::rope, args); }
 
 std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions& options) {
   ProfiledCall call(profile_, "kernel_create");
@@ -298,10 +288,37 @@ std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions
   call.done({options.source.name});
   return kernel;
 }
-void ProfiledBackend::launch(CustomKernel& kernel, const LaunchArgs& args) {
+void ProfiledStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   ProfiledCall call(profile_, "kernel_launch");
   inner_.launch(kernel, args);
   call.done({fmt::format("{} groups", fmt::join(args.groups, "x"))});
+}
+
+void ProfiledStream::synchronize() {
+  ProfiledCall call(profile_, "synchronize");
+  inner_.synchronize();
+  call.done({});
+}
+void ProfiledStream::record(ComputeEvent& event) {
+  ProfiledCall call(profile_, "event_record");
+  inner_.record(event);
+  call.done({});
+}
+void ProfiledStream::wait(ComputeEvent& event) {
+  ProfiledCall call(profile_, "stream_wait_event");
+  inner_.wait(event);
+  call.done({});
+}
+void ProfiledStream::launch(ComputeGraph& graph) {
+  ProfiledCall call(profile_, "graph_launch");
+  inner_.launch(graph);
+  call.done({});
+}
+void ProfiledStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                                uint64_t bytes) {
+  ProfiledCall call(profile_, "copy_async");
+  inner_.copy_async(dst, dst_offset, src, src_offset, bytes);
+  call.done(bytes_text(bytes));
 }
 
 }  // namespace tuff

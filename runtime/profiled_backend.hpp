@@ -37,19 +37,54 @@ class ProfiledBackend final : public ComputeBackend {
   Buffer import_host(void* memory, uint64_t bytes) override { return inner_.import_host(memory, bytes); }
   void export_fd(const Buffer& buffer, tuff_memory_fd& info) override { inner_.export_fd(buffer, info); }
   Buffer import_fd(const tuff_memory_fd& info) override { return inner_.import_fd(info); }
+  ComputeStream& default_stream() override { return inner_.default_stream(); }
+  std::unique_ptr<ComputeStream> create_stream(const StreamOptions& options) override {
+    return inner_.create_stream(options);
+  }
+  std::unique_ptr<ComputeEvent> create_event(bool timing) override { return inner_.create_event(timing); }
   void profile_begin(Profile& profile) override { inner_.profile_begin(profile); }
   void profile_collect() override { inner_.profile_collect(); }
   void profile_end() noexcept override { inner_.profile_end(); }
 
   Buffer alloc(const AllocOptions& options) override;
+  void* map(const Buffer& buffer) override;
+  void unmap(const Buffer& buffer) override;
+  void synchronize() override;
+
+  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
+
+  Profile& profile() { return profile_; }
+
+ private:
+  tuff_stats stats_now() const;
+  // What was profiled, all of it that has finished.
+  void collect();
+
+  ComputeBackend& inner_;
+  std::mutex mutex_;  // of beginning, ending and collecting
+  bool ever_ = false;
+  Profile profile_;
+};
+
+// The same before a stream.
+class ProfiledStream final : public ComputeStream {
+ public:
+  ProfiledStream(ComputeStream& inner, Profile& profile) : inner_(inner), profile_(profile) {}
+
+  void synchronize() override;
+  void record(ComputeEvent& event) override;
+  void wait(ComputeEvent& event) override;
+  void begin_graph() override { inner_.begin_graph(); }
+  std::unique_ptr<ComputeGraph> end_graph() override { return inner_.end_graph(); }
+  void launch(ComputeGraph& graph) override;
+
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
   void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
   void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                  uint64_t bytes) override;
   void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override;
-  void* map(const Buffer& buffer) override;
-  void unmap(const Buffer& buffer) override;
-  void synchronize() override;
+  void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                  uint64_t bytes) override;
 
   void gemm(const GemmArgs& args) override;
   void batched_gemm(const GemmArgs& args) override;
@@ -69,18 +104,11 @@ class ProfiledBackend final : public ComputeBackend {
   void pool(const PoolArgs& args) override;
   void resize(const ResizeArgs& args) override;
   void rope(const RopeArgs& args) override;
-  std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
   void launch(CustomKernel& kernel, const LaunchArgs& args) override;
 
  private:
-  tuff_stats stats_now() const;
-  // What was profiled, all of it that has finished.
-  void collect();
-
-  ComputeBackend& inner_;
-  std::mutex mutex_;  // of beginning, ending and collecting
-  bool ever_ = false;
-  Profile profile_;
+  ComputeStream& inner_;
+  Profile& profile_;
 };
 
 }  // namespace tuff

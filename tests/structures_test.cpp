@@ -262,6 +262,26 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });
 }
 
+// What makes an object, which is destroyed again.
+TEST_P(Structures, StreamStructures) {
+  expect_checked("tuff_stream_create", sized<tuff_stream_desc>(), false, [&](const tuff_stream_desc* d) {
+    tuff_stream made = 0;
+    const tuff_status status = tuff_stream_create(context(), d, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_stream_destroy(made));
+    }
+    return status;
+  });
+  expect_checked("tuff_event_create", sized<tuff_event_desc>(), false, [&](const tuff_event_desc* d) {
+    tuff_event made = 0;
+    const tuff_status status = tuff_event_create(context(), d, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_event_destroy(made));
+    }
+    return status;
+  });
+}
+
 TEST_P(Structures, KernelStructures) {
   auto desc = sized<tuff_kernel_desc>();
   desc.source = "#version 450\nvoid main() {}\n";

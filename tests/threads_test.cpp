@@ -2,24 +2,18 @@
 #include <thread>
 
 #include "support/gemm_problem.hpp"
+#include "support/threads.hpp"
 
 namespace tuff_test {
 namespace {
 
 constexpr int kThreads = 6;
 
-template <typename Body>
-void on_threads(Body body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
-  for (std::thread& thread : threads) thread.join();
-}
-
 class Threads : public OnBackend {};
 
 TEST_P(Threads, EachWithItsOwnBuffers) {
   const tuff_context shared = context();
-  on_threads([&](int mine) {
+  on_threads(kThreads, [&](int mine) {
     for (uint64_t round = 0; round < 12; ++round) {
       const GemmShape shape{.m = 20 + round, .n = 31, .k = 10u + static_cast<uint64_t>(mine), .beta = 1, .shift = 4};
       run_gemm(shared, shape, Tier::exact);
@@ -31,7 +25,7 @@ TEST_P(Threads, OneBufferForAll) {
   const tuff_context shared = context();
   constexpr uint64_t kCount = 1000, kRounds = 40;
   const Tensor sum(shared, std::vector<float>(kCount, 0.0f)), one(shared, std::vector<float>(kCount, 1.0f));
-  on_threads([&](int) {
+  on_threads(kThreads, [&](int) {
     for (uint64_t i = 0; i < kRounds; ++i) {
       EXPECT_OK(tuff_binary(shared, TUFF_F32, TUFF_BINARY_ADD, sum, one, sum, kCount));
       if (i % 13 != 0) continue;
@@ -44,7 +38,7 @@ TEST_P(Threads, OneBufferForAll) {
 TEST_P(Threads, ErrorsStayInTheirThread) {
   const tuff_context shared = context();
   std::atomic<int> wrong{0};
-  on_threads([&](int mine) {
+  on_threads(kThreads, [&](int mine) {
     for (int i = 0; i < 200; ++i) {
       if (mine % 2 == 0) {
         uint64_t bytes;
@@ -67,7 +61,7 @@ TEST_P(Threads, HandlesComeAndGo) {
   const uint32_t before = stats_of(shared).live_buffers;
   std::atomic<tuff_buffer> latest{0};
   std::atomic<int> wrong{0};
-  on_threads([&](int mine) {
+  on_threads(kThreads, [&](int mine) {
     for (int i = 0; i < 300; ++i) {
       tuff_buffer buffer = 0, view = 0;
       wrong += tuff_alloc(shared, 256, &buffer) != TUFF_OK;
@@ -95,7 +89,7 @@ TEST_P(Threads, OnlyOneFreeSucceeds) {
     tuff_buffer buffer = 0;
     ASSERT_OK(tuff_alloc(shared, 64, &buffer));
     std::atomic<int> freed{0}, stale{0};
-    on_threads([&](int) {
+    on_threads(kThreads, [&](int) {
       const tuff_status status = tuff_free(buffer);
       freed += status == TUFF_OK;
       stale += status == TUFF_ERROR_INVALID_HANDLE;
@@ -106,7 +100,7 @@ TEST_P(Threads, OnlyOneFreeSucceeds) {
 }
 
 TEST_P(Threads, EachWithItsOwnContext) {
-  on_threads([&](int mine) {
+  on_threads(kThreads, [&](int mine) {
     const OwnContext own(GetParam());
     run_gemm(own, {.m = 30, .n = 20, .k = 10u + static_cast<uint64_t>(mine)}, Tier::exact);
   });

@@ -19,8 +19,8 @@
  *                   and NOT_INITIALIZED in a child process after fork(). docs/errors.md.
  *   Threads         Any function may be called from any thread at any time. Operations on one stream
  *                   take effect in the order of the calls, whichever threads made them. docs/threads.md.
- *   Ownership       Pointers passed in are read during the call only. A context owns its buffers and
- *                   kernels.
+ *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
+ *                   streams, events and graphs.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
  *                   other field means its default. Fields are only ever appended. A structure larger
  *                   than the library knows is accepted only if the part it does not know is zero.
@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 #define TUFF_VERSION_MAJOR 0
-#define TUFF_VERSION_MINOR 7
+#define TUFF_VERSION_MINOR 8
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
@@ -73,6 +73,8 @@ typedef uint64_t tuff_buffer;
 /* Wherever a tuff_stream is expected, a tuff_context may be passed: its default stream. */
 typedef uint64_t tuff_stream;
 typedef uint64_t tuff_kernel;
+typedef uint64_t tuff_event;
+typedef uint64_t tuff_graph;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
 
 enum {
@@ -319,7 +321,7 @@ TUFF_API tuff_status tuff_context_destroy(tuff_context context);
 /* Describes the context's device. info->struct_size must be set. */
 TUFF_API tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info);
 
-/* Blocks until everything given to the stream before has finished.
+/* Blocks until everything given to the stream before has finished; of a context, everything given to any of its streams.
  * Errors: DEVICE_LOST, TIMEOUT. */
 TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
@@ -1223,6 +1225,92 @@ typedef struct tuff_rope_desc {
   int32_t reserved;           /* zero */
 } tuff_rope_desc;
 TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Streams and events (since 0.8.0)
+ *
+ * A stream is an order: what is called on it happens on the device in the order of the calls. Between two streams
+ * there is no order, so that they may run at the same time, on as many queues as the device has; copies from and to
+ * pinned memory run on a queue of their own where it has one. A context's handle stands for its default stream, which
+ * is a stream like the others.
+ *
+ * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event here.
+ * Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
+ * every stream whose call comes later. Freeing a buffer needs none either, whatever streams use it.
+ * ------------------------------------------------------------------------------------------- */
+
+/* desc may be NULL. */
+typedef struct tuff_stream_desc {
+  uint32_t struct_size;
+  uint32_t flags;   /* 0 */
+  const char* name; /* for profiles and errors; NULL: "stream" and its number */
+} tuff_stream_desc;
+
+/* LIMIT_EXCEEDED beyond 1,024 live streams of a context. */
+TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
+/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE; INVALID_ARGUMENT for a
+ * context's default stream. */
+TUFF_API tuff_status tuff_stream_destroy(tuff_stream stream);
+
+/* Uploads and downloads that return at once. The host's side is memory that a live TUFF_ALLOC_HOST_PINNED buffer or
+ * tuff_buffer_import_host of the same context holds, as tuff_map gives it, and may stay mapped; anywhere else is
+ * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on an
+ * event recorded behind it, or tuff_synchronize, says when. */
+TUFF_API tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
+                                          uint64_t bytes);
+TUFF_API tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
+                                          uint64_t bytes);
+
+enum { TUFF_EVENT_NO_TIMING = 1 }; /* flags: tuff_event_elapsed is not needed; recording costs less */
+
+typedef struct tuff_event_desc {
+  uint32_t struct_size;
+  uint32_t flags;
+} tuff_event_desc;
+
+/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no timestamps. */
+TUFF_API tuff_status tuff_event_create(tuff_context context, const tuff_event_desc* desc, tuff_event* event);
+/* Does nothing for TUFF_NULL_HANDLE. What waits for the event goes on waiting. */
+TUFF_API tuff_status tuff_event_destroy(tuff_event event);
+/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream of its
+ * context; who waited before that waits for what it meant then. */
+TUFF_API tuff_status tuff_event_record(tuff_stream stream, tuff_event event);
+/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never recorded is
+ * not waited for. */
+TUFF_API tuff_status tuff_stream_wait_event(tuff_stream stream, tuff_event event);
+/* *done: 1 if the event has happened, or was never recorded; 0 if not. Never waits. */
+TUFF_API tuff_status tuff_event_query(tuff_event event, int32_t* done);
+/* Returns when the event has happened. TIMEOUT as tuff_synchronize. */
+TUFF_API tuff_status tuff_event_wait(tuff_event event);
+/* From one event to another of the same context, on the device's clock; waits for both. INVALID_ARGUMENT if one was made
+ * with TUFF_EVENT_NO_TIMING or never recorded. */
+TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double* milliseconds);
+
+/* ---------------------------------------------------------------------------------------------
+ * Graphs (since 0.8.0)
+ *
+ * Operations that are called again and again can be called once, between tuff_graph_begin and tuff_graph_end: they are
+ * checked and planned then, not carried out, and a launch carries them all out in one call that plans nothing.
+ *
+ * A graph keeps the memory that it uses: a buffer may be freed after it was captured. What is captured is what happens on the
+ * device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the host meanwhile is
+ * refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod, tuff_copy_dtoh, tuff_synchronize,
+ * events, launches of graphs. Other streams are not concerned.
+ * ------------------------------------------------------------------------------------------- */
+
+/* UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is capturing already. */
+TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
+/* INVALID_ARGUMENT if the stream is not capturing. */
+TUFF_API tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph);
+/* In order with the stream's other work, as if its operations were called there now. The graph's launches run one after
+ * another, on whatever streams: they share the memory for partial results. */
+TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
+/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place in
+ * `replacement`; the same two again undo it. INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it,
+ * if `replacement` is smaller or not aligned in the same way to 16 bytes, or if an output would come to overlap another operand. */
+TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
+/* Returns at once; launches go on to their end. Does nothing for TUFF_NULL_HANDLE. */
+TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
 
 /* ---------------------------------------------------------------------------------------------
  * Profiling (docs/profiling.md)

@@ -7,9 +7,10 @@
 //   context.unary(tuff::DType::f32, tuff::Unary::relu, buffer, buffer, x.size());
 //   buffer.download(x);
 //
-// Owners     Context, Buffer and Kernel are move-only and free what they hold. An empty one (made by default, or
-//            moved from) holds TUFF_NULL_HANDLE. Destroying a Context makes its Buffers' handles stale,
-//            which is harmless: they may be destroyed later.
+// Owners     Context, Stream, Event, Graph, Buffer and Kernel are move-only and free what they hold. An empty one (made
+//            by default, or moved from) holds TUFF_NULL_HANDLE. Destroying a Context makes the handles of what was made
+//            from it stale, which is harmless: they may be destroyed later.
+// Streams    A Context has every operation, on its default stream; a Stream has the same ones on itself.
 // Ranges     "Range" is whatever std::data and std::size accept: std::span, std::vector, std::array, an
 //            array. Its elements are copied as bytes and so must be trivially copyable.
 // Errors     An error throws tuff::Exception, which carries the status and the message. With
@@ -316,7 +317,7 @@ class Mapping {
 };
 
 // Device memory. Made by Context::alloc, Context::upload and Buffer::view. Offsets count bytes. Copies go
-// through the default stream of its context.
+// through the default stream of its context; on another they are methods of the Stream: copy_htod and the rest.
 class Buffer {
  public:
   Buffer() noexcept = default;
@@ -518,7 +519,7 @@ class Kernel {
     static_assert(std::is_trivially_copyable_v<Push>, "push constants are copied as bytes");
     return launch_bytes(context_, groups, buffers, &push, sizeof(Push));
   }
-  // Through any stream of its context, with parameters of any size.
+  // Through any stream of its context (Stream::launch), with parameters of any size.
   Outcome launch_bytes(tuff_stream stream, const std::array<uint32_t, 3>& groups,
                        std::initializer_list<Operand> buffers, const void* push, uint32_t push_bytes) const {
     std::array<tuff_buffer, TUFF_KERNEL_MAX_BINDINGS> handles = {};
@@ -534,6 +535,60 @@ class Kernel {
  private:
   detail::Owner<tuff_kernel_destroy> owner_;
   tuff_context context_ = TUFF_NULL_HANDLE;
+};
+
+// A point in a stream, once it is recorded. Made by Context::event, and by record of a stream.
+class Event {
+ public:
+  Event() noexcept = default;
+  // Takes ownership of a handle that came from tuff_event_create.
+  explicit Event(tuff_event handle) noexcept : owner_(handle) {}
+
+  tuff_event handle() const noexcept { return owner_.get(); }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller destroys the handle.
+  tuff_event release() noexcept { return owner_.release(); }
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  // Whether it has happened, or was never recorded.
+  Returned<bool> query() const {
+    int32_t done = 0;
+    const tuff_status status = tuff_event_query(handle(), &done);
+    return detail::give(status, done != 0);
+  }
+  Outcome wait() const { return detail::finish(tuff_event_wait(handle())); }
+  // Milliseconds from this event to that one.
+  Returned<double> elapsed(const Event& end) const {
+    double milliseconds = 0;
+    const tuff_status status = tuff_event_elapsed(handle(), end.handle(), &milliseconds);
+    return detail::give(status, std::move(milliseconds));
+  }
+
+ private:
+  detail::Owner<tuff_event_destroy> owner_;
+};
+
+// Operations that were called once, to be launched again and again. Made by capture, or by begin_graph and end_graph,
+// of a stream.
+class Graph {
+ public:
+  Graph() noexcept = default;
+  // Takes ownership of a handle that came from tuff_graph_end.
+  explicit Graph(tuff_graph handle) noexcept : owner_(handle) {}
+
+  tuff_graph handle() const noexcept { return owner_.get(); }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller destroys the handle.
+  tuff_graph release() noexcept { return owner_.release(); }
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  // From the next launch on, what was captured with memory of `captured` uses the same place in `replacement`.
+  Outcome bind(const Buffer& captured, const Buffer& replacement) {
+    return detail::finish(tuff_graph_bind(handle(), captured.handle(), replacement.handle()));
+  }
+
+ private:
+  detail::Owner<tuff_graph_destroy> owner_;
 };
 
 inline Returned<uint32_t> device_count() {
@@ -584,150 +639,108 @@ class Profile {
   tuff_context context_ = TUFF_NULL_HANDLE;
 };
 
-// An open device and its default stream, to which the operations go. Each operation also takes its
-// descriptor, whose struct_size is set here.
-class Context {
+// What is called on a stream, of which a Context is one and a Stream another: the operations, each of which also takes
+// its descriptor, whose struct_size is set here; copies; events; graphs. Owns its handle.
+template <tuff_status (*Destroy)(uint64_t)>
+class Operations {
  public:
-  Context() noexcept = default;
-  // Takes ownership of a handle that came from tuff_context_create.
-  explicit Context(tuff_context handle) noexcept : owner_(handle) {}
-
-  static Returned<Context> create(const ContextOptions& options = {}) {
-    tuff_context_desc desc = {};
-    desc.struct_size = sizeof(desc);
-    desc.validation = options.validation ? 1 : 0;
-    desc.device = options.device;
-    desc.backend = options.backend;
-    desc.memory_limit_bytes = options.memory_limit_bytes;
-    desc.prewarm = options.prewarm ? 1 : 0;
-    tuff_context handle = TUFF_NULL_HANDLE;
-    const tuff_status status = tuff_context_create(&desc, &handle);
-    return detail::give(status, Context(handle));
-  }
-
-  tuff_context handle() const noexcept { return owner_.get(); }
+  tuff_stream handle() const noexcept { return owner_.get(); }
   explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
   // Gives up ownership: the caller destroys the handle.
-  tuff_context release() noexcept { return owner_.release(); }
-  // Waits for the context's work and destroys it now, with all its buffers.
+  uint64_t release() noexcept { return owner_.release(); }
+  // Destroys it now: a stream's work goes on to its end; a context's is waited for, and all that was made from it goes.
   void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
 
-  Returned<DeviceProperties> info() const {
-    DeviceProperties properties = {};
-    properties.struct_size = sizeof(properties);
-    const tuff_status status = tuff_context_info(handle(), &properties);
-    return detail::give(status, std::move(properties));
-  }
-  Returned<Stats> stats() const {
-    Stats counters = {};
-    counters.struct_size = sizeof(counters);
-    const tuff_status status = tuff_context_stats(handle(), &counters);
-    return detail::give(status, std::move(counters));
-  }
-  Returned<bool> supports(const char* feature) const {
-    int32_t yes = 0;
-    const tuff_status status = tuff_supports(handle(), feature, &yes);
-    return detail::give(status, yes != 0);
-  }
-  Outcome set_limits(Limits limits) {
-    limits.struct_size = sizeof(limits);
-    return detail::finish(tuff_context_set_limits(handle(), &limits));
-  }
-  // A table of tuned choices as JSON; null: the built-in choices.
-  Outcome set_tuning(const char* json) { return detail::finish(tuff_context_set_tuning(handle(), json)); }
+  // Of a context, all its streams.
   Outcome synchronize() const { return detail::finish(tuff_synchronize(handle())); }
-  // Profiles what the context does until the result ends, or is destroyed. It may be destroyed after the context.
-  Returned<Profile> profile() const {
-    const tuff_status status = tuff_profile_begin(handle());
-    return detail::give(status, status == TUFF_OK ? Profile(handle()) : Profile());
-  }
 
-  Returned<MemoryStats> memory() const {
-    MemoryStats memory = {};
-    memory.struct_size = sizeof(memory);
-    const tuff_status status = tuff_context_memory(handle(), &memory);
-    return detail::give(status, std::move(memory));
-  }
-  // Gives what nobody uses back to the device.
-  Outcome trim() { return detail::finish(tuff_context_trim(handle())); }
-  Outcome reset_peak() { return detail::finish(tuff_context_reset_peak(handle())); }
-  // Called before memory is refused; null: none.
-  Outcome set_memory_callback(tuff_memory_callback callback, void* user) {
-    return detail::finish(tuff_context_set_memory_callback(handle(), callback, user));
-  }
-  // A buffer over the caller's own memory, which stays until the buffer was freed and synchronize() has returned.
-  Returned<Buffer> import_host(void* memory, uint64_t bytes) const {
-    tuff_buffer buffer = TUFF_NULL_HANDLE;
-    const tuff_status status = tuff_buffer_import_host(handle(), memory, bytes, &buffer);
-    return detail::give(status, Buffer(handle(), buffer));
-  }
-  // A buffer over memory that Buffer::export_fd exported; info.fd stays the caller's.
-  Returned<Buffer> import_fd(const MemoryFd& info) const {
-    tuff_buffer buffer = TUFF_NULL_HANDLE;
-    const tuff_status status = tuff_buffer_import_fd(handle(), &info, &buffer);
-    return detail::give(status, Buffer(handle(), buffer));
-  }
-
-  // Device memory that reads as zero.
-  Returned<Buffer> alloc_bytes(uint64_t bytes) const {
-    tuff_buffer buffer = TUFF_NULL_HANDLE;
-    const tuff_status status = tuff_alloc(handle(), bytes, &buffer);
-    return detail::give(status, Buffer(handle(), buffer));
-  }
-  Returned<Buffer> alloc_bytes(uint64_t bytes, const AllocOptions& options) const {
-    tuff_alloc_desc desc = {};
-    desc.struct_size = sizeof(desc);
-    desc.flags = (options.host_visible ? uint32_t{TUFF_ALLOC_HOST_VISIBLE} : 0u) |
-                 (options.uninitialized ? uint32_t{TUFF_ALLOC_UNINITIALIZED} : 0u) |
-                 (options.host_pinned ? uint32_t{TUFF_ALLOC_HOST_PINNED} : 0u) |
-                 (options.exportable ? uint32_t{TUFF_ALLOC_EXPORTABLE} : 0u);
-    desc.bytes = bytes;
-    desc.name = options.name;
-    tuff_buffer buffer = TUFF_NULL_HANDLE;
-    const tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
-    return detail::give(status, Buffer(handle(), buffer));
-  }
-  // The same, of count elements.
-  template <typename T>
-  Returned<Buffer> alloc(uint64_t count) const {
-    return alloc_bytes(detail::bytes_of<T>(count));
-  }
-  template <typename T>
-  Returned<Buffer> alloc(uint64_t count, const AllocOptions& options) const {
-    return alloc_bytes(detail::bytes_of<T>(count), options);
-  }
-  // A new buffer that holds a copy of source.
-  template <typename Range>
-  Returned<Buffer> upload(const Range& source) const {
-    return upload(std::data(source), std::size(source));
-  }
-  template <typename T>
-  Returned<Buffer> upload(std::initializer_list<T> source) const {
-    return upload(source.begin(), source.size());
-  }
-  template <typename T>
-  Returned<Buffer> upload(const T* source, std::size_t count) const {
-    tuff_alloc_desc desc = {};
-    desc.struct_size = sizeof(desc);
-    desc.flags = TUFF_ALLOC_UNINITIALIZED;  // overwritten next
-    desc.bytes = detail::bytes_of<T>(count);
-    tuff_buffer buffer = TUFF_NULL_HANDLE;
-    tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
-    Buffer result(handle(), buffer);
-    if (status == TUFF_OK) status = tuff_copy_htod(handle(), buffer, 0, source, desc.bytes);
+  // The event now means all that was called here so far.
+  Outcome record(const Event& event) const { return detail::finish(tuff_event_record(handle(), event.handle())); }
+  // A new event that means it.
+  Returned<Event> record(bool timing = true) const {
+    tuff_event event = TUFF_NULL_HANDLE;
+    tuff_status status = create_event(timing, &event);
+    Event result(event);
+    if (status == TUFF_OK) status = tuff_event_record(handle(), event);
     if (status != TUFF_OK) result.reset();
     return detail::give(status, std::move(result));
   }
+  // What is called here from now on happens after the event.
+  Outcome wait(const Event& event) const { return detail::finish(tuff_stream_wait_event(handle(), event.handle())); }
 
-  // A compute shader: GLSL, or (kernel_spirv) the words of a module, a Range.
-  Returned<Kernel> kernel(const std::string& glsl, const KernelOptions& options = {}) const {
-    // An empty text is one that does not compile, and no pointer without a size.
-    return make_kernel(TUFF_KERNEL_GLSL, glsl.c_str(), glsl.size(), options);
+  // What is called here from now on is not carried out, but captured: up to end_graph, or to the end of body().
+  Outcome begin_graph() const { return detail::finish(tuff_graph_begin(handle())); }
+  Returned<Graph> end_graph() const {
+    tuff_graph graph = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_graph_end(handle(), &graph);
+    return detail::give(status, Graph(graph));
+  }
+  template <typename Body>
+  Returned<Graph> capture(Body&& body) const {
+    const tuff_status status = tuff_graph_begin(handle());
+    if (status != TUFF_OK) return detail::give(status, Graph());
+    Capture capture{handle()};
+    std::forward<Body>(body)();
+    capture.stream = TUFF_NULL_HANDLE;
+    return end_graph();
+  }
+  Outcome launch(const Graph& graph) const { return detail::finish(tuff_graph_launch(handle(), graph.handle())); }
+
+  // As Kernel::launch.
+  Outcome launch(const Kernel& kernel, const std::array<uint32_t, 3>& groups,
+                 std::initializer_list<Operand> buffers) const {
+    return kernel.launch_bytes(handle(), groups, buffers, nullptr, 0);
+  }
+  template <typename Push>
+  Outcome launch(const Kernel& kernel, const std::array<uint32_t, 3>& groups, std::initializer_list<Operand> buffers,
+                 const Push& push) const {
+    static_assert(std::is_trivially_copyable_v<Push>, "push constants are copied as bytes");
+    return kernel.launch_bytes(handle(), groups, buffers, &push, sizeof(Push));
+  }
+
+  // From a Range, or count elements, to a byte offset of a buffer, and back. The _async ones return at once; the host's
+  // side lies in pinned memory (a Mapping, or a part of one) and must not be touched before the copy has happened.
+  template <typename Range>
+  Outcome copy_htod(const Buffer& target, const Range& source, uint64_t offset = 0) const {
+    return copy_htod(target, offset, std::data(source), std::size(source));
+  }
+  template <typename T>
+  Outcome copy_htod(const Buffer& target, uint64_t offset, const T* source, std::size_t count) const {
+    return detail::finish(tuff_copy_htod(handle(), target.handle(), offset, source, detail::bytes_of<T>(count)));
   }
   template <typename Range>
-  Returned<Kernel> kernel_spirv(const Range& words, const KernelOptions& options = {}) const {
-    return make_kernel(TUFF_KERNEL_SPIRV, std::data(words),
-                       detail::bytes_of<std::remove_cv_t<detail::Element<const Range>>>(std::size(words)), options);
+  Outcome copy_dtoh(Range&& target, const Buffer& source, uint64_t offset = 0) const {
+    return copy_dtoh(std::data(target), source, offset, std::size(target));
+  }
+  template <typename T>
+  Outcome copy_dtoh(T* target, const Buffer& source, uint64_t offset, std::size_t count) const {
+    return detail::finish(tuff_copy_dtoh(handle(), target, source.handle(), offset, detail::bytes_of<T>(count)));
+  }
+  template <typename Range>
+  Outcome copy_htod_async(const Buffer& target, const Range& source, uint64_t offset = 0) const {
+    return copy_htod_async(target, offset, std::data(source), std::size(source));
+  }
+  template <typename T>
+  Outcome copy_htod_async(const Buffer& target, uint64_t offset, const T* source, std::size_t count) const {
+    return detail::finish(tuff_copy_htod_async(handle(), target.handle(), offset, source, detail::bytes_of<T>(count)));
+  }
+  template <typename Range>
+  Outcome copy_dtoh_async(Range&& target, const Buffer& source, uint64_t offset = 0) const {
+    return copy_dtoh_async(std::data(target), source, offset, std::size(target));
+  }
+  template <typename T>
+  Outcome copy_dtoh_async(T* target, const Buffer& source, uint64_t offset, std::size_t count) const {
+    return detail::finish(tuff_copy_dtoh_async(handle(), target, source.handle(), offset, detail::bytes_of<T>(count)));
+  }
+  Outcome copy_dtod(const Buffer& target, const Buffer& source, uint64_t bytes, uint64_t offset = 0,
+                    uint64_t source_offset = 0) const {
+    return detail::finish(tuff_copy_dtod(handle(), target.handle(), offset, source.handle(), source_offset, bytes));
+  }
+  // Repeats a value of 1, 2, 4, 8 or 16 bytes over count elements from a byte offset on.
+  template <typename T>
+  Outcome fill(const Buffer& target, const typename detail::Explicit<T>::Type& value, uint64_t count,
+               uint64_t offset = 0) const {
+    return detail::finish(tuff_fill(handle(), target.handle(), offset, detail::bytes_of<T>(count), &value, sizeof(T)));
   }
 
   Outcome gemm(DType dtype, Transpose ta, Transpose tb, uint64_t m, uint64_t n, uint64_t k, double alpha, Operand a,
@@ -745,16 +758,6 @@ class Context {
                                             batch_count));
   }
   Outcome batched_gemm(tuff_batched_gemm_desc desc) const { return with_size(tuff_batched_gemm_ex, desc); }
-  // What a table of tuned choices can say of the product, as JSON.
-  Returned<std::string> batched_gemm_variants(tuff_batched_gemm_desc desc) const {
-    desc.struct_size = sizeof(desc);
-    uint64_t length = 0;
-    tuff_status status = tuff_batched_gemm_variants(handle(), &desc, nullptr, 0, &length);
-    std::string json(static_cast<std::size_t>(length), '\0');
-    // The NUL replaces string's own.
-    if (status == TUFF_OK) status = tuff_batched_gemm_variants(handle(), &desc, json.data(), length + 1, nullptr);
-    return detail::give(status, std::move(json));
-  }
 
   Outcome conv2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
                  const std::array<uint64_t, 4>& filter_shape, Operand output, const std::array<uint64_t, 4>& out_shape,
@@ -908,6 +911,213 @@ class Context {
   }
   Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
 
+ protected:
+  Operations() noexcept = default;
+  Operations(uint64_t handle, tuff_context context) noexcept : owner_(handle), context_(context) {}
+  tuff_context owner() const noexcept { return context_; }
+  tuff_status create_event(bool timing, tuff_event* event) const noexcept {
+    tuff_event_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.flags = timing ? 0u : uint32_t{TUFF_EVENT_NO_TIMING};
+    return tuff_event_create(context_, &desc, event);
+  }
+
+ private:
+  struct Capture {  // ends what an exception has left
+    tuff_stream stream;
+    ~Capture() {
+      tuff_graph graph = TUFF_NULL_HANDLE;
+      if (stream != TUFF_NULL_HANDLE && tuff_graph_end(stream, &graph) == TUFF_OK) tuff_graph_destroy(graph);
+    }
+  };
+  template <typename Enum>
+  static constexpr int32_t value(Enum constant) noexcept {
+    return static_cast<int32_t>(constant);
+  }
+  template <typename Desc>
+  Outcome with_size(tuff_status (*operation)(tuff_stream, const Desc*), Desc& desc) const {
+    desc.struct_size = sizeof(Desc);
+    return detail::finish(operation(handle(), &desc));
+  }
+
+  detail::Owner<Destroy> owner_;
+  tuff_context context_ = TUFF_NULL_HANDLE;
+};
+
+// An order of work beside the context's own. Made by Context::stream.
+class Stream : public Operations<tuff_stream_destroy> {
+ public:
+  Stream() noexcept = default;
+  // Takes ownership of a handle that came from tuff_stream_create.
+  Stream(tuff_context context, tuff_stream handle) noexcept : Operations(handle, context) {}
+
+  tuff_context context() const noexcept { return owner(); }
+};
+
+// An open device and its default stream, to which the operations go.
+class Context : public Operations<tuff_context_destroy> {
+ public:
+  Context() noexcept = default;
+  // Takes ownership of a handle that came from tuff_context_create.
+  explicit Context(tuff_context handle) noexcept : Operations(handle, handle) {}
+
+  static Returned<Context> create(const ContextOptions& options = {}) {
+    tuff_context_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.validation = options.validation ? 1 : 0;
+    desc.device = options.device;
+    desc.backend = options.backend;
+    desc.memory_limit_bytes = options.memory_limit_bytes;
+    desc.prewarm = options.prewarm ? 1 : 0;
+    tuff_context handle = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_context_create(&desc, &handle);
+    return detail::give(status, Context(handle));
+  }
+
+  // name: for profiles and errors.
+  Returned<Stream> stream(const char* name = nullptr) const {
+    tuff_stream_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.name = name;
+    tuff_stream made = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_stream_create(handle(), &desc, &made);
+    return detail::give(status, Stream(handle(), made));
+  }
+  // Without timing it costs less to record, and there is no Event::elapsed.
+  Returned<Event> event(bool timing = true) const {
+    tuff_event made = TUFF_NULL_HANDLE;
+    const tuff_status status = create_event(timing, &made);
+    return detail::give(status, Event(made));
+  }
+
+  Returned<DeviceProperties> info() const {
+    DeviceProperties properties = {};
+    properties.struct_size = sizeof(properties);
+    const tuff_status status = tuff_context_info(handle(), &properties);
+    return detail::give(status, std::move(properties));
+  }
+  Returned<Stats> stats() const {
+    Stats counters = {};
+    counters.struct_size = sizeof(counters);
+    const tuff_status status = tuff_context_stats(handle(), &counters);
+    return detail::give(status, std::move(counters));
+  }
+  Returned<bool> supports(const char* feature) const {
+    int32_t yes = 0;
+    const tuff_status status = tuff_supports(handle(), feature, &yes);
+    return detail::give(status, yes != 0);
+  }
+  Outcome set_limits(Limits limits) {
+    limits.struct_size = sizeof(limits);
+    return detail::finish(tuff_context_set_limits(handle(), &limits));
+  }
+  // A table of tuned choices as JSON; null: the built-in choices.
+  Outcome set_tuning(const char* json) { return detail::finish(tuff_context_set_tuning(handle(), json)); }
+  // Profiles what the context does until the result ends, or is destroyed. It may be destroyed after the context.
+  Returned<Profile> profile() const {
+    const tuff_status status = tuff_profile_begin(handle());
+    return detail::give(status, status == TUFF_OK ? Profile(handle()) : Profile());
+  }
+
+  Returned<MemoryStats> memory() const {
+    MemoryStats memory = {};
+    memory.struct_size = sizeof(memory);
+    const tuff_status status = tuff_context_memory(handle(), &memory);
+    return detail::give(status, std::move(memory));
+  }
+  // Gives what nobody uses back to the device.
+  Outcome trim() { return detail::finish(tuff_context_trim(handle())); }
+  Outcome reset_peak() { return detail::finish(tuff_context_reset_peak(handle())); }
+  // Called before memory is refused; null: none.
+  Outcome set_memory_callback(tuff_memory_callback callback, void* user) {
+    return detail::finish(tuff_context_set_memory_callback(handle(), callback, user));
+  }
+  // A buffer over the caller's own memory, which stays until the buffer was freed and synchronize() has returned.
+  Returned<Buffer> import_host(void* memory, uint64_t bytes) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_buffer_import_host(handle(), memory, bytes, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  // A buffer over memory that Buffer::export_fd exported; info.fd stays the caller's.
+  Returned<Buffer> import_fd(const MemoryFd& info) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_buffer_import_fd(handle(), &info, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+
+  // Device memory that reads as zero.
+  Returned<Buffer> alloc_bytes(uint64_t bytes) const {
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_alloc(handle(), bytes, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  Returned<Buffer> alloc_bytes(uint64_t bytes, const AllocOptions& options) const {
+    tuff_alloc_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.flags = (options.host_visible ? uint32_t{TUFF_ALLOC_HOST_VISIBLE} : 0u) |
+                 (options.uninitialized ? uint32_t{TUFF_ALLOC_UNINITIALIZED} : 0u) |
+                 (options.host_pinned ? uint32_t{TUFF_ALLOC_HOST_PINNED} : 0u) |
+                 (options.exportable ? uint32_t{TUFF_ALLOC_EXPORTABLE} : 0u);
+    desc.bytes = bytes;
+    desc.name = options.name;
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
+    return detail::give(status, Buffer(handle(), buffer));
+  }
+  // The same, of count elements.
+  template <typename T>
+  Returned<Buffer> alloc(uint64_t count) const {
+    return alloc_bytes(detail::bytes_of<T>(count));
+  }
+  template <typename T>
+  Returned<Buffer> alloc(uint64_t count, const AllocOptions& options) const {
+    return alloc_bytes(detail::bytes_of<T>(count), options);
+  }
+  // A new buffer that holds a copy of source.
+  template <typename Range>
+  Returned<Buffer> upload(const Range& source) const {
+    return upload(std::data(source), std::size(source));
+  }
+  template <typename T>
+  Returned<Buffer> upload(std::initializer_list<T> source) const {
+    return upload(source.begin(), source.size());
+  }
+  template <typename T>
+  Returned<Buffer> upload(const T* source, std::size_t count) const {
+    tuff_alloc_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.flags = TUFF_ALLOC_UNINITIALIZED;  // overwritten next
+    desc.bytes = detail::bytes_of<T>(count);
+    tuff_buffer buffer = TUFF_NULL_HANDLE;
+    tuff_status status = tuff_alloc_ex(handle(), &desc, &buffer);
+    Buffer result(handle(), buffer);
+    if (status == TUFF_OK) status = tuff_copy_htod(handle(), buffer, 0, source, desc.bytes);
+    if (status != TUFF_OK) result.reset();
+    return detail::give(status, std::move(result));
+  }
+
+  // A compute shader: GLSL, or (kernel_spirv) the words of a module, a Range.
+  Returned<Kernel> kernel(const std::string& glsl, const KernelOptions& options = {}) const {
+    // An empty text is one that does not compile, and no pointer without a size.
+    return make_kernel(TUFF_KERNEL_GLSL, glsl.c_str(), glsl.size(), options);
+  }
+  template <typename Range>
+  Returned<Kernel> kernel_spirv(const Range& words, const KernelOptions& options = {}) const {
+    return make_kernel(TUFF_KERNEL_SPIRV, std::data(words),
+                       detail::bytes_of<std::remove_cv_t<detail::Element<const Range>>>(std::size(words)), options);
+  }
+
+  // What a table of tuned choices can say of the product, as JSON.
+  Returned<std::string> batched_gemm_variants(tuff_batched_gemm_desc desc) const {
+    desc.struct_size = sizeof(desc);
+    uint64_t length = 0;
+    tuff_status status = tuff_batched_gemm_variants(handle(), &desc, nullptr, 0, &length);
+    std::string json(static_cast<std::size_t>(length), '\0');
+    // The NUL replaces string's own.
+    if (status == TUFF_OK) status = tuff_batched_gemm_variants(handle(), &desc, json.data(), length + 1, nullptr);
+    return detail::give(status, std::move(json));
+  }
+
  private:
   Returned<Kernel> make_kernel(int32_t language, const void* source, uint64_t bytes,
                                const KernelOptions& options) const {
@@ -931,17 +1141,6 @@ class Context {
     const tuff_status status = tuff_kernel_create(handle(), &desc, &made);
     return detail::give(status, Kernel(handle(), made));
   }
-  template <typename Enum>
-  static constexpr int32_t value(Enum constant) noexcept {
-    return static_cast<int32_t>(constant);
-  }
-  template <typename Desc>
-  Outcome with_size(tuff_status (*operation)(tuff_stream, const Desc*), Desc& desc) const {
-    desc.struct_size = sizeof(Desc);
-    return detail::finish(operation(handle(), &desc));
-  }
-
-  detail::Owner<tuff_context_destroy> owner_;
 };
 
 #ifdef TUFF_NO_EXCEPTIONS

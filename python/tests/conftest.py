@@ -36,6 +36,14 @@ def ctx(backend):
 
 
 @pytest.fixture
+def vulkan():
+    if tuff.device_count() == 0:
+        pytest.skip("no Vulkan device")
+    with tuff.Context(backend="vulkan") as context:
+        yield context
+
+
+@pytest.fixture
 def rng():
     return np.random.default_rng(7)
 

@@ -20,14 +20,6 @@ void main() {
 """
 
 
-@pytest.fixture
-def vulkan():
-    if tuff.device_count() == 0:
-        pytest.skip("no Vulkan device")
-    with tuff.Context(backend="vulkan") as context:
-        yield context
-
-
 def test_computes(vulkan, rng):
     x, y = rng.standard_normal((2, 1000)).astype(np.float32)
     kernel = vulkan.kernel(SAXPY, name="saxpy.comp", defines={"SCALE": "2.0"}, constants={0: 0.5})

@@ -41,12 +41,13 @@ from ._position import rope
 from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from ._resize import resize
 from ._profile import Profile
+from ._stream import Event, Graph, Stream
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 
-for _public in (Array, Buffer, Context, Device, Kernel, Profile, Transposed, TuffError):
+for _public in (Array, Buffer, Context, Device, Event, Graph, Kernel, Profile, Stream, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
 del _public
 
@@ -55,8 +56,11 @@ __all__ = [
     "Buffer",
     "Context",
     "Device",
+    "Event",
+    "Graph",
     "Kernel",
     "Profile",
+    "Stream",
     "Transposed",
     "TuffError",
     "adaptive_avg_pool",

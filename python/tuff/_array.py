@@ -91,7 +91,7 @@ class Array:
     # To and from the host.
 
     def numpy(self) -> np.ndarray:
-        """Waits for the work so far and copies the array to the host."""
+        """Waits for the stream's work so far and copies the array to the host."""
         return self.buffer.download(np.empty(self.shape, self.dtype))
 
     def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
@@ -127,6 +127,26 @@ class Array:
         else:
             self.buffer.upload(np.broadcast_to(np.asarray(value, self.dtype), self.shape))
         return self
+
+    def copy_from_async(self, source: np.ndarray) -> Array:
+        """Overwrites the elements by those of a NumPy array in pinned memory (``ctx.pinned()``) of this shape and
+        dtype, and returns at once: source must not be written before the copy has happened. An event recorded behind it
+        says when."""
+        self._require_like(source, "source")
+        self.buffer.upload_async(source)
+        return self
+
+    def copy_to_async(self, target: np.ndarray) -> np.ndarray:
+        """Copies to a NumPy array in pinned memory (``ctx.pinned()``) of this shape and dtype, and returns at once:
+        target holds the elements when the copy has happened. An event recorded behind it says when."""
+        self._require_like(target, "target")
+        return self.buffer.download_async(target)
+
+    def _require_like(self, host: np.ndarray, name: str) -> None:
+        if not isinstance(host, np.ndarray):
+            raise TypeError(f"{name} is {type(host).__name__}, not a NumPy array")
+        if host.shape != self.shape or host.dtype != self.dtype:
+            raise ValueError(f"{name} is {host.shape} {host.dtype}, the array {self.shape} {self.dtype}")
 
     def copy(self) -> Array:
         result = self.context.empty(self.shape, self.dtype)

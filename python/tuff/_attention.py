@@ -133,7 +133,7 @@ def attention(
     for other in (bias, mask, q_lengths, kv_lengths):
         if other is not None and other.context is not q.context:
             raise ValueError("operands are of different contexts")
-    check(raw.tuff_attention_ex(q.context.handle, desc))
+    check(raw.tuff_attention_ex(q.context.stream_handle, desc))
     return result if lse is None else (result, lse)
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import weakref
 from typing import TYPE_CHECKING, Iterator, Optional
 
 import numpy as np
 
 from . import raw
 from ._error import check
+from ._handle import own
 
 if TYPE_CHECKING:
-    from ._context import Context, _Session
+    from ._context import Context
 
 
-def _release(session: _Session, handle: int) -> None:
-    # A closed context has freed its buffers already. A failure has nobody to be told to.
-    if session.is_open:
-        raw.tuff_free(handle)
+def _require_target(target: np.ndarray, method: str) -> None:
+    if not (target.flags.c_contiguous and target.flags.writeable):
+        raise ValueError(f"{method} needs a writeable C-contiguous array")
 
 
 class Buffer:
@@ -61,8 +60,7 @@ class Buffer:
         self.nbytes = nbytes
         self._memory = memory  # the same object in every view of one allocation
         self._offset = offset  # of this view in it
-        self._finalizer = weakref.finalize(self, _release, context._session, handle)
-        self._finalizer.atexit = False  # closing the context frees what is left at exit
+        self._finalizer = own(self, context._session, raw.tuff_free, handle)
 
     @classmethod
     def _of(cls, context: Context, handle: int, nbytes: int, memory: object) -> Buffer:
@@ -101,26 +99,41 @@ class Buffer:
     def upload(self, source: np.ndarray, offset: int = 0) -> None:
         """Copies a NumPy array's bytes to byte offset."""
         data = np.ascontiguousarray(source)
-        check(raw.tuff_copy_htod(self.context.handle, self.handle, offset, data.ctypes.data, data.nbytes))
+        check(raw.tuff_copy_htod(self.context.stream_handle, self.handle, offset, data.ctypes.data, data.nbytes))
 
     def download(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
-        """Waits for the work so far and fills target, a C-contiguous array, from byte offset."""
-        if not (target.flags.c_contiguous and target.flags.writeable):
-            raise ValueError("download needs a writeable C-contiguous array")
-        check(raw.tuff_copy_dtoh(self.context.handle, target.ctypes.data, self.handle, offset, target.nbytes))
+        """Waits for the stream's work so far and fills target, a C-contiguous array, from byte offset."""
+        _require_target(target, "download")
+        check(raw.tuff_copy_dtoh(self.context.stream_handle, target.ctypes.data, self.handle, offset, target.nbytes))
+        return target
+
+    def upload_async(self, source: np.ndarray, offset: int = 0) -> None:
+        """As upload(), and returns at once. source is a C-contiguous array in pinned memory (``ctx.pinned()``, or
+        a part of one) and must not be written before the copy has happened: an event recorded behind it says when."""
+        if not source.flags.c_contiguous:
+            raise ValueError("upload_async needs a C-contiguous array")
+        data = source.ctypes.data
+        check(raw.tuff_copy_htod_async(self.context.stream_handle, self.handle, offset, data, source.nbytes))
+
+    def download_async(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
+        """As download(), and returns at once. target, in pinned memory, holds nothing of use before the copy has
+        happened: an event recorded behind it says when."""
+        _require_target(target, "download_async")
+        data = target.ctypes.data
+        check(raw.tuff_copy_dtoh_async(self.context.stream_handle, data, self.handle, offset, target.nbytes))
         return target
 
     def copy_from(self, source: Buffer, offset: int = 0, source_offset: int = 0, nbytes: Optional[int] = None) -> None:
         """Copies on the device; nbytes is by default all of source after source_offset."""
         count = source.nbytes - source_offset if nbytes is None else nbytes
         check(
-            raw.tuff_copy_dtod(self.context.handle, self.handle, offset, source.handle, source_offset, count)
+            raw.tuff_copy_dtod(self.context.stream_handle, self.handle, offset, source.handle, source_offset, count)
         )
 
     def fill(self, pattern: bytes, offset: int = 0, nbytes: Optional[int] = None) -> None:
         """Repeats a pattern of 1, 2, 4, 8 or 16 bytes, by default to the end."""
         count = self.nbytes - offset if nbytes is None else nbytes
-        check(raw.tuff_fill(self.context.handle, self.handle, offset, count, pattern, len(pattern)))
+        check(raw.tuff_fill(self.context.stream_handle, self.handle, offset, count, pattern, len(pattern)))
 
     @contextlib.contextmanager
     def map(self) -> Iterator[np.ndarray]:

@@ -17,7 +17,9 @@ from ._array import Array, Transposed, as_shape
 from ._buffer import Buffer
 from ._error import check
 from ._kernel import Kernel
+from ._pinned import pinned
 from ._profile import Profile
+from ._stream import Event, Graph, Stream, current_stream
 
 _TYPES = {
     raw.DEVICE_OTHER: "other",
@@ -106,19 +108,38 @@ class _Session:
         self.handle = handle
         self.process = os.getpid()
         self.is_open = True
+        self._lock = threading.RLock()  # a finalizer may run in the thread that has it
+        self._pins = 0  # pinned NumPy arrays, whose memory must not go under them
+        self._left = raw.NULL_HANDLE  # closed, and to be destroyed with the last of them
 
     def close(self) -> None:
-        if self.is_open:
+        with self._lock:
+            if not self.is_open:
+                return
             self.is_open = False
-            if self.process == os.getpid():  # a forked child has no device to close
-                check(raw.tuff_context_destroy(self.handle))
+            if self._pins > 0:
+                self._left, self.handle = self.handle, raw.NULL_HANDLE
+        if self.process == os.getpid():  # a forked child has no device to close
+            check(raw.tuff_synchronize(self._left) if self._left else raw.tuff_context_destroy(self.handle))
+
+    def pin(self) -> None:
+        with self._lock:
+            self._pins += 1
+
+    def unpin(self) -> None:
+        with self._lock:
+            self._pins -= 1
+            left = self._left if self._pins == 0 else raw.NULL_HANDLE
+        if left and self.process == os.getpid():
+            raw.tuff_context_destroy(left)
 
 
 class Context:
     """An open device. As a context manager it closes at the end of the block.
 
     Closing waits for the work, then frees every buffer and array made from it; using one of them afterwards
-    is a TuffError. A context that is not closed goes with its last array, or at exit.
+    is a TuffError. A context that is not closed goes with its last array, or at exit. Pinned arrays stay what they are:
+    while one lives, the device's memory is not given back.
     """
 
     def __init__(
@@ -155,6 +176,12 @@ class Context:
         """The tuff_context, for tuff.raw."""
         return self._session.handle
 
+    @property
+    def stream_handle(self) -> int:
+        """The tuff_stream that this thread's operations go to, for tuff.raw."""
+        stream = current_stream(self)
+        return self.handle if stream is None else stream.handle
+
     def close(self) -> None:
         """Waits, then frees the context and all that was made from it. Closing again does nothing."""
         self._finalizer.detach()
@@ -188,7 +215,7 @@ class Context:
         return bool(yes.value)
 
     def synchronize(self) -> None:
-        """Blocks until the work given so far has finished."""
+        """Blocks until the work given so far has finished, on all streams."""
         check(raw.tuff_synchronize(self.handle))
 
     def stats(self) -> Dict[str, int]:
@@ -297,6 +324,35 @@ class Context:
         result.buffer.fill(np.asarray(value, result.dtype).tobytes())
         return result
 
+    def pinned(self, shape: Shape, dtype: object = np.float32) -> np.ndarray:
+        """A NumPy array of zeros in pinned memory, which ``Array.copy_from_async``, ``copy_to_async`` and the device's
+        copy engines work on. It is an array like others; parts of it are pinned too, copies of it are not."""
+        return pinned(self, as_shape(shape), np.dtype(dtype))
+
+    # Streams.
+
+    def stream(self, name: Optional[str] = None) -> Stream:
+        """An order of work beside the others; name appears in profiles and messages. ``with stream:`` uses it."""
+        return Stream(self, name)
+
+    @property
+    def default_stream(self) -> Stream:
+        """The one that operations go to outside of any ``with stream:``."""
+        return Stream._default(self)
+
+    @property
+    def current_stream(self) -> Stream:
+        """The one that this thread's operations go to."""
+        return current_stream(self) or self.default_stream
+
+    def event(self, timing: bool = True) -> Event:
+        """An event that is not recorded yet: ``stream.record(event)``. Without timing it costs less."""
+        return Event(self, timing)
+
+    def capture(self, stream: Optional[Stream] = None) -> Graph:
+        """``with ctx.capture() as graph:`` captures what is called in the block; see Graph."""
+        return Graph(self, stream)
+
     # Kernels.
 
     def kernel(self, source: Union[str, bytes, np.ndarray], **options: object) -> Kernel:
@@ -316,8 +372,8 @@ class Context:
                 capacity = max(count, 2 * self._ones_count, 1024)
                 handle = ctypes.c_uint64()
                 check(raw.tuff_alloc(self.handle, 4 * capacity, handle))
-                pattern = np.float32(1).tobytes()
-                check(raw.tuff_fill(self.handle, handle, 0, 4 * capacity, pattern, len(pattern)))
+                values = np.ones(capacity, np.float32)  # uploaded: every stream sees it without an event
+                check(raw.tuff_copy_htod(self.handle, handle, 0, values.ctypes.data, values.nbytes))
                 raw.tuff_free(self._ones_handle)
                 self._ones_handle, self._ones_count = handle.value, capacity
             return self._ones_handle

@@ -101,7 +101,7 @@ def _convolve(
         desc.asymmetric = 1
         desc.padding_end = end
     function = (raw.tuff_conv1d_ex, raw.tuff_conv2d_ex, raw.tuff_conv3d_ex)[rank - 1]
-    check(function(x.context.handle, desc))
+    check(function(x.context.stream_handle, desc))
     return result
 
 
@@ -217,5 +217,5 @@ def conv_transpose2d(
         activation=_ACTIVATIONS[activation],
         bias=_added(bias, "bias", x, (shape[1],)),
     )
-    check(raw.tuff_conv_transpose2d_ex(x.context.handle, desc))
+    check(raw.tuff_conv_transpose2d_ex(x.context.stream_handle, desc))
     return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import weakref
 from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -13,17 +12,12 @@ from . import raw
 from ._array import Array
 from ._buffer import Buffer
 from ._error import check
+from ._handle import own
 
 if TYPE_CHECKING:
-    from ._context import Context, _Session
+    from ._context import Context
 
 Number = Union[bool, int, float, np.generic]
-
-
-def _release(session: _Session, handle: int) -> None:
-    # A closed context has freed its kernels already. A failure has nobody to be told to.
-    if session.is_open:
-        raw.tuff_kernel_destroy(handle)
 
 
 def _bits(value: Number) -> int:
@@ -92,8 +86,7 @@ class Kernel:
         check(raw.tuff_kernel_create(context.handle, desc, handle))
         self.context = context
         self.handle = handle.value
-        self._finalizer = weakref.finalize(self, _release, context._session, handle.value)
-        self._finalizer.atexit = False  # closing the context frees what is left at exit
+        self._finalizer = own(self, context._session, raw.tuff_kernel_destroy, handle.value)
         self._info = raw.KernelProperties()
         check(raw.tuff_kernel_info(self.handle, self._info))
 
@@ -131,7 +124,7 @@ class Kernel:
         data = bytes(push) if isinstance(push, (bytes, bytearray, memoryview)) else np.asarray(push).tobytes()
         x, y, z = (*sizes, 1, 1)[:3]
         check(
-            raw.tuff_kernel_launch(self.context.handle, self.handle, handles, len(buffers), data, len(data), x, y, z)
+            raw.tuff_kernel_launch(self.context.stream_handle, self.handle, handles, len(buffers), data, len(data), x, y, z)
         )
 
     def free(self) -> None:

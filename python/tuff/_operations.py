@@ -77,7 +77,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
     desc = raw.UnaryDesc(
         dtype=_dtype(x), op=op, input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=alpha
     )
-    check(raw.tuff_unary_ex(x.context.handle, desc))
+    check(raw.tuff_unary_ex(x.context.stream_handle, desc))
     return result
 
 
@@ -110,7 +110,7 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         desc.rank = len(shape)
         desc.a_shape[: desc.rank] = (1,) * (len(shape) - a.ndim) + a.shape
         desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
-    check(raw.tuff_binary_ex(like.context.handle, desc))
+    check(raw.tuff_binary_ex(like.context.stream_handle, desc))
     return result
 
 
@@ -186,14 +186,14 @@ def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     if inner == 1:  # a column times a row of ones
         check(
             raw.tuff_gemm(
-                *(context.handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, outer, times, 1, 1.0),
+                *(context.stream_handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, outer, times, 1, 1.0),
                 *(a.buffer.handle, 1, ones, times, 0.0, result.buffer.handle, times),
             )
         )
     else:  # for each outer index, a column of ones times a row
         check(
             raw.tuff_batched_gemm(
-                *(context.handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, times, inner, 1, 1.0),
+                *(context.stream_handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, times, inner, 1, 1.0),
                 *(ones, 1, 0, a.buffer.handle, inner, inner, 0.0),
                 *(result.buffer.handle, inner, times * inner, outer),
             )
@@ -212,7 +212,7 @@ def _repeat_other(a: Array, result: Array, outer: int, times: int, inner: int) -
         sizes = {"m": times, "n": inner, "k": 1, "lda": 1, "ldb": inner, "batch_count": outer}
         operands = {"a": ones.buffer.handle, "b": a.buffer.handle, "stride_b": inner, "stride_c": times * inner}
     desc = raw.BatchedGemmDesc(c=result.buffer.handle, **kinds, **sizes, **operands)
-    check(raw.tuff_batched_gemm_ex(a.context.handle, desc))
+    check(raw.tuff_batched_gemm_ex(a.context.stream_handle, desc))
     return result
 
 
@@ -328,7 +328,7 @@ def matmul(
     desc.stride_a, desc.stride_b = m * k if a_batch else 0, k * n if b_batch else 0
     desc.stride_c = desc.stride_residual = m * n
     desc.ld_residual = max(1, n)
-    check(raw.tuff_batched_gemm_ex(context.handle, desc))
+    check(raw.tuff_batched_gemm_ex(context.stream_handle, desc))
     return result
 
 
@@ -384,7 +384,7 @@ def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
     result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
     check(
         raw.tuff_reduce(
-            *(x.context.handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
+            *(x.context.stream_handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
         )
     )
     return result
@@ -449,7 +449,7 @@ def _softmax(
         desc.mask = mask.buffer.handle
         desc.mask_type = arrays.DTYPES[mask.dtype]
         desc.mask_rows = math.prod(mask.shape[: mask.ndim - (x.ndim - along)])
-    check(raw.tuff_softmax_ex(x.context.handle, desc))
+    check(raw.tuff_softmax_ex(x.context.stream_handle, desc))
     return result
 
 
@@ -489,7 +489,7 @@ def _row_norm(
         if array.shape != x.shape:
             raise ValueError(f"{name} has shape {array.shape}, needs {x.shape}")
         setattr(desc, "residual" if name == "residual" else "sum", array.buffer.handle)
-    check(function(x.context.handle, desc))
+    check(function(x.context.stream_handle, desc))
     return result
 
 
@@ -560,7 +560,7 @@ def group_norm(
     desc = raw.GroupNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     _weights(desc, x, channels, weight=weight, bias=bias)
-    check(raw.tuff_group_norm_ex(x.context.handle, desc))
+    check(raw.tuff_group_norm_ex(x.context.stream_handle, desc))
     return result
 
 
@@ -594,5 +594,5 @@ def batch_norm(
     _require_array(mean, "mean")
     _require_array(variance, "variance")
     _weights(desc, x, channels, mean=mean, variance=variance, weight=weight, bias=bias)
-    check(raw.tuff_batch_norm_ex(x.context.handle, desc))
+    check(raw.tuff_batch_norm_ex(x.context.stream_handle, desc))
     return result

@@ -38,7 +38,7 @@ def _pool(
             getattr(desc, name)[:axes] = value
         else:
             setattr(desc, name, value)
-    check(function(x.context.handle, desc))
+    check(function(x.context.stream_handle, desc))
     return result if places is None else (result, places)
 
 

@@ -51,5 +51,5 @@ def rope(
         if positions.context is not x.context:
             raise ValueError("operands are of different contexts")
         desc.positions, desc.positions_stride = positions.buffer.handle, seq if positions.ndim == 2 else 0
-    check(raw.tuff_rope_ex(x.context.handle, desc))
+    check(raw.tuff_rope_ex(x.context.stream_handle, desc))
     return result

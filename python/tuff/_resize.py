@@ -52,5 +52,5 @@ def resize(
             raise ValueError(f"scale is {scale!r}, needs one positive number or {axes}")
         desc.scale[:axes] = [float(number) for number in scales]
     desc.mode, desc.layout, desc.align_corners = MODES[mode], LAYOUTS[layout], int(align_corners)
-    check(raw.tuff_resize(x.context.handle, desc))
+    check(raw.tuff_resize(x.context.stream_handle, desc))
     return result

@@ -29,7 +29,7 @@ def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> A
     desc.rank = x.ndim
     desc.shape[: x.ndim] = x.shape
     desc.order[: x.ndim] = axes
-    check(raw.tuff_permute_ex(x.context.handle, desc))
+    check(raw.tuff_permute_ex(x.context.stream_handle, desc))
     return result
 
 
@@ -46,7 +46,7 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
         raise ValueError(f"out is {out.shape} {out.dtype}, the result {x.shape} {target}")
     desc = raw.CastDesc(input_type=operations._dtype(x), output_type=arrays.DTYPES[target], n=x.size)
     desc.input, desc.output = x.buffer.handle, out.buffer.handle
-    check(raw.tuff_cast_ex(x.context.handle, desc))
+    check(raw.tuff_cast_ex(x.context.stream_handle, desc))
     return out
 
 
@@ -86,7 +86,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     desc.start[: x.ndim] = starts
     desc.step[: x.ndim] = steps
     desc.out_shape[: x.ndim] = sizes
-    check(raw.tuff_slice_ex(x.context.handle, desc))
+    check(raw.tuff_slice_ex(x.context.stream_handle, desc))
     return result
 
 
@@ -112,7 +112,7 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
     desc = raw.ConcatDesc(dtype=operations._dtype(first), inputs=handles, sizes=operations._sizes(sizes))
     desc.count, desc.rank, desc.axis, desc.output = len(parts), first.ndim, along, result.buffer.handle
     desc.shape[: first.ndim] = shape
-    check(raw.tuff_concat_ex(first.context.handle, desc))
+    check(raw.tuff_concat_ex(first.context.stream_handle, desc))
     return result
 
 
@@ -132,7 +132,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
         desc.index_shape[: x.ndim] = indices.shape
     else:
         desc.count = indices.size
-    check(raw.tuff_gather_ex(x.context.handle, desc))
+    check(raw.tuff_gather_ex(x.context.stream_handle, desc))
     return result
 
 

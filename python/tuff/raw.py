@@ -102,6 +102,8 @@ LOG_INFO = 3
 LOG_DEBUG = 4
 LOG_DISPATCH = 5
 
+EVENT_NO_TIMING = 1
+
 ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
 ALLOC_HOST_PINNED = 4
@@ -568,6 +570,18 @@ class ResizeDesc(_Struct):
     )
 
 
+class StreamDesc(_Struct):
+    """tuff_stream_desc"""
+
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("name", c_char_p)]
+
+
+class EventDesc(_Struct):
+    """tuff_event_desc"""
+
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32)]
+
+
 class KernelDefine(ctypes.Structure):
     """tuff_kernel_define"""
 
@@ -749,6 +763,24 @@ FUNCTIONS = {
     # Positions
     "tuff_rope": (_status, [_handle, _i32, _handle, _handle, _u64, _u64, _u64, _u64, c_int64, _f64]),
     "tuff_rope_ex": (_status, [_handle, POINTER(RopeDesc)]),
+    # Streams and events
+    "tuff_stream_create": (_status, [_handle, POINTER(StreamDesc), POINTER(_handle)]),
+    "tuff_stream_destroy": (_status, [_handle]),
+    "tuff_copy_htod_async": (_status, [_handle, _handle, _u64, c_void_p, _u64]),
+    "tuff_copy_dtoh_async": (_status, [_handle, c_void_p, _handle, _u64, _u64]),
+    "tuff_event_create": (_status, [_handle, POINTER(EventDesc), POINTER(_handle)]),
+    "tuff_event_destroy": (_status, [_handle]),
+    "tuff_event_record": (_status, [_handle, _handle]),
+    "tuff_stream_wait_event": (_status, [_handle, _handle]),
+    "tuff_event_query": (_status, [_handle, POINTER(_i32)]),
+    "tuff_event_wait": (_status, [_handle]),
+    "tuff_event_elapsed": (_status, [_handle, _handle, POINTER(_f64)]),
+    # Graphs
+    "tuff_graph_begin": (_status, [_handle]),
+    "tuff_graph_end": (_status, [_handle, POINTER(_handle)]),
+    "tuff_graph_launch": (_status, [_handle, _handle]),
+    "tuff_graph_bind": (_status, [_handle, _handle, _handle]),
+    "tuff_graph_destroy": (_status, [_handle]),
     # Custom kernels
     "tuff_kernel_create": (_status, [_handle, POINTER(KernelDesc), POINTER(_handle)]),
     "tuff_kernel_info": (_status, [_handle, POINTER(KernelProperties)]),

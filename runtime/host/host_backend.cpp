@@ -13,6 +13,7 @@
 #include "runtime/compute_backend.hpp"
 #include "runtime/features.hpp"
 #include "runtime/platform/platform.hpp"
+#include "runtime/profile.hpp"
 #include "runtime/status.hpp"
 
 namespace tuff {
@@ -21,6 +22,7 @@ namespace {
 constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
 // What devices ask of memory that they import: what works here works there.
 constexpr uint64_t kImportAlignment = 4096;
+constexpr uint32_t kMostStreams = 1024;
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
@@ -82,6 +84,120 @@ class ImportedAllocation final : public Allocation {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend runs no custom kernels: they need a Vulkan device");
 }
 
+// What a backend's streams share: one lock keeps operations in the order of the calls.
+struct HostWork {
+  mutable std::mutex mutex;
+  uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
+  std::atomic<uint32_t> streams{0};  // without the default one
+};
+
+[[noreturn]] void fail_without_graphs() {
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend computes within each call: there is nothing to capture");
+}
+
+// Each call is done when it returns, and an event when it is recorded.
+class HostEvent final : public ComputeEvent {
+ public:
+  explicit HostEvent(bool timing) : timing_(timing) {}
+
+  bool query() override { return true; }
+  void wait() override {}
+  double elapsed(ComputeEvent& end) override {
+    const HostTime from = time("start"), to = static_cast<HostEvent&>(end).time("end");
+    return static_cast<double>(to - from) * 1e-6;
+  }
+  void record() { time_.store(host_now()); }
+
+ private:
+  HostTime time(const char* name) const {
+    require(timing_, "{} was made with TUFF_EVENT_NO_TIMING", name);
+    const HostTime time = time_.load();
+    require(time != kNever, "{} was never recorded", name);
+    return time;
+  }
+
+  static constexpr HostTime kNever = std::numeric_limits<HostTime>::min();
+  const bool timing_;
+  std::atomic<HostTime> time_{kNever};
+};
+
+class HostStream final : public ComputeStream {
+ public:
+  explicit HostStream(HostWork& work) : work_(work) { ++work_.streams; }
+  ~HostStream() override { --work_.streams; }
+
+  void synchronize() override { const std::lock_guard lock(work_.mutex); }
+  void record(ComputeEvent& event) override {
+    const std::lock_guard lock(work_.mutex);
+    static_cast<HostEvent&>(event).record();
+  }
+  void wait(ComputeEvent&) override {}
+  void begin_graph() override { fail_without_graphs(); }
+  std::unique_ptr<ComputeGraph> end_graph() override { fail(TUFF_ERROR_INVALID_ARGUMENT, "stream is not capturing"); }
+  void launch(ComputeGraph&) override { fail_without_graphs(); }
+
+  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
+    const std::lock_guard lock(work_.mutex);
+    std::memcpy(dst.host<std::byte>() + offset, src, bytes);
+    work_.bytes_uploaded += bytes;
+  }
+
+  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override {
+    const std::lock_guard lock(work_.mutex);
+    std::memcpy(dst, src.host<std::byte>() + offset, bytes);
+    work_.bytes_downloaded += bytes;
+  }
+
+  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes) override {
+    const std::lock_guard lock(work_.mutex);
+    std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
+  }
+
+  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override {
+    const std::lock_guard lock(work_.mutex);
+    std::byte* target = dst.host<std::byte>() + offset;
+    for (uint64_t i = 0; i < bytes; i += pattern_bytes) std::memcpy(target + i, pattern, pattern_bytes);
+  }
+
+  void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                  uint64_t bytes) override {
+    copy_dtod(dst, dst_offset, src, src_offset, bytes);
+  }
+
+  void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
+  void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
+  void conv(const ConvArgs& args) override { execute(args, check_conv, host_conv); }
+  void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
+  void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }
+  void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }
+  void unary(const UnaryArgs& args) override { execute(args, check_unary, host_unary); }
+  void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
+  void norm(const NormArgs& args) override { execute(args, check_norm, host_norm); }
+  void batch_norm(const BatchNormArgs& args) override { execute(args, check_batch_norm, host_batch_norm); }
+  void permute(const PermuteArgs& args) override { execute(args, check_permute, host_permute); }
+  void cast(const CastArgs& args) override { execute(args, check_cast, host_cast); }
+  void slice(const SliceArgs& args) override { execute(args, check_slice, host_slice); }
+  void concat(const ConcatArgs& args) override { execute(args, check_concat, host_concat); }
+  void gather(const GatherArgs& args) override { execute(args, check_gather, host_gather); }
+  void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
+  void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
+  void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
+  void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
+
+ private:
+  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
+  template <typename Args>
+  void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
+    const std::lock_guard lock(work_.mutex);
+    check(args);
+    compute(args);
+    ++work_.dispatches;
+  }
+
+  HostWork& work_;
+};
+
 class HostBackend final : public ComputeBackend {
  public:
   std::string_view name() const noexcept override { return "host"; }
@@ -117,18 +233,18 @@ class HostBackend final : public ComputeBackend {
   }
 
   void stats(tuff_stats& stats) const override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(work_.mutex);
     stats.bytes_in_use = use_->in_use.load(std::memory_order_relaxed);
     stats.bytes_reserved = stats.bytes_in_use;
     stats.bytes_peak = bytes_peak_;
     stats.allocations = allocations_;
-    stats.dispatches = dispatches_;
-    stats.bytes_uploaded = bytes_uploaded_;
-    stats.bytes_downloaded = bytes_downloaded_;
+    stats.dispatches = work_.dispatches;
+    stats.bytes_uploaded = work_.bytes_uploaded;
+    stats.bytes_downloaded = work_.bytes_downloaded;
   }
 
   void set_limits(const tuff_limits& limits) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(work_.mutex);
     memory_limit_ = limits.memory_bytes;
   }
 
@@ -138,7 +254,7 @@ class HostBackend final : public ComputeBackend {
 
   // Nothing is kept: each buffer is taken from the process and given back to it.
   void memory(tuff_memory_stats& memory) const override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(work_.mutex);
     memory.live_allocations = use_->live.load(std::memory_order_relaxed);
     memory.blocks = static_cast<uint32_t>(memory.live_allocations);
     memory.bytes_in_use = memory.bytes_reserved = use_->in_use.load(std::memory_order_relaxed);
@@ -152,7 +268,7 @@ class HostBackend final : public ComputeBackend {
   void trim() override {}
 
   void reset_peak() override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(work_.mutex);
     bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
   }
 
@@ -161,7 +277,7 @@ class HostBackend final : public ComputeBackend {
             fmt::ptr(memory), kImportAlignment);
     require(bytes != 0 && bytes % kImportAlignment == 0, "bytes is {}, needs a multiple of {} above 0", bytes,
             kImportAlignment);
-    return {std::make_shared<ImportedAllocation>(use_, memory, bytes), 0, bytes, true};
+    return {std::make_shared<ImportedAllocation>(use_, memory, bytes), 0, bytes, true, true};
   }
 
   void export_fd(const Buffer&, tuff_memory_fd&) override { fail_without_memory_fd(); }
@@ -177,60 +293,26 @@ class HostBackend final : public ComputeBackend {
     return alloc_once(options);
   }
 
-  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    std::memcpy(dst.host<std::byte>() + offset, src, bytes);
-    bytes_uploaded_ += bytes;
-  }
-
-  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    std::memcpy(dst, src.host<std::byte>() + offset, bytes);
-    bytes_downloaded_ += bytes;
-  }
-
-  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
-                 uint64_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
-  }
-
-  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override {
-    const std::lock_guard lock(mutex_);
-    std::byte* target = dst.host<std::byte>() + offset;
-    for (uint64_t i = 0; i < bytes; i += pattern_bytes) std::memcpy(target + i, pattern, pattern_bytes);
-  }
-
   void* map(const Buffer& buffer) override {
-    const std::lock_guard lock(mutex_);  // an operation that another thread is in the middle of
+    const std::lock_guard lock(work_.mutex);  // an operation that another thread is in the middle of
     return buffer.host<std::byte>();
   }
 
   void unmap(const Buffer&) override {}
 
-  void synchronize() override { const std::lock_guard lock(mutex_); }
+  void synchronize() override { const std::lock_guard lock(work_.mutex); }
 
-  void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
-  void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
   std::string gemm_variants(const GemmArgs&) override { fail_without_variants(); }
-  void conv(const ConvArgs& args) override { execute(args, check_conv, host_conv); }
-  void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
-  void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }
-  void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }
-  void unary(const UnaryArgs& args) override { execute(args, check_unary, host_unary); }
-  void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
-  void norm(const NormArgs& args) override { execute(args, check_norm, host_norm); }
-  void batch_norm(const BatchNormArgs& args) override { execute(args, check_batch_norm, host_batch_norm); }
-  void permute(const PermuteArgs& args) override { execute(args, check_permute, host_permute); }
-  void cast(const CastArgs& args) override { execute(args, check_cast, host_cast); }
-  void slice(const SliceArgs& args) override { execute(args, check_slice, host_slice); }
-  void concat(const ConcatArgs& args) override { execute(args, check_concat, host_concat); }
-  void gather(const GatherArgs& args) override { execute(args, check_gather, host_gather); }
-  void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
-  void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
-  void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
   std::unique_ptr<CustomKernel> create_kernel(const KernelOptions&) override { fail_without_kernels(); }
-  void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
+
+  ComputeStream& default_stream() override { return stream_; }
+  std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
+    if (work_.streams >= kMostStreams) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
+    }
+    return std::make_unique<HostStream>(work_);
+  }
+  std::unique_ptr<ComputeEvent> create_event(bool timing) override { return std::make_unique<HostEvent>(timing); }
 
   // A call is all that there is to time.
   void profile_begin(Profile& profile) override {
@@ -242,23 +324,14 @@ class HostBackend final : public ComputeBackend {
 
  private:
   Buffer alloc_once(const AllocOptions& options) {
-    const std::lock_guard lock(mutex_);
-    Buffer buffer{nullptr, 0, options.bytes, options.host_visible};
+    const std::lock_guard lock(work_.mutex);
+    Buffer buffer{nullptr, 0, options.bytes, options.host_visible, options.host_pinned};
     if (options.bytes != 0) {
       buffer.allocation = allocate(options);
       ++memory_allocations_;
     }
     ++allocations_;
     return buffer;
-  }
-
-  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
-  template <typename Args>
-  void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
-    const std::lock_guard lock(mutex_);
-    check(args);
-    compute(args);
-    ++dispatches_;
   }
 
   std::shared_ptr<Allocation> allocate(const AllocOptions& options) {
@@ -300,13 +373,13 @@ class HostBackend final : public ComputeBackend {
     target[text.copy(target, capacity - 1)] = '\0';
   }
 
-  mutable std::mutex mutex_;
+  HostWork work_;
+  HostStream stream_{work_};
   std::shared_ptr<MemoryUse> use_ = std::make_shared<MemoryUse>();
   bool initialized_ = false;
   uint64_t physical_bytes_ = 0;
   uint64_t memory_limit_ = 0;
-  uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0, dispatches_ = 0;
-  uint64_t bytes_uploaded_ = 0, bytes_downloaded_ = 0;
+  uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0;
 };
 
 }  // namespace

@@ -63,6 +63,18 @@ void close_on_exec(int descriptor) noexcept;
 
 uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
 
+// While it lives, threads that this thread starts have every signal blocked.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept;
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  alignas(16) std::byte before_[128];  // the system's signal set
+};
+
 // Counts the forks between the process that loaded the library and this one: an object made under
 // another number belongs to another process.
 uint32_t fork_generation() noexcept;

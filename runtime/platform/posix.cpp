@@ -1,6 +1,7 @@
 // The POSIX implementation of platform.hpp.
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -178,6 +179,14 @@ uint64_t physical_memory_bytes() noexcept {
   if (pages <= 0 || page_bytes <= 0) return 0;
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
+
+SignalsBlocked::SignalsBlocked() noexcept {
+  static_assert(sizeof(sigset_t) <= sizeof before_);
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, reinterpret_cast<sigset_t*>(before_));
+}
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, reinterpret_cast<sigset_t*>(before_), nullptr); }
 
 uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 

@@ -67,16 +67,20 @@ void RetiredPipelines::announce() {
   ++live_;
 }
 
-void RetiredPipelines::add(const Objects& objects, uint64_t last_use) noexcept {
+void RetiredPipelines::add(const Objects& objects, const LastUses& uses) noexcept {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back({objects, last_use});  // announce() has made room
+  waiting_.push_back({objects, uses});  // announce() has made room
   --live_;
 }
 
-void RetiredPipelines::completed(uint64_t submission) noexcept {
+RetiredPipelines::~RetiredPipelines() {
+  for (const Retired& retired : waiting_) destroy(retired.objects);
+}
+
+void RetiredPipelines::completed(const Timelines& timelines) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const Retired& retired) {
-    if (retired.last_use > submission) return false;
+    if (!retired.uses.done(timelines)) return false;
     destroy(retired.objects);
     return true;
   });
@@ -87,26 +91,17 @@ void RetiredPipelines::destroy(const Objects& objects) noexcept {
   vk.vkDestroyPipeline(device_->handle, objects.pipeline, nullptr);
   vk.vkDestroyPipelineLayout(device_->handle, objects.layout, nullptr);
   vk.vkDestroyDescriptorSetLayout(device_->handle, objects.set, nullptr);
+  vk.vkDestroyCommandPool(device_->handle, objects.commands, nullptr);
 }
 
 VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,
                            VkPipelineCache cache, const KernelOptions& options, const CompiledKernel& compiled)
-    : device_(std::move(device)),
-      retired_(std::move(retired)),
-      name_(options.source.name),
-      interface_(compiled.interface),
-      robust_(options.robust) {
-  try {
-    make_layouts();
-    make_pipeline(compiled.words, options.source.entry, cache);
-    retired_->announce();
-  } catch (...) {
-    retired_->destroy(objects_);
-    throw;
-  }
+    : device_(std::move(device)), name_(options.source.name), interface_(compiled.interface), robust_(options.robust) {
+  retired->announce();
+  pipeline_ = std::make_shared<KernelPipeline>(std::move(retired));
+  make_layouts();
+  make_pipeline(compiled.words, options.source.entry, cache);
 }
-
-VulkanKernel::~VulkanKernel() { retired_->add(objects_, last_use.load(std::memory_order_relaxed)); }
 
 void VulkanKernel::make_layouts() {
   std::array<VkDescriptorSetLayoutBinding, TUFF_KERNEL_MAX_BINDINGS> bindings{};
@@ -115,8 +110,9 @@ void VulkanKernel::make_layouts() {
     if (!interface_.bindings[i].used) continue;
     bindings[count++] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   }
-  objects_.set = device_->make_set_layout({bindings.data(), count});
-  objects_.layout = device_->make_pipeline_layout(objects_.set, (interface_.push_bytes + 3) / 4 * 4);
+  pipeline_->objects.set = device_->make_set_layout({bindings.data(), count});
+  pipeline_->objects.layout =
+      device_->make_pipeline_layout(pipeline_->objects.set, (interface_.push_bytes + 3) / 4 * 4);
 }
 
 void VulkanKernel::make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache) {
@@ -136,8 +132,9 @@ void VulkanKernel::make_pipeline(const std::vector<uint32_t>& words, const std::
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module;
   info.stage.pName = entry.c_str();
-  info.layout = objects_.layout;
-  const VkResult result = vk.vkCreateComputePipelines(device_->handle, cache, 1, &info, nullptr, &objects_.pipeline);
+  info.layout = pipeline_->objects.layout;
+  const VkResult result =
+      vk.vkCreateComputePipelines(device_->handle, cache, 1, &info, nullptr, &pipeline_->objects.pipeline);
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
   device_->check(result, "vkCreateComputePipelines");
   device_->count_object();

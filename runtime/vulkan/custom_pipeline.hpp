@@ -10,6 +10,7 @@
 #include "runtime/compute_backend.hpp"
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
+#include "runtime/vulkan/timelines.hpp"
 
 namespace tuff {
 
@@ -32,23 +33,24 @@ class RetiredPipelines {
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    VkCommandPool commands = VK_NULL_HANDLE;  // of a graph
   };
 
   explicit RetiredPipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  ~RetiredPipelines() { completed(UINT64_MAX); }
+  ~RetiredPipelines();
   RetiredPipelines(const RetiredPipelines&) = delete;
   RetiredPipelines& operator=(const RetiredPipelines&) = delete;
 
   void announce();  // one more kernel, for which there will be room
-  void add(const Objects& objects, uint64_t last_use) noexcept;
-  // All submissions up to this one have finished.
-  void completed(uint64_t submission) noexcept;
+  void add(const Objects& objects, const LastUses& uses) noexcept;
+  // Some stream's work has finished.
+  void completed(const Timelines& timelines) noexcept;
   void destroy(const Objects& objects) noexcept;
 
  private:
   struct Retired {
     Objects objects;
-    uint64_t last_use;
+    LastUses uses;
   };
   std::shared_ptr<Device> device_;
   std::mutex mutex_;
@@ -56,31 +58,43 @@ class RetiredPipelines {
   size_t live_ = 0;
 };
 
+// Retired with its last owner.
+struct KernelPipeline {
+  explicit KernelPipeline(std::shared_ptr<RetiredPipelines> where) : retired(std::move(where)) {}
+  ~KernelPipeline() { retired->add(objects, uses); }
+  KernelPipeline(const KernelPipeline&) = delete;
+  KernelPipeline& operator=(const KernelPipeline&) = delete;
+
+  std::shared_ptr<RetiredPipelines> retired;
+  RetiredPipelines::Objects objects;
+  LastUses uses;
+};
+
 class VulkanKernel final : public CustomKernel {
  public:
   // Builds the pipeline. Needs no lock.
   VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired, VkPipelineCache cache,
                const KernelOptions& options, const CompiledKernel& compiled);
-  ~VulkanKernel() override;
 
   void describe(tuff_kernel_properties& properties) const override;
   const std::string& name() const { return name_; }
   const KernelInterface& interface() const { return interface_; }
-  const RetiredPipelines::Objects& objects() const { return objects_; }
+  const RetiredPipelines::Objects& objects() const { return pipeline_->objects; }
   LaunchLimits launch_limits() const;
 
-  std::atomic<uint64_t> last_use{0};  // number of the submission that runs it last
+  // Under the context's lock. Graphs keep the pipeline beyond the kernel.
+  const std::shared_ptr<KernelPipeline>& pipeline() const { return pipeline_; }
+  void use(Use use, const Timelines& timelines) noexcept { pipeline_->uses.add(use, timelines); }
 
  private:
   void make_layouts();
   void make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache);
 
   std::shared_ptr<Device> device_;
-  std::shared_ptr<RetiredPipelines> retired_;
+  std::shared_ptr<KernelPipeline> pipeline_;
   std::string name_;
   KernelInterface interface_;
   bool robust_;
-  RetiredPipelines::Objects objects_;
 };
 
 }  // namespace tuff

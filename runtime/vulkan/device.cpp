@@ -1,6 +1,7 @@
 #include "runtime/vulkan/device.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 #include <type_traits>
@@ -11,6 +12,9 @@
 
 namespace tuff {
 namespace {
+
+// More streams than that share queues.
+constexpr uint32_t kMostQueues = 8;
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;
@@ -140,6 +144,8 @@ void Device::create() {
   VkPhysicalDeviceVulkan12Features features12{};
   features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   features12.timelineSemaphore = VK_TRUE;
+  features12.hostQueryReset = physical.features12.hostQueryReset;
+  host_query_reset_ = physical.features12.hostQueryReset;
   features12.bufferDeviceAddress = addresses_usable(physical);
   features12.storageBuffer8BitAccess = physical.features12.storageBuffer8BitAccess;
   features12.shaderFloat16 = physical.features12.shaderFloat16;
@@ -202,23 +208,32 @@ void Device::create() {
     features.features.robustBufferAccess = VK_TRUE;
     append(robust_access);
   }
-  const float priority = 1.0f;
+  std::array<float, kMostQueues> priorities;
+  priorities.fill(1.0f);
   VkDeviceQueueCreateInfo queue_info{};
   queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
   queue_info.queueFamilyIndex = physical.queue_family;
-  queue_info.queueCount = 1;
-  queue_info.pQueuePriorities = &priority;
+  queue_info.queueCount = std::min(physical.queue_count, kMostQueues);
+  queue_info.pQueuePriorities = priorities.data();
+  VkDeviceQueueCreateInfo queue_infos[2] = {queue_info, queue_info};
+  queue_infos[1].queueFamilyIndex = physical.copy_family;
+  queue_infos[1].queueCount = 1;
+  const bool copies = physical.copy_family != physical.queue_family;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features;
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue_info;
+  info.queueCreateInfoCount = copies ? 2 : 1;
+  info.pQueueCreateInfos = queue_infos;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   check_vk(vkCreateDevice(physical.handle, &info, nullptr, &handle), "vkCreateDevice");
   count_object();
   volkLoadDeviceTable(&vk, handle);
-  vk.vkGetDeviceQueue(handle, physical.queue_family, 0, &queue);
+  queues.resize(queue_info.queueCount);
+  for (uint32_t i = 0; i < queues.size(); ++i) vk.vkGetDeviceQueue(handle, physical.queue_family, i, &queues[i]);
+  if (copies) vk.vkGetDeviceQueue(handle, physical.copy_family, 0, &copy_queue);
+  families_[0] = physical.queue_family;
+  families_[1] = physical.copy_family;
 }
 
 // An instance's extension: its functions are not among those that volk gives a device.

@@ -1,9 +1,10 @@
-// A logical device: its function table, its one queue, and what it reports.
+// A logical device: its function table, its queues, and what it reports.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/vulkan/instance.hpp"
 #include "runtime/vulkan/recorder.hpp"
@@ -30,7 +31,8 @@ class Device {
   VolkDeviceTable vk{};
   HeapBudget (*heap_budget)(const PhysicalDevice& physical, uint32_t heap) = read_heap_budget;
   VkDevice handle = VK_NULL_HANDLE;
-  VkQueue queue = VK_NULL_HANDLE;
+  std::vector<VkQueue> queues;          // that compute, at least one, all of one family
+  VkQueue copy_queue = VK_NULL_HANDLE;  // of a family that only copies, if there is one
   const PhysicalDevice& physical;
   Instance& instance;
   DeviceTraits traits;
@@ -43,6 +45,11 @@ class Device {
   // What keeps accesses within a descriptor's range: the pipeline, if it asks for it; the device, in all pipelines.
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
+
+  // Commands on the queue for copies can be timed.
+  bool times_copies() const { return host_query_reset_ && physical.copy_timestamp_bits != 0; }
+  // Whose queues use the device's buffers.
+  std::span<const uint32_t> families() const { return {families_, copy_queue != VK_NULL_HANDLE ? 2u : 1u}; }
 
   bool lost() const noexcept { return lost_by_.load(std::memory_order_relaxed) != nullptr; }
   // Throws DEVICE_LOST if the device is.
@@ -76,6 +83,8 @@ class Device {
   PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
   std::atomic<const char*> lost_by_{nullptr};  // the function that said so first
   std::atomic<uint64_t> objects_{0};
+  uint32_t families_[2] = {};
+  bool host_query_reset_ = false;
   uint32_t heap_ = 0;
   uint64_t memory_bytes_ = 0;
 };

@@ -72,20 +72,29 @@ std::string missing(const PhysicalDevice& device, bool has_queue) {
   return lacks;
 }
 
-bool find_compute_queue(VkPhysicalDevice handle, uint32_t& family, uint32_t& timestamp_bits) {
+// VK_KHR_video_queue's decoding and encoding, which older headers do not name.
+constexpr VkQueueFlags kVideoQueues = 0x20 | 0x40;
+
+bool find_queues(VkPhysicalDevice handle, PhysicalDevice& device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
   // A family with graphics is the one that drivers run compute fastest on by default; take what comes first.
+  const auto computes = [](const VkQueueFamilyProperties& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; };
+  const auto found = std::find_if(families.begin(), families.end(), computes);
+  if (found == families.end()) return false;
+  device.queue_family = device.copy_family = static_cast<uint32_t>(found - families.begin());
+  device.queue_count = found->queueCount;
+  device.timestamp_bits = found->timestampValidBits;
   for (uint32_t i = 0; i < count; ++i) {
-    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
-      family = i;
-      timestamp_bits = families[i].timestampValidBits;
-      return true;
-    }
+    constexpr VkQueueFlags kOthers = VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT | kVideoQueues;
+    if ((families[i].queueFlags & (VK_QUEUE_TRANSFER_BIT | kOthers)) != VK_QUEUE_TRANSFER_BIT) continue;
+    device.copy_family = i;
+    device.copy_timestamp_bits = families[i].timestampValidBits;
+    break;
   }
-  return false;
+  return true;
 }
 
 // Whether the host can read the clock that timestamps are of.
@@ -156,7 +165,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   device.calibrated_timestamps = calibrated_timestamps(handle, extensions);
   device.debug_markers = has_debug_markers(device);
 
-  const bool has_queue = find_compute_queue(handle, device.queue_family, device.timestamp_bits);
+  const bool has_queue = find_queues(handle, device);
   if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};

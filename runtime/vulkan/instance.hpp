@@ -25,11 +25,14 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   uint32_t queue_family = 0;  // the first that computes, compute-only families last
+  uint32_t queue_count = 1;   // of that family
+  uint32_t copy_family = 0;   // one that only copies; the same where there is none
   uint32_t cores = 0;         // 0 if the driver does not say
   bool push_descriptors = false;
   bool memory_budget = false;
   bool portability_subset = false;
   uint32_t timestamp_bits = 0;         // of the queue family; 0: it has no timestamps
+  uint32_t copy_timestamp_bits = 0;    // of the family for copies
   bool calibrated_timestamps = false;  // the host can read the device's clock
   bool debug_markers = false;          // a tool is attached that shows labels
   bool memory_fd = false;              // exports and imports memory by file descriptors

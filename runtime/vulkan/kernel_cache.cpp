@@ -166,7 +166,7 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
   Layout& layout = layouts_[addresses][addresses ? 0 : operands];
   if (layout.pipeline != VK_NULL_HANDLE) return layout;
   if (!addresses && layout.set == VK_NULL_HANDLE) {
-    std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxOperands> bindings{};
+    std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxSlots> bindings{};
     for (uint32_t i = 0; i < operands; ++i) {
       bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
     }

@@ -80,7 +80,7 @@ class KernelCache {
   KernelList list_;
   std::mutex layout_mutex_;
   std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
-  Layout layouts_[2][Dispatch::kMaxOperands + 1];  // [addresses][operands]
+  Layout layouts_[2][Dispatch::kMaxSlots + 1];  // [addresses][slots]
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;
   std::atomic<bool> unsaved_{false};
   std::atomic<uint64_t> compiled_{0}, disk_hits_{0}, built_{0};

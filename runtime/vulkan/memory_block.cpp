@@ -18,6 +18,11 @@ VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExt
   info.pNext = handles != 0 ? &external : nullptr;
   info.size = block.size;
   info.usage = block_usage(device.traits.addresses);
+  // Queues of several families use it; semaphores hand on what one has written.
+  const std::span<const uint32_t> families = device.families();
+  if (families.size() > 1) info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+  info.queueFamilyIndexCount = static_cast<uint32_t>(families.size());
+  info.pQueueFamilyIndices = families.data();
   device.check(vk.vkCreateBuffer(device.handle, &info, nullptr, &block.buffer), "vkCreateBuffer");
   device.count_object();
   VkMemoryDedicatedRequirements dedicated{};

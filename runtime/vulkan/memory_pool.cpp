@@ -210,29 +210,28 @@ void MemoryPool::give_back(const MemoryRange& range) noexcept {
   --live_;
 }
 
-void MemoryPool::release(const MemoryRange& range, uint64_t last_use) noexcept {
+void MemoryPool::release(const MemoryRange& range, const LastUses& uses) noexcept {
   const std::lock_guard lock(mutex_);
-  if (last_use <= completed_) {
+  if (uses.done(*timelines_)) {
     give_back(range);
     return;
   }
   try {
-    pending_.push_back({range, last_use});
+    pending_.push_back({range, FinalUses(uses, *timelines_)});
     pending_outside_ = pending_outside_ || range.block->outside();
   } catch (...) {
     // No room to remember it: the range is lost to the pool, which is better than used too early.
   }
 }
 
-void MemoryPool::completed(uint64_t submission) noexcept {
+void MemoryPool::completed() noexcept {
   const std::lock_guard lock(mutex_);
-  completed_ = std::max(completed_, submission);
   if (pending_.size() >= 64 || pending_outside_) reclaim();
 }
 
 void MemoryPool::reclaim() noexcept {
   const auto done = std::partition(pending_.begin(), pending_.end(),
-                                   [this](const Pending& pending) { return pending.last_use > completed_; });
+                                   [this](const Pending& pending) { return !pending.uses.done(*timelines_); });
   for (auto i = done; i != pending_.end(); ++i) give_back(i->range);
   pending_.erase(done, pending_.end());
   pending_outside_ = std::any_of(pending_.begin(), pending_.end(),

@@ -15,6 +15,7 @@
 
 #include "runtime/buffer.hpp"
 #include "runtime/vulkan/memory_block.hpp"
+#include "runtime/vulkan/timelines.hpp"
 
 namespace tuff {
 
@@ -50,10 +51,11 @@ class MemoryPool {
   }
   // The whole of a block of imported memory.
   MemoryRange adopt(std::unique_ptr<MemoryBlock> block);
-  // The range is free once submission `last_use` has finished.
-  void release(const MemoryRange& range, uint64_t last_use) noexcept;
-  // All submissions up to this one have finished.
-  void completed(uint64_t submission) noexcept;
+  // The range is free once its uses have finished.
+  void release(const MemoryRange& range, const LastUses& uses) noexcept;
+  // Some stream's work has finished.
+  void completed() noexcept;
+  Timelines& timelines() const { return *timelines_; }
 
   void set_limit(uint64_t bytes);  // 0: none
   void trim();                     // gives every empty block back
@@ -72,7 +74,7 @@ class MemoryPool {
  private:
   struct Pending {
     MemoryRange range;
-    uint64_t last_use;
+    FinalUses uses;
   };
 
   uint32_t find_type(MemoryKind kind, uint32_t among = ~0u) const;
@@ -89,13 +91,14 @@ class MemoryPool {
   void trim_to(uint64_t keep_bytes) noexcept;
 
   std::shared_ptr<Device> device_;
+  std::unique_ptr<Timelines> timelines_ = std::make_unique<Timelines>();
   std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryBlock>> blocks_;
   std::vector<Pending> pending_;
   uint32_t types_[2];
   bool device_mapped_ = false;
   bool pending_outside_ = false;  // memory that others hold is waiting for the device
-  uint64_t limit_ = 0, completed_ = 0, next_id_ = 1;
+  uint64_t limit_ = 0, next_id_ = 1;
   uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0, imported_ = 0;
   uint64_t live_ = 0, allocations_ = 0, hits_ = 0;
 };
@@ -105,14 +108,16 @@ class VulkanAllocation final : public Allocation {
  public:
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRange& range)
       : pool_(std::move(pool)), range_(range) {}
-  ~VulkanAllocation() override { pool_->release(range_, last_use.load(std::memory_order_relaxed)); }
+  ~VulkanAllocation() override { pool_->release(range_, uses); }
 
   std::byte* host() const noexcept override {
     return range_.block->host == nullptr ? nullptr : range_.block->host + range_.offset;
   }
   const MemoryRange& range() const noexcept { return range_; }
 
-  std::atomic<uint64_t> last_use{0};  // number of the submission that touches it last
+  // Under the context's lock, or where nobody has the allocation any more.
+  LastUses uses;
+  Use filled;  // what the host put into it, zeros or an upload, is there once that has happened
 
  private:
   std::shared_ptr<MemoryPool> pool_;

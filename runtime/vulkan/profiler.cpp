@@ -37,7 +37,7 @@ VkQueryPool Profiler::make_queries(uint32_t count) {
   return queries;
 }
 
-void Profiler::begin(Profile& profile) {
+void Profiler::begin(Profile& profile, const std::string& stream) {
   if (mask_ == 0) {
     fail(TUFF_ERROR_UNSUPPORTED, "the queue of {} has no timestamps: its commands cannot be timed",
          device_->physical.properties.deviceName);
@@ -54,6 +54,8 @@ void Profiler::begin(Profile& profile) {
   clock_.first = clock_.last = read_clocks(clock_.uncertainty);
   profile.set_clock(clock_);
   profile_ = &profile;
+  stream_ = profile.text(stream);
+  copies_ = profile.text(stream + ", copies");
 }
 
 // Ticks that go on where the counter wraps, of readings one after another.
@@ -65,12 +67,17 @@ uint64_t Profiler::unwrapped(uint64_t ticks) noexcept {
   return last_ticks_ += ahead;
 }
 
-void Profiler::opened(VkCommandBuffer commands, uint32_t index) {
+void Profiler::opened(VkCommandBuffer commands, uint32_t index, bool computes) {
   if (profile_ == nullptr) return;
   Slot& slot = slots_[index];
   read(slot);
   slot.submission = 0;
-  device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMostCommands);
+  slot.computes = computes;
+  if (computes) {
+    device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMostCommands);
+  } else {
+    device_->vk.vkResetQueryPool(device_->handle, slot.queries, 0, 2 * kMostCommands);  // a queue for copies cannot
+  }
 }
 
 void Profiler::submitted(uint32_t index, uint64_t submission) {
@@ -84,7 +91,7 @@ bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& c
   Slot& slot = slots_[index];
   const bool timed = profile_ != nullptr && slot.spans.size() < kMostCommands;
   if (timed) {
-    slot.spans.push_back(describe(command));
+    slot.spans.push_back(describe(command, slot.computes));
   } else if (profile_ != nullptr) {
     profile_->add_dropped(1);
   }
@@ -101,8 +108,9 @@ bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& c
   return timed;
 }
 
-DeviceSpan Profiler::describe(const Command& command) const {
+DeviceSpan Profiler::describe(const Command& command, bool computes) const {
   DeviceSpan span;
+  span.stream = computes ? stream_ : copies_;
   span.kind = command.kind;
   span.label = profile_->text(command.label);
   span.kernel = profile_->text(command.kernel);
@@ -242,7 +250,7 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands_;
     const HostTime begin = host_now();
-    device_->check(vk.vkQueueSubmit(device_->queue, 1, &info, fence_), "vkQueueSubmit");
+    device_->check(vk.vkQueueSubmit(device_->queues.front(), 1, &info, fence_), "vkQueueSubmit");
     estimating_ = true;
     wait_for_estimate();
     const HostTime end = host_now();

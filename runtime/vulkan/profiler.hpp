@@ -33,12 +33,12 @@ class Profiler {
   Profiler& operator=(const Profiler&) = delete;
 
   // Times what is recorded from now on; no command buffer is open. Errors: UNSUPPORTED.
-  void begin(Profile& profile);
+  void begin(Profile& profile, const std::string& stream);
   // What is left of the profile's spans has been read.
   void end() noexcept { profile_ = nullptr; }
 
   // The command buffer of this slot begins anew: what was in it has finished.
-  void opened(VkCommandBuffer commands, uint32_t slot);
+  void opened(VkCommandBuffer commands, uint32_t slot, bool computes);
   void submitted(uint32_t slot, uint64_t submission);
   template <typename Record>
   void around(VkCommandBuffer commands, uint32_t slot, const Command& command, const Record& record) {
@@ -53,11 +53,12 @@ class Profiler {
   struct Slot {
     VkQueryPool queries = VK_NULL_HANDLE;
     uint64_t submission = 0;
+    bool computes = true;
     std::vector<DeviceSpan> spans;
   };
 
   bool before(VkCommandBuffer commands, uint32_t slot, const Command& command);
-  DeviceSpan describe(const Command& command) const;
+  DeviceSpan describe(const Command& command, bool computes) const;
   void after(VkCommandBuffer commands, uint32_t slot, bool timed);
   void read(Slot& slot);
   VkQueryPool make_queries(uint32_t count);
@@ -70,7 +71,8 @@ class Profiler {
   std::shared_ptr<Device> device_;
   std::vector<Slot> slots_;
   Profile* profile_ = nullptr;
-  uint64_t mask_ = 0;  // of the bits that a timestamp has
+  uint32_t stream_ = 0, copies_ = 0;  // texts: the stream, and its queue for copies
+  uint64_t mask_ = 0;                 // of the bits that a timestamp has
   uint64_t last_ticks_ = 0;
   DeviceClock clock_;
   // For estimates.

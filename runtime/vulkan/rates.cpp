@@ -50,7 +50,7 @@ double seconds(StreamRecorder& recorder, const Record& record) {
 double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   const Buffer from = ones(recorder, pool, bytes), to = ones(recorder, pool, bytes);
   const double copied = seconds(recorder, [&] {
-    if (!record_copy(recorder, to, 0, from, 0, bytes)) recorder.copy(to, 0, from, 0, bytes);
+    if (!record_copy(recorder, to, 0, from, 0, bytes)) recorder.copy("copy", to, 0, from, 0, bytes);
   });
   const double mapped = seconds(recorder, [&] {
     record_unary(recorder, {TUFF_F32, TUFF_UNARY_ABS, &from, &to, bytes / sizeof(float), 0});

@@ -1,123 +1,197 @@
 #include "runtime/vulkan/transfer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
+
+#include "runtime/host_copy.hpp"
+#include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 namespace {
 
-constexpr uint64_t kChunk = 16ull << 20;           // staging for one step
-constexpr uint64_t kStagedInFlight = 64ull << 20;  // then the host waits
+// So many chunks are under way at once: some are copied by the device, two by the host.
+constexpr uint64_t kDepth = 4;
+constexpr uint64_t kMostChunk = 8ull << 20, kLeastChunk = 1ull << 20;
+// The host writes up to this into mapped memory at the device's end of the link, where one thread is as fast as into
+// staging and the device is not needed.
+constexpr uint64_t kMostMapped = 1ull << 20;
 // Uploads above this into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
 
+class Unlocked {
+ public:
+  explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock_.unlock(); }
+  ~Unlocked() { lock_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  std::unique_lock<std::mutex>& lock_;
+};
+
 void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
-  struct Relock {
-    std::unique_lock<std::mutex>& lock;
-    ~Relock() { lock.lock(); }
-  };
-  lock.unlock();
-  const Relock relock{lock};
+  const Unlocked unlocked(lock);
   recorder.wait(submission);
+}
+
+// To or from mapped memory.
+void copy_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const std::byte* src, uint64_t bytes) {
+  if (bytes < HostCopy::kLeastShared) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
+  const Unlocked unlocked(lock);
+  host_copy(dst, src, bytes);
 }
 
 // A staging range for as long as the device needs it.
 class Staging {
  public:
-  Staging(MemoryPool& pool, const StreamRecorder& recorder, uint64_t bytes)
-      : pool_(pool), recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
-  ~Staging() { pool_.release(range_, last_use_ != 0 ? last_use_ : recorder_.current_submission()); }
+  Staging(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
+      : recorder_(recorder), range_(pool.allocate(bytes, MemoryKind::readback)) {}
+  ~Staging() { recorder_.release(range_, last_use_); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   const MemoryRange& range() const { return range_; }
   std::byte* host() const { return range_.block->host + range_.offset; }
-  // Nothing recorded after this submission uses it; without this, all that is recorded so far may.
+  // Nothing uses it after this submission.
   void used_until(uint64_t submission) { last_use_ = submission; }
+  uint64_t last_use() const { return last_use_; }
 
  private:
-  MemoryPool& pool_;
-  const StreamRecorder& recorder_;
+  StreamRecorder& recorder_;
   MemoryRange range_;
   uint64_t last_use_ = 0;
 };
 
+// The chunks of a transfer, which take turns in a ring of staging ranges.
+class Chunks {
+ public:
+  // A small transfer overlaps too: it has as many chunks as the ring.
+  Chunks(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
+      : bytes_(bytes),
+        chunk_(std::clamp(round_up(ceil_div(bytes, kDepth), kLeastChunk), kLeastChunk, kMostChunk)),
+        count_(ceil_div(bytes, chunk_)) {
+    for (uint64_t i = 0; i < std::min(count_, kDepth); ++i) ring_[i].emplace(pool, recorder, std::min(bytes, chunk_));
+  }
+  uint64_t count() const { return count_; }
+  uint64_t at(uint64_t i) const { return i * chunk_; }
+  uint64_t size(uint64_t i) const { return std::min(chunk_, bytes_ - at(i)); }
+  Staging& staging(uint64_t i) { return ring_[i % kDepth]->staging; }
+  HostCopy& copy(uint64_t i) { return ring_[i % kDepth]->copy; }
+
+ private:
+  struct Slot {
+    Slot(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes) : staging(pool, recorder, bytes) {}
+    Staging staging;
+    HostCopy copy;  // ends before its memory is released
+  };
+  uint64_t bytes_, chunk_, count_;
+  std::array<std::optional<Slot>, kDepth> ring_;
+};
+
 }  // namespace
+
+Transfer::Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool, TransferCounters& counters)
+    : recorder_(recorder), pool_(std::move(pool)), counters_(counters) {
+  const auto wanted = platform::environment("TUFF_TRANSFER");
+  if (!wanted) return;
+  all_staged_ = wanted == "staged";
+  if (!all_staged_) log(TUFF_LOG_WARNING, "TUFF_TRANSFER={} is not staged; ignored", *wanted);
+}
 
 void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src,
                       uint64_t bytes) {
   const auto* from = static_cast<const std::byte*>(src);
-  std::byte* mapped = dst.allocation->host();
-  if (mapped != nullptr && bytes > kStageLimit && recorder_.busy(dst)) {
-    wait_unlocked(lock, recorder_, recorder_.submit(false));
-  }
-  if (mapped != nullptr && !recorder_.busy(dst)) {
-    std::memcpy(mapped + dst.offset + offset, from, bytes);
-  } else {
+  if (!write_mapped(lock, dst, offset, from, bytes)) {
     stage_up(lock, dst, offset, from, bytes);
-    staged_ += bytes;
+    recorder_.filled(dst);
+    counters_.staged += bytes;
   }
-  uploaded_ += bytes;
+  counters_.uploaded += bytes;
+}
+
+bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset,
+                            const std::byte* src, uint64_t bytes) {
+  std::byte* mapped = dst.allocation->host();
+  if (mapped == nullptr || all_staged_) return false;
+  const bool fast = locate(dst, 0).block->cached;
+  if (!fast && bytes > kMostMapped) return false;
+  if (bytes > kStageLimit && recorder_.busy(dst)) wait_unlocked(lock, recorder_, recorder_.submit(false));
+  if (recorder_.busy(dst)) return false;
+  copy_mapped(lock, mapped + dst.offset + offset, src, bytes);
+  return true;
 }
 
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
-  uint64_t in_flight = 0;
-  for (uint64_t done = 0; done < bytes; done += kChunk) {
-    const uint64_t part = std::min(kChunk, bytes - done);
+  if (bytes < HostCopy::kLeastShared) {
+    // Goes to the device with what is recorded around it.
+    Staging staging(*pool_, recorder_, bytes);
+    std::memcpy(staging.host(), src, bytes);
+    recorder_.copy_from_staging(dst, offset, staging.range(), bytes);
+    staging.used_until(recorder_.last().submission);
+    return;
+  }
+  Chunks chunks(*pool_, recorder_, bytes);
+  for (uint64_t i = 0; i <= chunks.count(); ++i) {
     {
-      const Staging staging(*pool_, recorder_, part);
-      std::memcpy(staging.host(), src + done, part);
-      recorder_.copy_from_staging(dst, offset + done, staging.range(), part);
+      const Unlocked unlocked(lock);
+      if (i < chunks.count()) {
+        recorder_.wait(chunks.staging(i).last_use());
+        chunks.copy(i).start(chunks.staging(i).host(), src + chunks.at(i), chunks.size(i));
+      }
+      if (i > 0) chunks.copy(i - 1).finish();
     }
-    in_flight += part;
-    if (bytes > kChunk) recorder_.submit(false);
-    if (in_flight >= kStagedInFlight) {
-      wait_unlocked(lock, recorder_, recorder_.submit(false));
-      in_flight = 0;
-    }
+    if (i == 0) continue;
+    recorder_.copy_from_staging(dst, offset + chunks.at(i - 1), chunks.staging(i - 1).range(), chunks.size(i - 1));
+    chunks.staging(i - 1).used_until(recorder_.submit(false));
   }
 }
 
 void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
                         uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
-  if (src.allocation->host() != nullptr && locate(src, 0).block->cached) {
-    wait_unlocked(lock, recorder_, recorder_.submit(true));
-    // Unless another thread gave the device new work on this memory meanwhile.
-    if (!recorder_.busy(src)) {
-      std::memcpy(to, src.allocation->host() + src.offset + offset, bytes);
-      downloaded_ += bytes;
-      return;
-    }
+  if (!read_mapped(lock, to, src, offset, bytes)) {
+    stage_down(lock, to, src, offset, bytes);
+    counters_.staged += bytes;
   }
-  stage_down(lock, to, src, offset, bytes);
-  staged_ += bytes;
-  downloaded_ += bytes;
+  counters_.downloaded += bytes;
 }
 
-// Two chunks: the device fills one while the host empties the other.
+bool Transfer::read_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
+                           uint64_t bytes) {
+  const std::byte* mapped = src.allocation->host();
+  if (mapped == nullptr || all_staged_ || !locate(src, 0).block->cached) return false;
+  wait_unlocked(lock, recorder_, recorder_.submit(true));
+  // Another thread may have given the device new work on this memory meanwhile.
+  if (recorder_.busy(src)) return false;
+  copy_mapped(lock, dst, mapped + src.offset + offset, bytes);
+  return true;
+}
+
 void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
-  const uint64_t chunk = std::min(kChunk, bytes);
-  std::optional<Staging> halves[2];
-  halves[0].emplace(*pool_, recorder_, chunk);
-  if (bytes > chunk) halves[1].emplace(*pool_, recorder_, chunk);
-  uint64_t submissions[2] = {0, 0};
-  const uint64_t chunks = ceil_div(bytes, chunk);
-  const auto size_of = [&](uint64_t i) { return std::min(chunk, bytes - i * chunk); };
-  for (uint64_t i = 0; i <= chunks; ++i) {
-    if (i < chunks) {
-      recorder_.copy_to_staging(halves[i % 2]->range(), src, offset + i * chunk, size_of(i));
-      submissions[i % 2] = recorder_.submit(true);
-      halves[i % 2]->used_until(submissions[i % 2]);
+  Chunks chunks(*pool_, recorder_, bytes);
+  const auto record = [&](uint64_t i) {
+    recorder_.copy_to_staging(chunks.staging(i).range(), src, offset + chunks.at(i), chunks.size(i));
+    // Which may be later than the copy's, if that was worth a submission by itself: what the host can read is.
+    chunks.staging(i).used_until(recorder_.submit(true));
+  };
+  for (uint64_t i = 0; i < std::min(chunks.count(), kDepth); ++i) record(i);
+  for (uint64_t i = 0; i <= chunks.count(); ++i) {
+    {
+      const Unlocked unlocked(lock);
+      if (i < chunks.count()) {
+        recorder_.wait(chunks.staging(i).last_use());
+        chunks.copy(i).start(dst + chunks.at(i), chunks.staging(i).host(), chunks.size(i));
+      }
+      if (i > 0) chunks.copy(i - 1).finish();
     }
-    if (i > 0) {
-      wait_unlocked(lock, recorder_, submissions[(i - 1) % 2]);
-      lock.unlock();
-      std::memcpy(dst + (i - 1) * chunk, halves[(i - 1) % 2]->host(), size_of(i - 1));
-      lock.lock();
-    }
+    if (i > 0 && i - 1 + kDepth < chunks.count()) record(i - 1 + kDepth);
   }
 }
 

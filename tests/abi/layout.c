@@ -17,6 +17,8 @@ SIZE(tuff_context, 8);
 SIZE(tuff_buffer, 8);
 SIZE(tuff_stream, 8);
 SIZE(tuff_kernel, 8);
+SIZE(tuff_event, 8);
+SIZE(tuff_graph, 8);
 
 SIZE(tuff_device_properties, 744);
 FIELD(tuff_device_properties, struct_size, 0);
@@ -418,3 +420,10 @@ FIELD(tuff_kernel_properties, max_buffer_bytes, 64);
 FIELD(tuff_kernel_properties, min_bytes, 72);
 FIELD(tuff_kernel_properties, name, 328);
 FIELD(tuff_kernel_properties, capabilities, 392);
+
+SIZE(tuff_stream_desc, 16);
+FIELD(tuff_stream_desc, flags, 4);
+FIELD(tuff_stream_desc, name, 8);
+
+SIZE(tuff_event_desc, 8);
+FIELD(tuff_event_desc, flags, 4);

@@ -265,6 +265,98 @@ void operations(const tuff::Context& context) {
   DONE(context.synchronize());
 }
 
+// Either backend.
+void streams(const tuff::Context& context) {
+  static_assert(!std::is_copy_constructible_v<tuff::Stream> && std::is_nothrow_move_assignable_v<tuff::Stream>);
+  static_assert(!std::is_copy_constructible_v<tuff::Event> && !std::is_copy_constructible_v<tuff::Graph>);
+  using tuff::DType;
+  tuff::Stream first = TAKE(context.stream("first")), second = TAKE(context.stream());
+  EXPECT(first && first.context() == context.handle() && first.handle() != second.handle());
+  tuff::AllocOptions options;
+  options.host_pinned = true;
+  tuff::Buffer staging = TAKE(context.alloc<float>(4, options));
+  tuff::Buffer x = TAKE(context.alloc<float>(4)), y = TAKE(context.alloc<float>(4));
+  const auto host = TAKE(staging.map<float>());
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i);
+
+  // Up on one stream, computed on the other, down on the first.
+  const tuff::Event begin = TAKE(first.record());
+  DONE(first.copy_htod_async(x, host));
+  tuff::Event there = TAKE(context.event(false));
+  DONE(first.record(there));
+  DONE(second.wait(there));
+  DONE(second.binary(DType::f32, tuff::Binary::add, x, x, y, 4));
+  DONE(first.wait(TAKE(second.record(false))));
+  DONE(first.copy_dtoh_async(host, y));
+  const tuff::Event end = TAKE(first.record());
+  DONE(end.wait());
+  EXPECT(TAKE(end.query()) && TAKE(there.query()));
+  EXPECT(host[0] == 0 && host[1] == 2 && host[2] == 4 && host[3] == 6);
+  EXPECT(TAKE(begin.elapsed(end)) >= 0);
+  EXPECT_STATUS(begin.elapsed(there), TUFF_ERROR_INVALID_ARGUMENT, "tuff_event_elapsed");
+
+  // The other copies, from parts.
+  DONE(second.copy_htod_async(x, 8, host.data() + 1, 2));
+  DONE(second.fill<float>(x, 9, 1));
+  DONE(second.copy_dtod(y, x, 4, 12, 8));
+  DONE(second.copy_htod(x, std::array<float, 1>{5}, 4));
+  std::array<float, 4> back{};
+  DONE(second.copy_dtoh(back, x));
+  EXPECT((back == std::array<float, 4>{9, 5, 2, 4}));
+  DONE(second.copy_dtoh_async(host.data(), y, 12, 1));
+  DONE(second.synchronize());
+  EXPECT(host[0] == 2);
+  EXPECT_STATUS(second.copy_dtoh_async(back, x), TUFF_ERROR_INVALID_ARGUMENT, "tuff_copy_dtoh_async");
+
+  tuff::Stream moved = std::move(first);
+  EXPECT(moved && !first);  // NOLINT: what moving leaves is promised
+  moved.reset();
+  EXPECT(!moved);
+  EXPECT_STATUS(moved.synchronize(), TUFF_ERROR_INVALID_HANDLE, "tuff_synchronize");
+  EXPECT_STATUS(tuff::Event().wait(), TUFF_ERROR_INVALID_HANDLE, "tuff_event_wait");
+}
+
+// On a Vulkan device.
+void graphs(const tuff::Context& context) {
+  tuff::Stream stream = TAKE(context.stream("graphs"));
+  tuff::Buffer x = TAKE(context.upload({1.0f, 2.0f})), y = TAKE(context.upload({10.0f, 20.0f}));
+  const auto twice = [&] { DONE(stream.binary(tuff::DType::f32, tuff::Binary::add, x, x, x, 2)); };
+  tuff::Graph graph = TAKE(stream.capture(twice));
+  EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{1, 2}));
+  DONE(stream.launch(graph));
+  DONE(context.wait(TAKE(stream.record())));
+  DONE(context.launch(graph));
+  EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{4, 8}));
+  DONE(graph.bind(x, y));
+  DONE(context.launch(graph));
+  EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{4, 8}));
+  EXPECT((TAKE(y.download_vector<float>(2)) == std::vector<float>{20, 40}));
+
+  EXPECT_STATUS(stream.end_graph(), TUFF_ERROR_INVALID_ARGUMENT, "tuff_graph_end");
+  DONE(stream.begin_graph());
+  EXPECT_STATUS(stream.capture(twice), TUFF_ERROR_INVALID_ARGUMENT, "tuff_graph_begin");
+  twice();
+  graph = TAKE(stream.end_graph());
+  DONE(stream.launch(graph));
+  DONE(stream.synchronize());
+  EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{8, 16}));
+#ifndef TUFF_NO_EXCEPTIONS
+  bool thrown = false;
+  try {
+    static_cast<void>(stream.capture([&] {
+      twice();
+      throw 7;
+    }));
+  } catch (int) {
+    thrown = true;
+  }
+  EXPECT(thrown);
+  twice();  // the capture has ended: carried out at once
+  DONE(stream.synchronize());
+  EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{16, 32}));
+#endif
+}
+
 void errors(const tuff::Context& context) {
   tuff::Buffer small = TAKE(context.alloc<float>(2));
   EXPECT_STATUS(context.unary(tuff::DType::f32, tuff::Unary::neg, small, small, 3), TUFF_ERROR_INVALID_ARGUMENT,
@@ -315,12 +407,18 @@ int main() {
     copies(context);
     memory(context);
     operations(context);
+    streams(context);
     errors(context);
     profiles(context);
     outlives = TAKE(context.alloc<float>(1));
     tuff::Context moved = std::move(context);
     EXPECT(!context && moved);  // NOLINT: what moving leaves is promised
   }
-  if (TAKE(tuff::device_count()) != 0) kernels(TAKE(tuff::Context::create()));
+  if (TAKE(tuff::device_count()) != 0) {
+    const tuff::Context context = TAKE(tuff::Context::create());
+    kernels(context);
+    streams(context);
+    graphs(context);
+  }
   return 0;  // outlives' handle is stale by now, which its destructor does not mind
 }

@@ -15,6 +15,16 @@ namespace tuff_test {
 
 inline std::atomic<int> calls{0};  // of functions that fail
 
+// A device that does not finish.
+inline VKAPI_ATTR VkResult VKAPI_CALL late(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
+  ++calls;
+  return VK_TIMEOUT;
+}
+inline VKAPI_ATTR VkResult VKAPI_CALL none_finished(VkDevice, VkSemaphore, uint64_t* value) {
+  *value = 0;
+  return VK_SUCCESS;
+}
+
 class Faults : public testing::Test {
  protected:
   void SetUp() override {

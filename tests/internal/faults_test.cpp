@@ -30,14 +30,6 @@ VKAPI_ATTR VkResult VKAPI_CALL lost_on_wait(VkDevice, const VkSemaphoreWaitInfo*
   ++calls;
   return VK_ERROR_DEVICE_LOST;
 }
-VKAPI_ATTR VkResult VKAPI_CALL late(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
-  ++calls;
-  return VK_TIMEOUT;
-}
-VKAPI_ATTR VkResult VKAPI_CALL none_finished(VkDevice, VkSemaphore, uint64_t* value) {
-  *value = 0;
-  return VK_SUCCESS;
-}
 VKAPI_ATTR VkResult VKAPI_CALL no_pipeline(VkDevice, VkPipelineCache, uint32_t, const VkComputePipelineCreateInfo*,
                                            const VkAllocationCallbacks*, VkPipeline*) {
   ++calls;

@@ -24,10 +24,6 @@ VKAPI_ATTR VkResult VKAPI_CALL waits_in_vain(VkDevice, const VkSemaphoreWaitInfo
   std::this_thread::sleep_for(std::chrono::nanoseconds(nanoseconds));
   return VK_TIMEOUT;
 }
-VKAPI_ATTR VkResult VKAPI_CALL counts_nothing(VkDevice, VkSemaphore, uint64_t* value) {
-  *value = 0;
-  return VK_SUCCESS;
-}
 VKAPI_ATTR VkResult VKAPI_CALL counts_to_the_end(VkDevice, VkSemaphore, uint64_t* value) {
   *value = UINT64_MAX;
   return VK_SUCCESS;
@@ -46,7 +42,7 @@ class Loss : public Faults {
  protected:
   void never_finishes() {
     vk_->vkWaitSemaphores = waits_in_vain;
-    vk_->vkGetSemaphoreCounterValue = counts_nothing;
+    vk_->vkGetSemaphoreCounterValue = none_finished;
   }
   void set_wait_limit(uint64_t limit) {
     tuff_limits limits{};

@@ -33,7 +33,7 @@ TEST_F(Pool, RangesAreAlignedAndApart) {
     if (!live.empty() && random.next() % 5 < 2) {
       const size_t which = random.next() % live.size();
       taken.erase({live[which].block->id, live[which].offset});
-      pool_->release(live[which], 0);
+      pool_->release(live[which], {});
       live[which] = live.back();
       live.pop_back();
       continue;
@@ -53,7 +53,7 @@ TEST_F(Pool, RangesAreAlignedAndApart) {
     taken[{range.block->id, range.offset}] = range.offset + range.size;
     live.push_back(range);
   }
-  for (const MemoryRange& range : live) pool_->release(range, 0);
+  for (const MemoryRange& range : live) pool_->release(range, {});
   EXPECT_EQ(pool_->counters().in_use, 0u);
   // Neighbours have joined again: a whole block is one range.
   EXPECT_EQ(pool_->counters().largest_free, MemoryPool::kSizeClasses[0].block);
@@ -63,16 +63,18 @@ TEST_F(Pool, RangesAreAlignedAndApart) {
 
 TEST_F(Pool, RangesInFlightAreNotUsedAgain) {
   const MemoryRange first = pool_->allocate(1000, MemoryKind::device);
-  pool_->release(first, 7);  // submission 7 has not finished
+  pool_->release(first, LastUses(Use{0, 7}));  // submission 7 has not finished
   std::vector<MemoryRange> others;
   for (int i = 0; i < 100; ++i) {
     others.push_back(pool_->allocate(1000, MemoryKind::device));
     EXPECT_FALSE(others.back().block == first.block && others.back().offset == first.offset);
   }
-  pool_->completed(6);
+  pool_->timelines().complete(0, 6);
+  pool_->completed();
   EXPECT_GE(pool_->counters().in_use, 101u * 1000);
-  pool_->completed(7);
-  for (const MemoryRange& range : others) pool_->release(range, 7);
+  pool_->timelines().complete(0, 7);
+  pool_->completed();
+  for (const MemoryRange& range : others) pool_->release(range, LastUses(Use{0, 7}));
   EXPECT_EQ(pool_->counters().in_use, 0u) << "finished work holds nothing";
 }
 
@@ -82,10 +84,10 @@ TEST_F(Pool, LargeRequestsHaveTheirOwnBlock) {
   EXPECT_EQ(large.offset, 0u);
   EXPECT_EQ(large.size, large.block->size);
   const uint64_t reserved = pool_->counters().reserved;
-  pool_->release(large, 0);
+  pool_->release(large, {});
   const MemoryRange again = pool_->allocate(bytes, MemoryKind::device);
   EXPECT_EQ(pool_->counters().reserved, reserved) << "an empty block is kept for the next request";
-  pool_->release(again, 0);
+  pool_->release(again, {});
 }
 
 PFN_vkAllocateMemory allocate_memory = nullptr;
@@ -101,7 +103,7 @@ TEST_F(Pool, WhereABlockDoesNotFitASmallerOneDoes) {
   const MemoryRange range = pool_->allocate(3 << 20, MemoryKind::device);
   EXPECT_EQ(range.block->size, 4u << 20);
   EXPECT_THROW(pool_->allocate(9 << 20, MemoryKind::device), MemoryShortage);
-  pool_->release(range, 0);
+  pool_->release(range, {});
 }
 
 TEST_F(Pool, SmallRequestsDoNotCutUpTheBlocksOfLargerOnes) {
@@ -111,8 +113,8 @@ TEST_F(Pool, SmallRequestsDoNotCutUpTheBlocksOfLargerOnes) {
   EXPECT_EQ(small.block->size, MemoryPool::kSizeClasses[0].block);
   EXPECT_EQ(medium.block->size, MemoryPool::kSizeClasses[1].block);
   EXPECT_EQ(pool_->counters().blocks, 2u);
-  pool_->release(small, 0);
-  pool_->release(medium, 0);
+  pool_->release(small, {});
+  pool_->release(medium, {});
   EXPECT_EQ(pool_->counters().blocks, 2u) << "kept";
   pool_->trim();
   EXPECT_EQ(pool_->counters().blocks, 0u);
@@ -122,7 +124,7 @@ TEST_F(Pool, SmallRequestsDoNotCutUpTheBlocksOfLargerOnes) {
 TEST_F(Pool, LimitsAndImpossibleSizes) {
   const auto status = [&](uint64_t bytes) {
     try {
-      pool_->release(pool_->allocate(bytes, MemoryKind::device), 0);
+      pool_->release(pool_->allocate(bytes, MemoryKind::device), {});
       return TUFF_OK + 0;
     } catch (const Error& error) {
       return error.code() + 0;

@@ -103,6 +103,22 @@ static void work(tuff_context context) {
   check(p_tuff_free(s), "tuff_free");
 }
 
+/* Large enough that threads of the library take part. */
+static void large_copies(tuff_context context) {
+  const uint64_t bytes = 24u << 20;
+  char* memory = malloc(bytes);
+  tuff_buffer buffer = 0;
+  if (memory == NULL) exit(11);
+  memset(memory, 5, bytes);
+  check(p_tuff_alloc(context, bytes, &buffer), "tuff_alloc");
+  check(p_tuff_copy_htod(context, buffer, 0, memory, bytes), "tuff_copy_htod");
+  memset(memory, 0, bytes);
+  check(p_tuff_copy_dtoh(context, memory, buffer, 0, bytes), "tuff_copy_dtoh");
+  if (memory[0] != 5 || memory[bytes - 1] != 5) exit(12);
+  check(p_tuff_free(buffer), "tuff_free");
+  free(memory);
+}
+
 static void expect_turned_away(tuff_status status, const char* function) {
   char message[512];
   p_tuff_last_error(message, sizeof message, NULL);
@@ -172,6 +188,7 @@ static void reload(const char* path, const char* backend, int with_work) {
     if (with_work) {
       tuff_context context = create(backend);
       work(context);
+      if (i % 8 == 0) large_copies(context);
       check(p_tuff_context_destroy(context), "tuff_context_destroy");
     } else if (p_tuff_buffer_size(99, NULL) == TUFF_OK) {
       exit(10);
@@ -311,6 +328,7 @@ int main(int argc, char** argv) {
     tuff_buffer buffer = buffer_of(context, 1);
     int i;
     create(backend);
+    large_copies(context);
     for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
   } else if (strcmp(mode, "exit_prewarming") == 0) { /* what others have used is being compiled meanwhile */
     setenv("TUFF_PREWARM", "1", 1);
@@ -360,7 +378,9 @@ int main(int argc, char** argv) {
     tuff_context context = create(backend);
     tuff_buffer buffer = buffer_of(context, 1), made = 0;
     const int exits = bears_exit(context);
-    pid_t child = fork();
+    pid_t child;
+    large_copies(context);
+    child = fork();
     if (child == 0) {
       uint32_t count = 0;
       uint64_t bytes = 0;
@@ -385,6 +405,7 @@ int main(int argc, char** argv) {
     }
     wait_for(child);
     work(context); /* the parent never noticed */
+    large_copies(context);
     check(p_tuff_context_destroy(context), "tuff_context_destroy");
   } else if (strcmp(mode, "fork_first") == 0) { /* before any device was used: the child is a process like any other */
     pid_t child;

@@ -1,0 +1,238 @@
+"""Streams, events and graphs."""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+from typing import TYPE_CHECKING, NamedTuple, Optional, Union
+
+from . import raw
+from ._array import Array
+from ._buffer import Buffer
+from ._error import check
+from ._handle import own
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+
+class _Entered(NamedTuple):
+    stream: Stream
+    before: Optional[_Entered]
+
+
+# The with blocks of streams that this thread, or task, is in: each sees its own.
+_entered: contextvars.ContextVar[Optional[_Entered]] = contextvars.ContextVar("tuff_stream", default=None)
+
+
+def current_stream(context: Context) -> Optional[Stream]:
+    """The stream of the innermost with block, of those of this context."""
+    entered = _entered.get()
+    while entered is not None:
+        if entered.stream.context is context:
+            return entered.stream
+        entered = entered.before
+    return None
+
+
+def stream_handle(stream: Optional[Stream], context: Context) -> int:
+    """That of a stream; of none, what the operations of the thread go to."""
+    if stream is None:
+        return context.stream_handle
+    if not isinstance(stream, Stream):
+        raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
+    return stream.handle
+
+
+def _event_handle(event: Event) -> int:
+    if not isinstance(event, Event):
+        raise TypeError(f"{type(event).__name__} is no tuff.Event")
+    return event.handle
+
+
+class Stream:
+    """An order of work on a device, beside others. ``ctx.stream(name)`` makes one; inside ``with stream:`` the arrays,
+    buffers and kernels of its context go to it, for the thread (or asyncio task) that is in the block:
+
+        upload = ctx.stream("upload")
+        with upload:
+            x.copy_from_async(pinned)
+        ctx.current_stream.wait(upload.record())
+        y = x @ w
+
+    Blocks nest; any thread may enter the same stream. Nothing orders what two streams do but events: what one has made,
+    another may read after ``wait(event)`` alone. Two things need none: new arrays' zeros and what ``ctx.array()``,
+    ``upload()`` or ``assign(numpy_array)`` have uploaded. Work goes on to its end when the object goes.
+
+    context  the Context it belongs to, kept alive
+    handle   the tuff_stream, for tuff.raw
+    """
+
+    __slots__ = ("context", "handle", "_finalizer", "__weakref__")
+
+    def __init__(self, context: Context, name: Optional[str] = None) -> None:
+        desc = raw.StreamDesc(name=None if name is None else name.encode())
+        handle = ctypes.c_uint64()
+        check(raw.tuff_stream_create(context.handle, desc, handle))
+        self.context = context
+        self.handle = handle.value
+        self._finalizer = own(self, context._session, raw.tuff_stream_destroy, handle.value)
+
+    @classmethod
+    def _default(cls, context: Context) -> Stream:
+        """The one that the context's handle stands for."""
+        stream = object.__new__(cls)
+        stream.context, stream.handle, stream._finalizer = context, context.handle, None
+        return stream
+
+    def record(self, event: Optional[Event] = None, *, timing: bool = True) -> Event:
+        """The event, or a new one, now means: all that was given to the stream so far has happened. timing is that of a
+        new event."""
+        event = Event(self.context, timing) if event is None else event
+        check(raw.tuff_event_record(self.handle, _event_handle(event)))
+        return event
+
+    def wait(self, event: Event) -> None:
+        """What is given to the stream from now on happens after the event. This call does not wait."""
+        check(raw.tuff_stream_wait_event(self.handle, _event_handle(event)))
+
+    def synchronize(self) -> None:
+        """Blocks until the stream's work so far has finished; of the default stream, that of all streams."""
+        check(raw.tuff_synchronize(self.handle))
+
+    def free(self) -> None:
+        """Gives it back now rather than with the object; its work goes on to its end. The default stream stays."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __enter__(self) -> Stream:
+        _entered.set(_Entered(self, _entered.get()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        entered = _entered.get()
+        if entered is None or entered.stream is not self:
+            raise RuntimeError("with blocks of streams end in another order than they began")
+        _entered.set(entered.before)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.handle == other.handle
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+    def __repr__(self) -> str:
+        return f"<tuff.Stream {self.handle:#x}{', the default' if self._finalizer is None else ''}>"
+
+
+class Event:
+    """A point in a stream. ``stream.record()`` makes one.
+
+    context  the Context it belongs to, kept alive
+    handle   the tuff_event, for tuff.raw
+    """
+
+    __slots__ = ("context", "handle", "_finalizer", "__weakref__")
+
+    def __init__(self, context: Context, timing: bool = True) -> None:
+        """timing: for elapsed(); without it, recording costs less."""
+        handle = ctypes.c_uint64()
+        desc = raw.EventDesc(flags=0 if timing else raw.EVENT_NO_TIMING)
+        check(raw.tuff_event_create(context.handle, desc, handle))
+        self.context = context
+        self.handle = handle.value
+        self._finalizer = own(self, context._session, raw.tuff_event_destroy, handle.value)
+
+    @property
+    def done(self) -> bool:
+        """Whether it has happened, or was never recorded. Never waits."""
+        done = ctypes.c_int32()
+        check(raw.tuff_event_query(self.handle, done))
+        return bool(done.value)
+
+    def wait(self) -> None:
+        """Blocks until it has happened."""
+        check(raw.tuff_event_wait(self.handle))
+
+    def elapsed(self, end: Event) -> float:
+        """Milliseconds from this event to that one, on the device's clock; waits for both."""
+        milliseconds = ctypes.c_double()
+        check(raw.tuff_event_elapsed(self.handle, _event_handle(end), milliseconds))
+        return milliseconds.value
+
+    def free(self) -> None:
+        """Gives it back now rather than with the object; what waits for it goes on waiting."""
+        self._finalizer()
+
+
+class Graph:
+    """Operations that were called once, to be launched again and again:
+
+        with ctx.capture() as graph:
+            y = (x @ w).relu()      # checked and planned, not carried out
+        for batch in batches:
+            x.assign(batch)
+            graph.launch()
+            print(y.numpy())
+
+    Arrays that are made in the block are results or intermediates of every launch; the graph keeps the memory of all
+    that it uses. A new array's zeros are no operation: they are there before the first launch, and not made again.
+    What needs the host meanwhile (``numpy()``, ``ctx.array()``, events, waiting) is refused in the block, as
+    UNSUPPORTED. An exception that leaves the block ends the capture, and there is no graph.
+
+    context  the Context it belongs to, kept alive
+    handle   the tuff_graph, for tuff.raw; raw.NULL_HANDLE until the block has ended
+    """
+
+    __slots__ = ("context", "handle", "_stream", "_finalizer", "__weakref__")
+
+    def __init__(self, context: Context, stream: Optional[Stream] = None) -> None:
+        """stream: where the operations are called; by default one that is there for this alone."""
+        if stream is not None and not isinstance(stream, Stream):
+            raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
+        self.context = context
+        self.handle = raw.NULL_HANDLE
+        self._stream = Stream(context, "capture") if stream is None else stream
+        self._finalizer = None
+
+    def __enter__(self) -> Graph:
+        if self._stream is None:
+            raise RuntimeError("the graph was captured already")
+        check(raw.tuff_graph_begin(self._stream.handle))
+        self._stream.__enter__()
+        return self
+
+    def __exit__(self, exception: object, *_: object) -> None:
+        stream, self._stream = self._stream, None
+        stream.__exit__()
+        handle = ctypes.c_uint64()
+        if exception is not None:
+            if raw.tuff_graph_end(stream.handle, handle) == raw.OK:
+                raw.tuff_graph_destroy(handle)
+            return
+        check(raw.tuff_graph_end(stream.handle, handle))
+        self.handle = handle.value
+        self._finalizer = own(self, self.context._session, raw.tuff_graph_destroy, handle.value)
+
+    def launch(self, stream: Optional[Stream] = None) -> None:
+        """Carries the operations out in order with the stream's other work; by default that of the with block, or the
+        default stream."""
+        check(raw.tuff_graph_launch(stream_handle(stream, self.context), self.handle))
+
+    def bind(self, captured: Union[Array, Buffer], replacement: Union[Array, Buffer]) -> None:
+        """From the next launch on, replacement is used where captured was; bind(captured, captured) undoes it."""
+        for value in (captured, replacement):
+            if not isinstance(value, (Array, Buffer)):
+                raise TypeError(f"a graph binds arrays and buffers, not {type(value).__name__}")
+        if isinstance(captured, Array) and isinstance(replacement, Array):
+            if (captured.shape, captured.dtype) != (replacement.shape, replacement.dtype):
+                raise ValueError(
+                    f"{replacement.shape} {replacement.dtype} in place of {captured.shape} {captured.dtype}"
+                )
+        buffers = [value.buffer if isinstance(value, Array) else value for value in (captured, replacement)]
+        check(raw.tuff_graph_bind(self.handle, buffers[0].handle, buffers[1].handle))
+
+    def free(self) -> None:
+        """Gives it back now rather than with the object; its launches go on to their end."""
+        if self._finalizer is not None:
+            self._finalizer()

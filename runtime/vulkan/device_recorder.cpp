@@ -1,0 +1,266 @@
+#include "runtime/vulkan/device_recorder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/log.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
+
+namespace tuff {
+
+Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
+  const uint64_t most = traits.max_groups[0];
+  const uint64_t rows = ceil_div(total, most);
+  if (rows > traits.max_groups[1]) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs {} x {} at once", total, most,
+         traits.max_groups[1]);
+  }
+  return groups(static_cast<uint32_t>(rows == 0 ? 0 : ceil_div(total, rows)), static_cast<uint32_t>(rows));
+}
+
+RecorderBase::RecorderBase(std::shared_ptr<Device> own_device, std::shared_ptr<MemoryPool> own_pool,
+                           KernelCache& own_kernels)
+    : device(std::move(own_device)), pool(std::move(own_pool)), kernels(own_kernels) {
+  unused.allocation =
+      std::make_shared<VulkanAllocation>(pool, pool->allocate(MemoryPool::kAlignment, MemoryKind::device));
+  unused.bytes = MemoryPool::kAlignment;
+}
+
+bool DeviceRecorder::fits_descriptors(const Dispatch& dispatch) const noexcept {
+  const uint64_t slack = base_.device->physical.properties.limits.minStorageBufferOffsetAlignment;
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    if (dispatch.operands()[i].bytes + slack > traits().max_range) return false;
+  }
+  return true;
+}
+
+bool DeviceRecorder::prefers_addresses(Reads reads) const noexcept {
+  switch (reads) {
+    case Reads::streams: return traits().streams_by_addresses;
+    case Reads::packed: return traits().packed_by_addresses;
+    case Reads::tiles: break;
+  }
+  return traits().tiles_by_addresses;
+}
+
+bool DeviceRecorder::binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept {
+  return prefers_addresses(reads) || !fits_descriptors(dispatch);
+}
+
+// The memory of a batch of buffers from the first to the last, if they lie in one block: what one descriptor spans.
+Bound DeviceRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const {
+  const uint32_t first = touched.count;
+  for (uint32_t i = 0; i < dispatch.each_count(); ++i) {
+    const DeviceLocation at = locate(*operand.each[i], 0);
+    uint32_t r = touched.count;
+    while (r > first && touched.ranges[r - 1].block != at.block->id) --r;
+    if (r > first) {
+      HazardTracker::Range& range = touched.ranges[r - 1];
+      range.begin = std::min(range.begin, at.offset);
+      range.end = std::max(range.end, at.offset + operand.bytes);
+    } else if (touched.count - first < Touched::kMostBlocks) {
+      touched.add(*at.block, at.offset, at.offset + operand.bytes, operand.access != Access::read);
+    } else {
+      touched.everything = true;
+      return {};
+    }
+  }
+  if (touched.count - first != 1) return {};
+  // A table has distances from there: elements lie in it as they lie in memory.
+  HazardTracker::Range& all = touched.ranges[first];
+  all.begin -= all.begin % MemoryPool::kAlignment;
+  return {locate(*operand.each[0], 0).block, all.begin, all.end};
+}
+
+// Where the operands lie, and whether each lies in memory that a descriptor can span.
+bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const {
+  const uint64_t slack = base_.device->physical.properties.limits.minStorageBufferOffsetAlignment;
+  bool fits = true;
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    Bound& all = bound.bound[i];
+    all = {};
+    if (operand.each != nullptr) {
+      all = find_each(dispatch, operand, bound.touched);
+      fits = fits && all.block != nullptr;
+    } else if (operand.buffer != nullptr && operand.bytes != 0) {
+      const DeviceLocation at = locate(*operand.buffer, operand.offset);
+      all = {at.block, at.offset, at.offset + operand.bytes};
+      bound.touched.add(*at.block, all.begin, all.end, operand.access != Access::read);
+    }
+    fits = fits && all.end - all.begin + slack <= traits().max_range;
+  }
+  return fits;
+}
+
+// The bases of operands that are a buffer for each matrix, matrix by matrix.
+Bound DeviceRecorder::write_table(const Dispatch& dispatch, const BoundDispatch& bound) {
+  const uint64_t bytes = uint64_t{dispatch.each_count()} * dispatch.each_operands() * 8;
+  const Buffer table = table_memory(bytes);
+  auto* out = table.host<uint64_t>();
+  for (uint32_t i = 0; i < dispatch.each_count(); ++i) {
+    for (uint32_t slot = 0; slot < dispatch.operand_count(); ++slot) {
+      const Dispatch::Operand& operand = dispatch.operands()[slot];
+      if (operand.each == nullptr) continue;
+      const DeviceLocation at = locate(*operand.each[i], 0);
+      *out++ = bound.addresses ? at.block->address + at.offset : at.offset - bound.bound[slot].begin;
+    }
+  }
+  const DeviceLocation at = locate(table, 0);
+  return {at.block, at.offset, at.offset + bytes};
+}
+
+template <typename Visit>
+void DeviceRecorder::each_buffer(const Dispatch& dispatch, const Visit& visit) {
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const Dispatch::Operand& operand = dispatch.operands()[i];
+    if (operand.each == nullptr) {
+      if (operand.buffer != nullptr && operand.bytes != 0) visit(*operand.buffer);
+    } else {
+      for (uint32_t j = 0; j < dispatch.each_count(); ++j) visit(*operand.each[j]);
+    }
+  }
+}
+
+void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
+  base_.device->require_alive();
+  const auto& groups = dispatch.group_counts();
+  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
+  for (int i = 0; i < 3; ++i) {
+    if (groups[i] > traits().max_groups[i]) {
+      fail(TUFF_ERROR_INTERNAL, "{} asks for {} groups in dimension {}, the device runs {}", dispatch.label(),
+           groups[i], i, traits().max_groups[i]);
+    }
+  }
+  BoundDispatch bound;
+  const bool fits = find(dispatch, bound);
+  bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits;
+  if (bound.addresses && !traits().addresses) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED,
+         "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
+         traits().max_range);
+  }
+  const uint32_t operands = dispatch.operand_count();
+  bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
+  bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;
+  if (bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
+    fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(),
+         bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
+  }
+  const Pipeline& pipeline = base_.kernels.get(kernel, bound.slots, bound.addresses);
+  bound.pipeline = pipeline.handle;
+  bound.layout = pipeline.layout;
+  each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
+  if (dispatch.each() != 0) bound.bound[operands] = write_table(dispatch, bound);
+  std::memcpy(bound.push.data(), dispatch.push_data(), bound.push_bytes);
+  bound.label = dispatch.label();
+  bound.kernel = kernel.source().name;
+  bound.variant = dispatch.variant();
+  bound.bytes = dispatch.bytes();
+  bound.operations = dispatch.operations();
+  bound.groups = groups;
+  append(bound);
+  each_buffer(dispatch, [this](const Buffer& buffer) { has_used(buffer); });
+  appended(bound.bytes, bound.operations);
+}
+
+// Bound by descriptors that reach the whole of each buffer.
+void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
+  base_.device->require_alive();
+  if (args.groups[0] == 0 || args.groups[1] == 0 || args.groups[2] == 0) return;
+  BoundDispatch bound;
+  bound.bases = false;
+  bound.label = "kernel";
+  bound.kernel = kernel.name().c_str();
+  bound.groups = args.groups;
+  bound.pipeline = kernel.objects().pipeline;
+  bound.layout = kernel.objects().layout;
+  for (uint32_t i = 0; i < args.buffers.size(); ++i) {
+    const KernelInterface::Binding& binding = kernel.interface().bindings[i];
+    if (!binding.used) continue;
+    const Buffer& buffer = *args.buffers[i];
+    will_use(buffer);
+    bound.bound[bound.slots] = bound_of(buffer);
+    bound.bindings[bound.slots++] = static_cast<uint8_t>(i);
+    // A block that is only asked for its length is neither read nor written, and harmless to track as read.
+    const DeviceLocation at = locate(buffer, 0);
+    bound.touched.add(*at.block, at.offset, at.offset + buffer.bytes, binding.written);
+    bound.bytes += static_cast<double>(buffer.bytes);
+  }
+  if (args.push_bytes > bound.push.size()) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "push_bytes is {}, at most {}", args.push_bytes, bound.push.size());
+  }
+  bound.push_bytes = args.push_bytes;
+  if (args.push_bytes != 0) std::memcpy(bound.push.data(), args.push, args.push_bytes);
+  append(bound);
+  for (uint32_t i = 0; i < args.buffers.size(); ++i) {
+    if (kernel.interface().bindings[i].used) has_used(*args.buffers[i]);
+  }
+  launched(kernel);
+  appended(bound.bytes, 0);
+}
+
+void DeviceRecorder::copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src,
+                          uint64_t src_offset, uint64_t bytes) {
+  will_use(dst);
+  will_use(src);
+  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
+  BoundCopy copy;
+  copy.label = label;
+  copy.to = to.block;
+  copy.from = from.block;
+  copy.to_offset = to.offset;
+  copy.from_offset = from.offset;
+  copy.bytes = bytes;
+  append(copy);
+  has_used(dst);
+  has_used(src);
+  appended(copy.moved(), 0);
+}
+
+void DeviceRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) {
+  if (count == 0 || bytes == 0) return;
+  will_use(*to.buffer);
+  will_use(*from.buffer);
+  const DeviceLocation target = locate(*to.buffer, to.offset), source = locate(*from.buffer, from.offset);
+  BoundCopy copy;
+  copy.label = "copy rows";
+  copy.to = target.block;
+  copy.from = source.block;
+  copy.to_offset = target.offset;
+  copy.from_offset = source.offset;
+  copy.bytes = bytes;
+  copy.to_pitch = to.pitch;
+  copy.from_pitch = from.pitch;
+  copy.rows = count;
+  append(copy);
+  has_used(*to.buffer);
+  has_used(*from.buffer);
+  appended(copy.moved(), 0);
+}
+
+void DeviceRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word) {
+  will_use(dst);
+  const DeviceLocation at = locate(dst, offset);
+  append(BoundFill{at.block, at.offset, bytes, word});
+  has_used(dst);
+  appended(static_cast<double>(bytes), 0);
+}
+
+Buffer DeviceRecorder::new_memory(uint64_t bytes, MemoryKind kind) const {
+  Buffer buffer;
+  buffer.allocation = std::make_shared<VulkanAllocation>(base_.pool, base_.pool->allocate(bytes, kind));
+  buffer.bytes = bytes;
+  return buffer;
+}
+
+const Buffer& DeviceRecorder::scratch(uint64_t bytes, Scratch place) {
+  Buffer& scratch = scratch_[static_cast<size_t>(place)];
+  if (scratch.bytes < bytes) {
+    // Half as much again, so that growing shapes do not allocate every time.
+    scratch = new_memory(std::max<uint64_t>(bytes + bytes / 2, 1 << 20), MemoryKind::device);
+  }
+  return scratch;
+}
+
+}  // namespace tuff

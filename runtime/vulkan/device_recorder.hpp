@@ -1,0 +1,95 @@
+// Turns what planners ask for into bound commands: finds the pipeline and the memory, decides how operands are bound.
+// What becomes of the commands is for those who derive from it: a stream carries them out, a graph keeps them.
+//
+// The caller holds the context's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/vulkan/bound_command.hpp"
+#include "runtime/vulkan/kernel_cache.hpp"
+#include "runtime/vulkan/memory_pool.hpp"
+#include "runtime/vulkan/recorder.hpp"
+
+namespace tuff {
+
+class VulkanKernel;
+struct LaunchArgs;
+
+// What the recorders of a context have in common.
+struct RecorderBase {
+  RecorderBase(std::shared_ptr<Device> device, std::shared_ptr<MemoryPool> pool, KernelCache& kernels);
+
+  std::shared_ptr<Device> device;
+  std::shared_ptr<MemoryPool> pool;
+  KernelCache& kernels;
+  const TuningTable* tuning = nullptr;  // outlives its use; null: the built-in choices
+  std::optional<bool> matrix_quads;     // measured when it is first asked for
+  Buffer unused;                        // what a descriptor has that the shader never touches
+};
+
+class DeviceRecorder : public Recorder {
+ public:
+  const DeviceTraits& traits() const noexcept override { return base_.device->traits; }
+  bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept override;
+  const TuningTable* tuning() const noexcept override { return base_.tuning; }
+  void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
+  void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
+  const Buffer& scratch(uint64_t bytes, Scratch place) override;
+
+  // A kernel that a caller brought, with arguments that are checked.
+  void launch(VulkanKernel& kernel, const LaunchArgs& args);
+  void copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+            uint64_t bytes);
+  // A 4-byte pattern; offset and bytes are multiples of 4 from the start of the memory.
+  void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
+  // At most 3 bytes, which do not fill a word.
+  virtual void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) = 0;
+
+  // What partial results were kept in goes back to the pool; the next operation that needs some takes it anew.
+  void release_scratch() noexcept {
+    for (Buffer& buffer : scratch_) buffer = {};
+  }
+
+ protected:
+  explicit DeviceRecorder(RecorderBase& base) : base_(base) {}
+
+  // Before anything of a command is prepared, for each buffer that it uses; after the command, again.
+  virtual void will_use(const Buffer& buffer) = 0;
+  virtual void has_used(const Buffer& buffer) = 0;
+  virtual void append(const BoundDispatch& dispatch) = 0;
+  virtual void append(const BoundCopy& copy) = 0;
+  virtual void append(const BoundFill& fill) = 0;
+  // Behind all of it.
+  virtual void appended(double bytes, double operations) = 0;
+  virtual void launched(VulkanKernel& kernel) = 0;
+  // Memory for the host to write the bases of operands to that are a buffer for each matrix, for the next command
+  // alone.
+  virtual Buffer table_memory(uint64_t bytes) = 0;
+
+  Buffer new_memory(uint64_t bytes, MemoryKind kind) const;
+  // Memory that the host can write to and kernels read fast.
+  MemoryKind written_by_host() const {
+    return base_.pool->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
+  }
+  static Bound bound_of(const Buffer& buffer) {
+    const DeviceLocation at = locate(buffer, 0);
+    return {at.block, at.offset, at.offset + buffer.bytes};
+  }
+
+  RecorderBase& base_;
+
+ private:
+  bool fits_descriptors(const Dispatch& dispatch) const noexcept;
+  bool prefers_addresses(Reads reads) const noexcept;
+  bool find(const Dispatch& dispatch, BoundDispatch& bound) const;
+  Bound find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const;
+  Bound write_table(const Dispatch& dispatch, const BoundDispatch& bound);
+  template <typename Visit>
+  void each_buffer(const Dispatch& dispatch, const Visit& visit);
+
+  std::array<Buffer, 2> scratch_;
+};
+
+}  // namespace tuff

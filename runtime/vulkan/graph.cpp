@@ -1,0 +1,318 @@
+#include "runtime/vulkan/graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/vulkan/vulkan_backend.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kWrittenPiece = 16 << 10;
+
+// Visits the memory of a command: where it begins, its end, and whether it is written.
+template <typename Command, typename Visit>
+void each_range(Command& command, const Visit& visit) {
+  const auto of = [&](auto& what) {
+    using T = std::remove_cvref_t<decltype(what)>;
+    if constexpr (std::is_same_v<T, BoundDispatch>) {
+      for (uint32_t i = 0; i < what.touched.count; ++i) {
+        const auto& range = what.touched.ranges[i];
+        visit(range.block, range.begin, range.end, range.write);
+      }
+    } else if constexpr (std::is_same_v<T, BoundCopy>) {
+      visit(what.to->id, what.to_offset, what.to_end(), true);
+      visit(what.from->id, what.from_offset, what.from_end(), false);
+    } else {
+      visit(what.to->id, what.offset, what.offset + what.bytes, true);
+    }
+  };
+  std::visit(of, command.what);
+}
+
+bool overlap(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t other_end) {
+  return begin < other_end && other_begin < end;
+}
+
+// Pairs of ranges of a command of which one is written and that overlap.
+uint32_t conflicts(const GraphCommand& command) {
+  std::array<HazardTracker::Range, Touched::kMostRanges> ranges;
+  uint32_t count = 0, found = 0;
+  each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool write) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const HazardTracker::Range& other = ranges[i];
+      found += other.block == block && (other.write || write) && overlap(begin, end, other.begin, other.end);
+    }
+    ranges[count++] = {block, begin, end, write};
+  });
+  return found;
+}
+
+const char* label_of(const GraphCommand& command) {
+  if (const auto* dispatch = std::get_if<BoundDispatch>(&command.what)) return dispatch->label;
+  if (const auto* copy = std::get_if<BoundCopy>(&command.what)) return copy->label;
+  return "fill";
+}
+
+Bound memory_of(const Buffer& buffer) {
+  const DeviceLocation at = locate(buffer, 0);
+  return {at.block, at.offset, at.offset + buffer.bytes};
+}
+
+}  // namespace
+
+void GraphRecorder::use(const Buffer& buffer, bool computed) {
+  const auto [found, fresh] = known_.try_emplace(buffer.allocation.get(), contents_.buffers.size());
+  if (fresh) {
+    contents_.buffers.push_back({buffer, computed});
+  } else {
+    contents_.buffers[found->second].computed |= computed;
+  }
+}
+
+void GraphRecorder::append(const BoundDispatch& dispatch) {
+  contents_.commands.push_back({dispatch, table_});
+  table_ = false;
+  ++contents_.dispatches;
+}
+
+// Memory that stays as it is for the graph's life.
+Buffer GraphRecorder::host_written(uint64_t bytes) {
+  const uint64_t size = round_up(bytes, MemoryPool::kAlignment);
+  if (written_.bytes < size) {
+    written_ = new_memory(std::max(size, kWrittenPiece), written_by_host());
+    use(written_, false);
+  }
+  Buffer part = written_;
+  part.bytes = bytes;
+  written_.offset += size;
+  written_.bytes -= size;
+  return part;
+}
+
+Buffer GraphRecorder::table_memory(uint64_t bytes) {
+  table_ = true;
+  return host_written(bytes);
+}
+
+const Buffer& GraphRecorder::parameters(const void* data, uint32_t bytes) {
+  parameters_ = host_written(kMaxParameterBytes);
+  std::memcpy(parameters_.host<std::byte>(), data, bytes);
+  return parameters_;
+}
+
+void GraphRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
+  const Buffer text = host_written(4);
+  std::memcpy(text.host<std::byte>(), pattern, bytes);
+  copy("fill", dst, offset, text, 0, bytes);
+}
+
+void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                                uint64_t bytes) {
+  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
+  BoundCopy copy;
+  copy.label = "copy";
+  copy.to = to.block;
+  copy.from = from.block;
+  copy.to_offset = to.offset;
+  copy.from_offset = from.offset;
+  copy.bytes = bytes;
+  contents_.commands.push_back({copy});
+  contents_.host_looks = true;
+  use(dst, false);
+  use(src, false);
+}
+
+VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents contents)
+    : backend_(backend), contents_(std::move(contents)), current_(contents_.commands) {}
+
+VulkanGraph::~VulkanGraph() {
+  const std::lock_guard lock(backend_.mutex());
+  for (const Encoding& encoding : encodings_) backend_.retired().add(encoding.objects, LastUses(encoding.last_use));
+  // What it held on to goes under the lock too.
+  contents_ = {};
+  replacements_ = {};
+}
+
+void VulkanGraph::check_launch() const {
+  const auto check = [](const Buffer& buffer) {
+    require(!buffer.allocation->mapped.load(std::memory_order_relaxed),
+            "graph computes with a buffer that is mapped, needs tuff_unmap first");
+  };
+  for (const GraphContents::Used& used : contents_.buffers) {
+    if (used.computed) check(used.buffer);
+  }
+  for (const Replacement& replacement : replacements_) check(replacement.to);
+}
+
+// Whether the graph was captured with that memory. Errors: INVALID_ARGUMENT if only a part of an operand is.
+bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
+  bool found = false;
+  for (const GraphCommand& command : contents_.commands) {
+    each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool) {
+      if (block != memory.block->id || !overlap(begin, end, memory.begin, memory.end)) return;
+      require(begin >= memory.begin && end <= memory.end,
+              "{} is bytes {}..{} of its memory, and {} uses {}..{} of it: an operand lies partly in it", what,
+              memory.begin, memory.end, label_of(command), begin, end);
+      if (command.fixed) {
+        fail(TUFF_ERROR_UNSUPPORTED, "{} is an operand of {} with arrays of buffers, which can't be replaced", what,
+             label_of(command));
+      }
+      found = true;
+    });
+  }
+  return found;
+}
+
+std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& commands,
+                                             const std::vector<Replacement>& replacements) {
+  std::vector<GraphCommand> result = commands;
+  // Moves what begins at that place, if it is replaced.
+  const auto moved = [&](const MemoryBlock*& block, uint64_t& begin, uint64_t size) {
+    for (const Replacement& replacement : replacements) {
+      const Bound& from = replacement.from;
+      if (block != from.block || begin < from.begin || begin + size > from.end || size == 0) continue;
+      const Bound to = memory_of(replacement.to);
+      block = to.block;
+      begin += to.begin - from.begin;
+      return;
+    }
+  };
+  const auto moved_id = [&](HazardTracker::Range& range) {
+    for (const Replacement& replacement : replacements) {
+      const Bound& from = replacement.from;
+      if (range.block != from.block->id || range.begin < from.begin || range.end > from.end) continue;
+      const Bound to = memory_of(replacement.to);
+      range = {to.block->id, range.begin + to.begin - from.begin, range.end + to.begin - from.begin, range.write};
+      return;
+    }
+  };
+  for (GraphCommand& command : result) {
+    if (command.fixed) continue;
+    if (auto* dispatch = std::get_if<BoundDispatch>(&command.what)) {
+      for (uint32_t i = 0; i < dispatch->slots; ++i) {
+        Bound& at = dispatch->bound[i];
+        const uint64_t size = at.end - at.begin;
+        moved(at.block, at.begin, size);
+        at.end = at.begin + size;
+      }
+      for (uint32_t i = 0; i < dispatch->touched.count; ++i) moved_id(dispatch->touched.ranges[i]);
+    } else if (auto* copy = std::get_if<BoundCopy>(&command.what)) {
+      moved(copy->to, copy->to_offset, copy->to_end() - copy->to_offset);
+      moved(copy->from, copy->from_offset, copy->from_end() - copy->from_offset);
+    } else {
+      auto& fill = std::get<BoundFill>(command.what);
+      moved(fill.to, fill.offset, fill.bytes);
+    }
+  }
+  return result;
+}
+
+void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
+  require(captured.allocation != nullptr && captured.bytes != 0, "captured holds 0 bytes, no operand lies in it");
+  require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
+          captured.bytes);
+  const std::lock_guard lock(backend_.mutex());
+  const Bound from = memory_of(captured), to = memory_of(replacement);
+  require(uses(from, "captured"), "graph was not captured with memory of captured");
+  // Kernels were chosen by how operands lie to 16 bytes, and custom ones are bound at multiples of the device's.
+  const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
+  const bool custom = !contents_.kernels.empty();
+  const uint64_t alignment = custom ? std::max<uint64_t>(strict, 16) : 16;
+  require(from.begin % alignment == to.begin % alignment,
+          "replacement begins {} bytes from a multiple of {}, captured {}", to.begin % alignment, alignment,
+          from.begin % alignment);
+  std::vector<Replacement> replacements;
+  for (const Replacement& old : replacements_) {
+    const bool same = old.from.block == from.block && old.from.begin == from.begin && old.from.end == from.end;
+    if (same) continue;
+    require(old.from.block != from.block || !overlap(from.begin, from.end, old.from.begin, old.from.end),
+            "captured overlaps another buffer that was replaced; that has to be undone first");
+    replacements.push_back(old);
+  }
+  const bool back = from.block == to.block && from.begin == to.begin;
+  if (!back) replacements.push_back({from, replacement});
+  std::vector<GraphCommand> commands = apply(contents_.commands, replacements);
+  for (size_t i = 0; i < commands.size(); ++i) {
+    require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
+            "with replacement an output of {} would overlap another operand", label_of(commands[i]));
+  }
+  current_ = std::move(commands);
+  replacements_ = std::move(replacements);
+  ++version_;
+}
+
+VulkanGraph::Encoding& VulkanGraph::free_encoding() {
+  Streams& streams = backend_.streams();
+  const auto idle = std::find_if(encodings_.begin(), encodings_.end(),
+                                 [&](const Encoding& encoding) { return streams.timelines().done(encoding.last_use); });
+  if (idle != encodings_.end()) return *idle;
+  if (encodings_.size() == kMostEncodings) {
+    const Use use = encodings_.front().last_use;
+    streams.at(use.stream).wait(use.submission);
+    std::rotate(encodings_.begin(), encodings_.begin() + 1, encodings_.end());
+    return encodings_.back();
+  }
+  Device& device = backend_.device();
+  encodings_.reserve(kMostEncodings);
+  backend_.retired().announce();
+  Encoding encoding;
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.queueFamilyIndex = device.physical.queue_family;
+  device.check(device.vk.vkCreateCommandPool(device.handle, &pool, nullptr, &encoding.objects.commands),
+               "vkCreateCommandPool");
+  device.count_object();
+  VkCommandBufferAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  allocate.commandPool = encoding.objects.commands;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  const VkResult result = device.vk.vkAllocateCommandBuffers(device.handle, &allocate, &encoding.commands);
+  if (result != VK_SUCCESS) device.vk.vkDestroyCommandPool(device.handle, encoding.objects.commands, nullptr);
+  device.check(result, "vkAllocateCommandBuffers");
+  device.count_object();
+  encodings_.push_back(encoding);
+  return encodings_.back();
+}
+
+VkCommandBuffer VulkanGraph::encode() {
+  if (encoding_ < encodings_.size() && encodings_[encoding_].version == version_) {
+    return encodings_[encoding_].commands;
+  }
+  Encoding& encoding = free_encoding();
+  encoding_ = static_cast<size_t>(&encoding - encodings_.data());
+  encoding.version = 0;
+  Device& device = backend_.device();
+  device.check(device.vk.vkResetCommandPool(device.handle, encoding.objects.commands, 0), "vkResetCommandPool");
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  device.check(device.vk.vkBeginCommandBuffer(encoding.commands, &begin), "vkBeginCommandBuffer");
+  CommandWriter writer(backend_.streams().base().device, memory_of(backend_.streams().base().unused));
+  writer.begin(encoding.commands, true);
+  writer.wait_for_all();  // what the stream did before
+  for (const GraphCommand& command : current_) {
+    std::visit(
+        [&](const auto& what) {
+          writer.order(what);
+          writer.write(what);
+        },
+        command.what);
+  }
+  if (contents_.host_looks) writer.show_to_host();
+  device.check(device.vk.vkEndCommandBuffer(encoding.commands), "vkEndCommandBuffer");
+  encoding.version = version_;
+  return encoding.commands;
+}
+
+void VulkanGraph::launched(Use use) {
+  last_launch_ = use;
+  if (encoding_ < encodings_.size()) encodings_[encoding_].last_use = use;
+  const Timelines& timelines = backend_.streams().timelines();
+  each_buffer(
+      [&](const Buffer& buffer) { static_cast<VulkanAllocation&>(*buffer.allocation).uses.add(use, timelines); });
+  for (const auto& kernel : contents_.kernels) kernel->uses.add(use, timelines);
+}
+
+}  // namespace tuff

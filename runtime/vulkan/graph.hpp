@@ -1,0 +1,127 @@
+// Commands that were captured, and the command buffers that carry them out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "runtime/compute_stream.hpp"
+#include "runtime/vulkan/command_writer.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
+#include "runtime/vulkan/device_recorder.hpp"
+#include "runtime/vulkan/stream_recorder.hpp"
+
+namespace tuff {
+
+class VulkanBackend;
+
+struct GraphCommand {
+  std::variant<BoundDispatch, BoundCopy, BoundFill> what;
+  bool fixed = false;  // memory of it is named in a table: it can't be elsewhere
+};
+
+// What a graph holds on to.
+struct GraphContents {
+  struct Used {
+    Buffer buffer;  // all of its allocation
+    bool computed;  // by operations, which a mapped buffer is not for
+  };
+  std::vector<GraphCommand> commands;
+  std::vector<Used> buffers;
+  std::vector<std::shared_ptr<KernelPipeline>> kernels;
+  uint64_t dispatches = 0;
+  bool host_looks = false;  // something is copied into pinned memory
+};
+
+// What a stream's calls are recorded by while it captures.
+class GraphRecorder final : public DeviceRecorder {
+ public:
+  GraphRecorder(RecorderBase& base, StreamRecorder& stream) : DeviceRecorder(base), stream_(stream) {}
+
+  const Buffer& parameters(const void* data, uint32_t bytes) override;
+  bool matrix_quads() override { return stream_.matrix_quads(); }
+  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
+  void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
+
+  // A call that fails leaves nothing behind.
+  size_t size() const noexcept { return contents_.commands.size(); }
+  void shrink(size_t size) {
+    contents_.commands.erase(contents_.commands.begin() + static_cast<ptrdiff_t>(size), contents_.commands.end());
+  }
+  GraphContents take() { return std::move(contents_); }
+
+ private:
+  void will_use(const Buffer&) override {}
+  void has_used(const Buffer& buffer) override { use(buffer, true); }
+  void append(const BoundDispatch& dispatch) override;
+  void append(const BoundCopy& copy) override { contents_.commands.push_back({copy}); }
+  void append(const BoundFill& fill) override { contents_.commands.push_back({fill}); }
+  void appended(double, double) override {}
+  void launched(VulkanKernel& kernel) override { contents_.kernels.push_back(kernel.pipeline()); }
+  Buffer table_memory(uint64_t bytes) override;
+
+  void use(const Buffer& buffer, bool computed);
+  Buffer host_written(uint64_t bytes);
+
+  StreamRecorder& stream_;
+  GraphContents contents_;
+  std::unordered_map<const Allocation*, size_t> known_;  // in contents_.buffers
+  bool table_ = false;                                   // the next command has one
+  Buffer written_;                                       // what is left of a piece of memory that the host writes to
+  Buffer parameters_;
+};
+
+class VulkanGraph final : public ComputeGraph {
+ public:
+  VulkanGraph(VulkanBackend& backend, GraphContents contents);
+  ~VulkanGraph() override;
+
+  void bind(const Buffer& captured, const Buffer& replacement) override;
+
+  // The rest under the context's lock. Errors: INVALID_ARGUMENT if an operand is mapped.
+  void check_launch() const;
+  bool empty() const noexcept { return contents_.commands.empty(); }
+  bool host_looks() const noexcept { return contents_.host_looks; }
+  uint64_t dispatches() const noexcept { return contents_.dispatches; }
+  const std::vector<GraphCommand>& commands() const noexcept { return current_; }
+  template <typename Visit>
+  void each_buffer(const Visit& visit) const {
+    for (const GraphContents::Used& used : contents_.buffers) visit(used.buffer);
+    for (const Replacement& replacement : replacements_) visit(replacement.to);
+  }
+  Use last_launch() const noexcept { return last_launch_; }
+  // A command buffer with all commands, for a queue that computes.
+  VkCommandBuffer encode();
+  void launched(Use use);
+
+ private:
+  struct Replacement {
+    Bound from;
+    Buffer to;
+  };
+  struct Encoding {
+    RetiredPipelines::Objects objects;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    uint64_t version = 0;
+    Use last_use;
+  };
+  static constexpr size_t kMostEncodings = 4;
+
+  static std::vector<GraphCommand> apply(const std::vector<GraphCommand>& commands,
+                                         const std::vector<Replacement>& replacements);
+  bool uses(const Bound& memory, std::string_view what) const;
+  Encoding& free_encoding();
+
+  VulkanBackend& backend_;
+  GraphContents contents_;
+  std::vector<GraphCommand> current_;  // with the memory that is bound
+  std::vector<Replacement> replacements_;
+  std::vector<Encoding> encodings_;
+  size_t encoding_ = 0;  // the last one that was launched
+  uint64_t version_ = 1;
+  Use last_launch_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,117 @@
+// Where the device stands in each stream of a context, and what that means for the memory that streams use.
+//
+// Each stream numbers its submissions from 1 on and never starts anew. What is recorded now will be in the submission
+// after the last one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace tuff {
+
+// A submission of a stream; submission 0 of any has finished.
+struct Use {
+  uint32_t stream = 0;
+  uint64_t submission = 0;
+};
+
+class Timelines {
+ public:
+  static constexpr uint32_t kMostStreams = 1024;
+
+  bool done(Use use) const noexcept { return use.submission <= completed(use.stream); }
+  uint64_t completed(uint32_t stream) const noexcept { return completed_[stream].load(std::memory_order_acquire); }
+  // True if this is news.
+  bool complete(uint32_t stream, uint64_t submission) noexcept {
+    uint64_t known = completed_[stream].load(std::memory_order_relaxed);
+    while (known < submission) {
+      if (completed_[stream].compare_exchange_weak(known, submission, std::memory_order_release)) return true;
+    }
+    return false;
+  }
+
+  // What was recorded last will be in this submission, or is in it.
+  void record(uint32_t stream, uint64_t submission) noexcept {
+    recorded_[stream].store(submission, std::memory_order_relaxed);
+    uint32_t known = count_.load(std::memory_order_relaxed);
+    while (known <= stream && !count_.compare_exchange_weak(known, stream + 1)) {
+    }
+  }
+  bool all_done() const noexcept {
+    for (uint32_t i = 0, n = count_; i < n; ++i) {
+      if (!done({i, recorded_[i].load(std::memory_order_relaxed)})) return false;
+    }
+    return true;
+  }
+  // What every stream has recorded so far.
+  std::vector<Use> all() const {
+    std::vector<Use> uses;
+    for (uint32_t i = 0, n = count_; i < n; ++i) uses.push_back({i, recorded_[i].load(std::memory_order_relaxed)});
+    return uses;
+  }
+
+ private:
+  std::array<std::atomic<uint64_t>, kMostStreams> completed_{}, recorded_{};
+  std::atomic<uint32_t> count_{0};
+};
+
+// The last submission of each stream that uses something. Of more streams at once than there is room for: any work may.
+class LastUses {
+ public:
+  LastUses() = default;
+  explicit LastUses(Use use) : count_(1) { uses_[0] = use; }
+
+  void add(Use use, const Timelines& timelines) noexcept {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (uses_[i].stream == use.stream) {
+        uses_[i].submission = std::max(uses_[i].submission, use.submission);
+        return;
+      }
+    }
+    if (count_ == uses_.size()) {
+      const auto end = std::remove_if(uses_.begin(), uses_.end(), [&](Use old) { return timelines.done(old); });
+      count_ = static_cast<uint32_t>(end - uses_.begin());
+    }
+    if (count_ < uses_.size()) {
+      uses_[count_++] = use;
+    } else {
+      more_ = true;
+    }
+  }
+  void add(const LastUses& other, const Timelines& timelines) noexcept {
+    for (uint32_t i = 0; i < other.count_; ++i) add(other.uses_[i], timelines);
+    more_ = more_ || other.more_;
+  }
+  bool done(const Timelines& timelines) const noexcept {
+    if (more_) return timelines.all_done();
+    return std::all_of(uses_.begin(), uses_.begin() + count_, [&](Use use) { return timelines.done(use); });
+  }
+  // More streams than are known here.
+  bool more() const noexcept { return more_; }
+
+ private:
+  std::array<Use, 6> uses_{};
+  uint32_t count_ = 0;
+  bool more_ = false;
+};
+
+// Uses that will not grow any more. Errors: bad_alloc.
+class FinalUses {
+ public:
+  FinalUses(const LastUses& uses, const Timelines& timelines) : uses_(uses) {
+    if (uses.more()) all_ = timelines.all();
+  }
+  bool done(const Timelines& timelines) const noexcept {
+    if (!uses_.more()) return uses_.done(timelines);
+    return std::all_of(all_.begin(), all_.end(), [&](Use use) { return timelines.done(use); });
+  }
+
+ private:
+  LastUses uses_;
+  std::vector<Use> all_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,210 @@
+#include "runtime/vulkan/vulkan_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/memory/memory.hpp"
+#include "runtime/log.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
+#include "runtime/vulkan/event.hpp"
+#include "runtime/vulkan/graph.hpp"
+#include "runtime/vulkan/vulkan_backend.hpp"
+
+namespace tuff {
+
+VulkanStream::VulkanStream(VulkanBackend& backend, StreamRecorder& recorder)
+    : backend_(backend), recorder_(recorder), transfer_(recorder, backend.memory_pool(), backend.transferred()) {}
+
+VulkanStream::~VulkanStream() {
+  if (recorder_.index() == 0) return;
+  const std::lock_guard lock(backend_.mutex());
+  try {
+    backend_.streams().close(recorder_);
+  } catch (const Error& error) {
+    log(TUFF_LOG_WARNING, "destroying {}: {}", recorder_.name(), error.what());
+  }
+}
+
+void VulkanStream::synchronize() {
+  std::unique_lock lock(backend_.mutex());
+  backend_.device().require_alive();
+  refuse_in_capture("nothing is carried out that could be waited for");
+  const uint64_t submission = recorder_.submit(false);
+  lock.unlock();
+  recorder_.wait(submission);
+  lock.lock();
+  backend_.retired().completed(backend_.streams().timelines());
+  backend_.kernels().save();
+}
+
+void VulkanStream::record(ComputeEvent& event) {
+  const std::lock_guard lock(backend_.mutex());
+  backend_.device().require_alive();
+  refuse_in_capture("an event has no place in a graph");
+  static_cast<VulkanEvent&>(event).record(recorder_);
+}
+
+void VulkanStream::wait(ComputeEvent& event) {
+  const std::lock_guard lock(backend_.mutex());
+  backend_.device().require_alive();
+  refuse_in_capture("an event has no place in a graph");
+  recorder_.wait_for(static_cast<VulkanEvent&>(event).point());
+}
+
+void VulkanStream::begin_graph() {
+  const std::lock_guard lock(backend_.mutex());
+  backend_.device().require_alive();
+  require(capture_ == nullptr, "stream is capturing already, needs tuff_graph_end first");
+  capture_ = std::make_unique<GraphRecorder>(backend_.streams().base(), recorder_);
+}
+
+std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
+  std::unique_ptr<GraphRecorder> capture;
+  GraphContents contents;
+  {
+    const std::lock_guard lock(backend_.mutex());
+    require(capture_ != nullptr, "stream is not capturing, needs tuff_graph_begin first");
+    capture = std::move(capture_);
+    contents = capture->take();
+  }
+  return std::make_unique<VulkanGraph>(backend_, std::move(contents));
+}
+
+void VulkanStream::launch(ComputeGraph& graph) {
+  const std::lock_guard lock(backend_.mutex());
+  refuse_in_capture("a graph's launch is not captured: call its operations instead");
+  recorder_.launch_graph(static_cast<VulkanGraph&>(graph));
+}
+
+DeviceRecorder& VulkanStream::target() {
+  if (capture_ != nullptr) return *capture_;
+  return recorder_;
+}
+
+void VulkanStream::refuse_in_capture(const char* why) const {
+  if (capture_ != nullptr) fail(TUFF_ERROR_UNSUPPORTED, "stream is capturing: {}", why);
+}
+
+template <typename Attempt>
+void VulkanStream::recorded(const Attempt& attempt) {
+  backend_.with_memory([&](auto&) {
+    backend_.device().require_alive();
+    if (capture_ == nullptr) {
+      recorder_.make_room();
+      attempt(recorder_);
+      return;
+    }
+    const size_t before = capture_->size();
+    try {
+      attempt(*capture_);
+    } catch (...) {
+      capture_->shrink(before);
+      throw;
+    }
+  });
+}
+
+void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
+  backend_.with_memory([&](auto& lock) {
+    backend_.device().require_alive();
+    refuse_in_capture("the host's memory is read during this call alone (tuff_copy_htod_async)");
+    transfer_.upload(lock, dst, offset, src, bytes);
+  });
+}
+
+void VulkanStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
+  backend_.with_memory([&](auto& lock) {
+    backend_.device().require_alive();
+    refuse_in_capture("nothing is computed yet that could be read (tuff_copy_dtoh_async)");
+    transfer_.download(lock, dst, src, offset, bytes);
+    backend_.kernels().save();
+  });
+}
+
+void VulkanStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                             uint64_t bytes) {
+  recorded([&](DeviceRecorder& recorder) {
+    if (!record_copy(recorder, dst, dst_offset, src, src_offset, bytes)) {
+      recorder.copy("copy", dst, dst_offset, src, src_offset, bytes);
+    }
+  });
+}
+
+void VulkanStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                              uint64_t bytes) {
+  const std::lock_guard lock(backend_.mutex());
+  backend_.device().require_alive();
+  if (capture_ != nullptr) {
+    capture_->copy_pinned(dst, dst_offset, src, src_offset, bytes);
+  } else {
+    recorder_.copy_pinned(dst, dst_offset, src, src_offset, bytes);
+  }
+}
+
+void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
+                        uint64_t pattern_bytes) {
+  // The device fills words; the range may start and end within one.
+  const uint64_t start = locate(dst, offset).offset;
+  const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
+  const uint64_t middle = (bytes - head) / 4 * 4;
+  const uint64_t tail = bytes - head - middle;
+  const auto pattern_at = [&](uint64_t position) {
+    std::array<std::byte, 16> text;
+    for (uint64_t i = 0; i < text.size(); ++i) {
+      text[i] = static_cast<const std::byte*>(pattern)[(position + i) % pattern_bytes];
+    }
+    return text;
+  };
+  recorded([&](DeviceRecorder& recorder) {
+    if (head != 0) recorder.fill_edge(dst, offset, head, pattern_at(0).data());
+    if (middle != 0) {
+      std::array<uint32_t, 4> words;
+      std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
+      if (pattern_bytes <= 4) {
+        recorder.fill_words(dst, offset + head, middle, words[0]);
+      } else {
+        record_fill(recorder, dst, offset + head, middle, words);
+      }
+    }
+    if (tail != 0) recorder.fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+  });
+}
+
+template <typename Args>
+void VulkanStream::run(void (*check)(const Args&), void (*plan)(Recorder&, const Args&), const Args& args) {
+  // Under the lock, so that no operand is mapped between the check and the recording.
+  recorded([&](DeviceRecorder& recorder) {
+    check(args);
+    plan(recorder, args);
+  });
+}
+
+void VulkanStream::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
+void VulkanStream::batched_gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
+void VulkanStream::conv(const ConvArgs& args) { run(check_conv, record_conv, args); }
+void VulkanStream::attention(const AttentionArgs& args) { run(check_attention, record_attention, args); }
+void VulkanStream::reduce(const ReduceArgs& args) { run(check_reduce, record_reduce, args); }
+void VulkanStream::softmax(const SoftmaxArgs& args) { run(check_softmax, record_softmax, args); }
+void VulkanStream::unary(const UnaryArgs& args) { run(check_unary, record_unary, args); }
+void VulkanStream::binary(const BinaryArgs& args) { run(check_binary, record_binary, args); }
+void VulkanStream::norm(const NormArgs& args) { run(check_norm, record_norm, args); }
+void VulkanStream::batch_norm(const BatchNormArgs& args) { run(check_batch_norm, record_batch_norm, args); }
+void VulkanStream::permute(const PermuteArgs& args) { run(check_permute, record_permute, args); }
+void VulkanStream::cast(const CastArgs& args) { run(check_cast, record_cast, args); }
+void VulkanStream::slice(const SliceArgs& args) { run(check_slice, record_slice, args); }
+void VulkanStream::concat(const ConcatArgs& args) { run(check_concat, record_concat, args); }
+void VulkanStream::gather(const GatherArgs& args) { run(check_gather, record_gather, args); }
+void VulkanStream::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
+void VulkanStream::resize(const ResizeArgs& args) { run(check_resize, record_resize, args); }
+void VulkanStream::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
+
+void VulkanStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
+  auto& own = static_cast<VulkanKernel&>(kernel);
+  const std::lock_guard lock(backend_.mutex());
+  check_launch(own.interface(), args, own.launch_limits());
+  backend_.device().require_alive();
+  target().launch(own, args);
+}
+
+}  // namespace tuff

@@ -1,0 +1,72 @@
+// A stream of the Vulkan backend: checks the arguments, then records under the context's lock.
+#pragma once
+
+#include "runtime/compute_stream.hpp"
+#include "runtime/vulkan/streams.hpp"
+#include "runtime/vulkan/transfer.hpp"
+
+namespace tuff {
+
+class VulkanBackend;
+class GraphRecorder;
+
+class VulkanStream final : public ComputeStream {
+ public:
+  VulkanStream(VulkanBackend& backend, StreamRecorder& recorder);
+  ~VulkanStream() override;
+
+  void synchronize() override;
+  void record(ComputeEvent& event) override;
+  void wait(ComputeEvent& event) override;
+  void begin_graph() override;
+  std::unique_ptr<ComputeGraph> end_graph() override;
+  void launch(ComputeGraph& graph) override;
+
+  void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override;
+  void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override;
+  void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                 uint64_t bytes) override;
+  void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override;
+  void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                  uint64_t bytes) override;
+
+  void gemm(const GemmArgs& args) override;
+  void batched_gemm(const GemmArgs& args) override;
+  void conv(const ConvArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void reduce(const ReduceArgs& args) override;
+  void softmax(const SoftmaxArgs& args) override;
+  void unary(const UnaryArgs& args) override;
+  void binary(const BinaryArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void batch_norm(const BatchNormArgs& args) override;
+  void permute(const PermuteArgs& args) override;
+  void cast(const CastArgs& args) override;
+  void slice(const SliceArgs& args) override;
+  void concat(const ConcatArgs& args) override;
+  void gather(const GatherArgs& args) override;
+  void pool(const PoolArgs& args) override;
+  void resize(const ResizeArgs& args) override;
+  void rope(const RopeArgs& args) override;
+  void launch(CustomKernel& kernel, const LaunchArgs& args) override;
+
+  const Transfer& transfer() const { return transfer_; }
+
+ private:
+  // A call that fails has no effect.
+  template <typename Args>
+  void run(void (*check)(const Args&), void (*plan)(Recorder&, const Args&), const Args& args);
+  // attempt() under the context's lock, where memory may be short; a captured call that fails leaves nothing behind.
+  template <typename Attempt>
+  void recorded(const Attempt& attempt);
+  // What calls are recorded by: the stream, or the graph that is captured.
+  DeviceRecorder& target();
+  void refuse_in_capture(const char* why) const;
+
+  VulkanBackend& backend_;
+  StreamRecorder& recorder_;
+  Transfer transfer_;
+  std::unique_ptr<GraphRecorder> capture_;
+};
+
+}  // namespace tuff

@@ -1,0 +1,291 @@
+// Graphs: what takes the place of what at a launch, what cannot, and what cannot be captured.
+#include "support/kernel.hpp"
+#include "support/stream.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
+                      kUnsupported = TUFF_ERROR_UNSUPPORTED;
+constexpr size_t kCount = 512;
+constexpr uint64_t kBytes = 4 * kCount;
+
+OwnBuffer view_of(tuff_buffer buffer, uint64_t offset, uint64_t bytes) {
+  tuff_buffer view = 0;
+  EXPECT_OK(tuff_view(buffer, offset, bytes, &view));
+  return OwnBuffer(view);
+}
+
+class GraphBase : public OnVulkan {
+ protected:
+  void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float value) {
+    expect_same_bits(read(stream, buffer, count), std::vector<float>(count, value));
+  }
+};
+
+class GraphBind : public GraphBase {
+ protected:
+  // y = x + x
+  void SetUp() override {
+    OnVulkan::SetUp();
+    if (IsSkipped()) return;
+    x_ = buffer_of(context(), kCount, 1), y_ = buffer_of(context(), kCount, 0);
+    stream_ = make_stream(context());
+    graph_ = capture(stream_, [&] { add(stream_, x_, x_, y_, kCount); });
+  }
+  void launch() { ASSERT_OK(tuff_graph_launch(stream_, graph_)); }
+  void bind(tuff_buffer captured, tuff_buffer replacement) {
+    ASSERT_OK(tuff_graph_bind(graph_, captured, replacement));
+  }
+
+  OwnBuffer x_, y_;
+  OwnStream stream_;
+  OwnGraph graph_;
+};
+
+TEST_F(GraphBind, InputAndOutputAndBack) {
+  const OwnBuffer x = buffer_of(context(), kCount, 10), y = buffer_of(context(), kCount, 0);
+  bind(x_, x);
+  launch();
+  expect_all(stream_, y_, kCount, 20);
+  bind(y_, y);
+  bind(x_, x_);  // undone
+  launch();
+  expect_all(stream_, y, kCount, 2);
+  expect_all(stream_, y_, kCount, 20);
+  bind(y_, y_);
+  launch();
+  expect_all(stream_, y_, kCount, 2);
+  expect_all(stream_, x_, kCount, 1);
+}
+
+TEST_F(GraphBind, LaunchesBeforeKeepWhatTheyHad) {
+  const Delay delay(context());
+  std::vector<OwnBuffer> xs, ys;
+  for (int i = 0; i < 16; ++i) {
+    xs.push_back(buffer_of(context(), kCount, static_cast<float>(i)));
+    ys.push_back(buffer_of(context(), kCount, -1));
+  }
+  delay.on(stream_);
+  for (size_t i = 0; i < xs.size(); ++i) {
+    bind(x_, xs[i]);
+    bind(y_, ys[i]);
+    launch();
+  }
+  for (size_t i = 0; i < xs.size(); ++i) expect_all(stream_, ys[i], kCount, static_cast<float>(2 * i));
+}
+
+// What it is bound to may go as well.
+TEST_F(GraphBind, KeepsTheReplacement) {
+  {
+    const OwnBuffer x = buffer_of(context(), kCount, 4);
+    bind(x_, x);
+  }
+  std::vector<OwnBuffer> others;
+  for (int i = 0; i < 10; ++i) others.push_back(buffer_of(context(), kCount, -7));
+  launch();
+  expect_all(stream_, y_, kCount, 8);
+}
+
+TEST_F(GraphBind, LargerBuffersAndViews) {
+  const OwnBuffer large = buffer_of(context(), 4 * kCount, 3);
+  bind(x_, large);
+  launch();
+  expect_all(stream_, y_, kCount, 6);
+  const OwnBuffer part = view_of(large, kBytes, 2 * kBytes);
+  fill(stream_, part, kCount, 5);
+  bind(x_, part);
+  launch();
+  expect_all(stream_, y_, kCount, 10);
+  bind(y_, view_of(large, 3 * kBytes, kBytes));
+  launch();
+  EXPECT_EQ(read(stream_, large, 4 * kCount)[3 * kCount], 10);
+  expect_all(stream_, y_, kCount, 10);
+}
+
+// Captured through views: what replaces the buffer is used at the same places.
+TEST_F(GraphBind, ViewsOfWhatIsReplaced) {
+  const OwnBuffer whole = buffer_of(context(), 4 * kCount, 1), other = buffer_of(context(), 4 * kCount, 2);
+  const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, 3 * kBytes, kBytes);
+  const OwnGraph graph = capture(stream_, [&] { add(stream_, first, first, last, kCount); });
+  ASSERT_OK(tuff_graph_bind(graph, whole, other));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, whole, 4 * kCount, 1);
+  std::vector<float> expected(4 * kCount, 2.0f);
+  std::fill(expected.end() - kCount, expected.end(), 4.0f);
+  expect_same_bits(read(stream_, other, 4 * kCount), expected);
+  // One of the views alone.
+  const OwnBuffer target = buffer_of(context(), kCount, 0);
+  ASSERT_OK(tuff_graph_bind(graph, whole, whole));
+  ASSERT_OK(tuff_graph_bind(graph, last, target));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, whole, 4 * kCount, 1);
+  expect_all(stream_, target, kCount, 2);
+}
+
+// Every operation that uses it, whichever kind of command it became.
+TEST_F(GraphBind, EveryKindOfCommand) {
+  const OwnKernel kernel(context(), glsl(kSaxpy));
+  const OwnBuffer a = buffer_of(context(), kCount, 1), b = buffer_of(context(), kCount, 2),
+                  sum = buffer_of(context(), 4, 0);
+  const Pinned in(context(), 16), out(context(), kCount);
+  in.fill(7);
+  const OwnGraph graph = capture(stream_, [&] {
+    const tuff_buffer buffers[] = {a, b};
+    const Saxpy push{10, kCount};
+    EXPECT_OK(tuff_kernel_launch(stream_, kernel, buffers, 2, &push, sizeof push, kCount / 64, 1, 1));  // b += 10 a
+    const float five = 5;
+    EXPECT_OK(tuff_fill(stream_, b, 64, 64, &five, 4));
+    EXPECT_OK(tuff_copy_dtod(stream_, b, 128, a, 0, 64));
+    EXPECT_OK(tuff_copy_htod_async(stream_, b, 192, in.data(), 64));
+    const uint64_t shape[] = {kCount};
+    EXPECT_OK(tuff_reduce(stream_, TUFF_F32, TUFF_REDUCE_SUM, b, sum, shape, 1, 0));
+    EXPECT_OK(tuff_copy_dtoh_async(stream_, out.data(), b, 0, out.bytes()));
+  });
+  const auto expected = [&](float a_value, float b_value) {
+    std::vector<float> values(kCount, b_value + 10 * a_value);
+    for (size_t i = 0; i < 16; ++i) values[16 + i] = 5, values[32 + i] = a_value, values[48 + i] = 7;
+    return values;
+  };
+  const OwnBuffer other_a = buffer_of(context(), kCount, 3), other_b = buffer_of(context(), kCount, 4);
+  ASSERT_OK(tuff_graph_bind(graph, a, other_a));
+  ASSERT_OK(tuff_graph_bind(graph, b, other_b));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  ASSERT_OK(tuff_synchronize(stream_));
+  expect_same_bits(out.values(), expected(3, 4));
+  expect_same_bits(read(stream_, other_b, kCount), expected(3, 4));
+  float total = 0;
+  for (const float value : expected(3, 4)) total += value;
+  EXPECT_EQ(read(stream_, sum, 1)[0], total);
+  expect_all(stream_, b, kCount, 2);
+  ASSERT_OK(tuff_graph_bind(graph, a, a));
+  ASSERT_OK(tuff_graph_bind(graph, b, b));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  ASSERT_OK(tuff_synchronize(stream_));
+  expect_same_bits(out.values(), expected(1, 2));
+}
+
+TEST_F(GraphBind, Misuse) {
+  const OwnContext other("vulkan");
+  const OwnBuffer foreign = buffer_of(other, kCount, 9), unused = buffer_of(context(), kCount, 9),
+                  small = buffer_of(context(), kCount - 1, 9), large = buffer_of(context(), 2 * kCount, 9);
+  const OwnBuffer half = view_of(x_, 0, kBytes / 2), odd = view_of(large, 4, kBytes);
+  const tuff_buffer stale = buffer_of(context(), kCount, 9).release();
+  ASSERT_OK(tuff_free(stale));
+  const struct {
+    const char* what;
+    tuff_buffer captured, replacement;
+    tuff_status status;
+    const char* word;
+  } rows[] = {
+      {"not used by the graph", unused, large, kArgument, "captured"},
+      {"an operand partly in it", half, large, kArgument, "captured"},
+      {"too small", x_, small, kArgument, "replacement"},
+      {"aligned otherwise", x_, odd, kArgument, "replacement"},
+      {"the output onto the input", y_, x_, kArgument, "replacement"},
+      {"the input onto the output", x_, y_, kArgument, "replacement"},
+      {"stale", x_, stale, kHandle, "replacement"},
+      {"stale", stale, x_, kHandle, "captured"},
+      {"of another context", x_, foreign, kHandle, "replacement"},
+      {"of another context", foreign, x_, kHandle, "captured"},
+      {"null", x_, TUFF_NULL_HANDLE, kHandle, "replacement"},
+      {"null", TUFF_NULL_HANDLE, x_, kHandle, "captured"},
+      {"a stream", x_, stream_, kHandle, "replacement"},
+  };
+  for (const auto& [what, captured, replacement, status, word] : rows) {
+    SCOPED_TRACE(what);
+    EXPECT_FAILS(tuff_graph_bind(graph_, captured, replacement), status, "tuff_graph_bind", word);
+  }
+  launch();
+  expect_all(stream_, y_, kCount, 2);
+  expect_all(stream_, large, 2 * kCount, 9);
+}
+
+class GraphMisuse : public GraphBase {};
+
+// What cannot be captured is refused, says so, and the capture goes on.
+TEST_F(GraphMisuse, WhatNeedsTheHost) {
+  const OwnStream stream = make_stream(context()), other = make_stream(context());
+  const OwnBuffer x = buffer_of(context(), kCount, 1), y = buffer_of(context(), kCount, 5);
+  const OwnEvent event = make_event(context());
+  const OwnGraph before = capture(stream, [&] { add(stream, x, x, x, kCount); });
+  const OwnGraph graph = capture(stream, [&] {
+    add(stream, x, x, x, kCount);
+    std::vector<float> values(kCount, 8.0f);
+    const char* word = "capturing";
+    EXPECT_FAILS(tuff_copy_htod(stream, x, 0, values.data(), kBytes), kUnsupported, "tuff_copy_htod", word);
+    EXPECT_FAILS(tuff_copy_dtoh(stream, values.data(), x, 0, kBytes), kUnsupported, "tuff_copy_dtoh", word);
+    EXPECT_FAILS(tuff_synchronize(stream), kUnsupported, "tuff_synchronize", word);
+    EXPECT_FAILS(tuff_event_record(stream, event), kUnsupported, "tuff_event_record", word);
+    EXPECT_FAILS(tuff_stream_wait_event(stream, event), kUnsupported, "tuff_stream_wait_event", word);
+    EXPECT_FAILS(tuff_graph_launch(stream, before), kUnsupported, "tuff_graph_launch", word);
+    EXPECT_FAILS(tuff_graph_begin(stream), kArgument, "tuff_graph_begin", word);
+    EXPECT_EQ(values, std::vector<float>(kCount, 8));
+    // Other streams are not concerned, and events neither.
+    add(other, y, y, y, kCount);
+    expect_all(other, y, kCount, 10);
+    ASSERT_OK(tuff_event_record(other, event));
+    ASSERT_OK(tuff_event_wait(event));
+    ASSERT_OK(tuff_synchronize(context()));
+    add(stream, x, y, x, kCount);
+  });
+  expect_all(other, x, kCount, 1);
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  expect_all(stream, x, kCount, 12);
+}
+
+// As everywhere: a call that fails has done nothing.
+TEST_F(GraphMisuse, FailingCallsAreNotCaptured) {
+  const OwnStream stream = make_stream(context());
+  const OwnBuffer x = buffer_of(context(), kCount, 1), y = buffer_of(context(), kCount, 0);
+  const OwnGraph graph = capture(stream, [&] {
+    add(stream, x, x, y, kCount);
+    EXPECT_FAILS(tuff_unary(stream, TUFF_F32, TUFF_UNARY_NEG, y, y, kCount + 1), kArgument, "tuff_unary", "input");
+    EXPECT_FAILS(tuff_unary(stream, TUFF_F32, 99, y, y, kCount), kArgument, "tuff_unary", "op");
+    EXPECT_FAILS(tuff_unary(stream, TUFF_F32, TUFF_UNARY_NEG, y, stream, kCount), kHandle, "tuff_unary", "output");
+    EXPECT_FAILS(tuff_fill(stream, y, 0, 6, "abcd", 4), kArgument, "tuff_fill", "bytes");
+    EXPECT_FAILS(tuff_copy_dtod(stream, y, 0, y, 4, 8), kArgument, "tuff_copy_dtod", "dst");
+    float ordinary[4];
+    EXPECT_FAILS(tuff_copy_htod_async(stream, y, 0, ordinary, 16), kArgument, "tuff_copy_htod_async", "src");
+    add(stream, y, x, y, kCount);
+  });
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  expect_all(stream, y, kCount, 3);
+}
+
+TEST_F(GraphMisuse, BeginningAndEnding) {
+  const OwnStream stream = make_stream(context());
+  const OwnBuffer x = buffer_of(context(), kCount, 1);
+  tuff_graph graph = 77;
+  EXPECT_FAILS(tuff_graph_end(stream, &graph), kArgument, "tuff_graph_end", "capturing");
+  ASSERT_OK(tuff_graph_begin(stream));
+  add(stream, x, x, x, kCount);
+  EXPECT_FAILS(tuff_graph_end(stream, nullptr), kArgument, "tuff_graph_end", "graph");
+  EXPECT_FAILS(tuff_graph_end(context(), &graph), kArgument, "tuff_graph_end", "capturing");
+  EXPECT_EQ(graph, 77u);
+  ASSERT_OK(tuff_graph_end(stream, &graph));  // as if nothing had been
+  OwnGraph owner(graph);
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  expect_all(stream, x, kCount, 2);
+  owner.destroy();
+  EXPECT_FAILS(tuff_graph_launch(stream, graph), kHandle, "tuff_graph_launch", "graph");
+  EXPECT_FAILS(tuff_graph_destroy(graph), kHandle, "tuff_graph_destroy", "graph");
+  EXPECT_FAILS(tuff_graph_bind(graph, x, x), kHandle, "tuff_graph_bind", "graph");
+  expect_all(stream, x, kCount, 2);
+}
+
+TEST_F(GraphMisuse, OfAnotherContext) {
+  const OwnContext other("vulkan");
+  const OwnStream stream = make_stream(context());
+  const OwnBuffer x = buffer_of(other, kCount, 1);
+  const OwnGraph theirs = capture(other, [&] { add(other, x, x, x, kCount); });
+  EXPECT_FAILS(tuff_graph_launch(stream, theirs), kHandle, "tuff_graph_launch", "graph");
+  EXPECT_FAILS(tuff_graph_launch(context(), theirs), kHandle, "tuff_graph_launch", "graph");
+  expect_all(other, x, kCount, 1);
+  ASSERT_OK(tuff_graph_launch(other, theirs));
+  expect_all(other, x, kCount, 2);
+}
+
+}  // namespace
+}  // namespace tuff_test
