@@ -41,8 +41,9 @@ void VulkanBackend::init(const ContextOptions& options) {
   choose_binding(streams_->main(), pool_, *device_, *kernels_);
   stream_ = std::make_unique<VulkanStream>(*this, streams_->main());
   const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
-  log(TUFF_LOG_INFO, "opened {} ({}), streams by {}, tiles by {}, packed tiles by {}", physical.properties.deviceName,
-      physical.driver.driverInfo, name(device_->traits.streams_by_addresses), name(device_->traits.tiles_by_addresses),
+  log(TUFF_LOG_INFO, "opened {} ({}), {} queues{}, streams by {}, tiles by {}, packed tiles by {}",
+      physical.properties.deviceName, physical.driver.driverInfo, device_->queues.size(),
+      device_->copy_queue != VK_NULL_HANDLE ? " and one for copies" : "", name(device_->traits.streams_by_addresses), name(device_->traits.tiles_by_addresses),
       name(device_->traits.packed_by_addresses));
   load_user_tuning();
   if (options.prewarm) kernels_->prewarm();
