@@ -7,6 +7,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "runtime/graveyard.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/status.hpp"
@@ -54,6 +55,7 @@ std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
 }
 
 std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
+  tuff::sweep_graveyard();
   const ContextOptions options = context_options(desc);
   const std::string_view backend = desc.backend != nullptr ? desc.backend : "vulkan";
   if (backend == "vulkan") return open(tuff::make_vulkan_backend(), options);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "runtime/graveyard.hpp"
 #include "runtime/log.hpp"
 #include "runtime/peer_copy.hpp"
 #include "runtime/status.hpp"
@@ -58,6 +59,11 @@ void BufferObject::unmap() {
   require(mapped_.exchange(false), "buffer is not mapped by this handle");
   context_->backend().unmap(buffer_);
   buffer_.allocation->mapped.store(false);
+}
+
+Context::~Context() {
+  backend_->profile_end();  // it may outlive the profile
+  end_backend(std::move(backend_), !late_);
 }
 
 StreamObject::StreamObject(Ref<Context> context, std::unique_ptr<ComputeStream> stream)
@@ -174,13 +180,18 @@ Ref<BufferObject> Context::find_pinned(const void* memory, uint64_t bytes) {
 }
 
 void Context::close() noexcept {
+  bool late = false;
   try {
     backend_->synchronize();
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
+    late = error.code() == TUFF_ERROR_TIMEOUT;
     log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());  // a lost device is freed all the same
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());
   }
   std::unique_lock lock(mutex_);
   closed_ = true;
+  late_ = late;
   BufferObject* buffer = std::exchange(first_, nullptr);
   while (buffer != nullptr) {
     // Empty if tuff_free in another thread removed it: that call waits for the mutex with its reference.

@@ -109,6 +109,7 @@ class Context final : public HandleObject {
         backend_(std::move(backend)),
         in_use_(backend_.get()),
         stream_in_use_(&backend_->default_stream()) {}
+  ~Context() override;
 
   // What calls go to: the backend itself, or, while the context is profiled, what times them on their way to it.
   ComputeBackend& backend() const { return *in_use_.load(std::memory_order_acquire); }
@@ -147,6 +148,7 @@ class Context final : public HandleObject {
   std::mutex profile_mutex_;  // of beginning and ending
   mutable std::mutex mutex_;  // of what follows
   bool closed_ = false;
+  bool late_ = false;  // the device did not finish in time when the context was closed
   BufferObject* first_ = nullptr;
   uint32_t live_buffers_ = 0;
   std::unordered_map<uint64_t, HandleKind> owned_;

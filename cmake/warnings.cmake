@@ -7,7 +7,10 @@ get_target_property(options tuff_warnings INTERFACE_COMPILE_OPTIONS)
 list(TRANSFORM options REPLACE "^-Wnon-virtual-dtor$" "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>")
 set_target_properties(tuff_warnings PROPERTIES INTERFACE_COMPILE_OPTIONS "${options}")
 
-if(TUFF_SANITIZE)
+if(TUFF_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  add_link_options(-fsanitize=thread)
+elseif(TUFF_SANITIZE)
   # GCC's own manual: with sanitizers -Wmaybe-uninitialized reports what is not so (here: the inside of an empty optional).
   add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

@@ -48,6 +48,13 @@ class ComputeBackend {
  public:
   virtual ~ComputeBackend() = default;
 
+  // Whether the device is done with all that it was given, so that the backend may be destroyed: graveyard.hpp. With
+  // `wait`, it has the wait limit's time to finish. No other call is under way.
+  virtual bool at_rest(bool wait) noexcept {
+    static_cast<void>(wait);
+    return true;
+  }
+
   virtual std::string_view name() const noexcept = 0;
   virtual void init(const ContextOptions& options) = 0;
   virtual bool is_initialized() const noexcept = 0;

@@ -45,9 +45,15 @@ class Lifecycle : public OnBackend {
 
 TEST_P(Lifecycle, PrintsNothing) { expect_silent_success("quiet"); }
 TEST_P(Lifecycle, ExitWithEverythingOpen) { expect_silent_success("exit_open"); }
-TEST_P(Lifecycle, LoadAndUnloadManyTimes) { expect_silent_success("reload"); }
+TEST_P(Lifecycle, ExitFromAnotherThread) { expect_silent_success("exit_thread"); }
+TEST_P(Lifecycle, EndWhileThreadsWork) { expect_silent_success("exit_busy"); }
+TEST_P(Lifecycle, ExitAfterContextsThatEndedTooEarly) { expect_silent_success("exit_late"); }
+TEST_P(Lifecycle, ExitInALogCallback) { expect_silent_success("exit_in_log"); }
+TEST_P(Lifecycle, LoadAndUnloadAHundredTimes) { expect_silent_success("reload"); }
+TEST_P(Lifecycle, LoadAndUnloadAHundredTimesWithoutAContext) { expect_silent_success("reload_idle"); }
 TEST_P(Lifecycle, ContextsEndInAnyOrder) { expect_silent_success("any_order"); }
 TEST_P(Lifecycle, ForkedChildIsTurnedAway) { expect_silent_success("fork"); }
+TEST_P(Lifecycle, ForkWhileThreadsWork) { expect_silent_success("fork_busy"); }
 TEST_P(Lifecycle, ForkBeforeTheFirstContext) { expect_silent_success("fork_first"); }
 TUFF_ON_BACKENDS(Lifecycle);
 
@@ -115,6 +121,15 @@ TEST_F(LifecycleCache, ExitWhileKernelsAreCompiledAhead) {
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.output, "");
   }
+}
+
+// The thread that compiles ahead ends the process, out of a callback.
+TEST_F(LifecycleCache, ExitInACallbackOfTheThreadThatCompilesAhead) {
+  work(home_);
+  const Outcome outcome =
+      run_child("exit_in_prewarm", "vulkan", "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home_.string() + "'");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.output, "");
 }
 
 TEST_F(LifecycleCache, FolderIsPrivate) {

@@ -8,14 +8,17 @@
  *   Result          Returns tuff_status: TUFF_OK (0) or a negative TUFF_ERROR_*. Results go through
  *                   pointers and are written only on success. After a failure tuff_last_error() holds
  *                   one line for this thread that names the function, the argument, what it got and
- *                   what it needed. A call that fails has no other effect.
+ *                   what it needed. A call that fails has no other effect; a copy that ends by
+ *                   TIMEOUT or DEVICE_LOST may have been done in part.
  *   Errors          Beside those a function names, each may return INVALID_HANDLE (stale, forged, of
  *                   the wrong kind, or of another context), INVALID_ARGUMENT (a null pointer where one
  *                   is required, an unknown enumerator, a malformed structure), OUT_OF_HOST_MEMORY,
- *                   DEVICE_LOST (sticky for that context), and NOT_INITIALIZED in a child process
- *                   after fork().
+ *                   DEVICE_LOST (sticky for that context: whoever waits is told within a second),
+ *                   TIMEOUT (where it had to wait for the device, for longer than
+ *                   tuff_limits.wait_milliseconds; the message says what is under way, which goes on),
+ *                   and NOT_INITIALIZED in a child process after fork(). docs/errors.md.
  *   Threads         Any function may be called from any thread at any time. Operations on one stream
- *                   take effect in the order of the calls, whichever threads made them.
+ *                   take effect in the order of the calls, whichever threads made them. docs/threads.md.
  *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
  *                   streams, events and graphs.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
@@ -373,7 +376,9 @@ TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint6
 TUFF_API tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context);
 
 /* Waits for the context's work, then frees it with every buffer made from it, in any order, from any
- * thread. All those handles are stale from here on. A lost device is freed all the same. */
+ * thread. All those handles are stale from here on. A lost device is freed all the same. A device that does not finish
+ * within tuff_limits.wait_milliseconds is waited for no longer: the call returns TUFF_OK, and what the device works on is
+ * freed once it has finished, when another context is made or destroyed; a warning in the log says so. */
 TUFF_API tuff_status tuff_context_destroy(tuff_context context);
 
 /* Describes the context's device. info->struct_size must be set. */
@@ -424,7 +429,7 @@ typedef struct tuff_limits {
   uint32_t reserved;          /* zero */
   uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; counts what the context itself
                                  needs for partial results too; 0: no bound */
-  uint64_t wait_milliseconds; /* a wait longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
+  uint64_t wait_milliseconds; /* a wait for the device longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
                                  kernels within the first wait for them: seconds, on a cold cache */
 } tuff_limits;
 

@@ -144,7 +144,8 @@ class Buffer:
             block = (ctypes.c_uint8 * self.nbytes).from_address(pointer.value or 0) if self.nbytes else b""
             yield np.frombuffer(block, np.uint8)
         finally:
-            check(raw.tuff_unmap(self.handle))
+            if not self.context.closed:  # which has ended the mapping, at exit too
+                check(raw.tuff_unmap(self.handle))
 
     def __repr__(self) -> str:
         return f"<tuff.Buffer of {self.nbytes} bytes>"

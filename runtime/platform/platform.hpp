@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -37,6 +38,21 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
 
 // Writes a temporary file beside path and renames it over path. False if that failed; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+// A lock between processes, by a file that is made if it is missing and stays; it ends with the object, or its process.
+// Waits for others no longer than that: held() tells.
+class FileLock {
+ public:
+  FileLock(const std::filesystem::path& path, std::chrono::milliseconds patience);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  bool held() const noexcept { return held_; }
+
+ private:
+  int descriptor_ = -1;
+  bool held_ = false;
+};
 
 // A second file descriptor of what this one refers to, closed on exec; -1 if it refers to nothing.
 int duplicate_descriptor(int descriptor) noexcept;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
+#include <thread>
 
 #include "runtime/platform/platform.hpp"
 
@@ -141,6 +143,24 @@ bool write_file_atomically(const std::filesystem::path& path, std::span<const st
   if (written && closed && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
   ::unlink(temporary.c_str());
   return false;
+}
+
+// Of the open file, not of the process: two threads lock each other out too.
+FileLock::FileLock(const std::filesystem::path& path, std::chrono::milliseconds patience)
+    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+  if (descriptor_ < 0) return;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!(held_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0)) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return;  // a file system without locks
+    if (std::chrono::steady_clock::now() >= until) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
+  ::flock(descriptor_, LOCK_UN);  // a process that was forked meanwhile has the open file too
+  ::close(descriptor_);
 }
 
 int duplicate_descriptor(int descriptor) noexcept { return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }

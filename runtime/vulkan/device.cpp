@@ -306,8 +306,10 @@ void Device::read_traits() {
 }
 
 void Device::require_alive() const {
-  if (lost())
-    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost; make a new context", physical.properties.deviceName);
+  if (const char* call = lost_by_.load(std::memory_order_relaxed); call != nullptr) [[unlikely]] {
+    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned VK_ERROR_DEVICE_LOST; make a new context",
+         physical.properties.deviceName, call);
+  }
 }
 
 VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings) {
@@ -349,8 +351,11 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
 
 void Device::check(VkResult result, const char* what) {
   if (result == VK_ERROR_DEVICE_LOST) {
-    lost_.store(true, std::memory_order_relaxed);
-    log(TUFF_LOG_ERROR, "{} lost the device {}", what, physical.properties.deviceName);
+    const char* before = nullptr;
+    if (lost_by_.compare_exchange_strong(before, what)) {
+      log(TUFF_LOG_ERROR, "{} lost the device {}", what, physical.properties.deviceName);
+    }
+    require_alive();
   }
   check_vk(result, what);
 }

@@ -51,10 +51,10 @@ class Device {
   // Whose queues use the device's buffers.
   std::span<const uint32_t> families() const { return {families_, copy_queue != VK_NULL_HANDLE ? 2u : 1u}; }
 
-  bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  bool lost() const noexcept { return lost_by_.load(std::memory_order_relaxed) != nullptr; }
   // Throws DEVICE_LOST if the device is.
   void require_alive() const;
-  // As check_vk, and remembers that the device is lost.
+  // As check_vk, and remembers that the device is lost, and by which call: `what` has static storage.
   void check(VkResult result, const char* what);
   // Called after every vkCreate* and vkAllocate*.
   // Of storage buffers that are pushed; the second with or without such a set, push_bytes may be 0.
@@ -81,7 +81,7 @@ class Device {
   void name_object(VkObjectType type, uint64_t object, const char* name);
 
   PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
-  std::atomic<bool> lost_{false};
+  std::atomic<const char*> lost_by_{nullptr};  // the function that said so first
   std::atomic<uint64_t> objects_{0};
   uint32_t families_[2] = {};
   bool host_query_reset_ = false;

@@ -6,11 +6,13 @@
 #include <cstring>
 
 #include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
 namespace {
+
+// Each who holds it takes milliseconds.
+constexpr std::chrono::milliseconds kLockPatience{500};
 
 CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key,
                         std::span<const std::byte> payload) {
@@ -56,6 +58,18 @@ std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& k
   return *folder_ / cache_name({kind, short_driver(), key.high, key.low});
 }
 
+platform::FileLock DiskCache::lock(const std::string& kind) const {
+  return platform::FileLock(folder_ ? lock_path(kind) : std::filesystem::path(), kLockPatience);
+}
+
+std::filesystem::path DiskCache::lock_path(const std::string& kind) const {
+  return *folder_ / fmt::format("{}-{:016x}.lock", kind, short_driver());
+}
+
+bool DiskCache::fits(uint64_t bytes) const noexcept {
+  return bytes + sizeof(CacheHeader) <= std::min(kMaxCacheEntryBytes, bound_);
+}
+
 std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, const CacheKey& key) const {
   if (!folder_) return std::nullopt;
   std::optional<std::vector<std::byte>> file = platform::read_file(path(kind, key), kMaxCacheEntryBytes);
@@ -73,7 +87,7 @@ std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, c
 
 void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
   if (!folder_) return;
-  if (bytes.size() + sizeof(CacheHeader) > std::min(kMaxCacheEntryBytes, bound_)) {
+  if (!fits(bytes.size())) {
     return log(TUFF_LOG_INFO, "cache: a {} entry of {} bytes is too large to keep", kind, bytes.size());
   }
   const CacheHeader header = make_header(driver_, key, bytes);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/cache_folder.hpp"
+#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 
@@ -36,6 +37,13 @@ class DiskCache {
   std::optional<std::vector<std::byte>> load(const std::string& kind, const CacheKey& key) const;
   // Failure to write is no error: the next process works it out again.
   void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
+
+  // Whether an entry of so many bytes is kept.
+  bool fits(uint64_t bytes) const noexcept;
+  // Locks out others who add to an entry of this kind: to be held from reading it to storing it. Waits for them half a
+  // second at most, and is not held then: a process that was stopped meanwhile costs what it would have added.
+  platform::FileLock lock(const std::string& kind) const;
+  std::filesystem::path lock_path(const std::string& kind) const;  // beside the entries, and none itself
 
   const std::optional<std::filesystem::path>& folder() const noexcept { return folder_; }
   uint64_t bound() const noexcept { return bound_; }

@@ -83,13 +83,16 @@ size_t KernelCache::KeyHash::operator()(const Key& key) const noexcept {
 }
 
 KernelCache::KernelCache(std::shared_ptr<Device> device)
-    : device_(std::move(device)), disk_(driver_identity(*device_)), list_(disk_, device_text(*device_)) {
+    : device_(std::move(device)),
+      disk_(driver_identity(*device_)),
+      file_(device_->vk, device_->handle, disk_),
+      list_(disk_, device_text(*device_)) {
   store_driver_name(disk_, *device_);
-  const std::optional<std::vector<std::byte>> stored = disk_.load("pipelines", {});
+  const std::vector<std::byte> stored = file_.load();
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-  info.initialDataSize = stored ? stored->size() : 0;
-  info.pInitialData = stored ? stored->data() : nullptr;
+  info.initialDataSize = stored.size();
+  info.pInitialData = stored.data();
   device_->check(device_->vk.vkCreatePipelineCache(device_->handle, &info, nullptr, &driver_cache_),
                  "vkCreatePipelineCache");
   device_->count_object();
@@ -115,17 +118,7 @@ KernelCache::~KernelCache() {
 
 void KernelCache::save() {
   list_.save();
-  if (unsaved_.exchange(false)) save_pipelines();
-}
-
-void KernelCache::save_pipelines() {
-  size_t bytes = 0;
-  const VolkDeviceTable& vk = device_->vk;
-  if (vk.vkGetPipelineCacheData(device_->handle, driver_cache_, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
-  std::vector<std::byte> data(bytes);
-  if (vk.vkGetPipelineCacheData(device_->handle, driver_cache_, &bytes, data.data()) != VK_SUCCESS) return;
-  data.resize(bytes);
-  disk_.store("pipelines", {}, data);
+  if (unsaved_.exchange(false)) file_.save(driver_cache_);
 }
 
 const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
@@ -159,7 +152,7 @@ void KernelCache::prewarm() {
   };
   const auto done = [this](uint64_t built) {
     log(TUFF_LOG_INFO, "prewarm: {} kernels are ready", built);
-    if (built != 0 && !device_->lost()) save_pipelines();
+    if (built != 0 && !device_->lost()) file_.save(driver_cache_);
   };
   prewarm_ = std::make_unique<Prewarm>(std::move(kernels), build_listed, done);
 }

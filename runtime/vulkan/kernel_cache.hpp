@@ -12,6 +12,7 @@
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
 #include "runtime/vulkan/kernel_list.hpp"
+#include "runtime/vulkan/pipeline_file.hpp"
 #include "runtime/vulkan/prewarm.hpp"
 #include "runtime/vulkan/recorder.hpp"
 
@@ -68,7 +69,6 @@ class KernelCache {
   };
 
   Pipeline make(const Key& key);
-  void save_pipelines();
   // These may be called by several threads at once.
   const Layout& layout(uint32_t operands, bool addresses);
   std::vector<uint32_t> spirv(const Key& key);
@@ -76,6 +76,7 @@ class KernelCache {
 
   std::shared_ptr<Device> device_;
   DiskCache disk_;
+  PipelineFile file_;
   KernelList list_;
   std::mutex layout_mutex_;
   std::unordered_map<Key, Pipeline, KeyHash> pipelines_;

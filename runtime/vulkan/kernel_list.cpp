@@ -132,6 +132,7 @@ void KernelList::save() {
   const auto is_known = [&](const std::string& line) { return known_.contains(line); };
   if (std::all_of(asked_.begin(), asked_.end(), is_known)) return asked_.clear();
   const int64_t now = today();
+  const platform::FileLock lock = disk_.lock(std::string(kKind));
   Days days = read();
   bool changed = false;
   for (const std::string& line : asked_) {

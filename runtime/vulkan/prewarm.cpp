@@ -98,6 +98,8 @@ void Prewarm::stop() noexcept {
   }
   changed_.notify_all();
   const std::lock_guard lock(joining_);
+  // Its own thread ends the process, out of a callback for messages: it compiles nothing more.
+  if (thread_.get_id() == std::this_thread::get_id()) return;
   if (thread_.joinable()) thread_.join();
 }
 

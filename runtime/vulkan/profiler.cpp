@@ -8,7 +8,8 @@ namespace {
 
 // A clock is read a few times: the narrowest pair of host times around it counts.
 constexpr int kClockReads = 5;
-constexpr uint64_t kEstimateNanoseconds = 10'000'000'000;
+constexpr int kEstimateSlices = 40;
+constexpr uint64_t kEstimateSliceNanoseconds = 250'000'000;
 
 }  // namespace
 
@@ -196,6 +197,20 @@ DeviceClock::Point Profiler::read_clocks(HostTime& uncertainty) {
   return best;
 }
 
+void Profiler::wait_for_estimate() {
+  const VolkDeviceTable& vk = device_->vk;
+  VkResult waited = VK_TIMEOUT;
+  for (int slice = 0; slice < kEstimateSlices && estimating_ && waited == VK_TIMEOUT; ++slice) {
+    device_->require_alive();
+    waited = vk.vkWaitForFences(device_->handle, 1, &fence_, VK_TRUE, kEstimateSliceNanoseconds);
+  }
+  if (!estimating_) return;
+  device_->check(waited, "vkWaitForFences");
+  if (waited == VK_TIMEOUT) fail(TUFF_ERROR_TIMEOUT, "the device did not finish a timestamp");
+  estimating_ = false;
+  device_->check(vk.vkResetFences(device_->handle, 1, &fence_), "vkResetFences");
+}
+
 // A submission of nothing but a timestamp, between two looks at the host's clock.
 DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
   const VolkDeviceTable& vk = device_->vk;
@@ -226,6 +241,7 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     vk.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, query_, 0);
     device_->check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
   }
+  wait_for_estimate();  // the one before, if it took too long
   DeviceClock::Point best;
   HostTime width = 0;
   for (int i = 0; i < kClockReads; ++i) {
@@ -235,11 +251,9 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     info.pCommandBuffers = &commands_;
     const HostTime begin = host_now();
     device_->check(vk.vkQueueSubmit(device_->queues.front(), 1, &info, fence_), "vkQueueSubmit");
-    const VkResult waited = vk.vkWaitForFences(device_->handle, 1, &fence_, VK_TRUE, kEstimateNanoseconds);
+    estimating_ = true;
+    wait_for_estimate();
     const HostTime end = host_now();
-    device_->check(waited, "vkWaitForFences");
-    if (waited == VK_TIMEOUT) fail(TUFF_ERROR_TIMEOUT, "the device did not finish a timestamp");
-    device_->check(vk.vkResetFences(device_->handle, 1, &fence_), "vkResetFences");
     uint64_t ticks = 0;
     device_->check(vk.vkGetQueryPoolResults(device_->handle, query_, 0, 1, sizeof ticks, &ticks, sizeof ticks,
                                             VK_QUERY_RESULT_64_BIT),

@@ -66,6 +66,7 @@ class Profiler {
   uint64_t unwrapped(uint64_t ticks) noexcept;
   DeviceClock::Point read_clocks(HostTime& uncertainty);
   DeviceClock::Point estimate_clocks(HostTime& uncertainty);
+  void wait_for_estimate();
 
   std::shared_ptr<Device> device_;
   std::vector<Slot> slots_;
@@ -78,6 +79,7 @@ class Profiler {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
+  bool estimating_ = false;  // the device has it
   VkQueryPool query_ = VK_NULL_HANDLE;
 };
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "runtime/log.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/graph.hpp"
 #include "runtime/vulkan/matrix_probe.hpp"
 #include "runtime/vulkan/streams.hpp"
+#include "runtime/vulkan/timeline_wait.hpp"
 
 namespace tuff {
 namespace {
@@ -132,17 +135,20 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   const VolkDeviceTable& vk = device.vk;
   const ProfiledStep step("submit");
   VkCommandBuffer buffers[2];
-  uint32_t count = 0;
+  uint32_t count = 0, operations = 0;
   Slot* slot = nullptr;
   if (recording_) {
     slot = &lane_->slots[lane_->slot];
     recording_ = false;
-    gathered_ = 0;
+    operations = std::exchange(gathered_, 0);
     gathered_seconds_ = 0;
     device.check(vk.vkEndCommandBuffer(slot->commands), "vkEndCommandBuffer");
     buffers[count++] = slot->commands;
   }
-  if (more != VK_NULL_HANDLE) buffers[count++] = more;
+  if (more != VK_NULL_HANDLE) {
+    buffers[count++] = more;
+    if (operations++ == 0) notes_.begin("graph", {});
+  }
   host_looks_ = false;
   const uint64_t number = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo timeline{};
@@ -166,6 +172,7 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   wait_values_.clear();
   wait_stages_.clear();
   submitted_ = number;
+  notes_.submitted(number, operations);
   timelines_.record(index_, number);
   if (slot != nullptr) {
     slot->submission = number;
@@ -207,9 +214,7 @@ void StreamRecorder::mark_completed(uint64_t submission) noexcept {
 }
 
 uint64_t StreamRecorder::poll() {
-  uint64_t value = 0;
-  Device& device = *base_.device;
-  device.check(device.vk.vkGetSemaphoreCounterValue(device.handle, timeline_, &value), "vkGetSemaphoreCounterValue");
+  const uint64_t value = read_timeline(*base_.device, timeline_);
   mark_completed(value);
   return value;
 }
@@ -220,18 +225,21 @@ void StreamRecorder::wait(uint64_t submission) {
   if (submission <= completed()) return;
   const ProfiledStep step("wait for the device");
   const uint64_t milliseconds = streams_.wait_limit();
-  VkSemaphoreWaitInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  info.semaphoreCount = 1;
-  info.pSemaphores = &timeline_;
-  info.pValues = &submission;
-  const uint64_t nanoseconds = milliseconds > UINT64_MAX / 1000000 ? UINT64_MAX : milliseconds * 1000000;
-  const VkResult result = device.vk.vkWaitSemaphores(device.handle, &info, nanoseconds);
-  if (result == VK_TIMEOUT) {
-    fail(TUFF_ERROR_TIMEOUT, "the device did not finish within {} ms; the work goes on", milliseconds);
+  const std::optional<uint64_t> counted = wait_timeline(device, timeline_, submission, milliseconds);
+  if (!counted) {
+    fail(TUFF_ERROR_TIMEOUT, "{} did not finish within {} ms: {}; the work goes on",
+         device.physical.properties.deviceName, milliseconds, notes_.describe(poll()));
   }
-  device.check(result, "vkWaitSemaphores");
-  mark_completed(submission);
+  mark_completed(*counted);
+}
+
+bool StreamRecorder::at_rest(uint64_t milliseconds) noexcept {
+  return timeline_at_rest(*base_.device, timeline_, submitted_, milliseconds);
+}
+
+void StreamRecorder::make_room() {
+  const std::vector<Slot>& slots = compute_.slots;
+  wait_if_needed(slots[(compute_.slot + slots.size() / 4) % slots.size()].submission);
 }
 
 bool StreamRecorder::busy(const Buffer& buffer) {
@@ -296,12 +304,13 @@ void StreamRecorder::launched(VulkanKernel& kernel) { kernel.use({index_, submit
 
 Buffer StreamRecorder::table_memory(uint64_t bytes) {
   if (table_used_ + bytes > kTableBytes) {
-    table_ = (table_ + 1) % tables_.size();
-    table_used_ = 0;
-    TablePiece& next = tables_[table_];
+    const uint32_t turn = (table_ + 1) % tables_.size();
+    TablePiece& next = tables_[turn];
     if (next.buffer.allocation == nullptr) next.buffer = new_memory(kTableBytes, written_by_host());
     if (next.submission > submitted_) submit(false);
     wait_if_needed(next.submission);
+    table_ = turn;  // only now: after a wait that took too long the device still reads it
+    table_used_ = 0;
   }
   TablePiece& piece = tables_[table_];
   piece.submission = current_submission();

@@ -14,6 +14,7 @@
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/device_recorder.hpp"
 #include "runtime/vulkan/profiler.hpp"
+#include "runtime/vulkan/submission_notes.hpp"
 #include "runtime/vulkan/timelines.hpp"
 
 namespace tuff {
@@ -47,11 +48,17 @@ class StreamRecorder final : public DeviceRecorder {
   void launch_graph(VulkanGraph& graph);
   using DeviceRecorder::launch;
 
+  // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
+  // so that one that ends by TIMEOUT has had no effect.
+  void make_room();
   // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
   // all that was written so far is visible to the host once that submission has finished.
   uint64_t submit(bool for_host);
   // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
   void wait(uint64_t submission);
+  // Whether the driver is done with all that was submitted, so that the recorder and what it used may be destroyed; it
+  // has so long to be.
+  bool at_rest(uint64_t milliseconds) noexcept;
   // Whether the device may still touch this memory, or will once the open command buffers are submitted.
   bool busy(const Buffer& buffer);
   // The last submission that is known to have finished.
@@ -130,6 +137,10 @@ class StreamRecorder final : public DeviceRecorder {
   // Records a command, and what stands around it where somebody looks on.
   template <typename Describe, typename Command>
   void observed(const Describe& describe, const Command& command) {
+    if (gathered_ == 0) {
+      const auto first = describe();
+      notes_.begin(first.label, first.kernel);
+    }
     if (profiler_ == nullptr) [[likely]] {
       writer_.write(command);
     } else {
@@ -151,6 +162,7 @@ class StreamRecorder final : public DeviceRecorder {
   uint64_t submitted_ = 0;
   uint32_t gathered_ = 0;        // operations in the open command buffer
   double gathered_seconds_ = 0;  // a rough guess of how long they take
+  SubmissionNotes notes_;
   // What the next submission waits for: a timeline and a value each.
   std::vector<VkSemaphore> waits_;
   std::vector<uint64_t> wait_values_;

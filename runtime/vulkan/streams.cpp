@@ -1,6 +1,7 @@
 #include "runtime/vulkan/streams.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace tuff {
 
@@ -13,7 +14,8 @@ Streams::Streams(RecorderBase& base) : base_(base) {
 
 Streams::~Streams() {
   Device& device = *base_.device;
-  if (device.handle != VK_NULL_HANDLE) device.vk.vkDeviceWaitIdle(device.handle);
+  // at_rest() was asked before: what runs on belongs to nobody's context. A driver may wait for a lost device for ever.
+  if (!device.lost()) device.vk.vkDeviceWaitIdle(device.handle);
   for (const auto& stream : all_) stream->mark_completed(stream->submitted() + 1);
 }
 
@@ -55,6 +57,16 @@ void Streams::submit_all(bool for_host, std::vector<Use>& uses) {
 
 void Streams::wait(const std::vector<Use>& uses) {
   for (const Use use : uses) all_[use.stream]->wait(use.submission);
+}
+
+bool Streams::at_rest(bool wait) noexcept {
+  using std::chrono::steady_clock;
+  const auto start = steady_clock::now();
+  const uint64_t limit = wait ? wait_limit() : 0;
+  return std::all_of(all_.begin(), all_.end(), [&](const auto& stream) {
+    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
+    return stream->at_rest(limit - std::min(limit, static_cast<uint64_t>(passed)));
+  });
 }
 
 void Streams::drain() {

@@ -28,6 +28,8 @@ class Streams {
   // Submits what streams have recorded. What has to be waited for then is in `uses`.
   void submit_all(bool for_host, std::vector<Use>& uses);
   void wait(const std::vector<Use>& uses);  // needs no lock
+  // Whether the driver is done with all that any of them submitted. With `wait`, it has the wait limit's time to be.
+  bool at_rest(bool wait) noexcept;
   // Until nothing is left to do; what partial results were kept in is given up.
   void drain();
   void release_scratch() noexcept;

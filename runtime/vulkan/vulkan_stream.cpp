@@ -96,6 +96,7 @@ void VulkanStream::recorded(const Attempt& attempt) {
   backend_.with_memory([&](auto&) {
     backend_.device().require_alive();
     if (capture_ == nullptr) {
+      recorder_.make_room();
       attempt(recorder_);
       return;
     }

@@ -5,22 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "capi/objects.hpp"
-#include "runtime/vulkan/vulkan_backend.hpp"
-#include "support/harness.hpp"
+#include "internal/faults.hpp"
 
 namespace tuff_test {
 namespace {
 
-std::atomic<int> calls{0};
 PFN_vkQueueSubmit queue_submit = nullptr;
 
 VKAPI_ATTR VkResult VKAPI_CALL lost_on_third(VkQueue queue, uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
   return ++calls < 3 ? queue_submit(queue, count, infos, fence) : VK_ERROR_DEVICE_LOST;
-}
-VKAPI_ATTR VkResult VKAPI_CALL late(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
-  ++calls;
-  return VK_TIMEOUT;
 }
 VKAPI_ATTR VkResult VKAPI_CALL no_memory(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*,
                                          VkDeviceMemory*) {
@@ -53,6 +46,12 @@ class TransferFaults : public testing::Test {
   }
   tuff_status upload(const Bytes& values) { return tuff_copy_htod(*own_, buffer_, 0, values.data(), kBytes); }
   tuff_status download(Bytes& values) { return tuff_copy_dtoh(*own_, values.data(), buffer_, 0, kBytes); }
+  void set_wait_limit(uint64_t milliseconds) {
+    tuff_limits limits{};
+    limits.struct_size = sizeof limits;
+    limits.wait_milliseconds = milliseconds;
+    ASSERT_OK(tuff_context_set_limits(*own_, &limits));
+  }
   void expect_works() {
     const Bytes values(kBytes, 9);
     Bytes back(kBytes);
@@ -88,11 +87,14 @@ TEST_F(TransferFaults, LostWhileDownloading) {
 TEST_F(TransferFaults, ALateDevice) {
   expect_works();
   vk_->vkWaitSemaphores = late;
+  vk_->vkGetSemaphoreCounterValue = none_finished;
+  set_wait_limit(5);
   Bytes back(kBytes, 2);
   EXPECT_EQ(download(back), TUFF_ERROR_TIMEOUT);
   EXPECT_NE(last_error().find("tuff_copy_dtoh"), std::string::npos) << last_error();
   EXPECT_GT(calls, 0);
   *vk_ = whole_;
+  set_wait_limit(0);
   expect_works();
 }
 

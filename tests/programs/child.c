@@ -1,7 +1,9 @@
 /* A process for lifecycle_test.cpp to watch: child LIBRARY MODE BACKEND.
  * Knows the library by dlopen alone. Exits with 0 if all was as it should be; prints why if not. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +12,22 @@
 
 #include "tuff/tuff.h"
 
-#define FUNCTIONS(X)                                                                                                  \
-  X(tuff_version)                                                                                                     \
-  X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_stats) X(tuff_synchronize) X(tuff_alloc) X(tuff_free) \
-      X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_unary) X(tuff_gemm) X(tuff_reduce) X(tuff_last_error)                \
-          X(tuff_status_name) X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info)
+#define FUNCTIONS(X)      \
+  X(tuff_version)         \
+  X(tuff_context_create)  \
+  X(tuff_context_destroy) \
+  X(tuff_context_stats)   \
+  X(tuff_synchronize)     \
+  X(tuff_alloc)           \
+  X(tuff_free)            \
+  X(tuff_copy_htod)       \
+  X(tuff_copy_dtoh)       \
+  X(tuff_unary)           \
+  X(tuff_gemm)            \
+  X(tuff_reduce)          \
+  X(tuff_last_error)      \
+  X(tuff_status_name)     \
+  X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info) X(tuff_set_log) X(tuff_context_set_limits)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
@@ -50,9 +63,9 @@ static tuff_context create(const char* backend) {
   return context;
 }
 
-/* A driver may crash in its own exit handlers after a fork: NVIDIA's 580 does, in a program of nothing but vkCreateDevice,
- * fork and exit. A driver for processors has to bear it. */
-static int exits_after_fork(tuff_context context) {
+/* A driver may crash in its own exit handlers where threads use it meanwhile, or after a fork: NVIDIA's 580 does the
+ * latter, in a program of nothing but vkCreateDevice, fork and exit. A driver for processors has to bear both. */
+static int bears_exit(tuff_context context) {
   tuff_device_properties properties;
   memset(&properties, 0, sizeof properties);
   properties.struct_size = sizeof properties;
@@ -125,20 +138,172 @@ static void wait_for(pid_t child) {
   }
 }
 
+/* What a process may have too much of when something is not given back. */
+struct held {
+  long kilobytes, descriptors, threads;
+};
+
+static long entries_of(const char* path) {
+  DIR* folder = opendir(path);
+  long count = 0;
+  if (folder == NULL) exit(11);
+  while (readdir(folder) != NULL) ++count;
+  closedir(folder);
+  return count;
+}
+
+static struct held held_now(void) {
+  struct held now = {0, 0, 0};
+  long pages = 0, resident = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%ld %ld", &pages, &resident) != 2) exit(11);
+  fclose(file);
+  now.kilobytes = resident * (sysconf(_SC_PAGESIZE) / 1024);
+  now.descriptors = entries_of("/proc/self/fd");
+  now.threads = entries_of("/proc/self/task");
+  return now;
+}
+
+/* The allocator and the driver keep some memory, which stays the same: what a round adds, once the first have passed,
+ * may be this much. */
+static void expect_same(struct held before, struct held after, int rounds, long most_kilobytes) {
+  const long more = after.kilobytes - before.kilobytes;
+#ifdef __SANITIZE_ADDRESS__
+  most_kilobytes = 1 << 30; /* what was freed is kept from use */
+#endif
+  if (after.descriptors > before.descriptors || after.threads > before.threads || more > most_kilobytes) {
+    printf("after %d more rounds: %ld KiB, %ld descriptors, %ld threads more\n", rounds, more,
+           after.descriptors - before.descriptors, after.threads - before.threads);
+    exit(12);
+  }
+}
+
+/* Loads and unloads the library a hundred times, with a context and work each time or without. */
+static void reload(const char* path, const char* backend, int with_work) {
+  struct held before = {0, 0, 0};
+  int i;
+  for (i = 0; i < 100; ++i) {
+    void* library = load(path);
+    if (p_tuff_version() != TUFF_VERSION) exit(10);
+    if (with_work) {
+      tuff_context context = create(backend);
+      work(context);
+      if (i % 8 == 0) large_copies(context);
+      check(p_tuff_context_destroy(context), "tuff_context_destroy");
+    } else if (p_tuff_buffer_size(99, NULL) == TUFF_OK) {
+      exit(10);
+    }
+    if (dlclose(library) != 0) exit(8);
+    if (i == 39) before = held_now();
+  }
+  expect_same(before, held_now(), 60, 3 * 1024);
+}
+
+struct user {
+  tuff_context context;
+  tuff_buffer buffer;
+  pthread_barrier_t* began; /* or NULL */
+};
+
+/* Works until the process ends; any answer but a crash will do. */
+static void* use_for_ever(void* argument) {
+  const struct user* user = (const struct user*)argument;
+  float values[64];
+  if (user->began != NULL) pthread_barrier_wait(user->began);
+  for (;;) {
+    p_tuff_unary(user->context, TUFF_F32, TUFF_UNARY_NEG, user->buffer, user->buffer, 64);
+    p_tuff_copy_dtoh(user->context, values, user->buffer, 0, sizeof values);
+  }
+  return NULL;
+}
+
+static void* exit_now(void* argument) {
+  (void)argument;
+  exit(0);
+}
+
+/* Big enough to be under way for a while, whatever the device. */
+static void long_work(tuff_context context) {
+  const uint64_t n = 200;
+  tuff_buffer a = 0, b = 0;
+  int i;
+  check(p_tuff_alloc(context, n * n * 4, &a), "tuff_alloc");
+  check(p_tuff_alloc(context, n * n * 4, &b), "tuff_alloc");
+  for (i = 0; i < 20; ++i) {
+    check(p_tuff_gemm(context, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, n, n, n, 1, a, n, a, n, 1, b, n), "tuff_gemm");
+  }
+}
+
+static int messages;
+
+static void exit_at_third(void* user, int32_t level, const char* message) {
+  (void)user;
+  (void)level;
+  (void)message;
+  if (++messages == 3) exit(0);
+}
+
+/* Out of the thread that compiles ahead. */
+static void exit_when_ready(void* user, int32_t level, const char* message) {
+  (void)user;
+  (void)level;
+  if (strstr(message, "kernels are ready") == NULL) return;
+  exit(0);
+}
+
+static void everything_left_open(const char* backend, const char* mode) {
+  tuff_context context = create(backend);
+  static pthread_barrier_t began;
+  static struct user users[4];
+  pthread_t thread;
+  int i;
+  work(context);
+  pthread_barrier_init(&began, NULL, 5);
+  for (i = 0; i < 4; ++i) {
+    users[i].context = context;
+    users[i].buffer = buffer_of(context, 1);
+    users[i].began = &began;
+  }
+  create(backend);
+  if (strcmp(mode, "exit_thread") == 0) { /* another than main ends the process, while main waits for it */
+    check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, users[0].buffer, users[0].buffer, 64), "tuff_unary");
+    if (pthread_create(&thread, NULL, exit_now, NULL) != 0) exit(13);
+    pthread_join(thread, NULL);
+    exit(14);
+  }
+  for (i = 0; i < 4; ++i) {
+    if (pthread_create(&thread, NULL, use_for_ever, &users[i]) != 0) exit(13);
+  }
+  pthread_barrier_wait(&began);
+  usleep(20000);
+  if (strcmp(mode, "fork_busy") == 0) { /* a child of a process whose other threads hold every lock there is */
+    for (i = 0; i < 5; ++i) {
+      pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        expect_turned_away(p_tuff_synchronize(context), "tuff_synchronize: ");
+        expect_turned_away(p_tuff_free(users[0].buffer), "tuff_free: ");
+        expect_turned_away(p_tuff_context_destroy(context), "tuff_context_destroy: ");
+        _exit(0);
+      }
+      wait_for(child);
+    }
+    work(context);
+  }
+  if (bears_exit(context)) exit(0);
+  _exit(0);
+}
+
 int main(int argc, char** argv) {
   const char *path = argv[1], *mode = argv[2], *backend = argv[3];
   if (argc != 4) return 1;
 
   if (strcmp(mode, "reload") == 0) {
-    int i;
-    for (i = 0; i < 25; ++i) {
-      void* library = load(path);
-      tuff_context context = create(backend);
-      work(context);
-      if (i % 8 == 0) large_copies(context);
-      check(p_tuff_context_destroy(context), "tuff_context_destroy");
-      if (dlclose(library) != 0) return 8;
-    }
+    reload(path, backend, 1);
+    return 0;
+  }
+  if (strcmp(mode, "reload_idle") == 0) {
+    reload(path, backend, 0);
     return 0;
   }
 
@@ -169,6 +334,33 @@ int main(int argc, char** argv) {
     setenv("TUFF_PREWARM", "1", 1);
     create(backend);
     create(backend);
+  } else if (strcmp(mode, "exit_thread") == 0 || strcmp(mode, "exit_busy") == 0 || strcmp(mode, "fork_busy") == 0) {
+    everything_left_open(backend, mode);
+  } else if (strcmp(mode, "exit_late") == 0) { /* contexts that ended before their device did */
+    tuff_limits limits;
+    int i;
+    memset(&limits, 0, sizeof limits);
+    limits.struct_size = sizeof limits;
+    limits.wait_milliseconds = 1;
+    for (i = 0; i < 3; ++i) {
+      tuff_context context = create(backend);
+      long_work(context);
+      check(p_tuff_context_set_limits(context, &limits), "tuff_context_set_limits");
+      check(p_tuff_context_destroy(context), "tuff_context_destroy");
+    }
+  } else if (strcmp(mode, "exit_in_log") == 0) {
+    check(p_tuff_set_log(exit_at_third, NULL, TUFF_LOG_DISPATCH), "tuff_set_log");
+    work(create(backend));
+    p_tuff_buffer_size(99, NULL); /* errors are messages too */
+    p_tuff_buffer_size(99, NULL);
+    p_tuff_buffer_size(99, NULL);
+    return 15;
+  } else if (strcmp(mode, "exit_in_prewarm") == 0) {
+    setenv("TUFF_PREWARM", "1", 1);
+    check(p_tuff_set_log(exit_when_ready, NULL, TUFF_LOG_INFO), "tuff_set_log");
+    create(backend);
+    sleep(20);
+    return 15;
   } else if (strcmp(mode, "any_order") == 0) {
     tuff_context first = create(backend), second = create(backend), third = create(backend);
     tuff_buffer left = buffer_of(second, 1);
@@ -185,7 +377,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "fork") == 0) {
     tuff_context context = create(backend);
     tuff_buffer buffer = buffer_of(context, 1), made = 0;
-    const int exits = exits_after_fork(context);
+    const int exits = bears_exit(context);
     pid_t child;
     large_copies(context);
     child = fork();

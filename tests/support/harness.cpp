@@ -111,6 +111,8 @@ OwnContext::~OwnContext() {
   if (handle_ != 0) tuff_test::destroy(handle_);
 }
 
+tuff_context OwnContext::release() { return std::exchange(handle_, 0); }
+
 void OwnContext::destroy() { tuff_test::destroy(std::exchange(handle_, 0)); }
 
 OwnBuffer::OwnBuffer(tuff_context context, uint64_t bytes) { EXPECT_OK(tuff_alloc(context, bytes, &handle_)); }

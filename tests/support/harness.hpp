@@ -51,6 +51,7 @@ class OwnContext {
   OwnContext& operator=(const OwnContext&) = delete;
   operator tuff_context() const { return handle_; }  // NOLINT(google-explicit-constructor)
   void destroy();                                    // now rather than at the end of the scope
+  tuff_context release();                            // whoever asks destroys it
 
  private:
   tuff_context handle_ = 0;

@@ -1,0 +1,58 @@
+#include "runtime/graveyard.hpp"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/log.hpp"
+
+namespace tuff {
+namespace {
+
+// Never destroyed: at the process's end, too, the device may be at work.
+struct Graveyard {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ComputeBackend>> backends;
+};
+
+Graveyard& graveyard() {
+  static Graveyard& instance = *new Graveyard;
+  return instance;
+}
+
+}  // namespace
+
+void end_backend(std::unique_ptr<ComputeBackend> backend, bool wait) noexcept {
+  sweep_graveyard();
+  if (backend == nullptr || backend->at_rest(wait)) return;
+  Graveyard& all = graveyard();
+  try {
+    log(TUFF_LOG_WARNING,
+        "a context was destroyed while its device is still at work: what the device uses is kept until it has "
+        "finished");
+    const std::lock_guard lock(all.mutex);
+    all.backends.reserve(all.backends.size() + 1);
+    all.backends.push_back(std::move(backend));
+  } catch (...) {
+    // No room to remember it: then it stays for good.
+    [[maybe_unused]] const ComputeBackend* kept = backend.release();
+  }
+}
+
+size_t sweep_graveyard() noexcept {
+  Graveyard& all = graveyard();
+  for (;;) {
+    std::unique_ptr<ComputeBackend> rested;
+    const std::lock_guard lock(all.mutex);
+    for (auto& backend : all.backends) {
+      if (!backend->at_rest(false)) continue;
+      rested = std::move(backend);
+      std::swap(backend, all.backends.back());
+      all.backends.pop_back();
+      break;
+    }
+    if (rested == nullptr) return all.backends.size();
+  }
+}
+
+}  // namespace tuff

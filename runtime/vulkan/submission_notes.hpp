@@ -1,0 +1,38 @@
+// What the submissions that are under way hold, for the message of a wait that took too long.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tuff {
+
+class SubmissionNotes {
+ public:
+  // The open command buffer's first operation, and the kernel that does it, which may be empty. The caller holds the
+  // context's lock; nothing is allocated.
+  void begin(std::string_view operation, std::string_view kernel) noexcept;
+  // It was submitted, with so many operations.
+  void submitted(uint64_t number, uint32_t operations) noexcept;
+
+  // "3 submissions are under way, the first with 2 operations, from gemm (gemm_cpu.comp) on": of those after
+  // `completed`. Needs no lock.
+  std::string describe(uint64_t completed) const;
+
+ private:
+  static constexpr size_t kKept = 64;  // more than can be in flight
+  struct Note {
+    uint64_t number = 0;
+    uint32_t operations = 0;
+    std::array<char, 64> text{};
+  };
+
+  std::array<char, 64> open_{};
+  mutable std::mutex mutex_;  // of what follows
+  std::array<Note, kKept> notes_{};
+  uint64_t last_ = 0;
+};
+
+}  // namespace tuff

@@ -1,0 +1,62 @@
+#include "runtime/vulkan/timeline_wait.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kSliceMilliseconds = 250;
+constexpr uint64_t kLostMilliseconds = 1000;
+
+VkResult wait_slice(const Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds) {
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline;
+  info.pValues = &value;
+  return device.vk.vkWaitSemaphores(device.handle, &info, milliseconds * 1'000'000);
+}
+
+}  // namespace
+
+uint64_t read_timeline(Device& device, VkSemaphore timeline) {
+  uint64_t counted = 0;
+  device.check(device.vk.vkGetSemaphoreCounterValue(device.handle, timeline, &counted), "vkGetSemaphoreCounterValue");
+  // No submission has that number: a driver's way to let everybody go who waits for a device that is lost.
+  if (counted == UINT64_MAX) device.check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
+  return counted;
+}
+
+std::optional<uint64_t> wait_timeline(Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds) {
+  using std::chrono::steady_clock;
+  const auto start = steady_clock::now();
+  for (uint64_t waited = 0;;) {
+    device.require_alive();
+    const uint64_t slice = std::min(kSliceMilliseconds, milliseconds - waited);
+    const VkResult result = wait_slice(device, timeline, value, slice);
+    if (result != VK_TIMEOUT) device.check(result, "vkWaitSemaphores");
+    const uint64_t counted = read_timeline(device, timeline);
+    if (counted >= value) {
+      device.require_alive();  // of a lost device, a count says nothing
+      return counted;
+    }
+    const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
+    waited = static_cast<uint64_t>(elapsed);
+    if (waited >= milliseconds) return std::nullopt;
+  }
+}
+
+bool timeline_at_rest(Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds) noexcept {
+  if (value == 0) return true;
+  try {
+    return wait_timeline(device, timeline, value, milliseconds).has_value();
+  } catch (const Error&) {
+    if (!device.lost()) return false;
+  }
+  // Work may be under way that another thread's call, which found the loss, knew nothing of.
+  const VkResult result = wait_slice(device, timeline, value, std::min(milliseconds, kLostMilliseconds));
+  return result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST;
+}
+
+}  // namespace tuff

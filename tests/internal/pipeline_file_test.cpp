@@ -1,0 +1,239 @@
+// The driver's pipeline cache on disk, shared by processes. Mesa's driver for processors keeps nothing in its cache:
+// here a driver of our own has caches that are sets of words.
+#include "runtime/vulkan/pipeline_file.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "runtime/platform/platform.hpp"
+
+namespace tuff_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::set<std::string>;
+using std::chrono::milliseconds;
+
+Words& words_of(VkPipelineCache cache) { return *reinterpret_cast<Words*>(cache); }
+
+Words parse(const void* data, size_t bytes) {
+  std::istringstream text(std::string(static_cast<const char*>(data), bytes));
+  Words words;
+  for (std::string word; text >> word;) words.insert(word);
+  return words;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_cache(VkDevice, const VkPipelineCacheCreateInfo* info,
+                                            const VkAllocationCallbacks*, VkPipelineCache* cache) {
+  *cache = reinterpret_cast<VkPipelineCache>(new Words(parse(info->pInitialData, info->initialDataSize)));
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_cache(VkDevice, VkPipelineCache cache, const VkAllocationCallbacks*) {
+  delete &words_of(cache);
+}
+VKAPI_ATTR VkResult VKAPI_CALL merge_caches(VkDevice, VkPipelineCache dst, uint32_t count, const VkPipelineCache* src) {
+  for (uint32_t i = 0; i < count; ++i) words_of(dst).insert(words_of(src[i]).begin(), words_of(src[i]).end());
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL cannot_merge(VkDevice, VkPipelineCache, uint32_t, const VkPipelineCache*) {
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL cache_data(VkDevice, VkPipelineCache cache, size_t* bytes, void* data) {
+  std::string text;
+  for (const std::string& word : words_of(cache)) text += word + "\n";
+  if (data == nullptr) {
+    *bytes = text.size();
+    return VK_SUCCESS;
+  }
+  const bool whole = *bytes >= text.size();
+  *bytes = text.copy(static_cast<char*>(data), *bytes);
+  return whole ? VK_SUCCESS : VK_INCOMPLETE;
+}
+
+VolkDeviceTable driver() {
+  VolkDeviceTable vk{};
+  vk.vkCreatePipelineCache = create_cache;
+  vk.vkDestroyPipelineCache = destroy_cache;
+  vk.vkMergePipelineCaches = merge_caches;
+  vk.vkGetPipelineCacheData = cache_data;
+  return vk;
+}
+
+// What a context has: a cache that begins with what is on disk.
+struct Process {
+  explicit Process(const fs::path& folder, uint64_t bound = 1 << 20) : disk({1, 2, 3}, folder, bound) {
+    const std::vector<std::byte> stored = file.load();
+    VkPipelineCacheCreateInfo info{};
+    info.initialDataSize = stored.size();
+    info.pInitialData = stored.data();
+    create_cache(VK_NULL_HANDLE, &info, nullptr, &cache);
+  }
+  ~Process() { destroy_cache(VK_NULL_HANDLE, cache, nullptr); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  Words& words() { return words_of(cache); }
+  void save() { file.save(cache); }
+
+  VolkDeviceTable vk = driver();
+  tuff::DiskCache disk;
+  tuff::PipelineFile file{vk, VK_NULL_HANDLE, disk};
+  VkPipelineCache cache = VK_NULL_HANDLE;
+};
+
+class PipelineFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tuff-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  Words stored() { return Process(folder_).words(); }
+
+  fs::path folder_;
+};
+
+TEST_F(PipelineFile, EachAddsToWhatTheOthersMade) {
+  Process first(folder_), second(folder_);  // both began with nothing
+  first.words() = {"gemm", "relu"};
+  second.words() = {"relu", "softmax"};
+  first.save();
+  second.save();
+  EXPECT_EQ(stored(), (Words{"gemm", "relu", "softmax"}));
+  second.words().insert("conv");  // it knows nothing of gemm still
+  second.save();
+  EXPECT_EQ(stored(), (Words{"conv", "gemm", "relu", "softmax"}));
+  first.words().insert("attention");
+  first.save();
+  EXPECT_EQ(stored(), (Words{"attention", "conv", "gemm", "relu", "softmax"}));
+}
+
+TEST_F(PipelineFile, AloneNothingIsMerged) {
+  Process only(folder_);
+  only.vk.vkMergePipelineCaches = [](VkDevice, VkPipelineCache, uint32_t, const VkPipelineCache*) {
+    ADD_FAILURE() << "merged with itself";
+    return VK_SUCCESS;
+  };
+  for (const char* word : {"a", "b", "c"}) {
+    only.words().insert(word);
+    only.save();
+  }
+  EXPECT_EQ(stored(), (Words{"a", "b", "c"}));
+}
+
+TEST_F(PipelineFile, WhatCannotBeMergedIsReplaced) {
+  Process first(folder_), second(folder_);
+  first.words() = {"gemm"};
+  first.save();
+  second.words() = {"softmax"};
+  second.vk.vkMergePipelineCaches = cannot_merge;
+  second.save();
+  EXPECT_EQ(stored(), Words{"softmax"});
+}
+
+TEST_F(PipelineFile, TheYoungerWhereBothAreTooMuch) {
+  constexpr uint64_t kBound = 1024;
+  Process first(folder_, kBound), second(folder_, kBound);
+  first.words() = {std::string(600, 'a')};
+  second.words() = {std::string(600, 'b')};
+  first.save();
+  second.save();
+  EXPECT_EQ(stored(), Words{std::string(600, 'b')});
+}
+
+TEST_F(PipelineFile, ALockThatIsKeptHoldsNobody) {
+  Process process(folder_);
+  const tuff::platform::FileLock other(process.disk.lock_path("pipelines"), milliseconds(0));
+  ASSERT_TRUE(other.held());
+  process.words() = {"gemm"};
+  const auto start = std::chrono::steady_clock::now();
+  process.save();
+  const auto took = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(took, milliseconds(400)) << "it waits for the other";
+  EXPECT_LT(took, milliseconds(2000));
+  EXPECT_EQ(stored(), Words{"gemm"});
+}
+
+TEST_F(PipelineFile, ALockEndsWithItsObject) {
+  const fs::path path = folder_ / "lock";
+  {
+    const tuff::platform::FileLock lock(path, milliseconds(0));
+    EXPECT_TRUE(lock.held());
+    EXPECT_FALSE(tuff::platform::FileLock(path, milliseconds(5)).held());
+  }
+  EXPECT_TRUE(tuff::platform::FileLock(path, milliseconds(0)).held());
+  EXPECT_FALSE(tuff::platform::FileLock(folder_ / "missing" / "lock", milliseconds(0)).held());
+}
+
+TEST_F(PipelineFile, WithoutAFolderNothingIsKept) {
+  VolkDeviceTable vk = driver();
+  const tuff::DiskCache disk({}, std::nullopt);
+  tuff::PipelineFile file(vk, VK_NULL_HANDLE, disk);
+  EXPECT_TRUE(file.load().empty());
+  file.save(VK_NULL_HANDLE);
+}
+
+constexpr int kProcesses = 4, kRounds = 8;
+
+fs::path signal_file(const fs::path& folder, const std::string& who) { return folder / ("ready-" + who); }
+
+bool wait_for_file(const fs::path& path) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!fs::exists(path)) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+// One of the processes of the test below, which starts this program anew.
+TEST(PipelineFileProcess, AddsItsOwn) {
+  const char *folder = getenv("TUFF_TEST_PIPELINE_FOLDER"), *name = getenv("TUFF_TEST_PIPELINE_PROCESS");
+  if (folder == nullptr || name == nullptr) GTEST_SKIP() << "runs as a part of PipelineFile.ProcessesAtOnce";
+  Process process(folder);
+  EXPECT_TRUE(process.words().empty()) << "all begin before any writes";
+  std::ofstream(signal_file(folder, name)) << "ready";
+  ASSERT_TRUE(wait_for_file(signal_file(folder, "all")));
+  for (int round = 0; round < kRounds; ++round) {
+    process.words().insert(std::string(name) + "." + std::to_string(round));
+    process.save();
+  }
+}
+
+TEST_F(PipelineFile, ProcessesAtOnce) {
+  std::vector<FILE*> processes;
+  for (int i = 0; i < kProcesses; ++i) {
+    const std::string command =
+        "TUFF_TEST_PIPELINE_FOLDER='" + folder_.string() + "' TUFF_TEST_PIPELINE_PROCESS=" + std::to_string(i) + " '" +
+        fs::read_symlink("/proc/self/exe").string() + "' --gtest_filter=PipelineFileProcess.AddsItsOwn 2>&1";
+    processes.push_back(popen(command.c_str(), "r"));
+    ASSERT_NE(processes.back(), nullptr);
+  }
+  for (int i = 0; i < kProcesses; ++i) EXPECT_TRUE(wait_for_file(signal_file(folder_, std::to_string(i))));
+  std::ofstream(signal_file(folder_, "all")) << "go";
+  for (FILE* process : processes) {
+    std::string output;
+    char part[512];
+    while (const size_t bytes = std::fread(part, 1, sizeof part, process)) output.append(part, bytes);
+    EXPECT_EQ(pclose(process), 0) << output;
+  }
+  // A process that comes later finds what each of them made.
+  const Words found = stored();
+  for (int i = 0; i < kProcesses; ++i) {
+    for (int round = 0; round < kRounds; ++round) {
+      EXPECT_EQ(found.count(std::to_string(i) + "." + std::to_string(round)), 1u) << i << "." << round;
+    }
+  }
+  EXPECT_EQ(found.size(), static_cast<size_t>(kProcesses * kRounds));
+}
+
+}  // namespace
+}  // namespace tuff_test

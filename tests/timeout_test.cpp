@@ -1,0 +1,209 @@
+// Work that takes longer than a caller waits: what the calls say, and that nothing goes from under the device.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "support/kernel.hpp"
+#include "support/tensor.hpp"
+
+namespace tuff_test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Each invocation goes so many steps of a linear congruence from its own number.
+constexpr const char* kLong = R"(#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer Out { uint out_[]; };
+layout(push_constant) uniform Parameters { uint steps; };
+void main() {
+  uint x = gl_GlobalInvocationID.x;
+  for (uint i = 0; i < steps; ++i) x = x * 1664525 + 1013904223;
+  out_[gl_GlobalInvocationID.x] = x;
+}
+)";
+// Mesa's driver for processors ends every loop of an invocation after 65,535 rounds.
+constexpr uint32_t kSteps = 60000;
+constexpr uint32_t kGroup = 64, kMostGroups = 16384;
+
+std::vector<uint32_t> expected(uint32_t count) {
+  uint32_t factor = 1, added = 0;  // all the steps are one
+  for (uint32_t i = 0; i < kSteps; ++i) {
+    factor *= 1664525;
+    added = added * 1664525 + 1013904223;
+  }
+  std::vector<uint32_t> values(count);
+  for (uint32_t i = 0; i < count; ++i) values[i] = i * factor + added;
+  return values;
+}
+
+// How much work takes the device a while, by its own measure.
+struct Amount {
+  uint32_t groups = 16, launches = 1;
+  uint32_t count() const { return groups * kGroup; }
+  uint64_t bytes() const { return uint64_t{count()} * sizeof(uint32_t); }
+};
+
+class LongWork {
+ public:
+  explicit LongWork(tuff_context context, Amount amount)
+      : context_(context), amount_(amount), kernel_(context, glsl(kLong, "long.comp")), out_(context, amount.bytes()) {}
+
+  void launch() {
+    const tuff_buffer buffers[] = {out_};
+    for (uint32_t i = 0; i < amount_.launches; ++i) {
+      ASSERT_OK(tuff_kernel_launch(context_, kernel_, buffers, 1, &kSteps, sizeof kSteps, amount_.groups, 1, 1));
+    }
+  }
+  tuff_buffer out() const { return out_; }
+  void free_out() { out_.free(); }
+  void expect_done() {
+    std::vector<uint32_t> values(amount_.count());
+    ASSERT_OK(tuff_copy_dtoh(context_, values.data(), out_, 0, amount_.bytes()));
+    EXPECT_EQ(values, expected(amount_.count()));
+  }
+
+ private:
+  tuff_context context_;
+  Amount amount_;
+  OwnKernel kernel_;
+  OwnBuffer out_;
+};
+
+// The shorter of two: a driver may compile first, and others may have the processor now and not later.
+milliseconds time_of(tuff_context context, Amount amount) {
+  LongWork work(context, amount);
+  milliseconds shorter = milliseconds::max();
+  for (int i = 0; i < 2; ++i) {
+    const auto start = Clock::now();
+    work.launch();
+    EXPECT_OK(tuff_synchronize(context));
+    shorter = std::min(shorter, std::chrono::duration_cast<milliseconds>(Clock::now() - start));
+  }
+  return shorter;
+}
+
+// A third of a second of it, at least.
+Amount long_enough(tuff_context context) {
+  static const Amount found = [&] {
+    Amount amount;
+    for (milliseconds took; (took = time_of(context, amount)) < milliseconds(350);) {
+      const auto times = static_cast<uint32_t>(450 / std::max<int64_t>(took.count(), 1) + 1);
+      const uint32_t wider = std::min(times, kMostGroups / amount.groups);
+      amount.groups *= wider;
+      amount.launches *= times / wider;
+    }
+    return amount;
+  }();
+  return found;
+}
+
+void set_limits(tuff_context context, uint64_t wait, uint64_t memory = 0) {
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.wait_milliseconds = wait;
+  limits.memory_bytes = memory;
+  ASSERT_OK(tuff_context_set_limits(context, &limits));
+}
+
+class Timeout : public OnVulkan {
+ protected:
+  void TearDown() override {
+    if (!IsSkipped()) set_limits(context(), 0);
+  }
+};
+
+TEST_F(Timeout, TheWorkGoesOnAndIsRight) {
+  LongWork work(context(), long_enough(context()));
+  const Tensor other(context(), std::vector<float>(64, 2.0f));
+  ASSERT_OK(tuff_synchronize(context()));
+  work.launch();
+  set_limits(context(), 50);
+  const auto start = Clock::now();
+  EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT, "tuff_synchronize", "50");
+  EXPECT_GE(Clock::now() - start, milliseconds(50));
+  // Says on what, and what becomes of it.
+  for (const char* words : {"under way", "kernel (long.comp)", "the work goes on"}) {
+    EXPECT_NE(last_error().find(words), std::string::npos) << last_error();
+  }
+  set_limits(context(), 10);
+  uint32_t untouched = 77;
+  EXPECT_FAILS(tuff_copy_dtoh(context(), &untouched, work.out(), 0, 4), TUFF_ERROR_TIMEOUT, "tuff_copy_dtoh", "10");
+  EXPECT_EQ(untouched, 77u);
+  // What needs no wait is done as ever.
+  EXPECT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, other, other, 64));
+  set_limits(context(), 0);
+  EXPECT_OK(tuff_synchronize(context()));
+  work.expect_done();
+  expect_same_bits(other.read(), std::vector<float>(64, -2.0f));
+}
+
+TEST_F(Timeout, KernelAndBufferMayGoMeanwhile) {
+  const Amount amount = long_enough(context());
+  {
+    LongWork work(context(), amount);
+    work.launch();
+    set_limits(context(), 50);
+    EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT);
+  }
+  set_limits(context(), 10);
+  EXPECT_OK(tuff_context_trim(context()));  // gives back what is free: not what the device writes to
+  const OwnBuffer another(context(), amount.bytes());
+  EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT);
+  set_limits(context(), 0);
+  EXPECT_OK(tuff_synchronize(context()));
+  // Cleared after what was there before it, if it lies in the same memory.
+  EXPECT_EQ(download<uint32_t>(another, amount.count()), std::vector<uint32_t>(amount.count()));
+}
+
+TEST_F(Timeout, MemoryThatTheDeviceHoldsIsNotGivenAway) {
+  const Amount amount = long_enough(context());
+  LongWork work(context(), amount);
+  ASSERT_OK(tuff_synchronize(context()));
+  work.launch();
+  // Room for no more, but in its place.
+  set_limits(context(), 50, stats_of(context()).bytes_in_use);
+  work.free_out();
+  tuff_buffer made = 77;
+  EXPECT_FAILS(tuff_alloc(context(), amount.bytes(), &made), TUFF_ERROR_TIMEOUT, "tuff_alloc", "50");
+  EXPECT_EQ(made, 77u);
+  set_limits(context(), 60000, stats_of(context()).bytes_in_use);
+  ASSERT_OK(tuff_alloc(context(), amount.bytes(), &made)) << "it waits for the device";
+  EXPECT_OK(tuff_free(made));
+}
+
+TEST_F(Timeout, AContextMayEndMeanwhile) {
+  const Amount amount = long_enough(context());
+  OwnContext own("vulkan");
+  // The context is gone before these are: what they free is stale.
+  tuff_kernel kernel = 0;
+  tuff_buffer out = 0;
+  const tuff_kernel_desc desc = glsl(kLong);
+  ASSERT_OK(tuff_kernel_create(own, &desc, &kernel));
+  ASSERT_OK(tuff_alloc(own, amount.bytes(), &out));
+  const auto launch = [&](uint32_t groups) {
+    return tuff_kernel_launch(own, kernel, &out, 1, &kSteps, sizeof kSteps, groups, 1, 1);
+  };
+  ASSERT_OK(launch(1));  // compiled
+  ASSERT_OK(tuff_synchronize(own));
+  for (uint32_t i = 0; i < 3 * amount.launches; ++i) ASSERT_OK(launch(amount.groups));
+  set_limits(own, 50);
+  const auto start = Clock::now();
+  own.destroy();
+  const auto took = Clock::now() - start;
+  EXPECT_GE(took, milliseconds(50));
+  EXPECT_LT(took, milliseconds(800)) << "it waits for as long as the limit says";
+  EXPECT_EQ(tuff_free(out), TUFF_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(tuff_kernel_destroy(kernel), TUFF_ERROR_INVALID_HANDLE);
+  // Others work beside it, and it goes when it has finished.
+  for (int i = 0; i < 3; ++i) {
+    const OwnContext beside("vulkan");
+    const Tensor x(beside, std::vector<float>(64, 2.0f));
+    ASSERT_OK(tuff_unary(beside, TUFF_F32, TUFF_UNARY_NEG, x, x, 64));
+    expect_same_bits(x.read(), std::vector<float>(64, -2.0f));
+  }
+}
+
+}  // namespace
+}  // namespace tuff_test
