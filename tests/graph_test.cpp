@@ -141,7 +141,7 @@ TEST_F(Graphs, ALayerAfterAnother) {
     const tuff_buffer buffers[] = {x[7], x[8]};
     EXPECT_OK(tuff_kernel_launch(s, kernel, buffers, 2, &push, sizeof push, 1, 1, 1));
     EXPECT_OK(tuff_copy_dtod(s, x[9], 4, x[8], 0, 200));
-    EXPECT_OK(tuff_fill(s, x[9], 1000, 48, "sixteen bytes..", 16));
+    EXPECT_OK(tuff_fill(s, x[9], 1008, 48, "sixteen bytes..", 16));
     tuff_batched_gemm_desc products{};
     products.struct_size = sizeof products;
     products.dtype = TUFF_F32;
@@ -317,6 +317,29 @@ TEST_F(Graphs, Empty) {
   const OwnGraph nothing = capture(stream, [&] { add(stream, 0, 0, 0, 0); });
   ASSERT_OK(tuff_graph_launch(stream, nothing));
   expect_all(stream, x, kCount, 4);
+}
+
+TEST_F(Graphs, WhatIsMappedIsNotComputedWith) {
+  const OwnStream stream = make_stream(context());
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.bytes = 4 * kCount;
+  desc.flags = TUFF_ALLOC_HOST_VISIBLE;
+  tuff_buffer made = 0;
+  ASSERT_OK(tuff_alloc_ex(context(), &desc, &made));
+  const OwnBuffer visible(made), y = buffer_of(context(), kCount, 0);
+  fill(context(), visible, kCount, 4);
+  const OwnGraph graph = capture(stream, [&] { add(stream, visible, visible, y, kCount); });
+  void* data = nullptr;
+  ASSERT_OK(tuff_map(visible, &data));
+  EXPECT_FAILS(tuff_graph_launch(stream, graph), TUFF_ERROR_INVALID_ARGUMENT, "tuff_graph_launch", "mapped");
+  static_cast<float*>(data)[0] = 5;
+  ASSERT_OK(tuff_unmap(visible));
+  expect_all(stream, y, kCount, 0);
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  std::vector<float> expected(kCount, 8.0f);
+  expected[0] = 10;
+  expect_same_bits(read(stream, y, kCount), expected);
 }
 
 TEST_F(Graphs, StreamDestroyedInTheMiddle) {

@@ -13,6 +13,7 @@
 #include "runtime/compute_backend.hpp"
 #include "runtime/features.hpp"
 #include "runtime/platform/platform.hpp"
+#include "runtime/limits.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/status.hpp"
 
@@ -87,6 +88,7 @@ class ImportedAllocation final : public Allocation {
 struct HostWork {
   mutable std::mutex mutex;
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
+  std::atomic<uint32_t> streams{0};  // alive
 };
 
 [[noreturn]] void fail_without_graphs() {
@@ -121,7 +123,8 @@ class HostEvent final : public ComputeEvent {
 
 class HostStream final : public ComputeStream {
  public:
-  explicit HostStream(HostWork& work) : work_(work) {}
+  explicit HostStream(HostWork& work) : work_(work) { ++work_.streams; }
+  ~HostStream() override { --work_.streams; }
 
   void synchronize() override { const std::lock_guard lock(work_.mutex); }
   void record(ComputeEvent& event) override {
@@ -304,6 +307,10 @@ class HostBackend final : public ComputeBackend {
 
   ComputeStream& default_stream() override { return stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
+    const std::lock_guard lock(work_.mutex);
+    if (work_.streams >= kMostStreams) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
+    }
     return std::make_unique<HostStream>(work_);
   }
   std::unique_ptr<ComputeEvent> create_event(bool timing) override { return std::make_unique<HostEvent>(timing); }
