@@ -211,19 +211,25 @@ TEST_F(GraphBind, OperandsInArrays) {
   desc.dtype = TUFF_F32;
   desc.m = desc.n = desc.k = 8;
   desc.alpha = 1;
-  const tuff_buffer as[] = {a}, bs[] = {b}, cs[] = {c};
-  desc.a_array = as, desc.b_array = bs, desc.c_array = cs, desc.batch_count = 1;
+  const OwnBuffer a2 = buffer_of(context(), 64, 3), c2 = buffer_of(context(), 64, 0);
+  // Memory between them is another matter.
+  const OwnBuffer between = buffer_of(context(), kCount, 6), a3 = buffer_of(context(), 64, 4),
+                  c3 = buffer_of(context(), 64, 0);
+  const tuff_buffer as[] = {a, a2, a3}, bs[] = {b, b, b}, cs[] = {c, c2, c3};
+  desc.a_array = as, desc.b_array = bs, desc.c_array = cs, desc.batch_count = 3;
   const OwnGraph graph = capture(stream_, [&] {
     EXPECT_OK(tuff_batched_gemm_ex(stream_, &desc));
-    add(stream_, x_, x_, y_, kCount);
+    add(stream_, between, between, y_, kCount);
   });
-  for (const tuff_buffer buffer : {tuff_buffer{a}, tuff_buffer{c}}) {
+  for (const tuff_buffer buffer : {tuff_buffer{a}, tuff_buffer{b}, tuff_buffer{c3}}) {
     EXPECT_FAILS(tuff_graph_bind(graph, buffer, other), kUnsupported, "tuff_graph_bind", "captured");
   }
   const OwnBuffer x = buffer_of(context(), kCount, 5);
-  ASSERT_OK(tuff_graph_bind(graph, x_, x));
+  ASSERT_OK(tuff_graph_bind(graph, between, x));
   ASSERT_OK(tuff_graph_launch(stream_, graph));
   expect_all(stream_, c, 64, 8);
+  expect_all(stream_, c3, 64, 32);
+  expect_all(stream_, c2, 64, 24);
   expect_all(stream_, y_, kCount, 10);
 }
 

@@ -257,6 +257,22 @@ TEST_F(Graphs, KeepsTheMemoryThatItUses) {
   for (const OwnBuffer& other : others) expect_all(stream, other, kCount, -7);
 }
 
+// Partial results included, which eager calls get anew after this.
+TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
+  const OwnContext own("vulkan");
+  constexpr uint64_t kDeep = 16384;
+  const OwnBuffer a = buffer_of(own, 8 * kDeep, 1), b = buffer_of(own, 8 * kDeep, 2), c = buffer_of(own, 64, 0);
+  const OwnGraph graph = capture(own, [&] {
+    EXPECT_OK(tuff_gemm(own, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, 8, 8, kDeep, 1, a, kDeep, b, 8, 1, c, 8));
+  });
+  for (int round = 1; round <= 3; ++round) {
+    ASSERT_OK(tuff_graph_launch(own, graph));
+    expect_all(own, c, 64, static_cast<float>(round * 2 * kDeep));
+    ASSERT_OK(tuff_synchronize(own));
+    ASSERT_OK(tuff_context_trim(own));
+  }
+}
+
 TEST_F(Graphs, GivesItsMemoryBack) {
   const OwnContext own("vulkan");
   const auto in_use = [&] {
@@ -287,6 +303,14 @@ TEST_F(Graphs, KernelDestroyedBehindTheCapture) {
   }
   for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
   expect_all(stream, y, 64, 8);
+  // Its name too.
+  ASSERT_OK(tuff_profile_begin(context()));
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_profile_end(context()));
+  std::string table(1 << 14, '\0');
+  ASSERT_OK(tuff_profile_table(context(), table.data(), table.size(), nullptr));
+  EXPECT_NE(table.find("short-lived.comp"), std::string::npos) << table.c_str();
+  expect_all(stream, y, 64, 10);
 }
 
 TEST_F(Graphs, DestroyedInFlight) {
