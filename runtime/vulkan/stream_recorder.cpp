@@ -247,6 +247,10 @@ void StreamRecorder::will_use(const Buffer& buffer) {
 
 void StreamRecorder::has_used(const Buffer& buffer) {
   static_cast<VulkanAllocation&>(*buffer.allocation).uses.add({index_, submitted_ + 1}, timelines_);
+  // Something may have been submitted since parameters() gave it: for another stream's upload, or between two kernels.
+  if (!parameter_slots_.empty() && buffer.allocation == parameter_slots_.front().buffer.allocation) {
+    parameter_slots_[buffer.offset / kMaxParameterBytes].submission = current_submission();
+  }
 }
 
 void StreamRecorder::filled(const Buffer& buffer) {
