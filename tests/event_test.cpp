@@ -101,6 +101,43 @@ TEST_P(Events, WaitedFor) {
   ASSERT_OK(tuff_synchronize(stream));
 }
 
+// Nothing has been called there, or all of it has happened long ago.
+TEST_P(Events, OfIdleStreams) {
+  const OwnStream stream = make_stream(context());
+  const OwnEvent first = make_event(context(), 0), second = make_event(context(), 0);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK(tuff_event_record(stream, first));
+    ASSERT_OK(tuff_stream_wait_event(stream, first));  // its own
+    ASSERT_OK(tuff_event_record(stream, second));
+    ASSERT_OK(tuff_event_wait(second));
+    EXPECT_TRUE(done(first));
+    EXPECT_GE(elapsed(first, second), 0);
+    ASSERT_OK(tuff_synchronize(stream));
+  }
+}
+
+// Two streams that wait for each other's earlier work.
+TEST_P(Events, Crosswise) {
+  const auto streams = make_streams(context(), 2);
+  const OwnEvent events[2] = {make_event(context()), make_event(context())};
+  const OwnBuffer x[2] = {buffer_of(context(), kCount, 1), buffer_of(context(), kCount, 10)};
+  const OwnBuffer sums[2] = {buffer_of(context(), kCount, 0), buffer_of(context(), kCount, 0)};
+  for (int round = 0; round < 20; ++round) {
+    for (size_t i = 0; i < 2; ++i) {
+      add(streams[i], x[i], x[i], x[i], kCount);
+      ASSERT_OK(tuff_event_record(streams[i], events[i]));
+    }
+    for (size_t i = 0; i < 2; ++i) ASSERT_OK(tuff_stream_wait_event(streams[i], events[1 - i]));
+    for (size_t i = 0; i < 2; ++i) {
+      add(streams[i], x[0], x[1], sums[i], kCount);
+      ASSERT_OK(tuff_event_record(streams[i], events[i]));
+    }
+    for (size_t i = 0; i < 2; ++i) ASSERT_OK(tuff_stream_wait_event(streams[i], events[1 - i]));  // before x changes
+  }
+  const float expected = 11.0f * static_cast<float>(1 << 20);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(read(streams[i], sums[i], kCount), std::vector<float>(kCount, expected));
+}
+
 // One event that goes to and fro: who waited for it waits for what it meant then.
 TEST_P(Events, RecordedAgain) {
   const auto streams = make_streams(context(), 3);

@@ -202,6 +202,49 @@ TEST_F(GraphBind, Misuse) {
   expect_all(stream_, large, 2 * kCount, 9);
 }
 
+// The device reads where arrays of operands lie from memory, which a launch does not write anew.
+TEST_F(GraphBind, OperandsInArrays) {
+  const OwnBuffer a = buffer_of(context(), 64, 1), b = buffer_of(context(), 64, 1), c = buffer_of(context(), 64, 0);
+  const OwnBuffer other = buffer_of(context(), 64, 2);
+  tuff_batched_gemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.m = desc.n = desc.k = 8;
+  desc.alpha = 1;
+  const OwnBuffer a2 = buffer_of(context(), 64, 3), c2 = buffer_of(context(), 64, 0);
+  // Memory between them is another matter.
+  const OwnBuffer between = buffer_of(context(), kCount, 6), a3 = buffer_of(context(), 64, 4),
+                  c3 = buffer_of(context(), 64, 0);
+  const tuff_buffer as[] = {a, a2, a3}, bs[] = {b, b, b}, cs[] = {c, c2, c3};
+  desc.a_array = as, desc.b_array = bs, desc.c_array = cs, desc.batch_count = 3;
+  const OwnGraph graph = capture(stream_, [&] {
+    EXPECT_OK(tuff_batched_gemm_ex(stream_, &desc));
+    add(stream_, between, between, y_, kCount);
+  });
+  for (const tuff_buffer buffer : {tuff_buffer{a}, tuff_buffer{b}, tuff_buffer{c3}}) {
+    EXPECT_FAILS(tuff_graph_bind(graph, buffer, other), kUnsupported, "tuff_graph_bind", "captured");
+  }
+  const OwnBuffer x = buffer_of(context(), kCount, 5);
+  ASSERT_OK(tuff_graph_bind(graph, between, x));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, c, 64, 8);
+  expect_all(stream_, c3, 64, 32);
+  expect_all(stream_, c2, 64, 24);
+  expect_all(stream_, y_, kCount, 10);
+}
+
+TEST_F(GraphBind, PartsOfWhatIsReplaced) {
+  const OwnBuffer whole = buffer_of(context(), 2 * kCount, 1), other = buffer_of(context(), 2 * kCount, 2);
+  const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, kBytes, kBytes);
+  const OwnGraph graph = capture(stream_, [&] { add(stream_, first, first, last, kCount); });
+  ASSERT_OK(tuff_graph_bind(graph, first, other));
+  EXPECT_FAILS(tuff_graph_bind(graph, whole, other), kArgument, "tuff_graph_bind", "captured");
+  ASSERT_OK(tuff_graph_bind(graph, first, first));
+  ASSERT_OK(tuff_graph_bind(graph, whole, other));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  EXPECT_EQ(read(stream_, other, 2 * kCount)[kCount], 4);
+}
+
 class GraphMisuse : public GraphBase {};
 
 // What cannot be captured is refused, says so, and the capture goes on.

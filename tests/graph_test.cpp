@@ -141,7 +141,7 @@ TEST_F(Graphs, ALayerAfterAnother) {
     const tuff_buffer buffers[] = {x[7], x[8]};
     EXPECT_OK(tuff_kernel_launch(s, kernel, buffers, 2, &push, sizeof push, 1, 1, 1));
     EXPECT_OK(tuff_copy_dtod(s, x[9], 4, x[8], 0, 200));
-    EXPECT_OK(tuff_fill(s, x[9], 1000, 48, "sixteen bytes..", 16));
+    EXPECT_OK(tuff_fill(s, x[9], 1008, 48, "sixteen bytes..", 16));
     tuff_batched_gemm_desc products{};
     products.struct_size = sizeof products;
     products.dtype = TUFF_F32;
@@ -257,6 +257,22 @@ TEST_F(Graphs, KeepsTheMemoryThatItUses) {
   for (const OwnBuffer& other : others) expect_all(stream, other, kCount, -7);
 }
 
+// Partial results included, which eager calls get anew after this.
+TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
+  const OwnContext own("vulkan");
+  constexpr uint64_t kDeep = 16384;
+  const OwnBuffer a = buffer_of(own, 8 * kDeep, 1), b = buffer_of(own, 8 * kDeep, 2), c = buffer_of(own, 64, 0);
+  const OwnGraph graph = capture(own, [&] {
+    EXPECT_OK(tuff_gemm(own, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, 8, 8, kDeep, 1, a, kDeep, b, 8, 1, c, 8));
+  });
+  for (int round = 1; round <= 3; ++round) {
+    ASSERT_OK(tuff_graph_launch(own, graph));
+    expect_all(own, c, 64, static_cast<float>(round * 2 * kDeep));
+    ASSERT_OK(tuff_synchronize(own));
+    ASSERT_OK(tuff_context_trim(own));
+  }
+}
+
 TEST_F(Graphs, GivesItsMemoryBack) {
   const OwnContext own("vulkan");
   const auto in_use = [&] {
@@ -287,6 +303,14 @@ TEST_F(Graphs, KernelDestroyedBehindTheCapture) {
   }
   for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
   expect_all(stream, y, 64, 8);
+  // Its name too.
+  ASSERT_OK(tuff_profile_begin(context()));
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_profile_end(context()));
+  std::string table(1 << 14, '\0');
+  ASSERT_OK(tuff_profile_table(context(), table.data(), table.size(), nullptr));
+  EXPECT_NE(table.find("short-lived.comp"), std::string::npos) << table.c_str();
+  expect_all(stream, y, 64, 10);
 }
 
 TEST_F(Graphs, DestroyedInFlight) {
@@ -317,6 +341,29 @@ TEST_F(Graphs, Empty) {
   const OwnGraph nothing = capture(stream, [&] { add(stream, 0, 0, 0, 0); });
   ASSERT_OK(tuff_graph_launch(stream, nothing));
   expect_all(stream, x, kCount, 4);
+}
+
+TEST_F(Graphs, WhatIsMappedIsNotComputedWith) {
+  const OwnStream stream = make_stream(context());
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.bytes = 4 * kCount;
+  desc.flags = TUFF_ALLOC_HOST_VISIBLE;
+  tuff_buffer made = 0;
+  ASSERT_OK(tuff_alloc_ex(context(), &desc, &made));
+  const OwnBuffer visible(made), y = buffer_of(context(), kCount, 0);
+  fill(context(), visible, kCount, 4);
+  const OwnGraph graph = capture(stream, [&] { add(stream, visible, visible, y, kCount); });
+  void* data = nullptr;
+  ASSERT_OK(tuff_map(visible, &data));
+  EXPECT_FAILS(tuff_graph_launch(stream, graph), TUFF_ERROR_INVALID_ARGUMENT, "tuff_graph_launch", "mapped");
+  static_cast<float*>(data)[0] = 5;
+  ASSERT_OK(tuff_unmap(visible));
+  expect_all(stream, y, kCount, 0);
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  std::vector<float> expected(kCount, 8.0f);
+  expected[0] = 10;
+  expect_same_bits(read(stream, y, kCount), expected);
 }
 
 TEST_F(Graphs, StreamDestroyedInTheMiddle) {

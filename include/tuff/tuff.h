@@ -1323,7 +1323,7 @@ typedef struct tuff_stream_desc {
   const char* name; /* for profiles and errors; NULL: "stream" and its number */
 } tuff_stream_desc;
 
-/* LIMIT_EXCEEDED beyond 1,024 live streams of a context. */
+/* LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
 TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
 /* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE; INVALID_ARGUMENT for a
  * context's default stream. */
@@ -1359,8 +1359,8 @@ TUFF_API tuff_status tuff_stream_wait_event(tuff_stream stream, tuff_event event
 TUFF_API tuff_status tuff_event_query(tuff_event event, int32_t* done);
 /* Returns when the event has happened. TIMEOUT as tuff_synchronize. */
 TUFF_API tuff_status tuff_event_wait(tuff_event event);
-/* From one event to another of the same context, on the device's clock; waits for both. INVALID_ARGUMENT if one was made
- * with TUFF_EVENT_NO_TIMING or never recorded. */
+/* From one event to another of the same context, on the device's clock; negative if `end` came first. Waits for both.
+ * INVALID_ARGUMENT if one was made with TUFF_EVENT_NO_TIMING or never recorded. */
 TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double* milliseconds);
 
 /* ---------------------------------------------------------------------------------------------
@@ -1369,7 +1369,7 @@ TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double
  * Operations that are called again and again can be called once, between tuff_graph_begin and tuff_graph_end: they are
  * checked and planned then, not carried out, and a launch carries them all out in one call that plans nothing.
  *
- * A graph keeps the memory that it uses: a buffer may be freed after it was captured. What is captured is what happens on the
+ * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on the
  * device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the host meanwhile is
  * refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod, tuff_copy_dtoh, tuff_synchronize,
  * events, launches of graphs. Other streams are not concerned.
@@ -1380,11 +1380,15 @@ TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
 /* INVALID_ARGUMENT if the stream is not capturing. */
 TUFF_API tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph);
 /* In order with the stream's other work, as if its operations were called there now. The graph's launches run one after
- * another, on whatever streams: they share the memory for partial results. */
+ * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it computes with
+ * is mapped; pinned memory that it only copies may be. */
 TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
 /* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place in
- * `replacement`; the same two again undo it. INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it,
- * if `replacement` is smaller or not aligned in the same way to 16 bytes, or if an output would come to overlap another operand. */
+ * `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what they had.
+ * INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps another buffer that is
+ * replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the graph has custom kernels: to
+ * tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another operand. UNSUPPORTED for an operand
+ * of tuff_batched_gemm_ex's arrays. */
 TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
 /* Returns at once; launches go on to their end. Does nothing for TUFF_NULL_HANDLE. */
 TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);

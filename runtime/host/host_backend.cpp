@@ -12,6 +12,7 @@
 
 #include "runtime/compute_backend.hpp"
 #include "runtime/features.hpp"
+#include "runtime/limits.hpp"
 #include "runtime/platform/platform.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/status.hpp"
@@ -22,7 +23,6 @@ namespace {
 constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
 // What devices ask of memory that they import: what works here works there.
 constexpr uint64_t kImportAlignment = 4096;
-constexpr uint32_t kMostStreams = 1024;
 
 // Shared with the allocations, which report when they go.
 struct MemoryUse {
@@ -89,7 +89,7 @@ class ImportedAllocation final : public Allocation {
 struct HostWork {
   mutable std::mutex mutex;
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
-  std::atomic<uint32_t> streams{0};  // without the default one
+  std::atomic<uint32_t> streams{0};  // alive
 };
 
 [[noreturn]] void fail_without_graphs() {
@@ -310,6 +310,7 @@ class HostBackend final : public ComputeBackend {
 
   ComputeStream& default_stream() override { return stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
+    const std::lock_guard lock(work_.mutex);
     if (work_.streams >= kMostStreams) {
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
     }

@@ -96,9 +96,9 @@ void RetiredPipelines::destroy(const Objects& objects) noexcept {
 
 VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,
                            VkPipelineCache cache, const KernelOptions& options, const CompiledKernel& compiled)
-    : device_(std::move(device)), name_(options.source.name), interface_(compiled.interface), robust_(options.robust) {
+    : device_(std::move(device)), interface_(compiled.interface), robust_(options.robust) {
   retired->announce();
-  pipeline_ = std::make_shared<KernelPipeline>(std::move(retired));
+  pipeline_ = std::make_shared<KernelPipeline>(options.source.name, std::move(retired));
   make_layouts();
   make_pipeline(compiled.words, options.source.entry, cache);
 }
@@ -165,7 +165,7 @@ void VulkanKernel::describe(tuff_kernel_properties& out) const {
   out.buffer_alignment = static_cast<uint32_t>(limits.alignment);
   out.robust = robust_ ? 1 : 0;
   out.max_buffer_bytes = limits.max_range;
-  copy_text(out.name, name_);
+  copy_text(out.name, name());
   copy_text(out.capabilities, capability_names(interface_));
 }
 

@@ -60,11 +60,13 @@ class RetiredPipelines {
 
 // Retired with its last owner.
 struct KernelPipeline {
-  explicit KernelPipeline(std::shared_ptr<RetiredPipelines> where) : retired(std::move(where)) {}
+  KernelPipeline(std::string kernel, std::shared_ptr<RetiredPipelines> where)
+      : name(std::move(kernel)), retired(std::move(where)) {}
   ~KernelPipeline() { retired->add(objects, uses); }
   KernelPipeline(const KernelPipeline&) = delete;
   KernelPipeline& operator=(const KernelPipeline&) = delete;
 
+  const std::string name;  // which bound commands point to
   std::shared_ptr<RetiredPipelines> retired;
   RetiredPipelines::Objects objects;
   LastUses uses;
@@ -77,7 +79,7 @@ class VulkanKernel final : public CustomKernel {
                const KernelOptions& options, const CompiledKernel& compiled);
 
   void describe(tuff_kernel_properties& properties) const override;
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return pipeline_->name; }
   const KernelInterface& interface() const { return interface_; }
   const RetiredPipelines::Objects& objects() const { return pipeline_->objects; }
   LaunchLimits launch_limits() const;
@@ -92,7 +94,6 @@ class VulkanKernel final : public CustomKernel {
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<KernelPipeline> pipeline_;
-  std::string name_;
   KernelInterface interface_;
   bool robust_;
 };

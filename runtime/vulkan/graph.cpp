@@ -70,6 +70,11 @@ void GraphRecorder::use(const Buffer& buffer, bool computed) {
   }
 }
 
+void GraphRecorder::has_used(const Buffer& buffer) {
+  use(buffer, true);
+  if (contents_.commands.back().fixed) contents_.in_tables.push_back(memory_of(buffer));
+}
+
 void GraphRecorder::append(const BoundDispatch& dispatch) {
   contents_.commands.push_back({dispatch, table_});
   table_ = false;
@@ -147,17 +152,18 @@ void VulkanGraph::check_launch() const {
 
 // Whether the graph was captured with that memory. Errors: INVALID_ARGUMENT if only a part of an operand is.
 bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
+  for (const Bound& fixed : contents_.in_tables) {
+    if (fixed.block != memory.block || !overlap(fixed.begin, fixed.end, memory.begin, memory.end)) continue;
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is an operand of a call with arrays of buffers, which can't be replaced", what);
+  }
   bool found = false;
   for (const GraphCommand& command : contents_.commands) {
+    if (command.fixed) continue;
     each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool) {
       if (block != memory.block->id || !overlap(begin, end, memory.begin, memory.end)) return;
       require(begin >= memory.begin && end <= memory.end,
               "{} is bytes {}..{} of its memory, and {} uses {}..{} of it: an operand lies partly in it", what,
               memory.begin, memory.end, label_of(command), begin, end);
-      if (command.fixed) {
-        fail(TUFF_ERROR_UNSUPPORTED, "{} is an operand of {} with arrays of buffers, which can't be replaced", what,
-             label_of(command));
-      }
       found = true;
     });
   }

@@ -30,6 +30,7 @@ struct GraphContents {
   };
   std::vector<GraphCommand> commands;
   std::vector<Used> buffers;
+  std::vector<Bound> in_tables;  // memory of fixed commands
   std::vector<std::shared_ptr<KernelPipeline>> kernels;
   uint64_t dispatches = 0;
   bool host_looks = false;  // something is copied into pinned memory
@@ -54,7 +55,7 @@ class GraphRecorder final : public DeviceRecorder {
 
  private:
   void will_use(const Buffer&) override {}
-  void has_used(const Buffer& buffer) override { use(buffer, true); }
+  void has_used(const Buffer& buffer) override;
   void append(const BoundDispatch& dispatch) override;
   void append(const BoundCopy& copy) override { contents_.commands.push_back({copy}); }
   void append(const BoundFill& fill) override { contents_.commands.push_back({fill}); }

@@ -256,6 +256,10 @@ void StreamRecorder::will_use(const Buffer& buffer) {
 
 void StreamRecorder::has_used(const Buffer& buffer) {
   static_cast<VulkanAllocation&>(*buffer.allocation).uses.add({index_, submitted_ + 1}, timelines_);
+  // Something may have been submitted since parameters() gave it: for another stream's upload, or between two kernels.
+  if (!parameter_slots_.empty() && buffer.allocation == parameter_slots_.front().buffer.allocation) {
+    parameter_slots_[buffer.offset / kMaxParameterBytes].submission = current_submission();
+  }
 }
 
 void StreamRecorder::filled(const Buffer& buffer) {
@@ -264,6 +268,8 @@ void StreamRecorder::filled(const Buffer& buffer) {
 
 void StreamRecorder::append(const BoundDispatch& dispatch) {
   open(compute_);
+  // What was open may have been submitted since table_memory() gave it.
+  if (std::exchange(table_wanted_, false)) tables_[table_].submission = current_submission();
   const uint64_t barriers_before = writer_.barriers();
   writer_.order(dispatch);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
@@ -313,7 +319,7 @@ Buffer StreamRecorder::table_memory(uint64_t bytes) {
     table_used_ = 0;
   }
   TablePiece& piece = tables_[table_];
-  piece.submission = current_submission();
+  table_wanted_ = true;
   Buffer table = piece.buffer;
   table.offset += table_used_;
   table.bytes = bytes;

@@ -188,6 +188,7 @@ class StreamRecorder final : public DeviceRecorder {
   std::array<TablePiece, 4> tables_;  // made on first use
   uint32_t table_ = 0;
   uint64_t table_used_ = kTableBytes;
+  bool table_wanted_ = false;                // by the next dispatch
   std::unique_ptr<Profiler> kept_profiler_;  // made on first use
   Profiler* profiler_ = nullptr;             // null: nobody looks on
   uint64_t dispatches_ = 0, submissions_ = 0;

@@ -7,8 +7,8 @@ namespace tuff {
 
 Streams::Streams(RecorderBase& base) : base_(base) {
   // Neither ever moves: who waits needs no lock.
-  all_.reserve(Timelines::kMostStreams);
-  closed_.reserve(Timelines::kMostStreams);
+  all_.reserve(kMostStreams);
+  closed_.reserve(kMostStreams);
   all_.push_back(std::make_unique<StreamRecorder>(*this, base_, 0, StreamRecorder::kDefaultRing));
 }
 
@@ -23,7 +23,7 @@ StreamRecorder& Streams::open(std::string name) {
   // One whose work is done, or else a new one, or else one whose work comes first.
   const auto idle = std::find_if(closed_.begin(), closed_.end(),
                                  [&](uint32_t index) { return timelines().done(all_[index]->last()); });
-  if (idle == closed_.end() && all_.size() < Timelines::kMostStreams) {
+  if (idle == closed_.end() && all_.size() < kMostStreams) {
     const auto index = static_cast<uint32_t>(all_.size());
     all_.push_back(std::make_unique<StreamRecorder>(*this, base_, index, StreamRecorder::kRing));
     all_.back()->set_name(std::move(name));
@@ -31,7 +31,7 @@ StreamRecorder& Streams::open(std::string name) {
     return *all_.back();
   }
   if (closed_.empty()) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", Timelines::kMostStreams);
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
   }
   const auto taken = idle != closed_.end() ? idle : closed_.begin();
   StreamRecorder& stream = *all_[*taken];

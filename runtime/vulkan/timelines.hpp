@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/limits.hpp"
+
 namespace tuff {
 
 // A submission of a stream; submission 0 of any has finished.
@@ -20,8 +22,6 @@ struct Use {
 
 class Timelines {
  public:
-  static constexpr uint32_t kMostStreams = 1024;
-
   bool done(Use use) const noexcept { return use.submission <= completed(use.stream); }
   uint64_t completed(uint32_t stream) const noexcept { return completed_[stream].load(std::memory_order_acquire); }
   // True if this is news.
