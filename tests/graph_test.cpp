@@ -273,6 +273,30 @@ TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
   }
 }
 
+// A new buffer's zeros are there before the first launch, in whatever memory, and are no part of the graph.
+TEST_F(Graphs, AllocatesInTheMiddle) {
+  const OwnContext own("vulkan");
+  const OwnStream other = make_stream(own);
+  for (const tuff_stream stream : {tuff_stream{own}, tuff_stream{other}}) {
+    OwnBuffer dirty = buffer_of(own, kCount, -5), result = buffer_of(own, kCount, -1);
+    dirty.free();
+    ASSERT_OK(tuff_synchronize(own));
+    OwnBuffer sum;
+    const OwnGraph graph = capture(stream, [&] {
+      sum = OwnBuffer(own, 4 * kCount);
+      const OwnBuffer one(own, 4 * kCount);
+      fill(stream, one, kCount, 1);
+      add(stream, sum, one, sum, kCount);
+      add(stream, sum, one, result, kCount);
+    });
+    for (int launch = 1; launch <= 3; ++launch) {
+      ASSERT_OK(tuff_graph_launch(stream, graph));
+      expect_all(stream, sum, kCount, static_cast<float>(launch));
+      expect_all(stream, result, kCount, static_cast<float>(launch + 1));
+    }
+  }
+}
+
 TEST_F(Graphs, GivesItsMemoryBack) {
   const OwnContext own("vulkan");
   const auto in_use = [&] {
