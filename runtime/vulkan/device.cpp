@@ -14,7 +14,7 @@ namespace tuff {
 namespace {
 
 // More streams than that share queues.
-constexpr uint32_t kMostQueues = 8;
+constexpr uint32_t kMostQueues = 4;
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;
@@ -238,18 +238,30 @@ void Device::create() {
   VkDeviceQueueCreateInfo queue_infos[2] = {queue_info, queue_info};
   queue_infos[1].queueFamilyIndex = physical.copy_family;
   queue_infos[1].queueCount = 1;
-  const bool copies = physical.copy_family != physical.queue_family;
+  bool copies = physical.copy_family != physical.queue_family;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features;
-  info.queueCreateInfoCount = copies ? 2 : 1;
   info.pQueueCreateInfos = queue_infos;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check_vk(vkCreateDevice(physical.handle, &info, nullptr, &handle), "vkCreateDevice");
+  for (;;) {
+    info.queueCreateInfoCount = copies ? 2 : 1;
+    const VkResult result = vkCreateDevice(physical.handle, &info, nullptr, &handle);
+    // Drivers have so many queues for all devices of all processes: NVIDIA's (580) fails then as if it could not start.
+    const bool fewer = queue_infos[0].queueCount > 1 || copies;
+    if (result == VK_SUCCESS || !fewer) {
+      check_vk(result, "vkCreateDevice");
+      break;
+    }
+    log(TUFF_LOG_INFO, "{}: a device with {} queues was refused, one is tried", physical.properties.deviceName,
+        queue_infos[0].queueCount + (copies ? 1 : 0));
+    queue_infos[0].queueCount = 1;
+    copies = false;
+  }
   count_object();
   volkLoadDeviceTable(&vk, handle);
-  queues.resize(queue_info.queueCount);
+  queues.resize(queue_infos[0].queueCount);
   for (uint32_t i = 0; i < queues.size(); ++i) vk.vkGetDeviceQueue(handle, physical.queue_family, i, &queues[i]);
   if (copies) vk.vkGetDeviceQueue(handle, physical.copy_family, 0, &copy_queue);
   families_[0] = physical.queue_family;
