@@ -13,8 +13,9 @@
 namespace tuff {
 namespace {
 
-// More streams than that share queues.
-constexpr uint32_t kMostQueues = 4;
+// More streams than that share queues. One: an H200 does not run two of them at once but gives each its time, and
+// changes between them in 80 us (docs/streams.md); a wait for another stream on the same queue is a barrier.
+constexpr uint32_t kMostQueues = 1;
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;

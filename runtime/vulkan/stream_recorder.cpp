@@ -105,6 +105,8 @@ void StreamRecorder::open(Lane& lane) {
   if (lane_ != &lane) {
     // The two queues know nothing of each other.
     if (submitted_ != 0) add_wait(timeline_, submitted_);
+    for (const Use use : ahead_) add_wait(streams_.at(use.stream).timeline_, use.submission);
+    ahead_.clear();
     writer_.forget();
     lane_ = &lane;
   }
@@ -122,7 +124,7 @@ void StreamRecorder::open(Lane& lane) {
 
 uint64_t StreamRecorder::submit(bool for_host) {
   if (for_host && writer_.hidden_from_host()) open(*lane_);
-  if (!recording_ && waits_.empty()) return submitted_;
+  if (!recording_ && !waits()) return submitted_;
   if (!recording_) open(*lane_);
   if (for_host || host_looks_) writer_.show_to_host();
   submit_with(VK_NULL_HANDLE);
@@ -168,10 +170,13 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline_;
   device.check(vk.vkQueueSubmit(lane_->queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  ahead_.clear();
   waits_.clear();
   wait_values_.clear();
   wait_stages_.clear();
   submitted_ = number;
+  const uint64_t bit = uint64_t{1} << (number % kRemembered);
+  copied_ = lane_ == &copies_ ? copied_ | bit : copied_ & ~bit;
   notes_.submitted(number, operations);
   timelines_.record(index_, number);
   if (slot != nullptr) {
@@ -202,11 +207,23 @@ void StreamRecorder::wait_for(Use use) {
   if (waited_[use.stream] >= use.submission) return;
   StreamRecorder& other = streams_.at(use.stream);
   if (use.submission > other.submitted_) other.submit(false);
+  writer_.assume_writes();
+  if (lane_ == &compute_ && other.computed(use.submission, compute_.queue)) {
+    // It is before us on the same queue: the next barrier is all that it takes.
+    writer_.assume_everything();
+    ahead_.push_back(use);
+    waited_[use.stream] = use.submission;
+    return;
+  }
   // What has finished is waited for too, which costs nothing and makes what was written visible to this queue.
   if (recording_ && !timelines_.done(use) && use.submission > other.poll()) submit(false);
   add_wait(other.timeline_, use.submission);
-  writer_.assume_writes();
   waited_[use.stream] = use.submission;
+}
+
+bool StreamRecorder::computed(uint64_t submission, VkQueue queue) const noexcept {
+  return compute_.queue == queue && submission + kRemembered > submitted_ &&
+         !(copied_ >> (submission % kRemembered) & 1);
 }
 
 void StreamRecorder::mark_completed(uint64_t submission) noexcept {

@@ -68,7 +68,7 @@ class StreamRecorder final : public DeviceRecorder {
   uint64_t current_submission() const noexcept { return submitted_ + 1; }
   uint64_t submitted() const noexcept { return submitted_; }
   // All that was called so far is done when this is.
-  Use last() const noexcept { return {index_, recording_ || !waits_.empty() ? submitted_ + 1 : submitted_}; }
+  Use last() const noexcept { return {index_, recording_ || waits() ? submitted_ + 1 : submitted_}; }
   // What is recorded from now on comes after that.
   void wait_for(Use use);
   // A timestamp, when all before it has finished.
@@ -132,6 +132,9 @@ class StreamRecorder final : public DeviceRecorder {
   void submit_with(VkCommandBuffer more);
   void append_copy(const BoundCopy& copy, Lane& lane);
   Lane& copy_lane(uint64_t bytes);
+  bool waits() const noexcept { return !waits_.empty() || !ahead_.empty(); }
+  // Whether that submission was for this queue, as far as it is remembered.
+  bool computed(uint64_t submission, VkQueue queue) const noexcept;
   void wait_if_needed(uint64_t submission);
   uint32_t profiler_slot() const noexcept { return lane_ == &copies_ ? compute_ring_ + copies_.slot : compute_.slot; }
   // Records a command, and what stands around it where somebody looks on.
@@ -160,6 +163,8 @@ class StreamRecorder final : public DeviceRecorder {
   CommandWriter writer_;
   bool host_looks_ = false;  // copies into pinned memory: the host may look once they are done
   uint64_t submitted_ = 0;
+  static constexpr uint64_t kRemembered = 64;
+  uint64_t copied_ = 0;          // a bit for each of the last submissions: it went to the queue for copies
   uint32_t gathered_ = 0;        // operations in the open command buffer
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   SubmissionNotes notes_;
@@ -167,6 +172,8 @@ class StreamRecorder final : public DeviceRecorder {
   std::vector<VkSemaphore> waits_;
   std::vector<uint64_t> wait_values_;
   std::vector<VkPipelineStageFlags> wait_stages_;
+  // What comes before the next submission by being on the same queue before it.
+  std::vector<Use> ahead_;
   std::vector<uint64_t> waited_;  // by stream: up to here nothing has to be waited for again
   // Parameters lie in memory that the host writes to, each set in a slot of its own, and stay: a call that is made
   // again finds its set. A slot is written anew once the device is done with it, the one unused for longest first.
