@@ -233,6 +233,32 @@ TEST_F(GraphBind, OperandsInArrays) {
   expect_all(stream_, y_, kCount, 10);
 }
 
+// A call with arrays for which memory was short leaves nothing in the graph, of which the next would be taken for part.
+TEST_F(GraphBind, AfterACallThatFailed) {
+  const OwnContext own("vulkan");
+  const OwnBuffer x = buffer_of(own, kCount, 5), y(own, kBytes), z = buffer_of(own, kCount, 7);
+  const tuff_buffer as[] = {x, x}, cs[] = {y, z};
+  tuff_batched_gemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.m = desc.n = desc.k = 8;
+  desc.alpha = 1;
+  desc.a_array = as, desc.b_array = as, desc.c_array = cs, desc.batch_count = 2;
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  const OwnGraph graph = capture(own, [&] {
+    limits.memory_bytes = 1;
+    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    EXPECT_FAILS(tuff_batched_gemm_ex(own, &desc), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_batched_gemm_ex", "limit");
+    limits.memory_bytes = 0;
+    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    add(own, x, x, y, kCount);
+  });
+  ASSERT_OK(tuff_graph_bind(graph, x, z));
+  ASSERT_OK(tuff_graph_launch(own, graph));
+  expect_all(own, y, kCount, 14);
+}
+
 TEST_F(GraphBind, PartsOfWhatIsReplaced) {
   const OwnBuffer whole = buffer_of(context(), 2 * kCount, 1), other = buffer_of(context(), 2 * kCount, 2);
   const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, kBytes, kBytes);

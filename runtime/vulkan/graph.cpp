@@ -54,11 +54,6 @@ const char* label_of(const GraphCommand& command) {
   return "fill";
 }
 
-Bound memory_of(const Buffer& buffer) {
-  const DeviceLocation at = locate(buffer, 0);
-  return {at.block, at.offset, at.offset + buffer.bytes};
-}
-
 }  // namespace
 
 void GraphRecorder::use(const Buffer& buffer, bool computed) {
@@ -72,13 +67,24 @@ void GraphRecorder::use(const Buffer& buffer, bool computed) {
 
 void GraphRecorder::has_used(const Buffer& buffer) {
   use(buffer, true);
-  if (contents_.commands.back().fixed) contents_.in_tables.push_back(memory_of(buffer));
+  if (contents_.commands.back().fixed) contents_.in_tables.push_back(bound_of(buffer));
 }
 
 void GraphRecorder::append(const BoundDispatch& dispatch) {
   contents_.commands.push_back({dispatch, table_});
   table_ = false;
   ++contents_.dispatches;
+}
+
+void GraphRecorder::shrink(const Size& size) noexcept {
+  const auto cut = [](auto& what, size_t count) {
+    what.erase(what.begin() + static_cast<ptrdiff_t>(count), what.end());
+  };
+  cut(contents_.commands, size.commands);
+  cut(contents_.in_tables, size.in_tables);
+  cut(contents_.kernels, size.kernels);
+  contents_.dispatches = size.dispatches;
+  table_ = false;
 }
 
 // Memory that stays as it is for the graph's life.
@@ -114,15 +120,7 @@ void GraphRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes
 
 void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                                 uint64_t bytes) {
-  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
-  BoundCopy copy;
-  copy.label = "copy";
-  copy.to = to.block;
-  copy.from = from.block;
-  copy.to_offset = to.offset;
-  copy.from_offset = from.offset;
-  copy.bytes = bytes;
-  contents_.commands.push_back({copy});
+  contents_.commands.push_back({bound_copy("copy", dst, dst_offset, src, src_offset, bytes)});
   contents_.host_looks = true;
   use(dst, false);
   use(src, false);
@@ -178,7 +176,7 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
     for (const Replacement& replacement : replacements) {
       const Bound& from = replacement.from;
       if (block != from.block || begin < from.begin || begin + size > from.end || size == 0) continue;
-      const Bound to = memory_of(replacement.to);
+      const Bound to = bound_of(replacement.to);
       block = to.block;
       begin += to.begin - from.begin;
       return;
@@ -188,7 +186,7 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
     for (const Replacement& replacement : replacements) {
       const Bound& from = replacement.from;
       if (range.block != from.block->id || range.begin < from.begin || range.end > from.end) continue;
-      const Bound to = memory_of(replacement.to);
+      const Bound to = bound_of(replacement.to);
       range = {to.block->id, range.begin + to.begin - from.begin, range.end + to.begin - from.begin, range.write};
       return;
     }
@@ -219,7 +217,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
           captured.bytes);
   const std::lock_guard lock(backend_.mutex());
-  const Bound from = memory_of(captured), to = memory_of(replacement);
+  const Bound from = bound_of(captured), to = bound_of(replacement);
   require(uses(from, "captured"), "graph was not captured with memory of captured");
   // Kernels were chosen by how operands lie to 16 bytes, and custom ones are bound at multiples of the device's.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
@@ -261,23 +259,13 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   }
   Device& device = backend_.device();
   encodings_.reserve(kMostEncodings);
+  // Graphs that come and go may have no other occasion.
+  backend_.retired().completed(streams.timelines());
   backend_.retired().announce();
+  const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
   Encoding encoding;
-  VkCommandPoolCreateInfo pool{};
-  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool.queueFamilyIndex = device.physical.queue_family;
-  device.check(device.vk.vkCreateCommandPool(device.handle, &pool, nullptr, &encoding.objects.commands),
-               "vkCreateCommandPool");
-  device.count_object();
-  VkCommandBufferAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  allocate.commandPool = encoding.objects.commands;
-  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  allocate.commandBufferCount = 1;
-  const VkResult result = device.vk.vkAllocateCommandBuffers(device.handle, &allocate, &encoding.commands);
-  if (result != VK_SUCCESS) device.vk.vkDestroyCommandPool(device.handle, encoding.objects.commands, nullptr);
-  device.check(result, "vkAllocateCommandBuffers");
-  device.count_object();
+  encoding.objects.commands = made.pool;
+  encoding.commands = made.buffer;
   encodings_.push_back(encoding);
   return encodings_.back();
 }
@@ -295,7 +283,7 @@ VkCommandBuffer VulkanGraph::encode() {
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   device.check(device.vk.vkBeginCommandBuffer(encoding.commands, &begin), "vkBeginCommandBuffer");
-  CommandWriter writer(backend_.streams().base().device, memory_of(backend_.streams().base().unused));
+  CommandWriter writer(backend_.streams().base().device, bound_of(backend_.streams().base().unused));
   writer.begin(encoding.commands, true);
   writer.wait_for_all();  // what the stream did before
   for (const GraphCommand& command : current_) {
@@ -314,7 +302,6 @@ VkCommandBuffer VulkanGraph::encode() {
 
 void VulkanGraph::launched(Use use) {
   last_launch_ = use;
-  if (encoding_ < encodings_.size()) encodings_[encoding_].last_use = use;
   const Timelines& timelines = backend_.streams().timelines();
   each_buffer(
       [&](const Buffer& buffer) { static_cast<VulkanAllocation&>(*buffer.allocation).uses.add(use, timelines); });

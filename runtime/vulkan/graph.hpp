@@ -46,11 +46,15 @@ class GraphRecorder final : public DeviceRecorder {
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
-  // A call that fails leaves nothing behind.
-  size_t size() const noexcept { return contents_.commands.size(); }
-  void shrink(size_t size) {
-    contents_.commands.erase(contents_.commands.begin() + static_cast<ptrdiff_t>(size), contents_.commands.end());
+  // A call that fails leaves nothing behind but memory that the graph holds on to.
+  struct Size {
+    size_t commands, in_tables, kernels;
+    uint64_t dispatches;
+  };
+  Size size() const noexcept {
+    return {contents_.commands.size(), contents_.in_tables.size(), contents_.kernels.size(), contents_.dispatches};
   }
+  void shrink(const Size& size) noexcept;
   GraphContents take() { return std::move(contents_); }
 
  private:
@@ -93,8 +97,9 @@ class VulkanGraph final : public ComputeGraph {
     for (const Replacement& replacement : replacements_) visit(replacement.to);
   }
   Use last_launch() const noexcept { return last_launch_; }
-  // A command buffer with all commands, for a queue that computes.
+  // A command buffer with all commands, for a queue that computes; then which submission it is in.
   VkCommandBuffer encode();
+  void submitted(Use use) noexcept { encodings_[encoding_].last_use = use; }
   void launched(Use use);
 
  private:
