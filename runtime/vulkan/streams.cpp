@@ -21,8 +21,15 @@ Streams::~Streams() {
 
 StreamRecorder& Streams::open(std::string name) {
   // One whose work is done, or else a new one, or else one whose work comes first.
-  auto taken = std::find_if(closed_.begin(), closed_.end(),
-                            [&](uint32_t index) { return timelines().done(all_[index]->last()); });
+  const auto idle = [this] {
+    return std::find_if(closed_.begin(), closed_.end(),
+                        [this](uint32_t index) { return timelines().done(all_[index]->last()); });
+  };
+  auto taken = idle();
+  if (taken == closed_.end() && !closed_.empty()) {
+    poll_all();  // nobody may have looked since
+    taken = idle();
+  }
   if (taken == closed_.end() && all_.size() < kMostStreams) {
     const auto index = static_cast<uint32_t>(all_.size());
     all_.push_back(std::make_unique<StreamRecorder>(*this, base_, index, StreamRecorder::kRing));

@@ -197,6 +197,18 @@ TEST_F(StreamCommands, DownloadOfWhatAnotherStreamWrote) {
   EXPECT_TRUE(submissions.empty()) << "once is enough";
 }
 
+// Of a stream that is gone, the place is taken once the device is done, though nobody has waited for it.
+TEST_F(StreamCommands, StreamsComeAndGo) {
+  for (int i = 0; i < 20; ++i) {
+    {
+      const OwnStream stream = make_stream(context());
+      add(stream, x_, x_, y_, 64);
+    }
+    ASSERT_EQ(device_table.vkDeviceWaitIdle(device(context()).handle), VK_SUCCESS);
+  }
+  EXPECT_EQ(pools, static_cast<int>(tuff::StreamRecorder::kRing));
+}
+
 // Nobody calls tuff_synchronize.
 TEST_F(StreamCommands, GraphsComeAndGo) {
   const OwnStream stream = make_stream(context());
