@@ -127,7 +127,10 @@ void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Bu
 }
 
 VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents contents)
-    : backend_(backend), contents_(std::move(contents)), current_(contents_.commands) {}
+    : backend_(backend),
+      contents_(std::move(contents)),
+      current_(contents_.commands),
+      operands_(find_operands(current_, replacements_)) {}
 
 VulkanGraph::~VulkanGraph() {
   const std::lock_guard lock(backend_.mutex());
@@ -135,17 +138,43 @@ VulkanGraph::~VulkanGraph() {
   // What it held on to goes under the lock too.
   contents_ = {};
   replacements_ = {};
+  operands_ = {};
 }
 
 void VulkanGraph::check_launch() const {
-  const auto check = [](const Buffer& buffer) {
-    require(!buffer.allocation->mapped.load(std::memory_order_relaxed),
+  for (const auto& operand : operands_) {
+    require(!operand->mapped.load(std::memory_order_relaxed),
             "graph computes with a buffer that is mapped, needs tuff_unmap first");
-  };
-  for (const GraphContents::Used& used : contents_.buffers) {
-    if (used.computed) check(used.buffer);
   }
-  for (const Replacement& replacement : replacements_) check(replacement.to);
+}
+
+// What operations compute with: of memory that was replaced what took its place, and itself if some of it is in use
+// still.
+std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(
+    const std::vector<GraphCommand>& commands, const std::vector<Replacement>& replacements) const {
+  std::vector<std::shared_ptr<Allocation>> operands;
+  for (const GraphContents::Used& used : contents_.buffers) {
+    if (!used.computed) continue;
+    const MemoryRange& memory = static_cast<const VulkanAllocation&>(*used.buffer.allocation).range();
+    bool in_use = true;
+    const auto within = [&](uint64_t block, uint64_t begin, uint64_t end) {
+      return block == memory.block->id && overlap(begin, end, memory.offset, memory.offset + memory.size);
+    };
+    for (const Replacement& replacement : replacements) {
+      if (!within(replacement.from.block->id, replacement.from.begin, replacement.from.end)) continue;
+      operands.push_back(replacement.to.allocation);
+      in_use = false;
+    }
+    if (!in_use) {
+      for (const Bound& fixed : contents_.in_tables) in_use |= within(fixed.block->id, fixed.begin, fixed.end);
+      for (const GraphCommand& command : commands) {
+        each_range(command,
+                   [&](uint64_t block, uint64_t begin, uint64_t end, bool) { in_use |= within(block, begin, end); });
+      }
+    }
+    if (in_use) operands.push_back(used.buffer.allocation);
+  }
+  return operands;
 }
 
 // Whether the graph was captured with that memory. Errors: INVALID_ARGUMENT if only a part of an operand is.
@@ -241,6 +270,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
     require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
             "with replacement an output of {} would overlap another operand", label_of(commands[i]));
   }
+  operands_ = find_operands(commands, replacements);
   current_ = std::move(commands);
   replacements_ = std::move(replacements);
   ++version_;

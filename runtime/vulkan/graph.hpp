@@ -117,6 +117,8 @@ class VulkanGraph final : public ComputeGraph {
 
   static std::vector<GraphCommand> apply(const std::vector<GraphCommand>& commands,
                                          const std::vector<Replacement>& replacements);
+  std::vector<std::shared_ptr<Allocation>> find_operands(const std::vector<GraphCommand>& commands,
+                                                         const std::vector<Replacement>& replacements) const;
   bool uses(const Bound& memory, std::string_view what) const;
   Encoding& free_encoding();
 
@@ -124,6 +126,7 @@ class VulkanGraph final : public ComputeGraph {
   GraphContents contents_;
   std::vector<GraphCommand> current_;  // with the memory that is bound
   std::vector<Replacement> replacements_;
+  std::vector<std::shared_ptr<Allocation>> operands_;  // which may not be mapped at a launch
   std::vector<Encoding> encodings_;
   size_t encoding_ = 0;  // the last one that was launched
   uint64_t version_ = 1;

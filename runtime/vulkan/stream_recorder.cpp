@@ -446,10 +446,9 @@ void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const B
 
 // Up to three bytes that do not fill a word.
 void StreamRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const MemoryRange staging = base_.pool->allocate(4, MemoryKind::readback);
-  std::memcpy(staging.block->host + staging.offset, pattern, bytes);
-  copy_from_staging(dst, offset, staging, bytes);
-  release(staging, current_submission());
+  const Buffer text = new_memory(4, MemoryKind::readback);
+  std::memcpy(text.host<std::byte>(), pattern, bytes);
+  copy("fill", dst, offset, text, 0, bytes);
 }
 
 void StreamRecorder::write_timestamp(VkQueryPool queries, uint32_t query) {
