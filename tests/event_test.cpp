@@ -31,6 +31,16 @@ class Events : public OnBackend {
   }
 };
 
+// What is recorded goes to the device by and by, if nothing but events is.
+TEST_P(Events, AloneTheyAreSubmittedToo) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend submits nothing";
+  const OwnEvent event = make_event(context(), 0);
+  const uint64_t before = stats_of(context()).submissions;
+  for (int i = 0; i < 2000; ++i) ASSERT_OK(tuff_event_record(context(), event));
+  EXPECT_GT(stats_of(context()).submissions, before + 10);
+  EXPECT_OK(tuff_event_wait(event));
+}
+
 TEST_P(Events, NeverRecorded) {
   const OwnEvent event = make_event(context(), 0), recorded = make_event(context(), 0);
   EXPECT_TRUE(done(event));

@@ -233,6 +233,70 @@ TEST_F(GraphBind, OperandsInArrays) {
   expect_all(stream_, y_, kCount, 10);
 }
 
+// What was replaced is the host's to map; pinned memory that takes the place of pinned memory may be mapped as that
+// may.
+TEST_F(GraphBind, MappedMemory) {
+  tuff_alloc_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.flags = TUFF_ALLOC_HOST_VISIBLE;
+  desc.bytes = kBytes;
+  OwnBuffer buffers[2];
+  for (OwnBuffer& buffer : buffers) {
+    tuff_buffer made = TUFF_NULL_HANDLE;
+    ASSERT_OK(tuff_alloc_ex(context(), &desc, &made));
+    buffer = OwnBuffer(made);
+    fill(context(), buffer, kCount, 3);
+  }
+  ASSERT_OK(tuff_synchronize(context()));
+  Pinned down(context(), kCount), other(context(), kCount);
+  const OwnGraph graph = capture(stream_, [&] {
+    add(stream_, buffers[0], buffers[0], y_, kCount);
+    ASSERT_OK(tuff_copy_dtoh_async(stream_, down.data(), y_, 0, down.bytes()));
+  });
+  ASSERT_OK(tuff_graph_bind(graph, buffers[0], buffers[1]));
+  void* data = nullptr;
+  ASSERT_OK(tuff_map(buffers[0], &data));
+  ASSERT_OK(tuff_graph_bind(graph, down.buffer(), other.buffer()));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  ASSERT_OK(tuff_synchronize(stream_));
+  EXPECT_EQ(other.values(), std::vector<float>(kCount, 6.0f));
+  ASSERT_OK(tuff_graph_bind(graph, buffers[0], buffers[0]));
+  EXPECT_FAILS(tuff_graph_launch(stream_, graph), kArgument, "tuff_graph_launch", "mapped");
+  ASSERT_OK(tuff_unmap(buffers[0]));
+  ASSERT_OK(tuff_map(buffers[1], &data));
+  EXPECT_OK(tuff_graph_launch(stream_, graph));
+  ASSERT_OK(tuff_synchronize(stream_));
+  ASSERT_OK(tuff_graph_bind(graph, buffers[0], buffers[1]));
+  EXPECT_FAILS(tuff_graph_launch(stream_, graph), kArgument, "tuff_graph_launch", "mapped");
+  ASSERT_OK(tuff_unmap(buffers[1]));
+}
+
+// A call with arrays for which memory was short leaves nothing in the graph, of which the next would be taken for part.
+TEST_F(GraphBind, AfterACallThatFailed) {
+  const OwnContext own("vulkan");
+  const OwnBuffer x = buffer_of(own, kCount, 5), y(own, kBytes), z = buffer_of(own, kCount, 7);
+  const tuff_buffer as[] = {x, x}, cs[] = {y, z};
+  tuff_batched_gemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  desc.m = desc.n = desc.k = 8;
+  desc.alpha = 1;
+  desc.a_array = as, desc.b_array = as, desc.c_array = cs, desc.batch_count = 2;
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  const OwnGraph graph = capture(own, [&] {
+    limits.memory_bytes = 1;
+    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    EXPECT_FAILS(tuff_batched_gemm_ex(own, &desc), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_batched_gemm_ex", "limit");
+    limits.memory_bytes = 0;
+    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    add(own, x, x, y, kCount);
+  });
+  ASSERT_OK(tuff_graph_bind(graph, x, z));
+  ASSERT_OK(tuff_graph_launch(own, graph));
+  expect_all(own, y, kCount, 14);
+}
+
 TEST_F(GraphBind, PartsOfWhatIsReplaced) {
   const OwnBuffer whole = buffer_of(context(), 2 * kCount, 1), other = buffer_of(context(), 2 * kCount, 2);
   const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, kBytes, kBytes);

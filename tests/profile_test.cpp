@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "support/kernel.hpp"
+#include "support/stream.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
@@ -259,6 +260,20 @@ TEST_P(Profile, HasEveryCallAndEveryKernel) {
 }
 
 // A command begins after its call recorded it, and has ended when a call that waits for it has.
+// What a stream did is in the profile after the stream, whoever has its place by then.
+TEST_P(Profile, KeepsStreamsThatAreGone) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend has one track";
+  ASSERT_OK(relu());
+  ASSERT_OK(tuff_profile_begin(context()));
+  for (int i = 0; i < 3; ++i) {
+    const OwnStream stream = make_stream(context());
+    ASSERT_OK(tuff_unary(stream, F, TUFF_UNARY_RELU, x_, y_, 1000));
+    ASSERT_OK(tuff_synchronize(stream));
+  }
+  ASSERT_OK(tuff_profile_end(context()));
+  EXPECT_EQ(events(trace_of(context()), "kernel").size(), 3u);
+}
+
 TEST_P(Profile, PutsBothTracksOnOneClock) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has one track";
   ASSERT_OK(relu());

@@ -43,10 +43,11 @@ void CommandWriter::wait_for_all() {
 
 void CommandWriter::show_to_host() {
   if (!hidden_from_host_) return;
-  const VkPipelineStageFlags stages = all_stages();
-  const VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, writes_of(stages), VK_ACCESS_HOST_READ_BIT};
-  device_->vk.vkCmdPipelineBarrier(commands_, stages, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr, 0,
-                                   nullptr);
+  // Whatever wrote it: what was waited for may have been written by kernels, where this queue only copies.
+  const VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_MEMORY_WRITE_BIT,
+                                VK_ACCESS_HOST_READ_BIT};
+  device_->vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                   &barrier, 0, nullptr, 0, nullptr);
   hidden_from_host_ = false;
 }
 

@@ -337,6 +337,26 @@ VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLay
   return set;
 }
 
+Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags flags) {
+  Commands made;
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.flags = flags;
+  pool.queueFamilyIndex = family;
+  check(vk.vkCreateCommandPool(handle, &pool, nullptr, &made.pool), "vkCreateCommandPool");
+  count_object();
+  VkCommandBufferAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  allocate.commandPool = made.pool;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  const VkResult result = vk.vkAllocateCommandBuffers(handle, &allocate, &made.buffer);
+  if (result != VK_SUCCESS) vk.vkDestroyCommandPool(handle, made.pool, nullptr);
+  check(result, "vkAllocateCommandBuffers");
+  count_object();
+  return made;
+}
+
 VkPipelineLayout Device::make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes) {
   const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
   VkPipelineLayoutCreateInfo info{};

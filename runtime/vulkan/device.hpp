@@ -61,6 +61,12 @@ class Device {
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
   VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);
   VkShaderModule make_shader_module(std::span<const uint32_t> words);
+  // A command buffer in a pool of its own, with which it goes.
+  struct Commands {
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer buffer = VK_NULL_HANDLE;
+  };
+  Commands make_commands(uint32_t family, VkCommandPoolCreateFlags flags);
   void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }
 

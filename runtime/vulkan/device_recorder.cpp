@@ -8,6 +8,19 @@
 
 namespace tuff {
 
+BoundCopy bound_copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                     uint64_t bytes) {
+  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
+  BoundCopy copy;
+  copy.label = label;
+  copy.to = to.block;
+  copy.from = from.block;
+  copy.to_offset = to.offset;
+  copy.from_offset = from.offset;
+  copy.bytes = bytes;
+  return copy;
+}
+
 Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
   const uint64_t most = traits.max_groups[0];
   const uint64_t rows = ceil_div(total, most);
@@ -204,14 +217,7 @@ void DeviceRecorder::copy(const char* label, const Buffer& dst, uint64_t dst_off
                           uint64_t src_offset, uint64_t bytes) {
   will_use(dst);
   will_use(src);
-  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
-  BoundCopy copy;
-  copy.label = label;
-  copy.to = to.block;
-  copy.from = from.block;
-  copy.to_offset = to.offset;
-  copy.from_offset = from.offset;
-  copy.bytes = bytes;
+  const BoundCopy copy = bound_copy(label, dst, dst_offset, src, src_offset, bytes);
   append(copy);
   has_used(dst);
   has_used(src);

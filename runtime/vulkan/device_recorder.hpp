@@ -29,6 +29,14 @@ struct RecorderBase {
   Buffer unused;                        // what a descriptor has that the shader never touches
 };
 
+// All of a buffer.
+inline Bound bound_of(const Buffer& buffer) {
+  const DeviceLocation at = locate(buffer, 0);
+  return {at.block, at.offset, at.offset + buffer.bytes};
+}
+BoundCopy bound_copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                     uint64_t bytes);
+
 class DeviceRecorder : public Recorder {
  public:
   const DeviceTraits& traits() const noexcept override { return base_.device->traits; }
@@ -72,10 +80,6 @@ class DeviceRecorder : public Recorder {
   // Memory that the host can write to and kernels read fast.
   MemoryKind written_by_host() const {
     return base_.pool->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
-  }
-  static Bound bound_of(const Buffer& buffer) {
-    const DeviceLocation at = locate(buffer, 0);
-    return {at.block, at.offset, at.offset + buffer.bytes};
   }
 
   RecorderBase& base_;

@@ -54,11 +54,6 @@ const char* label_of(const GraphCommand& command) {
   return "fill";
 }
 
-Bound memory_of(const Buffer& buffer) {
-  const DeviceLocation at = locate(buffer, 0);
-  return {at.block, at.offset, at.offset + buffer.bytes};
-}
-
 }  // namespace
 
 void GraphRecorder::use(const Buffer& buffer, bool computed) {
@@ -72,13 +67,24 @@ void GraphRecorder::use(const Buffer& buffer, bool computed) {
 
 void GraphRecorder::has_used(const Buffer& buffer) {
   use(buffer, true);
-  if (contents_.commands.back().fixed) contents_.in_tables.push_back(memory_of(buffer));
+  if (contents_.commands.back().fixed) contents_.in_tables.push_back(bound_of(buffer));
 }
 
 void GraphRecorder::append(const BoundDispatch& dispatch) {
   contents_.commands.push_back({dispatch, table_});
   table_ = false;
   ++contents_.dispatches;
+}
+
+void GraphRecorder::shrink(const Size& size) noexcept {
+  const auto cut = [](auto& what, size_t count) {
+    what.erase(what.begin() + static_cast<ptrdiff_t>(count), what.end());
+  };
+  cut(contents_.commands, size.commands);
+  cut(contents_.in_tables, size.in_tables);
+  cut(contents_.kernels, size.kernels);
+  contents_.dispatches = size.dispatches;
+  table_ = false;
 }
 
 // Memory that stays as it is for the graph's life.
@@ -114,22 +120,17 @@ void GraphRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes
 
 void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                                 uint64_t bytes) {
-  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
-  BoundCopy copy;
-  copy.label = "copy";
-  copy.to = to.block;
-  copy.from = from.block;
-  copy.to_offset = to.offset;
-  copy.from_offset = from.offset;
-  copy.bytes = bytes;
-  contents_.commands.push_back({copy});
+  contents_.commands.push_back({bound_copy("copy", dst, dst_offset, src, src_offset, bytes)});
   contents_.host_looks = true;
   use(dst, false);
   use(src, false);
 }
 
 VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents contents)
-    : backend_(backend), contents_(std::move(contents)), current_(contents_.commands) {}
+    : backend_(backend),
+      contents_(std::move(contents)),
+      current_(contents_.commands),
+      operands_(find_operands(current_, replacements_)) {}
 
 VulkanGraph::~VulkanGraph() {
   const std::lock_guard lock(backend_.mutex());
@@ -137,17 +138,43 @@ VulkanGraph::~VulkanGraph() {
   // What it held on to goes under the lock too.
   contents_ = {};
   replacements_ = {};
+  operands_ = {};
 }
 
 void VulkanGraph::check_launch() const {
-  const auto check = [](const Buffer& buffer) {
-    require(!buffer.allocation->mapped.load(std::memory_order_relaxed),
+  for (const auto& operand : operands_) {
+    require(!operand->mapped.load(std::memory_order_relaxed),
             "graph computes with a buffer that is mapped, needs tuff_unmap first");
-  };
-  for (const GraphContents::Used& used : contents_.buffers) {
-    if (used.computed) check(used.buffer);
   }
-  for (const Replacement& replacement : replacements_) check(replacement.to);
+}
+
+// What operations compute with: of memory that was replaced what took its place, and itself if some of it is in use
+// still.
+std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(
+    const std::vector<GraphCommand>& commands, const std::vector<Replacement>& replacements) const {
+  std::vector<std::shared_ptr<Allocation>> operands;
+  for (const GraphContents::Used& used : contents_.buffers) {
+    if (!used.computed) continue;
+    const MemoryRange& memory = static_cast<const VulkanAllocation&>(*used.buffer.allocation).range();
+    bool in_use = true;
+    const auto within = [&](uint64_t block, uint64_t begin, uint64_t end) {
+      return block == memory.block->id && overlap(begin, end, memory.offset, memory.offset + memory.size);
+    };
+    for (const Replacement& replacement : replacements) {
+      if (!within(replacement.from.block->id, replacement.from.begin, replacement.from.end)) continue;
+      operands.push_back(replacement.to.allocation);
+      in_use = false;
+    }
+    if (!in_use) {
+      for (const Bound& fixed : contents_.in_tables) in_use |= within(fixed.block->id, fixed.begin, fixed.end);
+      for (const GraphCommand& command : commands) {
+        each_range(command,
+                   [&](uint64_t block, uint64_t begin, uint64_t end, bool) { in_use |= within(block, begin, end); });
+      }
+    }
+    if (in_use) operands.push_back(used.buffer.allocation);
+  }
+  return operands;
 }
 
 // Whether the graph was captured with that memory. Errors: INVALID_ARGUMENT if only a part of an operand is.
@@ -178,7 +205,7 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
     for (const Replacement& replacement : replacements) {
       const Bound& from = replacement.from;
       if (block != from.block || begin < from.begin || begin + size > from.end || size == 0) continue;
-      const Bound to = memory_of(replacement.to);
+      const Bound to = bound_of(replacement.to);
       block = to.block;
       begin += to.begin - from.begin;
       return;
@@ -188,7 +215,7 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
     for (const Replacement& replacement : replacements) {
       const Bound& from = replacement.from;
       if (range.block != from.block->id || range.begin < from.begin || range.end > from.end) continue;
-      const Bound to = memory_of(replacement.to);
+      const Bound to = bound_of(replacement.to);
       range = {to.block->id, range.begin + to.begin - from.begin, range.end + to.begin - from.begin, range.write};
       return;
     }
@@ -219,7 +246,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
           captured.bytes);
   const std::lock_guard lock(backend_.mutex());
-  const Bound from = memory_of(captured), to = memory_of(replacement);
+  const Bound from = bound_of(captured), to = bound_of(replacement);
   require(uses(from, "captured"), "graph was not captured with memory of captured");
   // Kernels were chosen by how operands lie to 16 bytes, and custom ones are bound at multiples of the device's.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
@@ -243,6 +270,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
     require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
             "with replacement an output of {} would overlap another operand", label_of(commands[i]));
   }
+  operands_ = find_operands(commands, replacements);
   current_ = std::move(commands);
   replacements_ = std::move(replacements);
   ++version_;
@@ -261,23 +289,13 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   }
   Device& device = backend_.device();
   encodings_.reserve(kMostEncodings);
+  // Graphs that come and go may have no other occasion.
+  backend_.retired().completed(streams.timelines());
   backend_.retired().announce();
+  const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
   Encoding encoding;
-  VkCommandPoolCreateInfo pool{};
-  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool.queueFamilyIndex = device.physical.queue_family;
-  device.check(device.vk.vkCreateCommandPool(device.handle, &pool, nullptr, &encoding.objects.commands),
-               "vkCreateCommandPool");
-  device.count_object();
-  VkCommandBufferAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  allocate.commandPool = encoding.objects.commands;
-  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  allocate.commandBufferCount = 1;
-  const VkResult result = device.vk.vkAllocateCommandBuffers(device.handle, &allocate, &encoding.commands);
-  if (result != VK_SUCCESS) device.vk.vkDestroyCommandPool(device.handle, encoding.objects.commands, nullptr);
-  device.check(result, "vkAllocateCommandBuffers");
-  device.count_object();
+  encoding.objects.commands = made.pool;
+  encoding.commands = made.buffer;
   encodings_.push_back(encoding);
   return encodings_.back();
 }
@@ -295,7 +313,7 @@ VkCommandBuffer VulkanGraph::encode() {
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   device.check(device.vk.vkBeginCommandBuffer(encoding.commands, &begin), "vkBeginCommandBuffer");
-  CommandWriter writer(backend_.streams().base().device, memory_of(backend_.streams().base().unused));
+  CommandWriter writer(backend_.streams().base().device, bound_of(backend_.streams().base().unused));
   writer.begin(encoding.commands, true);
   writer.wait_for_all();  // what the stream did before
   for (const GraphCommand& command : current_) {
@@ -314,7 +332,6 @@ VkCommandBuffer VulkanGraph::encode() {
 
 void VulkanGraph::launched(Use use) {
   last_launch_ = use;
-  if (encoding_ < encodings_.size()) encodings_[encoding_].last_use = use;
   const Timelines& timelines = backend_.streams().timelines();
   each_buffer(
       [&](const Buffer& buffer) { static_cast<VulkanAllocation&>(*buffer.allocation).uses.add(use, timelines); });

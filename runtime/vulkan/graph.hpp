@@ -46,11 +46,15 @@ class GraphRecorder final : public DeviceRecorder {
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
-  // A call that fails leaves nothing behind.
-  size_t size() const noexcept { return contents_.commands.size(); }
-  void shrink(size_t size) {
-    contents_.commands.erase(contents_.commands.begin() + static_cast<ptrdiff_t>(size), contents_.commands.end());
+  // A call that fails leaves nothing behind but memory that the graph holds on to.
+  struct Size {
+    size_t commands, in_tables, kernels;
+    uint64_t dispatches;
+  };
+  Size size() const noexcept {
+    return {contents_.commands.size(), contents_.in_tables.size(), contents_.kernels.size(), contents_.dispatches};
   }
+  void shrink(const Size& size) noexcept;
   GraphContents take() { return std::move(contents_); }
 
  private:
@@ -93,8 +97,9 @@ class VulkanGraph final : public ComputeGraph {
     for (const Replacement& replacement : replacements_) visit(replacement.to);
   }
   Use last_launch() const noexcept { return last_launch_; }
-  // A command buffer with all commands, for a queue that computes.
+  // A command buffer with all commands, for a queue that computes; then which submission it is in.
   VkCommandBuffer encode();
+  void submitted(Use use) noexcept { encodings_[encoding_].last_use = use; }
   void launched(Use use);
 
  private:
@@ -112,6 +117,8 @@ class VulkanGraph final : public ComputeGraph {
 
   static std::vector<GraphCommand> apply(const std::vector<GraphCommand>& commands,
                                          const std::vector<Replacement>& replacements);
+  std::vector<std::shared_ptr<Allocation>> find_operands(const std::vector<GraphCommand>& commands,
+                                                         const std::vector<Replacement>& replacements) const;
   bool uses(const Bound& memory, std::string_view what) const;
   Encoding& free_encoding();
 
@@ -119,6 +126,7 @@ class VulkanGraph final : public ComputeGraph {
   GraphContents contents_;
   std::vector<GraphCommand> current_;  // with the memory that is bound
   std::vector<Replacement> replacements_;
+  std::vector<std::shared_ptr<Allocation>> operands_;  // which may not be mapped at a launch
   std::vector<Encoding> encodings_;
   size_t encoding_ = 0;  // the last one that was launched
   uint64_t version_ = 1;

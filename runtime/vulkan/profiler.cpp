@@ -42,6 +42,9 @@ void Profiler::begin(Profile& profile, const std::string& stream) {
     fail(TUFF_ERROR_UNSUPPORTED, "the queue of {} has no timestamps: its commands cannot be timed",
          device_->physical.properties.deviceName);
   }
+  stream_ = profile.text(stream);
+  copies_ = profile.text(stream + ", copies");
+  if (profile_ == &profile) return;  // what it has of the stream's former name is still to be read
   for (Slot& slot : slots_) {
     if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMostCommands);
     slot.spans.clear();
@@ -54,8 +57,6 @@ void Profiler::begin(Profile& profile, const std::string& stream) {
   clock_.first = clock_.last = read_clocks(clock_.uncertainty);
   profile.set_clock(clock_);
   profile_ = &profile;
-  stream_ = profile.text(stream);
-  copies_ = profile.text(stream + ", copies");
 }
 
 // Ticks that go on where the counter wraps, of readings one after another.
@@ -217,18 +218,9 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
   if (query_ == VK_NULL_HANDLE) {
     vk.vkDestroyCommandPool(device_->handle, std::exchange(pool_, VK_NULL_HANDLE), nullptr);
     vk.vkDestroyFence(device_->handle, std::exchange(fence_, VK_NULL_HANDLE), nullptr);
-    VkCommandPoolCreateInfo pool{};
-    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-    pool.queueFamilyIndex = device_->physical.queue_family;
-    device_->check(vk.vkCreateCommandPool(device_->handle, &pool, nullptr, &pool_), "vkCreateCommandPool");
-    device_->count_object();
-    VkCommandBufferAllocateInfo allocate{};
-    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    allocate.commandPool = pool_;
-    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    allocate.commandBufferCount = 1;
-    device_->check(vk.vkAllocateCommandBuffers(device_->handle, &allocate, &commands_), "vkAllocateCommandBuffers");
-    device_->count_object();
+    const Device::Commands made = device_->make_commands(device_->physical.queue_family, 0);
+    pool_ = made.pool;
+    commands_ = made.buffer;
     VkFenceCreateInfo fence{};
     fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     device_->check(vk.vkCreateFence(device_->handle, &fence, nullptr, &fence_), "vkCreateFence");

@@ -32,7 +32,7 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Times what is recorded from now on; no command buffer is open. Errors: UNSUPPORTED.
+  // Times what is recorded from now on, under that name; no command buffer is open. Errors: UNSUPPORTED.
   void begin(Profile& profile, const std::string& stream);
   // What is left of the profile's spans has been read.
   void end() noexcept { profile_ = nullptr; }

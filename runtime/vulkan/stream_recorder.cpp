@@ -47,7 +47,12 @@ StreamRecorder::StreamRecorder(Streams& streams, RecorderBase& base, uint32_t in
   copies_.queue = device.copy_queue;
   copies_.family = device.physical.copy_family;
   copies_.computes = false;
-  make_slots(compute_, ring);
+  try {
+    make_slots(compute_, ring);
+  } catch (...) {
+    destroy();
+    throw;
+  }
   set_name(index == 0 ? "default stream" : "");
   if (device.labels) {
     kept_profiler_ = std::make_unique<Profiler>(base_.device, compute_ring_ + kCopyRing);
@@ -56,7 +61,9 @@ StreamRecorder::StreamRecorder(Streams& streams, RecorderBase& base, uint32_t in
   timelines_.record(index_, 0);
 }
 
-StreamRecorder::~StreamRecorder() {
+StreamRecorder::~StreamRecorder() { destroy(); }
+
+void StreamRecorder::destroy() noexcept {
   const VolkDeviceTable& vk = base_.device->vk;
   for (const Lane* lane : {&compute_, &copies_}) {
     for (const Slot& slot : lane->slots) vk.vkDestroyCommandPool(base_.device->handle, slot.pool, nullptr);
@@ -65,24 +72,10 @@ StreamRecorder::~StreamRecorder() {
 }
 
 void StreamRecorder::make_slots(Lane& lane, uint32_t count) {
-  Device& device = *base_.device;
   lane.slots.reserve(count);
   while (lane.slots.size() < count) {
-    Slot& slot = lane.slots.emplace_back();
-    VkCommandPoolCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-    info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
-    info.queueFamilyIndex = lane.family;
-    device.check(device.vk.vkCreateCommandPool(device.handle, &info, nullptr, &slot.pool), "vkCreateCommandPool");
-    device.count_object();
-    VkCommandBufferAllocateInfo allocate{};
-    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    allocate.commandPool = slot.pool;
-    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    allocate.commandBufferCount = 1;
-    device.check(device.vk.vkAllocateCommandBuffers(device.handle, &allocate, &slot.commands),
-                 "vkAllocateCommandBuffers");
-    device.count_object();
+    const Device::Commands made = base_.device->make_commands(lane.family, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT);
+    lane.slots.push_back({made.pool, made.buffer, 0});
   }
 }
 
@@ -99,7 +92,7 @@ void StreamRecorder::open(Lane& lane) {
   Device& device = *base_.device;
   device.require_alive();
   if (recording_) submit(false);
-  if (lane.slots.empty()) make_slots(lane, kCopyRing);
+  if (!lane.computes && lane.slots.size() < kCopyRing) make_slots(lane, kCopyRing);
   Slot& slot = lane.slots[lane.slot];
   wait_if_needed(slot.submission);
   if (lane_ != &lane) {
@@ -126,7 +119,7 @@ uint64_t StreamRecorder::submit(bool for_host) {
   if (for_host && writer_.hidden_from_host()) open(*lane_);
   if (!recording_ && !waits()) return submitted_;
   if (!recording_) open(*lane_);
-  if (for_host || host_looks_) writer_.show_to_host();
+  host_looks_ = host_looks_ || for_host;
   submit_with(VK_NULL_HANDLE);
   return submitted_;
 }
@@ -141,6 +134,7 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   Slot* slot = nullptr;
   if (recording_) {
     slot = &lane_->slots[lane_->slot];
+    if (std::exchange(host_looks_, false)) writer_.show_to_host();
     recording_ = false;
     operations = std::exchange(gathered_, 0);
     gathered_seconds_ = 0;
@@ -151,7 +145,6 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
     buffers[count++] = more;
     if (operations++ == 0) notes_.begin("graph", {});
   }
-  host_looks_ = false;
   const uint64_t number = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
@@ -279,6 +272,15 @@ void StreamRecorder::has_used(const Buffer& buffer) {
   }
 }
 
+void StreamRecorder::catch_up_with(const Buffer& buffer) {
+  const LastUses& uses = static_cast<const VulkanAllocation&>(*buffer.allocation).uses;
+  const auto catch_up = [this](Use use) {
+    if (timelines_.done(use)) wait_for(use);
+  };
+  if (!uses.more()) return uses.each(catch_up);
+  for (const Use use : timelines_.all()) catch_up({use.stream, timelines_.completed(use.stream)});
+}
+
 void StreamRecorder::filled(const Buffer& buffer) {
   static_cast<VulkanAllocation&>(*buffer.allocation).filled = last();
 }
@@ -387,17 +389,22 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
   wait_for(graph.last_launch());
   if (profiler_ != nullptr) {
     // One by one, so that each is timed.
-    for (const GraphCommand& command : graph.commands()) {
-      std::visit([this](const auto& what) { append(what); }, command.what);
-      appended(0, 0);
+    try {
+      for (const GraphCommand& command : graph.commands()) {
+        std::visit([this](const auto& what) { append(what); }, command.what);
+        host_looks_ = host_looks_ || graph.host_looks();
+        appended(0, 0);
+      }
+    } catch (...) {
+      graph.launched(last());  // some are under way
+      throw;
     }
-    host_looks_ = host_looks_ || graph.host_looks();
-    if (lane_ != &compute_) open(compute_);
   } else {
     if (lane_ != &compute_) open(compute_);
     // The queue holds only so many.
     if (submitted_ > kMostInFlight) wait_if_needed(submitted_ - kMostInFlight);
     submit_with(graph.encode());
+    graph.submitted({index_, submitted_});
     writer_.assume_everything();
     dispatches_ += graph.dispatches();
   }
@@ -445,14 +452,8 @@ void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const B
                                  uint64_t bytes) {
   will_use(dst);
   will_use(src);
-  const DeviceLocation to = locate(dst, dst_offset), from = locate(src, src_offset);
-  BoundCopy copy;
-  copy.label = to.block->kind == MemoryKind::readback ? "download" : "upload";
-  copy.to = to.block;
-  copy.from = from.block;
-  copy.to_offset = to.offset;
-  copy.from_offset = from.offset;
-  copy.bytes = bytes;
+  const bool down = locate(dst, 0).block->kind == MemoryKind::readback;
+  const BoundCopy copy = bound_copy(down ? "download" : "upload", dst, dst_offset, src, src_offset, bytes);
   append_copy(copy, copy_lane(bytes));
   host_looks_ = true;
   has_used(dst);
@@ -462,10 +463,9 @@ void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const B
 
 // Up to three bytes that do not fill a word.
 void StreamRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const MemoryRange staging = base_.pool->allocate(4, MemoryKind::readback);
-  std::memcpy(staging.block->host + staging.offset, pattern, bytes);
-  copy_from_staging(dst, offset, staging, bytes);
-  release(staging, current_submission());
+  const Buffer text = new_memory(4, MemoryKind::readback);
+  std::memcpy(text.host<std::byte>(), pattern, bytes);
+  copy("fill", dst, offset, text, 0, bytes);
 }
 
 void StreamRecorder::write_timestamp(VkQueryPool queries, uint32_t query) {
@@ -473,6 +473,8 @@ void StreamRecorder::write_timestamp(VkQueryPool queries, uint32_t query) {
   const VolkDeviceTable& vk = base_.device->vk;
   vk.vkCmdResetQueryPool(writer_.commands(), queries, query, 1);
   vk.vkCmdWriteTimestamp(writer_.commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, query);
+  if (gathered_ == 0) notes_.begin("event", {});
+  appended(0, 0);  // events alone fill a command buffer too
 }
 
 void StreamRecorder::profile_begin(Profile& profile) {

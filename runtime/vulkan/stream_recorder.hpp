@@ -39,6 +39,9 @@ class StreamRecorder final : public DeviceRecorder {
   // The staging side of an upload or download is not tracked: its range is fresh.
   void copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging, uint64_t bytes);
   void copy_to_staging(const MemoryRange& staging, const Buffer& src, uint64_t offset, uint64_t bytes);
+  // What other streams have done to the buffer and has finished is seen by what is recorded from now on. For downloads:
+  // the host may have waited for those streams instead of making this one wait.
+  void catch_up_with(const Buffer& buffer);
   // What the host has put into the buffer is there for every stream once what is recorded here has happened.
   void filled(const Buffer& buffer);
   // From or to pinned memory.
@@ -127,6 +130,7 @@ class StreamRecorder final : public DeviceRecorder {
 
   void mark_completed(uint64_t submission) noexcept;
   void add_wait(VkSemaphore timeline, uint64_t value);
+  void destroy() noexcept;
   void make_slots(Lane& lane, uint32_t count);
   void open(Lane& lane);
   void submit_with(VkCommandBuffer more);
@@ -161,7 +165,7 @@ class StreamRecorder final : public DeviceRecorder {
   Lane* lane_ = &compute_;
   bool recording_ = false;
   CommandWriter writer_;
-  bool host_looks_ = false;  // copies into pinned memory: the host may look once they are done
+  bool host_looks_ = false;  // into what the open command buffer has written, once that has finished
   uint64_t submitted_ = 0;
   static constexpr uint64_t kRemembered = 64;
   uint64_t copied_ = 0;          // a bit for each of the last submissions: it went to the queue for copies

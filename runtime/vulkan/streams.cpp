@@ -21,23 +21,29 @@ Streams::~Streams() {
 
 StreamRecorder& Streams::open(std::string name) {
   // One whose work is done, or else a new one, or else one whose work comes first.
-  const auto idle = std::find_if(closed_.begin(), closed_.end(),
-                                 [&](uint32_t index) { return timelines().done(all_[index]->last()); });
-  if (idle == closed_.end() && all_.size() < kMostStreams) {
+  const auto idle = [this] {
+    return std::find_if(closed_.begin(), closed_.end(),
+                        [this](uint32_t index) { return timelines().done(all_[index]->last()); });
+  };
+  auto taken = idle();
+  if (taken == closed_.end() && !closed_.empty()) {
+    poll_all();  // nobody may have looked since
+    taken = idle();
+  }
+  if (taken == closed_.end() && all_.size() < kMostStreams) {
     const auto index = static_cast<uint32_t>(all_.size());
     all_.push_back(std::make_unique<StreamRecorder>(*this, base_, index, StreamRecorder::kRing));
-    all_.back()->set_name(std::move(name));
-    if (profile_ != nullptr) all_.back()->profile_begin(*profile_);
-    return *all_.back();
+    closed_.push_back(index);
+    taken = closed_.end() - 1;
   }
   if (closed_.empty()) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
   }
-  const auto taken = idle != closed_.end() ? idle : closed_.begin();
+  if (taken == closed_.end()) taken = closed_.begin();
   StreamRecorder& stream = *all_[*taken];
-  closed_.erase(taken);
   stream.set_name(std::move(name));
   if (profile_ != nullptr) stream.profile_begin(*profile_);
+  closed_.erase(taken);  // what failed before stays for the next
   return stream;
 }
 
@@ -98,7 +104,12 @@ StreamRecorder::Counters Streams::counters() const {
 }
 
 void Streams::profile_begin(Profile& profile) {
-  for (const auto& stream : all_) stream->profile_begin(profile);
+  try {
+    for (const auto& stream : all_) stream->profile_begin(profile);
+  } catch (...) {
+    profile_end();
+    throw;
+  }
   profile_ = &profile;
 }
 

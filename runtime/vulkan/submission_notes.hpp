@@ -22,7 +22,8 @@ class SubmissionNotes {
   std::string describe(uint64_t completed) const;
 
  private:
-  static constexpr size_t kKept = 64;  // more than can be in flight
+  // More than a ring holds. Of more graphs under way than that, the first is not named.
+  static constexpr size_t kKept = 64;
   struct Note {
     uint64_t number = 0;
     uint32_t operations = 0;

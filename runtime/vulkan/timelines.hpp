@@ -81,13 +81,14 @@ class LastUses {
       more_ = true;
     }
   }
-  void add(const LastUses& other, const Timelines& timelines) noexcept {
-    for (uint32_t i = 0; i < other.count_; ++i) add(other.uses_[i], timelines);
-    more_ = more_ || other.more_;
-  }
   bool done(const Timelines& timelines) const noexcept {
     if (more_) return timelines.all_done();
     return std::all_of(uses_.begin(), uses_.begin() + count_, [&](Use use) { return timelines.done(use); });
+  }
+  // The known ones.
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    std::for_each(uses_.begin(), uses_.begin() + count_, visit);
   }
   // More streams than are known here.
   bool more() const noexcept { return more_; }

@@ -148,13 +148,15 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
     }
     if (i == 0) continue;
     recorder_.copy_from_staging(dst, offset + chunks.at(i - 1), chunks.staging(i - 1).range(), chunks.size(i - 1));
-    chunks.staging(i - 1).used_until(recorder_.submit(false));
+    chunks.staging(i - 1).used_until(recorder_.last().submission);
+    recorder_.submit(false);
   }
 }
 
 void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
                         uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
+  recorder_.catch_up_with(src);
   if (!read_mapped(lock, to, src, offset, bytes)) {
     stage_down(lock, to, src, offset, bytes);
     counters_.staged += bytes;
@@ -178,6 +180,7 @@ void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, co
   Chunks chunks(*pool_, recorder_, bytes);
   const auto record = [&](uint64_t i) {
     recorder_.copy_to_staging(chunks.staging(i).range(), src, offset + chunks.at(i), chunks.size(i));
+    chunks.staging(i).used_until(recorder_.last().submission);  // should the next fail
     // Which may be later than the copy's, if that was worth a submission by itself: what the host can read is.
     chunks.staging(i).used_until(recorder_.submit(true));
   };

@@ -100,7 +100,7 @@ void VulkanStream::recorded(const Attempt& attempt) {
       attempt(recorder_);
       return;
     }
-    const size_t before = capture_->size();
+    const GraphRecorder::Size before = capture_->size();
     try {
       attempt(*capture_);
     } catch (...) {

@@ -1,0 +1,226 @@
+// What streams and graphs hand to the device: a test looks at the commands on their way, or has some of them fail.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "internal/faults.hpp"
+#include "support/stream.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr size_t kCount = 1 << 20;  // floats, large enough for the queue for copies
+
+struct Submission {
+  uint64_t signalled = 0;
+  std::map<VkSemaphore, uint64_t> waits;
+  VkSemaphore timeline = VK_NULL_HANDLE;
+};
+VolkDeviceTable device_table{};
+std::vector<Submission> submissions;
+std::vector<VkMemoryBarrier> shown;  // to the host
+int pools = 0, refuse_pool_after = -1;
+
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto* timeline = static_cast<const VkTimelineSemaphoreSubmitInfo*>(infos[i].pNext);
+    Submission& submission = submissions.emplace_back();
+    if (timeline == nullptr) continue;
+    submission.signalled = timeline->pSignalSemaphoreValues[0];
+    submission.timeline = infos[i].pSignalSemaphores[0];
+    for (uint32_t j = 0; j < infos[i].waitSemaphoreCount; ++j) {
+      submission.waits[infos[i].pWaitSemaphores[j]] = timeline->pWaitSemaphoreValues[j];
+    }
+  }
+  return device_table.vkQueueSubmit(queue, count, infos, fence);
+}
+VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkPipelineStageFlags to,
+                                   VkDependencyFlags flags, uint32_t count, const VkMemoryBarrier* barriers,
+                                   uint32_t buffers, const VkBufferMemoryBarrier* of_buffers, uint32_t images,
+                                   const VkImageMemoryBarrier* of_images) {
+  if (to & VK_PIPELINE_STAGE_HOST_BIT) shown.insert(shown.end(), barriers, barriers + count);
+  device_table.vkCmdPipelineBarrier(commands, from, to, flags, count, barriers, buffers, of_buffers, images, of_images);
+}
+VKAPI_ATTR VkResult VKAPI_CALL create_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
+                                           const VkAllocationCallbacks* callbacks, VkCommandPool* pool) {
+  if (refuse_pool_after == 0) return VK_ERROR_OUT_OF_HOST_MEMORY;
+  --refuse_pool_after;
+  ++pools;
+  return device_table.vkCreateCommandPool(device, info, callbacks, pool);
+}
+VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks* callbacks) {
+  if (pool != VK_NULL_HANDLE) --pools;
+  device_table.vkDestroyCommandPool(device, pool, callbacks);
+}
+
+class StreamCommands : public Faults {
+ protected:
+  void SetUp() override {
+    Faults::SetUp();
+    device_table = whole_;
+    x_ = buffer_of(context(), kCount, 1), y_ = buffer_of(context(), kCount, 0);
+    ASSERT_OK(tuff_synchronize(context()));
+    forget();
+    refuse_pool_after = -1;
+    pools = 0;
+    vk_->vkQueueSubmit = submit;
+    vk_->vkCmdPipelineBarrier = barrier;
+    vk_->vkCreateCommandPool = create_pool;
+    vk_->vkDestroyCommandPool = destroy_pool;
+  }
+  static void forget() {
+    submissions.clear();
+    shown.clear();
+  }
+  // One that has a queue for copies, on devices without such a queue too: there it is another name of the first.
+  OwnStream make_stream_that_copies() {
+    tuff::Device& own = device(context());
+    const VkQueue before = own.copy_queue;
+    if (before == VK_NULL_HANDLE) own.copy_queue = own.queues.front();
+    OwnStream stream = make_stream(context());
+    own.copy_queue = before;
+    return stream;
+  }
+
+  OwnBuffer x_, y_;
+};
+
+// Copies go to the queue for copies and kernels do not: each change of queues waits for all that came before.
+TEST_F(StreamCommands, ChangesOfQueues) {
+  Pinned up(context(), kCount), down(context(), kCount);
+  const OwnStream stream = make_stream_that_copies();
+  ASSERT_OK(tuff_synchronize(context()));
+  up.fill(3);
+  forget();
+  ASSERT_OK(tuff_copy_htod_async(stream, x_, 0, up.data(), up.bytes()));
+  add(stream, x_, x_, y_, kCount);
+  ASSERT_OK(tuff_copy_dtoh_async(stream, down.data(), y_, 0, down.bytes()));
+  add(stream, y_, x_, y_, kCount);
+  const OwnGraph graph = capture(stream, [&] { add(stream, y_, y_, y_, kCount); });
+  ASSERT_OK(tuff_copy_htod_async(stream, x_, 0, up.data(), up.bytes()));
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_synchronize(stream));
+  EXPECT_EQ(down.values(), std::vector<float>(kCount, 6.0f));
+  EXPECT_EQ(read(stream, y_, kCount), std::vector<float>(kCount, 18.0f));
+  uint64_t last = 0, chained = 0;
+  for (const Submission& submission : submissions) {
+    EXPECT_GT(submission.signalled, last);
+    if (const auto found = submission.waits.find(submission.timeline); found != submission.waits.end()) {
+      EXPECT_EQ(found->second, last);
+      ++chained;
+    }
+    last = submission.signalled;
+  }
+  EXPECT_GE(chained, 5u);  // up, add, down, add, up, graph: all but the first
+  // What a kernel wrote is shown to the host by a queue that knows no kernels.
+  ASSERT_FALSE(shown.empty());
+  for (const VkMemoryBarrier& barrier : shown) EXPECT_TRUE(barrier.srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT);
+}
+
+TEST_F(StreamCommands, NoMemoryForTheQueueForCopies) {
+  Pinned up(context(), kCount);
+  const OwnStream stream = make_stream_that_copies();
+  up.fill(5);
+  refuse_pool_after = 2;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FAILS(tuff_copy_htod_async(stream, x_, 0, up.data(), up.bytes()), TUFF_ERROR_OUT_OF_HOST_MEMORY,
+                 "tuff_copy_htod_async", "vkCreateCommandPool");
+  }
+  refuse_pool_after = -1;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(tuff_copy_htod_async(stream, x_, 0, up.data(), up.bytes()));
+    add(stream, x_, x_, y_, kCount);
+  }
+  EXPECT_EQ(read(stream, y_, kCount), std::vector<float>(kCount, 10.0f));
+}
+
+TEST_F(StreamCommands, NoMemoryForAStream) {
+  refuse_pool_after = 3;
+  tuff_stream stream = TUFF_NULL_HANDLE;
+  EXPECT_FAILS(tuff_stream_create(context(), nullptr, &stream), TUFF_ERROR_OUT_OF_HOST_MEMORY, "tuff_stream_create",
+               "vkCreateCommandPool");
+  EXPECT_EQ(pools, 0) << "command pools of a stream that there is none of";
+  refuse_pool_after = -1;
+  const OwnStream made = make_stream(context());
+  add(made, x_, x_, y_, kCount);
+  EXPECT_EQ(read(made, y_, kCount)[0], 2);
+}
+
+// A download into pinned memory is shown to the host, whatever the stream is given next.
+TEST_F(StreamCommands, PinnedCopyBeforeAGraph) {
+  Pinned down(context(), kCount);
+  const OwnStream stream = make_stream(context());
+  const OwnGraph graph = capture(stream, [&] { add(stream, x_, x_, x_, kCount); });
+  ASSERT_OK(tuff_synchronize(context()));
+  const OwnBuffer small(context(), 64);
+  ASSERT_OK(tuff_synchronize(context()));
+  forget();
+  ASSERT_OK(tuff_copy_dtoh_async(stream, down.data(), small, 0, 64));
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_synchronize(stream));
+  EXPECT_EQ(shown.size(), 1u);
+}
+
+// Of a graph that is profiled, too, whose commands are submitted one by one.
+TEST_F(StreamCommands, PinnedCopyInAProfiledGraph) {
+  Pinned down(context(), kCount);
+  const OwnStream stream = make_stream(context());
+  const OwnGraph graph = capture(stream, [&] {  // as many as a submission has
+    for (int i = 0; i < 128; ++i) ASSERT_OK(tuff_copy_dtoh_async(stream, down.data() + 16 * i, x_, 0, 64));
+  });
+  ASSERT_OK(tuff_profile_begin(context()));
+  forget();
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_synchronize(stream));
+  EXPECT_FALSE(shown.empty());
+  EXPECT_EQ(shown.size(), submissions.size());
+  ASSERT_OK(tuff_profile_end(context()));
+}
+
+// The host has waited for one stream and reads by another.
+TEST_F(StreamCommands, DownloadOfWhatAnotherStreamWrote) {
+  const OwnStream stream = make_stream(context());
+  read(context(), y_, kCount);
+  add(stream, x_, x_, y_, kCount);
+  ASSERT_OK(tuff_synchronize(stream));
+  const VkSemaphore timeline = submissions.back().timeline;
+  const uint64_t written = submissions.back().signalled;
+  forget();
+  EXPECT_EQ(read(context(), y_, kCount)[0], 2);
+  ASSERT_FALSE(submissions.empty());
+  EXPECT_TRUE(std::any_of(submissions.begin(), submissions.end(), [&](const Submission& submission) {
+    const auto found = submission.waits.find(timeline);
+    return found != submission.waits.end() && found->second >= written;
+  }));
+  EXPECT_FALSE(shown.empty());
+  forget();
+  read(context(), y_, kCount);
+  EXPECT_TRUE(submissions.empty()) << "once is enough";
+}
+
+// Of a stream that is gone, the place is taken once the device is done, though nobody has waited for it.
+TEST_F(StreamCommands, StreamsComeAndGo) {
+  for (int i = 0; i < 20; ++i) {
+    {
+      const OwnStream stream = make_stream(context());
+      add(stream, x_, x_, y_, 64);
+    }
+    ASSERT_EQ(device_table.vkDeviceWaitIdle(device(context()).handle), VK_SUCCESS);
+  }
+  EXPECT_EQ(pools, static_cast<int>(tuff::StreamRecorder::kRing));
+}
+
+// Nobody calls tuff_synchronize.
+TEST_F(StreamCommands, GraphsComeAndGo) {
+  const OwnStream stream = make_stream(context());
+  pools = 0;
+  for (int i = 0; i < 500; ++i) {
+    const OwnGraph graph = capture(stream, [&] { add(stream, x_, x_, y_, 64); });
+    ASSERT_OK(tuff_graph_launch(stream, graph));
+    if (i % 10 == 9) read(stream, y_, 64);
+  }
+  EXPECT_LT(pools, 50);
+}
+
+}  // namespace
+}  // namespace tuff_test
