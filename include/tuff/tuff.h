@@ -1307,9 +1307,8 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  * Streams and events (since 0.8.0)
  *
  * A stream is an order: what is called on it happens on the device in the order of the calls. Between two streams
- * there is no order, so that they may run at the same time, on as many queues as the device has; copies from and to
- * pinned memory run on a queue of their own where it has one. A context's handle stands for its default stream, which
- * is a stream like the others.
+ * there is no order: the device takes up one's work while another's goes on, and copies from and to pinned memory run
+ * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the others.
  *
  * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event here.
  * Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
