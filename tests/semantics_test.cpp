@@ -1,5 +1,6 @@
 // The promises that hold for all operations, one test for each. Those of single operations are in
 // semantics_operations_test.cpp; device loss, which needs a device that fails, is in internal/.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <thread>
