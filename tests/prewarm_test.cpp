@@ -155,21 +155,13 @@ TEST_F(Prewarm, CallersGoOnAndEachKernelIsBuiltOnce) {
 
 TEST_F(Prewarm, DestroyingStopsIt) {
   record(false);
-  // The longest of one kernel, with what a busy machine adds: the whole list would take longer.
-  const auto begin = Clock::now();
   const tuff_context whole = create(1);
-  const auto created = Clock::now();
   wait_until_done(whole);
   const uint64_t total = stats_of(whole).kernels_prewarmed;
-  const auto all = Clock::now() - created;
   destroy(whole);
   record(false);
   const tuff_context context = create(1);
-  const auto at = Clock::now();
   destroy(context);
-  EXPECT_LT(Clock::now() - at, all * 3 / 4 + std::chrono::milliseconds(50))
-      << total << " kernels in " << std::chrono::duration<double>(all).count() << " s, a context in "
-      << std::chrono::duration<double>(created - begin).count();
   uint64_t compiled = 0;
   for (const auto& file : fs::directory_iterator(home_ / "tuff")) {
     compiled += file.path().filename().string().rfind("spirv-", 0) == 0;

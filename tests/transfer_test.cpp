@@ -163,7 +163,8 @@ TEST_P(Transfer, FromManyThreads) {
       << "zeros, negated an even number of times";
 }
 
-// Both at once and in turn need what was there after the first of them.
+// However often they run, they need no more than they ever had under way at once. How much that is depends on how far
+// the host got ahead of the device, which rounds before may have missed: what leaks grows in every attempt.
 TEST_P(Transfer, SteadyState) {
   const OwnBuffer buffer(context(), 40 * kMiB);
   const Bytes values = scrambled(40 * kMiB, 3);
@@ -176,14 +177,16 @@ TEST_P(Transfer, SteadyState) {
     ASSERT_OK(tuff_synchronize(context()));
   };
   const int rounds = reduced() ? 2 : 6;
-  for (int i = 0; i < 2; ++i) round();
-  const tuff_stats before = stats_of(context());
-  const uint64_t misses = memory().misses;
-  for (int i = 0; i < rounds; ++i) round();
-  const tuff_stats after = stats_of(context());
-  EXPECT_EQ(after.vulkan_objects_created, before.vulkan_objects_created);
-  EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
-  EXPECT_EQ(memory().misses, misses);
+  uint64_t objects = 0, reserved = 0, misses = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    for (int i = 0; i < rounds; ++i) round();
+    const tuff_stats after = stats_of(context());
+    const uint64_t missed = memory().misses;
+    const bool same = after.vulkan_objects_created == objects && after.bytes_reserved == reserved && missed == misses;
+    objects = after.vulkan_objects_created, reserved = after.bytes_reserved, misses = missed;
+    if (same) break;
+    EXPECT_LT(attempt, 7) << "it grows without end";
+  }
   EXPECT_TRUE(back == values);
 }
 
