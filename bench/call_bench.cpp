@@ -1,11 +1,13 @@
 // What one eager call costs when there is next to nothing to compute: many small operations, then one wait.
 // "chained" reads what the call before wrote; "independent" has values of its own; "alone" waits for each. "replayed"
-// is the same calls captured as a graph, which one call launches.
+// is the same calls captured as a graph, which one call launches. Beside them what the same driver takes when nothing
+// stands between it and the program.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "bench/harness.hpp"
+#include "bench/plain_vulkan.hpp"
 
 namespace bench {
 namespace {
@@ -46,6 +48,21 @@ void add_calls() {
             return [=, &context] { context.launch(*graph); };
           },
           kCalls);
+      if (device_properties().type == TUFF_DEVICE_HOST) continue;
+      const auto peer = [n, buffers] {
+        auto plain = std::make_shared<PlainVulkan>(device_properties());
+        plain->allocate(n, buffers);
+        return plain;
+      };
+      add_peer(fmt::format("plain vulkan/call {}/relu {}", order, n), {}, kCalls, [=] {
+        const auto plain = peer();
+        return Begun{[plain] { plain->eager(kCalls); }, [plain] { plain->finish(); }};
+      });
+      add_peer(fmt::format("plain vulkan/call replayed {}/relu {}", order, n), {}, kCalls, [=] {
+        const auto plain = peer();
+        plain->record(kCalls);
+        return Begun{[plain] { plain->replay(); }, [plain] { plain->finish(); }};
+      });
     }
     add(fmt::format("tuff/call alone/relu {}", n), {}, 4 * n, [=](const tuff::Context& context) {
       return [=, &context, x = operands(context, 1)] {

@@ -26,11 +26,18 @@ using Repeat = std::function<void()>;
 void add(const std::string& name, Work work, uint64_t memory_bytes, std::function<Repeat(const tuff::Context&)> prepare,
          uint64_t calls = 1);
 
+const tuff::DeviceProperties& device_properties();
+
 // Whether the device is a processor, which large batches and types of 16 bits gain nothing on.
 bool on_processor();
 
 // The same work by something else in the same process, such as OpenBLAS.
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare);
+// By something that only begins it: `finish` waits for all of it.
+struct Begun {
+  Repeat begin, finish;
+};
+void add_peer(const std::string& name, Work work, uint64_t calls, std::function<Begun()> prepare);
 
 // A buffer of so many values between -1 and 1, or of zeros, as a repetition keeps it.
 std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count, DType dtype = DType::f32);

@@ -107,14 +107,25 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
       ->Unit(benchmark::kMicrosecond);
 }
 
+const tuff::DeviceProperties& device_properties() { return device.properties; }
+
 bool on_processor() { return device.properties.type == TUFF_DEVICE_CPU || device.properties.type == TUFF_DEVICE_HOST; }
 
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare) {
+  add_peer(name, work, 1, [prepare = std::move(prepare)] { return Begun{prepare(), [] {}}; });
+}
+
+void add_peer(const std::string& name, Work work, uint64_t calls, std::function<Begun()> prepare) {
   if (work.flops > kMostSeconds * device.flops_per_second || work.bytes > kMostSeconds * device.bytes_per_second)
     return;
   benchmark::RegisterBenchmark(name.c_str(),
                                [=, batch = std::make_shared<uint64_t>(0)](benchmark::State& state) {
-                                 run(state, work, 1, batch, prepare(), [] {});
+                                 try {
+                                   const Begun peer = prepare();
+                                   run(state, work, calls, batch, peer.begin, peer.finish);
+                                 } catch (const std::exception& error) {
+                                   state.SkipWithError(error.what());
+                                 }
                                })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
