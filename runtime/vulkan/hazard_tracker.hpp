@@ -1,8 +1,10 @@
 // Byte ranges touched since the last barrier: tells whether the next operation has to wait for them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <tuple>
 
 namespace tuff {
 
@@ -18,44 +20,77 @@ class HazardTracker {
 
   // Read after write, write after read or write after write on bytes that both touch.
   bool conflicts(const Range& range) const noexcept {
-    if (everything_) return true;
-    for (uint32_t i = 0; i < count_; ++i) {
-      const Range& other = ranges_[i];
-      if (other.block == range.block && (other.write || range.write) && other.begin < range.end &&
-          range.begin < other.end) {
-        return true;
-      }
-    }
-    return false;
+    return everything_ || written_.touches(range) || (range.write && read_.touches(range));
   }
 
   // False if there is no room: the caller adds a barrier and clears.
-  bool add(const Range& range) noexcept {
-    for (uint32_t i = 0; i < count_; ++i) {
-      const Range& other = ranges_[i];
-      if (other.block == range.block && other.write == range.write && other.begin <= range.begin &&
-          other.end >= range.end) {
-        return true;
-      }
-    }
-    if (count_ == kCapacity) return false;
-    ranges_[count_++] = range;
-    return true;
-  }
+  bool add(const Range& range) noexcept { return (range.write ? written_ : read_).add(range); }
 
   // What was touched is more than ranges are worth keeping for.
   void add_everything() noexcept { everything_ = true; }
 
   void clear() noexcept {
-    count_ = 0;
+    read_.clear();
+    written_.clear();
     everything_ = false;
   }
-  bool empty() const noexcept { return count_ == 0 && !everything_; }
-  bool has_room(uint32_t ranges) const noexcept { return count_ + ranges <= kCapacity; }
+  bool empty() const noexcept { return read_.empty() && written_.empty() && !everything_; }
+  bool has_room(uint32_t ranges) const noexcept { return read_.has_room(ranges) && written_.has_room(ranges); }
 
  private:
-  std::array<Range, kCapacity> ranges_;
-  uint32_t count_ = 0;
+  // Bytes, as intervals in order that neither overlap nor adjoin: buffers that lie one after the other, as those do that
+  // were made together, are one.
+  class Bytes {
+   public:
+    bool touches(const Range& range) const noexcept {
+      const uint32_t i = first_beyond(range.block, range.begin);
+      return i < count_ && at_[i].block == range.block && at_[i].begin < range.end && range.begin < range.end;
+    }
+
+    bool add(const Range& range) noexcept {
+      if (range.begin >= range.end) return true;
+      // From the first that the range overlaps or adjoins to the first behind it: all these become one.
+      uint32_t first = first_beyond(range.block, range.begin);
+      if (first > 0 && at_[first - 1].block == range.block && at_[first - 1].end == range.begin) --first;
+      uint32_t last = first;
+      while (last < count_ && at_[last].block == range.block && at_[last].begin <= range.end) ++last;
+      if (last == first) {
+        if (count_ == kCapacity) return false;
+        std::move_backward(at_.begin() + first, at_.begin() + count_, at_.begin() + count_ + 1);
+        at_[first] = {range.block, range.begin, range.end};
+        ++count_;
+        return true;
+      }
+      at_[first].begin = std::min(at_[first].begin, range.begin);
+      at_[first].end = std::max(at_[last - 1].end, range.end);
+      std::move(at_.begin() + last, at_.begin() + count_, at_.begin() + first + 1);
+      count_ -= last - first - 1;
+      return true;
+    }
+
+    void clear() noexcept { count_ = 0; }
+    bool empty() const noexcept { return count_ == 0; }
+    bool has_room(uint32_t ranges) const noexcept { return count_ + ranges <= kCapacity; }
+
+   private:
+    struct Interval {
+      uint64_t block, begin, end;
+    };
+
+    // The first that has bytes at `begin` or behind it.
+    uint32_t first_beyond(uint64_t block, uint64_t begin) const noexcept {
+      const auto is_before = [&](const Interval& interval) {
+        return std::tie(interval.block, interval.end) <= std::tie(block, begin);
+      };
+      if (count_ == 0 || is_before(at_[count_ - 1])) return count_;  // memory is often used in its order
+      return static_cast<uint32_t>(std::partition_point(at_.begin(), at_.begin() + count_, is_before) - at_.begin());
+    }
+
+    std::array<Interval, kCapacity> at_;
+    uint32_t count_ = 0;
+  };
+
+  Bytes read_, written_;
   bool everything_ = false;
 };
 

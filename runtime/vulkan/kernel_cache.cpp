@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/log.hpp"
 #include "runtime/profile.hpp"
@@ -57,29 +58,30 @@ std::span<const std::byte> as_bytes(const std::vector<uint32_t>& words) {
 
 }  // namespace
 
-bool KernelCache::Key::operator==(const Key& other) const noexcept {
-  const KernelRequest &a = kernel, &b = other.kernel;
-  if (&a.source() != &b.source() || operands != other.operands || addresses != other.addresses ||
-      a.is_wide() != b.is_wide() || a.matrices() != b.matrices() || a.define_count() != b.define_count() ||
-      a.constant_count() != b.constant_count()) {
-    return false;
-  }
-  for (uint32_t i = 0; i < a.define_count(); ++i) {
-    if (a.defines()[i].name != b.defines()[i].name || a.defines()[i].value != b.defines()[i].value) return false;
-  }
-  for (uint32_t i = 0; i < a.constant_count(); ++i) {
-    if (a.constants()[i].id != b.constants()[i].id || a.constants()[i].value != b.constants()[i].value) return false;
-  }
-  return true;
+bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right) const noexcept {
+  const KernelRequest &a = left.kernel, &b = right.kernel;
+  static_assert(std::has_unique_object_representations_v<KernelRequest::Define>);
+  static_assert(std::has_unique_object_representations_v<KernelRequest::Constant>);
+  return &a.source() == &b.source() && left.operands == right.operands && left.addresses == right.addresses &&
+         a.is_wide() == b.is_wide() && a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
+         a.constant_count() == b.constant_count() &&
+         std::memcmp(a.defines(), b.defines(), a.define_count() * sizeof(KernelRequest::Define)) == 0 &&
+         std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
 }
 
-size_t KernelCache::KeyHash::operator()(const Key& key) const noexcept {
+// A sum of products, which a processor works out side by side. The names of the defines follow from the source.
+size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
   const KernelRequest& kernel = key.kernel;
-  const uint64_t seed = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 + (key.addresses ? 2 : 0) +
-                        (kernel.is_wide() ? 1 : 0);
-  const uint64_t defines =
-      XXH3_64bits_withSeed(kernel.defines(), kernel.define_count() * sizeof(KernelRequest::Define), seed);
-  return XXH3_64bits_withSeed(kernel.constants(), kernel.constant_count() * sizeof(KernelRequest::Constant), defines);
+  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 + (key.addresses ? 2 : 0) +
+                 (kernel.is_wide() ? 1 : 0);
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    sum += static_cast<uint64_t>(kernel.defines()[i].value) * (kOdd * (2 * i + 1));
+  }
+  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+    sum += kernel.constants()[i].value * (kOdd * (2 * (i + KernelRequest::kMaxDefines) + 1));
+  }
+  return sum ^ (sum >> 32);
 }
 
 KernelCache::KernelCache(std::shared_ptr<Device> device)
@@ -122,11 +124,11 @@ void KernelCache::save() {
 }
 
 const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
-  const Key key{kernel, operands, addresses};
-  if (const auto found = pipelines_.find(key); found != pipelines_.end()) {
+  if (const auto found = pipelines_.find(KeyView(kernel, operands, addresses)); found != pipelines_.end()) {
     ++hits_;
     return found->second;
   }
+  const Key key{kernel, operands, addresses};
   return pipelines_.emplace(key, make(key)).first->second;
 }
 

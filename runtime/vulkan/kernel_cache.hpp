@@ -53,15 +53,28 @@ class KernelCache {
   Counters counters() const noexcept;
 
  private:
-  // A request with how its operands are bound; fixed size, so that a look-up allocates nothing.
+  // A request with how its operands are bound. What a call asks for is looked up where it lies: half a kilobyte that
+  // is copied only to be kept.
   struct Key {
     KernelRequest kernel;
     uint32_t operands;
     bool addresses;
-    bool operator==(const Key& other) const noexcept;
+  };
+  struct KeyView {
+    const KernelRequest& kernel;
+    uint32_t operands;
+    bool addresses;
+    KeyView(const KernelRequest& asked_kernel, uint32_t asked_operands, bool asked_addresses)
+        : kernel(asked_kernel), operands(asked_operands), addresses(asked_addresses) {}
+    KeyView(const Key& key) : KeyView(key.kernel, key.operands, key.addresses) {}
   };
   struct KeyHash {
-    size_t operator()(const Key& key) const noexcept;
+    using is_transparent = void;
+    size_t operator()(const KeyView& key) const noexcept;
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    bool operator()(const KeyView& a, const KeyView& b) const noexcept;
   };
   struct Layout {
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
@@ -79,7 +92,7 @@ class KernelCache {
   PipelineFile file_;
   KernelList list_;
   std::mutex layout_mutex_;
-  std::unordered_map<Key, Pipeline, KeyHash> pipelines_;
+  std::unordered_map<Key, Pipeline, KeyHash, KeyEqual> pipelines_;
   Layout layouts_[2][Dispatch::kMaxSlots + 1];  // [addresses][slots]
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;
   std::atomic<bool> unsaved_{false};

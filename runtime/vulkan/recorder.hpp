@@ -89,6 +89,18 @@ class KernelRequest {
   };
 
   explicit KernelRequest(const KernelSource& source) : source_(&source) {}
+  KernelRequest(const KernelRequest& other) { *this = other; }
+  KernelRequest& operator=(const KernelRequest& other) {
+    source_ = other.source_;
+    define_count_ = other.define_count_;
+    constant_count_ = other.constant_count_;
+    std::copy_n(other.defines_.begin(), define_count_, defines_.begin());
+    std::copy_n(other.constants_.begin(), constant_count_, constants_.begin());
+    wide_ = other.wide_;
+    reads_ = other.reads_;
+    matrices_ = other.matrices_;
+    return *this;
+  }
 
   // #define name value. Use for what changes types or code shape.
   KernelRequest& define(const char* name, int64_t value) {
@@ -135,8 +147,9 @@ class KernelRequest {
 
  private:
   const KernelSource* source_;
-  std::array<Define, kMaxDefines> defines_{};
-  std::array<Constant, kMaxConstants> constants_{};
+  // As far as the counts go: every call makes one of these.
+  std::array<Define, kMaxDefines> defines_;
+  std::array<Constant, kMaxConstants> constants_;
   uint32_t define_count_ = 0, constant_count_ = 0;
   bool wide_ = false;
   Reads reads_ = Reads::tiles;
@@ -223,8 +236,9 @@ class Dispatch {
  private:
   const char* label_;
   const char* variant_ = "";
-  std::array<Operand, kMaxOperands> operands_{};
-  std::array<std::byte, kMaxPushBytes> push_{};
+  // As far as the counts go.
+  std::array<Operand, kMaxOperands> operands_;
+  std::array<std::byte, kMaxPushBytes> push_;
   std::array<uint32_t, 3> groups_{1, 1, 1};
   uint32_t operand_count_ = 0, push_bytes_ = 0, each_ = 0, each_count_ = 0, each_operands_ = 0;
   double bytes_ = 0, operations_ = 0;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
 namespace tuff {
 namespace {
 
@@ -53,6 +56,37 @@ TEST(HazardTracker, EverythingConflictsWithAll) {
   tracker.clear();
   EXPECT_TRUE(tracker.empty());
   EXPECT_FALSE(tracker.conflicts({1, 0, 1, true}));
+}
+
+TEST(HazardTracker, NeighboursShareAPlace) {
+  HazardTracker tracker;
+  for (uint64_t i = 0; i < 10 * HazardTracker::kCapacity; ++i) ASSERT_TRUE(tracker.add({1, i * 10, i * 10 + 10, true}));
+  EXPECT_TRUE(tracker.has_room(HazardTracker::kCapacity - 1));
+  EXPECT_TRUE(tracker.conflicts({1, 5000, 5001, false}));
+  EXPECT_FALSE(tracker.conflicts({1, 9600, 9601, true}));
+  EXPECT_FALSE(tracker.conflicts({2, 5000, 5001, true})) << "as far as their block goes";
+}
+
+// Any ranges, beside a list of all of them.
+TEST(HazardTracker, AsAListOfAllThatWasAdded) {
+  std::mt19937 random(7);
+  const auto below = [&](uint64_t n) { return random() % n; };
+  for (int round = 0; round < 2000; ++round) {
+    HazardTracker tracker;
+    std::vector<Range> all;
+    const uint64_t space = 1 + below(400), longest = 1 + below(30);
+    for (int i = 0; i < 150; ++i) {
+      const uint64_t begin = below(space);
+      const Range range{1 + below(3), begin, begin + below(longest + 1), below(2) == 0};
+      bool expected = false;
+      for (const Range& other : all) {
+        expected = expected || (other.block == range.block && (other.write || range.write) &&
+                                std::max(other.begin, range.begin) < std::min(other.end, range.end));
+      }
+      ASSERT_EQ(tracker.conflicts(range), expected) << "round " << round << ", range " << i;
+      if (tracker.add(range)) all.push_back(range);
+    }
+  }
 }
 
 TEST(HazardTracker, AReadDoesNotHideAWrite) {
