@@ -319,9 +319,9 @@ void Device::read_traits() {
 }
 
 void Device::require_alive() const {
-  if (const char* call = lost_by_.load(std::memory_order_relaxed); call != nullptr) [[unlikely]] {
-    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned VK_ERROR_DEVICE_LOST; make a new context",
-         physical.properties.deviceName, call);
+  if (const char* call = lost_by_.load(std::memory_order_acquire); call != nullptr) [[unlikely]] {
+    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned {}; make a new context",
+         physical.properties.deviceName, call, vk_result_name(loss_));
   }
 }
 
@@ -383,14 +383,19 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
 }
 
 void Device::check(VkResult result, const char* what) {
-  if (result == VK_ERROR_DEVICE_LOST) {
-    const char* before = nullptr;
-    if (lost_by_.compare_exchange_strong(before, what)) {
-      log(TUFF_LOG_ERROR, "{} lost the device {}", what, physical.properties.deviceName);
-    }
-    require_alive();
-  }
+  if (result == VK_ERROR_DEVICE_LOST) lose(what, result);
   check_vk(result, what);
+}
+
+void Device::lose(const char* what, VkResult result) {
+  VkResult before = VK_SUCCESS;
+  if (loss_.compare_exchange_strong(before, result)) {
+    lost_by_.store(what, std::memory_order_release);
+    log(TUFF_LOG_ERROR, "{} lost the device {}: {}", what, physical.properties.deviceName, vk_result_name(result));
+  }
+  require_alive();
+  // Another thread is about to say by what.
+  fail(TUFF_ERROR_DEVICE_LOST, "{} returned {}; make a new context", what, vk_result_name(result));
 }
 
 uint64_t Device::free_memory() const { return heap_budget(physical, heap_).left(); }

@@ -56,6 +56,8 @@ class Device {
   void require_alive() const;
   // As check_vk, and remembers that the device is lost, and by which call: `what` has static storage.
   void check(VkResult result, const char* what);
+  // What the device was to do cannot be done any more, as this call returned that: from now on it counts as lost.
+  [[noreturn]] void lose(const char* what, VkResult result);
   // Called after every vkCreate* and vkAllocate*.
   // Of storage buffers that are pushed; the second with or without such a set, push_bytes may be 0.
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
@@ -87,7 +89,8 @@ class Device {
   void name_object(VkObjectType type, uint64_t object, const char* name);
 
   PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
-  std::atomic<const char*> lost_by_{nullptr};  // the function that said so first
+  std::atomic<VkResult> loss_{VK_SUCCESS};     // the first that it was lost by
+  std::atomic<const char*> lost_by_{nullptr};  // the function that returned it
   std::atomic<uint64_t> objects_{0};
   uint32_t families_[2] = {};
   bool host_query_reset_ = false;

@@ -38,8 +38,8 @@ class HazardTracker {
   bool has_room(uint32_t ranges) const noexcept { return read_.has_room(ranges) && written_.has_room(ranges); }
 
  private:
-  // Bytes, as intervals in order that neither overlap nor adjoin: buffers that lie one after the other, as those do that
-  // were made together, are one.
+  // Bytes, as intervals in order that neither overlap nor adjoin: buffers that lie one after the other, as those do
+  // that were made together, are one.
   class Bytes {
    public:
     bool touches(const Range& range) const noexcept {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/log.hpp"
+#include "runtime/unlocked.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/graph.hpp"
 #include "runtime/vulkan/matrix_probe.hpp"
@@ -21,7 +22,7 @@ constexpr uint32_t kSubmitOperations = Profiler::kMostCommands;
 constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
 // Copies from here on go to the queue for copies: changing queues costs two submissions.
 constexpr uint64_t kCopyQueueBytes = 1 << 20;
-// Submissions of graphs, which are no part of the ring.
+// Submissions of graphs are no part of the ring, but the queue holds only so many.
 constexpr uint64_t kMostInFlight = 256;
 
 }  // namespace
@@ -84,14 +85,14 @@ void StreamRecorder::set_name(std::string name) {
 }
 
 void StreamRecorder::wait_if_needed(uint64_t submission) {
-  if (submission > completed() && submission > poll()) wait(submission);
+  if (!has_finished(submission)) wait(submission);
 }
 
 void StreamRecorder::open(Lane& lane) {
   if (recording_ && lane_ == &lane) return;
   Device& device = *base_.device;
   device.require_alive();
-  if (recording_) submit(false);
+  if (recording_ || closed_) submit(false);
   if (!lane.computes && lane.slots.size() < kCopyRing) make_slots(lane, kCopyRing);
   Slot& slot = lane.slots[lane.slot];
   wait_if_needed(slot.submission);
@@ -117,11 +118,21 @@ void StreamRecorder::open(Lane& lane) {
 
 uint64_t StreamRecorder::submit(bool for_host) {
   if (for_host && writer_.hidden_from_host()) open(*lane_);
-  if (!recording_ && !waits()) return submitted_;
-  if (!recording_) open(*lane_);
+  if (!recording_ && !closed_ && !waits()) return submitted_;
+  if (!recording_ && !closed_) open(*lane_);
   host_looks_ = host_looks_ || for_host;
   submit_with(VK_NULL_HANDLE);
   return submitted_;
+}
+
+void StreamRecorder::close(Slot& slot) {
+  if (std::exchange(host_looks_, false)) writer_.show_to_host();
+  recording_ = false;
+  Device& device = *base_.device;
+  const VkResult result = device.vk.vkEndCommandBuffer(slot.commands);
+  // What was recorded is gone with it, and calls have said that it would be done.
+  if (result != VK_SUCCESS) device.lose("vkEndCommandBuffer", result);
+  closed_ = true;
 }
 
 // What is recorded, if anything is, and then that.
@@ -130,15 +141,11 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   const VolkDeviceTable& vk = device.vk;
   const ProfiledStep step("submit");
   VkCommandBuffer buffers[2];
-  uint32_t count = 0, operations = 0;
+  uint32_t count = 0, operations = gathered_;
   Slot* slot = nullptr;
-  if (recording_) {
+  if (recording_ || closed_) {
     slot = &lane_->slots[lane_->slot];
-    if (std::exchange(host_looks_, false)) writer_.show_to_host();
-    recording_ = false;
-    operations = std::exchange(gathered_, 0);
-    gathered_seconds_ = 0;
-    device.check(vk.vkEndCommandBuffer(slot->commands), "vkEndCommandBuffer");
+    if (recording_) close(*slot);
     buffers[count++] = slot->commands;
   }
   if (more != VK_NULL_HANDLE) {
@@ -162,7 +169,16 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
   info.pCommandBuffers = buffers;
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline_;
-  device.check(vk.vkQueueSubmit(lane_->queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  VkResult result = vk.vkQueueSubmit(lane_->queue, 1, &info, VK_NULL_HANDLE);
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    // It has had no effect then. Empty blocks are given back, and it is tried again: now, and with the next call.
+    base_.pool->trim();
+    result = vk.vkQueueSubmit(lane_->queue, 1, &info, VK_NULL_HANDLE);
+  }
+  device.check(result, "vkQueueSubmit");
+  closed_ = false;
+  gathered_ = 0;
+  gathered_seconds_ = 0;
   ahead_.clear();
   waits_.clear();
   wait_values_.clear();
@@ -247,9 +263,17 @@ bool StreamRecorder::at_rest(uint64_t milliseconds) noexcept {
   return timeline_at_rest(*base_.device, timeline_, submitted_, milliseconds);
 }
 
-void StreamRecorder::make_room() {
+void StreamRecorder::make_room(std::unique_lock<std::mutex>& lock) {
   const std::vector<Slot>& slots = compute_.slots;
-  wait_if_needed(slots[(compute_.slot + slots.size() / 4) % slots.size()].submission);
+  const auto in_the_way = [&] {
+    const uint64_t of_graphs = submitted_ > kMostInFlight ? submitted_ - kMostInFlight : 0;
+    return std::max(of_graphs, slots[(compute_.slot + slots.size() / 4) % slots.size()].submission);
+  };
+  // Others may have recorded meanwhile.
+  for (uint64_t submission; !has_finished(submission = in_the_way());) {
+    const Unlocked unlocked(lock);
+    wait(submission);
+  }
 }
 
 bool StreamRecorder::busy(const Buffer& buffer) {
@@ -320,8 +344,12 @@ void StreamRecorder::append(const BoundFill& fill) {
 void StreamRecorder::appended(double bytes, double operations) {
   const bool cpu = traits().cpu;
   gathered_seconds_ += cpu ? bytes / 4e9 + operations / 10e9 : bytes / 2e12 + operations / 20e12;
-  if (++gathered_ >= kSubmitOperations || gathered_seconds_ >= (cpu ? kSubmitSecondsCpu : kSubmitSecondsGpu)) {
+  if (++gathered_ < kSubmitOperations && gathered_seconds_ < (cpu ? kSubmitSecondsCpu : kSubmitSecondsGpu)) return;
+  try {
     submit(false);
+  } catch (const Error&) {
+    // The call that recorded this has done so. If it was for memory the next one tells, before it records anything.
+    if (!closed_ || base_.device->lost()) throw;
   }
 }
 
@@ -401,8 +429,6 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
     }
   } else {
     if (lane_ != &compute_) open(compute_);
-    // The queue holds only so many.
-    if (submitted_ > kMostInFlight) wait_if_needed(submitted_ - kMostInFlight);
     submit_with(graph.encode());
     graph.submitted({index_, submitted_});
     writer_.assume_everything();

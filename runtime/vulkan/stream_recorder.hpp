@@ -52,10 +52,11 @@ class StreamRecorder final : public DeviceRecorder {
   using DeviceRecorder::launch;
 
   // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
-  // so that one that ends by TIMEOUT has had no effect.
-  void make_room();
+  // so that one that ends by TIMEOUT has had no effect. `lock` holds the context's lock, and is let go while it waits.
+  void make_room(std::unique_lock<std::mutex>& lock);
   // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
-  // all that was written so far is visible to the host once that submission has finished.
+  // all that was written so far is visible to the host once that submission has finished. If it throws
+  // OUT_OF_HOST_MEMORY or OUT_OF_DEVICE_MEMORY, nothing is lost: the next attempt submits the same.
   uint64_t submit(bool for_host);
   // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
   void wait(uint64_t submission);
@@ -71,7 +72,7 @@ class StreamRecorder final : public DeviceRecorder {
   uint64_t current_submission() const noexcept { return submitted_ + 1; }
   uint64_t submitted() const noexcept { return submitted_; }
   // All that was called so far is done when this is.
-  Use last() const noexcept { return {index_, recording_ || waits() ? submitted_ + 1 : submitted_}; }
+  Use last() const noexcept { return {index_, recording_ || closed_ || waits() ? submitted_ + 1 : submitted_}; }
   // What is recorded from now on comes after that.
   void wait_for(Use use);
   // A timestamp, when all before it has finished.
@@ -133,6 +134,7 @@ class StreamRecorder final : public DeviceRecorder {
   void destroy() noexcept;
   void make_slots(Lane& lane, uint32_t count);
   void open(Lane& lane);
+  void close(Slot& slot);
   void submit_with(VkCommandBuffer more);
   void append_copy(const BoundCopy& copy, Lane& lane);
   Lane& copy_lane(uint64_t bytes);
@@ -140,6 +142,7 @@ class StreamRecorder final : public DeviceRecorder {
   // Whether that submission was for this queue, as far as it is remembered.
   bool computed(uint64_t submission, VkQueue queue) const noexcept;
   void wait_if_needed(uint64_t submission);
+  bool has_finished(uint64_t submission) { return submission <= completed() || submission <= poll(); }
   uint32_t profiler_slot() const noexcept { return lane_ == &copies_ ? compute_ring_ + copies_.slot : compute_.slot; }
   // Records a command, and what stands around it where somebody looks on.
   template <typename Describe, typename Command>
@@ -164,6 +167,7 @@ class StreamRecorder final : public DeviceRecorder {
   const uint32_t compute_ring_;
   Lane* lane_ = &compute_;
   bool recording_ = false;
+  bool closed_ = false;  // the command buffer, and not submitted yet: the driver had no memory for that
   CommandWriter writer_;
   bool host_looks_ = false;  // into what the open command buffer has written, once that has finished
   uint64_t submitted_ = 0;

@@ -8,6 +8,7 @@
 #include "runtime/host_copy.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
+#include "runtime/unlocked.hpp"
 
 namespace tuff {
 namespace {
@@ -20,17 +21,6 @@ constexpr uint64_t kMostChunk = 8ull << 20, kLeastChunk = 1ull << 20;
 constexpr uint64_t kMostMapped = 1ull << 20;
 // Uploads above this into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
-
-class Unlocked {
- public:
-  explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock_.unlock(); }
-  ~Unlocked() { lock_.lock(); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  std::unique_lock<std::mutex>& lock_;
-};
 
 void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
   const Unlocked unlocked(lock);

@@ -77,7 +77,8 @@ std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
 }
 
 void VulkanStream::launch(ComputeGraph& graph) {
-  const std::lock_guard lock(backend_.mutex());
+  std::unique_lock lock(backend_.mutex());
+  recorder_.make_room(lock);
   refuse_in_capture("a graph's launch is not captured: call its operations instead");
   recorder_.launch_graph(static_cast<VulkanGraph&>(graph));
 }
@@ -93,10 +94,10 @@ void VulkanStream::refuse_in_capture(const char* why) const {
 
 template <typename Attempt>
 void VulkanStream::recorded(const Attempt& attempt) {
-  backend_.with_memory([&](auto&) {
+  backend_.with_memory([&](auto& lock) {
     backend_.device().require_alive();
+    if (capture_ == nullptr) recorder_.make_room(lock);
     if (capture_ == nullptr) {
-      recorder_.make_room();
       attempt(recorder_);
       return;
     }
@@ -138,8 +139,9 @@ void VulkanStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffe
 
 void VulkanStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                               uint64_t bytes) {
-  const std::lock_guard lock(backend_.mutex());
+  std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
+  if (capture_ == nullptr) recorder_.make_room(lock);
   if (capture_ != nullptr) {
     capture_->copy_pinned(dst, dst_offset, src, src_offset, bytes);
   } else {
@@ -206,7 +208,8 @@ void VulkanStream::rope(const RopeArgs& args) { run(check_rope, record_rope, arg
 
 void VulkanStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   auto& own = static_cast<VulkanKernel&>(kernel);
-  const std::lock_guard lock(backend_.mutex());
+  std::unique_lock lock(backend_.mutex());
+  if (capture_ == nullptr) recorder_.make_room(lock);
   check_launch(own.interface(), args, own.launch_limits());
   backend_.device().require_alive();
   target().launch(own, args);

@@ -26,6 +26,14 @@ VKAPI_ATTR VkResult VKAPI_CALL lost_on_submit(VkQueue, uint32_t, const VkSubmitI
   ++calls;
   return VK_ERROR_DEVICE_LOST;
 }
+VKAPI_ATTR VkResult VKAPI_CALL no_memory_to_submit(VkQueue, uint32_t, const VkSubmitInfo*, VkFence) {
+  ++calls;
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+VKAPI_ATTR VkResult VKAPI_CALL no_memory_to_end(VkCommandBuffer) {
+  ++calls;
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
 VKAPI_ATTR VkResult VKAPI_CALL lost_on_wait(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
   ++calls;
   return VK_ERROR_DEVICE_LOST;
@@ -224,6 +232,62 @@ TEST_F(Faults, LostWhenSubmitting) {
   expect_everything_says_lost(buffer);
   EXPECT_EQ(calls, 1);
   // A new context in the same process works, beside the lost one.
+  const OwnContext other("vulkan");
+  expect_works(other);
+}
+
+TEST_F(Faults, WithoutMemoryToSubmitWhatIsRecordedIsKept) {
+  const Tensor x(context(), std::vector<float>(64, 2.0f)), y(context(), std::vector<float>(64, 3.0f));
+  const auto negate = [&](const Tensor& tensor) {
+    return tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, tensor, tensor, 64);
+  };
+  tuff_graph graph = 0;
+  ASSERT_OK(tuff_graph_begin(context()));
+  ASSERT_OK(negate(y));
+  ASSERT_OK(tuff_graph_end(context(), &graph));
+  ASSERT_OK(tuff_synchronize(context()));
+  ASSERT_OK(negate(x));
+  vk_->vkQueueSubmit = no_memory_to_submit;
+  EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_synchronize", "vkQueueSubmit");
+  EXPECT_EQ(calls, 2) << "it gives back what it can and tries again";
+  // What cannot go behind it has no effect.
+  EXPECT_FAILS(negate(x), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_unary", "vkQueueSubmit");
+  EXPECT_FAILS(tuff_graph_launch(context(), graph), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_graph_launch",
+               "vkQueueSubmit");
+  EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+  *vk_ = whole_;
+  EXPECT_OK(tuff_synchronize(context()));
+  expect_same_bits(x.read(), std::vector<float>(64, -2.0f));
+  EXPECT_OK(tuff_graph_launch(context(), graph));
+  expect_same_bits(y.read(), std::vector<float>(64, -3.0f));
+  EXPECT_OK(tuff_graph_destroy(graph));
+}
+
+// Calls that fill a command buffer have done what they say, whether it can be submitted now or not.
+TEST_F(Faults, WithoutMemoryToSubmitCallsGoAsFarAsTheyCan) {
+  const Tensor x(context(), std::vector<float>(64, 1.0f));
+  ASSERT_OK(tuff_synchronize(context()));
+  vk_->vkQueueSubmit = no_memory_to_submit;
+  int done = 0;
+  tuff_status status = TUFF_OK;
+  while (done < 100000 && status == TUFF_OK) {
+    status = tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, x, 64);
+    done += status == TUFF_OK;
+  }
+  EXPECT_EQ(status, TUFF_ERROR_OUT_OF_DEVICE_MEMORY);
+  EXPECT_GT(done, 1);
+  *vk_ = whole_;
+  expect_same_bits(x.read(), std::vector<float>(64, done % 2 == 0 ? 1.0f : -1.0f));
+}
+
+TEST_F(Faults, ACommandBufferThatCannotBeEndedIsLost) {
+  const OwnBuffer buffer(context(), 64);
+  ASSERT_OK(tuff_synchronize(context()));
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16));
+  vk_->vkEndCommandBuffer = no_memory_to_end;
+  EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST, "tuff_synchronize", "VK_ERROR_OUT_OF_HOST_MEMORY");
+  *vk_ = whole_;
+  expect_everything_says_lost(buffer);
   const OwnContext other("vulkan");
   expect_works(other);
 }

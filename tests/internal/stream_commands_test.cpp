@@ -1,6 +1,8 @@
 // What streams and graphs hand to the device: a test looks at the commands on their way, or has some of them fail.
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "internal/faults.hpp"
@@ -53,6 +55,20 @@ VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice device, VkCommandPool pool, con
   device_table.vkDestroyCommandPool(device, pool, callbacks);
 }
 
+// A device that finishes nothing until it is let go on.
+std::atomic<bool> goes_on{true};
+VKAPI_ATTR VkResult VKAPI_CALL wait_until_it_goes_on(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t limit) {
+  if (goes_on) return device_table.vkWaitSemaphores(device, info, limit);
+  ++calls;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return VK_TIMEOUT;
+}
+VKAPI_ATTR VkResult VKAPI_CALL count_once_it_goes_on(VkDevice device, VkSemaphore semaphore, uint64_t* value) {
+  if (goes_on) return device_table.vkGetSemaphoreCounterValue(device, semaphore, value);
+  *value = 0;
+  return VK_SUCCESS;
+}
+
 class StreamCommands : public Faults {
  protected:
   void SetUp() override {
@@ -84,6 +100,36 @@ class StreamCommands : public Faults {
 
   OwnBuffer x_, y_;
 };
+
+TEST_F(StreamCommands, WhoFindsTooMuchUnderWayHoldsNoOtherStream) {
+  const OwnStream stream = make_stream(context());
+  const OwnBuffer z = buffer_of(context(), 16, 1);
+  add(stream, z, z, z, 16);
+  ASSERT_OK(tuff_synchronize(stream));
+  ASSERT_OK(tuff_synchronize(context()));
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.wait_milliseconds = 20000;
+  ASSERT_OK(tuff_context_set_limits(context(), &limits));
+  goes_on = false;
+  vk_->vkWaitSemaphores = wait_until_it_goes_on;
+  vk_->vkGetSemaphoreCounterValue = count_once_it_goes_on;
+  std::atomic<tuff_status> status{77};
+  std::thread busy([&] {
+    tuff_status last = TUFF_OK;
+    for (int i = 0; i < 100000 && last == TUFF_OK && !goes_on; ++i) {
+      last = tuff_binary(context(), TUFF_F32, TUFF_BINARY_ADD, x_, x_, y_, 16);
+    }
+    status = last;
+  });
+  while (calls == 0 && status == 77) std::this_thread::yield();
+  EXPECT_OK(tuff_binary(stream, TUFF_F32, TUFF_BINARY_ADD, z, z, z, 16));
+  EXPECT_EQ(status, 77) << "it waits still, and the other stream went on";
+  goes_on = true;
+  busy.join();
+  EXPECT_EQ(status, TUFF_OK);
+  EXPECT_EQ(read(stream, z, 16), std::vector<float>(16, 4.0f));
+}
 
 // Copies go to the queue for copies and kernels do not: each change of queues waits for all that came before.
 TEST_F(StreamCommands, ChangesOfQueues) {
