@@ -118,6 +118,7 @@ bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& ds
 
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
+  recorder_.make_room(lock);
   if (bytes < HostCopy::kLeastShared) {
     // Goes to the device with what is recorded around it.
     Staging staging(*pool_, recorder_, bytes);

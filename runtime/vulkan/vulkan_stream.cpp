@@ -39,8 +39,9 @@ void VulkanStream::synchronize() {
 }
 
 void VulkanStream::record(ComputeEvent& event) {
-  const std::lock_guard lock(backend_.mutex());
+  std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
+  recorder_.make_room(lock);
   refuse_in_capture("an event has no place in a graph");
   static_cast<VulkanEvent&>(event).record(recorder_);
 }
