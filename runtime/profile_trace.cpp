@@ -140,7 +140,7 @@ std::string Profile::trace(const tuff_stats& stats) const {
     text("variant", span.variant);
     text("plan", span.plan);
     if (span.kind == DeviceSpan::Kind::kernel) {
-      fmt::format_to(end, R"(,"groups":[{},{},{}])", span.groups[0], span.groups[1], span.groups[2]);
+      fmt::format_to(end, R"(,"groups":"{}x{}x{}")", span.groups[0], span.groups[1], span.groups[2]);
     }
     fmt::format_to(end, R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
     if (seconds > 0) {
