@@ -114,7 +114,11 @@ class Profile {
   };
   std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
   std::vector<std::string> texts_;
-  std::vector<uint64_t> threads_;
+  struct Thread {
+    uint64_t id;
+    std::string name;  // empty: nobody named it
+  };
+  std::vector<Thread> threads_;
   std::vector<HostSpan> host_;
   std::vector<DeviceSpan> device_;
   uint64_t dropped_ = 0;

@@ -57,6 +57,7 @@ Profile::View Profile::view(const tuff_stats& stats) const {
     view.before = before_;
     view.after = running ? stats : after_;
     view.texts = texts_;
+    view.threads = threads_;
     view.host = host_;
     view.device = device_;
     view.dropped = dropped_;
@@ -96,7 +97,9 @@ std::string Profile::trace(const tuff_stats& stats) const {
   std::set<uint32_t> threads;
   for (const HostSpan& span : view.host) threads.insert(span.thread);
   for (const uint32_t thread : threads) {
-    name_track(out, "thread", kHost, thread + 1, fmt::format("thread {}", thread + 1));
+    const std::string& name = view.threads[thread].name;
+    name_track(out, "thread", kHost, thread + 1,
+               fmt::format("thread {}{}{}", thread + 1, name.empty() ? "" : ": ", name));
   }
   // A track for each stream, and for its copies, in the order of their first commands. Streams may be called alike, and
   // one may come in another's place.

@@ -1,8 +1,11 @@
 // Traces: rows, arrows and clocks; and that what is wrong with a trace is found.
+#include <pthread.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/profile.hpp"
@@ -44,6 +47,26 @@ TEST_P(ProfileTrace, GivesThreadsTracksOfTheirOwn) {
   for (const auto& [thread, count] : calls) EXPECT_EQ(count, 50) << thread;
   EXPECT_EQ(events(trace, "kernel").size(), vulkan() ? 100u : 0u);
   EXPECT_EQ(row_names(trace, Rows::host).size(), 2u);
+}
+
+// By the names that they were given, if they were.
+TEST_P(ProfileTrace, NamesThreads) {
+  const Json trace = traced([&] {
+    EXPECT_OK(relu());
+    for (const char* name : {"loader", ""}) {
+      std::thread([&] {
+        if (*name != '\0') {
+          EXPECT_EQ(pthread_setname_np(pthread_self(), name), 0);
+        }
+        EXPECT_OK(relu());
+      }).join();
+    }
+  });
+  const Names rows = row_names(trace, Rows::host);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].find(':'), std::string::npos) << rows[0];
+  EXPECT_EQ(rows[1].substr(rows[1].find(':')), ": loader");
+  EXPECT_EQ(rows[2].find(':'), std::string::npos) << rows[2];
 }
 
 // Nor streams, nor threads of the profile before.
