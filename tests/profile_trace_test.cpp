@@ -132,9 +132,14 @@ TEST_P(ProfileTrace, KeepsStreamsThatAreGone) {
 
 // Streams, graphs, copies and threads at once.
 TEST_P(ProfileTrace, IsLegalWhateverHappens) {
+  std::vector<OwnStream> ups, works;  // all live at once: one that comes in another's place, with its name, has its row
+  for (int i = 0; i < 3; ++i) {
+    ups.push_back(make_stream(context(), "up"));
+    works.push_back(make_stream(context(), "work"));
+  }
   const Json trace = traced([&] {
-    on_threads(3, [&](int) {
-      const OwnStream up = make_stream(context(), "up"), work = make_stream(context(), "work");
+    on_threads(3, [&](int thread) {
+      const tuff_stream up = ups[thread], work = works[thread];
       const Pinned source(context(), 1000), target(context(), 1000);
       const OwnBuffer x(context(), 4000), y(context(), 4000);
       const auto steps = [&](tuff_stream stream) {
