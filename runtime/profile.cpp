@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/log.hpp"
+#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 namespace {
@@ -86,9 +87,11 @@ uint32_t Profile::text(std::string_view text) {
 uint32_t Profile::thread_number() {
   const uint64_t id = this_thread();
   const std::lock_guard lock(mutex_);
-  const auto found = std::find(threads_.begin(), threads_.end(), id);
-  if (found == threads_.end()) threads_.push_back(id);
-  return static_cast<uint32_t>(std::find(threads_.begin(), threads_.end(), id) - threads_.begin());
+  const auto found =
+      std::find_if(threads_.begin(), threads_.end(), [id](const Thread& thread) { return thread.id == id; });
+  const auto number = static_cast<uint32_t>(found - threads_.begin());
+  if (found == threads_.end()) threads_.push_back({id, platform::thread_name()});
+  return number;
 }
 
 void Profile::add(const HostSpan& span) {

@@ -36,6 +36,7 @@ struct DeviceSpan {
   enum class Kind : uint8_t { kernel, copy, fill };
   Kind kind = Kind::kernel;
   uint32_t operation = 0, label = 0, kernel = 0, variant = 0, plan = 0, stream = 0;  // texts
+  uint32_t track = 0;  // of its context's queues, in their order: each has a row, whatever it is called
   uint32_t thread = 0;
   std::array<uint32_t, 3> groups{};
   double bytes = 0, operations = 0;
@@ -113,7 +114,11 @@ class Profile {
   };
   std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> numbers_;
   std::vector<std::string> texts_;
-  std::vector<uint64_t> threads_;
+  struct Thread {
+    uint64_t id;
+    std::string name;  // empty: nobody named it
+  };
+  std::vector<Thread> threads_;
   std::vector<HostSpan> host_;
   std::vector<DeviceSpan> device_;
   uint64_t dropped_ = 0;

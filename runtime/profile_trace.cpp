@@ -5,15 +5,19 @@
 
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/profile_view.hpp"
 
 namespace tuff {
 namespace {
 
-// Processes are the tracks' headings.
+// Processes are the tracks' headings, the host's above the device's.
 constexpr int kHost = 1, kDevice = 2;
+// Perfetto takes a thread that has its process's number for the main one and puts it above the others: no stream is it.
+constexpr size_t kFirstStream = 101;
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -28,6 +32,19 @@ const char* kind_name(DeviceSpan::Kind kind) {
   return "kernel";
 }
 
+// What a process ("process") or a thread ("thread") is called, and that it stands among the others by its number: they
+// would be in the order of their names.
+void name_track(std::string& out, const char* what, int process, size_t thread, const std::string& name) {
+  const auto metadata = [&](const char* key, const std::string& value) {
+    fmt::format_to(std::back_inserter(out),
+                   R"({{"ph":"M","name":"{}_{}","pid":{},"tid":{},"args":{{"{}":{}}}}},)"
+                   "\n",
+                   what, key, process, thread, key, value);
+  };
+  metadata("name", quoted(name));
+  metadata("sort_index", std::to_string(thread != 0 ? thread : static_cast<size_t>(process)));
+}
+
 }  // namespace
 
 Profile::View Profile::view(const tuff_stats& stats) const {
@@ -40,6 +57,7 @@ Profile::View Profile::view(const tuff_stats& stats) const {
     view.before = before_;
     view.after = running ? stats : after_;
     view.texts = texts_;
+    view.threads = threads_;
     view.host = host_;
     view.device = device_;
     view.dropped = dropped_;
@@ -64,54 +82,56 @@ std::string Profile::trace(const tuff_stats& stats) const {
   const View view = this->view(stats);
   std::vector<std::string> texts;
   for (const std::string& text : view.texts) texts.push_back(quoted(text));
+  const auto host_time = [&](uint64_t ticks) {
+    return static_cast<HostTime>(std::llround(view.clock.host_time(ticks)));
+  };
+  // Nothing is before zero, not even by what the clocks may be apart.
+  HostTime zero = view.began;
+  if (!view.device.empty()) zero = std::min(zero, host_time(view.device.front().begin));
   // Of whole nanoseconds, so that spans which touch do not overlap by a rounding.
   const auto microseconds = [](HostTime nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; };
 
   std::string out = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
   auto end = std::back_inserter(out);
-  const auto name = [&](const char* what, int process, uint32_t thread, const std::string& text) {
-    fmt::format_to(end,
-                   R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}},)"
-                   "\n",
-                   what, process, thread, quoted(text));
-  };
-  name("process_name", kHost, 0, "Host: calls");
-  uint32_t threads = 0;
-  for (const HostSpan& span : view.host) threads = std::max(threads, span.thread + 1);
-  for (uint32_t i = 0; i < threads; ++i) name("thread_name", kHost, i + 1, fmt::format("thread {}", i + 1));
-  // A track for each stream, and for its copies.
-  std::vector<uint32_t> streams;
-  const auto track = [&](const DeviceSpan& span) {
-    return std::find(streams.begin(), streams.end(), span.stream) - streams.begin() + 1;
-  };
+  name_track(out, "process", kHost, 0, "Host: calls");
+  std::set<uint32_t> threads;
+  for (const HostSpan& span : view.host) threads.insert(span.thread);
+  for (const uint32_t thread : threads) {
+    const std::string& name = view.threads[thread].name;
+    name_track(out, "thread", kHost, thread + 1,
+               fmt::format("thread {}{}{}", thread + 1, name.empty() ? "" : ": ", name));
+  }
+  // A track for each stream, and for its copies, in the order of their first commands. Streams may be called alike, and
+  // one may come in another's place.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> tracks;
   if (view.has_device) {
-    name("process_name", kDevice, 0, "Device: " + view.device_name);
+    name_track(out, "process", kDevice, 0, "Device: " + view.device_name);
     for (const DeviceSpan& span : view.device) {
-      if (std::find(streams.begin(), streams.end(), span.stream) == streams.end()) streams.push_back(span.stream);
+      const auto [track, first] = tracks.try_emplace({span.track, span.stream}, kFirstStream + tracks.size());
+      if (first) name_track(out, "thread", kDevice, track->second, view.texts[span.stream]);
     }
-    std::sort(streams.begin(), streams.end());  // as they were met
-    for (uint32_t i = 0; i < streams.size(); ++i) name("thread_name", kDevice, i + 1, view.texts[streams[i]]);
   }
 
   for (const HostSpan& span : view.host) {
     fmt::format_to(end,
                    R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{})",
                    span.step ? "step" : "call", texts[span.name], kHost, span.thread + 1,
-                   microseconds(span.begin - view.began), microseconds(span.end - span.begin), span.call);
+                   microseconds(span.begin - zero), microseconds(span.end - span.begin), span.call);
     if (span.shape != 0) fmt::format_to(end, R"(,"shape":{})", texts[span.shape]);
     if (span.failed) fmt::format_to(end, R"(,"failed":true)");
     fmt::format_to(end, "}}}},\n");
   }
   uint64_t flow = 0;
   for (const DeviceSpan& span : view.device) {
-    const HostTime begin = std::llround(view.clock.host_time(span.begin)) - view.began;
-    const HostTime end_time = std::llround(view.clock.host_time(span.end)) - view.began;
+    const HostTime begin = host_time(span.begin) - zero, recorded = span.recorded - zero;
+    const HostTime end_time = host_time(span.end) - zero;
+    const size_t track = tracks.at({span.track, span.stream});
     const double seconds = view.seconds(span);
     fmt::format_to(
         end,
         R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
-        kind_name(span.kind), texts[span.label], kDevice, track(span), microseconds(begin),
-        microseconds(end_time - begin), span.call, span.submission);
+        kind_name(span.kind), texts[span.label], kDevice, track, microseconds(begin), microseconds(end_time - begin),
+        span.call, span.submission);
     const auto text = [&](const char* key, uint32_t number) {
       if (number != 0) fmt::format_to(end, R"(,"{}":{})", key, texts[number]);
     };
@@ -123,7 +143,7 @@ std::string Profile::trace(const tuff_stats& stats) const {
     text("variant", span.variant);
     text("plan", span.plan);
     if (span.kind == DeviceSpan::Kind::kernel) {
-      fmt::format_to(end, R"(,"groups":[{},{},{}])", span.groups[0], span.groups[1], span.groups[2]);
+      fmt::format_to(end, R"(,"groups":"{}x{}x{}")", span.groups[0], span.groups[1], span.groups[2]);
     }
     fmt::format_to(end, R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
     if (seconds > 0) {
@@ -137,20 +157,19 @@ std::string Profile::trace(const tuff_stats& stats) const {
       }
     }
     fmt::format_to(end, "}}}},\n");
-    // An arrow from where the call recorded it.
-    if (span.call == 0) continue;
+    // An arrow from where the call recorded it: from a span that is there, and not back in time.
+    if (view.calls.count(span.call) == 0 || begin < recorded) continue;
     ++flow;
     fmt::format_to(end,
                    R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
-                   flow, kHost, span.thread + 1, microseconds(span.recorded - view.began));
+                   flow, kHost, span.thread + 1, microseconds(recorded));
     fmt::format_to(end,
                    R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
-                   flow, kDevice, track(span), microseconds(begin));
+                   flow, kDevice, track, microseconds(begin));
   }
-  fmt::format_to(end, R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", kHost,
-                 kHost);
+  out.resize(out.size() - 2);  // the comma behind the last, and there is one
   out += "\n],\n\"otherData\":{";
   fmt::format_to(end, R"("library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
                  TUFF_VERSION_MINOR, TUFF_VERSION_PATCH, quoted(view.device_name), view.seconds());

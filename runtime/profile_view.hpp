@@ -12,6 +12,7 @@ struct Profile::View {
   HostTime began, ended;
   tuff_stats before, after;
   std::vector<std::string> texts;
+  std::vector<Thread> threads;
   std::vector<HostSpan> host;  // in the order of their beginnings, a call before its steps
   std::vector<DeviceSpan> device;
   uint64_t dropped;

@@ -63,6 +63,9 @@ void close_duplicate(int duplicate, int original) noexcept;
 void close_on_exec(int descriptor) noexcept;
 void close_descriptor(int descriptor) noexcept;
 
+// What this thread was called; empty if it has its program's name, as threads do that nobody named.
+std::string thread_name();
+
 uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
 
 // While it lives, threads that this thread starts have every signal blocked.

@@ -180,6 +180,14 @@ void close_duplicate(int duplicate, int original) noexcept {
 void close_on_exec(int descriptor) noexcept { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
 
+std::string thread_name() {
+  constexpr size_t kMost = 15;  // bytes of a name, which Linux cuts there
+  char name[64] = {};
+  if (::pthread_getname_np(::pthread_self(), name, sizeof name) != 0) return {};
+  const std::string program = program_invocation_short_name;
+  return program.compare(0, kMost, name) == 0 ? "" : name;
+}
+
 uint64_t physical_memory_bytes() noexcept {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page_bytes = ::sysconf(_SC_PAGESIZE);

@@ -37,13 +37,14 @@ VkQueryPool Profiler::make_queries(uint32_t count) {
   return queries;
 }
 
-void Profiler::begin(Profile& profile, const std::string& stream) {
+void Profiler::begin(Profile& profile, const std::string& stream, uint32_t index) {
   if (mask_ == 0) {
     fail(TUFF_ERROR_UNSUPPORTED, "the queue of {} has no timestamps: its commands cannot be timed",
          device_->physical.properties.deviceName);
   }
   stream_ = profile.text(stream);
   copies_ = profile.text(stream + ", copies");
+  index_ = index;
   if (profile_ == &profile) return;  // what it has of the stream's former name is still to be read
   for (Slot& slot : slots_) {
     if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMostCommands);
@@ -112,6 +113,7 @@ bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& c
 DeviceSpan Profiler::describe(const Command& command, bool computes) const {
   DeviceSpan span;
   span.stream = computes ? stream_ : copies_;
+  span.track = 2 * index_ + (computes ? 0 : 1);
   span.kind = command.kind;
   span.label = profile_->text(command.label);
   span.kernel = profile_->text(command.kernel);
@@ -142,6 +144,7 @@ void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {
 
 void Profiler::read(Slot& slot) {
   if (slot.spans.empty()) return;
+  const ProfiledStep step("read timestamps");  // Mesa's CPU driver waits here for all that it was given
   std::array<uint64_t, 2 * kMostCommands> ticks;
   const auto count = static_cast<uint32_t>(2 * slot.spans.size());
   const VkResult result =

@@ -32,8 +32,9 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Times what is recorded from now on, under that name; no command buffer is open. Errors: UNSUPPORTED.
-  void begin(Profile& profile, const std::string& stream);
+  // Times what is recorded from now on, under that name and the stream's number; no command buffer is open. Errors:
+  // UNSUPPORTED.
+  void begin(Profile& profile, const std::string& stream, uint32_t index);
   // What is left of the profile's spans has been read.
   void end() noexcept { profile_ = nullptr; }
 
@@ -72,6 +73,7 @@ class Profiler {
   std::vector<Slot> slots_;
   Profile* profile_ = nullptr;
   uint32_t stream_ = 0, copies_ = 0;  // texts: the stream, and its queue for copies
+  uint32_t index_ = 0;                // the stream's
   uint64_t mask_ = 0;                 // of the bits that a timestamp has
   uint64_t last_ticks_ = 0;
   DeviceClock clock_;

@@ -506,7 +506,7 @@ void StreamRecorder::write_timestamp(VkQueryPool queries, uint32_t query) {
 void StreamRecorder::profile_begin(Profile& profile) {
   submit(false);
   if (kept_profiler_ == nullptr) kept_profiler_ = std::make_unique<Profiler>(base_.device, compute_ring_ + kCopyRing);
-  kept_profiler_->begin(profile, name_);
+  kept_profiler_->begin(profile, name_, index_);
   profiler_ = kept_profiler_.get();
 }
 

@@ -6,18 +6,16 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "capi/objects.hpp"
 #include "runtime/vulkan/vulkan_backend.hpp"
+#include "support/profile.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
 namespace {
-
-using Json = nlohmann::json;
 
 TEST(ProfileClock, FollowsTheHostsClock) {
   tuff::DeviceClock clock;
@@ -36,8 +34,10 @@ TEST(ProfileClock, FollowsTheHostsClock) {
 tuff::DeviceSpan device_span(tuff::Profile& profile, uint64_t begin, uint64_t end) {
   tuff::DeviceSpan span;
   span.operation = span.label = profile.text("test");
+  span.stream = profile.text("stream");
   span.begin = begin;
   span.end = end;
+  span.recorded = tuff::host_now();
   return span;
 }
 
@@ -51,13 +51,13 @@ TEST(Profile, CountsWhatItHasNoRoomFor) {
   }
   profile.add_dropped(3);
   profile.stop({});
-  const Json trace = Json::parse(profile.trace({}));
+  const Json trace = read_trace(profile.trace({}));
   EXPECT_EQ(trace.at("otherData").at("dropped spans"), 33);
   EXPECT_EQ(profile.device_spans().size(), 10u);
   EXPECT_NE(profile.table({}).find("33 spans were dropped"), std::string::npos);
   profile.start();
   profile.stop({});
-  EXPECT_EQ(Json::parse(profile.trace({})).at("otherData").at("dropped spans"), 0);
+  EXPECT_EQ(read_trace(profile.trace({})).at("otherData").at("dropped spans"), 0);
 }
 
 // Labels are a caller's text, some day: quotes, control characters, bytes that are no UTF-8.
@@ -73,10 +73,37 @@ TEST(Profile, QuotesTexts) {
     profile.add(span);
   }
   profile.stop({});
-  const Json trace = Json::parse(profile.trace({}));
+  const Json trace = read_trace(profile.trace({}));
   bool found = false;
   for (const Json& event : trace.at("traceEvents")) found = found || event.at("name") == "call\\\t\"";
   EXPECT_TRUE(found);
+}
+
+// By as much as the clocks may be apart a command seems to begin before its call, and before the profile.
+TEST(Profile, GoesBackInTimeNeither) {
+  tuff::Profile profile;
+  profile.start();
+  profile.set_device("device", true, {});
+  const tuff::HostTime began = tuff::host_now();
+  for (const uint64_t begin : {1000, 1'000'000'000}) {
+    const tuff::ProfiledCall call(profile, "call");
+    tuff::DeviceSpan span = device_span(profile, begin, begin + 1000);
+    span.call = call.span().call;
+    profile.add(span);
+  }
+  profile.stop({});
+  tuff::DeviceClock clock;
+  clock.first = clock.last = {0, began - 50'000};
+  profile.set_clock(clock);
+  const Json trace = read_trace(profile.trace({}));
+  const std::vector<Json> spans = events(trace, "kernel");
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].at("ts"), 0);
+  EXPECT_EQ(spans[1].at("ts"), 999'999);
+  EXPECT_GT(events(trace, "call").front().at("ts"), 48);  // where it was, beside them
+  int arrows = 0;
+  for (const Json& event : trace.at("traceEvents")) arrows += event.at("ph") == "s";
+  EXPECT_EQ(arrows, 1);  // to the one that began later
 }
 
 TEST(Profile, KeepsAPlanWithTheKernelThatItIsOf) {
@@ -141,7 +168,7 @@ class ProfileDevice : public testing::Test {
   }
   Json trace() {
     const auto context = tuff::capi::acquire_context(*own_);
-    return Json::parse(context->profiled().trace());
+    return read_trace(context->profiled().trace());
   }
   static size_t kernels(const Json& trace) {
     size_t count = 0;

@@ -34,9 +34,12 @@ using OwnStream = OwnHandle<tuff_stream_destroy>;
 using OwnEvent = OwnHandle<tuff_event_destroy>;
 using OwnGraph = OwnHandle<tuff_graph_destroy>;
 
-inline OwnStream make_stream(tuff_context context) {
+inline OwnStream make_stream(tuff_context context, const char* name = nullptr) {
+  tuff_stream_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.name = name;
   tuff_stream stream = TUFF_NULL_HANDLE;
-  EXPECT_OK(tuff_stream_create(context, nullptr, &stream));
+  EXPECT_OK(tuff_stream_create(context, name != nullptr ? &desc : nullptr, &stream));
   return OwnStream(stream);
 }
 inline std::vector<OwnStream> make_streams(tuff_context context, size_t count) {
