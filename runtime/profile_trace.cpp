@@ -137,8 +137,8 @@ std::string Profile::trace(const tuff_stats& stats) const {
       }
     }
     fmt::format_to(end, "}}}},\n");
-    // An arrow from where the call recorded it.
-    if (span.call == 0) continue;
+    // An arrow from where the call recorded it. One that began before the profile, or goes on still, is not in it.
+    if (!view.calls.contains(span.call)) continue;
     ++flow;
     fmt::format_to(end,
                    R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
