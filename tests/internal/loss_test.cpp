@@ -78,8 +78,10 @@ class Loss : public Faults {
 };
 
 TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
-  const tuff_buffer buffer = make(TUFF_ALLOC_HOST_VISIBLE), other = make();
+  // What is being mapped is refused to copies: a buffer of its own.
+  const tuff_buffer buffer = make(), visible = make(TUFF_ALLOC_HOST_VISIBLE), other = make();
   use(buffer);
+  use(visible);
   never_finishes();
   struct Waiter {
     const char* name;
@@ -91,7 +93,7 @@ TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
       {"tuff_synchronize", [&] { return tuff_synchronize(context()); }},
       {"tuff_synchronize", [&] { return tuff_synchronize(context()); }},
       {"tuff_copy_dtoh", [&] { return tuff_copy_dtoh(context(), &value, buffer, 0, 4); }},
-      {"tuff_map", [&] { return tuff_map(buffer, &mapped); }},
+      {"tuff_map", [&] { return tuff_map(visible, &mapped); }},
   };
   std::atomic<int> back{0};
   std::mutex mutex;
