@@ -157,8 +157,9 @@ std::string Profile::trace(const tuff_stats& stats) const {
       }
     }
     fmt::format_to(end, "}}}},\n");
-    // An arrow from where the call recorded it: from a span that is there, and not back in time.
-    if (view.calls.count(span.call) == 0 || begin < recorded) continue;
+    // An arrow from where the call recorded it, not back in time. A call that began before the profile, or goes on
+    // still, is not in it.
+    if (!view.calls.contains(span.call) || begin < recorded) continue;
     ++flow;
     fmt::format_to(end,
                    R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"

@@ -1,6 +1,7 @@
 // Which devices there are, as TUFF_VISIBLE_DEVICES and TUFF_DEVICE have it, seen by another process
 // (programs/devices.cpp) that is started in such an environment; and two devices at once, where Mesa's driver for
 // processors can be two.
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,11 +142,17 @@ class DevicesTwo : public testing::Test {
       if (value == nullptr || *value == '\0') continue;
       return std::string(value).find(':') == std::string::npos && fs::exists(value) ? fs::path(value) : fs::path();
     }
+    // Its file has the machine in its name; beside it may be one for programs of 32 bits, in any order.
+    utsname system{};
+    uname(&system);
+    fs::path found;
     std::error_code none;
     for (const auto& entry : fs::directory_iterator("/usr/share/vulkan/icd.d", none)) {
-      if (entry.path().filename().string().rfind("lvp_icd", 0) == 0) return entry.path();
+      const std::string name = entry.path().filename().string();
+      if (name.rfind("lvp_icd", 0) != 0) continue;
+      if (found.empty() || name.find(system.machine) != std::string::npos) found = entry.path();
     }
-    return {};
+    return found;
   }
 
   Result with(const std::string& visible, const std::string& command) {

@@ -323,7 +323,8 @@ class KernelUntrusted : public KernelErrors {
     const tuff_status status = create(desc);
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_TRUE(std::find(any_of.begin(), any_of.end(), status) != any_of.end()) << status << ": " << last_error();
-    EXPECT_LT(took, std::chrono::milliseconds(kMilliseconds + 3000));
+    // The bombs would go on for years; a busy machine may need a while to end a process.
+    EXPECT_LT(took, std::chrono::milliseconds(kMilliseconds + 30'000));
     EXPECT_EQ(last_error().rfind("tuff_kernel_create: ", 0), 0u);
   }
   void TearDown() override {

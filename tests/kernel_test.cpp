@@ -1,5 +1,6 @@
 // Custom kernels that work: what they compute, what is found in them, their order, their life.
 #include <numeric>
+#include <random>
 #include <thread>
 
 #include "support/allocation_count.hpp"
@@ -322,7 +323,10 @@ TEST_F(Kernel, GoesWithItsContext) {
 }
 
 TEST_F(Kernel, ComesFromDiskTheSecondTime) {
-  const std::string source = std::string(kSaxpy) + "// " + std::to_string(std::time(nullptr)) + "\n";
+  // That no other process has compiled, now or in former times.
+  std::random_device random;
+  const std::string source =
+      std::string(kSaxpy) + "// " + std::to_string(std::time(nullptr)) + " " + std::to_string(random()) + "\n";
   tuff_kernel_desc desc = glsl(source.c_str());
   const auto counted = [&](uint64_t tuff_stats::*counter) {
     const OwnContext own("vulkan");

@@ -114,13 +114,17 @@ TEST_F(Prewarm, NothingIsLeftToCompile) {
 
 TEST_F(Prewarm, IsOffUnlessAskedFor) {
   record(true);
+  const auto listed = [](tuff_context context) {
+    const tuff_stats stats = stats_of(context);
+    return stats.kernels_to_prewarm + stats.kernels_prewarmed;
+  };
   const tuff_context context = create(0);
-  EXPECT_EQ(stats_of(context).kernels_to_prewarm + stats_of(context).kernels_prewarmed, 0u);
+  EXPECT_EQ(listed(context), 0u);
   destroy(context);
   setenv("TUFF_PREWARM", "1", 1);
   const tuff_context by_environment = create(0);
   unsetenv("TUFF_PREWARM");
-  EXPECT_GE(stats_of(by_environment).kernels_to_prewarm + stats_of(by_environment).kernels_prewarmed, 9u);
+  EXPECT_GE(listed(by_environment), 9u);
   destroy(by_environment);
 }
 
@@ -159,12 +163,16 @@ TEST_F(Prewarm, DestroyingStopsIt) {
   wait_until_done(whole);
   const uint64_t total = stats_of(whole).kernels_prewarmed;
   destroy(whole);
-  record(false);
-  const tuff_context context = create(1);
-  destroy(context);
-  uint64_t compiled = 0;
-  for (const auto& file : fs::directory_iterator(home_ / "tuff")) {
-    compiled += file.path().filename().string().rfind("spirv-", 0) == 0;
+  // A thread that is held up before it destroys the context finds the whole list done: it tries again.
+  uint64_t compiled = total;
+  for (int attempt = 0; attempt < 10 && compiled >= total; ++attempt) {
+    record(false);
+    const tuff_context context = create(1);
+    destroy(context);
+    compiled = 0;
+    for (const auto& file : fs::directory_iterator(home_ / "tuff")) {
+      compiled += file.path().filename().string().rfind("spirv-", 0) == 0;
+    }
   }
   EXPECT_LT(compiled, total) << "it did not go through the whole list first";
 }

@@ -130,12 +130,15 @@ TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
   on_many_threads([&](int mine) {
     if (mine >= kUsers) {
       const int which = (mine - kUsers) * 5 % kContexts;
+      while (done + stale == 0) std::this_thread::yield();  // users may begin late
       std::this_thread::sleep_for(std::chrono::milliseconds(10 + 7 * ((which * 4) % kContexts)));
       EXPECT_OK(tuff_context_destroy(all[static_cast<size_t>(which)].context));
       ++ended;
       return;
     }
-    for (int turn = mine; ended < kContexts || turn < mine + kContexts; ++turn) {
+    // Each context once more when all have ended.
+    for (int turn = mine, last_turns = 0; last_turns < kContexts; ++turn) {
+      if (ended == kContexts) ++last_turns;
       const Shared& used = all[static_cast<size_t>(turn % kContexts)];
       std::array<float, 64> values{};
       uint64_t bytes = 0;

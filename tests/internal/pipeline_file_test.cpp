@@ -158,7 +158,7 @@ TEST_F(PipelineFile, ALockThatIsKeptHoldsNobody) {
   process.save();
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_GE(took, milliseconds(400)) << "it waits for the other";
-  EXPECT_LT(took, milliseconds(2000));
+  EXPECT_LT(took, milliseconds(60'000)) << "which never ends";
   EXPECT_EQ(stored(), Words{"gemm"});
 }
 
@@ -183,10 +183,14 @@ TEST_F(PipelineFile, WithoutAFolderNothingIsKept) {
 
 constexpr int kProcesses = 4, kRounds = 8;
 
+// A process that waits for the lock for half a second writes without it, which may cost another what it added. Where a
+// save took as long as this, what the processes left says nothing of the lock.
+constexpr milliseconds kSlowSave(400);
+
 fs::path signal_file(const fs::path& folder, const std::string& who) { return folder / ("ready-" + who); }
 
 bool wait_for_file(const fs::path& path) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!fs::exists(path)) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(milliseconds(1));
@@ -204,29 +208,45 @@ TEST(PipelineFileProcess, AddsItsOwn) {
   ASSERT_TRUE(wait_for_file(signal_file(folder, "all")));
   for (int round = 0; round < kRounds; ++round) {
     process.words().insert(std::string(name) + "." + std::to_string(round));
+    const auto start = std::chrono::steady_clock::now();
     process.save();
+    if (std::chrono::steady_clock::now() - start >= kSlowSave) std::ofstream(signal_file(folder, "slow")) << name;
   }
 }
 
-TEST_F(PipelineFile, ProcessesAtOnce) {
+// Four processes that add what is theirs, all at once, in a folder of their own. False: one of them was slow.
+bool processes_at_once(const fs::path& folder) {
   std::vector<FILE*> processes;
   for (int i = 0; i < kProcesses; ++i) {
     const std::string command =
-        "TUFF_TEST_PIPELINE_FOLDER='" + folder_.string() + "' TUFF_TEST_PIPELINE_PROCESS=" + std::to_string(i) + " '" +
+        "TUFF_TEST_PIPELINE_FOLDER='" + folder.string() + "' TUFF_TEST_PIPELINE_PROCESS=" + std::to_string(i) + " '" +
         fs::read_symlink("/proc/self/exe").string() + "' --gtest_filter=PipelineFileProcess.AddsItsOwn 2>&1";
     processes.push_back(popen(command.c_str(), "r"));
-    ASSERT_NE(processes.back(), nullptr);
+    EXPECT_NE(processes.back(), nullptr);
   }
-  for (int i = 0; i < kProcesses; ++i) EXPECT_TRUE(wait_for_file(signal_file(folder_, std::to_string(i))));
-  std::ofstream(signal_file(folder_, "all")) << "go";
+  for (int i = 0; i < kProcesses; ++i) EXPECT_TRUE(wait_for_file(signal_file(folder, std::to_string(i))));
+  std::ofstream(signal_file(folder, "all")) << "go";
   for (FILE* process : processes) {
+    if (process == nullptr) continue;
     std::string output;
     char part[512];
     while (const size_t bytes = std::fread(part, 1, sizeof part, process)) output.append(part, bytes);
     EXPECT_EQ(pclose(process), 0) << output;
   }
+  return !fs::exists(signal_file(folder, "slow"));
+}
+
+TEST_F(PipelineFile, ProcessesAtOnce) {
+  fs::path folder;
+  bool quick = false;
+  for (int attempt = 0; attempt < 20 && !quick && !HasFailure(); ++attempt) {
+    folder = folder_ / std::to_string(attempt);
+    fs::create_directory(folder);
+    quick = processes_at_once(folder);
+  }
+  ASSERT_TRUE(quick) << "a save took " << kSlowSave.count() << " ms, each time";
   // A process that comes later finds what each of them made.
-  const Words found = stored();
+  const Words found = Process(folder).words();
   for (int i = 0; i < kProcesses; ++i) {
     for (int round = 0; round < kRounds; ++round) {
       EXPECT_EQ(found.count(std::to_string(i) + "." + std::to_string(round)), 1u) << i << "." << round;

@@ -137,8 +137,9 @@ VKAPI_ATTR VkResult VKAPI_CALL no_queries(VkDevice, const VkQueryPoolCreateInfo*
                                           VkQueryPool*) {
   return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
-// A counter of 28 bits that wraps 2 ms after it is first read.
-constexpr uint32_t kFewBits = 28;
+// A counter of 40 bits that wraps 2 ms after it is first read. Between two readings it may go on by half of them, which
+// is nine minutes: no machine is that busy.
+constexpr uint32_t kFewBits = 40;
 constexpr uint64_t kFewMask = (uint64_t{1} << kFewBits) - 1;
 PFN_vkGetQueryPoolResults all_bits = nullptr;
 uint64_t first_ticks = 0;
