@@ -16,8 +16,13 @@ namespace {
 constexpr const char* kRelu = R"(#version 450
 #extension GL_EXT_buffer_reference : require
 layout(local_size_x = 256) in;
+#ifdef BY_SETS
+layout(binding = 0, std430) buffer Values { vec4 at[]; } x;
+layout(push_constant) uniform Push { uvec2 unused; uint blocks; };
+#else
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Values { vec4 at[]; };
 layout(push_constant) uniform Push { Values x; uint blocks; };
+#endif
 void main() {
   const uint i = gl_GlobalInvocationID.x;
   if (i < blocks) x.at[i] = max(x.at[i], vec4(0));
@@ -41,11 +46,12 @@ T structure(VkStructureType type) {
   return made;
 }
 
-std::vector<uint32_t> compile_relu() {
+std::vector<uint32_t> compile_relu(bool by_sets) {
   const auto compiler = shaderc_compiler_initialize();
   const auto options = shaderc_compile_options_initialize();
   shaderc_compile_options_set_target_env(options, shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
   shaderc_compile_options_set_optimization_level(options, shaderc_optimization_level_performance);
+  if (by_sets) shaderc_compile_options_add_macro_definition(options, "BY_SETS", 7, "1", 1);
   const auto result = shaderc_compile_into_spv(compiler, kRelu, std::strlen(kRelu), shaderc_compute_shader,
                                                "plain_relu.comp", "main", options);
   const std::string errors = shaderc_result_get_error_message(result);
@@ -69,7 +75,7 @@ bool is_device(VkPhysicalDevice physical, const tuff::DeviceProperties& device) 
 
 }  // namespace
 
-PlainVulkan::PlainVulkan(const tuff::DeviceProperties& device) {
+PlainVulkan::PlainVulkan(const tuff::DeviceProperties& device) : by_sets_(device.type == TUFF_DEVICE_CPU) {
   try {
     find(device);
     create_device();
@@ -146,20 +152,29 @@ void PlainVulkan::destroy() {
     vkDestroyCommandPool(device_, pool_, nullptr);
     vkDestroyPipeline(device_, pipeline_, nullptr);
     vkDestroyPipelineLayout(device_, layout_, nullptr);
+    vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
     vkDestroyDevice(device_, nullptr);
   }
   if (instance_ != VK_NULL_HANDLE) vkDestroyInstance(instance_, nullptr);
 }
 
 void PlainVulkan::create_pipeline() {
-  const std::vector<uint32_t> words = compile_relu();
+  const std::vector<uint32_t> words = compile_relu(by_sets_);
   auto code = structure<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   code.codeSize = words.size() * sizeof(uint32_t);
   code.pCode = words.data();
   VkShaderModule shader = VK_NULL_HANDLE;
   require(vkCreateShaderModule(device_, &code, nullptr, &shader), "vkCreateShaderModule");
+  const VkDescriptorSetLayoutBinding binding{0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT,
+                                             nullptr};
+  auto set = structure<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+  set.bindingCount = 1;
+  set.pBindings = &binding;
+  require(vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_), "vkCreateDescriptorSetLayout");
   const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(Push)};
   auto layout = structure<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  layout.setLayoutCount = by_sets_ ? 1 : 0;
+  layout.pSetLayouts = &set_layout_;
   layout.pushConstantRangeCount = 1;
   layout.pPushConstantRanges = &range;
   require(vkCreatePipelineLayout(device_, &layout, nullptr, &layout_), "vkCreatePipelineLayout");
@@ -175,6 +190,9 @@ void PlainVulkan::create_pipeline() {
 }
 
 void PlainVulkan::free_buffers() {
+  vkDestroyDescriptorPool(device_, set_pool_, nullptr);
+  set_pool_ = VK_NULL_HANDLE;
+  sets_.clear();
   vkDestroyBuffer(device_, buffer_, nullptr);
   vkFreeMemory(device_, memory_, nullptr);
   buffer_ = VK_NULL_HANDLE;
@@ -211,6 +229,33 @@ void PlainVulkan::allocate(uint64_t values, uint64_t buffers) {
   const VkDeviceAddress first = vkGetBufferDeviceAddress(device_, &where);
   addresses_.clear();
   for (uint64_t i = 0; i < buffers; ++i) addresses_.push_back(first + i * bytes);
+  if (by_sets_) create_sets();
+}
+
+void PlainVulkan::create_sets() {
+  const auto count = static_cast<uint32_t>(addresses_.size());
+  const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count};
+  auto pool = structure<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+  pool.maxSets = count;
+  pool.poolSizeCount = 1;
+  pool.pPoolSizes = &size;
+  require(vkCreateDescriptorPool(device_, &pool, nullptr, &set_pool_), "vkCreateDescriptorPool");
+  const std::vector<VkDescriptorSetLayout> layouts(count, set_layout_);
+  auto info = structure<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+  info.descriptorPool = set_pool_;
+  info.descriptorSetCount = count;
+  info.pSetLayouts = layouts.data();
+  sets_.resize(count);
+  require(vkAllocateDescriptorSets(device_, &info, sets_.data()), "vkAllocateDescriptorSets");
+  for (uint32_t i = 0; i < count; ++i) {
+    const VkDescriptorBufferInfo where{buffer_, addresses_[i] - addresses_[0], values_ * sizeof(float)};
+    auto write = structure<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+    write.dstSet = sets_[i];
+    write.descriptorCount = 1;
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = &where;
+    vkUpdateDescriptorSets(device_, 1, &write, 0, nullptr);
+  }
 }
 
 void PlainVulkan::write(VkCommandBuffer commands, uint64_t calls, VkCommandBufferUsageFlags usage) {
@@ -231,7 +276,11 @@ void PlainVulkan::write(VkCommandBuffer commands, uint64_t calls, VkCommandBuffe
   const auto groups = static_cast<uint32_t>((push.blocks + kGroup - 1) / kGroup);
   for (uint64_t i = 0; i < calls; ++i) {
     if (i > 0 && i % addresses_.size() == 0) wait();
-    push.x = addresses_[i % addresses_.size()];
+    const uint64_t which = i % addresses_.size();
+    push.x = addresses_[which];
+    if (by_sets_) {
+      vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &sets_[which], 0, nullptr);
+    }
     vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
     vkCmdDispatch(commands, groups, 1, 1);
   }

@@ -11,8 +11,9 @@
 
 namespace bench {
 
-// max(x, 0) of `values` floats in place, many times, by a pipeline of its own and addresses in push constants: nothing
-// is checked, looked up, allocated or tracked.
+// max(x, 0) of `values` floats in place, many times, by a pipeline of its own: nothing is checked, looked up, allocated
+// or tracked. Buffers are bound by what costs such a device least: on processors by descriptor sets that are there
+// before, on GPUs by addresses in push constants.
 class PlainVulkan {
  public:
   explicit PlainVulkan(const tuff::DeviceProperties& device);  // on the same one
@@ -32,6 +33,7 @@ class PlainVulkan {
   void find(const tuff::DeviceProperties& device);
   void create_device();
   void create_commands();
+  void create_sets();
   void destroy();
   void free_buffers();
   void create_pipeline();
@@ -44,6 +46,7 @@ class PlainVulkan {
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t family_ = 0;
+  bool by_sets_ = false;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
@@ -55,6 +58,9 @@ class PlainVulkan {
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   VkBuffer buffer_ = VK_NULL_HANDLE;  // all of them, one after the other
   std::vector<VkDeviceAddress> addresses_;
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
+  VkDescriptorPool set_pool_ = VK_NULL_HANDLE;
+  std::vector<VkDescriptorSet> sets_;
 };
 
 }  // namespace bench

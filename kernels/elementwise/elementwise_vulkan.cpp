@@ -32,8 +32,10 @@ constexpr double kLong = 20;
 
 Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
   if (!device.cpu) return {"gpu", device.workgroup, 1, 1};
-  const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, 4));  // whole fours
-  return {"cpu", device.workgroup, run, flops < kLong ? 4u : 1u};
+  // What is short is worth a group from a thousand numbers on: fewer take less time than the group itself.
+  const bool is_long = flops >= kLong;
+  const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, is_long ? 4 : 32));  // whole fours
+  return {"cpu", device.workgroup, run, is_long ? 1u : 4u};
 }
 
 struct Task {
