@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/call_text.hpp"
 #include "runtime/log.hpp"
 #include "runtime/platform/platform.hpp"
 

@@ -36,6 +36,8 @@ struct DeviceSpan {
   enum class Kind : uint8_t { kernel, copy, fill };
   Kind kind = Kind::kernel;
   uint32_t operation = 0, label = 0, kernel = 0, variant = 0, plan = 0, stream = 0;  // texts
+  uint32_t shape = 0;  // a text, and a type, of the call that a graph captured; 0: those of the call
+  int32_t dtype = 0;
   uint32_t track = 0;  // of its context's queues, in their order: each has a row, whatever it is called
   uint32_t thread = 0;
   std::array<uint32_t, 3> groups{};
@@ -128,11 +130,7 @@ class Profile {
   DeviceClock clock_;
 };
 
-// What a call says of itself once it has succeeded: its arguments are checked by then.
-struct CallText {
-  std::string shape;
-  int32_t dtype = 0;
-};
+struct CallText;
 
 // A call while it runs, on its thread: what is recorded meanwhile is its own.
 class ProfiledCall {
@@ -144,7 +142,7 @@ class ProfiledCall {
 
   // The thread's; null: none is profiled.
   static ProfiledCall* current() noexcept;
-  void done(const CallText& text);
+  void done(const CallText& text);  // it has succeeded
 
   Profile& profile() const { return profile_; }
   const HostSpan& span() const { return span_; }

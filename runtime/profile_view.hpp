@@ -23,11 +23,13 @@ struct Profile::View {
   std::unordered_map<uint64_t, const HostSpan*> calls;  // by number
 
   const std::string& shape_of(const DeviceSpan& span) const {
+    if (span.shape != 0) return texts[span.shape];
     const auto call = calls.find(span.call);
     return texts[call == calls.end() ? 0 : call->second->shape];
   }
   // Shares of the rate are of f32's, and say nothing of other types.
   bool in_f32(const DeviceSpan& span) const {
+    if (span.dtype != 0) return span.dtype == TUFF_F32;
     const auto call = calls.find(span.call);
     return call != calls.end() && call->second->dtype == TUFF_F32;
   }

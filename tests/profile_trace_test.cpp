@@ -193,6 +193,29 @@ TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   EXPECT_EQ(arrows, commands);
 }
 
+// Of the calls that were captured, though nothing was profiled then.
+TEST_P(ProfileTrace, KnowsTheShapesOfGraphs) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
+  const auto shapes_of = [](const Json& trace) {
+    std::vector<std::string> shapes;
+    for (const Json& kernel : events(trace, "kernel")) {
+      const Json& args = kernel.at("args");
+      shapes.push_back(args.value("shape", "none") + (args.contains("share of f32 gemm") ? ", f32" : ""));
+    }
+    return shapes;
+  };
+  const auto work = [&] {
+    EXPECT_OK(relu());
+    EXPECT_OK(gemm(128));
+    EXPECT_OK(relu());
+  };
+  const OwnGraph graph = capture(context(), work);
+  const std::vector<std::string> called = shapes_of(traced(work));
+  ASSERT_GE(called.size(), 3u);
+  EXPECT_NE(called.front().find("relu"), std::string::npos) << called.front();
+  EXPECT_EQ(shapes_of(traced([&] { EXPECT_OK(tuff_graph_launch(context(), graph)); })), called);
+}
+
 // A command begins after its call recorded it, and has ended when a call that waits for it has.
 TEST_P(ProfileTrace, PutsBothTracksOnOneClock) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has one track";

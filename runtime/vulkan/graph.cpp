@@ -87,6 +87,11 @@ void GraphRecorder::shrink(const Size& size) noexcept {
   table_ = false;
 }
 
+void GraphRecorder::describe(size_t commands, const CallText& text) {
+  const auto call = std::make_shared<const CallText>(text);
+  for (size_t i = commands; i < contents_.commands.size(); ++i) contents_.commands[i].call = call;
+}
+
 // Memory that stays as it is for the graph's life.
 Buffer GraphRecorder::host_written(uint64_t bytes) {
   const uint64_t size = round_up(bytes, MemoryPool::kAlignment);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/call_text.hpp"
 #include "runtime/compute_stream.hpp"
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
@@ -19,7 +20,8 @@ class VulkanBackend;
 
 struct GraphCommand {
   std::variant<BoundDispatch, BoundCopy, BoundFill> what;
-  bool fixed = false;  // memory of it is named in a table: it can't be elsewhere
+  bool fixed = false;                              // memory of it is named in a table: it can't be elsewhere
+  std::shared_ptr<const CallText> call = nullptr;  // what it was captured for; null: itself says
 };
 
 // What a graph holds on to.
@@ -55,6 +57,8 @@ class GraphRecorder final : public DeviceRecorder {
     return {contents_.commands.size(), contents_.in_tables.size(), contents_.kernels.size(), contents_.dispatches};
   }
   void shrink(const Size& size) noexcept;
+  // What the commands behind the first `commands` are for.
+  void describe(size_t commands, const CallText& text);
   GraphContents take() { return std::move(contents_); }
 
  private:

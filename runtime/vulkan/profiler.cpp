@@ -123,6 +123,10 @@ DeviceSpan Profiler::describe(const Command& command, bool computes) const {
   span.operations = command.operations;
   span.recorded = host_now();
   span.operation = span.label;
+  if (replayed_ != nullptr) {
+    span.shape = profile_->text(replayed_->shape);
+    span.dtype = replayed_->dtype;
+  }
   // Another context's call, within a callback for example, is not this profile's.
   if (ProfiledCall* call = ProfiledCall::current(); call != nullptr && &call->profile() == profile_) {
     span.operation = call->span().name;

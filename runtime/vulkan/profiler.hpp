@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/call_text.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/vulkan/device.hpp"
 
@@ -37,6 +38,9 @@ class Profiler {
   void begin(Profile& profile, const std::string& stream, uint32_t index);
   // What is left of the profile's spans has been read.
   void end() noexcept { profile_ = nullptr; }
+
+  // What the commands from here on were captured for; null: calls themselves.
+  void replay(const CallText* text) noexcept { replayed_ = text; }
 
   // The command buffer of this slot begins anew: what was in it has finished.
   void opened(VkCommandBuffer commands, uint32_t slot, bool computes);
@@ -74,7 +78,8 @@ class Profiler {
   Profile* profile_ = nullptr;
   uint32_t stream_ = 0, copies_ = 0;  // texts: the stream, and its queue for copies
   uint32_t index_ = 0;                // the stream's
-  uint64_t mask_ = 0;                 // of the bits that a timestamp has
+  const CallText* replayed_ = nullptr;
+  uint64_t mask_ = 0;  // of the bits that a timestamp has
   uint64_t last_ticks_ = 0;
   DeviceClock clock_;
   // For estimates.

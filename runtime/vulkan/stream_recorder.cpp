@@ -419,11 +419,14 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
     // One by one, so that each is timed.
     try {
       for (const GraphCommand& command : graph.commands()) {
+        profiler_->replay(command.call.get());
         std::visit([this](const auto& what) { append(what); }, command.what);
         host_looks_ = host_looks_ || graph.host_looks();
         appended(0, 0);
       }
+      profiler_->replay(nullptr);
     } catch (...) {
+      profiler_->replay(nullptr);
       graph.launched(last());  // some are under way
       throw;
     }

@@ -184,7 +184,9 @@ void VulkanStream::run(void (*check)(const Args&), void (*plan)(Recorder&, const
   // Under the lock, so that no operand is mapped between the check and the recording.
   recorded([&](DeviceRecorder& recorder) {
     check(args);
+    const size_t before = capture_ != nullptr ? capture_->size().commands : 0;
     plan(recorder, args);
+    if (capture_ != nullptr) capture_->describe(before, describe(args));  // for profiles of launches
   });
 }
 
