@@ -135,6 +135,9 @@ tuff_status tuff_synchronize(tuff_stream stream) {
   return guarded("tuff_synchronize", [&] {
     const auto target = tuff::capi::acquire_stream(stream);
     if (target.is_default()) {
+      if (target->capturing()) {
+        tuff::fail(TUFF_ERROR_UNSUPPORTED, "the default stream is capturing: what it was given is not carried out");
+      }
       target.context()->backend().synchronize();
     } else {
       target->synchronize();

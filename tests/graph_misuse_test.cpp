@@ -342,6 +342,20 @@ TEST_F(GraphMisuse, WhatNeedsTheHost) {
   expect_all(stream, x, kCount, 12);
 }
 
+// Of a context, all of its streams are waited for, and the default one among them is not to be.
+TEST_F(GraphMisuse, WaitingForTheDefaultStream) {
+  const OwnStream other = make_stream(context());
+  const OwnBuffer x = buffer_of(context(), kCount, 1);
+  const OwnGraph graph = capture(context(), [&] {
+    add(context(), x, x, x, kCount);
+    EXPECT_FAILS(tuff_synchronize(context()), kUnsupported, "tuff_synchronize", "capturing");
+    EXPECT_OK(tuff_synchronize(other));
+  });
+  ASSERT_OK(tuff_graph_launch(context(), graph));
+  ASSERT_OK(tuff_synchronize(context()));
+  expect_all(other, x, kCount, 2);
+}
+
 // As everywhere: a call that fails has done nothing.
 TEST_F(GraphMisuse, FailingCallsAreNotCaptured) {
   const OwnStream stream = make_stream(context());
