@@ -201,8 +201,9 @@ vec4 tuff_tanh(vec4 x) {
 #else
   precise vec4 far = 1.0 - 2.0 * (1.0 / (tuff_exp_normal(bounded + bounded, 0) + 1.0));  // the quotient is below 0.45
 #endif
-  vec4 y = tuff_with_sign(mix(far, near, lessThan(a, vec4(0.625))), x);
-  return mix(y, x, tuff_nans(x));
+  vec4 y = mix(far, near, lessThan(a, vec4(0.625)));
+  // The sign last, NaN's too: a choice behind it becomes wrong with LLVM 19 on processors with AVX-512.
+  return tuff_with_sign(mix(y, a, tuff_nans(x)), x);
 }
 
 // 1 / (1 + e^-x), for negative x as e^x / (1 + e^x): the exponential never exceeds 1.
