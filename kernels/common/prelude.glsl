@@ -103,8 +103,13 @@ layout(std430, set = 0, binding = TUFF_TABLE) readonly buffer tuff_table_block {
 #define TUFF_WRITE(slot, name, type, size) TUFF_DECLARE(writeonly, slot, name, type, size)
 #define TUFF_READ_WRITE(slot, name, type, size) TUFF_DECLARE(, slot, name, type, size)
 
-// This group's number in a dispatch made by Dispatch::groups_linear.
+// This group's number in a dispatch made by Dispatch::groups_linear. TUFF_GROUP_ROWS 1: one row did not hold the groups.
+// What asks for the number of groups waits for it on an H200: 0.25 us of a small operation's 2.1.
+#if TUFF_GROUP_ROWS
 uint tuff_group() { return gl_WorkGroupID.x + gl_NumWorkGroups.x * gl_WorkGroupID.y; }
+#else
+uint tuff_group() { return gl_WorkGroupID.x; }
+#endif
 
 #define TUFF_INFINITY uintBitsToFloat(0x7f800000u)
 #define TUFF_NAN uintBitsToFloat(0x7fc00000u)

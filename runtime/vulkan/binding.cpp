@@ -126,20 +126,23 @@ void choose_binding(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>&
   const auto all = [&](bool addresses) { recorder.set_binding(addresses, addresses, addresses); };
   if (!device.traits.addresses) return all(false);
   if (!device.physical.push_descriptors) return all(true);
-  // On GPUs tiles take as long either way, and what a lane reads is one instruction: only processors are worth the time
-  // to measure.
-  const bool cpu = device.traits.cpu;
-  const bool tiles = !cpu || best_form(recorder, pool, kernels, kTiles, kBindings).addresses;
-  const Form& streams = best_form(recorder, pool, kernels, kStreams, cpu ? std::size(kForms) : kBindings);
-  recorder.set_binding(streams.addresses, tiles, true);
-  recorder.set_stream_words(streams.words);
+  all(true);
+  // On GPUs only what an operation costs the host differs: processors alone are worth the time to measure.
+  bool words = false;
+  if (device.traits.cpu) {
+    const bool tiles = best_form(recorder, pool, kernels, kTiles, kBindings).addresses;
+    const Form& streams = best_form(recorder, pool, kernels, kStreams, std::size(kForms));
+    recorder.set_binding(streams.addresses, tiles, true);
+    recorder.set_stream_words(words = streams.words);
+  }
   if (const auto wanted = platform::environment("TUFF_BINDING")) {
     const bool addresses = *wanted == "addresses";
     if (!addresses && *wanted != "descriptors") {
       return log(TUFF_LOG_WARNING, "TUFF_BINDING={} is neither descriptors nor addresses; ignored", *wanted);
     }
+    words = words && device.traits.streams_by_addresses == addresses;
     all(addresses);
-    recorder.set_stream_words(streams.words && streams.addresses == addresses);
+    recorder.set_stream_words(words);
   }
 }
 

@@ -29,6 +29,7 @@ Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs {} x {} at once", total, most,
          traits.max_groups[1]);
   }
+  group_rows_ = true;
   return groups(static_cast<uint32_t>(ceil_div(total, rows)), static_cast<uint32_t>(rows));
 }
 
@@ -161,7 +162,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
-  const Pipeline& pipeline = base_.kernels.get(kernel, bound.slots, bound.addresses);
+  const Pipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });

@@ -62,8 +62,7 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
   const KernelRequest &a = left.kernel, &b = right.kernel;
   static_assert(std::has_unique_object_representations_v<KernelRequest::Define>);
   static_assert(std::has_unique_object_representations_v<KernelRequest::Constant>);
-  return &a.source() == &b.source() && left.operands == right.operands && left.addresses == right.addresses &&
-         a.is_wide() == b.is_wide() && a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
+  return &a.source() == &b.source() && left.form == right.form && a.is_wide() == b.is_wide() && a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
          a.constant_count() == b.constant_count() &&
          std::memcmp(a.defines(), b.defines(), a.define_count() * sizeof(KernelRequest::Define)) == 0 &&
          std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
@@ -73,8 +72,8 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
 size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
   const KernelRequest& kernel = key.kernel;
-  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 8 + key.operands * 4 + (key.addresses ? 2 : 0) +
-                 (kernel.is_wide() ? 1 : 0);
+  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 16 + key.form.operands * 8 +
+                 (key.form.addresses ? 4 : 0) + (key.form.group_rows ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     sum += static_cast<uint64_t>(kernel.defines()[i].value) * (kOdd * (2 * i + 1));
   }
@@ -123,17 +122,17 @@ void KernelCache::save() {
   if (unsaved_.exchange(false)) file_.save(driver_cache_);
 }
 
-const Pipeline& KernelCache::get(const KernelRequest& kernel, uint32_t operands, bool addresses) {
-  if (const auto found = pipelines_.find(KeyView(kernel, operands, addresses)); found != pipelines_.end()) {
+const Pipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& form) {
+  if (const auto found = pipelines_.find(KeyView(kernel, form)); found != pipelines_.end()) {
     ++hits_;
     return found->second;
   }
-  const Key key{kernel, operands, addresses};
+  const Key key{kernel, form};
   return pipelines_.emplace(key, make(key)).first->second;
 }
 
 Pipeline KernelCache::make(const Key& key) {
-  const std::string line = kernel_line(key.kernel, key.operands, key.addresses);
+  const std::string line = kernel_line(key.kernel, key.form);
   Pipeline pipeline;
   {
     const Prewarm::Turn turn(prewarm_.get(), line);
@@ -150,7 +149,7 @@ void KernelCache::prewarm() {
   log(TUFF_LOG_INFO, "prewarm: {} kernels are on the list", kernels.size());
   const auto build_listed = [this](const ListedKernel& listed) {
     device_->require_alive();
-    return build({listed.kernel, listed.operands, listed.addresses});
+    return build({listed.kernel, listed.form});
   };
   const auto done = [this](uint64_t built) {
     log(TUFF_LOG_INFO, "prewarm: {} kernels are ready", built);
@@ -179,7 +178,7 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
 }
 
 std::vector<uint32_t> KernelCache::spirv(const Key& key) {
-  const std::string text = kernel_text(key.kernel, key.addresses, device_->traits.rounds_f16);
+  const std::string text = kernel_text(key.kernel, key.form, device_->traits.rounds_f16);
   const CacheKey hash = hash_text(text);
   if (const auto stored = disk_.load("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
     std::vector<uint32_t> words(stored->size() / sizeof(uint32_t));
@@ -200,7 +199,7 @@ Pipeline KernelCache::build(const Key& key) {
   const VolkDeviceTable& vk = device_->vk;
   const std::vector<uint32_t> words = spirv(key);
   Pipeline pipeline;
-  pipeline.layout = layout(key.operands, key.addresses).pipeline;
+  pipeline.layout = layout(key.form.operands, key.form.addresses).pipeline;
 
   const VkShaderModule module = device_->make_shader_module(words);
   std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};

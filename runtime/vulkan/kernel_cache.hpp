@@ -29,7 +29,7 @@ class KernelCache {
   KernelCache& operator=(const KernelCache&) = delete;
 
   // Builds the pipeline the first time. The caller holds the context's lock.
-  const Pipeline& get(const KernelRequest& kernel, uint32_t operands, bool addresses);
+  const Pipeline& get(const KernelRequest& kernel, const KernelForm& form);
 
   // Writes the driver's pipeline cache to disk if pipelines were made since the last time, and which they were.
   // The caller holds the context's lock.
@@ -53,20 +53,17 @@ class KernelCache {
   Counters counters() const noexcept;
 
  private:
-  // A request with how its operands are bound. What a call asks for is looked up where it lies: half a kilobyte that
+  // What a call asks for is looked up where it lies: half a kilobyte that
   // is copied only to be kept.
   struct Key {
     KernelRequest kernel;
-    uint32_t operands;
-    bool addresses;
+    KernelForm form;
   };
   struct KeyView {
     const KernelRequest& kernel;
-    uint32_t operands;
-    bool addresses;
-    KeyView(const KernelRequest& asked_kernel, uint32_t asked_operands, bool asked_addresses)
-        : kernel(asked_kernel), operands(asked_operands), addresses(asked_addresses) {}
-    KeyView(const Key& key) : KeyView(key.kernel, key.operands, key.addresses) {}
+    KernelForm form;
+    KeyView(const KernelRequest& asked_kernel, const KernelForm& asked_form) : kernel(asked_kernel), form(asked_form) {}
+    KeyView(const Key& key) : KeyView(key.kernel, key.form) {}
   };
   struct KeyHash {
     using is_transparent = void;

@@ -16,7 +16,7 @@ namespace tuff {
 namespace {
 
 constexpr std::string_view kKind = "requests";
-constexpr std::string_view kFirstLine = "kernels 1\n";
+constexpr std::string_view kFirstLine = "kernels 2\n";
 
 int64_t today() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -61,14 +61,14 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   std::string_view rest = line;
   const KernelSource* const source = find_source(take(rest, ' '));
   uint64_t hash = 0;
-  uint32_t operands = 0, addresses = 0, wide = 0, matrices = 0;
+  uint32_t operands = 0, addresses = 0, group_rows = 0, wide = 0, matrices = 0;
   if (source == nullptr || !number(take(rest, ' '), hash, 16) || !number(take(rest, ' '), operands) ||
-      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), wide) || !number(take(rest, ' '), matrices)) {
+      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) || !number(take(rest, ' '), matrices)) {
     return std::nullopt;
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
   if (fresh) known->second = source_hash(*source);
-  if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 1 || wide > 1 ||
+  if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 1 || group_rows > 1 || wide > 1 ||
       matrices > static_cast<uint32_t>(Matrices::int8)) {
     return std::nullopt;
   }
@@ -92,15 +92,15 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
       kernel.constant(id, number_of);
     }
   }
-  return ListedKernel{kernel, operands, addresses != 0, std::string(line)};
+  return ListedKernel{kernel, {operands, addresses != 0, group_rows != 0}, std::string(line)};
 }
 
 }  // namespace
 
-std::string kernel_line(const KernelRequest& kernel, uint32_t operands, bool addresses) {
+std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
   if (find_source(kernel.source().name) != &kernel.source()) return {};
-  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()),
-                                 operands, addresses, kernel.is_wide(), static_cast<int>(kernel.matrices()));
+  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()),
+                                 form.operands, form.addresses, form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()));
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     line += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
   }

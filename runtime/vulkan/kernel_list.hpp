@@ -16,13 +16,12 @@ namespace tuff {
 
 struct ListedKernel {
   KernelRequest kernel;
-  uint32_t operands;
-  bool addresses;
+  KernelForm form;
   std::string line;
 };
 
 // The line; empty where the kernel's source is none of Tuff's own. Two kernels with the same line are the same.
-std::string kernel_line(const KernelRequest& kernel, uint32_t operands, bool addresses);
+std::string kernel_line(const KernelRequest& kernel, const KernelForm& form);
 
 class KernelList {
  public:

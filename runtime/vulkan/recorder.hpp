@@ -156,6 +156,14 @@ class KernelRequest {
   Matrices matrices_ = Matrices::none;
 };
 
+// What a kernel's text depends on beside the request: how a dispatch reaches it.
+struct KernelForm {
+  uint32_t operands = 0;
+  bool addresses = false;
+  bool group_rows = false;  // Dispatch::groups_linear took more than one row
+  bool operator==(const KernelForm&) const = default;
+};
+
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 
 // One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). Push parameters follow the
@@ -230,6 +238,7 @@ class Dispatch {
   const std::byte* push_data() const { return push_.data(); }
   uint32_t push_bytes() const { return push_bytes_; }
   const std::array<uint32_t, 3>& group_counts() const { return groups_; }
+  bool group_rows() const { return group_rows_; }
   double bytes() const { return bytes_; }
   double operations() const { return operations_; }
 
@@ -241,6 +250,7 @@ class Dispatch {
   std::array<std::byte, kMaxPushBytes> push_;
   std::array<uint32_t, 3> groups_{1, 1, 1};
   uint32_t operand_count_ = 0, push_bytes_ = 0, each_ = 0, each_count_ = 0, each_operands_ = 0;
+  bool group_rows_ = false;
   double bytes_ = 0, operations_ = 0;
 };
 

@@ -10,9 +10,10 @@
 
 namespace tuff {
 
-std::string kernel_text(const KernelRequest& kernel, bool addresses, bool rounds_f16) {
+std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, bool rounds_f16) {
   std::string text = "#version 460\n";
-  text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n", addresses ? 1 : 0, kernel.is_wide() ? 1 : 0);
+  text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_GROUP_ROWS {}\n",
+                      form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.group_rows ? 1 : 0);
   // Modules for bf16 are made of those for f16 by another meaning of their 16-bit type: conversions to a true f16 would
   // change with it.
   const bool has_f16 = kernel.matrices() != Matrices::bf16;

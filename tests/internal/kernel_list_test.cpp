@@ -45,12 +45,12 @@ KernelRequest request(int64_t value) {
 
 TEST_F(KernelListTest, GivesBackWhatWasAdded) {
   KernelList first = list();
-  first.add(kernel_line(request(1), 2, true));
-  first.add(kernel_line(request(2), 3, false));
+  first.add(kernel_line(request(1), {2, true}));
+  first.add(kernel_line(request(2), {3, false}));
   first.save();
   KernelList second = list();
-  second.add(kernel_line(request(2), 3, false));
-  second.add(kernel_line(request(3), 0, true));
+  second.add(kernel_line(request(2), {3, false}));
+  second.add(kernel_line(request(3), {0, true, true}));
   second.save();
   KernelList reader = list();
   const std::vector<ListedKernel> kernels = reader.load();
@@ -65,33 +65,34 @@ TEST_F(KernelListTest, GivesBackWhatWasAdded) {
     EXPECT_EQ(kernel.kernel.constants()[0].value, 0xffffffffu);
     EXPECT_TRUE(kernel.kernel.is_wide());
     EXPECT_EQ(kernel.kernel.matrices(), Matrices::bf16);
-    EXPECT_EQ(kernel_line(kernel.kernel, kernel.operands, kernel.addresses), kernel.line);
+    EXPECT_EQ(kernel_line(kernel.kernel, kernel.form), kernel.line);
   }
   EXPECT_TRUE(list("another device").load().empty());
 }
 
 TEST_F(KernelListTest, OthersKernelsAreNotWritten) {
   static const KernelSource custom = {"binding_probe", "void main() {}"};
-  EXPECT_EQ(kernel_line(KernelRequest(custom), 1, true), "");
+  EXPECT_EQ(kernel_line(KernelRequest(custom), {1, true}), "");
 }
 
 TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
-  const std::string good = kernel_line(request(1), 2, true);
+  const std::string good = kernel_line(request(1), {2, true});
   const std::string day = today() + " ";
   const std::string hash = good.substr(good.find(' ') + 1, 16);
-  std::string text = "kernels 1\n" + day + good + "\n";
+  std::string text = "kernels 2\n" + day + good + "\n";
   for (const std::string& bad :
-       {std::string("binding_probe"), "binding_probe " + hash + " 2 1 1",  // too short
-        "no_such_kernel " + hash + " 2 1 1 0",
-        std::string("binding_probe 0123456789abcdef 2 1 1 0"),                        // another build's
-        "binding_probe " + hash + " 99 1 1 0", "binding_probe " + hash + " 2 2 1 0",  // out of range
-        "binding_probe " + hash + " 2 1 1 7", "binding_probe " + hash + " 2 1 1 0 A",
-        "binding_probe " + hash + " 2 1 1 0 A=", "binding_probe " + hash + " 2 1 1 0 A=1;",
-        "binding_probe " + hash + " 2 1 1 0 A\t=1", "binding_probe " + hash + " 2 1 1 0 =1",
-        "binding_probe " + hash + " 2 1 1 0 1:", "binding_probe " + hash + " 2 1 1 0 1:-1"}) {
+       {std::string("binding_probe"), "binding_probe " + hash + " 2 1 0 1",  // too short
+        "no_such_kernel " + hash + " 2 1 0 1 0",
+        std::string("binding_probe 0123456789abcdef 2 1 0 1 0"),                        // another build's
+        "binding_probe " + hash + " 99 1 0 1 0", "binding_probe " + hash + " 2 2 0 1 0",  // out of range
+        "binding_probe " + hash + " 2 1 2 1 0",
+        "binding_probe " + hash + " 2 1 0 1 7", "binding_probe " + hash + " 2 1 0 1 0 A",
+        "binding_probe " + hash + " 2 1 0 1 0 A=", "binding_probe " + hash + " 2 1 0 1 0 A=1;",
+        "binding_probe " + hash + " 2 1 0 1 0 A\t=1", "binding_probe " + hash + " 2 1 0 1 0 =1",
+        "binding_probe " + hash + " 2 1 0 1 0 1:", "binding_probe " + hash + " 2 1 0 1 0 1:-1"}) {
     text += day + bad + "\n";
   }
-  std::string many = "binding_probe " + hash + " 2 1 1 0";
+  std::string many = "binding_probe " + hash + " 2 1 0 1 0";
   for (uint32_t i = 0; i <= KernelRequest::kMaxDefines; ++i) many += " A" + std::to_string(i) + "=1";
   text += day + many + "\nnonsense\n\n" + day;
   write(text);
@@ -99,19 +100,19 @@ TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
   const std::vector<ListedKernel> kernels = reader.load();
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(kernels[0].line, good);
-  write("kernels 2\n" + day + good + "\n");
+  write("kernels 1\n" + day + good + "\n");
   EXPECT_TRUE(list().load().empty()) << "of another format";
 }
 
 TEST_F(KernelListTest, IsBoundedAndForgets) {
   const std::string old = std::to_string(std::stol(today()) - KernelList::kMaxDays - 1) + " ";
   const std::string yesterday = std::to_string(std::stol(today()) - 1) + " ";
-  std::string text = "kernels 1\n" + old + kernel_line(request(-1), 2, true) + "\n";
-  for (int i = 0; i < 500; ++i) text += yesterday + kernel_line(request(i), 2, true) + "\n";
+  std::string text = "kernels 2\n" + old + kernel_line(request(-1), {2, true}) + "\n";
+  for (int i = 0; i < 500; ++i) text += yesterday + kernel_line(request(i), {2, true}) + "\n";
   write(text);
   KernelList writer = list();
   for (int i = 1000; i < 1000 + static_cast<int>(KernelList::kMaxKernels) - 10; ++i) {
-    writer.add(kernel_line(request(i), 2, true));
+    writer.add(kernel_line(request(i), {2, true}));
   }
   writer.save();
   KernelList reader = list();
@@ -126,13 +127,13 @@ TEST_F(KernelListTest, IsBoundedAndForgets) {
 
 TEST_F(KernelListTest, NothingIsWrittenThatIsKnown) {
   KernelList first = list();
-  first.add(kernel_line(request(1), 2, true));
+  first.add(kernel_line(request(1), {2, true}));
   first.save();
   const fs::path file = fs::directory_iterator(folder_)->path();
   fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(2));
   const auto before = fs::last_write_time(file);
   KernelList second = list();
-  second.add(kernel_line(request(1), 2, true));
+  second.add(kernel_line(request(1), {2, true}));
   second.save();
   second.save();
   EXPECT_EQ(fs::last_write_time(file), before);

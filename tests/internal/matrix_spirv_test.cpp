@@ -41,7 +41,7 @@ std::vector<uint32_t> compile(const Form& form) {
   request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
   request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
   request.define("WINDOWS", form.windows).define("WINDOW_VALID", form.window_valid);
-  return compile_glsl("gemm_matrix", kernel_text(request, form.addresses, form.rounds_f16));
+  return compile_glsl("gemm_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
 }
 
 std::vector<Form> forms() {
@@ -85,7 +85,7 @@ std::vector<uint32_t> compile(const AttentionForm& form) {
   request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
   request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
   request.define("TUFF_EXACT_ARITHMETIC", 0);
-  return compile_glsl("attention_matrix", kernel_text(request, form.addresses, form.rounds_f16));
+  return compile_glsl("attention_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
 }
 
 std::vector<AttentionForm> attention_forms() {

@@ -19,7 +19,8 @@ std::vector<ListedKernel> kernels(int count) {
   std::vector<ListedKernel> list;
   for (int i = 0; i < count; ++i) {
     const KernelRequest request = KernelRequest(shaders::binding_probe).define("TUFF_WORDS", i);
-    list.push_back({request, 1, true, kernel_line(request, 1, true)});
+    const KernelForm form{1, true};
+    list.push_back({request, form, kernel_line(request, form)});
   }
   return list;
 }
