@@ -69,13 +69,22 @@ SIGNATURES: dict[str, Sequence[Any]] = {
     "tuff_last_error": [c_void_p, c_uint64, c_void_p],
 }
 
-# The loop over small calls: count calls of f(stream, F32, RELU, x[i % buffers], x[i % buffers], n).
+# Loops over small calls: count calls of f(stream, F32, RELU, x[i % buffers], x[i % buffers], n), and calls that are
+# waited for one by one.
 LOOP = """
 #include <stdint.h>
 typedef int32_t (*unary)(uint64_t, int32_t, int32_t, uint64_t, uint64_t, uint64_t);
 int32_t loop(unary f, uint64_t stream, const uint64_t* x, uint64_t buffers, uint64_t n, uint64_t count) {
   int32_t status = 0;
   for (uint64_t i = 0; i < count && status == 0; ++i) status = f(stream, 1, 1, x[i % buffers], x[i % buffers], n);
+  return status;
+}
+int32_t loop_waiting(unary f, int32_t (*wait)(uint64_t), uint64_t stream, uint64_t x, uint64_t n, uint64_t count) {
+  int32_t status = 0;
+  for (uint64_t i = 0; i < count && status == 0; ++i) {
+    status = f(stream, 1, 1, x, x, n);
+    if (status == 0) status = wait(stream);
+  }
   return status;
 }
 """
@@ -92,7 +101,7 @@ class Tuff:
         desc = ContextDesc(struct_size=ctypes.sizeof(ContextDesc), device=device.encode() if device else None)
         self.context = c_uint64()
         self.call("context_create", byref(desc), byref(self.context))
-        self.loop = self._compile_loop()
+        self.loops = self._compile_loops()
 
     def call(self, name: str, *arguments: Any) -> None:
         if getattr(self.library, "tuff_" + name)(*arguments) != 0:
@@ -128,18 +137,28 @@ class Tuff:
             self.call("free", buffer)
 
     def relu_many(self, buffers: Sequence[c_uint64], n: int, count: int) -> None:
-        if self.loop is None:
+        if self.loops is None:
             unary, context = self.library.tuff_unary, self.context
             for i in range(count):
                 x = buffers[i % len(buffers)]
                 unary(context, F32, RELU, x, x, n)
             return
         handles = (c_uint64 * len(buffers))(*[b.value for b in buffers])
-        if self.loop(ctypes.cast(self.library.tuff_unary, c_void_p), self.context, handles, len(buffers), n, count):
+        unary = ctypes.cast(self.library.tuff_unary, c_void_p)
+        if self.loops.loop(unary, self.context, handles, len(buffers), n, count):
             raise RuntimeError("tuff_unary failed in the loop of small calls")
 
+    def relu_waiting(self, x: c_uint64, n: int, count: int) -> None:
+        unary, wait = self.library.tuff_unary, self.library.tuff_synchronize
+        if self.loops is None:
+            for _ in range(count):
+                unary(self.context, F32, RELU, x, x, n)
+                wait(self.context)
+        elif self.loops.loop_waiting(ctypes.cast(unary, c_void_p), ctypes.cast(wait, c_void_p), self.context, x, n, count):
+            raise RuntimeError("tuff_unary or tuff_synchronize failed in the loop of small calls")
+
     @staticmethod
-    def _compile_loop() -> Any:
+    def _compile_loops() -> Any:
         folder = Path(tempfile.mkdtemp(prefix="tuff-bench-"))
         (folder / "loop.c").write_text(LOOP)
         try:
@@ -147,9 +166,10 @@ class Tuff:
                            capture_output=True)
         except (OSError, subprocess.CalledProcessError):
             return None
-        loop = ctypes.CDLL(str(folder / "loop.so")).loop
-        loop.argtypes, loop.restype = [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64, c_uint64], c_int32
-        return loop
+        loops = ctypes.CDLL(str(folder / "loop.so"))
+        loops.loop.argtypes = [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64, c_uint64]
+        loops.loop_waiting.argtypes = [c_void_p, c_void_p, c_uint64, c_uint64, c_uint64, c_uint64]
+        return loops
 
 
 def u64s(values: Iterable[int]) -> Any:
@@ -327,7 +347,7 @@ class Bench:
 
     def small_calls(self, n: int, count: int) -> None:
         tuff, torch = self.tuff, self.torch
-        note = "" if tuff.loop else ", Python's loop"
+        note = "" if tuff.loops else ", Python's loop"
         for name, buffers in (("chained", 1), ("independent", 256)):
             xs = [self.random(n) for _ in range(buffers)]
             ours = seconds(lambda: tuff.relu_many([d for _, d in xs], n, count), tuff.synchronize, self.budget) / count
@@ -341,6 +361,18 @@ class Bench:
             error = frobenius(got, torch.stack([torch.relu(x) for x, _ in xs]))
             self.report.row(f"small call, {name} (relu {n}){note}", 1, "us", ours, other, error, 0.0)
             tuff.free(*[d for _, d in xs])
+        x, d = self.random(n)
+        ours = seconds(lambda: tuff.relu_waiting(d, n, count), tuff.synchronize, self.budget) / count
+
+        def theirs_waiting() -> None:
+            for _ in range(count):
+                torch.relu_(x)
+                self.wait()
+
+        other = seconds(theirs_waiting, self.wait, self.budget) / count
+        error = frobenius(self.result(d, (n,)), torch.relu(x))
+        self.report.row(f"small call and its wait (relu {n}){note}", 1, "us", ours, other, error, 0.0)
+        tuff.free(d)
 
     def transfers(self, n: int) -> None:
         tuff, torch = self.tuff, self.torch

@@ -17,7 +17,6 @@ constexpr std::array<const char*, 6> kLevelNames = {"off", "error", "warning", "
 constexpr int32_t kUnknown = -1;  // TUFF_LOG has not been read yet
 
 struct Log {
-  std::atomic<int32_t> level{kUnknown};  // of the messages that are made: for the log, or for the listener
   // Shared while a message goes out, exclusive while the callback changes: when tuff_set_log returns, the
   // callback before it runs no more.
   std::shared_mutex mutex;
@@ -29,7 +28,8 @@ struct Log {
   // The caller holds the mutex.
   void set_level(int32_t wanted) {
     own_level = wanted;
-    level.store(listener != nullptr ? std::max<int32_t>(wanted, TUFF_LOG_DISPATCH) : wanted, std::memory_order_relaxed);
+    detail::log_level.store(listener != nullptr ? std::max<int32_t>(wanted, TUFF_LOG_DISPATCH) : wanted,
+                            std::memory_order_relaxed);
   }
 };
 
@@ -74,15 +74,13 @@ void set_dispatch_listener(void (*listener)(std::string_view)) {
   log.set_level(log.own_level == kUnknown ? level_from_environment() : log.own_level);
 }
 
-bool log_enabled(int32_t level) noexcept {
-  static Log& log = shared_log();
-  const int32_t current = log.level.load(std::memory_order_relaxed);
-  if (current == kUnknown) [[unlikely]] {
+bool detail::log_enabled(int32_t level) noexcept {
+  if (log_level.load(std::memory_order_relaxed) == std::numeric_limits<int32_t>::max()) {
+    Log& log = shared_log();
     const std::unique_lock lock(log.mutex);
     if (log.own_level == kUnknown) log.set_level(level_from_environment());
-    return level <= log.level.load(std::memory_order_relaxed) && level > TUFF_LOG_OFF;
   }
-  return level <= current && level > TUFF_LOG_OFF;
+  return level <= log_level.load(std::memory_order_relaxed) && level > TUFF_LOG_OFF;
 }
 
 void log_message(int32_t level, std::string_view message) {

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +14,18 @@
 namespace tuff {
 
 void set_log(tuff_log_callback callback, void* user, int32_t level);
-bool log_enabled(int32_t level) noexcept;  // one relaxed load: cheap enough for every dispatch
+
+namespace detail {
+// Of the messages that are made, for the log or for the listener; the largest number until TUFF_LOG has been read.
+inline std::atomic<int32_t> log_level{std::numeric_limits<int32_t>::max()};
+bool log_enabled(int32_t level) noexcept;
+}  // namespace detail
+
+// One relaxed load: cheap enough for every dispatch.
+inline bool log_enabled(int32_t level) noexcept {
+  return level <= detail::log_level.load(std::memory_order_relaxed) && detail::log_enabled(level);
+}
+
 void log_message(int32_t level, std::string_view message);
 
 // Messages of TUFF_LOG_DISPATCH are made for the listener too, whatever level the log has; it runs on the thread that

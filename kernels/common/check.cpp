@@ -24,7 +24,7 @@ const DtypeInfo& dtype_info(int32_t dtype) {
 
 }  // namespace
 
-uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype_info(dtype).size; }
+uint64_t dtype_size_of_any(int32_t dtype) { return dtype_info(dtype).size; }
 
 const char* dtype_name(int32_t dtype) { return dtype_info(dtype).name; }
 
@@ -64,13 +64,6 @@ uint64_t checked_product(std::span<const uint64_t> factors, std::string_view wha
   uint64_t product = 1;
   for (const uint64_t factor : factors) product = checked_mul(product, factor, what);
   return product;
-}
-
-bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype) {
-  if (elements == 0) return true;
-  const uint64_t size = dtype_size(dtype);
-  return buffer != nullptr && buffer->bytes / size >= elements && buffer->offset % size == 0 &&
-         !buffer->allocation->mapped.load(std::memory_order_relaxed);
 }
 
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,

@@ -2,6 +2,7 @@
 // footprints and overlaps. Each throws tuff::Error with a message that names the argument.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,8 +14,9 @@
 
 namespace tuff {
 
-// Size in bytes of one element; INVALID_ARGUMENT for an unknown dtype.
-uint64_t dtype_size(int32_t dtype);
+// Size in bytes of one element, a power of two; INVALID_ARGUMENT for an unknown dtype.
+uint64_t dtype_size_of_any(int32_t dtype);
+inline uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype_size_of_any(dtype); }
 const char* dtype_name(int32_t dtype);  // "f32"
 
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
@@ -35,7 +37,12 @@ void check_operand(const Buffer* buffer, std::string_view name, uint64_t element
                    std::string_view detail);
 
 // The same, with a detail() that is only called when its text will be read: no call formats text for nothing.
-bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype);
+inline bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype) {
+  if (elements == 0) return true;
+  const uint64_t size = dtype_size(dtype);
+  return buffer != nullptr && buffer->bytes >> std::countr_zero(size) >= elements &&
+         (buffer->offset & (size - 1)) == 0 && !buffer->allocation->mapped.load(std::memory_order_relaxed);
+}
 template <typename Detail>
 requires std::is_invocable_v<const Detail&>
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,

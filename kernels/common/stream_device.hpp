@@ -60,7 +60,8 @@ inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
   }
 }
 
-// `forced` is "cpu" or "gpu" where a variable of the environment decides the kind of shapes.
+// element_bytes: a power of two, as dtype_size() gives. `forced` is "cpu" or "gpu" where a variable of the environment
+// decides the kind of shapes.
 inline StreamDevice stream_device(const DeviceTraits& traits, const std::optional<std::string>& forced,
                                   uint64_t element_bytes) {
   StreamDevice device{};
@@ -71,7 +72,7 @@ inline StreamDevice stream_device(const DeviceTraits& traits, const std::optiona
                               : std::max(std::min(1024u, std::bit_floor(traits.max_invocations)), device.workgroup);
   device.cores = traits.cores ? traits.cores : 16;
   const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
-  device.piece = std::min<uint64_t>(range / element_bytes, 1u << 30) / 64 * 64;
+  device.piece = std::min<uint64_t>(range >> std::countr_zero(element_bytes), 1u << 30) / 64 * 64;
   return device;
 }
 

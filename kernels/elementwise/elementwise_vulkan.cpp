@@ -54,10 +54,11 @@ void record(Recorder& recorder, const Task& task) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, task.dtype);
   if (task.n == 0) return;
-  const uint32_t parts = block_parts(task.dtype), block = 4 * parts;
+  const uint32_t parts = block_parts(task.dtype);
+  const auto blocks_in = [parts](uint64_t elements) { return parts == 2 ? elements / 8 : elements / 4; };
   const uint64_t element = dtype_size(task.dtype);
   const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">(), element);
-  const Variant variant = choose(device, task.n / block, task.flops);
+  const Variant variant = choose(device, blocks_in(task.n), task.flops);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);
@@ -83,7 +84,7 @@ void record(Recorder& recorder, const Task& task) {
     const uint64_t offset = begin * element, bytes = count * element;
     Dispatch dispatch(task.op_name);
     for (uint32_t i = 0; i < task.input_count; ++i) dispatch.operand(task.inputs[i], offset, bytes, Access::read);
-    const uint64_t items = count / block + count % block;
+    const uint64_t blocks = blocks_in(count), items = blocks + (count - blocks * 4 * parts);
     const uint64_t groups = ceil_div(items, uint64_t{variant.lanes} * variant.run);
     dispatch.operand(task.output, offset, bytes, Access::write)
         .push(Push{static_cast<uint32_t>(count), variant.run, task.alpha})

@@ -101,7 +101,13 @@ bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const 
     } else if (operand.buffer != nullptr && operand.bytes != 0) {
       const DeviceLocation at = locate(*operand.buffer, operand.offset);
       all = {at.block, at.offset, at.offset + operand.bytes};
-      bound.touched.add(*at.block, all.begin, all.end, operand.access != Access::read);
+      Touched& touched = bound.touched;
+      HazardTracker::Range* const last = touched.count != 0 ? &touched.ranges[touched.count - 1] : nullptr;
+      if (last != nullptr && last->block == at.block->id && last->begin == all.begin && last->end == all.end) {
+        last->write |= operand.access != Access::read;  // an operation in place
+      } else {
+        touched.add(*at.block, all.begin, all.end, operand.access != Access::read);
+      }
     }
     fits = fits && all.end - all.begin + slack <= traits().max_range;
   }
@@ -127,10 +133,13 @@ Bound DeviceRecorder::write_table(const Dispatch& dispatch, const BoundDispatch&
 
 template <typename Visit>
 void DeviceRecorder::each_buffer(const Dispatch& dispatch, const Visit& visit) {
+  const Buffer* last = nullptr;
   for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
     const Dispatch::Operand& operand = dispatch.operands()[i];
     if (operand.each == nullptr) {
-      if (operand.buffer != nullptr && operand.bytes != 0) visit(*operand.buffer);
+      if (operand.buffer == last || operand.buffer == nullptr || operand.bytes == 0) continue;
+      last = operand.buffer;
+      visit(*last);
     } else {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) visit(*operand.each[j]);
     }

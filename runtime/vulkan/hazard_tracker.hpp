@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <tuple>
 
 namespace tuff {
 
@@ -80,7 +79,7 @@ class HazardTracker {
     // The first that has bytes at `begin` or behind it.
     uint32_t first_beyond(uint64_t block, uint64_t begin) const noexcept {
       const auto is_before = [&](const Interval& interval) {
-        return std::tie(interval.block, interval.end) <= std::tie(block, begin);
+        return interval.block != block ? interval.block < block : interval.end <= begin;
       };
       if (count_ == 0 || is_before(at_[count_ - 1])) return count_;  // memory is often used in its order
       return static_cast<uint32_t>(std::partition_point(at_.begin(), at_.begin() + count_, is_before) - at_.begin());

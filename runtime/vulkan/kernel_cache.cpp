@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -62,7 +63,8 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
   const KernelRequest &a = left.kernel, &b = right.kernel;
   static_assert(std::has_unique_object_representations_v<KernelRequest::Define>);
   static_assert(std::has_unique_object_representations_v<KernelRequest::Constant>);
-  return &a.source() == &b.source() && left.form == right.form && a.is_wide() == b.is_wide() && a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
+  return &a.source() == &b.source() && left.form == right.form && a.is_wide() == b.is_wide() &&
+         a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
          a.constant_count() == b.constant_count() &&
          std::memcmp(a.defines(), b.defines(), a.define_count() * sizeof(KernelRequest::Define)) == 0 &&
          std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
@@ -123,12 +125,29 @@ void KernelCache::save() {
 }
 
 const Pipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& form) {
-  if (const auto found = pipelines_.find(KeyView(kernel, form)); found != pipelines_.end()) {
+  const Pipelines::value_type*& recent = recent_[recent_place(kernel)];
+  const KeyView wanted(kernel, form);
+  if (recent != nullptr && KeyEqual()(wanted, recent->first)) [[likely]] {
     ++hits_;
-    return found->second;
+    return recent->second;
   }
-  const Key key{kernel, form};
-  return pipelines_.emplace(key, make(key)).first->second;
+  auto found = pipelines_.find(wanted);
+  if (found != pipelines_.end()) {
+    ++hits_;
+  } else {
+    const Key key{kernel, form};
+    found = pipelines_.emplace(key, make(key)).first;
+  }
+  recent = &*found;
+  return recent->second;
+}
+
+size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
+  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) / alignof(KernelSource);
+  for (uint32_t i = 0; i < std::min(kernel.define_count(), 2u); ++i) {
+    sum += static_cast<uint64_t>(kernel.defines()[i].value);
+  }
+  return sum % std::tuple_size_v<decltype(recent_)>;
 }
 
 Pipeline KernelCache::make(const Key& key) {

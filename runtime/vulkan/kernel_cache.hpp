@@ -1,6 +1,7 @@
 // Pipelines by what was asked for: GLSL → SPIR-V (compiled, or read from disk) → VkPipeline.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -78,6 +79,8 @@ class KernelCache {
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
   };
 
+  // The kernel's place among the recent ones.
+  static size_t recent_place(const KernelRequest& kernel) noexcept;
   Pipeline make(const Key& key);
   // These may be called by several threads at once.
   const Layout& layout(uint32_t operands, bool addresses);
@@ -89,7 +92,10 @@ class KernelCache {
   PipelineFile file_;
   KernelList list_;
   std::mutex layout_mutex_;
-  std::unordered_map<Key, Pipeline, KeyHash, KeyEqual> pipelines_;
+  using Pipelines = std::unordered_map<Key, Pipeline, KeyHash, KeyEqual>;
+  Pipelines pipelines_;
+  // What was asked for last: most calls ask for one of these, and to compare takes half as long as to look up.
+  std::array<const Pipelines::value_type*, 16> recent_{};
   Layout layouts_[2][Dispatch::kMaxSlots + 1];  // [addresses][slots]
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;
   std::atomic<bool> unsaved_{false};
