@@ -288,7 +288,7 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   if (idle != encodings_.end()) return *idle;
   if (encodings_.size() == kMostEncodings) {
     const Use use = encodings_.front().last_use;
-    streams.at(use.stream).wait(use.submission);
+    streams.at(use.stream).wait(use.submission, StreamRecorder::For::room);
     std::rotate(encodings_.begin(), encodings_.begin() + 1, encodings_.end());
     return encodings_.back();
   }

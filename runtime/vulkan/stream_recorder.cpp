@@ -24,6 +24,7 @@ constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
 constexpr uint64_t kCopyQueueBytes = 1 << 20;
 // Submissions of graphs are no part of the ring, but the queue holds only so many.
 constexpr uint64_t kMostInFlight = 256;
+constexpr std::chrono::microseconds kAwake{200};  // waiting for a GPU's result
 
 }  // namespace
 
@@ -85,7 +86,7 @@ void StreamRecorder::set_name(std::string name) {
 }
 
 void StreamRecorder::wait_if_needed(uint64_t submission) {
-  if (!has_finished(submission)) wait(submission);
+  if (!has_finished(submission)) wait(submission, For::room);
 }
 
 void StreamRecorder::open(Lane& lane) {
@@ -245,13 +246,15 @@ uint64_t StreamRecorder::poll() {
   return value;
 }
 
-void StreamRecorder::wait(uint64_t submission) {
+void StreamRecorder::wait(uint64_t submission, For what) {
   Device& device = *base_.device;
   device.require_alive();
   if (submission <= completed()) return;
   const ProfiledStep step("wait for the device");
   const uint64_t milliseconds = streams_.wait_limit();
-  const std::optional<uint64_t> counted = wait_timeline(device, timeline_, submission, milliseconds);
+  // A processor that is the device itself has better to do.
+  const auto awake = what == For::result && !traits().cpu ? kAwake : std::chrono::microseconds(0);
+  const std::optional<uint64_t> counted = wait_timeline(device, timeline_, submission, milliseconds, awake);
   if (!counted) {
     fail(TUFF_ERROR_TIMEOUT, "{} did not finish within {} ms: {}; the work goes on",
          device.physical.properties.deviceName, milliseconds, notes_.describe(poll()));
@@ -273,7 +276,7 @@ void StreamRecorder::make_room(std::unique_lock<std::mutex>& lock) {
   // Others may have recorded meanwhile.
   for (uint64_t submission; !has_finished(submission = in_the_way());) {
     const Unlocked unlocked(lock);
-    wait(submission);
+    wait(submission, For::room);
   }
 }
 

@@ -58,8 +58,10 @@ class StreamRecorder final : public DeviceRecorder {
   // all that was written so far is visible to the host once that submission has finished. If it throws
   // OUT_OF_HOST_MEMORY or OUT_OF_DEVICE_MEMORY, nothing is lost: the next attempt submits the same.
   uint64_t submit(bool for_host);
-  // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
-  void wait(uint64_t submission);
+  // Returns when that submission has finished. Needs no lock. For a result that somebody waits for it stays awake a
+  // while; for room, while there is more under way, it does not. Errors: TIMEOUT, DEVICE_LOST.
+  enum class For { result, room };
+  void wait(uint64_t submission, For what = For::result);
   // Whether the driver is done with all that was submitted, so that the recorder and what it used may be destroyed; it
   // has so long to be.
   bool at_rest(uint64_t milliseconds) noexcept;

@@ -65,7 +65,11 @@ tuff::HeapBudget budget;
 PFN_vkFreeMemory free_memory = nullptr;
 PFN_vkAllocateMemory allocate_memory = nullptr;
 
-tuff::HeapBudget small_budget(const tuff::PhysicalDevice&, uint32_t) { return budget; }
+// Of the device's memory; the host's, where it is another, has enough.
+tuff::HeapBudget small_budget(const tuff::PhysicalDevice& physical, uint32_t heap) {
+  const bool of_device = physical.memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+  return of_device ? budget : tuff::HeapBudget{uint64_t{1} << 40, 0};
+}
 VKAPI_ATTR void VKAPI_CALL free_makes_room(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* host) {
   budget.used = 0;
   free_memory(device, memory, host);
