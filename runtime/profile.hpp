@@ -43,7 +43,6 @@ struct DeviceSpan {
   std::array<uint32_t, 3> groups{};
   double bytes = 0, operations = 0;
   uint64_t call = 0, submission = 0;
-  HostTime recorded = 0;
   uint64_t begin = 0, end = 0;  // ticks of the device, which do not wrap
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "runtime/profile_view.hpp"
 
@@ -67,10 +68,12 @@ Profile::View Profile::view(const tuff_stats& stats) const {
     view.clock = clock_;
   }
   std::sort(view.host.begin(), view.host.end(), [](const HostSpan& a, const HostSpan& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    if (a.begin != b.begin) return a.begin < b.begin;
+    return a.end != b.end ? a.end > b.end : a.step < b.step;
   });
-  std::sort(view.device.begin(), view.device.end(),
-            [](const DeviceSpan& a, const DeviceSpan& b) { return a.begin < b.begin; });
+  std::sort(view.device.begin(), view.device.end(), [](const DeviceSpan& a, const DeviceSpan& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
   view.calls.reserve(view.host.size());
   for (const HostSpan& span : view.host) {
     if (!span.step) view.calls.emplace(span.call, &span);
@@ -123,7 +126,7 @@ std::string Profile::trace(const tuff_stats& stats) const {
   }
   uint64_t flow = 0;
   for (const DeviceSpan& span : view.device) {
-    const HostTime begin = host_time(span.begin) - zero, recorded = span.recorded - zero;
+    const HostTime begin = host_time(span.begin) - zero;
     const HostTime end_time = host_time(span.end) - zero;
     const size_t track = tracks.at({span.track, span.stream});
     const double seconds = view.seconds(span);
@@ -157,22 +160,24 @@ std::string Profile::trace(const tuff_stats& stats) const {
       }
     }
     fmt::format_to(end, "}}}},\n");
-    // An arrow from where the call recorded it, not back in time. A call that began before the profile, or goes on
-    // still, is not in it.
-    if (!view.calls.contains(span.call) || begin < recorded) continue;
+    // An arrow from the beginning of its call, not back in time. (Later, within the call, Perfetto takes a step that
+    // has ended for where it comes from.) A call that began before the profile, or goes on still, is not in it.
+    const auto call = view.calls.find(span.call);
+    if (call == view.calls.end() || begin < call->second->begin - zero) continue;
     ++flow;
     fmt::format_to(end,
                    R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
-                   flow, kHost, span.thread + 1, microseconds(recorded));
+                   flow, kHost, span.thread + 1, microseconds(call->second->begin - zero));
     fmt::format_to(end,
                    R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
                    "\n",
                    flow, kDevice, track, microseconds(begin));
   }
   out.resize(out.size() - 2);  // the comma behind the last, and there is one
-  out += "\n],\n\"otherData\":{";
-  fmt::format_to(end, R"("library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
+  out += "\n],\n\"otherData\":";
+  const size_t about = out.size();
+  fmt::format_to(end, R"({{"library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
                  TUFF_VERSION_MINOR, TUFF_VERSION_PATCH, quoted(view.device_name), view.seconds());
   fmt::format_to(end, R"(,"dropped spans":{})", view.dropped);
   if (view.has_device) {
@@ -183,7 +188,10 @@ std::string Profile::trace(const tuff_stats& stats) const {
                    view.rates.bytes_per_second, view.rates.f32_flops_per_second);
   }
   for (const View::Counter& counter : view.counters()) fmt::format_to(end, R"(,"{}":{})", counter.name, counter.value);
-  out += "}\n}\n";
+  out += '}';
+  // The same where Perfetto looks for it.
+  const std::string metadata = out.substr(about);
+  out += ",\n\"metadata\":" + metadata + "\n}\n";
   return out;
 }
 

@@ -191,6 +191,7 @@ TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   for (const Json& event : trace.at("traceEvents")) arrows += event.at("ph") == "s";
   EXPECT_GE(commands, 4u);
   EXPECT_EQ(arrows, commands);
+  EXPECT_EQ(trace.at("metadata"), trace.at("otherData")) << "of which Perfetto reads the one";
 }
 
 // Of the calls that were captured, though nothing was profiled then.
@@ -255,7 +256,7 @@ constexpr const char* kLegal = R"({"displayTimeUnit": "ns", "traceEvents": [
   {"ph": "X", "cat": "call", "name": "gelu", "pid": 1, "tid": 1, "ts": 5.000, "dur": 4.000, "args": {"call": 2}},
   {"ph": "X", "cat": "kernel", "name": "relu", "pid": 2, "tid": 9, "ts": 3.000, "dur": 4.001, "args": {"call": 1}},
   {"ph": "X", "cat": "kernel", "name": "gelu", "pid": 2, "tid": 9, "ts": 7.001, "dur": 2.500, "args": {"call": 2}},
-  {"ph": "s", "cat": "recorded", "name": "recorded", "id": 1, "pid": 1, "tid": 1, "ts": 1.500},
+  {"ph": "s", "cat": "recorded", "name": "recorded", "id": 1, "pid": 1, "tid": 1, "ts": 1.000},
   {"ph": "f", "bp": "e", "cat": "recorded", "name": "recorded", "id": 1, "pid": 2, "tid": 9, "ts": 3.000}
 ], "otherData": {}})";
 enum Event { kProcess, kProcessPlace, kThread, kThreadPlace, kSecondPlace = 5, kStream = 6 };
@@ -304,7 +305,8 @@ TEST(ProfileTraceRules, FindWhatIsWrong) {
       {"that begins there", [](Json& events) { events[kTo]["bp"] = "s"; }},
       {"two kinds", [](Json& events) { events[kTo]["cat"] = "submitted"; }},
       {"back in time", [](Json& events) { events[kFrom]["ts"] = 3.5; }},
-      {"from no span", [](Json& events) { events[kFrom]["ts"] = 0.5; }},
+      {"from no beginning", [](Json& events) { events[kFrom]["ts"] = 1.5; }},
+      {"from no beginning", [](Json& events) { events[kFrom]["ts"] = 2.0; }},  // of a step
       {"no beginning", [](Json& events) { events[kTo]["ts"] = 4; }},
       {"no beginning", [](Json& events) { events[kTo]["ts"] = 7.001; }},  // of another call
   };

@@ -121,7 +121,6 @@ DeviceSpan Profiler::describe(const Command& command, bool computes) const {
   span.groups = command.groups;
   span.bytes = command.bytes;
   span.operations = command.operations;
-  span.recorded = host_now();
   span.operation = span.label;
   if (replayed_ != nullptr) {
     span.shape = profile_->text(replayed_->shape);

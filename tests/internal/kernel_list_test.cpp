@@ -83,10 +83,10 @@ TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
   for (const std::string& bad :
        {std::string("binding_probe"), "binding_probe " + hash + " 2 1 0 1",  // too short
         "no_such_kernel " + hash + " 2 1 0 1 0",
-        std::string("binding_probe 0123456789abcdef 2 1 0 1 0"),                        // another build's
+        std::string("binding_probe 0123456789abcdef 2 1 0 1 0"),                          // another build's
         "binding_probe " + hash + " 99 1 0 1 0", "binding_probe " + hash + " 2 2 0 1 0",  // out of range
-        "binding_probe " + hash + " 2 1 2 1 0",
-        "binding_probe " + hash + " 2 1 0 1 7", "binding_probe " + hash + " 2 1 0 1 0 A",
+        "binding_probe " + hash + " 2 1 2 1 0", "binding_probe " + hash + " 2 1 0 1 7",
+        "binding_probe " + hash + " 2 1 0 1 0 A",
         "binding_probe " + hash + " 2 1 0 1 0 A=", "binding_probe " + hash + " 2 1 0 1 0 A=1;",
         "binding_probe " + hash + " 2 1 0 1 0 A\t=1", "binding_probe " + hash + " 2 1 0 1 0 =1",
         "binding_probe " + hash + " 2 1 0 1 0 1:", "binding_probe " + hash + " 2 1 0 1 0 1:-1"}) {

@@ -37,7 +37,6 @@ tuff::DeviceSpan device_span(tuff::Profile& profile, uint64_t begin, uint64_t en
   span.stream = profile.text("stream");
   span.begin = begin;
   span.end = end;
-  span.recorded = tuff::host_now();
   return span;
 }
 

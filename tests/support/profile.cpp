@@ -151,9 +151,9 @@ class Checker {
     require(from <= to, "an arrow goes back in time", first);
     std::set<Json> calls;
     for (const Span& span : spans_[ends[0].first]) {
-      if (span.begin <= from && from <= span.end) calls.insert(span.event->at("args").at("call"));
+      if (span.begin == from && span.event->at("cat") == "call") calls.insert(span.event->at("args").at("call"));
     }
-    require(!calls.empty(), "an arrow from no span", first);
+    require(!calls.empty(), "an arrow from no beginning of a call", first);
     const std::vector<Span>& commands = spans_[ends[1].first];
     require(std::any_of(commands.begin(), commands.end(),
                         [&](const Span& span) {
