@@ -54,8 +54,7 @@ class KernelCache {
   Counters counters() const noexcept;
 
  private:
-  // What a call asks for is looked up where it lies: half a kilobyte that
-  // is copied only to be kept.
+  // What a call asks for is looked up where it lies: half a kilobyte that is copied only to be kept.
   struct Key {
     KernelRequest kernel;
     KernelForm form;
