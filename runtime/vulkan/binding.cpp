@@ -41,7 +41,7 @@ struct Probe {
 
 void record_stream(StreamRecorder& recorder, const Buffer& in, const Buffer& out) {
   const DeviceTraits& traits = recorder.traits();
-  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
+  const uint32_t local_size = traits.subgroup_size;
   struct {
     uint32_t vectors;
     uint32_t mask;

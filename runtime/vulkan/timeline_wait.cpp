@@ -19,6 +19,14 @@ VkResult wait_slice(const Device& device, VkSemaphore timeline, uint64_t value, 
   return device.vk.vkWaitSemaphores(device.handle, &info, milliseconds * 1'000'000);
 }
 
+// What it counts, once that is `value`.
+std::optional<uint64_t> look(Device& device, VkSemaphore timeline, uint64_t value) {
+  const uint64_t counted = read_timeline(device, timeline);
+  if (counted < value) return std::nullopt;
+  device.require_alive();  // of a lost device, a count says nothing
+  return counted;
+}
+
 }  // namespace
 
 uint64_t read_timeline(Device& device, VkSemaphore timeline) {
@@ -35,10 +43,7 @@ std::optional<uint64_t> wait_timeline(Device& device, VkSemaphore timeline, uint
   const auto start = steady_clock::now();
   const auto asleep_from = start + awake;
   for (int looks = 1; milliseconds != 0 && steady_clock::now() < asleep_from; ++looks) {
-    if (const uint64_t counted = read_timeline(device, timeline); counted >= value) {
-      device.require_alive();
-      return counted;
-    }
+    if (const auto counted = look(device, timeline, value)) return counted;
     if (looks % kLooksInARow == 0) std::this_thread::yield();
   }
   for (uint64_t waited = 0;;) {
@@ -46,11 +51,7 @@ std::optional<uint64_t> wait_timeline(Device& device, VkSemaphore timeline, uint
     const uint64_t slice = std::min(kSliceMilliseconds, milliseconds - waited);
     const VkResult result = wait_slice(device, timeline, value, slice);
     if (result != VK_TIMEOUT) device.check(result, "vkWaitSemaphores");
-    const uint64_t counted = read_timeline(device, timeline);
-    if (counted >= value) {
-      device.require_alive();  // of a lost device, a count says nothing
-      return counted;
-    }
+    if (const auto counted = look(device, timeline, value)) return counted;
     const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
     waited = static_cast<uint64_t>(elapsed);
     if (waited >= milliseconds) return std::nullopt;
