@@ -1,8 +1,9 @@
 // The header's attention. The flat function fills the descriptor of its _ex sibling.
+#include "kernels/attention/attention.hpp"
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -51,7 +52,7 @@ void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default
   args.kv_lengths = kv_lengths;
   args.lse = lse;
   complete_attention(args, default_scale);
-  context->attention(args);
+  context->run(tuff::operations::attention(args));
 }
 
 }  // namespace

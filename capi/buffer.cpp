@@ -7,7 +7,7 @@
 #include "capi/objects.hpp"
 #include "capi/ranges.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 using tuff::AllocOptions;
 using tuff::Buffer;

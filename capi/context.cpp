@@ -7,10 +7,10 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+#include "platform/platform.hpp"
 #include "runtime/graveyard.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
 
 using tuff::ComputeBackend;
 using tuff::ContextOptions;

@@ -5,7 +5,8 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "kernels/conv/conv.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -67,7 +68,8 @@ void set_padding_end(tuff::ConvArgs& args, const Desc& desc) {
 }
 
 template <typename Desc>
-void run(tuff_stream stream, const Desc& desc, tuff::ConvArgs& args, tuff_buffer residual_handle) {
+void run(tuff_stream stream, const tuff::OperationOf<tuff::ConvArgs>& operation, const Desc& desc, tuff::ConvArgs& args,
+         tuff_buffer residual_handle) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), filter(context, desc.filter, "filter"),
       output(context, desc.output, "output"), bias(context, desc.bias, "bias"),
@@ -77,21 +79,21 @@ void run(tuff_stream stream, const Desc& desc, tuff::ConvArgs& args, tuff_buffer
   args.output = output;
   args.bias = bias;
   args.residual = residual;
-  context->conv(args);
+  context->run(operation(args));
 }
 
 template <typename Desc>
-void convolution(tuff_stream stream, const Desc& desc) {
+void convolution(tuff_stream stream, const tuff::OperationOf<tuff::ConvArgs>& operation, const Desc& desc) {
   tuff::ConvArgs args = conv_args(desc);
   set_padding_end(args, desc);
-  run(stream, desc, args, desc.residual);
+  run(stream, operation, desc, args, desc.residual);
 }
 
 void transposed_convolution(tuff_stream stream, const tuff_conv_transpose2d_desc& desc) {
   tuff::ConvArgs args = conv_args(desc);
   args.transposed = true;
   args.output_padding = extents_of(desc.output_padding, 0);
-  run(stream, desc, args, TUFF_NULL_HANDLE);
+  run(stream, tuff::operations::conv_transpose2d, desc, args, TUFF_NULL_HANDLE);
 }
 
 // The arrays of a flat call; there zero is no default.
@@ -128,13 +130,15 @@ tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, co
     auto desc = flat<tuff_conv2d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
     set_flat(desc.stride, stride, "stride", true);
     set_flat(desc.padding, padding, "padding");
-    convolution(stream, desc);
+    convolution(stream, tuff::operations::conv2d, desc);
   });
 }
 
 tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc) {
-  return guarded("tuff_conv2d_ex",
-                 [&] { convolution(stream, read_structure(desc, "desc", offsetof(tuff_conv2d_desc, padding_end))); });
+  return guarded("tuff_conv2d_ex", [&] {
+    convolution(stream, tuff::operations::conv2d,
+                read_structure(desc, "desc", offsetof(tuff_conv2d_desc, padding_end)));
+  });
 }
 
 tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],
@@ -144,12 +148,13 @@ tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, co
     auto desc = flat<tuff_conv1d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
     set_flat(desc.stride, &stride, "stride", true);
     set_flat(desc.padding, &padding, "padding");
-    convolution(stream, desc);
+    convolution(stream, tuff::operations::conv1d, desc);
   });
 }
 
 tuff_status tuff_conv1d_ex(tuff_stream stream, const tuff_conv1d_desc* desc) {
-  return guarded("tuff_conv1d_ex", [&] { convolution(stream, read_structure(desc, "desc")); });
+  return guarded("tuff_conv1d_ex",
+                 [&] { convolution(stream, tuff::operations::conv1d, read_structure(desc, "desc")); });
 }
 
 tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[5],
@@ -159,12 +164,13 @@ tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, co
     auto desc = flat<tuff_conv3d_desc>(dtype, input, in_shape, filter, filter_shape, output, out_shape);
     set_flat(desc.stride, stride, "stride", true);
     set_flat(desc.padding, padding, "padding");
-    convolution(stream, desc);
+    convolution(stream, tuff::operations::conv3d, desc);
   });
 }
 
 tuff_status tuff_conv3d_ex(tuff_stream stream, const tuff_conv3d_desc* desc) {
-  return guarded("tuff_conv3d_ex", [&] { convolution(stream, read_structure(desc, "desc")); });
+  return guarded("tuff_conv3d_ex",
+                 [&] { convolution(stream, tuff::operations::conv3d, read_structure(desc, "desc")); });
 }
 
 tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],

@@ -5,8 +5,8 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "kernels/common/check.hpp"
-#include "runtime/status.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::Context;
@@ -79,7 +79,7 @@ void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
   args.c = c;
   args.epilogue.bias = bias;
   args.epilogue.residual = residual;
-  context->gemm(args);
+  context->run(tuff::operations::gemm(args));
 }
 
 // Calls use(stream, args) with what a descriptor says.
@@ -122,7 +122,9 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
   use(context, args);
 }
 
-constexpr auto kCompute = [](const StreamRef& stream, const tuff::GemmArgs& args) { stream->batched_gemm(args); };
+constexpr auto kCompute = [](const StreamRef& stream, const tuff::GemmArgs& args) {
+  stream->run(tuff::operations::batched_gemm(args));
+};
 
 tuff_batched_gemm_desc read_batched_gemm(const tuff_batched_gemm_desc* desc) {
   tuff_batched_gemm_desc wanted = read_structure(desc, "desc", kFirstBatchedGemm);
@@ -201,7 +203,7 @@ tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_ge
     tuff_batched_gemm_desc wanted = read_batched_gemm(desc);
     std::string text;
     batched_gemm(stream, wanted, [&](const StreamRef& target, const tuff::GemmArgs& args) {
-      text = target.context()->backend().gemm_variants(args);
+      text = target.context()->backend().variants(tuff::operations::batched_gemm(args));
     });
     tuff::capi::write_text(text, json, capacity, length);
   });

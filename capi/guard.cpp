@@ -6,9 +6,9 @@
 #include <new>
 #include <string>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff::capi {
 namespace {

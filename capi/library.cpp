@@ -5,8 +5,8 @@
 
 #include "capi/guard.hpp"
 #include "capi/structures.hpp"
-#include "runtime/log.hpp"
-#include "runtime/status.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 
 #define TUFF_TEXT_OF(value) #value
 #define TUFF_TEXT(value) TUFF_TEXT_OF(value)

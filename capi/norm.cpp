@@ -1,8 +1,9 @@
 // The header's "Normalisations" group. A flat function fills the descriptor of its _ex sibling.
+#include "kernels/norm/norm.hpp"
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -39,19 +40,20 @@ tuff::NormArgs norm_args(const Desc& desc, const Operand& input, const Operand& 
 
 // tuff_layer_norm_desc, tuff_rms_norm_desc
 template <typename Desc>
-void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle, bool centred) {
+void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle,
+              const tuff::OperationOf<tuff::NormArgs>& operation) {
   check_common(desc);
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
       bias(context, bias_handle, "bias"), output(context, desc.output, "output"),
       residual(context, desc.residual, "residual"), sum(context, desc.sum, "sum");
   tuff::NormArgs args = norm_args(desc, input, weight, bias, output);
-  args.centred = centred;
+  args.centred = &operation == &tuff::operations::layer_norm;
   args.residual = residual;
   args.sum = sum;
   args.rows = desc.rows;
   args.channels = desc.cols;
-  context->norm(args);
+  context->run(operation(args));
 }
 
 void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
@@ -66,7 +68,7 @@ void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
   args.inner = desc.inner;
   args.groups = desc.groups != 0 ? desc.groups : desc.channels;
   args.grouped = true;
-  context->norm(args);
+  context->run(tuff::operations::group_norm(args));
 }
 
 void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
@@ -75,8 +77,8 @@ void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
   const Operand input(context, desc.input, "input"), mean(context, desc.mean, "mean"),
       variance(context, desc.variance, "variance"), weight(context, desc.weight, "weight"),
       bias(context, desc.bias, "bias"), output(context, desc.output, "output");
-  context->batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output, desc.batch,
-                       desc.channels, desc.inner, desc.epsilon});
+  context->run(tuff::operations::batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output,
+                                             desc.batch, desc.channels, desc.inner, desc.epsilon}));
 }
 
 }  // namespace
@@ -88,14 +90,14 @@ tuff_status tuff_layer_norm(tuff_stream stream, int32_t dtype, tuff_buffer input
   return guarded("tuff_layer_norm", [&] {
     const tuff_layer_norm_desc desc{
         sizeof(tuff_layer_norm_desc), dtype, input, weight, bias, output, rows, cols, epsilon, 0, 0, 0, 0};
-    row_norm(stream, desc, bias, true);
+    row_norm(stream, desc, bias, tuff::operations::layer_norm);
   });
 }
 
 tuff_status tuff_layer_norm_ex(tuff_stream stream, const tuff_layer_norm_desc* desc) {
   return guarded("tuff_layer_norm_ex", [&] {
     const tuff_layer_norm_desc wanted = read_structure(desc, "desc");
-    row_norm(stream, wanted, wanted.bias, true);
+    row_norm(stream, wanted, wanted.bias, tuff::operations::layer_norm);
   });
 }
 
@@ -104,14 +106,14 @@ tuff_status tuff_rms_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, 
   return guarded("tuff_rms_norm", [&] {
     const tuff_rms_norm_desc desc{
         sizeof(tuff_rms_norm_desc), dtype, input, weight, output, rows, cols, epsilon, 0, 0, 0, 0};
-    row_norm(stream, desc, TUFF_NULL_HANDLE, false);
+    row_norm(stream, desc, TUFF_NULL_HANDLE, tuff::operations::rms_norm);
   });
 }
 
 tuff_status tuff_rms_norm_ex(tuff_stream stream, const tuff_rms_norm_desc* desc) {
   return guarded("tuff_rms_norm_ex", [&] {
     const tuff_rms_norm_desc wanted = read_structure(desc, "desc");
-    row_norm(stream, wanted, TUFF_NULL_HANDLE, false);
+    row_norm(stream, wanted, TUFF_NULL_HANDLE, tuff::operations::rms_norm);
   });
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <new>
 
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "runtime/graveyard.hpp"
-#include "runtime/log.hpp"
 #include "runtime/peer_copy.hpp"
-#include "runtime/status.hpp"
 
 namespace tuff::capi {
 

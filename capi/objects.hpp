@@ -15,10 +15,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/kept_vector.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/handle_table.hpp"
-#include "runtime/kept_vector.hpp"
 #include "runtime/profiled_backend.hpp"
 
 namespace tuff::capi {

@@ -6,7 +6,10 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -21,7 +24,7 @@ void check_reserved(int64_t reserved) { tuff::require(reserved == 0, "desc->rese
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis});
+  context->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis}));
 }
 
 void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* shape) {
@@ -30,27 +33,28 @@ void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* 
       mask(context, desc.mask, "mask");
   const int32_t mask_type = desc.mask_type != 0 ? desc.mask_type : desc.dtype;
   const uint64_t mask_repeat = desc.mask_repeat != 0 ? desc.mask_repeat : 1;
-  context->softmax({desc.dtype,
-                    input,
-                    output,
-                    shape,
-                    desc.rank,
-                    desc.axis,
-                    desc.scale != 0 ? desc.scale : 1.0,
-                    desc.logarithm,
-                    {mask, mask_type, desc.mask_rows, mask_repeat}});
+  context->run(tuff::operations::softmax({desc.dtype,
+                                          input,
+                                          output,
+                                          shape,
+                                          desc.rank,
+                                          desc.axis,
+                                          desc.scale != 0 ? desc.scale : 1.0,
+                                          desc.logarithm,
+                                          {mask, mask_type, desc.mask_rows, mask_repeat}}));
 }
 
 void unary(tuff_stream stream, const tuff_unary_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->unary({desc.dtype, desc.op, input, output, desc.n, desc.alpha});
+  context->run(tuff::operations::unary({desc.dtype, desc.op, input, output, desc.n, desc.alpha}));
 }
 
 void binary(tuff_stream stream, const tuff_binary_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), output(context, desc.output, "output");
-  context->binary({desc.dtype, desc.op, a, b, output, desc.n, desc.rank, desc.a_shape, desc.b_shape});
+  context->run(
+      tuff::operations::binary({desc.dtype, desc.op, a, b, output, desc.n, desc.rank, desc.a_shape, desc.b_shape}));
 }
 
 }  // namespace

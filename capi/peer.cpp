@@ -4,8 +4,8 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/ranges.hpp"
+#include "planning/status.hpp"
 #include "runtime/peer_copy.hpp"
-#include "runtime/status.hpp"
 
 using tuff::capi::acquire_buffer;
 using tuff::capi::acquire_stream;

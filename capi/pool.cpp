@@ -4,6 +4,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/pool/pool.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -12,13 +13,13 @@ using tuff::capi::read_structure;
 
 namespace {
 
-void pool(tuff_stream stream, const tuff_pool_desc& desc, bool maximum) {
+void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationOf<tuff::PoolArgs>& operation) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
       indices(context, desc.indices, "indices");
   tuff::PoolArgs args{};
   args.dtype = desc.dtype;
-  args.maximum = maximum;
+  args.maximum = &operation == &tuff::operations::max_pool;
   args.input = input;
   args.output = output;
   args.indices = indices;
@@ -34,7 +35,7 @@ void pool(tuff_stream stream, const tuff_pool_desc& desc, bool maximum) {
   args.ceil_mode = desc.ceil_mode;
   args.count_include_pad = desc.count_include_pad;
   args.adaptive = desc.adaptive;
-  context->pool(args);
+  context->run(operation(args));
 }
 
 }  // namespace
@@ -42,11 +43,11 @@ void pool(tuff_stream stream, const tuff_pool_desc& desc, bool maximum) {
 extern "C" {
 
 tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc) {
-  return guarded("tuff_max_pool", [&] { pool(stream, read_structure(desc, "desc"), true); });
+  return guarded("tuff_max_pool", [&] { pool(stream, read_structure(desc, "desc"), tuff::operations::max_pool); });
 }
 
 tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc) {
-  return guarded("tuff_avg_pool", [&] { pool(stream, read_structure(desc, "desc"), false); });
+  return guarded("tuff_avg_pool", [&] { pool(stream, read_structure(desc, "desc"), tuff::operations::avg_pool); });
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_context;
 using tuff::capi::guarded;

@@ -1,6 +1,6 @@
 #include "capi/ranges.hpp"
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff::capi {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
 
 namespace tuff::capi {
 

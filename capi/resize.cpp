@@ -4,6 +4,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/resize/resize.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -28,6 +29,6 @@ extern "C" tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* g
     std::copy_n(desc.out_shape, 3, args.out_shape.begin());
     std::copy_n(desc.scale, 3, args.scale.begin());
     args.align_corners = desc.align_corners;
-    context->resize(args);
+    context->run(tuff::operations::resize(args));
   });
 }

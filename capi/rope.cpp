@@ -5,7 +5,8 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "kernels/position/rope.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -28,9 +29,10 @@ void rope(tuff_stream stream, const tuff_rope_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
       positions(context, desc.positions, "positions");
-  context->rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq, desc.head_dim, desc.rotary_dim,
-                 strides_of(desc.input_strides, desc), strides_of(desc.output_strides, desc), desc.positions_stride,
-                 desc.offset, desc.base, desc.interleaved});
+  context->run(tuff::operations::rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq,
+                                       desc.head_dim, desc.rotary_dim, strides_of(desc.input_strides, desc),
+                                       strides_of(desc.output_strides, desc), desc.positions_stride, desc.offset,
+                                       desc.base, desc.interleaved}));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "kernels/shape/shape.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -21,14 +22,14 @@ void check_rank(uint32_t rank) { tuff::require(rank >= 1 && rank <= 8, "rank is 
 void permute(tuff_stream stream, const tuff_permute_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank});
+  context->run(tuff::operations::permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank}));
 }
 
 void cast(tuff_stream stream, const tuff_cast_desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->cast({desc.input_type, desc.output_type, input, output, desc.n});
+  context->run(tuff::operations::cast({desc.input_type, desc.output_type, input, output, desc.n}));
 }
 
 void slice(tuff_stream stream, tuff_slice_desc desc) {
@@ -36,7 +37,8 @@ void slice(tuff_stream stream, tuff_slice_desc desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
   std::replace(std::begin(desc.step), std::end(desc.step), int64_t{0}, int64_t{1});
-  context->slice({desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank});
+  context->run(tuff::operations::slice(
+      {desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank}));
 }
 
 void concat(tuff_stream stream, const tuff_concat_desc& desc) {
@@ -47,7 +49,7 @@ void concat(tuff_stream stream, const tuff_concat_desc& desc) {
   tuff::capi::OperandArrays arrays(context, 1, desc.count);
   const auto inputs = arrays.add(desc.inputs, desc.count, "inputs");
   const Operand output(context, desc.output, "output");
-  context->concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis});
+  context->run(tuff::operations::concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis}));
 }
 
 void gather(tuff_stream stream, const tuff_gather_desc& desc) {
@@ -57,8 +59,8 @@ void gather(tuff_stream stream, const tuff_gather_desc& desc) {
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), indices(context, desc.indices, "indices"),
       output(context, desc.output, "output");
-  context->gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank, desc.axis, desc.count,
-                   desc.elementwise != 0 ? desc.index_shape : nullptr});
+  context->run(tuff::operations::gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank,
+                                         desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr}));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "capi/objects.hpp"
 #include "capi/ranges.hpp"
 #include "capi/structures.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 using tuff::HandleKind;
 using tuff::Ref;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff::capi {
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <system_error>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {

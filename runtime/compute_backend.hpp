@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
 #include "runtime/compute_stream.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/memory_pressure.hpp"
@@ -76,7 +76,7 @@ class ComputeBackend {
   virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void* map(const Buffer& buffer) = 0;
   virtual void unmap(const Buffer& buffer) = 0;
-  virtual std::string gemm_variants(const GemmArgs& args) = 0;
+  virtual std::string variants(const Operation& operation) = 0;  // JSON; of one that has variants
 
   virtual std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) = 0;
 

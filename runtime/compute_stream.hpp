@@ -8,18 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/attention/attention.hpp"
-#include "kernels/conv/conv.hpp"
-#include "kernels/elementwise/elementwise.hpp"
-#include "kernels/gemm/gemm.hpp"
-#include "kernels/norm/norm.hpp"
-#include "kernels/pool/pool.hpp"
-#include "kernels/position/rope.hpp"
-#include "kernels/reduce/reduce.hpp"
-#include "kernels/resize/resize.hpp"
-#include "kernels/shape/shape.hpp"
-#include "kernels/softmax/softmax.hpp"
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "tuff/tuff.h"
 
@@ -87,24 +77,7 @@ class ComputeStream {
   // Between device memory and pinned memory, in order with the rest; the host does not wait.
   virtual void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                           uint64_t bytes) = 0;
-  virtual void gemm(const GemmArgs& args) = 0;
-  virtual void batched_gemm(const GemmArgs& args) = 0;
-  virtual void conv(const ConvArgs& args) = 0;
-  virtual void attention(const AttentionArgs& args) = 0;
-  virtual void reduce(const ReduceArgs& args) = 0;
-  virtual void softmax(const SoftmaxArgs& args) = 0;
-  virtual void unary(const UnaryArgs& args) = 0;
-  virtual void binary(const BinaryArgs& args) = 0;
-  virtual void norm(const NormArgs& args) = 0;
-  virtual void batch_norm(const BatchNormArgs& args) = 0;
-  virtual void permute(const PermuteArgs& args) = 0;
-  virtual void cast(const CastArgs& args) = 0;
-  virtual void slice(const SliceArgs& args) = 0;
-  virtual void concat(const ConcatArgs& args) = 0;
-  virtual void gather(const GatherArgs& args) = 0;
-  virtual void pool(const PoolArgs& args) = 0;
-  virtual void resize(const ResizeArgs& args) = 0;
-  virtual void rope(const RopeArgs& args) = 0;
+  virtual void run(const Operation& operation) = 0;
   virtual void launch(CustomKernel& kernel, const LaunchArgs& args) = 0;
 };
 

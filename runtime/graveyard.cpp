@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 
 namespace tuff {
 namespace {

@@ -1,6 +1,6 @@
 #include "runtime/handle_table.hpp"
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 

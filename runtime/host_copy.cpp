@@ -7,8 +7,8 @@
 #include <system_error>
 #include <thread>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

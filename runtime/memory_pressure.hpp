@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <vector>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

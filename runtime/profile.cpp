@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/call_text.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/log.hpp"
+#include "planning/operation.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

@@ -2,27 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "runtime/call_text.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace {
 
 CallText bytes_text(uint64_t bytes) { return {fmt::format("{} bytes", bytes)}; }
-
-const char* conv_name(const ConvArgs& args) {
-  if (args.transposed) return "conv_transpose2d";
-  return args.rank == 1 ? "conv1d" : args.rank == 2 ? "conv2d" : "conv3d";
-}
-
-// A call that fails leaves a span without a shape: its arguments may be anything.
-template <typename Args>
-void timed(Profile& profile, const char* name, ComputeStream& inner, void (ComputeStream::*method)(const Args&),
-           const Args& args) {
-  ProfiledCall call(profile, name);
-  (inner.*method)(args);
-  call.done(describe(args));
-}
 
 }  // namespace
 
@@ -123,44 +108,12 @@ void ProfiledBackend::synchronize() {
   call.done({});
 }
 
-void ProfiledStream::gemm(const GemmArgs& args) { timed(profile_, "gemm", inner_, &ComputeStream::gemm, args); }
-void ProfiledStream::batched_gemm(const GemmArgs& args) {
-  timed(profile_, "batched_gemm", inner_, &ComputeStream::batched_gemm, args);
+// A call that fails leaves a span without a shape: its arguments may be anything.
+void ProfiledStream::run(const Operation& operation) {
+  ProfiledCall call(profile_, operation.info().name);
+  inner_.run(operation);
+  call.done(operation.describe());
 }
-void ProfiledStream::conv(const ConvArgs& args) {
-  timed(profile_, conv_name(args), inner_, &ComputeStream::conv, args);
-}
-void ProfiledStream::attention(const AttentionArgs& args) {
-  timed(profile_, "attention", inner_, &ComputeStream::attention, args);
-}
-void ProfiledStream::reduce(const ReduceArgs& args) { timed(profile_, "reduce", inner_, &ComputeStream::reduce, args); }
-void ProfiledStream::softmax(const SoftmaxArgs& args) {
-  timed(profile_, "softmax", inner_, &ComputeStream::softmax, args);
-}
-void ProfiledStream::unary(const UnaryArgs& args) { timed(profile_, "unary", inner_, &ComputeStream::unary, args); }
-void ProfiledStream::binary(const BinaryArgs& args) { timed(profile_, "binary", inner_, &ComputeStream::binary, args); }
-void ProfiledStream::norm(const NormArgs& args) {
-  timed(profile_,
-        args.grouped   ? "group_norm"
-        : args.centred ? "layer_norm"
-                       : "rms_norm",
-        inner_, &ComputeStream::norm, args);
-}
-void ProfiledStream::batch_norm(const BatchNormArgs& args) {
-  timed(profile_, "batch_norm", inner_, &ComputeStream::batch_norm, args);
-}
-void ProfiledStream::permute(const PermuteArgs& args) {
-  timed(profile_, "permute", inner_, &ComputeStream::permute, args);
-}
-void ProfiledStream::cast(const CastArgs& args) { timed(profile_, "cast", inner_, &ComputeStream::cast, args); }
-void ProfiledStream::slice(const SliceArgs& args) { timed(profile_, "slice", inner_, &ComputeStream::slice, args); }
-void ProfiledStream::concat(const ConcatArgs& args) { timed(profile_, "concat", inner_, &ComputeStream::concat, args); }
-void ProfiledStream::gather(const GatherArgs& args) { timed(profile_, "gather", inner_, &ComputeStream::gather, args); }
-void ProfiledStream::pool(const PoolArgs& args) {
-  timed(profile_, args.maximum ? "max_pool" : "avg_pool", inner_, &ComputeStream::pool, args);
-}
-void ProfiledStream::resize(const ResizeArgs& args) { timed(profile_, "resize", inner_, &ComputeStream::resize, args); }
-void ProfiledStream::rope(const RopeArgs& args) { timed(profile_, "rope", inner_, &ComputeStream::rope, args); }
 
 std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions& options) {
   ProfiledCall call(profile_, "kernel_create");

@@ -29,7 +29,7 @@ class ProfiledBackend final : public ComputeBackend {
   void stats(tuff_stats& stats) const override { inner_.stats(stats); }
   void set_limits(const tuff_limits& limits) override { inner_.set_limits(limits); }
   void set_tuning(const char* json) override { inner_.set_tuning(json); }
-  std::string gemm_variants(const GemmArgs& args) override { return inner_.gemm_variants(args); }
+  std::string variants(const Operation& operation) override { return inner_.variants(operation); }
   void memory(tuff_memory_stats& memory) const override { inner_.memory(memory); }
   void trim() override { inner_.trim(); }
   void reset_peak() override { inner_.reset_peak(); }
@@ -89,24 +89,7 @@ class ProfiledStream final : public ComputeStream {
   void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                   uint64_t bytes) override;
 
-  void gemm(const GemmArgs& args) override;
-  void batched_gemm(const GemmArgs& args) override;
-  void conv(const ConvArgs& args) override;
-  void attention(const AttentionArgs& args) override;
-  void reduce(const ReduceArgs& args) override;
-  void softmax(const SoftmaxArgs& args) override;
-  void unary(const UnaryArgs& args) override;
-  void binary(const BinaryArgs& args) override;
-  void norm(const NormArgs& args) override;
-  void batch_norm(const BatchNormArgs& args) override;
-  void permute(const PermuteArgs& args) override;
-  void cast(const CastArgs& args) override;
-  void slice(const SliceArgs& args) override;
-  void concat(const ConcatArgs& args) override;
-  void gather(const GatherArgs& args) override;
-  void pool(const PoolArgs& args) override;
-  void resize(const ResizeArgs& args) override;
-  void rope(const RopeArgs& args) override;
+  void run(const Operation& operation) override;
   void launch(CustomKernel& kernel, const LaunchArgs& args) override;
 
  private:

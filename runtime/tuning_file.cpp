@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/tuning_table.hpp"
+#include "planning/tuning_table.hpp"
 
 namespace tuff {
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "platform/platform.hpp"
 #include "runtime/cache_folder.hpp"
-#include "runtime/platform/platform.hpp"
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
 #include "tool/table.hpp"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 #include "runtime/tuning_file.hpp"
 
 namespace tool {

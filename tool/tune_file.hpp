@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "runtime/tuning_table.hpp"
+#include "planning/tuning_table.hpp"
 
 namespace tool {
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -60,5 +61,9 @@ struct AttentionKeys {
   uint64_t first, end;
 };
 AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t rows, uint64_t keys);
+
+namespace operations {
+extern const OperationOf<AttentionArgs> attention;
+}  // namespace operations
 
 }  // namespace tuff

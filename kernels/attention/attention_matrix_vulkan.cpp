@@ -3,8 +3,9 @@
 #include <limits>
 
 #include "kernels/attention/attention_plan.hpp"
-#include "runtime/log.hpp"
-#include "runtime/status.hpp"
+#include "kernels/common/matrix_quads.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "shaders.hpp"
 
 namespace tuff::attention {
@@ -15,7 +16,7 @@ struct MatrixVariant {
   const char* name;
   uint32_t subgroups, row_blocks, keys;
   bool prefetch;
-  bool quads;  // scores become weights in registers: Recorder::matrix_quads()
+  bool quads;  // scores become weights in registers: kernels/common/matrix_quads.hpp
 
   uint32_t rows() const { return subgroups * row_blocks * 16; }
   uint32_t shared_bytes(uint64_t head_dim, uint64_t head_dim_v) const {
@@ -85,7 +86,7 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
   if (!multiplies(traits, call)) return false;
   if (forced.empty()) {
     if (args.seq_q < 16) return false;
-    variant = find(suiting(args, traits, recorder.matrix_quads()));
+    variant = find(suiting(args, traits, recorder.holds(matrix_quads)));
   }
   if (!runs_on(*variant, traits, args)) return false;
 

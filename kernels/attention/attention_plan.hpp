@@ -9,7 +9,7 @@
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/common/check.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff::attention {
 

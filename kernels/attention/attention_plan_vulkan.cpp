@@ -1,6 +1,6 @@
 #include "kernels/attention/attention_plan.hpp"
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff::attention {
 namespace {

@@ -4,8 +4,9 @@
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/loop_limit.hpp"
-#include "runtime/log.hpp"
-#include "runtime/status.hpp"
+#include "kernels/common/matrix_quads.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "shaders.hpp"
 
 namespace tuff::attention {
@@ -144,7 +145,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   if (variant->matrices()) {
     kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
     kernel.define("ROW_BLOCKS", 1).define("SUBGROUPS", 1).define("KEYS", kMatrixKeys).define("PREFETCH", 1);
-    kernel.define("QUADS", recorder.matrix_quads());
+    kernel.define("QUADS", recorder.holds(matrix_quads));
   } else {
     kernel.define("LANES", layout.lanes).define("ROWS", variant->rows);
     kernel.define("SUBGROUPS", layout.subgroups).define("UNROLL", kUnroll);

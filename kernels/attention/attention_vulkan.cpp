@@ -9,9 +9,9 @@
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/loop_limit.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -132,7 +132,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
 
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
-  static const std::string forced = platform::environment("TUFF_ATTENTION_VARIANT").value_or("");
+  static const std::string forced = forced_variant<"TUFF_ATTENTION_VARIANT">().value_or("");
   if (attention::record_split(recorder, args, forced) || attention::record_matrices(recorder, args, forced)) return;
   const DeviceTraits& traits = recorder.traits();
   const Variant& variant = choose(traits, args, forced);

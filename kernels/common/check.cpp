@@ -3,30 +3,6 @@
 #include <algorithm>
 
 namespace tuff {
-namespace {
-
-struct DtypeInfo {
-  int32_t dtype;
-  uint64_t size;
-  const char* name;
-};
-
-constexpr DtypeInfo kDtypes[] = {{TUFF_F32, 4, "f32"}, {TUFF_F16, 2, "f16"}, {TUFF_BF16, 2, "bf16"},
-                                 {TUFF_F64, 8, "f64"}, {TUFF_I32, 4, "i32"}, {TUFF_U32, 4, "u32"},
-                                 {TUFF_I8, 1, "i8"},   {TUFF_U8, 1, "u8"}};
-
-const DtypeInfo& dtype_info(int32_t dtype) {
-  const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                                   [dtype](const DtypeInfo& info) { return info.dtype == dtype; });
-  require(found != std::end(kDtypes), "dtype is {}, not a TUFF_F32 … TUFF_U8", dtype);
-  return *found;
-}
-
-}  // namespace
-
-uint64_t dtype_size_of_any(int32_t dtype) { return dtype_info(dtype).size; }
-
-const char* dtype_name(int32_t dtype) { return dtype_info(dtype).name; }
 
 void check_f32_only(int32_t dtype) {
   if (dtype == TUFF_F32) [[likely]] {

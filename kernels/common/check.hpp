@@ -9,15 +9,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include "runtime/buffer.hpp"
-#include "runtime/status.hpp"
+#include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
-
-// Size in bytes of one element, a power of two; INVALID_ARGUMENT for an unknown dtype.
-uint64_t dtype_size_of_any(int32_t dtype);
-inline uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype_size_of_any(dtype); }
-const char* dtype_name(int32_t dtype);  // "f32"
 
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
 void check_f32_only(int32_t dtype);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 

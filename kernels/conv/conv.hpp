@@ -4,7 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -57,5 +58,9 @@ struct ConvArgs {
 void check_conv(const ConvArgs& args);
 void host_conv(const ConvArgs& args);
 void record_conv(Recorder& recorder, const ConvArgs& args);
+
+namespace operations {
+extern const OperationOf<ConvArgs> conv1d, conv2d, conv3d, conv_transpose2d;
+}  // namespace operations
 
 }  // namespace tuff

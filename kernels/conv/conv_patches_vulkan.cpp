@@ -6,7 +6,7 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "shaders.hpp"
 
 namespace tuff::conv {

@@ -7,7 +7,7 @@
 
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff::conv {
 

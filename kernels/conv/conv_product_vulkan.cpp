@@ -12,9 +12,9 @@
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "shaders.hpp"
 
 namespace tuff::conv {
@@ -67,7 +67,7 @@ uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const Con
 
 // The largest tile that wastes little on few filters and leaves work for every core.
 const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
-  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
+  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   if (forced && *forced != "patches" && *forced != "matrices" && !is_winograd(*forced)) {
     for (const Variant& variant : kVariants) {
       if (*forced != variant.name) continue;

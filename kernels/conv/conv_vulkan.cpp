@@ -6,8 +6,8 @@
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
 
 namespace tuff {
 namespace {
@@ -94,7 +94,7 @@ void record_images(Recorder& recorder, const ConvArgs& args) {
   if (conv::is_depthwise(args)) return conv::record_depthwise(recorder, args);
   if (args.transposed) return conv::record_transposed(recorder, args);
   if (conv::record_winograd(recorder, args)) return;
-  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
+  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   const DeviceTraits& traits = recorder.traits();
   const bool patches =
       forced ? *forced == "patches" && conv::runs_patches(traits, args) : conv::suits_patches(traits, args);
@@ -129,7 +129,7 @@ void record_conv(Recorder& recorder, const ConvArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   if (args.out_shape.elements() == 0) return;
   // A variant that is forced is meant for what it can do.
-  const bool forced = platform::environment_once<"TUFF_CONV_VARIANT">().has_value();
+  const bool forced = forced_variant<"TUFF_CONV_VARIANT">().has_value();
   if (const std::optional<GemmArgs> gemm = as_gemm(args);
       gemm && !forced && suits_gemm(recorder.traits(), args, *gemm)) {
     log(TUFF_LOG_DISPATCH, "conv as gemm: m={} n={} k={} batch={}", gemm->m, gemm->n, gemm->k, gemm->batch_count);

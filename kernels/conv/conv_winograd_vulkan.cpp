@@ -6,8 +6,8 @@
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
 #include "shaders.hpp"
 
 namespace tuff::conv {
@@ -198,7 +198,7 @@ bool is_winograd(std::string_view variant) { return form_of(variant) != nullptr;
 bool record_winograd(Recorder& recorder, const ConvArgs& args) {
   if (!runs_winograd(args)) return false;
   const DeviceTraits& traits = recorder.traits();
-  const std::optional<std::string>& forced = platform::environment_once<"TUFF_CONV_VARIANT">();
+  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   const Form* form = forced ? form_of(*forced) : best_form(traits, args);
   if (form == nullptr) return false;
   const Tiles tiles(traits, args, *form);

@@ -9,9 +9,9 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/shape/strided_copy.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -143,8 +143,8 @@ void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args) {
   const StridedAxes<2> axes = broadcast_axes(args);
   if (axes.rank > kMostAxes) return record_expanded(recorder, args, axes);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  const StreamDevice device = stream_device(recorder.traits(), platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">(),
-                                            dtype_size(args.dtype));
+  const StreamDevice device =
+      stream_device(recorder.traits(), forced_variant<"TUFF_ELEMENTWISE_VARIANT">(), dtype_size(args.dtype));
   record_pieces({recorder, device, op, args.dtype, args.a, args.b, args.output}, {axes, 0, 0, 0});
 }
 

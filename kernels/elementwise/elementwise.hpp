@@ -4,7 +4,8 @@
 #include <cstdint>
 
 #include "kernels/common/strided_axes.hpp"
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -42,5 +43,10 @@ void check_binary(const BinaryArgs& args);
 void host_binary(const BinaryArgs& args);
 void record_binary(Recorder& recorder, const BinaryArgs& args);
 void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args);  // where an operand is repeated
+
+namespace operations {
+extern const OperationOf<UnaryArgs> unary;
+extern const OperationOf<BinaryArgs> binary;
+}  // namespace operations
 
 }  // namespace tuff

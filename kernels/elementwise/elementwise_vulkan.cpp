@@ -12,9 +12,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -57,7 +57,7 @@ void record(Recorder& recorder, const Task& task) {
   const uint32_t parts = block_parts(task.dtype);
   const auto blocks_in = [parts](uint64_t elements) { return parts == 2 ? elements / 8 : elements / 4; };
   const uint64_t element = dtype_size(task.dtype);
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_ELEMENTWISE_VARIANT">(), element);
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_ELEMENTWISE_VARIANT">(), element);
   const Variant variant = choose(device, blocks_in(task.n), task.flops);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);

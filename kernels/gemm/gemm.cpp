@@ -1,10 +1,32 @@
 #include "kernels/gemm/gemm.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/common/check.hpp"
 
 namespace tuff {
+namespace {
+
+CallText describe(const GemmArgs& args) {
+  std::string shape =
+      fmt::format("{}{} {} {}x{}x{}", args.ta == TUFF_NO_TRANS ? 'n' : 't', args.tb == TUFF_NO_TRANS ? 'n' : 't',
+                  dtype_name(args.a_type), args.m, args.n, args.k);
+  if (args.b_type != args.a_type) shape += fmt::format(" by {}", dtype_name(args.b_type));
+  if (args.batch_count != 1) shape += fmt::format(" batch {}", args.batch_count);
+  return {shape, args.a_type};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<GemmArgs> gemm =
+    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants>("gemm", kFactorTypes);
+const OperationOf<GemmArgs> batched_gemm =
+    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants>("batched_gemm",
+                                                                                            kFactorTypes);
+}  // namespace operations
 
 Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
   if (buffer == nullptr) return {};

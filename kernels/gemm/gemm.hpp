@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -70,5 +71,9 @@ void record_gemm_tiles(Recorder &recorder, const GemmArgs &args);
 TuningKey gemm_key(const GemmArgs &args);  // what a tuned choice for it is for
 // See tuff_batched_gemm_variants; args are checked.
 std::string gemm_variants(const Recorder &recorder, const GemmArgs &args);
+
+namespace operations {
+extern const OperationOf<GemmArgs> gemm, batched_gemm;
+}  // namespace operations
 
 }  // namespace tuff

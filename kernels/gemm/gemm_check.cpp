@@ -9,7 +9,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "runtime/kept_vector.hpp"
+#include "planning/kept_vector.hpp"
 
 namespace tuff {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "kernels/gemm/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/status.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -46,7 +46,7 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
 }  // namespace
 
 std::string_view forced_variant() {
-  const std::optional<std::string>& name = platform::environment_once<"TUFF_GEMM_VARIANT">();
+  const std::optional<std::string>& name = tuff::forced_variant<"TUFF_GEMM_VARIANT">();
   return name ? std::string_view(*name) : std::string_view();
 }
 

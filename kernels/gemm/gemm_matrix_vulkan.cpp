@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "shaders.hpp"
 
 namespace tuff::gemm {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "runtime/log.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff::gemm {

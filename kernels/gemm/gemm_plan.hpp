@@ -8,8 +8,8 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "runtime/tuning_table.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
+#include "planning/tuning_table.hpp"
 
 namespace tuff::gemm {
 

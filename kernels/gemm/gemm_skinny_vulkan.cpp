@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "shaders.hpp"
 
 namespace tuff::gemm {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "shaders.hpp"
 
 namespace tuff::gemm {

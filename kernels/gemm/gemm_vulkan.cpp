@@ -6,7 +6,7 @@
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace gemm {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
 
 namespace tuff {
 

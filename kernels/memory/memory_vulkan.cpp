@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {

@@ -7,9 +7,9 @@
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/norm/norm.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -24,7 +24,7 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "channels={} inner={}, at most 2^30 - 1 of each are normalised", args.channels,
          args.inner);
   }
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_NORM_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_NORM_VARIANT">(), sizeof(float));
   const uint64_t block = 4 * block_parts(args.dtype), element = dtype_size(args.dtype);
   const int channel = args.inner == 1 && args.channels % block == 0 ? 0 : args.inner % block == 0 ? 1 : 2;
   const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&

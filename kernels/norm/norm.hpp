@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -38,5 +39,10 @@ void record_norm(Recorder& recorder, const NormArgs& args);
 void check_batch_norm(const BatchNormArgs& args);
 void host_batch_norm(const BatchNormArgs& args);
 void record_batch_norm(Recorder& recorder, const BatchNormArgs& args);
+
+namespace operations {
+extern const OperationOf<NormArgs> layer_norm, rms_norm, group_norm;
+extern const OperationOf<BatchNormArgs> batch_norm;
+}  // namespace operations
 
 }  // namespace tuff

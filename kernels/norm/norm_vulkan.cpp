@@ -14,9 +14,9 @@
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/norm/norm.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -206,7 +206,7 @@ void record_norm(Recorder& recorder, const NormArgs& args) {
   }
   const Task task{recorder,
                   args,
-                  stream_device(recorder.traits(), platform::environment_once<"TUFF_NORM_VARIANT">(), sizeof(float)),
+                  stream_device(recorder.traits(), forced_variant<"TUFF_NORM_VARIANT">(), sizeof(float)),
                   !args.centred  ? "rms_norm"
                   : args.grouped ? "group_norm"
                                  : "layer_norm",

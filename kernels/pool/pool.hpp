@@ -4,7 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -35,5 +36,9 @@ struct PoolShape {
   bool global() const { return adaptive && outputs() == 1; }
 };
 PoolShape pool_shape(const PoolArgs& args);
+
+namespace operations {
+extern const OperationOf<PoolArgs> max_pool, avg_pool;
+}  // namespace operations
 
 }  // namespace tuff

@@ -12,9 +12,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/reduce/reduce.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -140,7 +140,7 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "planes of {} elements give {}, at most 2^30 - 1 are pooled", s.inputs(), s.outputs());
   }
   const uint64_t element = dtype_size(args.dtype);
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_POOL_VARIANT">(), element);
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_POOL_VARIANT">(), element);
   const uint64_t planes = std::max<uint64_t>((1u << 30) / std::max(s.inputs(), s.outputs()), 1);
   if (are_small(args, s)) return record_windows(recorder, device, args, s, planes);
   const uint64_t window = window_elements(s);

@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -27,5 +28,9 @@ struct RopeArgs {
 void check_rope(const RopeArgs& args);
 void host_rope(const RopeArgs& args);
 void record_rope(Recorder& recorder, const RopeArgs& args);
+
+namespace operations {
+extern const OperationOf<RopeArgs> rope;
+}  // namespace operations
 
 }  // namespace tuff

@@ -9,9 +9,9 @@
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/position/rope.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -43,7 +43,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
   if (args.batch * args.heads * args.seq * args.head_dim == 0) return;
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_ROPE_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_ROPE_VARIANT">(), sizeof(float));
   const uint64_t pairs = args.rotary_dim / 2, rest = args.head_dim - args.rotary_dim;
   const bool in_place = args.input->allocation == args.output->allocation && args.input->offset == args.output->offset;
   bool single = pairs % 4 != 0 || rest % 4 != 0;

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -21,5 +22,9 @@ void check_reduce(const ReduceArgs& args);
 void host_reduce(const ReduceArgs& args);
 void record_reduce(Recorder& recorder, const ReduceArgs& args);
 void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin, whose results are u32
+
+namespace operations {
+extern const OperationOf<ReduceArgs> reduce;
+}  // namespace operations
 
 }  // namespace tuff

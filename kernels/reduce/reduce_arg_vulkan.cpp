@@ -6,9 +6,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -102,8 +102,7 @@ void record_reduce_arg(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (view.outer == 0 || view.inner == 0) return;
-  const StreamDevice device =
-      stream_device(recorder.traits(), platform::environment_once<"TUFF_REDUCE_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float));
   if (std::max(view.inner, view.axis) > 0x7fffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}, at most 2^31 - 1 of each", view.axis, view.inner);
   }

@@ -23,9 +23,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -271,10 +271,9 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   if (reduce::names_a_place(args.op)) return record_reduce_arg(recorder, args);
   if (view.outer == 0 || view.inner == 0) return;
-  const Reduction reduction{
-      recorder, op,
-      stream_device(recorder.traits(), platform::environment_once<"TUFF_REDUCE_VARIANT">(), sizeof(float)),
-      static_cast<double>(view.axis)};
+  const Reduction reduction{recorder, op,
+                            stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float)),
+                            static_cast<double>(view.axis)};
 
   // An empty axis fills the output; one element is copied, best as columns.
   const bool fill = view.axis == 0;

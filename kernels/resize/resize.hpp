@@ -4,7 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -43,5 +44,9 @@ struct ResizeShape {
   uint64_t outputs() const { return axes[0].out * axes[1].out * axes[2].out * inner; }
 };
 ResizeShape resize_shape(const ResizeArgs& args);
+
+namespace operations {
+extern const OperationOf<ResizeArgs> resize;
+}  // namespace operations
 
 }  // namespace tuff

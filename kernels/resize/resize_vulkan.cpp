@@ -9,9 +9,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/shape/strided_copy.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -67,7 +67,7 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
          kMostElements);
   }
   const uint64_t element = dtype_size(args.dtype);
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_RESIZE_VARIANT">(), element);
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_RESIZE_VARIANT">(), element);
   const bool along_x = s.inner == 1 && s.axes[2].out % 4 == 0, along_inner = s.inner % 4 == 0;
   const uint64_t width = along_x || along_inner ? 4 : 1;
   Push push = push_of(s, along_inner ? s.inner / 4 : s.inner, along_x ? s.axes[2].out / 4 : s.axes[2].out);

@@ -6,9 +6,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/shape/strided_copy.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -25,7 +25,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
     record_strided_copy(recorder, copy);
     return;
   }
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   const bool aligned = aligned16(args.input) && aligned16(args.output);
   // Lanes that move few bytes for each item have several items.
   const uint64_t least = std::max(from, to) < 4 ? 4 : std::min(from, to) < 4 ? 2 : 1;

@@ -8,9 +8,9 @@
 #include "kernels/common/division.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/shape/shape.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -39,7 +39,7 @@ uint64_t unit_of(const ConcatArgs& args, uint64_t inner_bytes) {
 bool record_concat_at_once(Recorder& recorder, const ConcatArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   if (device.cpu || view.outer * view.axis * view.inner == 0) return false;
   const uint64_t inner = view.inner * dtype_size(args.dtype), unit = unit_of(args, inner);
   if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) return false;

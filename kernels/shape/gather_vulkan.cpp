@@ -6,9 +6,9 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/shape/shape.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -139,8 +139,8 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
 void record_gather(Recorder& recorder, const GatherArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
-  const Task task{recorder, stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
-                  args, dtype_size(args.dtype)};
+  const Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args,
+                  dtype_size(args.dtype)};
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (args.index_shape == nullptr) {
     if (view.outer != 0 && view.inner != 0 && args.count != 0) record_rows(task);

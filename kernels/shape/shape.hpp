@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -76,5 +77,13 @@ void record_gather(Recorder& recorder, const GatherArgs& args);
 void check_cast(const CastArgs& args);
 void host_cast(const CastArgs& args);
 void record_cast(Recorder& recorder, const CastArgs& args);
+
+namespace operations {
+extern const OperationOf<PermuteArgs> permute;
+extern const OperationOf<CastArgs> cast;
+extern const OperationOf<SliceArgs> slice;
+extern const OperationOf<ConcatArgs> concat;
+extern const OperationOf<GatherArgs> gather;
+}  // namespace operations
 
 }  // namespace tuff

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/common/strided_axes.hpp"
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
 
 namespace tuff {
 

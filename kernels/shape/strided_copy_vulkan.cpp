@@ -15,9 +15,9 @@
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/shape/strided_copy.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -296,7 +296,7 @@ void record_pieces(const Task& task, const Piece& piece) {
 
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const DeviceTraits& traits = recorder.traits();
-  const StreamDevice device = stream_device(traits, platform::environment_once<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   if (device.cpu && record_rows(recorder, copy)) return;
   const uint64_t unit = unit_of(copy), elements = unit / copy.element;
   if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) {

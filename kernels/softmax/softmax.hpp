@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
 
 namespace tuff {
 
@@ -29,5 +30,9 @@ struct SoftmaxArgs {
 void check_softmax(const SoftmaxArgs& args);
 void host_softmax(const SoftmaxArgs& args);
 void record_softmax(Recorder& recorder, const SoftmaxArgs& args);
+
+namespace operations {
+extern const OperationOf<SoftmaxArgs> softmax;
+}  // namespace operations
 
 }  // namespace tuff

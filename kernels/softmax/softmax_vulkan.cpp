@@ -13,9 +13,9 @@
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/softmax/softmax.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
 #include "shaders.hpp"
 
 namespace tuff {
@@ -24,7 +24,7 @@ namespace {
 constexpr double kFlops = 45;  // a rough price for one element
 
 StreamDevice describe(const DeviceTraits& traits) {
-  return stream_device(traits, platform::environment_once<"TUFF_SOFTMAX_VARIANT">(), sizeof(float));
+  return stream_device(traits, forced_variant<"TUFF_SOFTMAX_VARIANT">(), sizeof(float));
 }
 
 struct Task {

@@ -10,9 +10,9 @@
 #include <memory>
 #include <unordered_map>
 
+#include "planning/status.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/spirv_module.hpp"
-#include "runtime/status.hpp"
 
 namespace tuff {
 namespace {

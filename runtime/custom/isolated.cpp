@@ -3,11 +3,11 @@
 #include <cstring>
 #include <system_error>
 
+#include "planning/status.hpp"
+#include "platform/platform.hpp"
+#include "platform/process.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/helper/protocol.hpp"
-#include "runtime/platform/platform.hpp"
-#include "runtime/platform/process.hpp"
-#include "runtime/status.hpp"
 
 namespace tuff {
 namespace {

@@ -1,6 +1,6 @@
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
+#include "planning/status.hpp"
 #include "runtime/custom/custom_kernel.hpp"
-#include "runtime/status.hpp"
 
 namespace tuff {
 namespace {

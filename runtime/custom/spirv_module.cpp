@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace {

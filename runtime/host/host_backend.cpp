@@ -10,12 +10,11 @@
 #include <string_view>
 #include <utility>
 
+#include "planning/status.hpp"
+#include "platform/platform.hpp"
 #include "runtime/compute_backend.hpp"
-#include "runtime/features.hpp"
 #include "runtime/limits.hpp"
-#include "runtime/platform/platform.hpp"
 #include "runtime/profile.hpp"
-#include "runtime/status.hpp"
 
 namespace tuff {
 namespace {
@@ -167,36 +166,16 @@ class HostStream final : public ComputeStream {
     copy_dtod(dst, dst_offset, src, src_offset, bytes);
   }
 
-  void gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
-  void batched_gemm(const GemmArgs& args) override { execute(args, check_gemm, host_gemm); }
-  void conv(const ConvArgs& args) override { execute(args, check_conv, host_conv); }
-  void attention(const AttentionArgs& args) override { execute(args, check_attention, host_attention); }
-  void reduce(const ReduceArgs& args) override { execute(args, check_reduce, host_reduce); }
-  void softmax(const SoftmaxArgs& args) override { execute(args, check_softmax, host_softmax); }
-  void unary(const UnaryArgs& args) override { execute(args, check_unary, host_unary); }
-  void binary(const BinaryArgs& args) override { execute(args, check_binary, host_binary); }
-  void norm(const NormArgs& args) override { execute(args, check_norm, host_norm); }
-  void batch_norm(const BatchNormArgs& args) override { execute(args, check_batch_norm, host_batch_norm); }
-  void permute(const PermuteArgs& args) override { execute(args, check_permute, host_permute); }
-  void cast(const CastArgs& args) override { execute(args, check_cast, host_cast); }
-  void slice(const SliceArgs& args) override { execute(args, check_slice, host_slice); }
-  void concat(const ConcatArgs& args) override { execute(args, check_concat, host_concat); }
-  void gather(const GatherArgs& args) override { execute(args, check_gather, host_gather); }
-  void pool(const PoolArgs& args) override { execute(args, check_pool, host_pool); }
-  void resize(const ResizeArgs& args) override { execute(args, check_resize, host_resize); }
-  void rope(const RopeArgs& args) override { execute(args, check_rope, host_rope); }
+  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
+  void run(const Operation& operation) override {
+    const std::lock_guard lock(work_.mutex);
+    operation.check();
+    operation.compute();
+    ++work_.dispatches;
+  }
   void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
 
  private:
-  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
-  template <typename Args>
-  void execute(const Args& args, void (*check)(const Args&), void (*compute)(const Args&)) {
-    const std::lock_guard lock(work_.mutex);
-    check(args);
-    compute(args);
-    ++work_.dispatches;
-  }
-
   HostWork& work_;
 };
 
@@ -232,7 +211,7 @@ class HostBackend final : public ComputeBackend {
 
   bool supports(std::string_view feature) const override {
     return feature == "unified_memory" || feature == "import_host" ||
-           computes(feature, {.f16 = true, .bf16 = true, .f64 = true, .i8 = true});
+           computes_feature(feature, kFactorTypes, kAllTypes);
   }
 
   void stats(tuff_stats& stats) const override {
@@ -305,7 +284,7 @@ class HostBackend final : public ComputeBackend {
 
   void synchronize() override { const std::lock_guard lock(work_.mutex); }
 
-  std::string gemm_variants(const GemmArgs&) override { fail_without_variants(); }
+  std::string variants(const Operation&) override { fail_without_variants(); }
   std::unique_ptr<CustomKernel> create_kernel(const KernelOptions&) override { fail_without_kernels(); }
 
   ComputeStream& default_stream() override { return stream_; }

@@ -6,10 +6,9 @@
 #include <cstddef>
 #include <iterator>
 
-#include "kernels/gemm/gemm.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
-#include "shaders.hpp"
+#include "planning/backend_kernels.hpp"
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {
@@ -33,57 +32,34 @@ constexpr size_t kBindings = 2;  // the first of them; by words and addresses no
 
 // What is measured, and where its answer is kept, the form's number. A key changes with what is measured, so that an
 // older answer is not taken for a newer one.
-struct Probe {
+struct Trial {
   const char* name;
   CacheKey key;
   void (*record)(StreamRecorder& recorder, const Buffer& in, const Buffer& out);
 };
 
 void record_stream(StreamRecorder& recorder, const Buffer& in, const Buffer& out) {
-  const DeviceTraits& traits = recorder.traits();
-  const uint32_t local_size = traits.subgroup_size;
-  struct {
-    uint32_t vectors;
-    uint32_t mask;
-  } const push{kBytes / 16, 1};
-  Dispatch dispatch("binding probe");
-  dispatch.operand(&in, 0, kBytes, Access::read)
-      .operand(&out, 0, kBytes, Access::write)
-      .push(push)
-      .groups_linear(ceil_div(kBytes / 16, local_size * 4), traits);
-  recorder.dispatch(KernelRequest(shaders::binding_probe)
-                        .streaming()
-                        .define("TUFF_WORDS", traits.streams_by_words)
-                        .constant(0, local_size),
-                    dispatch);
+  backend_kernels.bind(recorder, in, out, kBytes);
 }
 
 // A product that is not packed, of a size whose kernel compiles fast.
 void record_tiles(StreamRecorder& recorder, const Buffer& in, const Buffer& out) {
-  constexpr uint64_t kSize = 64;
-  GemmArgs args{};
-  args.a_type = args.b_type = args.c_type = TUFF_F32;
-  args.accumulate = TUFF_F32;
-  args.m = args.n = args.k = args.lda = args.ldb = args.ldc = kSize;
-  args.alpha = 1;
-  args.a = args.b = &in;
-  args.c = &out;
-  record_gemm_tiles(recorder, args);
+  backend_kernels.multiply_tiles(recorder, in, in, out, 64);
 }
 
-constexpr Probe kStreams = {"streams", {0, 4}, record_stream};
-constexpr Probe kTiles = {"tiles", {1, 1}, record_tiles};
+constexpr Trial kStreams = {"streams", {0, 4}, record_stream};
+constexpr Trial kTiles = {"tiles", {1, 1}, record_tiles};
 
-double seconds(StreamRecorder& recorder, const Probe& probe, const Buffer& in, const Buffer& out, const Form& form) {
+double seconds(StreamRecorder& recorder, const Trial& trial, const Buffer& in, const Buffer& out, const Form& form) {
   recorder.set_binding(form.addresses, form.addresses, form.addresses);
   recorder.set_stream_words(form.words);
   const auto start = std::chrono::steady_clock::now();
-  probe.record(recorder, in, out);
+  trial.record(recorder, in, out);
   recorder.wait(recorder.submit(false));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, const Probe& probe, size_t forms) {
+size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, const Trial& trial, size_t forms) {
   Buffer buffers[2];
   for (Buffer& buffer : buffers) {
     buffer.allocation = std::make_shared<VulkanAllocation>(pool, pool->allocate(kBytes, MemoryKind::device));
@@ -95,27 +71,27 @@ size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool
   // In turns, so that what else the machine does meets all. The first runs compile and touch the pages.
   for (int i = 0; i <= kRepetitions; ++i) {
     for (size_t form = 0; form < forms; ++form) {
-      const double time = seconds(recorder, probe, buffers[0], buffers[1], kForms[form]);
+      const double time = seconds(recorder, trial, buffers[0], buffers[1], kForms[form]);
       if (i != 0) best[form] = std::min(best[form], time);
     }
   }
   size_t chosen = 0;
   for (size_t form = 0; form < forms; ++form) {
-    log(TUFF_LOG_INFO, "binding: {} take {:.3f} ms by {}", probe.name, 1e3 * best[form], kForms[form].name);
+    log(TUFF_LOG_INFO, "binding: {} take {:.3f} ms by {}", trial.name, 1e3 * best[form], kForms[form].name);
     if (best[form] * kForms[form].price < best[chosen] * kForms[chosen].price) chosen = form;
   }
   return chosen;
 }
 
-// The form, of so many, that kernels like the probe are best in. The device can do all.
+// The form, of so many, that kernels like the trial are best in. The device can do all.
 const Form& best_form(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels,
-                      const Probe& probe, size_t forms) {
-  if (const auto stored = kernels.disk().load("binding", probe.key); stored && stored->size() == 1) {
+                      const Trial& trial, size_t forms) {
+  if (const auto stored = kernels.disk().load("binding", trial.key); stored && stored->size() == 1) {
     if (const auto form = std::to_integer<size_t>(stored->front()); form < forms) return kForms[form];
   }
-  const size_t chosen = measure(recorder, pool, probe, forms);
+  const size_t chosen = measure(recorder, pool, trial, forms);
   const std::byte answer{static_cast<unsigned char>(chosen)};
-  kernels.disk().store("binding", probe.key, {&answer, 1});
+  kernels.disk().store("binding", trial.key, {&answer, 1});
   return kForms[chosen];
 }
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <span>
 
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/hazard_tracker.hpp"
 #include "runtime/vulkan/memory_block.hpp"
-#include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 
 namespace tuff {
 namespace {

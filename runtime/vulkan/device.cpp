@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

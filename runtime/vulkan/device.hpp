@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/instance.hpp"
-#include "runtime/vulkan/recorder.hpp"
 #include "runtime/vulkan/vk.hpp"
 
 namespace tuff {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 
 namespace tuff {
@@ -19,18 +19,6 @@ BoundCopy bound_copy(const char* label, const Buffer& dst, uint64_t dst_offset, 
   copy.from_offset = from.offset;
   copy.bytes = bytes;
   return copy;
-}
-
-Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
-  const uint64_t most = traits.max_groups[0];
-  group_rows_ = total > most;
-  if (!group_rows_) return groups(static_cast<uint32_t>(total));
-  const uint64_t rows = ceil_div(total, most);
-  if (rows > traits.max_groups[1]) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs {} x {} at once", total, most,
-         traits.max_groups[1]);
-  }
-  return groups(static_cast<uint32_t>(ceil_div(total, rows)), static_cast<uint32_t>(rows));
 }
 
 RecorderBase::RecorderBase(std::shared_ptr<Device> own_device, std::shared_ptr<MemoryPool> own_pool,

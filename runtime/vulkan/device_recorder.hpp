@@ -5,12 +5,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/bound_command.hpp"
 #include "runtime/vulkan/kernel_cache.hpp"
 #include "runtime/vulkan/memory_pool.hpp"
-#include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
 
@@ -25,8 +25,12 @@ struct RecorderBase {
   std::shared_ptr<MemoryPool> pool;
   KernelCache& kernels;
   const TuningTable* tuning = nullptr;  // outlives its use; null: the built-in choices
-  std::optional<bool> matrix_quads;     // measured when it is first asked for
-  Buffer unused;                        // what a descriptor has that the shader never touches
+  struct Probed {
+    const Probe* probe;
+    bool holds;
+  };
+  std::vector<Probed> probed;  // as far as planners have asked
+  Buffer unused;               // what a descriptor has that the shader never touches
 };
 
 // All of a buffer.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 namespace {

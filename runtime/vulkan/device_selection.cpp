@@ -7,7 +7,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace {

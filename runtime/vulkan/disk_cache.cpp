@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "platform/platform.hpp"
 #include "runtime/cache_folder.hpp"
-#include "runtime/platform/platform.hpp"
 
 namespace tuff {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/call_text.hpp"
+#include "planning/operation.hpp"
 #include "runtime/compute_stream.hpp"
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
@@ -44,7 +44,7 @@ class GraphRecorder final : public DeviceRecorder {
   GraphRecorder(RecorderBase& base, StreamRecorder& stream) : DeviceRecorder(base), stream_(stream) {}
 
   const Buffer& parameters(const void* data, uint32_t bytes) override;
-  bool matrix_quads() override { return stream_.matrix_quads(); }
+  bool holds(const Probe& probe) override { return stream_.holds(probe); }
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 #include "runtime/vulkan/device_requirements.hpp"
 #include "runtime/vulkan/device_selection.hpp"
 #include "runtime/vulkan/memory_block.hpp"

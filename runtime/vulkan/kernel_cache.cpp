@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/vulkan/matrix_spirv.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"

@@ -10,12 +10,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
 #include "runtime/vulkan/kernel_list.hpp"
 #include "runtime/vulkan/pipeline_file.hpp"
 #include "runtime/vulkan/prewarm.hpp"
-#include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "runtime/log.hpp"
-#include "shaders.hpp"
+#include "planning/kernel_source.hpp"
+#include "planning/log.hpp"
 
 namespace tuff {
 namespace {
@@ -63,7 +63,8 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   uint64_t hash = 0;
   uint32_t operands = 0, addresses = 0, group_rows = 0, wide = 0, matrices = 0;
   if (source == nullptr || !number(take(rest, ' '), hash, 16) || !number(take(rest, ' '), operands) ||
-      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) || !number(take(rest, ' '), matrices)) {
+      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) ||
+      !number(take(rest, ' '), matrices)) {
     return std::nullopt;
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
@@ -99,8 +100,9 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
 
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
   if (find_source(kernel.source().name) != &kernel.source()) return {};
-  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()),
-                                 form.operands, form.addresses, form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()));
+  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name,
+                                 source_hash(kernel.source()), form.operands, form.addresses, form.group_rows,
+                                 kernel.is_wide(), static_cast<int>(kernel.matrices()));
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     line += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
   }

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
-#include "runtime/vulkan/recorder.hpp"
 
 namespace tuff {
 

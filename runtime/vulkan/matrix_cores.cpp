@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/common/check.hpp"
+#include "planning/element_type.hpp"
 
 namespace tuff {
 namespace {

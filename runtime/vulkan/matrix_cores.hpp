@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 #include "runtime/vulkan/vk.hpp"
 
 namespace tuff {

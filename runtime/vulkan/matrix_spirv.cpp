@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "runtime/memory_pressure.hpp"
 #include "runtime/vulkan/external_memory.hpp"
 

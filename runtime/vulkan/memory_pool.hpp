@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/buffer.hpp"
+#include "planning/buffer.hpp"
 #include "runtime/vulkan/memory_block.hpp"
 #include "runtime/vulkan/timelines.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 
 namespace tuff {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 #include <system_error>
 
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

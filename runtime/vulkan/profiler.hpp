@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/call_text.hpp"
+#include "planning/operation.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/vulkan/device.hpp"
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise/elementwise.hpp"
-#include "kernels/gemm/gemm.hpp"
-#include "kernels/memory/memory.hpp"
+#include "planning/backend_kernels.hpp"
 
 namespace tuff {
 namespace {
@@ -50,11 +48,9 @@ double seconds(StreamRecorder& recorder, const Record& record) {
 double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   const Buffer from = ones(recorder, pool, bytes), to = ones(recorder, pool, bytes);
   const double copied = seconds(recorder, [&] {
-    if (!record_copy(recorder, to, 0, from, 0, bytes)) recorder.copy("copy", to, 0, from, 0, bytes);
+    if (!backend_kernels.copy(recorder, to, 0, from, 0, bytes)) recorder.copy("copy", to, 0, from, 0, bytes);
   });
-  const double mapped = seconds(recorder, [&] {
-    record_unary(recorder, {TUFF_F32, TUFF_UNARY_ABS, &from, &to, bytes / sizeof(float), 0});
-  });
+  const double mapped = seconds(recorder, [&] { backend_kernels.stream(recorder, from, to, bytes / sizeof(float)); });
   const double best = copied == 0 || (mapped != 0 && mapped < copied) ? mapped : copied;
   return best == 0 ? 0 : 2.0 * static_cast<double>(bytes) / best;
 }
@@ -62,14 +58,7 @@ double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& po
 double gemm_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t n) {
   const uint64_t bytes = n * n * sizeof(float);
   const Buffer a = ones(recorder, pool, bytes), b = ones(recorder, pool, bytes), c = ones(recorder, pool, bytes);
-  GemmArgs args{};
-  args.a_type = args.b_type = args.c_type = args.accumulate = TUFF_F32;
-  args.m = args.n = args.k = args.lda = args.ldb = args.ldc = n;
-  args.alpha = 1;
-  args.a = &a;
-  args.b = &b;
-  args.c = &c;
-  const double best = seconds(recorder, [&] { record_gemm(recorder, args); });
+  const double best = seconds(recorder, [&] { backend_kernels.multiply(recorder, a, b, c, n); });
   const double size = static_cast<double>(n);
   return best == 0 ? 0 : 2 * size * size * size / best;
 }

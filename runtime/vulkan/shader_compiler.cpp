@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "runtime/status.hpp"
-#include "shaders.hpp"
+#include "planning/kernel_source.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 

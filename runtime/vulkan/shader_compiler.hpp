@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 

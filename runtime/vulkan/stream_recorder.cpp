@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 #include "runtime/unlocked.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/graph.hpp"
-#include "runtime/vulkan/matrix_probe.hpp"
+#include "runtime/vulkan/probes.hpp"
 #include "runtime/vulkan/streams.hpp"
 #include "runtime/vulkan/timeline_wait.hpp"
 
@@ -407,9 +407,13 @@ const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   return oldest->buffer;
 }
 
-bool StreamRecorder::matrix_quads() {
-  if (!base_.matrix_quads) base_.matrix_quads = measure_matrix_quads(*this, base_.pool, base_.kernels);
-  return *base_.matrix_quads;
+bool StreamRecorder::holds(const Probe& probe) {
+  for (const RecorderBase::Probed& probed : base_.probed) {
+    if (probed.probe == &probe) return probed.holds;
+  }
+  const bool holds = run_probe(probe, *this, base_.pool, base_.kernels);
+  base_.probed.push_back({&probe, holds});
+  return holds;
 }
 
 // Behind what is recorded, in one submission with it.

@@ -33,7 +33,7 @@ class StreamRecorder final : public DeviceRecorder {
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
   const Buffer& parameters(const void* data, uint32_t bytes) override;
-  bool matrix_quads() override;
+  bool holds(const Probe& probe) override;
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
 
   // The staging side of an upload or download is not tracked: its range is fresh.

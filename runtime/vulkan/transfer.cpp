@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
+#include "planning/log.hpp"
+#include "platform/platform.hpp"
 #include "runtime/host_copy.hpp"
-#include "runtime/log.hpp"
-#include "runtime/platform/platform.hpp"
 #include "runtime/unlocked.hpp"
 
 namespace tuff {

@@ -3,7 +3,7 @@
 
 #include <volk.h>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 

@@ -7,11 +7,9 @@
 #include <cstring>
 #include <optional>
 
-#include "kernels/memory/memory.hpp"
-#include "runtime/features.hpp"
-#include "runtime/kept_vector.hpp"
-#include "runtime/log.hpp"
-#include "runtime/status.hpp"
+#include "planning/kept_vector.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
 #include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
 #include "runtime/vulkan/external_memory.hpp"
@@ -95,8 +93,16 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "memory_fd") return device_->physical.memory_fd;
   if (feature == "memory_budget") return pool_->heap_budget().known();
   const DeviceTraits& traits = device_->traits;
-  return computes(feature,
-                  {.f16 = traits.storage16, .bf16 = traits.storage16, .f64 = traits.f64, .i8 = traits.storage8});
+  ElementTypes computes = {TUFF_F32}, stores = {TUFF_F32, TUFF_F64, TUFF_I32, TUFF_U32};
+  const auto add = [](ElementTypes& types, bool has, ElementTypes more) {
+    if (has) types = types | more;
+  };
+  add(computes, traits.storage16, {TUFF_F16, TUFF_BF16});
+  add(computes, traits.f64, {TUFF_F64});
+  add(computes, traits.storage8, {TUFF_I8});
+  add(stores, traits.storage16, {TUFF_F16, TUFF_BF16});
+  add(stores, traits.storage8, {TUFF_I8, TUFF_U8});
+  return computes_feature(feature, computes, stores);
 }
 
 void VulkanBackend::stats(tuff_stats& stats) const {
@@ -244,11 +250,11 @@ void VulkanBackend::unmap(const Buffer&) {}  // the memory is coherent and stays
 
 void VulkanBackend::synchronize() { wait_for_everything(false); }
 
-std::string VulkanBackend::gemm_variants(const GemmArgs& args) {
+std::string VulkanBackend::variants(const Operation& operation) {
   const std::lock_guard lock(mutex_);
-  check_gemm(args);
+  operation.check();
   device_->require_alive();
-  return tuff::gemm_variants(streams_->main(), args);
+  return operation.variants(streams_->main());
 }
 
 std::unique_ptr<ComputeStream> VulkanBackend::create_stream(const StreamOptions& options) {

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <optional>
 
+#include "planning/tuning_table.hpp"
 #include "runtime/compute_backend.hpp"
-#include "runtime/tuning_table.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
 #include "runtime/vulkan/streams.hpp"
@@ -37,7 +37,7 @@ class VulkanBackend final : public ComputeBackend {
   Buffer import_fd(const tuff_memory_fd& info) override;
   void* map(const Buffer& buffer) override;
   void unmap(const Buffer& buffer) override;
-  std::string gemm_variants(const GemmArgs& args) override;
+  std::string variants(const Operation& operation) override;
   std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
   ComputeStream& default_stream() override { return *stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions& options) override;

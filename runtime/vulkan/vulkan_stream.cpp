@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/memory/memory.hpp"
-#include "runtime/log.hpp"
+#include "planning/backend_kernels.hpp"
+#include "planning/log.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
 #include "runtime/vulkan/graph.hpp"
@@ -132,7 +132,7 @@ void VulkanStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint
 void VulkanStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                              uint64_t bytes) {
   recorded([&](DeviceRecorder& recorder) {
-    if (!record_copy(recorder, dst, dst_offset, src, src_offset, bytes)) {
+    if (!backend_kernels.copy(recorder, dst, dst_offset, src, src_offset, bytes)) {
       recorder.copy("copy", dst, dst_offset, src, src_offset, bytes);
     }
   });
@@ -172,42 +172,23 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
       if (pattern_bytes <= 4) {
         recorder.fill_words(dst, offset + head, middle, words[0]);
       } else {
-        record_fill(recorder, dst, offset + head, middle, words);
+        backend_kernels.fill(recorder, dst, offset + head, middle, words);
       }
     }
     if (tail != 0) recorder.fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
   });
 }
 
-template <typename Args>
-void VulkanStream::run(void (*check)(const Args&), void (*plan)(Recorder&, const Args&), const Args& args) {
+// A call that fails has no effect.
+void VulkanStream::run(const Operation& operation) {
   // Under the lock, so that no operand is mapped between the check and the recording.
   recorded([&](DeviceRecorder& recorder) {
-    check(args);
+    operation.check();
     const size_t before = capture_ != nullptr ? capture_->size().commands : 0;
-    plan(recorder, args);
-    if (capture_ != nullptr) capture_->describe(before, describe(args));  // for profiles of launches
+    operation.record(recorder);
+    if (capture_ != nullptr) capture_->describe(before, operation.describe());  // for profiles of launches
   });
 }
-
-void VulkanStream::gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
-void VulkanStream::batched_gemm(const GemmArgs& args) { run(check_gemm, record_gemm, args); }
-void VulkanStream::conv(const ConvArgs& args) { run(check_conv, record_conv, args); }
-void VulkanStream::attention(const AttentionArgs& args) { run(check_attention, record_attention, args); }
-void VulkanStream::reduce(const ReduceArgs& args) { run(check_reduce, record_reduce, args); }
-void VulkanStream::softmax(const SoftmaxArgs& args) { run(check_softmax, record_softmax, args); }
-void VulkanStream::unary(const UnaryArgs& args) { run(check_unary, record_unary, args); }
-void VulkanStream::binary(const BinaryArgs& args) { run(check_binary, record_binary, args); }
-void VulkanStream::norm(const NormArgs& args) { run(check_norm, record_norm, args); }
-void VulkanStream::batch_norm(const BatchNormArgs& args) { run(check_batch_norm, record_batch_norm, args); }
-void VulkanStream::permute(const PermuteArgs& args) { run(check_permute, record_permute, args); }
-void VulkanStream::cast(const CastArgs& args) { run(check_cast, record_cast, args); }
-void VulkanStream::slice(const SliceArgs& args) { run(check_slice, record_slice, args); }
-void VulkanStream::concat(const ConcatArgs& args) { run(check_concat, record_concat, args); }
-void VulkanStream::gather(const GatherArgs& args) { run(check_gather, record_gather, args); }
-void VulkanStream::pool(const PoolArgs& args) { run(check_pool, record_pool, args); }
-void VulkanStream::resize(const ResizeArgs& args) { run(check_resize, record_resize, args); }
-void VulkanStream::rope(const RopeArgs& args) { run(check_rope, record_rope, args); }
 
 void VulkanStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   auto& own = static_cast<VulkanKernel&>(kernel);

@@ -31,32 +31,12 @@ class VulkanStream final : public ComputeStream {
   void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                   uint64_t bytes) override;
 
-  void gemm(const GemmArgs& args) override;
-  void batched_gemm(const GemmArgs& args) override;
-  void conv(const ConvArgs& args) override;
-  void attention(const AttentionArgs& args) override;
-  void reduce(const ReduceArgs& args) override;
-  void softmax(const SoftmaxArgs& args) override;
-  void unary(const UnaryArgs& args) override;
-  void binary(const BinaryArgs& args) override;
-  void norm(const NormArgs& args) override;
-  void batch_norm(const BatchNormArgs& args) override;
-  void permute(const PermuteArgs& args) override;
-  void cast(const CastArgs& args) override;
-  void slice(const SliceArgs& args) override;
-  void concat(const ConcatArgs& args) override;
-  void gather(const GatherArgs& args) override;
-  void pool(const PoolArgs& args) override;
-  void resize(const ResizeArgs& args) override;
-  void rope(const RopeArgs& args) override;
+  void run(const Operation& operation) override;
   void launch(CustomKernel& kernel, const LaunchArgs& args) override;
 
   const Transfer& transfer() const { return transfer_; }
 
  private:
-  // A call that fails has no effect.
-  template <typename Args>
-  void run(void (*check)(const Args&), void (*plan)(Recorder&, const Args&), const Args& args);
   // attempt() under the context's lock, where memory may be short; a captured call that fails leaves nothing behind.
   template <typename Attempt>
   void recorded(const Attempt& attempt);

@@ -6,7 +6,7 @@
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 namespace {

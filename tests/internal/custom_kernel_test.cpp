@@ -9,8 +9,8 @@
 #include <chrono>
 #include <random>
 
-#include "runtime/platform/process.hpp"
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
+#include "platform/process.hpp"
 #include "support/spirv_module_words.hpp"
 
 namespace tuff {

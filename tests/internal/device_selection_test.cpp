@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 #include "runtime/vulkan/device_requirements.hpp"
 
 namespace tuff {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/vulkan/recorder.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 
@@ -35,7 +35,7 @@ class FakeRecorder final : public Recorder {
     return scratch_;
   }
   const Buffer& parameters(const void*, uint32_t) override { return scratch_; }
-  bool matrix_quads() override { return quads; }
+  bool holds(const Probe&) override { return quads; }
   const TuningTable* table = nullptr;
   std::vector<std::string> kernels;
   std::vector<uint64_t> groups;

@@ -6,8 +6,8 @@
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "runtime/status.hpp"
-#include "runtime/tuning_table.hpp"
+#include "planning/status.hpp"
+#include "planning/tuning_table.hpp"
 
 namespace tuff {
 namespace {

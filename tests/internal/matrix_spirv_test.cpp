@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/status.hpp"
+#include "planning/status.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 #include "shaders.hpp"
 #include "tuff/tuff.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff_test {
 namespace {

@@ -1,5 +1,5 @@
 // Tables of tuned choices: what is read, and that whatever else a file holds is refused with a reason.
-#include "runtime/tuning_table.hpp"
+#include "planning/tuning_table.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

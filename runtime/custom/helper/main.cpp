@@ -9,10 +9,10 @@
 #include <new>
 #include <string>
 
+#include "planning/status.hpp"
+#include "platform/process.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/helper/protocol.hpp"
-#include "runtime/platform/process.hpp"
-#include "runtime/status.hpp"
 
 namespace {
 

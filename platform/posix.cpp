@@ -12,7 +12,7 @@
 #include <system_error>
 #include <thread>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff::platform {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/log.hpp"
+#include "planning/log.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <shared_mutex>
 #include <string>
 
-#include "runtime/platform/platform.hpp"
+#include "platform/platform.hpp"
 
 namespace tuff {
 namespace {

@@ -14,7 +14,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/platform/process.hpp"
+#include "platform/process.hpp"
 
 namespace tuff::platform {
 namespace {

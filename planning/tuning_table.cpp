@@ -1,4 +1,4 @@
-#include "runtime/tuning_table.hpp"
+#include "planning/tuning_table.hpp"
 
 #include <fmt/format.h>
 

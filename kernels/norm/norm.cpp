@@ -1,0 +1,32 @@
+#include "kernels/norm/norm.hpp"
+
+#include <fmt/format.h>
+
+namespace tuff {
+namespace {
+
+CallText describe(const NormArgs& args) {
+  std::string shape = fmt::format("{} {} rows of {}", dtype_name(args.dtype), args.rows, args.channels * args.inner);
+  if (args.grouped) shape += fmt::format(" in {} groups", args.groups);
+  return {shape, args.dtype};
+}
+
+CallText describe(const BatchNormArgs& args) {
+  return {fmt::format("{} {}x{}x{}", dtype_name(args.dtype), args.batch, args.channels, args.inner), args.dtype};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<NormArgs> layer_norm =
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("layer_norm", kFloatTypes);
+const OperationOf<NormArgs> rms_norm =
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("rms_norm", kFloatTypes);
+const OperationOf<NormArgs> group_norm =
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("group_norm", kFloatTypes);
+const OperationOf<BatchNormArgs> batch_norm =
+    define_operation<BatchNormArgs, check_batch_norm, host_batch_norm, record_batch_norm, describe>("batch_norm",
+                                                                                                    kFloatTypes);
+}  // namespace operations
+
+}  // namespace tuff

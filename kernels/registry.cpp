@@ -1,0 +1,32 @@
+// Every operation, in the order of the header.
+#include "kernels/attention/attention.hpp"
+#include "kernels/conv/conv.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/norm/norm.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/position/rope.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/resize/resize.hpp"
+#include "kernels/shape/shape.hpp"
+#include "kernels/softmax/softmax.hpp"
+
+namespace tuff {
+namespace {
+
+const OperationInfo* const kOperations[] = {
+    &operations::gemm.info(),       &operations::batched_gemm.info(), &operations::conv1d.info(),
+    &operations::conv2d.info(),     &operations::conv3d.info(),       &operations::conv_transpose2d.info(),
+    &operations::attention.info(),  &operations::reduce.info(),       &operations::softmax.info(),
+    &operations::unary.info(),      &operations::binary.info(),       &operations::permute.info(),
+    &operations::cast.info(),       &operations::slice.info(),        &operations::concat.info(),
+    &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),
+    &operations::rope.info(),       &operations::layer_norm.info(),   &operations::rms_norm.info(),
+    &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
+};
+
+}  // namespace
+
+const std::span<const OperationInfo* const> all_operations = kOperations;
+
+}  // namespace tuff

@@ -1,0 +1,55 @@
+#include "kernels/shape/shape.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/common/describe.hpp"
+
+namespace tuff {
+namespace {
+
+CallText describe(const PermuteArgs& args) {
+  return {fmt::format("{} {} to {}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank),
+                      describe_sizes(args.order, args.rank)),
+          args.dtype};
+}
+
+CallText describe(const CastArgs& args) {
+  return {fmt::format("{} to {} n={}", dtype_name(args.from), dtype_name(args.to), args.n), args.to};
+}
+
+CallText describe(const SliceArgs& args) {
+  return {fmt::format("{} {} of {}", dtype_name(args.dtype), describe_sizes(args.out_shape, args.rank),
+                      describe_sizes(args.shape, args.rank)),
+          args.dtype};
+}
+
+CallText describe(const ConcatArgs& args) {
+  return {fmt::format("{} {} of {} axis {}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank),
+                      args.inputs.size(), args.axis),
+          args.dtype};
+}
+
+CallText describe(const GatherArgs& args) {
+  std::string shape =
+      fmt::format("{} {} axis {}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank), args.axis);
+  shape += args.index_shape == nullptr ? fmt::format(" by {}", args.count)
+                                       : fmt::format(" by {}", describe_sizes(args.index_shape, args.rank));
+  return {shape, args.dtype};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<PermuteArgs> permute =
+    define_operation<PermuteArgs, check_permute, host_permute, record_permute, describe>("permute", kAllTypes, true);
+const OperationOf<CastArgs> cast =
+    define_operation<CastArgs, check_cast, host_cast, record_cast, describe>("cast", kAllTypes, true);
+const OperationOf<SliceArgs> slice =
+    define_operation<SliceArgs, check_slice, host_slice, record_slice, describe>("slice", kAllTypes, true);
+const OperationOf<ConcatArgs> concat =
+    define_operation<ConcatArgs, check_concat, host_concat, record_concat, describe>("concat", kAllTypes, true);
+const OperationOf<GatherArgs> gather =
+    define_operation<GatherArgs, check_gather, host_gather, record_gather, describe>("gather", kAllTypes, true);
+}  // namespace operations
+
+}  // namespace tuff

@@ -1,0 +1,21 @@
+// Sizes, as planners reckon with them.
+#pragma once
+
+#include <cstdint>
+
+#include "planning/buffer.hpp"
+
+namespace tuff {
+
+// True if 32-bit signed element indices do not reach this many elements.
+inline bool needs_wide(uint64_t elements) { return elements > 0x7fffffffu; }
+
+// True if the operand may be read as 16-byte vectors.
+inline bool aligned16(const Buffer* buffer, uint64_t offset = 0) {
+  return buffer == nullptr || (buffer->offset + offset) % 16 == 0;
+}
+
+inline uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+inline uint64_t round_up(uint64_t x, uint64_t unit) { return ceil_div(x, unit) * unit; }
+
+}  // namespace tuff

@@ -1,0 +1,41 @@
+// Element types: their names and sizes, and sets of them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "tuff/tuff.h"
+
+namespace tuff {
+
+// Size in bytes of one element, a power of two; INVALID_ARGUMENT for an unknown dtype.
+uint64_t dtype_size_of_any(int32_t dtype);
+inline uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype_size_of_any(dtype); }
+const char* dtype_name(int32_t dtype);         // "f32"
+int32_t dtype_by_name(std::string_view name);  // 0 if there is none
+
+class ElementTypes {
+ public:
+  constexpr ElementTypes() = default;
+  constexpr ElementTypes(std::initializer_list<int32_t> dtypes) {
+    for (const int32_t dtype : dtypes) bits_ |= bit(dtype);
+  }
+  constexpr bool has(int32_t dtype) const { return (bits_ & bit(dtype)) != 0; }
+  constexpr ElementTypes operator|(ElementTypes other) const { return ElementTypes(bits_ | other.bits_); }
+  constexpr ElementTypes operator&(ElementTypes other) const { return ElementTypes(bits_ & other.bits_); }
+  std::string names() const;  // "f32, f16 or bf16"
+
+ private:
+  explicit constexpr ElementTypes(uint32_t bits) : bits_(bits) {}
+  static constexpr uint32_t bit(int32_t dtype) { return dtype > 0 && dtype < 32 ? 1u << dtype : 0; }
+  uint32_t bits_ = 0;
+};
+
+inline constexpr ElementTypes kFloatTypes = {TUFF_F32, TUFF_F16, TUFF_BF16};                      // computed in f32
+inline constexpr ElementTypes kFactorTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};  // of products
+inline constexpr ElementTypes kAllTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64,
+                                           TUFF_I32, TUFF_U32, TUFF_I8,   TUFF_U8};
+
+}  // namespace tuff

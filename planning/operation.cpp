@@ -1,0 +1,20 @@
+#include "planning/operation.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tuff {
+
+bool computes_feature(std::string_view feature, ElementTypes computes, ElementTypes stores) {
+  if (computes.has(dtype_by_name(feature))) return true;
+  const size_t dot = feature.find('.');
+  const std::string_view name = feature.substr(0, dot);
+  const auto found = std::find_if(all_operations.begin(), all_operations.end(),
+                                  [name](const OperationInfo* info) { return name == info->name; });
+  if (found == all_operations.end()) return false;
+  if (dot == std::string_view::npos) return true;
+  const OperationInfo& info = **found;
+  return (info.types & (info.moves ? stores : computes)).has(dtype_by_name(feature.substr(dot + 1)));
+}
+
+}  // namespace tuff
