@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "planning/kernel_source.hpp"
 #include "planning/status.hpp"
@@ -109,5 +110,17 @@ struct KernelForm {
   bool group_rows = false;  // Dispatch::groups_linear took more than one row
   bool operator==(const KernelForm&) const = default;
 };
+
+// A field of a shader's Defines that has no default: whoever leaves it out does not compile.
+struct RequiredDefine {
+  template <typename Value>
+  requires std::is_integral_v<Value> || std::is_enum_v<Value> RequiredDefine(Value initial)
+      : value(static_cast<int64_t>(initial)) {}  // NOLINT(google-explicit-constructor)
+  int64_t value;
+};
+
+// INTERNAL for a define that the kernel's source declares and the request lacks, or has another value for than is
+// legal. Called where a kernel is built, not on every call.
+void check_defines(const KernelRequest& request);
 
 }  // namespace tuff

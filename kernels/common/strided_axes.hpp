@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 
 #include "kernels/common/division.hpp"
 
@@ -84,6 +85,16 @@ struct AxisDividers {
       multipliers[i] = by.multiplier;
       shifts[i / 4] |= by.shift << (8 * (i % 4));
     }
+  }
+
+  // Into a push block that has the same three arrays.
+  template <typename Push>
+  void store(Push& push) const {
+    static_assert(sizeof(push.sizes) == sizeof(sizes) && sizeof(push.multipliers) == sizeof(multipliers) &&
+                  sizeof(push.shifts) == sizeof(shifts));
+    std::copy(std::begin(sizes), std::end(sizes), push.sizes);
+    std::copy(std::begin(multipliers), std::end(multipliers), push.multipliers);
+    std::copy(std::begin(shifts), std::end(shifts), push.shifts);
   }
 };
 

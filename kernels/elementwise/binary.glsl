@@ -1,5 +1,5 @@
 // vec4 tuff_apply(vec4 a, vec4 b), four elements of op(a, b).
-//   TUFF_OP   a TUFF_BINARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
+//# TUFF_OP : 1.. : a TUFF_BINARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
 #include "kernels/elementwise/math.glsl"
 #if TUFF_OP == 7
 #include "kernels/elementwise/power.glsl"

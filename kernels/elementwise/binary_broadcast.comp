@@ -3,10 +3,12 @@
 //
 // Elements are taken in blocks of W = TUFF_ELEMENTS, 16 bytes, and those behind the last whole block one by one. Each
 // group has RUN * (workgroup size) consecutive ones; in step s its lane l has number s * (workgroup size) + l.
-//   TUFF_OP, TUFF_TYPE   as in binary.comp
-//   TUFF_REPEAT          1, or, where nothing is 3 and the innermost axis consists of fours of blocks, 4: so many blocks that
-//                        follow one another are one item, whose place is worked out once
-//   TUFF_A, TUFF_B       how an operand's block is read:
+//# TUFF_TYPE : 1..3 : of all operands, as in tuff.h
+//# TUFF_REPEAT : 1|4 : so many blocks that follow one another are one item, whose place is worked out once
+//# TUFF_A : 0..3 : how a block of the first operand is read, see below
+//# TUFF_B : 0..3 : and of the second
+//# TUFF_RUN : 0.. : items that a lane takes one after another; 0: push.run says
+// TUFF_REPEAT is 4 where no operand's mode is 3 and the innermost axis is a multiple of four blocks. Modes:
 //     0   it is dense, as the output
 //     1   as a block: W divides the innermost axis, and all its strides but the innermost
 //     2   one element: the innermost axis, which W divides, repeats it

@@ -12,7 +12,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/binary_broadcast.hpp"
 
 namespace tuff {
 namespace {
@@ -60,28 +60,22 @@ void record_piece(const Task& task, const Piece& piece) {
   const bool fours = task.device.cpu && a != gathered && b != gathered && axes.inner_size() % (4 * block) == 0;
   const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
-  struct Push {
-    uint32_t n, run;
-    AxisDividers<kMostAxes> axes;
-    int32_t a_strides[kMostAxes], b_strides[kMostAxes];
-  } push{static_cast<uint32_t>(n), static_cast<uint32_t>(run), AxisDividers<kMostAxes>(axes), {}, {}};
+  shaders::BinaryBroadcast::Push push{.n = static_cast<uint32_t>(n), .run = static_cast<uint32_t>(run)};
+  AxisDividers<kMostAxes>(axes).store(push);
   for (uint32_t i = 0; i < axes.rank; ++i) {
     push.a_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][0]);
     push.b_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][1]);
   }
-  KernelRequest kernel(shaders::binary_broadcast);
-  kernel.streaming();
-  kernel.define("TUFF_OP", task.op.op)
-      .define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", block_parts(task.dtype))
-      .define("TUFF_VECTOR", vector)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_REPEAT", fours ? 4 : 1)
-      .define("TUFF_A", a)
-      .define("TUFF_B", b)
-      .define("TUFF_RUN", task.device.fixed_run(run))
-      .constant(0, task.device.workgroup)
-      .constant(1, std::max(axes.rank, 1u));
+  KernelRequest kernel = shaders::BinaryBroadcast::request({.a = a,
+                                                            .b = b,
+                                                            .exact_arithmetic = traits.cpu,
+                                                            .op = task.op.op,
+                                                            .parts = block_parts(task.dtype),
+                                                            .repeat = fours ? 4 : 1,
+                                                            .run = task.device.fixed_run(run),
+                                                            .type = task.dtype,
+                                                            .vector = vector});
+  kernel.streaming().constant(0, task.device.workgroup).constant(1, std::max(axes.rank, 1u));
   const uint64_t a_span = axes.span(0).elements, b_span = axes.span(1).elements;
   Dispatch dispatch(task.op.name);
   dispatch.operand(task.a, piece.a_first * element, a_span * element, Access::read)

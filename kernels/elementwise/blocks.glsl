@@ -1,12 +1,11 @@
 // Access to operands a block at a time: TUFF_PARTS times four elements, so that a block of the kernel's smallest type
 // is 16 bytes. Values are f32 whatever is stored (kernels/common/types.glsl).
 //
-//   TUFF_PARTS    1: f32 (or 16-bit elements, four at a time); 2: 16-bit elements, and f32 beside them
-//   TUFF_VECTOR 0   element by element: any offset that is a multiple of the element's size
-//   TUFF_VECTOR 1   16-byte loads; the operand starts at a multiple of 16 bytes
-//   TUFF_VECTOR 2   the same, as 64-bit integers: a driver that runs lanes of a processor's vector one after another
-//                   for each component (Mesa's lavapipe) needs half as many steps (measured: 13 to 26 GB/s instead
-//                   of 7 to 10)
+//# TUFF_PARTS : 1|2 : 1: f32, or 16-bit elements four at a time; 2: 16-bit elements, and f32 beside them
+//# TUFF_VECTOR : 0..2 : how a block is read: 0 element by element, 1 as 16 bytes, 2 as two 64-bit integers
+// With TUFF_VECTOR 0 an operand may start at any multiple of the element's size, else at one of 16 bytes. By 64-bit
+// integers a driver that runs the lanes of a CPU's vector one after another for each component (Mesa's lavapipe) needs
+// half as many steps: 13 to 26 GB/s were measured instead of 7 to 10.
 //
 // After TUFF_BLOCKS_READ(slot, X, type): X_load(i) is element i, X_load_block(i) elements W i … W i + W - 1, with W =
 // TUFF_ELEMENTS. After TUFF_BLOCKS_WRITE(slot, Y, type): Y_store(i, value), Y_store_block(i, block).

@@ -15,7 +15,8 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/binary.hpp"
+#include "shaders/unary.hpp"
 
 namespace tuff {
 namespace {
@@ -39,7 +40,6 @@ Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
 }
 
 struct Task {
-  const KernelSource& source;
   const char* op_name;
   int32_t op, dtype;
   const Buffer* inputs[2];
@@ -50,6 +50,8 @@ struct Task {
   float alpha;
 };
 
+// Shader: Unary or Binary, whose defines and push blocks are alike.
+template <typename Shader>
 void record(Recorder& recorder, const Task& task) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, task.dtype);
@@ -63,22 +65,16 @@ void record(Recorder& recorder, const Task& task) {
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);
 
-  KernelRequest kernel(task.source);
-  kernel.streaming();
-  kernel.define("TUFF_OP", task.op)
-      .define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_VECTOR", vector)
-      .define("TUFF_UNROLL", variant.unroll)
-      .define("TUFF_TAIL_BLOCKS", !device.cpu)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_RUN", device.fixed_run(variant.run))
-      .constant(0, variant.lanes);
+  KernelRequest kernel = Shader::request({.exact_arithmetic = traits.cpu,
+                                          .op = task.op,
+                                          .parts = parts,
+                                          .run = device.fixed_run(variant.run),
+                                          .tail_blocks = !device.cpu,
+                                          .type = task.dtype,
+                                          .unroll = variant.unroll,
+                                          .vector = vector});
+  kernel.streaming().constant(0, variant.lanes);
 
-  struct Push {
-    uint32_t n, run;
-    float alpha;
-  };
   for (uint64_t begin = 0; begin < task.n; begin += device.piece) {
     const uint64_t count = std::min(device.piece, task.n - begin);
     const uint64_t offset = begin * element, bytes = count * element;
@@ -87,7 +83,7 @@ void record(Recorder& recorder, const Task& task) {
     const uint64_t blocks = blocks_in(count), items = blocks + (count - blocks * 4 * parts);
     const uint64_t groups = ceil_div(items, uint64_t{variant.lanes} * variant.run);
     dispatch.operand(task.output, offset, bytes, Access::write)
-        .push(Push{static_cast<uint32_t>(count), variant.run, task.alpha})
+        .push(typename Shader::Push{static_cast<uint32_t>(count), variant.run, task.alpha})
         .groups_linear(groups, traits)
         .work(static_cast<double>(bytes) * (task.input_count + 1), static_cast<double>(count) * task.flops);
     log(TUFF_LOG_DISPATCH, "{} {} n={}: {}, {} lanes, {} blocks each, vector {}, {} groups", task.op_name,
@@ -100,24 +96,16 @@ void record(Recorder& recorder, const Task& task) {
 
 void record_unary(Recorder& recorder, const UnaryArgs& args) {
   const elementwise::UnaryOp& op = *elementwise::find(elementwise::kUnaryOps, args.op);
-  record(recorder, {shaders::unary,
-                    op.name,
-                    op.op,
-                    args.dtype,
-                    {args.input, nullptr},
-                    1,
-                    args.output,
-                    args.n,
-                    op.flops,
-                    alpha_of(op, args.alpha)});
+  record<shaders::Unary>(
+      recorder,
+      {op.name, op.op, args.dtype, {args.input, nullptr}, 1, args.output, args.n, op.flops, alpha_of(op, args.alpha)});
 }
 
 void record_binary(Recorder& recorder, const BinaryArgs& args) {
   if (repeats_an_operand(args)) return record_binary_broadcast(recorder, args);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  record(
-      recorder,
-      {shaders::binary, op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, result_count(args), op.flops, 0});
+  record<shaders::Binary>(
+      recorder, {op.name, op.op, args.dtype, {args.a, args.b}, 2, args.output, result_count(args), op.flops, 0});
 }
 
 }  // namespace tuff

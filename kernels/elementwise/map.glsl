@@ -7,10 +7,10 @@
 //   group g:  | lanes 0 1 2 … | lanes 0 1 2 … | … RUN times
 //
 // The n % W elements behind the last whole block are one item each, after the blocks.
-//   TUFF_TYPE     of all operands, as in tuff.h: 1 f32, 2 f16, 3 bf16
-//   TUFF_UNROLL   blocks that a lane has in flight: 1, or 4 that RUN is a multiple of
-//   TUFF_TAIL_BLOCKS   0: the group that is not full takes all its elements one by one, which leaves half of the code
-//                      to a compiler that is slow
+//# TUFF_TYPE : 1..3 : of all operands, as in tuff.h
+//# TUFF_UNROLL : 1|4 : blocks that a lane has in flight; RUN is a multiple of it
+//# TUFF_TAIL_BLOCKS : 0|1 : 0: the group that is not full takes all its elements one by one: half the code for a slow compiler
+//# TUFF_RUN : 0.. : blocks that a lane takes one after another; 0: push.run says
 //
 // Nothing here is an [[unroll]] loop: where spirv-opt unrolls one, it drops the NoContraction that `precise` stands for.
 layout(local_size_x_id = 0) in;

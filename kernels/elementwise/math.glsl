@@ -1,8 +1,8 @@
 // Elementary functions for f32, four elements at a time. The drivers' own are not tight enough: Vulkan
 // allows exp 3 + 2|x| ULP, log an absolute error of 2^-21 near 1, division 2.5 ULP and tanh almost anything.
 //
-// TUFF_EXACT_ARITHMETIC 1: "/" and sqrt are correctly rounded already (processors); 0: they are put right
-// by one step on the residual, which fma gives exactly. There (GPUs) conversions between integers and floats, and
+//# TUFF_EXACT_ARITHMETIC : 0|1 : 1: "/" and sqrt are correctly rounded already (CPUs); 0: one step corrects them
+// The step works on the residual, which fma gives exactly. Where it is needed (GPUs) conversions between integers and floats, and
 // rounding, take as long as eight additions, so that bits are used instead; denormal results become zero.
 //
 // NaN is recognised by its bits throughout: a driver may assume that arithmetic never makes one. Sums whose

@@ -1,5 +1,5 @@
 // output[i] = op(input[i]). Layout, constants and the loop: map.glsl.
-//   TUFF_OP   a TUFF_UNARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
+//# TUFF_OP : 1.. : a TUFF_UNARY_* of tuff.h; a new one is a line here and a line in elementwise_ops.hpp
 //
 // Largest error in ULP against double precision, every 61st of all 2^32 arguments, on Mesa's 22.3 and 25.0 CPU
 // drivers (the same on both); second number: the arithmetic for devices whose "/" and sqrt are not exact,

@@ -1,6 +1,6 @@
 // What reduce_rows.comp and reduce_columns.comp share: how values of one reduction are gathered.
-//   TUFF_OP     TUFF_REDUCE_SUM (1), MAX (2), MIN (3) or PROD (5); a mean is a sum whose last stage divides
-//   TUFF_MEAN   1: divide the result by push.divisor
+//# TUFF_OP : 1..3|5 : TUFF_REDUCE_SUM, MAX, MIN or PROD; a mean is a sum whose last stage divides
+//# TUFF_MEAN : 0|1 : 1: divide the result by push.divisor
 //
 // A Partial is a block of running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
 // seen beside them: beyond infinity's, there was a NaN.

@@ -4,14 +4,13 @@
 // Result t stands for [outer][segments][inner]: rows of the axis, `rows` of them from segment * rows on, and not beyond
 // extent. LANES invocations share it, each taking every LANES-th row, and meet in a tree. A result is a key, which
 // orders as the values do, NaN above all, and the row's number; the last stage stores the number alone.
-//   TUFF_TYPE     of the input: 1 f32, 2 f16, 3 bf16; 0: results of a stage before
-//   TUFF_MINIMUM  1: the smallest value
-//   TUFF_LAST     1: only the numbers are stored
-//   TUFF_LANES    1, the subgroup's size, or the whole workgroup
-//   TUFF_BLOCK    0, or, where inner is 1 and segments are whole blocks, 1: rows are read in blocks of 16 bytes, and only the
-//                 best key and its block are kept; which element of the block it is, is looked up in the end
-//   TUFF_VECTOR, TUFF_PARTS   kernels/elementwise/blocks.glsl
-//   TUFF_SHARED   1: the workgroup is larger than a subgroup
+//# TUFF_TYPE : 0..3 : of the input, as in tuff.h; 0: results of a stage before
+//# TUFF_MINIMUM : 0|1 : 1: the smallest value
+//# TUFF_LAST : 0|1 : 1: only the numbers are stored
+//# TUFF_LANES : 1..1024 : 1, the subgroup's size, or the whole workgroup
+//# TUFF_BLOCK : 0|1 : 1: rows are read in blocks of 16 bytes; inner is 1 and segments are whole blocks
+//# TUFF_SHARED : 0|1 : 1: the workgroup is larger than a subgroup
+// With TUFF_BLOCK only the best key and its block are kept; which element of the block it is, is looked up in the end.
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {

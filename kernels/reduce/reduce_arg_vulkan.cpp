@@ -9,7 +9,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/reduce_arg.hpp"
 
 namespace tuff {
 namespace {
@@ -66,24 +66,21 @@ void record_stage(const Task& task, const Stage& stage) {
   for (uint64_t outer = 0; outer < stage.outer; outer += step) {
     Stage part = stage;
     part.outer = std::min(step, stage.outer - outer);
-    struct Push {
-      uint32_t results, extent, inner, segments, length;
-    } push{static_cast<uint32_t>(part.results()), static_cast<uint32_t>(stage.extent),
-           static_cast<uint32_t>(stage.inner), static_cast<uint32_t>(stage.segments),
-           static_cast<uint32_t>(stage.length)};
+    const shaders::ReduceArg::Push push{.results = static_cast<uint32_t>(part.results()),
+                                        .extent = static_cast<uint32_t>(stage.extent),
+                                        .inner = static_cast<uint32_t>(stage.inner),
+                                        .segments = static_cast<uint32_t>(stage.segments),
+                                        .rows = static_cast<uint32_t>(stage.length)};
     const uint64_t elements = part.outer * slab, first = outer * stage.segments * stage.inner;
-    KernelRequest kernel(shaders::reduce_arg);
-    kernel.streaming()
-        .wide(needs_wide(elements))
-        .define("TUFF_TYPE", task.dtype)
-        .define("TUFF_MINIMUM", task.op.op == TUFF_REDUCE_ARGMIN)
-        .define("TUFF_LAST", task.last)
-        .define("TUFF_BLOCK", block != 0)
-        .define("TUFF_PARTS", block == 8 ? 2 : 1)
-        .define("TUFF_VECTOR", vector_mode(traits, block != 0))
-        .define("TUFF_LANES", lanes)
-        .define("TUFF_SHARED", lanes > task.device.subgroup)
-        .constant(0, task.device.workgroup);
+    KernelRequest kernel = shaders::ReduceArg::request({.block = block != 0,
+                                                        .lanes = lanes,
+                                                        .last = task.last,
+                                                        .minimum = task.op.op == TUFF_REDUCE_ARGMIN,
+                                                        .parts = block == 8 ? 2 : 1,
+                                                        .shared = lanes > task.device.subgroup,
+                                                        .type = task.dtype,
+                                                        .vector = vector_mode(traits, block != 0)});
+    kernel.streaming().wide(needs_wide(elements)).constant(0, task.device.workgroup);
     Dispatch dispatch(task.op.name);
     dispatch.operand(task.input, outer * slab * from, elements * from, Access::read)
         .operand(task.output, first * to, part.results() * to, Access::write)

@@ -7,14 +7,15 @@
 //
 //   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
-//   TUFF_X_TYPE, TUFF_Y_TYPE   of input and output, as in tuff.h
-//   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
-//   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
-//   TUFF_SINGLE   1: LANES is the workgroup
-//   TUFF_CUT      1: segments > 1
-//   TUFF_PEEL     1: pieces may start anywhere: up to W - 1 elements before and behind the blocks are single
-//   TUFF_UNROLL   blocks in flight: 1, 2, 4, 8 or 16
-//   RUN           pieces that a lane takes one after another; 1 with TUFF_SHARED
+//# TUFF_X_TYPE : 1..3 : of the input, as in tuff.h
+//# TUFF_Y_TYPE : 1..3 : of the output
+//# TUFF_LANES : 1..1024 : a power of two up to the subgroup's size, or the whole workgroup
+//# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
+//# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
+//# TUFF_CUT : 0|1 : 1: segments > 1
+//# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and behind the blocks are single
+//# TUFF_UNROLL : 1|2|4|8|16 : blocks in flight
+//# TUFF_RUN : 0.. : pieces that a lane takes one after another, 1 with TUFF_SHARED; 0: push.run says
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

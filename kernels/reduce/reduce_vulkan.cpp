@@ -26,7 +26,8 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/reduce_columns.hpp"
+#include "shaders/reduce_rows.hpp"
 
 namespace tuff {
 namespace {
@@ -119,33 +120,27 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 
-  KernelRequest kernel(shaders::reduce_rows);
-  kernel.streaming();
-  kernel.define("TUFF_OP", reduction.op.partial)
-      .define("TUFF_X_TYPE", from.dtype)
-      .define("TUFF_Y_TYPE", to.dtype)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_MEAN", last && reduction.op.mean)
-      .define("TUFF_VECTOR", vector)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_LANES", shape.lanes)
-      .define("TUFF_SHARED", shape.shared)
-      .define("TUFF_SINGLE", single)
-      .define("TUFF_CUT", segments > 1)
-      .define("TUFF_PEEL", length % (4 * parts) != 0)
-      .define("TUFF_UNROLL", shape.unroll)
-      .define("TUFF_RUN", reduction.device.fixed_run(shape.run))
-      .constant(0, shape.workgroup);
-
-  struct Push {
-    uint32_t pieces, length, segments, segment, run;
-    float divisor;
-  } push{static_cast<uint32_t>(pieces),
-         static_cast<uint32_t>(length),
-         static_cast<uint32_t>(segments),
-         static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
-         shape.run,
-         static_cast<float>(reduction.divisor)};
+  KernelRequest kernel = shaders::ReduceRows::request({.cut = segments > 1,
+                                                       .exact_arithmetic = traits.cpu,
+                                                       .lanes = shape.lanes,
+                                                       .mean = last && reduction.op.mean,
+                                                       .op = reduction.op.partial,
+                                                       .parts = parts,
+                                                       .peel = length % (4 * parts) != 0,
+                                                       .run = reduction.device.fixed_run(shape.run),
+                                                       .shared = shape.shared,
+                                                       .single = single,
+                                                       .unroll = shape.unroll,
+                                                       .vector = vector,
+                                                       .x_type = from.dtype,
+                                                       .y_type = to.dtype});
+  kernel.streaming().constant(0, shape.workgroup);
+  const shaders::ReduceRows::Push push{.pieces = static_cast<uint32_t>(pieces),
+                                       .extent = static_cast<uint32_t>(length),
+                                       .segments = static_cast<uint32_t>(segments),
+                                       .segment = static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
+                                       .run = shape.run,
+                                       .divisor = static_cast<float>(reduction.divisor)};
   const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
   const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.run);
   Dispatch dispatch(reduction.op.name);
@@ -215,29 +210,25 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
       reduction.device.cpu ? few_values(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64) : 1;
   const uint64_t elements = outer * stage.length * stage.inner;
 
-  KernelRequest kernel(shaders::reduce_columns);
-  kernel.streaming();
-  kernel.define("TUFF_OP", reduction.op.partial)
-      .define("TUFF_X_TYPE", from.dtype)
-      .define("TUFF_Y_TYPE", to.dtype)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_MEAN", last && reduction.op.mean)
-      .define("TUFF_VECTOR", vector)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_WIDTH", width)
-      .define("TUFF_SPAN", static_cast<int64_t>(span))
-      .define("TUFF_CUT", stage.segments > 1)
-      .define("TUFF_UNROLL", rows >= 4 ? 4 : 1)
-      .define("TUFF_RUN", reduction.device.fixed_run(run))
-      .constant(0, workgroup)
-      .wide(needs_wide(elements));
-
-  struct Push {
-    uint32_t results, length, columns, segments, run;
-    float divisor;
-  } push{static_cast<uint32_t>(results), static_cast<uint32_t>(stage.length),
-         static_cast<uint32_t>(columns), static_cast<uint32_t>(stage.segments),
-         static_cast<uint32_t>(run),     static_cast<float>(reduction.divisor)};
+  KernelRequest kernel = shaders::ReduceColumns::request({.cut = stage.segments > 1,
+                                                          .exact_arithmetic = traits.cpu,
+                                                          .mean = last && reduction.op.mean,
+                                                          .op = reduction.op.partial,
+                                                          .parts = parts,
+                                                          .run = reduction.device.fixed_run(run),
+                                                          .span = span,
+                                                          .unroll = rows >= 4 ? 4 : 1,
+                                                          .vector = vector,
+                                                          .width = width,
+                                                          .x_type = from.dtype,
+                                                          .y_type = to.dtype});
+  kernel.streaming().constant(0, workgroup).wide(needs_wide(elements));
+  const shaders::ReduceColumns::Push push{.results = static_cast<uint32_t>(results),
+                                          .extent = static_cast<uint32_t>(stage.length),
+                                          .columns = static_cast<uint32_t>(columns),
+                                          .segments = static_cast<uint32_t>(stage.segments),
+                                          .run = static_cast<uint32_t>(run),
+                                          .divisor = static_cast<float>(reduction.divisor)};
   const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)

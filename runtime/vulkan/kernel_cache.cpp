@@ -151,6 +151,7 @@ size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
 }
 
 Pipeline KernelCache::make(const Key& key) {
+  check_defines(key.kernel);
   const std::string line = kernel_line(key.kernel, key.form);
   Pipeline pipeline;
   {

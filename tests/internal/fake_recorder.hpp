@@ -24,6 +24,7 @@ class FakeRecorder final : public Recorder {
   bool binds_addresses(Reads, const Dispatch&) const noexcept override { return true; }
   const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
+    check_defines(kernel);
     kernels.emplace_back(kernel.source().name);
     groups.push_back(uint64_t{dispatch.group_counts()[0]} * dispatch.group_counts()[1]);
     push_bytes.push_back((dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0)) * 8 + dispatch.push_bytes());

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Turns GLSL into C++: shaders.py ROOT OUT a.comp b.comp …
+
+OUT/shader_<name>.cpp has each shader's text, with every #include "path/from/the/root.glsl" replaced by that file;
+OUT/shaders.hpp declares all of them. A shader that declares its defines gets OUT/shaders/<name>.hpp too, with the defines
+as a structure and the push-constant block as another, and so does a .glsl file that has a push block for several
+shaders. Files that would not change are not written.
+
+A shader, or a file that it includes, declares each define that a planner sets, in one line:
+
+    //# TUFF_UNROLL = 1 : 1|2|4|8 : blocks in flight
+        name         |    |         what it means
+                     |    legal values: numbers and ranges (0|1, 1..64, 4..), `dtype`, `any`
+                     default; without one a planner has to say
+
+and becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_rows.comp; the field's name is the define's in
+lower case, without TUFF_. A planner that names a define that is not there, or leaves out one without default, does not
+compile; a value that is not legal is an error when the kernel is first built.
+
+shaders::ReduceRows::Push is the push block behind TUFF_BASES(n). Where it has #if, it is a template, with a bool for each condition
+(named after it) in the order in which they come; TUFF_INDEX makes it a template of Index, NUMBER or SCALAR one of
+Number.
+"""
+import itertools
+import pathlib
+import re
+import sys
+
+DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
+# GLSL type: C++ type, bytes, alignment in a push block
+TYPES = {
+    "uint": ("uint32_t", 4, 4),
+    "int": ("int32_t", 4, 4),
+    "float": ("float", 4, 4),
+    "uvec2": ("std::array<uint32_t, 2>", 8, 8),
+    "uvec4": ("std::array<uint32_t, 4>", 16, 16),
+    "vec4": ("std::array<float, 4>", 16, 16),
+    "mat4": ("std::array<float, 16>", 64, 16),
+    "uint64_t": ("uint64_t", 8, 8),
+    "TUFF_INDEX": ("Index", None, None),
+    "NUMBER": ("Number", None, None),
+    "SCALAR": ("Number", None, None),
+}
+# What the prelude and the compiler define, or kernel_text() does.
+BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
+            "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
+
+
+class Problem(Exception):
+    pass
+
+
+def expand(root, path, seen=()):
+    """The file's text, with what it includes in its place."""
+    if path in seen:
+        raise Problem(f"{path} includes itself")
+    text = (root / path).read_text()
+    return re.sub(r'#include "([^"]+)"[^\n]*', lambda found: expand(root, found.group(1), (*seen, path)), text)
+
+
+class Define:
+    def __init__(self, found):
+        self.name, self.default, self.text = found["name"], found["default"], found["text"]
+        self.field = re.sub(r"^TUFF_", "", self.name).lower()
+        self.ranges = []
+        for part in found["legal"].split("|"):
+            part = part.strip()
+            if part == "any":
+                self.ranges.append((-(2**62), 2**62))
+            elif part == "dtype":
+                self.ranges.append((1, 31))
+            elif re.fullmatch(r"-?\d+", part):
+                self.ranges.append((int(part), int(part)))
+            elif bounds := re.fullmatch(r"(-?\d+)\.\.(-?\d*)", part):
+                self.ranges.append((int(bounds[1]), int(bounds[2]) if bounds[2] else 2**62))
+            else:
+                raise Problem(f"{self.name}: '{part}' is no legal value, see the top of cmake/shaders.py")
+
+    def same(self, other):
+        return (self.default, self.ranges) == (other.default, other.ranges)
+
+
+def read_defines(text):
+    found = {}
+    for line in text.splitlines():
+        if "//#" not in line:
+            continue
+        match = DEFINE.match(line)
+        if not match:
+            raise Problem(f"cannot read '{line.strip()}'")
+        define = Define(match)
+        if define.name in found and not define.same(found[define.name]):
+            raise Problem(f"{define.name} is declared twice, and not alike")
+        found.setdefault(define.name, define)
+    # In alphabetical order, so that designated initialisers do not depend on which file includes which.
+    return dict(sorted(found.items(), key=lambda item: item[1].field))
+
+
+def strip_comments(text):
+    return re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
+
+
+def undeclared(text, defines):
+    """A name that an #if asks for and that is neither declared nor the shader's own, or None."""
+    plain = strip_comments(text)
+    own = set(re.findall(r"#\s*define\s+(\w+)", plain))
+    for line in re.findall(r"#\s*(?:el)?if\s+([^\n]*)", plain):
+        for name in re.findall(r"[A-Za-z_]\w*", line):
+            if name not in defines and name not in own and name not in BUILT_IN:
+                return name
+    return None
+
+
+def check_conditions(text, defines):
+    if name := undeclared(text, defines):
+        raise Problem(f"#if asks for {name}, which no //# line declares")
+
+
+def condition_name(expression):
+    return "_".join(re.findall(r"\w+", re.sub(r"TUFF_", "", expression))).lower()
+
+
+class Push:
+    """What follows TUFF_BASES in a shader's push block."""
+
+    def __init__(self, text):
+        plain = strip_comments(text.replace("\\\n", " "))
+        block = re.search(r"layout\(push_constant, std430\) uniform Push \{(.*?)\n?\}\s*push;", plain, re.S)
+        if not block:
+            raise Problem("there is no push block named Push")
+        macros = dict(re.findall(r"#define (\w+)[ \t]+([^\n]*;[^\n]*)", plain))
+        body = block[1]
+        for name, value in macros.items():
+            body = re.sub(rf"\b{name}\b", lambda _: value, body)
+        self.structs = {name: members for name, members in re.findall(r"struct (\w+) \{(.*?)\};", plain, re.S)
+                        if re.search(rf"\b{name}\b", body)}
+        self.lines = self.parse(body)
+        self.conditions = []
+        for _, guard in self.lines:
+            for expression, _ in guard:
+                if expression not in self.conditions:
+                    self.conditions.append(expression)
+        # Conditions that choose nothing but the number of bases are not the structure's.
+        self.conditions = [c for c in self.conditions
+                           if any(c in (e for e, _ in guard) and not line.startswith("TUFF_BASES")
+                                  for line, guard in self.lines)]
+        self.index = any(re.match(r"TUFF_INDEX\b", line) for line, _ in self.lines)
+        self.number = any(re.match(r"(NUMBER|SCALAR)\b", line) for line, _ in self.lines)
+
+    @staticmethod
+    def parse(body):
+        """Declarations, each with the conditions that it stands under: [(expression, wanted)…]."""
+        guards, found = [], []
+        for piece in re.split(r"(?:(?<=\n)|^)(\s*#[^\n]*)", body):
+            directive = re.match(r"\s*#\s*(if|else|endif)\s*(.*)", piece)
+            if directive:
+                kind, expression = directive[1], directive[2].strip()
+                if kind == "if":
+                    wanted = not re.match(r"!\s*\w+$", expression)
+                    guards.append((expression.lstrip("! ") if not wanted else expression, wanted))
+                elif kind == "else":
+                    guards[-1] = (guards[-1][0], not guards[-1][1])
+                else:
+                    guards.pop()
+                continue
+            if re.match(r"\s*#", piece):
+                raise Problem(f"the push block has '{piece.strip()}'")
+            piece = re.sub(r"(TUFF_BASES\([^;\n]*\))", r"\1;", piece)
+            found += [(" ".join(part.split()), tuple(guards)) for part in piece.split(";") if part.strip()]
+        return found
+
+    def members(self, lines, bases):
+        """C++ declarations. bases: how many come in front, or None where that is open."""
+        declarations, offset, padding = [], 0 if bases is None else 8 * bases, 0
+        for line in lines:
+            kind, names = line.split(" ", 1)
+            for name in names.split(","):
+                name = name.strip()
+                if kind in TYPES:
+                    cpp, size, alignment = TYPES[kind]
+                elif kind in self.structs:
+                    cpp, size, alignment = kind, None, None
+                else:
+                    raise Problem(f"the push block has the type {kind}, which cmake/shaders.py does not know")
+                array = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+                if alignment == 16:
+                    if bases is None or offset is None:
+                        raise Problem(f"{name} lies on 16 bytes, and where it begins is open")
+                    if offset % 16:
+                        declarations.append(f"uint32_t padding{padding}[{(16 - offset % 16) // 4}] = {{}};")
+                        padding, offset = padding + 1, offset + 16 - offset % 16
+                if array:
+                    declarations.append(f"{cpp} {array[1]}[{array[2]}] = {{}};")
+                else:
+                    declarations.append(f"{cpp} {name} = {{}};")
+                count = int(array[2]) if array else 1
+                offset = None if size is None or offset is None else offset + size * count
+        return declarations
+
+    def emit(self):
+        for name, members in self.structs.items():
+            lines = [" ".join(part.split()) for part in members.split(";") if part.strip()]
+            yield f"struct {name} {{"
+            yield from (f"  {line}" for line in self.members(lines, None))
+            yield "};"
+        parameters = [f"typename {name}" for name, has in (("Index", self.index), ("Number", self.number)) if has]
+        types = [name for name, has in (("Index", self.index), ("Number", self.number)) if has]
+        flags = [condition_name(c) for c in self.conditions]
+        if flags:
+            yield f"template <{', '.join(parameters + [f'bool {flag}' for flag in flags])}>"
+            yield "struct Push;"
+        for values in itertools.product((False, True), repeat=len(self.conditions)):
+            truth = dict(zip(self.conditions, values))
+            lines = [line for line, guard in self.lines
+                     if all(truth.get(expression, wanted) == wanted for expression, wanted in guard)]
+            counts = {re.match(r"TUFF_BASES\((.*)\)", line)[1] for line in lines if line.startswith("TUFF_BASES")}
+            bases = int(counts.pop()) if len(counts) == 1 and all(c.isdigit() for c in counts) else None
+            lines = [line for line in lines if not line.startswith("TUFF_BASES")]
+            if flags or parameters:
+                yield f"template <{', '.join(parameters)}>"
+            arguments = ", ".join(types + ["true" if value else "false" for value in values])
+            yield f"struct Push{f'<{arguments}>' if flags else ''} {{"
+            yield from (f"  {line}" for line in self.members(lines, bases))
+            yield "};"
+
+
+def cpp_number(value):
+    return f"{value}LL" if abs(value) >= 2**31 else str(value)
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def push_header(name, push):
+    """Of a .glsl file whose push block several shaders have."""
+    return "\n".join([f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>",
+                      "#include <cstdint>", "", f"namespace tuff::shaders::{name.stem}_push {{", "", *push.emit(), "",
+                      f"}}  // namespace tuff::shaders::{name.stem}_push", ""])
+
+
+def header(name, defines, push, push_file):
+    lines = [f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>", "#include <cstdint>", "",
+             '#include "planning/kernel_request.hpp"', '#include "shaders.hpp"']
+    if push_file != name:
+        lines += [f'#include "shaders/{push_file.stem}.hpp"']
+    lines += ["", "namespace tuff::shaders {", ""]
+    if push_file == name:
+        lines += [f"namespace {name.stem}_push {{", *push.emit(), f"}}  // namespace {name.stem}_push", ""]
+    lines += [f"struct {camel(name.stem)} {{"]
+    types = [t for t, has in (("Index", push.index), ("Number", push.number)) if has]
+    flags = [condition_name(c) for c in push.conditions]
+    if types or flags:
+        parameters = ", ".join([f"typename {t}" for t in types] + [f"bool {flag}" for flag in flags])
+        lines += [f"  template <{parameters}>",
+                  f"  using Push = {push_file.stem}_push::Push<{', '.join(types + flags)}>;"]
+    else:
+        lines += [f"  using Push = {push_file.stem}_push::Push;"]
+    lines += ["", "  struct Defines {"]
+    for define in defines.values():
+        kind = "RequiredDefine" if define.default is None else "int64_t"
+        value = "" if define.default is None else f" = {define.default}"
+        lines.append(f"    {kind} {define.field}{value};  // {define.text}")
+    lines += ["  };", "", "  static KernelRequest request(const Defines& defines) {",
+              f"    KernelRequest kernel({name.stem});"]
+    for define in defines.values():
+        value = f"defines.{define.field}" + (".value" if define.default is None else "")
+        lines.append(f'    kernel.define("{define.name}", {value});')
+    lines += ["    return kernel;", "  }", "};", "", "}  // namespace tuff::shaders", ""]
+    return "\n".join(lines)
+
+
+def source(name, text, defines):
+    out = [f"// Made from {name} by cmake/shaders.py.", '#include "shaders.hpp"', "", "namespace tuff::shaders {"]
+    table = "{}"
+    if defines:
+        out += ["namespace {"]
+        rows = []
+        for define in defines.values():
+            ranges = ", ".join(f"{{{cpp_number(a)}, {cpp_number(b)}}}" for a, b in define.ranges)
+            out.append(f"constexpr LegalRange {define.field}_legal[] = {{{ranges}}};")
+            rows.append(f'{{"{define.name}", {define.field}_legal}}')
+        out += [f"constexpr DefineInfo defines[] = {{{', '.join(rows)}}};", "}  // namespace", ""]
+        table = "defines"
+    out.append(f'const KernelSource {name.stem} = {{"{name.stem}", R"TUFF_GLSL({text})TUFF_GLSL", {table}}};')
+    out += ["}  // namespace tuff::shaders", ""]
+    return "\n".join(out)
+
+
+def file_with_push(root, name):
+    """The shader, or the file among those that it includes, that has the push block."""
+    text = (root / name).read_text()
+    if "layout(push_constant" in text:
+        return name
+    for path in re.findall(r'#include "([^"]+)"', text):
+        if found := file_with_push(root, pathlib.Path(path)):
+            return found
+    return None
+
+
+def write(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def main(root, out, paths):
+    declarations, addresses = [], []
+    for path in paths:
+        name = path.relative_to(root)
+        try:
+            text = expand(root, name.as_posix())
+            defines = read_defines(text)
+            if defines and "//#" not in path.read_text() and undeclared(text, defines):
+                defines = {}  # what it includes declares some of its defines, it none of its own
+            if defines:
+                check_conditions(text, defines)
+                push, push_file = Push(text), file_with_push(root, name)
+                write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, push, push_file))
+                if push_file != name:
+                    write(out / "shaders" / f"{push_file.stem}.hpp", push_header(push_file, push))
+        except Problem as problem:
+            print(f"{name}: error: {problem}", file=sys.stderr)
+            return 1
+        write(out / f"shader_{name.stem}.cpp", source(name, text, defines))
+        addresses.append(f"&{name.stem},")
+        if name.stem != "prelude":  # which planning/kernel_source.hpp declares
+            declarations.append(f"extern const KernelSource {name.stem};")
+    write(out / "shaders.hpp", "\n".join(["// Made by cmake/shaders.py.", "#pragma once", "",
+                                          '#include "planning/kernel_source.hpp"', "", "namespace tuff::shaders {",
+                                          *declarations, "}  // namespace tuff::shaders", ""]))
+    write(out / "shaders_all.cpp", "\n".join(['#include "shaders.hpp"', "", "namespace tuff::shaders {",
+                                              "static const KernelSource* const sources[] = {", *addresses, "};",
+                                              "const std::span<const KernelSource* const> all(sources);",
+                                              "}  // namespace tuff::shaders", ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), [pathlib.Path(p) for p in sys.argv[3:]]))
