@@ -62,6 +62,8 @@ class Define:
     def __init__(self, found):
         self.name, self.default, self.text = found["name"], found["default"], found["text"]
         self.field = re.sub(r"^TUFF_", "", self.name).lower()
+        if self.field in {"long", "short", "double", "float", "int", "default", "union", "switch"}:
+            self.field += "_"
         self.ranges = []
         for part in found["legal"].split("|"):
             part = part.strip()
@@ -256,12 +258,15 @@ def header(name, defines, push, push_file):
                   f"  using Push = {push_file.stem}_push::Push<{', '.join(types + flags)}>;"]
     else:
         lines += [f"  using Push = {push_file.stem}_push::Push;"]
-    lines += ["", "  struct Defines {"]
-    for define in defines.values():
-        kind = "RequiredDefine" if define.default is None else "int64_t"
-        value = "" if define.default is None else f" = {define.default}"
-        lines.append(f"    {kind} {define.field}{value};  // {define.text}")
-    lines += ["  };", "", "  static KernelRequest request(const Defines& defines) {",
+    lines.append("")
+    if defines:
+        lines.append("  struct Defines {")
+        for define in defines.values():
+            kind = "RequiredDefine" if define.default is None else "int64_t"
+            value = "" if define.default is None else f" = {define.default}"
+            lines.append(f"    {kind} {define.field}{value};  // {define.text}")
+        lines += ["  };", ""]
+    lines += [f"  static KernelRequest request({'const Defines& defines' if defines else ''}) {{",
               f"    KernelRequest kernel({name.stem});"]
     for define in defines.values():
         value = f"defines.{define.field}" + (".value" if define.default is None else "")
@@ -311,9 +316,10 @@ def main(root, out, paths):
         try:
             text = expand(root, name.as_posix())
             defines = read_defines(text)
-            if defines and "//#" not in path.read_text() and undeclared(text, defines):
+            declares = "//#" in path.read_text() or not undeclared(text, defines)
+            if not declares:
                 defines = {}  # what it includes declares some of its defines, it none of its own
-            if defines:
+            if declares and name.stem != "prelude":
                 check_conditions(text, defines)
                 push, push_file = Push(text), file_with_push(root, name)
                 write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, push, push_file))

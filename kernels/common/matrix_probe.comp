@@ -1,5 +1,6 @@
 // Which elements of 16 x 16 matrices an invocation holds: of one of inputs and one of sums whose elements are their own
-// places, row * 16 + column. A subgroup of 32; TYPE 2 or 3, as in tuff.h.
+// places, row * 16 + column. A subgroup of 32.
+//# TYPE : 2|3 : of the inputs, as in tuff.h
 #define MM 16
 #define MN 16
 #define MK 16

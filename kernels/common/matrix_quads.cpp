@@ -1,7 +1,7 @@
 #include "kernels/common/matrix_quads.hpp"
 
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/matrix_probe.hpp"
 
 namespace tuff {
 namespace {
@@ -11,8 +11,8 @@ constexpr uint64_t kBytes = 3 * kLanes * kElements * sizeof(uint32_t);
 
 bool in_quads(ProbeRun& run, int32_t dtype) {
   const Buffer places = run.readable(kBytes);
-  KernelRequest kernel(shaders::matrix_probe);
-  kernel.matrices(dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).define("TYPE", dtype);
+  KernelRequest kernel = shaders::MatrixProbe::request({.type = dtype});
+  kernel.matrices(dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
   Dispatch dispatch("matrix probe");
   dispatch.operand(&places, 0, kBytes, Access::write);
   run.recorder().dispatch(kernel, dispatch);

@@ -4,7 +4,7 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/memory/memory.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/binding_probe.hpp"
 
 namespace tuff {
 namespace {
@@ -35,20 +35,14 @@ void record_multiply_tiles(Recorder& recorder, const Buffer& a, const Buffer& b,
 void record_bind(Recorder& recorder, const Buffer& in, const Buffer& out, uint64_t bytes) {
   const DeviceTraits& traits = recorder.traits();
   const uint32_t local_size = traits.subgroup_size;
-  struct {
-    uint32_t vectors;
-    uint32_t mask;
-  } const push{static_cast<uint32_t>(bytes / 16), 1};
+  const shaders::BindingProbe::Push push{.vectors = static_cast<uint32_t>(bytes / 16), .mask = 1};
   Dispatch dispatch("binding probe");
   dispatch.operand(&in, 0, bytes, Access::read)
       .operand(&out, 0, bytes, Access::write)
       .push(push)
       .groups_linear(ceil_div(bytes / 16, local_size * 4), traits);
-  recorder.dispatch(KernelRequest(shaders::binding_probe)
-                        .streaming()
-                        .define("TUFF_WORDS", traits.streams_by_words)
-                        .constant(0, local_size),
-                    dispatch);
+  recorder.dispatch(
+      shaders::BindingProbe::request({.words = traits.streams_by_words}).streaming().constant(0, local_size), dispatch);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Copies a range, each invocation RUN elements that lie LOCAL_SIZE apart.
-//   VECTORS  1: elements are vec4 (both ranges on 16 bytes), 0: words
+//# VECTORS : 0|1 : 1: elements are vec4 (both ranges on 16 bytes), 0: words
 layout(local_size_x_id = 0) in;  // LOCAL_SIZE
 
 const uint RUN = 4;

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/copy.hpp"
+#include "shaders/fill.hpp"
 
 namespace tuff {
 namespace {
@@ -21,13 +22,8 @@ void record_fill(Recorder& recorder, const Buffer& dst, uint64_t offset, uint64_
                  const std::array<uint32_t, 4>& pattern) {
   const DeviceTraits& traits = recorder.traits();
   const uint32_t local_size = local_size_for(traits);
-  // std430 puts a uvec4 on 16 bytes; one base takes 8, so the pattern starts 8 bytes after it.
-  struct {
-    uint32_t gap[2];
-    uint32_t pattern[4];
-    uint32_t words;
-  } push{};
-  std::copy(pattern.begin(), pattern.end(), push.pattern);
+  shaders::Fill::Push push;
+  push.pattern = pattern;
   for (uint64_t done = 0; done < bytes; done += kWindow) {
     const uint64_t part = std::min(kWindow, bytes - done);
     push.words = static_cast<uint32_t>(part / 4);
@@ -36,7 +32,7 @@ void record_fill(Recorder& recorder, const Buffer& dst, uint64_t offset, uint64_
         .push(push)
         .groups_linear(ceil_div(part / 4, uint64_t{local_size} * kRun), traits)
         .work(static_cast<double>(part), 0);
-    recorder.dispatch(KernelRequest(shaders::fill).streaming().constant(0, local_size), dispatch);
+    recorder.dispatch(shaders::Fill::request().streaming().constant(0, local_size), dispatch);
   }
 }
 
@@ -55,11 +51,10 @@ bool record_copy(Recorder& recorder, const Buffer& dst, uint64_t dst_offset, con
     Dispatch dispatch("copy");
     dispatch.operand(&src, src_offset + done, part, Access::read)
         .operand(&dst, dst_offset + done, part, Access::write)
-        .push(elements)
+        .push(shaders::Copy::Push{.elements = elements})
         .groups_linear(ceil_div(elements, uint64_t{local_size} * kRun), traits)
         .work(2.0 * static_cast<double>(part), 0);
-    recorder.dispatch(KernelRequest(shaders::copy).streaming().define("VECTORS", vectors).constant(0, local_size),
-                      dispatch);
+    recorder.dispatch(shaders::Copy::request({.vectors = vectors}).streaming().constant(0, local_size), dispatch);
   }
   return true;
 }

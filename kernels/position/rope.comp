@@ -5,10 +5,10 @@
 //
 // Angles are fractions of a turn, of 64 bits: base^(-2i / rotary) / 2 pi is a power of a factor that is given to 64 bits;
 // times the position, what is beyond whole turns falls off. The error stays below position * i * 2^-63 turns.
-//   TUFF_TYPE         1 f32, 2 f16, 3 bf16
-//   TUFF_POSITIONS    1: from a buffer
-//   TUFF_INTERLEAVED  1: pair i is elements 2i and 2i + 1; 0: elements i and i + rotary / 2
-//   TUFF_SINGLE       1: elements are read one by one: sizes or strides are no multiples of four
+//# TUFF_TYPE : 1..3 : of the operands, as in tuff.h
+//# TUFF_POSITIONS : 0|1 : 1: positions come from a buffer
+//# TUFF_INTERLEAVED : 0|1 : 1: pair i is elements 2i and 2i + 1; 0: elements i and i + rotary / 2
+//# TUFF_SINGLE : 0|1 : 1: elements are read one by one: sizes or strides are no multiples of four
 //   HEADS             heads of a lane
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"

@@ -12,7 +12,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/rope.hpp"
 
 namespace tuff {
 namespace {
@@ -27,15 +27,6 @@ uint64_t factor_of(const RopeArgs& args) {
       std::pow(static_cast<long double>(args.base), -2.0L / static_cast<long double>(args.rotary_dim));
   return static_cast<uint64_t>(std::fmin(std::ldexp(factor, 64), std::ldexp(1.0L, 64) - 2048));
 }
-
-// Mirrors the push block of rope.comp.
-struct Push {
-  uint32_t items, seq, heads, head_groups, blocks, pair_blocks, pairs, head_dim;
-  uint32_t input_strides[3], output_strides[3];
-  uint32_t positions_stride;
-  int32_t offset;
-  uint32_t factor_low, factor_high;
-};
 
 }  // namespace
 
@@ -63,23 +54,21 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
   if (items > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "{} blocks of one batch, at most 2^31 - 1", items);
   const uint64_t factor = pairs == 0 ? 0 : factor_of(args), element = dtype_size(args.dtype);
   const bool aligned = !single && aligned16(args.input) && aligned16(args.output);
-  KernelRequest kernel(shaders::rope);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", args.dtype)
-      .define("TUFF_PARTS", 1)
-      .define("TUFF_VECTOR", vector_mode(traits, aligned))
-      .define("TUFF_POSITIONS", args.positions != nullptr)
-      .define("TUFF_INTERLEAVED", args.interleaved)
-      .define("TUFF_SINGLE", single)
-      .constant(0, device.workgroup)
-      .constant(1, static_cast<uint32_t>(heads));
+  KernelRequest kernel = shaders::Rope::request({.exact_arithmetic = traits.cpu,
+                                                 .interleaved = args.interleaved,
+                                                 .parts = 1,
+                                                 .positions = args.positions != nullptr,
+                                                 .single = single,
+                                                 .type = args.dtype,
+                                                 .vector = vector_mode(traits, aligned)});
+  kernel.streaming().constant(0, device.workgroup).constant(1, static_cast<uint32_t>(heads));
   const bool strides_fit = std::max(args.input_strides[0], args.output_strides[0]) <= 0x7fffffffu;
   const uint64_t step = strides_fit ? std::max<uint64_t>((1u << 30) / items, 1) : 1;
   for (uint64_t begin = 0; begin < args.batch; begin += step) {
     RopeArgs part = args;
     part.batch = std::min(step, args.batch - begin);
     const uint64_t input = span_of(part, args.input_strides), output = span_of(part, args.output_strides);
-    Push push{};
+    shaders::Rope::Push push;
     push.items = static_cast<uint32_t>(items * part.batch);
     push.seq = static_cast<uint32_t>(args.seq);
     push.heads = static_cast<uint32_t>(args.heads);

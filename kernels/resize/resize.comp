@@ -3,15 +3,16 @@
 //
 // A plane is [z][y][x][inner], of which the last RANK axes are resized. Units are TUFF_WIDTH elements of it that follow
 // one another: unit u = i % units of plane i / units, and then every `chunks`-th plane.
-//   TUFF_TYPE     of input and output: 1 f32, 2 f16, 3 bf16; TUFF_VECTOR as in kernels/elementwise/blocks.glsl
-//   TUFF_LINEAR   1: blended by distance; 0: the element at the position, rounded down
-//   TUFF_WIDTH    1, or 4: four of inner (TUFF_ALONG_X 0), or four of x where inner is 1 (TUFF_ALONG_X 1)
+//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
+//# TUFF_LINEAR : 0|1 : 1: blended by distance; 0: the element at the position, rounded down
+//# TUFF_WIDTH : 1|4 : 4: four of inner (TUFF_ALONG_X 0), or four of x where inner is 1 (TUFF_ALONG_X 1)
+//# TUFF_ALONG_X : 0|1 : see TUFF_WIDTH
+//# TUFF_RUN : 0.. : planes that an invocation goes through; 0: push.run says
 //   CENTRES, HALVES   ResizeShape of kernels/resize/resize.hpp
 //
 // The position of output o along an axis is exact, by whole numbers of 32 bits: with m = o, or 2 o + 1, it is
 // m * (steps + part / whole), where part < whole. The high word of m * floor(2^32 part / whole) is m * part / whole rounded
 // down, or one less; what is left over, which has no more bits than `whole`, tells.
-#define TUFF_PARTS 1
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/common/division.glsl"
 

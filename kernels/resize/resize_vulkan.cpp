@@ -12,24 +12,17 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/resize.hpp"
 
 namespace tuff {
 namespace {
 
 constexpr uint64_t kMostElements = (uint64_t{1} << 30) - 1;  // of one dispatch's input, and of its output
 
-// Mirrors the push block of resize.comp.
-struct Push {
-  uint32_t n, run, planes, chunks;
-  uint32_t sizes[4], multipliers[4], shifts;
-  struct Axis {
-    uint32_t last, steps, part, whole, multiplier;
-  } axes[3];
-};
+using Push = shaders::Resize::Push;
 
 Push push_of(const ResizeShape& s, uint64_t inner, uint64_t across) {
-  Push push{};
+  Push push;
   const uint64_t sizes[4] = {s.axes[0].out * s.axes[1].out * across * inner, inner, across, s.axes[1].out};
   for (uint32_t i = 0; i < 4; ++i) {
     push.sizes[i] = static_cast<uint32_t>(sizes[i]);
@@ -83,18 +76,14 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
     push.n = push.chunks * push.sizes[0];
     const uint64_t input = begin * s.inputs() * element, output = begin * s.outputs() * element;
     const bool aligned = aligned16(args.output, output) && (along_x || aligned16(args.input, input));
-    KernelRequest kernel(shaders::resize);
-    kernel.streaming()
-        .define("TUFF_TYPE", args.dtype)
-        .define("TUFF_VECTOR", vector_mode(traits, aligned && width == 4))
-        .define("TUFF_LINEAR", s.linear)
-        .define("TUFF_WIDTH", static_cast<int64_t>(width))
-        .define("TUFF_ALONG_X", along_x)
-        .define("TUFF_RUN", device.fixed_run(run))
-        .constant(0, device.workgroup)
-        .constant(1, s.rank)
-        .constant(2, s.centres)
-        .constant(3, s.halves);
+    KernelRequest kernel = shaders::Resize::request({.along_x = along_x,
+                                                     .linear = s.linear,
+                                                     .parts = 1,
+                                                     .run = device.fixed_run(run),
+                                                     .type = args.dtype,
+                                                     .vector = vector_mode(traits, aligned && width == 4),
+                                                     .width = width});
+    kernel.streaming().constant(0, device.workgroup).constant(1, s.rank).constant(2, s.centres).constant(3, s.halves);
     const auto taps = static_cast<double>(s.linear ? 1u << s.rank : 1u);
     Dispatch dispatch("resize");
     dispatch.operand(args.input, input, planes * s.inputs() * element, Access::read)

@@ -1,10 +1,10 @@
 // output[i] = input[i] as another type, for i < n: four elements for each item, and one for each of the n % 4 behind
 // them. Each group has RUN * (workgroup size) consecutive items; in step s its lane l has item s * (workgroup size) + l.
-//   TUFF_SOURCE, TUFF_TARGET   kernels/shape/cast.glsl
-//   TUFF_SOURCE_BYTES, TUFF_TARGET_BYTES   of one element of them
-//   TUFF_UNROLL                1: as above; 2, that RUN is a multiple of: a lane has two items in flight
-//   TUFF_VECTOR                1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not
-//                              aligned for that
+//# TUFF_SOURCE_BYTES : 1|2|4|8 : of one element of the source
+//# TUFF_TARGET_BYTES : 1|2|4|8 : and of the target
+//# TUFF_UNROLL : 1|2 : items that a lane has in flight; RUN is a multiple of it
+//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not aligned
+//# TUFF_RUN : 0.. : items that a lane takes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {

@@ -1,7 +1,8 @@
 // One element as another type, from bits to bits: by integer arithmetic alone, so that every device gives the same bits,
 // 64-bit floats without 64-bit arithmetic included, and no driver's rounding is asked for. An element is a uvec2; y is
 // used by f64 only.
-//   TUFF_SOURCE, TUFF_TARGET   types as in tuff.h, different ones
+//# TUFF_SOURCE : 1..8 : type as in tuff.h
+//# TUFF_TARGET : 1..8 : another type
 //
 // To a float: to nearest even, once. To an integer: towards zero, then to the end of the range that it is beyond; NaN
 // gives 0.

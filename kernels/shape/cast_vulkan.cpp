@@ -9,7 +9,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/cast.hpp"
 
 namespace tuff {
 
@@ -30,27 +30,22 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
   // Lanes that move few bytes for each item have several items.
   const uint64_t least = std::max(from, to) < 4 ? 4 : std::min(from, to) < 4 ? 2 : 1;
   const uint64_t run = device.cpu ? device.items_each(args.n / 4, 128) : least;
-  KernelRequest kernel(shaders::cast);
-  kernel.streaming()
-      .define("TUFF_SOURCE", args.from)
-      .define("TUFF_TARGET", args.to)
-      .define("TUFF_SOURCE_BYTES", static_cast<int64_t>(from))
-      .define("TUFF_TARGET_BYTES", static_cast<int64_t>(to))
-      .define("TUFF_VECTOR", aligned)
-      .define("TUFF_UNROLL", !device.cpu && least > 1 ? 2 : 1)
-      .define("TUFF_RUN", device.fixed_run(run))
-      .constant(0, device.workgroup);
+  KernelRequest kernel = shaders::Cast::request({.run = device.fixed_run(run),
+                                                 .source = args.from,
+                                                 .source_bytes = from,
+                                                 .target = args.to,
+                                                 .target_bytes = to,
+                                                 .unroll = !device.cpu && least > 1 ? 2 : 1,
+                                                 .vector = aligned});
+  kernel.streaming().constant(0, device.workgroup);
   // Half as many elements as of four bytes each, for those of eight.
   const uint64_t piece = device.piece / 2 / 64 * 64;
-  struct Push {
-    uint32_t n, run;
-  };
   for (uint64_t begin = 0; begin < args.n; begin += piece) {
     const uint64_t count = std::min(piece, args.n - begin), items = count / 4 + count % 4;
     Dispatch dispatch("cast");
     dispatch.operand(args.input, begin * from, count * from, Access::read)
         .operand(args.output, begin * to, count * to, Access::write)
-        .push(Push{static_cast<uint32_t>(count), static_cast<uint32_t>(run)})
+        .push(shaders::Cast::Push{static_cast<uint32_t>(count), static_cast<uint32_t>(run)})
         .groups_linear(ceil_div(items, device.workgroup * run), traits)
         .work(static_cast<double>(count * (from + to)), 10.0 * static_cast<double>(count));
     log(TUFF_LOG_DISPATCH, "cast {} to {} n={}: {} lanes, {} times four each", dtype_name(args.from),

@@ -1,7 +1,6 @@
 // Up to four inputs beside one another, each [outer][width of its own], as [outer][pitch], in units of 1 to 16 bytes. Groups
 // before ends[0] have units of the first input, those before ends[1] of the second, and so on: RUN * (workgroup size)
 // consecutive ones each; in step s lane l has unit s * (workgroup size) + l of them.
-//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
 

@@ -11,19 +11,13 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/concat.hpp"
 
 namespace tuff {
 namespace {
 
 constexpr uint64_t kMostUnits = 1u << 30;  // of the output
 constexpr size_t kAtOnce = 4;
-
-// Mirrors the push block of concat.comp.
-struct Push {
-  uint32_t ends[kAtOnce], n[kAtOnce], widths[kAtOnce], multipliers[kAtOnce], shifts;
-  uint32_t first[kAtOnce], pitch;
-};
 
 // The largest unit that all operands consist of.
 uint64_t unit_of(const ConcatArgs& args, uint64_t inner_bytes) {
@@ -46,15 +40,11 @@ bool record_concat_at_once(Recorder& recorder, const ConcatArgs& args) {
   const uint64_t pitch = view.axis * inner / unit;
   if (view.outer * pitch > kMostUnits) return false;
   const uint64_t run = unit < 16 ? 4 : 1;
-  KernelRequest kernel(shaders::concat);
-  kernel.streaming()
-      .define("TUFF_UNIT", static_cast<int64_t>(unit))
-      .define("TUFF_LONG", traits.cpu && traits.addresses && unit >= 8)
-      .constant(0, device.workgroup)
-      .constant(1, static_cast<uint32_t>(run));
+  KernelRequest kernel = shaders::Concat::request({.long_ = traits.cpu && traits.addresses && unit >= 8, .unit = unit});
+  kernel.streaming().constant(0, device.workgroup).constant(1, static_cast<uint32_t>(run));
   uint64_t first = 0;
   for (size_t next = 0; next < args.inputs.size();) {
-    Push push{};
+    shaders::Concat::Push push;
     push.pitch = static_cast<uint32_t>(pitch);
     std::array<const Buffer*, kAtOnce> inputs{};
     const uint64_t begin = first;

@@ -1,6 +1,6 @@
 // UNIT, an element or some of them in memory, and HELD, the same in a register.
-//   TUFF_UNIT   bytes: 1, 2, 4, 8, 16
-//   TUFF_LONG   1: units of 8 and 16 bytes as 64-bit integers (why: kernels/elementwise/blocks.glsl)
+//# TUFF_UNIT : 1|2|4|8|16 : bytes of a unit
+//# TUFF_LONG = 0 : 0|1 : 1: units of 8 and 16 bytes as 64-bit integers (why: kernels/elementwise/blocks.glsl)
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
 #if TUFF_LONG
