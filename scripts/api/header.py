@@ -441,7 +441,6 @@ class Parser:
             kind = "uint64_t" if name == "TUFF_NULL_HANDLE" else "uint32_t"
             constants.append({"name": name, "value": value, "type": kind, "since": since, **doc(comment)})
         # Groups first: the types of parameters.
-        previous = None
         for cursor, following in zip(declarations, declarations[1:] + [None]):
             if cursor.kind == kinds.TYPEDEF_DECL and following is not None and following.kind == kinds.ENUM_DECL:
                 if following.extent.start.line == cursor.extent.end.line + 1:
@@ -501,6 +500,8 @@ class Parser:
             elif cursor.kind == kinds.FUNCTION_DECL:
                 entry["section"] = self.section_title(cursor.extent.start.line)
                 entry.update(doc(comment))
+                if cursor.type.kind == type_kind.FUNCTIONPROTO and cursor.type.is_function_variadic():
+                    raise HeaderError(f"{name}: a variable number of arguments is not for bindings")
                 result = cursor.result_type
                 returned = self.describe(name, "returns", result, False)
                 entry["returns"] = {"type": returned["type"], "c": result.spelling}
