@@ -30,7 +30,9 @@ class Arguments:
         self.handles = {"tuff_context": ctx.handle, "tuff_stream": ctx.handle, "tuff_buffer": self.buffer.handle}
         self.kept = []
         self.structures = {
-            value.__doc__: value for value in vars(raw).values() if isinstance(value, type) and issubclass(value, raw.Structure)
+            value.__doc__: value
+            for value in vars(raw).values()
+            if isinstance(value, type) and issubclass(value, raw.Structure)
         }
 
     def handle(self, kind):
@@ -142,7 +144,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
 
     calls = {
         "tuff_dtype": (raw.F32, lambda x: raw.tuff_unary(h, x, raw.UNARY_RELU, a, b, 4)),
-        "tuff_transpose": (raw.NO_TRANS, lambda x: raw.tuff_gemm(h, raw.F32, x, 0, 2, 2, 2, 1.0, a, 2, b, 2, 0.0, c, 2)),
+        "tuff_transpose": (
+            raw.NO_TRANS,
+            lambda x: raw.tuff_gemm(h, raw.F32, x, 0, 2, 2, 2, 1.0, a, 2, b, 2, 0.0, c, 2),
+        ),
         "tuff_causal": (raw.CAUSAL_NONE, lambda x: raw.tuff_attention(h, raw.F32, a, a, a, b, 1, 1, 2, 2, 4, 1.0, x)),
         "tuff_unary_op": (raw.UNARY_RELU, lambda x: raw.tuff_unary(h, raw.F32, x, a, b, 4)),
         "tuff_binary_op": (raw.BINARY_ADD, lambda x: raw.tuff_binary(h, raw.F32, x, a, b, c, 4)),

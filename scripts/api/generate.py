@@ -26,7 +26,9 @@ def write_json(api: dict) -> str:
     """A line for each parameter, field and constant, so that changes can be read."""
 
     def text(value, depth: int) -> str:
-        plain = not any(isinstance(inner, (dict, list)) for inner in (value.values() if isinstance(value, dict) else value))
+        plain = not any(
+            isinstance(inner, (dict, list)) for inner in (value.values() if isinstance(value, dict) else value)
+        )
         if plain:
             return json.dumps(value, ensure_ascii=False)
         indent = "  " * (depth + 1)
@@ -66,7 +68,9 @@ def main() -> int:
             continue
         status = 1
         print(f"{name} is not what tuff.h gives; run scripts/api/generate.py and commit the result:")
-        sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), name, "from the header"))
+        sys.stdout.writelines(
+            difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), name, "from the header")
+        )
     return status
 
 

@@ -1,6 +1,6 @@
 """tuff.h as data: what clang says of its types, what its comments say of meaning and age.
 
-Nothing is guessed. Where neither the C types, the words of the header nor a row of the tables below say what a pointer
+Nothing is guessed. Where neither the C types, the words of the header nor a row of names.py say what a pointer
 or a number is, HeaderError names the declaration and what it needs. docs/bindings.md describes what comes out.
 """
 
@@ -9,70 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-# What an int32_t (or a flags field) takes, by the names that the header gives it. "boolean": 0 or 1; "number": any.
-# A name with its owner in front goes first. Parameters that are declared by a group's type need no row.
-VALUES = {
-    **dict.fromkeys(
-        "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type".split(),
-        "tuff_dtype",
-    ),
-    "ta": "tuff_transpose",
-    "tb": "tuff_transpose",
-    "causal": "tuff_causal",
-    "tuff_unary.op": "tuff_unary_op",
-    "tuff_unary_desc.op": "tuff_unary_op",
-    "tuff_binary.op": "tuff_binary_op",
-    "tuff_binary_desc.op": "tuff_binary_op",
-    "tuff_reduce.op": "tuff_reduce_op",
-    "tuff_reduce_desc.op": "tuff_reduce_op",
-    "activation": "tuff_activation",
-    "bias_axis": "tuff_bias_axis",
-    "layout": "tuff_layout",
-    "tuff_resize_desc.mode": "tuff_resize_mode",
-    "precision": "tuff_precision",
-    "tuff_device_properties.type": "tuff_device_type",
-    "level": "tuff_log_level",
-    "language": "tuff_kernel_language",
-    "tuff_queue_family.flags": "tuff_queue_flags",
-    "subgroup_operations": "tuff_subgroup_flags",
-    "tuff_alloc_desc.flags": "tuff_alloc_flags",
-    "tuff_event_desc.flags": "tuff_event_flags",
-    "tuff_kernel_desc.flags": "tuff_kernel_flags",
-    "tuff_stream_desc.flags": "number",  # no flag so far
-    **dict.fromkeys(
-        "validation prewarm asymmetric logarithm elementwise ceil_mode count_include_pad adaptive align_corners "
-        "interleaved robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
-        "supports_matrix_cores supports_addresses yes done".split(),
-        "boolean",
-    ),
-    **dict.fromkeys("reserved reserved2 fd binding".split(), "number"),
-}
-
-# How many elements a pointer to several has, by its own name; the name on the right is the parameter or field beside it.
-# Rows are tried after <name>_bytes and <name without s>_count.
-LENGTHS = {
-    **dict.fromkeys("shape start step order".split(), "rank"),
-    "tuff_slice.out_shape": "rank",
-    **dict.fromkeys("inputs sizes buffers".split(), "count"),
-    **dict.fromkeys("a_array b_array c_array".split(), "batch_count"),
-    **dict.fromkeys("src dst memory".split(), "bytes"),
-}
-
-# Pointers that the rule "const is read, the rest is written" does not describe.
-DIRECTIONS = {
-    "tuff_buffer_import_host.memory": "inout",  # the buffer is this memory
-}
-
-# Pointers that are used after the call has returned.
-KEPT = {
-    "tuff_buffer_import_host.memory",
-    "tuff_copy_htod_async.src",
-    "tuff_copy_dtoh_async.dst",
-    "tuff_set_log.callback",
-    "tuff_set_log.user",
-    "tuff_context_set_memory_callback.callback",
-    "tuff_context_set_memory_callback.user",
-}
+from names import DIRECTIONS, KEPT, LENGTHS, VALUES
 
 INTEGERS = {
     "int8_t": "signed char", "uint8_t": "unsigned char", "int16_t": "short", "uint16_t": "unsigned short",
@@ -101,7 +38,9 @@ class Comment:
         self.column = token.extent.start.column
         self.raw = token.spelling
         lines = token.spelling[2:-2].split("\n")
-        lines = [lines[0]] + [re.sub(r"^\s*\*(?!\*)", "", line) if line.lstrip().startswith("*") else line for line in lines[1:]]
+        lines = [lines[0]] + [
+            re.sub(r"^\s*\*(?!\*)", "", line) if line.lstrip().startswith("*") else line for line in lines[1:]
+        ]
         self.lines = [line.rstrip() for line in lines]
         self.text = " ".join(" ".join(self.lines).split())
         self.alone = not header_lines[self.first - 1][: self.column - 1].strip()  # nothing before it on its line
@@ -111,7 +50,9 @@ class Comment:
 def since_words(*texts):
     """The version of the first text that has a sentence "Since x.y.z", or ends with "; since x.y.z". What only mentions a
     version, as "since 0.8.0 a UUID too" does, is about something else."""
-    sentence = rf"(?:^| )Since {VERSION}(?:[.;] |[.;]?$)|\(since {VERSION}\)|(?:^|[;,] )since {VERSION}(?:, zero before)?$"
+    sentence = (
+        rf"(?:^| )Since {VERSION}(?:[.;] |[.;]?$)|\(since {VERSION}\)|(?:^|[;,] )since {VERSION}(?:, zero before)?$"
+    )
     for text in texts:
         found = re.search(sentence, text or "")
         if found:
@@ -251,14 +192,14 @@ class Parser:
             if item["type"] == "int32_t" or item["name"] == "flags":
                 raise HeaderError(
                     f"{owner}.{item['name']}: an {item['type']} of which nothing says what it takes. Declare it by its group "
-                    f"({', '.join(sorted(self.groups))}), or give its name a row in VALUES of {Path(__file__).name}"
+                    f"({', '.join(sorted(self.groups))}), or give its name a row in VALUES of names.py"
                 )
             return
         if row in self.groups:
             if self.groups[row]["type"] != item["type"]:
                 return  # such as an uint64_t bias beside an int32_t bias_axis
         elif row not in ("boolean", "number"):
-            raise HeaderError(f"VALUES of {Path(__file__).name}: {row} is no group of the header")
+            raise HeaderError(f"VALUES of names.py: {row} is no group of the header")
         if row != "number":
             item["values"] = row
 
@@ -285,15 +226,13 @@ class Parser:
         if "length" not in item and (type == "void" or (item["const"] and type not in self.structures)):
             raise HeaderError(
                 f"{owner}.{name}: nothing says how many elements there are. Name it <name>_bytes or <name>_count, or add a "
-                f"row to LENGTHS of {Path(__file__).name}"
+                f"row to LENGTHS of names.py"
             )
 
     def nullable(self, item, texts):
         """From the words NULL, not NULL; the header says that other pointers may not be."""
         name = re.escape(item["name"])
-        return any(
-            re.search(rf"\b{name}\b(?:, which)? may be NULL", text) for text in texts if text
-        )
+        return any(re.search(rf"\b{name}\b(?:, which)? may be NULL", text) for text in texts if text)
 
     def parameter_texts(self, comment):
         """The rows "name   what it is" of a function's comment."""
@@ -332,7 +271,10 @@ class Parser:
                 item["direction"], item["nullable"], item["opaque"] = "in", True, True
             elif item.get("pointer"):
                 named = self.row(DIRECTIONS, owner, item["name"])
-                sized = item["type"] in self.structures and self.structures[item["type"]]["fields"][0]["name"] == "struct_size"
+                sized = (
+                    item["type"] in self.structures
+                    and self.structures[item["type"]]["fields"][0]["name"] == "struct_size"
+                )
                 item["direction"] = named or ("in" if item["const"] else "inout" if sized else "out")
                 if item["pointer"] == 1:
                     self.length(owner, item, names)
@@ -357,7 +299,11 @@ class Parser:
     def read_macros(self):
         names = []
         for cursor in self.unit.cursor.get_children():
-            if cursor.kind == self.kinds.MACRO_DEFINITION and self.in_header(cursor) and cursor.spelling.startswith("TUFF_"):
+            if (
+                cursor.kind == self.kinds.MACRO_DEFINITION
+                and self.in_header(cursor)
+                and cursor.spelling.startswith("TUFF_")
+            ):
                 body = [token.spelling for token in cursor.get_tokens()][1:]
                 if body and "__attribute__" not in body:
                     names.append((cursor.spelling, cursor.location.line))
@@ -365,7 +311,7 @@ class Parser:
         found = {}
         for cursor in unit.cursor.walk_preorder():
             if cursor.kind == self.kinds.ENUM_CONSTANT_DECL and cursor.spelling.startswith("value_"):
-                found[cursor.spelling[len("value_"):]] = cursor.enum_value
+                found[cursor.spelling[len("value_") :]] = cursor.enum_value
         return [(name, found[name], line) for name, line in names]
 
     def members(self, cursors, since):
@@ -393,7 +339,9 @@ class Parser:
 
     def structure(self, cursor, name, comment, since):
         fields = []
-        cursors = [c for c in cursor.type.get_canonical().get_declaration().get_children() if c.kind == self.kinds.FIELD_DECL]
+        cursors = [
+            c for c in cursor.type.get_canonical().get_declaration().get_children() if c.kind == self.kinds.FIELD_DECL
+        ]
         names = [c.spelling for c in cursors]
         for field, text, field_since in self.members(cursors, since):
             if field.is_bitfield():
@@ -406,7 +354,9 @@ class Parser:
             else:
                 self.length(name, item, names)
                 if not re.search(r"\bNULL\b", text or ""):
-                    raise HeaderError(f'{name}.{field.spelling}: its comment must say "NULL: …", "may be NULL" or "not NULL"')
+                    raise HeaderError(
+                        f'{name}.{field.spelling}: its comment must say "NULL: …", "may be NULL" or "not NULL"'
+                    )
                 item["nullable"] = "not NULL" not in text
             item["since"] = field_since
             if text:
@@ -431,114 +381,129 @@ class Parser:
         }
 
     def read(self):
-        kinds, type_kind = self.kinds, self.cindex.TypeKind
         self.names, self.groups, self.handles, self.callbacks, self.structures = {}, {}, {}, {}, {}
-        constants, functions = [], []
-        declarations = [c for c in self.unit.cursor.get_children() if self.in_header(c) and not c.kind.is_preprocessing()]
-        for name, value, line in self.macros:
-            comment, section = self.own_comment(line), self.section(line)
-            since = since_words(comment.text if comment else None, section.text if section else None) or FIRST_VERSION
-            kind = "uint64_t" if name == "TUFF_NULL_HANDLE" else "uint32_t"
-            constants.append({"name": name, "value": value, "type": kind, "since": since, **doc(comment)})
-        # Groups first: the types of parameters.
-        for cursor, following in zip(declarations, declarations[1:] + [None]):
-            if cursor.kind == kinds.TYPEDEF_DECL and following is not None and following.kind == kinds.ENUM_DECL:
-                if following.extent.start.line == cursor.extent.end.line + 1:
-                    self.groups[cursor.spelling] = {}
-        previous = group = None
+        self.constants, self.functions, self.group = [], [], None
+        declarations = [
+            c for c in self.unit.cursor.get_children() if self.in_header(c) and not c.kind.is_preprocessing()
+        ]
+        self.find_groups(declarations)
+        self.add_macros()
+        previous = None
         for cursor in declarations:
-            end, name = cursor.extent.end.line, cursor.spelling
-            if cursor.kind == kinds.STRUCT_DECL:
+            if cursor.kind == self.kinds.STRUCT_DECL:
                 continue  # comes with its typedef
-            start = cursor
-            if cursor.kind == kinds.TYPEDEF_DECL and cursor.underlying_typedef_type.get_canonical().kind == type_kind.RECORD:
-                start = cursor.underlying_typedef_type.get_canonical().get_declaration()
-            comment, since = self.documentation(start, previous)
-            entry = {"name": name, "_end": end, "_comment": comment, "since": since}
-            if cursor.kind == kinds.TYPEDEF_DECL:
-                self.names[name] = entry
-                underlying = cursor.underlying_typedef_type
-                if name in self.groups:
-                    group = entry
-                    entry.update(type=underlying.spelling, flags=name.endswith("_flags"), **doc(comment))
-                    self.groups[name] = entry
-                elif underlying.get_canonical().kind == type_kind.RECORD:
-                    entry.update(doc(comment))
-                    entry.update(self.structure(cursor.underlying_typedef_type.get_canonical().get_declaration(), name, comment, since))
-                    self.structures[name] = entry
-                elif underlying.kind == type_kind.POINTER:
-                    self.callbacks[name] = entry
-                    result = underlying.get_pointee().get_result().spelling
-                    if result != "void":
-                        raise HeaderError(f"{name}: callbacks return nothing")
-                    entry.update(returns={"type": result}, **doc(comment))
-                    entry["parameters"] = self.parameters(name, cursor, comment)
-                elif underlying.spelling == "uint64_t":
-                    beside = self.trailing_comment(end, cursor.extent.end.column)
-                    entry.update(type="uint64_t")
-                    entry.update(doc(beside or comment))
-                    entry["since"] = since_words(beside.text if beside else None) or since
-                    self.handles[name] = entry
-                else:
-                    raise HeaderError(f"{name}: a typedef of {underlying.spelling} that is no group, handle, structure or callback")
-            elif cursor.kind == kinds.ENUM_DECL:
-                members = list(self.members(list(cursor.get_children()), since))
-                if group is None or group["_end"] != cursor.extent.start.line - 1:
-                    for member, text, member_since in members:
-                        constants.append({"name": member.spelling, "value": member.enum_value, "type": "uint32_t",
-                                          "since": member_since, **({"doc": text} if text else {})})  # fmt: skip
-                else:
-                    signed = any(member.enum_value < 0 for member, _, _ in members)
-                    if signed != (group["type"] == "int32_t"):
-                        raise HeaderError(f"{group['name']}: is of {group['type']}, its enumerators are {'' if signed else 'not '}signed")
-                    group["values"] = [
-                        {"name": member.spelling, "value": member.enum_value,
-                         "since": invalid_since(member_since) if member.spelling.endswith("_INVALID") else member_since,
-                         **({"doc": text} if text else {})}
-                        for member, text, member_since in members
-                    ]  # fmt: skip
-            elif cursor.kind == kinds.FUNCTION_DECL:
-                entry["section"] = self.section_title(cursor.extent.start.line)
-                entry.update(doc(comment))
-                if cursor.type.kind == type_kind.FUNCTIONPROTO and cursor.type.is_function_variadic():
-                    raise HeaderError(f"{name}: a variable number of arguments is not for bindings")
-                result = cursor.result_type
-                returned = self.describe(name, "returns", result, False)
-                entry["returns"] = {"type": returned["type"], "c": result.spelling}
-                if returned.get("pointer"):
-                    if (returned["type"], returned["const"], returned["pointer"]) != ("char", True, 1):
-                        raise HeaderError(f"{name}: returns {result.spelling}, whose owner nothing tells")
-                    entry["returns"].update(pointer=1, const=True, string=True)
-                entry["parameters"] = self.parameters(name, cursor, comment)
-                functions.append(entry)
-            elif cursor.kind == kinds.VAR_DECL:
-                if name not in {constant["name"] for constant in constants}:
-                    raise HeaderError(f"{name}: a variable without a macro of the same name")
-            else:
-                raise HeaderError(f"line {cursor.location.line}: {cursor.kind.name} {name} is no declaration that bindings know")
-            previous = entry
+            record = self.record(cursor)
+            comment, since = self.documentation(record or cursor, previous)
+            previous = {"name": cursor.spelling, "_end": cursor.extent.end.line, "_comment": comment, "since": since}
+            if cursor.kind == self.kinds.TYPEDEF_DECL:
+                self.add_type(cursor, record, previous, comment)
+            elif cursor.kind == self.kinds.ENUM_DECL:
+                self.add_enumerators(cursor, since)
+            elif cursor.kind == self.kinds.FUNCTION_DECL:
+                self.add_function(cursor, previous, comment)
+            elif cursor.kind != self.kinds.VAR_DECL:
+                raise HeaderError(f"line {cursor.location.line}: bindings know no {cursor.kind.name} {cursor.spelling}")
+            elif cursor.spelling not in {constant["name"] for constant in self.constants}:
+                raise HeaderError(f"{cursor.spelling}: a variable without a macro of the same name")
         stale = (set(VALUES) | set(LENGTHS) | set(DIRECTIONS) | KEPT) - self.used
         if stale:
-            raise HeaderError(f"tables of {Path(__file__).name}: nothing in the header is called {', '.join(sorted(stale))}")
-        macros = {constant["name"]: constant["value"] for constant in constants}
-        version = ".".join(str(macros[f"TUFF_VERSION_{part}"]) for part in ("MAJOR", "MINOR", "PATCH"))
-        clean = lambda entries: [{k: v for k, v in e.items() if not k.startswith("_")} for e in entries]  # noqa: E731
+            raise HeaderError(f"names.py: nothing in the header is called {', '.join(sorted(stale))}")
+        return self.result()
+
+    def result(self):
+        def clean(entries):
+            return [{key: value for key, value in entry.items() if not key.startswith("_")} for entry in entries]
+
+        macros = {constant["name"]: constant["value"] for constant in self.constants}
         return {
             "schema": 1,
-            "version": version,
+            "version": ".".join(str(macros[f"TUFF_VERSION_{part}"]) for part in ("MAJOR", "MINOR", "PATCH")),
             "abi_version": macros["TUFF_ABI_VERSION"],
             "pointer_size": 8,
-            "constants": constants,
+            "constants": self.constants,
             "handles": clean(self.handles.values()),
             "groups": clean(self.groups.values()),
             "callbacks": clean(self.callbacks.values()),
             "structures": clean(self.structures.values()),
-            "functions": clean(functions),
+            "functions": clean(self.functions),
         }
 
+    def record(self, cursor):
+        """The structure that a typedef names, if it does."""
+        if cursor.kind != self.kinds.TYPEDEF_DECL:
+            return None
+        canonical = cursor.underlying_typedef_type.get_canonical()
+        return canonical.get_declaration() if canonical.kind == self.cindex.TypeKind.RECORD else None
 
-def invalid_since(group):
-    return max(group, INVALID_VERSION, key=version_key)
+    def find_groups(self, declarations):
+        """Before everything else: they are the types of parameters."""
+        for cursor, following in zip(declarations, declarations[1:]):
+            follows = following.extent.start.line == cursor.extent.end.line + 1
+            if cursor.kind == self.kinds.TYPEDEF_DECL and following.kind == self.kinds.ENUM_DECL and follows:
+                self.groups[cursor.spelling] = {}
+
+    def add_macros(self):
+        for name, value, line in self.macros:
+            comment, section = self.own_comment(line), self.section(line)
+            since = since_words(comment.text if comment else None, section.text if section else None) or FIRST_VERSION
+            kind = "uint64_t" if name == "TUFF_NULL_HANDLE" else "uint32_t"
+            self.constants.append({"name": name, "value": value, "since": since, "type": kind, **doc(comment)})
+
+    def add_type(self, cursor, record, entry, comment):
+        name, underlying = entry["name"], cursor.underlying_typedef_type
+        self.names[name] = entry
+        if name in self.groups:
+            entry.update(type=underlying.spelling, flags=name.endswith("_flags"), **doc(comment))
+            self.groups[name] = self.group = entry
+        elif record is not None:
+            entry.update(doc(comment))
+            entry.update(self.structure(record, name, comment, entry["since"]))
+            self.structures[name] = entry
+        elif underlying.kind == self.cindex.TypeKind.POINTER:
+            result = underlying.get_pointee().get_result().spelling
+            if result != "void":
+                raise HeaderError(f"{name}: callbacks return nothing")
+            self.callbacks[name] = entry
+            entry.update(returns={"type": result}, **doc(comment))
+            entry["parameters"] = self.parameters(name, cursor, comment)
+        elif underlying.spelling == "uint64_t":
+            beside = self.trailing_comment(entry["_end"], cursor.extent.end.column)
+            entry.update(type="uint64_t", **doc(beside or comment))
+            entry["since"] = since_words(beside.text if beside else None) or entry["since"]
+            self.handles[name] = entry
+        else:
+            raise HeaderError(f"{name}: {underlying.spelling} makes no group, handle, structure or callback")
+
+    def add_enumerators(self, cursor, since):
+        rows = [
+            {"name": member.spelling, "value": member.enum_value, "since": age, **({"doc": text} if text else {})}
+            for member, text, age in self.members(list(cursor.get_children()), since)
+        ]
+        if self.group is None or self.group["_end"] != cursor.extent.start.line - 1:
+            self.constants += [{**row, "type": "uint32_t"} for row in rows]
+            return
+        signed = any(row["value"] < 0 for row in rows)
+        if signed != (self.group["type"] == "int32_t"):
+            words = f"is of {self.group['type']}, its enumerators are {'' if signed else 'not '}signed"
+            raise HeaderError(f"{self.group['name']}: {words}")
+        for row in rows:
+            if row["name"].endswith("_INVALID"):
+                row["since"] = max(row["since"], INVALID_VERSION, key=version_key)
+        self.group["values"] = rows
+
+    def add_function(self, cursor, entry, comment):
+        name, result = entry["name"], cursor.result_type
+        if cursor.type.kind == self.cindex.TypeKind.FUNCTIONPROTO and cursor.type.is_function_variadic():
+            raise HeaderError(f"{name}: a variable number of arguments is not for bindings")
+        entry.update(section=self.section_title(cursor.extent.start.line), **doc(comment))
+        returned = self.describe(name, "returns", result, False)
+        entry["returns"] = {"type": returned["type"], "c": returned["c"]}
+        if returned.get("pointer"):
+            if (returned["type"], returned["const"], returned["pointer"]) != ("char", True, 1):
+                raise HeaderError(f"{name}: returns {result.spelling}, whose owner nothing tells")
+            entry["returns"].update(pointer=1, const=True, string=True)
+        entry["parameters"] = self.parameters(name, cursor, comment)
+        self.functions.append(entry)
 
 
 def doc(comment):

@@ -87,7 +87,11 @@ class Writer:
                 row = ""
             row += part
         lines.append(row)
-        return f"{head}(\n        {result},\n        [\n" + "".join(f"            {row.rstrip()}\n" for row in lines) + "        ],\n    ),\n"
+        return (
+            f"{head}(\n        {result},\n        [\n"
+            + "".join(f"            {row.rstrip()}\n" for row in lines)
+            + "        ],\n    ),\n"
+        )
 
     def write(self) -> str:
         body = "".join(self.constant(entry) for entry in self.api["constants"])

@@ -73,9 +73,7 @@ def breaks(header: str) -> str:
     """What abidiff has against the header, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         found = without_appended_fields(describe(header, Path(folder) / "library"))
-        result = subprocess.run(
-            ["abidiff", "--no-added-syms", BASELINE, found], capture_output=True, text=True
-        )
+        result = subprocess.run(["abidiff", "--no-added-syms", BASELINE, found], capture_output=True, text=True)
         if result.returncode & ERRORS:
             raise SystemExit(f"abidiff failed:\n{result.stdout}{result.stderr}")
         return result.stdout if result.returncode else ""

@@ -41,7 +41,9 @@ class Refusals(unittest.TestCase):
             self.assertIn(word, str(caught.exception))
 
     def test_an_integer_of_which_nothing_says_what_it_takes(self):
-        self.refuses("TUFF_API tuff_status tuff_more(tuff_stream stream, int32_t manner);", "tuff_more.manner", "tuff_dtype")
+        self.refuses(
+            "TUFF_API tuff_status tuff_more(tuff_stream stream, int32_t manner);", "tuff_more.manner", "tuff_dtype"
+        )
         self.refuses("typedef struct tuff_more { uint32_t struct_size; uint32_t flags; } tuff_more;", "tuff_more.flags")
 
     def test_pointers_without_a_length(self):
@@ -83,7 +85,9 @@ class Refusals(unittest.TestCase):
         self.refuses(text, "tuff_more.b", "0.9.0")
 
     def test_rows_of_comments_about_no_parameter(self):
-        self.refuses("/* Does it.\n *   in_shapes   sizes */\nTUFF_API tuff_status tuff_more(tuff_stream stream);", "in_shapes")
+        self.refuses(
+            "/* Does it.\n *   in_shapes   sizes */\nTUFF_API tuff_status tuff_more(tuff_stream stream);", "in_shapes"
+        )
 
     def test_a_header_that_does_not_compile(self):
         self.refuses("TUFF_API tuff_status tuff_more(tuff_missing x);", "does not compile", "tuff_missing")
@@ -96,14 +100,12 @@ class Refusals(unittest.TestCase):
 
 class Reading(unittest.TestCase):
     def test_a_function(self):
-        api = with_declaration(
-            """/* Does more.
+        api = with_declaration("""/* Does more.
  *   shape   rank sizes
  *   text    receives at most capacity bytes; may be NULL if capacity is 0
  * Since 0.9.0. Errors: none. */
 TUFF_API tuff_status tuff_more(tuff_stream stream, int32_t dtype, const uint64_t* shape, uint32_t rank,
-                               tuff_stats* stats, double* seconds, char* text, uint64_t capacity);"""
-        )
+                               tuff_stats* stats, double* seconds, char* text, uint64_t capacity);""")
         function = by_name(api["functions"], "tuff_more")
         self.assertEqual((function["since"], function["section"]), ("0.9.0", "Other things"))
         self.assertEqual(function["doc"], "Does more.\nSince 0.9.0. Errors: none.")
@@ -114,14 +116,18 @@ TUFF_API tuff_status tuff_more(tuff_stream stream, int32_t dtype, const uint64_t
         self.assertEqual((facts["text"]["length"], facts["text"]["nullable"]), ("capacity", True))
         self.assertFalse(facts["shape"]["nullable"])
         table = " ".join(python_tables.write(api).split())
-        self.assertRegex(table, r'"tuff_more": \( ?c_int32, \[ ?c_uint64, c_int32, POINTER\(c_uint64\), c_uint32, POINTER\(Stats\)')
+        self.assertRegex(
+            table, r'"tuff_more": \( ?c_int32, \[ ?c_uint64, c_int32, POINTER\(c_uint64\), c_uint32, POINTER\(Stats\)'
+        )
 
     def test_ages_of_fields_and_sizes(self):
         api = read(TEXT)
         desc = by_name(api["structures"], "tuff_conv2d_desc")
         self.assertEqual(desc["sizes"], [{"since": "0.1.0", "size": 176}, {"since": "0.4.0", "size": 232}])
         ages = {field["name"]: field["since"] for field in desc["fields"]}
-        self.assertEqual((ages["padding"], ages["groups"], ages["precision"], ages["bias"]), ("0.1.0", "0.4.0", "0.6.0", "0.4.0"))
+        self.assertEqual(
+            (ages["padding"], ages["groups"], ages["precision"], ages["bias"]), ("0.1.0", "0.4.0", "0.6.0", "0.4.0")
+        )
         # "since 0.8.0 a UUID too" is not the field's age.
         device = by_name(by_name(api["structures"], "tuff_context_desc")["fields"], "device")
         self.assertEqual(device["since"], "0.1.0")

@@ -1,5 +1,5 @@
-/* The layout of every structure, and the value of every constant, as bindings in other languages rely on them. A field that moves breaks them:
- * fields are appended, never inserted. Compiled as C11 and as C++11. */
+/* The layout of every structure, and the value of every constant, as bindings in other languages rely on them. A field
+ * that moves breaks them: fields are appended, never inserted. Compiled as C11 and as C++11. */
 #include <stddef.h>
 
 #include "tuff/tuff.h"

@@ -49,10 +49,14 @@ class Layout(unittest.TestCase):
             structure = python_class(name)
             self.assertEqual(ctypes.sizeof(structure), entry["size"], name)
             self.assertEqual(ctypes.alignment(structure), entry["alignment"], name)
-            self.assertEqual([field for field, _ in structure._fields_], [field["name"] for field in entry["fields"]], name)
+            self.assertEqual(
+                [field for field, _ in structure._fields_], [field["name"] for field in entry["fields"]], name
+            )
             for field in entry["fields"]:
                 place = getattr(structure, field["name"])
-                self.assertEqual((place.offset, place.size), (field["offset"], field["size"]), f"{name}.{field['name']}")
+                self.assertEqual(
+                    (place.offset, place.size), (field["offset"], field["size"]), f"{name}.{field['name']}"
+                )
 
     def test_values(self):
         rows = re.findall(r"^VALUE\((\w+), (-?\d+)\);", LAYOUT, flags=re.M)
