@@ -19,6 +19,8 @@
  *                   and NOT_INITIALIZED in a child process after fork(). docs/errors.md.
  *   Threads         Any function may be called from any thread at any time. Operations on one stream
  *                   take effect in the order of the calls, whichever threads made them. docs/threads.md.
+ *   Pointers        May be NULL only where a function or a field says so. What is const is read, what is not is
+ *                   written; a structure that a function fills has its struct_size set before.
  *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
  *                   streams, events and graphs.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
@@ -62,21 +64,28 @@ extern "C" {
 
 /* ---------------------------------------------------------------------------------------------
  * Types and named constants
+ *
+ * Constants come in groups, each named by a type that is an int32_t or, of flags that are combined, an uint32_t.
+ * Functions and structures take that integer, so a constant needs no conversion. Each group of int32_t but the status codes
+ * has an _INVALID, -1, which no function accepts: by it compilers, and tools that make bindings, see that the constants are
+ * signed. Version 0.9.0 added it and the names of the groups.
  * ------------------------------------------------------------------------------------------- */
-
-typedef int32_t tuff_status;
 
 /* Handles are plain numbers, checked on every use; 0 is never valid. They are not pointers, may be
  * stored and copied freely, and never come back for another object once theirs is gone. */
-typedef uint64_t tuff_context;
-typedef uint64_t tuff_buffer;
+typedef uint64_t tuff_context; /* an open device */
+typedef uint64_t tuff_buffer;  /* memory of a context, or a view of it */
 /* Wherever a tuff_stream is expected, a tuff_context may be passed: its default stream. */
 typedef uint64_t tuff_stream;
-typedef uint64_t tuff_kernel;
-typedef uint64_t tuff_event;
-typedef uint64_t tuff_graph;
+typedef uint64_t tuff_kernel; /* a custom kernel; since 0.7.0 */
+typedef uint64_t tuff_event;  /* a point in a stream; since 0.8.0 */
+typedef uint64_t tuff_graph;  /* operations that were captured; since 0.8.0 */
+/* No handle: the macro for C and C++, the constant for tools that make bindings, which cannot read a cast. */
+static const uint64_t TUFF_NULL_HANDLE = 0;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
 
+/* What functions return. */
+typedef int32_t tuff_status;
 enum {
   TUFF_OK = 0,
   TUFF_ERROR_INVALID_ARGUMENT = -1,     /* an argument is outside what the function accepts */
@@ -97,7 +106,9 @@ enum {
 /* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes all;
  * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16.
  * tuff_supports() tells what a device can do. */
+typedef int32_t tuff_dtype;
 enum {
+  TUFF_DTYPE_INVALID = -1,
   TUFF_F32 = 1,
   TUFF_F16 = 2,
   TUFF_BF16 = 3,
@@ -109,13 +120,18 @@ enum {
 };
 
 /* How a stored matrix enters a product. CONJ_TRANS is the same as TRANS for real types. */
-enum { TUFF_NO_TRANS = 0, TUFF_TRANS = 1, TUFF_CONJ_TRANS = 2 };
+typedef int32_t tuff_transpose;
+enum { TUFF_TRANSPOSE_INVALID = -1, TUFF_NO_TRANS = 0, TUFF_TRANS = 1, TUFF_CONJ_TRANS = 2 };
 
 /* Which keys a query row may see, with query i and key j counted from 0:
  * NONE all; TOP_LEFT j <= i; BOTTOM_RIGHT j <= i + seq_kv - seq_q. */
-enum { TUFF_CAUSAL_NONE = 0, TUFF_CAUSAL_TOP_LEFT = 1, TUFF_CAUSAL_BOTTOM_RIGHT = 2 };
+typedef int32_t tuff_causal;
+enum { TUFF_CAUSAL_INVALID = -1, TUFF_CAUSAL_NONE = 0, TUFF_CAUSAL_TOP_LEFT = 1, TUFF_CAUSAL_BOTTOM_RIGHT = 2 };
 
+/* Functions of one number. */
+typedef int32_t tuff_unary_op;
 enum {
+  TUFF_UNARY_INVALID = -1,
   TUFF_UNARY_RELU = 1,    /* max(x, 0); NaN stays NaN */
   TUFF_UNARY_SIGMOID = 2, /* 1 / (1 + exp(-x)) */
   TUFF_UNARY_TANH = 3,
@@ -136,7 +152,10 @@ enum {
   TUFF_UNARY_COS = 17
 };
 
+/* Functions of two numbers. */
+typedef int32_t tuff_binary_op;
 enum {
+  TUFF_BINARY_INVALID = -1,
   TUFF_BINARY_ADD = 1,
   TUFF_BINARY_SUB = 2,
   TUFF_BINARY_MUL = 3,
@@ -146,7 +165,10 @@ enum {
   TUFF_BINARY_POW = 7  /* a^b as IEEE 754's pow; since 0.3.0 */
 };
 
+/* What becomes of the numbers along an axis. */
+typedef int32_t tuff_reduce_op;
 enum {
+  TUFF_REDUCE_INVALID = -1,
   TUFF_REDUCE_SUM = 1,
   TUFF_REDUCE_MAX = 2, /* NaN if any is NaN */
   TUFF_REDUCE_MIN = 3, /* NaN if any is NaN */
@@ -159,7 +181,9 @@ enum {
 };
 
 /* What a product is put through before it is stored. */
+typedef int32_t tuff_activation;
 enum {
+  TUFF_ACTIVATION_INVALID = -1,
   TUFF_ACTIVATION_NONE = 0,
   TUFF_ACTIVATION_RELU = 1,
   TUFF_ACTIVATION_GELU = 2,      /* x * (1 + erf(x / sqrt(2))) / 2 */
@@ -169,14 +193,18 @@ enum {
 };
 
 /* One value of a bias for each row, or for each column, of C. */
-enum { TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
+typedef int32_t tuff_bias_axis;
+enum { TUFF_BIAS_INVALID = -1, TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
 
 /* How the tensors of a convolution lie in memory: batch, channels, height, width; or channels last. Shapes are always
- * given in the order N, C, H, W. */
-enum { TUFF_LAYOUT_NCHW = 0, TUFF_LAYOUT_NHWC = 1 };
+ * given in the order N, C, H, W. Since 0.4.0. */
+typedef int32_t tuff_layout;
+enum { TUFF_LAYOUT_INVALID = -1, TUFF_LAYOUT_NCHW = 0, TUFF_LAYOUT_NHWC = 1 };
 
 /* Which elements of the input one of the output comes from. Since 0.5.0. */
+typedef int32_t tuff_resize_mode;
 enum {
+  TUFF_RESIZE_INVALID = -1,
   TUFF_RESIZE_NEAREST = 0,       /* the one that its corner lies in: floor(o * in / out) */
   TUFF_RESIZE_NEAREST_EXACT = 1, /* the one that its centre lies in: floor((o + 1/2) * in / out) */
   TUFF_RESIZE_LINEAR = 2         /* those around it along each axis, by their distances */
@@ -184,14 +212,19 @@ enum {
 
 /* What a product may be computed by that is less accurate than its types: f32 inputs rounded before they are multiplied
  * (sums stay in f32), of tuff_gemm_ex() and tuff_batched_gemm_ex(); Winograd's minimal filtering. */
+typedef int32_t tuff_precision;
 enum {
+  TUFF_PRECISION_INVALID = -1,
   TUFF_PRECISION_DEFAULT = 0, /* nothing: what the types say */
   TUFF_PRECISION_ALLOW_F16 = 1,
   TUFF_PRECISION_ALLOW_BF16 = 2,
   TUFF_PRECISION_ALLOW_WINOGRAD = 3 /* of tuff_conv2d_ex(); since 0.6.0 */
 };
 
+/* Kinds of devices. */
+typedef int32_t tuff_device_type;
 enum {
+  TUFF_DEVICE_INVALID = -1,
   TUFF_DEVICE_OTHER = 0,
   TUFF_DEVICE_INTEGRATED = 1,
   TUFF_DEVICE_DISCRETE = 2,
@@ -200,7 +233,10 @@ enum {
   TUFF_DEVICE_HOST = 5 /* the host backend: no Vulkan at all */
 };
 
+/* How much tuff_set_log() sends; each level what is of the ones above it too. */
+typedef int32_t tuff_log_level;
 enum {
+  TUFF_LOG_INVALID = -1,
   TUFF_LOG_OFF = 0,
   TUFF_LOG_ERROR = 1,
   TUFF_LOG_WARNING = 2,
@@ -240,7 +276,7 @@ TUFF_API tuff_status tuff_last_error(char* buffer, uint64_t capacity, uint64_t* 
  * thread; it must not call Tuff. */
 typedef void (*tuff_log_callback)(void* user, int32_t level, const char* message);
 
-/* Sends messages of at most this level to callback; a null callback or TUFF_LOG_OFF turns it off.
+/* Sends messages of at most this level to callback, which may be NULL: that, and TUFF_LOG_OFF, turns it off.
  * By default Tuff says nothing. The environment variable TUFF_LOG=error|warning|info|debug|dispatch
  * writes to stderr instead, for as long as no callback is set. */
 TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_t level);
@@ -249,12 +285,14 @@ TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_
  * Devices and contexts
  * ------------------------------------------------------------------------------------------- */
 
-/* What a family of queues takes, as bits of tuff_queue_family.flags; others may be set. Vulkan's own numbers. Since
- * 0.8.0, as the two below. */
+/* What a family of queues takes, as bits of tuff_queue_family.flags; others may be set. Vulkan's own numbers.
+ * Since 0.8.0. */
+typedef uint32_t tuff_queue_flags;
 enum { TUFF_QUEUE_GRAPHICS = 1, TUFF_QUEUE_COMPUTE = 2, TUFF_QUEUE_TRANSFER = 4, TUFF_QUEUE_SPARSE_BINDING = 8 };
 
 /* What the invocations of a subgroup can do together, as bits of tuff_device_properties.subgroup_operations; others
- * may be set. Vulkan's own numbers. */
+ * may be set. Vulkan's own numbers. Since 0.8.0. */
+typedef uint32_t tuff_subgroup_flags;
 enum {
   TUFF_SUBGROUP_BASIC = 1,
   TUFF_SUBGROUP_VOTE = 2,
@@ -266,7 +304,7 @@ enum {
   TUFF_SUBGROUP_QUAD = 128
 };
 
-/* How many of them tuff_device_properties has room for. */
+/* How many of them tuff_device_properties has room for. Since 0.8.0. */
 enum { TUFF_MAX_QUEUE_FAMILIES = 8, TUFF_MAX_MATRIX_SHAPES = 32 };
 
 /* Queues of a device that are all of one kind. Since 0.8.0. */
@@ -343,7 +381,7 @@ typedef struct tuff_context_desc {
                           its beginning if no other device's is the same (hexadecimal, four digits or more,
                           dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
                           integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
-  const char* backend; /* "vulkan" (default), "host", or "auto": Vulkan, or host if there is none */
+  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is none; NULL: "vulkan" */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
   int32_t prewarm;     /* 1: a thread compiles the kernels that earlier contexts of such a device have asked
@@ -367,7 +405,8 @@ TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* in
 
 /* Copies a text for a person into buffer, as tuff_last_error() does: the devices that were passed over, one a line,
  * each with all that it lacks (what is needed, and what it reports), or that TUFF_VISIBLE_DEVICES hides it; where there
- * is no loader or driver, that. Empty if every device is usable. Since 0.8.0. */
+ * is no loader or driver, that. Empty if every device is usable. buffer may be NULL if capacity is 0, and length may be NULL.
+ * Since 0.8.0. */
 TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL.
@@ -456,6 +495,8 @@ TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* j
  * for this process), OUT_OF_DEVICE_MEMORY; the message says what was asked for, what is free, and in which piece. */
 TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffer* buffer);
 
+/* What a buffer is to be, as bits of tuff_alloc_desc.flags. */
+typedef uint32_t tuff_alloc_flags;
 enum {
   TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
   TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined: saves the clearing */
@@ -570,7 +611,7 @@ TUFF_API tuff_status tuff_context_trim(tuff_context context);
 /* Makes bytes_in_use of now the peak, here and in tuff_stats. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_reset_peak(tuff_context context);
 
-/* What an allocation lacks. */
+/* What an allocation lacks. Since 0.7.0. */
 typedef struct tuff_memory_pressure {
   uint32_t struct_size;     /* the library's */
   tuff_status status;       /* what the call answers with unless memory is freed: TUFF_ERROR_LIMIT_EXCEEDED,
@@ -579,7 +620,7 @@ typedef struct tuff_memory_pressure {
   uint64_t bytes_needed;    /* how much has to be freed at the least; where what is free is in pieces, more */
 } tuff_memory_pressure;
 
-/* Must not throw, and must return. pressure is valid during the call. */
+/* Must not throw, and must return. pressure is valid during the call. Since 0.7.0. */
 typedef void (*tuff_memory_callback)(void* user, const tuff_memory_pressure* pressure);
 
 /* Has callback called before memory is refused: by tuff_alloc() and by any call that needs some itself, after empty
@@ -604,7 +645,8 @@ TUFF_API tuff_status tuff_context_set_memory_callback(tuff_context context, tuff
 TUFF_API tuff_status tuff_buffer_import_host(tuff_context context, void* memory, uint64_t bytes, tuff_buffer* buffer);
 
 /* A buffer's memory as a file descriptor, for another process or another API (CUDA's external memory) on the same
- * device. Whoever imports it needs all the fields, just as they are; fd alone is another number in another process. */
+ * device. Whoever imports it needs all the fields, just as they are; fd alone is another number in another process.
+ * Since 0.7.0. */
 typedef struct tuff_memory_fd {
   uint32_t struct_size;
   int32_t fd;
@@ -720,8 +762,8 @@ typedef struct tuff_batched_gemm_desc {
   tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
   uint64_t ld_residual;           /* 0: dense */
   uint64_t stride_bias, stride_residual; /* 0 repeats one for the whole batch */
-  /* batch_count handles each, instead of strides: matrix i is the start of a_array[i]. All three or none;
-   * a, b, c and their strides are then zero. */
+  /* batch_count handles each, instead of strides: matrix i is the start of a_array[i]. All three, and a, b, c and their
+   * strides are then zero; NULL: none. */
   const tuff_buffer *a_array, *b_array, *c_array;
 } tuff_batched_gemm_desc;
 TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
@@ -893,7 +935,7 @@ typedef struct tuff_attention_desc {
   int32_t causal;
   int32_t reserved; /* zero */
 
-  /* Since 0.4. */
+  /* Since 0.4.0. */
   uint64_t kv_heads;   /* heads of k and v, a divisor of heads: query head h reads head h / (heads / kv_heads);
                           0: heads */
   uint64_t head_dim_v; /* of v and o, at most 1024; 0: head_dim */
@@ -1166,8 +1208,8 @@ TUFF_API tuff_status tuff_concat(tuff_stream stream, int32_t dtype, const tuff_b
 typedef struct tuff_concat_desc {
   uint32_t struct_size;
   int32_t dtype;
-  const tuff_buffer* inputs;
-  const uint64_t* sizes;
+  const tuff_buffer* inputs; /* not NULL */
+  const uint64_t* sizes;     /* not NULL */
   uint32_t count;
   uint32_t rank;
   tuff_buffer output;
@@ -1315,14 +1357,13 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  * every stream whose call comes later. Freeing a buffer needs none either, whatever streams use it.
  * ------------------------------------------------------------------------------------------- */
 
-/* desc may be NULL. */
 typedef struct tuff_stream_desc {
   uint32_t struct_size;
   uint32_t flags;   /* 0 */
   const char* name; /* for profiles and errors; NULL: "stream" and its number */
 } tuff_stream_desc;
 
-/* LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
+/* desc may be NULL. LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
 TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
 /* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE; INVALID_ARGUMENT for a
  * context's default stream. */
@@ -1337,7 +1378,9 @@ TUFF_API tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, u
 TUFF_API tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
                                           uint64_t bytes);
 
-enum { TUFF_EVENT_NO_TIMING = 1 }; /* flags: tuff_event_elapsed is not needed; recording costs less */
+/* How an event is made, as bits of tuff_event_desc.flags. */
+typedef uint32_t tuff_event_flags;
+enum { TUFF_EVENT_NO_TIMING = 1 }; /* tuff_event_elapsed is not needed; recording costs less */
 
 typedef struct tuff_event_desc {
   uint32_t struct_size;
@@ -1434,11 +1477,16 @@ TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64
 /* Bindings are numbered below this. */
 #define TUFF_KERNEL_MAX_BINDINGS 32
 
+/* What a kernel's source is. */
+typedef int32_t tuff_kernel_language;
 enum {
+  TUFF_KERNEL_LANGUAGE_INVALID = -1,
   TUFF_KERNEL_GLSL = 0, /* a compute shader with its #version line; entry point main */
   TUFF_KERNEL_SPIRV = 1 /* a module of version 1.0 to 1.5 for Vulkan 1.2, words in this machine's byte order */
 };
 
+/* How a kernel is made, as bits of tuff_kernel_desc.flags. */
+typedef uint32_t tuff_kernel_flags;
 enum {
   /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. */
   TUFF_KERNEL_ROBUST = 1,
@@ -1450,10 +1498,10 @@ enum {
   TUFF_KERNEL_UNTRUSTED = 2
 };
 
-/* #define name value, of GLSL. value NULL: 1. */
+/* #define name value, of GLSL. */
 typedef struct tuff_kernel_define {
-  const char* name;
-  const char* value;
+  const char* name;  /* not NULL */
+  const char* value; /* NULL: "1" */
 } tuff_kernel_define;
 
 /* layout(constant_id = id) const: the bits of its value, in the low bytes (a bool: 0 or another number). */
@@ -1466,12 +1514,12 @@ typedef struct tuff_kernel_constant {
 typedef struct tuff_kernel_desc {
   uint32_t struct_size;
   int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
-  const void* source;    /* text, or SPIR-V at any address */
+  const void* source;    /* text, or SPIR-V at any address; not NULL */
   uint64_t source_bytes; /* 0, of GLSL: up to the NUL */
   const char* name;      /* for messages, "name:line: error: ...", and the log; NULL: "kernel" */
   const char* entry;     /* of SPIR-V with several entry points; NULL: "main" */
-  const tuff_kernel_define* defines;
-  const tuff_kernel_constant* constants; /* each id once, and known to the kernel */
+  const tuff_kernel_define* defines;     /* NULL: none */
+  const tuff_kernel_constant* constants; /* each id once, and known to the kernel; NULL: none */
   uint32_t define_count;
   uint32_t constant_count;
   uint32_t flags;    /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import Iterator
 
-#: The TUFF_ABI_VERSION that this package is written for.
-ABI_VERSION = 1
+from ._abi import ABI_VERSION
 
 if sys.platform == "win32":
     _NAMES = ["tuff.dll"]

@@ -1,0 +1,1202 @@
+"""The tables of tuff.raw. Generated from include/tuff/tuff.h by scripts/api/generate.py: not to be edited."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_uint8,
+    c_void_p,
+)
+
+from ._structure import Structure
+
+VERSION_MAJOR = 0
+VERSION_MINOR = 8
+VERSION_PATCH = 0
+VERSION = 2048
+ABI_VERSION = 1
+NULL_HANDLE = 0
+KERNEL_MAX_BINDINGS = 32
+MAX_QUEUE_FAMILIES = 8
+MAX_MATRIX_SHAPES = 32
+
+# tuff_status
+OK = 0
+ERROR_INVALID_ARGUMENT = -1
+ERROR_INVALID_HANDLE = -2
+ERROR_NOT_INITIALIZED = -3
+ERROR_UNSUPPORTED = -4
+ERROR_OUT_OF_DEVICE_MEMORY = -5
+ERROR_OUT_OF_HOST_MEMORY = -6
+ERROR_DEVICE_LOST = -7
+ERROR_NO_DEVICE = -8
+ERROR_COMPILE_FAILED = -9
+ERROR_TIMEOUT = -10
+ERROR_LIMIT_EXCEEDED = -11
+ERROR_IO = -12
+ERROR_INTERNAL = -13
+
+# tuff_dtype
+DTYPE_INVALID = -1
+F32 = 1
+F16 = 2
+BF16 = 3
+F64 = 4
+I32 = 5
+U32 = 6
+I8 = 7
+U8 = 8
+
+# tuff_transpose
+TRANSPOSE_INVALID = -1
+NO_TRANS = 0
+TRANS = 1
+CONJ_TRANS = 2
+
+# tuff_causal
+CAUSAL_INVALID = -1
+CAUSAL_NONE = 0
+CAUSAL_TOP_LEFT = 1
+CAUSAL_BOTTOM_RIGHT = 2
+
+# tuff_unary_op
+UNARY_INVALID = -1
+UNARY_RELU = 1
+UNARY_SIGMOID = 2
+UNARY_TANH = 3
+UNARY_EXP = 4
+UNARY_LOG = 5
+UNARY_SQRT = 6
+UNARY_ABS = 7
+UNARY_NEG = 8
+UNARY_GELU = 9
+UNARY_GELU_TANH = 10
+UNARY_SILU = 11
+UNARY_LEAKY_RELU = 12
+UNARY_ELU = 13
+UNARY_HARDSWISH = 14
+UNARY_SOFTPLUS = 15
+UNARY_SIN = 16
+UNARY_COS = 17
+
+# tuff_binary_op
+BINARY_INVALID = -1
+BINARY_ADD = 1
+BINARY_SUB = 2
+BINARY_MUL = 3
+BINARY_DIV = 4
+BINARY_MAX = 5
+BINARY_MIN = 6
+BINARY_POW = 7
+
+# tuff_reduce_op
+REDUCE_INVALID = -1
+REDUCE_SUM = 1
+REDUCE_MAX = 2
+REDUCE_MIN = 3
+REDUCE_MEAN = 4
+REDUCE_PROD = 5
+REDUCE_ARGMAX = 6
+REDUCE_ARGMIN = 7
+
+# tuff_activation
+ACTIVATION_INVALID = -1
+ACTIVATION_NONE = 0
+ACTIVATION_RELU = 1
+ACTIVATION_GELU = 2
+ACTIVATION_GELU_TANH = 3
+ACTIVATION_SILU = 4
+ACTIVATION_RELU6 = 5
+
+# tuff_bias_axis
+BIAS_INVALID = -1
+BIAS_NONE = 0
+BIAS_ROWS = 1
+BIAS_COLUMNS = 2
+
+# tuff_layout
+LAYOUT_INVALID = -1
+LAYOUT_NCHW = 0
+LAYOUT_NHWC = 1
+
+# tuff_resize_mode
+RESIZE_INVALID = -1
+RESIZE_NEAREST = 0
+RESIZE_NEAREST_EXACT = 1
+RESIZE_LINEAR = 2
+
+# tuff_precision
+PRECISION_INVALID = -1
+PRECISION_DEFAULT = 0
+PRECISION_ALLOW_F16 = 1
+PRECISION_ALLOW_BF16 = 2
+PRECISION_ALLOW_WINOGRAD = 3
+
+# tuff_device_type
+DEVICE_INVALID = -1
+DEVICE_OTHER = 0
+DEVICE_INTEGRATED = 1
+DEVICE_DISCRETE = 2
+DEVICE_VIRTUAL = 3
+DEVICE_CPU = 4
+DEVICE_HOST = 5
+
+# tuff_log_level
+LOG_INVALID = -1
+LOG_OFF = 0
+LOG_ERROR = 1
+LOG_WARNING = 2
+LOG_INFO = 3
+LOG_DEBUG = 4
+LOG_DISPATCH = 5
+
+# tuff_queue_flags
+QUEUE_GRAPHICS = 1
+QUEUE_COMPUTE = 2
+QUEUE_TRANSFER = 4
+QUEUE_SPARSE_BINDING = 8
+
+# tuff_subgroup_flags
+SUBGROUP_BASIC = 1
+SUBGROUP_VOTE = 2
+SUBGROUP_ARITHMETIC = 4
+SUBGROUP_BALLOT = 8
+SUBGROUP_SHUFFLE = 16
+SUBGROUP_SHUFFLE_RELATIVE = 32
+SUBGROUP_CLUSTERED = 64
+SUBGROUP_QUAD = 128
+
+# tuff_alloc_flags
+ALLOC_HOST_VISIBLE = 1
+ALLOC_UNINITIALIZED = 2
+ALLOC_HOST_PINNED = 4
+ALLOC_EXPORTABLE = 8
+
+# tuff_event_flags
+EVENT_NO_TIMING = 1
+
+# tuff_kernel_language
+KERNEL_LANGUAGE_INVALID = -1
+KERNEL_GLSL = 0
+KERNEL_SPIRV = 1
+
+# tuff_kernel_flags
+KERNEL_ROBUST = 1
+KERNEL_UNTRUSTED = 2
+
+
+class QueueFamily(ctypes.Structure):
+    """tuff_queue_family"""
+
+    _fields_ = [
+        ("flags", c_uint32),
+        ("count", c_uint32),
+        ("timestamp_bits", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class MatrixShape(ctypes.Structure):
+    """tuff_matrix_shape"""
+
+    _fields_ = [
+        ("m", c_uint32),
+        ("n", c_uint32),
+        ("k", c_uint32),
+        ("a_type", c_int32),
+        ("b_type", c_int32),
+        ("c_type", c_int32),
+    ]
+
+
+class DeviceProperties(Structure):
+    """tuff_device_properties"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("type", c_int32),
+        ("name", c_char * 256),
+        ("vendor", c_char * 64),
+        ("driver", c_char * 256),
+        ("backend", c_char * 16),
+        ("uuid", c_uint8 * 16),
+        ("vendor_id", c_uint32),
+        ("device_id", c_uint32),
+        ("api_version", c_uint32),
+        ("driver_version", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("memory_free_bytes", c_uint64),
+        ("max_allocation_bytes", c_uint64),
+        ("max_storage_range_bytes", c_uint64),
+        ("max_workgroup_invocations", c_uint32),
+        ("max_workgroup_count", c_uint32 * 3),
+        ("max_shared_memory_bytes", c_uint32),
+        ("max_push_constant_bytes", c_uint32),
+        ("subgroup_size", c_uint32),
+        ("supports_f16", c_int32),
+        ("supports_bf16", c_int32),
+        ("supports_f64", c_int32),
+        ("supports_int8", c_int32),
+        ("supports_matrix_cores", c_int32),
+        ("supports_addresses", c_int32),
+        ("unified_memory", c_int32),
+        ("binding", c_int32),
+        ("bandwidth_bytes_per_second", c_double),
+        ("f32_flops_per_second", c_double),
+        ("max_workgroup_size", c_uint32 * 3),
+        ("subgroup_size_min", c_uint32),
+        ("subgroup_size_max", c_uint32),
+        ("subgroup_operations", c_uint32),
+        ("compute_units", c_uint32),
+        ("min_storage_alignment", c_uint32),
+        ("host_import_alignment", c_uint64),
+        ("timestamp_nanoseconds", c_double),
+        ("driver_uuid", c_uint8 * 16),
+        ("queue_family_count", c_uint32),
+        ("matrix_shape_count", c_uint32),
+        ("queue_families", QueueFamily * 8),
+        ("matrix_shapes", MatrixShape * 32),
+    ]
+
+
+class ContextDesc(Structure):
+    """tuff_context_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("validation", c_int32),
+        ("device", c_char_p),
+        ("backend", c_char_p),
+        ("memory_limit_bytes", c_uint64),
+        ("prewarm", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class Stats(Structure):
+    """tuff_stats"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("live_buffers", c_uint32),
+        ("bytes_in_use", c_uint64),
+        ("bytes_reserved", c_uint64),
+        ("bytes_peak", c_uint64),
+        ("allocations", c_uint64),
+        ("dispatches", c_uint64),
+        ("submissions", c_uint64),
+        ("barriers", c_uint64),
+        ("bytes_uploaded", c_uint64),
+        ("bytes_downloaded", c_uint64),
+        ("shaders_compiled", c_uint64),
+        ("shader_cache_hits", c_uint64),
+        ("pipelines_created", c_uint64),
+        ("vulkan_objects_created", c_uint64),
+        ("validation_messages", c_uint64),
+        ("kernel_cache_hits", c_uint64),
+        ("bytes_staged", c_uint64),
+        ("kernels_prewarmed", c_uint64),
+        ("kernels_to_prewarm", c_uint64),
+    ]
+
+
+class Limits(Structure):
+    """tuff_limits"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("wait_milliseconds", c_uint64),
+    ]
+
+
+class AllocDesc(Structure):
+    """tuff_alloc_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("bytes", c_uint64),
+        ("name", c_char_p),
+    ]
+
+
+class MemoryStats(Structure):
+    """tuff_memory_stats"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("blocks", c_uint32),
+        ("bytes_in_use", c_uint64),
+        ("bytes_reserved", c_uint64),
+        ("bytes_peak", c_uint64),
+        ("bytes_free", c_uint64),
+        ("bytes_largest_free", c_uint64),
+        ("live_allocations", c_uint64),
+        ("allocations", c_uint64),
+        ("hits", c_uint64),
+        ("misses", c_uint64),
+        ("fragmentation", c_double),
+        ("bytes_limit", c_uint64),
+        ("heap_bytes", c_uint64),
+        ("heap_budget_bytes", c_uint64),
+        ("heap_used_bytes", c_uint64),
+        ("bytes_imported", c_uint64),
+    ]
+
+
+class MemoryPressure(Structure):
+    """tuff_memory_pressure"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("status", c_int32),
+        ("bytes_requested", c_uint64),
+        ("bytes_needed", c_uint64),
+    ]
+
+
+class MemoryFd(Structure):
+    """tuff_memory_fd"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("fd", c_int32),
+        ("memory_bytes", c_uint64),
+        ("offset", c_uint64),
+        ("bytes", c_uint64),
+        ("memory_type", c_uint32),
+        ("dedicated", c_int32),
+        ("device_uuid", c_uint8 * 16),
+        ("driver_uuid", c_uint8 * 16),
+    ]
+
+
+class GemmDesc(Structure):
+    """tuff_gemm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("ta", c_int32),
+        ("tb", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("k", c_uint64),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("c", c_uint64),
+        ("lda", c_uint64),
+        ("ldb", c_uint64),
+        ("ldc", c_uint64),
+        ("a_type", c_int32),
+        ("b_type", c_int32),
+        ("c_type", c_int32),
+        ("accumulate", c_int32),
+        ("precision", c_int32),
+        ("activation", c_int32),
+        ("bias_axis", c_int32),
+        ("reserved", c_int32),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+        ("ld_residual", c_uint64),
+    ]
+
+
+class BatchedGemmDesc(Structure):
+    """tuff_batched_gemm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("ta", c_int32),
+        ("tb", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("k", c_uint64),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("c", c_uint64),
+        ("lda", c_uint64),
+        ("ldb", c_uint64),
+        ("ldc", c_uint64),
+        ("stride_a", c_uint64),
+        ("stride_b", c_uint64),
+        ("stride_c", c_uint64),
+        ("batch_count", c_uint64),
+        ("a_type", c_int32),
+        ("b_type", c_int32),
+        ("c_type", c_int32),
+        ("accumulate", c_int32),
+        ("precision", c_int32),
+        ("activation", c_int32),
+        ("bias_axis", c_int32),
+        ("reserved", c_int32),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+        ("ld_residual", c_uint64),
+        ("stride_bias", c_uint64),
+        ("stride_residual", c_uint64),
+        ("a_array", POINTER(c_uint64)),
+        ("b_array", POINTER(c_uint64)),
+        ("c_array", POINTER(c_uint64)),
+    ]
+
+
+class Conv2dDesc(Structure):
+    """tuff_conv2d_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("output", c_uint64),
+        ("in_shape", c_uint64 * 4),
+        ("filter_shape", c_uint64 * 4),
+        ("out_shape", c_uint64 * 4),
+        ("stride", c_uint64 * 2),
+        ("padding", c_uint64 * 2),
+        ("dilation", c_uint64 * 2),
+        ("padding_end", c_uint64 * 2),
+        ("groups", c_uint64),
+        ("asymmetric", c_int32),
+        ("layout", c_int32),
+        ("activation", c_int32),
+        ("precision", c_int32),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+    ]
+
+
+class Conv1dDesc(Structure):
+    """tuff_conv1d_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("output", c_uint64),
+        ("in_shape", c_uint64 * 3),
+        ("filter_shape", c_uint64 * 3),
+        ("out_shape", c_uint64 * 3),
+        ("stride", c_uint64 * 1),
+        ("padding", c_uint64 * 1),
+        ("dilation", c_uint64 * 1),
+        ("padding_end", c_uint64 * 1),
+        ("groups", c_uint64),
+        ("asymmetric", c_int32),
+        ("layout", c_int32),
+        ("activation", c_int32),
+        ("reserved", c_int32),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+    ]
+
+
+class Conv3dDesc(Structure):
+    """tuff_conv3d_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("output", c_uint64),
+        ("in_shape", c_uint64 * 5),
+        ("filter_shape", c_uint64 * 5),
+        ("out_shape", c_uint64 * 5),
+        ("stride", c_uint64 * 3),
+        ("padding", c_uint64 * 3),
+        ("dilation", c_uint64 * 3),
+        ("padding_end", c_uint64 * 3),
+        ("groups", c_uint64),
+        ("asymmetric", c_int32),
+        ("layout", c_int32),
+        ("activation", c_int32),
+        ("reserved", c_int32),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+    ]
+
+
+class ConvTranspose2dDesc(Structure):
+    """tuff_conv_transpose2d_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("output", c_uint64),
+        ("in_shape", c_uint64 * 4),
+        ("filter_shape", c_uint64 * 4),
+        ("out_shape", c_uint64 * 4),
+        ("stride", c_uint64 * 2),
+        ("padding", c_uint64 * 2),
+        ("output_padding", c_uint64 * 2),
+        ("dilation", c_uint64 * 2),
+        ("groups", c_uint64),
+        ("layout", c_int32),
+        ("activation", c_int32),
+        ("reserved", c_int64),
+        ("bias", c_uint64),
+    ]
+
+
+class AttentionDesc(Structure):
+    """tuff_attention_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("q", c_uint64),
+        ("k", c_uint64),
+        ("v", c_uint64),
+        ("o", c_uint64),
+        ("batch", c_uint64),
+        ("heads", c_uint64),
+        ("seq_q", c_uint64),
+        ("seq_kv", c_uint64),
+        ("head_dim", c_uint64),
+        ("scale", c_double),
+        ("causal", c_int32),
+        ("reserved", c_int32),
+        ("kv_heads", c_uint64),
+        ("head_dim_v", c_uint64),
+        ("q_strides", c_uint64 * 3),
+        ("k_strides", c_uint64 * 3),
+        ("v_strides", c_uint64 * 3),
+        ("o_strides", c_uint64 * 3),
+        ("softcap", c_double),
+        ("bias", c_uint64),
+        ("bias_strides", c_uint64 * 3),
+        ("mask", c_uint64),
+        ("mask_strides", c_uint64 * 3),
+        ("bias_type", c_int32),
+        ("reserved2", c_int32),
+        ("window_left", c_uint64),
+        ("window_right", c_uint64),
+        ("q_lengths", c_uint64),
+        ("kv_lengths", c_uint64),
+        ("lse", c_uint64),
+    ]
+
+
+class ReduceDesc(Structure):
+    """tuff_reduce_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("rank", c_uint32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("axis", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class UnaryDesc(Structure):
+    """tuff_unary_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+        ("alpha", c_double),
+    ]
+
+
+class BinaryDesc(Structure):
+    """tuff_binary_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("reserved", c_int32),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+        ("rank", c_uint32),
+        ("reserved2", c_uint32),
+        ("a_shape", c_uint64 * 8),
+        ("b_shape", c_uint64 * 8),
+    ]
+
+
+class SoftmaxDesc(Structure):
+    """tuff_softmax_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("scale", c_double),
+        ("logarithm", c_int32),
+        ("mask_type", c_int32),
+        ("mask", c_uint64),
+        ("mask_rows", c_uint64),
+        ("mask_repeat", c_uint64),
+    ]
+
+
+class LayerNormDesc(Structure):
+    """tuff_layer_norm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("weight", c_uint64),
+        ("bias", c_uint64),
+        ("output", c_uint64),
+        ("rows", c_uint64),
+        ("cols", c_uint64),
+        ("epsilon", c_double),
+        ("weight_type", c_int32),
+        ("reserved", c_int32),
+        ("residual", c_uint64),
+        ("sum", c_uint64),
+    ]
+
+
+class RmsNormDesc(Structure):
+    """tuff_rms_norm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("weight", c_uint64),
+        ("output", c_uint64),
+        ("rows", c_uint64),
+        ("cols", c_uint64),
+        ("epsilon", c_double),
+        ("weight_type", c_int32),
+        ("reserved", c_int32),
+        ("residual", c_uint64),
+        ("sum", c_uint64),
+    ]
+
+
+class GroupNormDesc(Structure):
+    """tuff_group_norm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("weight", c_uint64),
+        ("bias", c_uint64),
+        ("output", c_uint64),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("inner", c_uint64),
+        ("groups", c_uint64),
+        ("epsilon", c_double),
+        ("weight_type", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class BatchNormDesc(Structure):
+    """tuff_batch_norm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("mean", c_uint64),
+        ("variance", c_uint64),
+        ("weight", c_uint64),
+        ("bias", c_uint64),
+        ("output", c_uint64),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("inner", c_uint64),
+        ("epsilon", c_double),
+        ("weight_type", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class PermuteDesc(Structure):
+    """tuff_permute_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("order", c_uint32 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class CastDesc(Structure):
+    """tuff_cast_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("input_type", c_int32),
+        ("output_type", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("n", c_uint64),
+    ]
+
+
+class SliceDesc(Structure):
+    """tuff_slice_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("start", c_uint64 * 8),
+        ("step", c_int64 * 8),
+        ("out_shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class ConcatDesc(Structure):
+    """tuff_concat_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("inputs", POINTER(c_uint64)),
+        ("sizes", POINTER(c_uint64)),
+        ("count", c_uint32),
+        ("rank", c_uint32),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("axis", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class GatherDesc(Structure):
+    """tuff_gather_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("elementwise", c_int32),
+        ("input", c_uint64),
+        ("indices", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("count", c_uint64),
+        ("index_shape", c_uint64 * 8),
+    ]
+
+
+class PoolDesc(Structure):
+    """tuff_pool_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("indices", c_uint64),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("in_shape", c_uint64 * 3),
+        ("out_shape", c_uint64 * 3),
+        ("kernel", c_uint64 * 3),
+        ("stride", c_uint64 * 3),
+        ("padding", c_uint64 * 3),
+        ("dilation", c_uint64 * 3),
+        ("spatial", c_uint32),
+        ("ceil_mode", c_int32),
+        ("count_include_pad", c_int32),
+        ("adaptive", c_int32),
+    ]
+
+
+class ResizeDesc(Structure):
+    """tuff_resize_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("in_shape", c_uint64 * 3),
+        ("out_shape", c_uint64 * 3),
+        ("scale", c_double * 3),
+        ("spatial", c_uint32),
+        ("mode", c_int32),
+        ("align_corners", c_int32),
+        ("layout", c_int32),
+    ]
+
+
+class RopeDesc(Structure):
+    """tuff_rope_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("positions", c_uint64),
+        ("batch", c_uint64),
+        ("heads", c_uint64),
+        ("seq", c_uint64),
+        ("head_dim", c_uint64),
+        ("rotary_dim", c_uint64),
+        ("input_strides", c_uint64 * 3),
+        ("output_strides", c_uint64 * 3),
+        ("positions_stride", c_uint64),
+        ("offset", c_int64),
+        ("base", c_double),
+        ("interleaved", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class StreamDesc(Structure):
+    """tuff_stream_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("name", c_char_p),
+    ]
+
+
+class EventDesc(Structure):
+    """tuff_event_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+    ]
+
+
+class KernelDefine(ctypes.Structure):
+    """tuff_kernel_define"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("value", c_char_p),
+    ]
+
+
+class KernelConstant(ctypes.Structure):
+    """tuff_kernel_constant"""
+
+    _fields_ = [
+        ("id", c_uint32),
+        ("reserved", c_uint32),
+        ("bits", c_uint64),
+    ]
+
+
+class KernelDesc(Structure):
+    """tuff_kernel_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("language", c_int32),
+        ("source", c_void_p),
+        ("source_bytes", c_uint64),
+        ("name", c_char_p),
+        ("entry", c_char_p),
+        ("defines", POINTER(KernelDefine)),
+        ("constants", POINTER(KernelConstant)),
+        ("define_count", c_uint32),
+        ("constant_count", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+        ("max_source_bytes", c_uint64),
+        ("compile_milliseconds", c_uint64),
+        ("compile_memory_bytes", c_uint64),
+    ]
+
+
+class KernelProperties(Structure):
+    """tuff_kernel_properties"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("binding_count", c_uint32),
+        ("used", c_uint32),
+        ("read", c_uint32),
+        ("written", c_uint32),
+        ("push_bytes", c_uint32),
+        ("workgroup_size", c_uint32 * 3),
+        ("shared_bytes", c_uint32),
+        ("subgroup_size", c_uint32),
+        ("max_groups", c_uint32 * 3),
+        ("buffer_alignment", c_uint32),
+        ("robust", c_int32),
+        ("max_buffer_bytes", c_uint64),
+        ("min_bytes", c_uint64 * 32),
+        ("name", c_char * 64),
+        ("capabilities", c_char * 256),
+    ]
+
+
+LogCallback = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+MemoryCallback = CFUNCTYPE(None, c_void_p, POINTER(MemoryPressure))
+
+#: name: (result, arguments), for every function of tuff.h.
+FUNCTIONS = {
+    # Library
+    "tuff_version": (c_uint32, []),
+    "tuff_abi_version": (c_uint32, []),
+    "tuff_build_info": (c_char_p, []),
+    "tuff_status_name": (c_char_p, [c_int32]),
+    "tuff_status_hint": (c_char_p, [c_int32]),
+    "tuff_last_error": (c_int32, [c_char_p, c_uint64, POINTER(c_uint64)]),
+    "tuff_set_log": (c_int32, [LogCallback, c_void_p, c_int32]),
+    # Devices and contexts
+    "tuff_device_count": (c_int32, [POINTER(c_uint32)]),
+    "tuff_device_info": (c_int32, [c_uint32, POINTER(DeviceProperties)]),
+    "tuff_device_refusals": (c_int32, [c_char_p, c_uint64, POINTER(c_uint64)]),
+    "tuff_context_create": (c_int32, [POINTER(ContextDesc), POINTER(c_uint64)]),
+    "tuff_context_destroy": (c_int32, [c_uint64]),
+    "tuff_context_info": (c_int32, [c_uint64, POINTER(DeviceProperties)]),
+    "tuff_synchronize": (c_int32, [c_uint64]),
+    "tuff_supports": (c_int32, [c_uint64, c_char_p, POINTER(c_int32)]),
+    "tuff_context_stats": (c_int32, [c_uint64, POINTER(Stats)]),
+    "tuff_context_set_limits": (c_int32, [c_uint64, POINTER(Limits)]),
+    "tuff_context_set_tuning": (c_int32, [c_uint64, c_char_p]),
+    # Buffers
+    "tuff_alloc": (c_int32, [c_uint64, c_uint64, POINTER(c_uint64)]),
+    "tuff_alloc_ex": (c_int32, [c_uint64, POINTER(AllocDesc), POINTER(c_uint64)]),
+    "tuff_view": (c_int32, [c_uint64, c_uint64, c_uint64, POINTER(c_uint64)]),
+    "tuff_free": (c_int32, [c_uint64]),
+    "tuff_buffer_size": (c_int32, [c_uint64, POINTER(c_uint64)]),
+    "tuff_copy_htod": (c_int32, [c_uint64, c_uint64, c_uint64, c_void_p, c_uint64]),
+    "tuff_copy_dtoh": (c_int32, [c_uint64, c_void_p, c_uint64, c_uint64, c_uint64]),
+    "tuff_copy_dtod": (c_int32, [c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64]),
+    "tuff_copy_peer": (c_int32, [c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64]),
+    "tuff_fill": (c_int32, [c_uint64, c_uint64, c_uint64, c_uint64, c_void_p, c_uint64]),
+    "tuff_map": (c_int32, [c_uint64, POINTER(c_void_p)]),
+    "tuff_unmap": (c_int32, [c_uint64]),
+    # Memory
+    "tuff_context_memory": (c_int32, [c_uint64, POINTER(MemoryStats)]),
+    "tuff_context_trim": (c_int32, [c_uint64]),
+    "tuff_context_reset_peak": (c_int32, [c_uint64]),
+    "tuff_context_set_memory_callback": (c_int32, [c_uint64, MemoryCallback, c_void_p]),
+    "tuff_buffer_import_host": (c_int32, [c_uint64, c_void_p, c_uint64, POINTER(c_uint64)]),
+    "tuff_buffer_export_fd": (c_int32, [c_uint64, POINTER(MemoryFd)]),
+    "tuff_buffer_import_fd": (c_int32, [c_uint64, POINTER(MemoryFd), POINTER(c_uint64)]),
+    # Operations
+    "tuff_gemm": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_uint64,
+            c_uint64, c_uint64, c_double, c_uint64, c_uint64,
+        ],
+    ),
+    "tuff_gemm_ex": (c_int32, [c_uint64, POINTER(GemmDesc)]),
+    "tuff_batched_gemm": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_uint64,
+            c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_uint64, c_uint64, c_uint64,
+        ],
+    ),
+    "tuff_batched_gemm_ex": (c_int32, [c_uint64, POINTER(BatchedGemmDesc)]),
+    "tuff_batched_gemm_variants": (
+        c_int32,
+        [
+            c_uint64, POINTER(BatchedGemmDesc), c_char_p, c_uint64, POINTER(c_uint64),
+        ],
+    ),
+    "tuff_conv2d": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, POINTER(c_uint64), c_uint64, POINTER(c_uint64), c_uint64,
+            POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64),
+        ],
+    ),
+    "tuff_conv2d_ex": (c_int32, [c_uint64, POINTER(Conv2dDesc)]),
+    "tuff_conv1d": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, POINTER(c_uint64), c_uint64, POINTER(c_uint64), c_uint64,
+            POINTER(c_uint64), c_uint64, c_uint64,
+        ],
+    ),
+    "tuff_conv1d_ex": (c_int32, [c_uint64, POINTER(Conv1dDesc)]),
+    "tuff_conv3d": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, POINTER(c_uint64), c_uint64, POINTER(c_uint64), c_uint64,
+            POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64),
+        ],
+    ),
+    "tuff_conv3d_ex": (c_int32, [c_uint64, POINTER(Conv3dDesc)]),
+    "tuff_conv_transpose2d": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, POINTER(c_uint64), c_uint64, POINTER(c_uint64), c_uint64,
+            POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint64),
+        ],
+    ),
+    "tuff_conv_transpose2d_ex": (c_int32, [c_uint64, POINTER(ConvTranspose2dDesc)]),
+    "tuff_attention": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64,
+            c_uint64, c_double, c_int32,
+        ],
+    ),
+    "tuff_attention_ex": (c_int32, [c_uint64, POINTER(AttentionDesc)]),
+    "tuff_reduce": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
+    "tuff_reduce_ex": (c_int32, [c_uint64, POINTER(ReduceDesc)]),
+    "tuff_unary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
+    "tuff_unary_ex": (c_int32, [c_uint64, POINTER(UnaryDesc)]),
+    "tuff_binary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_uint64]),
+    "tuff_binary_ex": (c_int32, [c_uint64, POINTER(BinaryDesc)]),
+    "tuff_softmax": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
+    "tuff_softmax_ex": (c_int32, [c_uint64, POINTER(SoftmaxDesc)]),
+    # Normalisations
+    "tuff_layer_norm": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_double,
+        ],
+    ),
+    "tuff_layer_norm_ex": (c_int32, [c_uint64, POINTER(LayerNormDesc)]),
+    "tuff_rms_norm": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_double]),
+    "tuff_rms_norm_ex": (c_int32, [c_uint64, POINTER(RmsNormDesc)]),
+    "tuff_group_norm": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64,
+            c_double,
+        ],
+    ),
+    "tuff_group_norm_ex": (c_int32, [c_uint64, POINTER(GroupNormDesc)]),
+    "tuff_batch_norm": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64,
+            c_uint64, c_double,
+        ],
+    ),
+    "tuff_batch_norm_ex": (c_int32, [c_uint64, POINTER(BatchNormDesc)]),
+    # Shapes and types
+    "tuff_permute": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, POINTER(c_uint32)]),
+    "tuff_permute_ex": (c_int32, [c_uint64, POINTER(PermuteDesc)]),
+    "tuff_cast": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
+    "tuff_cast_ex": (c_int32, [c_uint64, POINTER(CastDesc)]),
+    "tuff_slice": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, POINTER(c_uint64),
+            POINTER(c_int64), POINTER(c_uint64),
+        ],
+    ),
+    "tuff_slice_ex": (c_int32, [c_uint64, POINTER(SliceDesc)]),
+    "tuff_concat": (
+        c_int32,
+        [
+            c_uint64, c_int32, POINTER(c_uint64), POINTER(c_uint64), c_uint32, c_uint64, POINTER(c_uint64),
+            c_uint32, c_uint32,
+        ],
+    ),
+    "tuff_concat_ex": (c_int32, [c_uint64, POINTER(ConcatDesc)]),
+    "tuff_gather": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32,
+            c_uint64,
+        ],
+    ),
+    "tuff_gather_ex": (c_int32, [c_uint64, POINTER(GatherDesc)]),
+    # Pooling
+    "tuff_max_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),
+    "tuff_avg_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),
+    # Resizing
+    "tuff_resize": (c_int32, [c_uint64, POINTER(ResizeDesc)]),
+    # Positions
+    "tuff_rope": (
+        c_int32,
+        [
+            c_uint64, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_int64, c_double,
+        ],
+    ),
+    "tuff_rope_ex": (c_int32, [c_uint64, POINTER(RopeDesc)]),
+    # Streams and events
+    "tuff_stream_create": (c_int32, [c_uint64, POINTER(StreamDesc), POINTER(c_uint64)]),
+    "tuff_stream_destroy": (c_int32, [c_uint64]),
+    "tuff_copy_htod_async": (c_int32, [c_uint64, c_uint64, c_uint64, c_void_p, c_uint64]),
+    "tuff_copy_dtoh_async": (c_int32, [c_uint64, c_void_p, c_uint64, c_uint64, c_uint64]),
+    "tuff_event_create": (c_int32, [c_uint64, POINTER(EventDesc), POINTER(c_uint64)]),
+    "tuff_event_destroy": (c_int32, [c_uint64]),
+    "tuff_event_record": (c_int32, [c_uint64, c_uint64]),
+    "tuff_stream_wait_event": (c_int32, [c_uint64, c_uint64]),
+    "tuff_event_query": (c_int32, [c_uint64, POINTER(c_int32)]),
+    "tuff_event_wait": (c_int32, [c_uint64]),
+    "tuff_event_elapsed": (c_int32, [c_uint64, c_uint64, POINTER(c_double)]),
+    # Graphs
+    "tuff_graph_begin": (c_int32, [c_uint64]),
+    "tuff_graph_end": (c_int32, [c_uint64, POINTER(c_uint64)]),
+    "tuff_graph_launch": (c_int32, [c_uint64, c_uint64]),
+    "tuff_graph_bind": (c_int32, [c_uint64, c_uint64, c_uint64]),
+    "tuff_graph_destroy": (c_int32, [c_uint64]),
+    # Profiling
+    "tuff_profile_begin": (c_int32, [c_uint64]),
+    "tuff_profile_end": (c_int32, [c_uint64]),
+    "tuff_profile_write": (c_int32, [c_uint64, c_char_p]),
+    "tuff_profile_table": (c_int32, [c_uint64, c_char_p, c_uint64, POINTER(c_uint64)]),
+    # Custom kernels
+    "tuff_kernel_create": (c_int32, [c_uint64, POINTER(KernelDesc), POINTER(c_uint64)]),
+    "tuff_kernel_info": (c_int32, [c_uint64, POINTER(KernelProperties)]),
+    "tuff_kernel_launch": (
+        c_int32,
+        [
+            c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_void_p, c_uint32, c_uint32, c_uint32, c_uint32,
+        ],
+    ),
+    "tuff_kernel_destroy": (c_int32, [c_uint64]),
+}

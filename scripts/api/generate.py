@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Writes what is generated from include/tuff/tuff.h: include/tuff/tuff.json and python/tuff/_abi.py.
+
+    scripts/api/generate.py            writes them
+    scripts/api/generate.py --check    fails, with the differences, if they are not what the header gives
+
+Needs libclang and its Python module: python3-clang of Debian and Ubuntu, or libclang of PyPI. The files are committed,
+so that neither building nor using Tuff does. docs/bindings.md describes tuff.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from pathlib import Path
+
+import header
+import python_tables
+
+TOP = Path(__file__).resolve().parent.parent.parent
+
+
+def write_json(api: dict) -> str:
+    """A line for each parameter, field and constant, so that changes can be read."""
+
+    def text(value, depth: int) -> str:
+        plain = not any(
+            isinstance(inner, (dict, list)) for inner in (value.values() if isinstance(value, dict) else value)
+        )
+        if plain:
+            return json.dumps(value, ensure_ascii=False)
+        indent = "  " * (depth + 1)
+        if isinstance(value, list):
+            return "[\n" + ",\n".join(indent + one(inner, depth + 1) for inner in value) + "\n" + "  " * depth + "]"
+        rows = (f"{indent}{json.dumps(key)}: {one(inner, depth + 1)}" for key, inner in value.items())
+        return "{\n" + ",\n".join(rows) + "\n" + "  " * depth + "}"
+
+    def one(value, depth: int) -> str:
+        return text(value, depth) if isinstance(value, (dict, list)) else json.dumps(value, ensure_ascii=False)
+
+    return one(api, 0) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare with the files that are there")
+    arguments = parser.parse_args()
+    try:
+        api = header.read(TOP / "include" / "tuff" / "tuff.h")
+    except header.NoClang as error:
+        print(f"the check of generated files does not run on this device: {error}", file=sys.stderr)
+        return 2
+    except header.HeaderError as error:
+        print(f"tuff.h: {error}", file=sys.stderr)
+        return 1
+    outputs = {"include/tuff/tuff.json": write_json(api), "python/tuff/_abi.py": python_tables.write(api)}
+    status = 0
+    for name, wanted in outputs.items():
+        path = TOP / name
+        found = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if found == wanted:
+            continue
+        if not arguments.check:
+            path.write_text(wanted, encoding="utf-8")
+            print(f"wrote {name}")
+            continue
+        status = 1
+        print(f"{name} is not what tuff.h gives; run scripts/api/generate.py and commit the result:")
+        sys.stdout.writelines(
+            difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), name, "from the header")
+        )
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

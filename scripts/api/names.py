@@ -1,0 +1,66 @@
+"""What names in tuff.h mean, where its C types do not say it. A row that nothing in the header needs is an error."""
+
+# What an int32_t (or a flags field) takes, by the names that the header gives it. "boolean": 0 or 1; "number": any.
+# A name with its owner in front goes first. Parameters that are declared by a group's type need no row.
+VALUES = {
+    **dict.fromkeys(
+        "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type".split(),
+        "tuff_dtype",
+    ),
+    "ta": "tuff_transpose",
+    "tb": "tuff_transpose",
+    "causal": "tuff_causal",
+    "tuff_unary.op": "tuff_unary_op",
+    "tuff_unary_desc.op": "tuff_unary_op",
+    "tuff_binary.op": "tuff_binary_op",
+    "tuff_binary_desc.op": "tuff_binary_op",
+    "tuff_reduce.op": "tuff_reduce_op",
+    "tuff_reduce_desc.op": "tuff_reduce_op",
+    "activation": "tuff_activation",
+    "bias_axis": "tuff_bias_axis",
+    "layout": "tuff_layout",
+    "tuff_resize_desc.mode": "tuff_resize_mode",
+    "precision": "tuff_precision",
+    "tuff_device_properties.type": "tuff_device_type",
+    "level": "tuff_log_level",
+    "language": "tuff_kernel_language",
+    "tuff_queue_family.flags": "tuff_queue_flags",
+    "subgroup_operations": "tuff_subgroup_flags",
+    "tuff_alloc_desc.flags": "tuff_alloc_flags",
+    "tuff_event_desc.flags": "tuff_event_flags",
+    "tuff_kernel_desc.flags": "tuff_kernel_flags",
+    "tuff_stream_desc.flags": "number",  # no flag so far
+    **dict.fromkeys(
+        "validation prewarm asymmetric logarithm elementwise ceil_mode count_include_pad adaptive align_corners "
+        "interleaved robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
+        "supports_matrix_cores supports_addresses yes done".split(),
+        "boolean",
+    ),
+    **dict.fromkeys("reserved reserved2 fd binding".split(), "number"),
+}
+
+# How many elements a pointer to several has, by its own name; the name on the right is the parameter or field beside it.
+# Rows are tried after <name>_bytes and <name without s>_count.
+LENGTHS = {
+    **dict.fromkeys("shape start step order".split(), "rank"),
+    "tuff_slice.out_shape": "rank",
+    **dict.fromkeys("inputs sizes buffers".split(), "count"),
+    **dict.fromkeys("a_array b_array c_array".split(), "batch_count"),
+    **dict.fromkeys("src dst memory".split(), "bytes"),
+}
+
+# Pointers that the rule "const is read, the rest is written" does not describe.
+DIRECTIONS = {
+    "tuff_buffer_import_host.memory": "inout",  # the buffer is this memory
+}
+
+# Pointers that are used after the call has returned.
+KEPT = {
+    "tuff_buffer_import_host.memory",
+    "tuff_copy_htod_async.src",
+    "tuff_copy_dtoh_async.dst",
+    "tuff_set_log.callback",
+    "tuff_set_log.user",
+    "tuff_context_set_memory_callback.callback",
+    "tuff_context_set_memory_callback.user",
+}
