@@ -33,6 +33,12 @@ DTYPES = {
 
 def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
     """A tuple of sizes, none of them negative, and none beyond NumPy's."""
+    if type(shape) is tuple:  # as nearly always, and of integers
+        for size in shape:
+            if type(size) is not int or not 0 <= size < 2**63:
+                break
+        else:
+            return shape
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else sequence(shape, "shape", "sizes")
     if not all(isinstance(size, (int, np.integer)) and 0 <= size < 2**63 for size in sizes):
         raise ValueError(f"{sizes} is no shape: needs integers from 0 to 2**63 - 1")
@@ -76,6 +82,13 @@ class Array(OnDevice):
         self.dtype = as_dtype(dtype)
         if buffer.nbytes < self.nbytes:
             raise ValueError(f"a buffer of {buffer.nbytes} bytes holds no {self.shape} {self.dtype}")
+
+    @classmethod
+    def _of(cls, buffer: Buffer, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
+        """Of what is known to fit."""
+        array = object.__new__(cls)
+        array.buffer, array.shape, array.dtype = buffer, shape, dtype
+        return array
 
     # What it is.
 

@@ -25,6 +25,8 @@ def is_whole(value: object) -> bool:
 
 def whole(value: object, name: str, least: int = 0, most: int = U64) -> int:
     """A whole number between two others."""
+    if type(value) is int and least <= value <= most:  # as nearly always
+        return value
     if not is_whole(value):
         raise TypeError(f"{name} is {value!r}, not an integer")
     if value < least:
@@ -55,6 +57,8 @@ def is_number(value: object) -> bool:
 
 def real(value: object, name: str) -> float:
     """A number that float64 has."""
+    if type(value) is float:
+        return value
     if not is_number(value):
         raise TypeError(f"{name} is {value!r}, not a number")
     try:

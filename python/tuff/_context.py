@@ -399,7 +399,7 @@ class Context(OnDevice):
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
         sizes, kind = as_shape(shape), as_dtype(dtype)
         nbytes = math.prod(sizes) * kind.itemsize
-        return Array(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
+        return Array._of(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
 
     def _zero_indices(self, count: int) -> int:
         """A buffer of at least count uint32 zeros, kept for broadcasting. A handle and no Array: an Array
