@@ -4,6 +4,7 @@
 //   TUFF_MAXIMUM    1: the largest value, NaN if any is; 0: the mean
 //   TUFF_INDICES    1: the place of that value in the plane is stored, of several the first
 //   TUFF_ADAPTIVE   1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
+//   TUFF_DILATED    1: taps are push.dilation apart; 0: side by side
 //   INCLUDE_PAD     the mean's divisor counts the padding
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool INCLUDE_PAD = false;
@@ -36,10 +37,13 @@ ivec2 window_of(uint o, uint d) {
 #endif
 }
 
-#if TUFF_ADAPTIVE
-#define STEP(d) 1
-#else
+// The first tap that is not in front of the input: padding may be far longer than the input is, and is not walked.
+#if TUFF_DILATED
 #define STEP(d) push.dilation[d]
+int inside(int first, uint d) { return first < 0 ? first + (STEP(d) - 1 - first) / STEP(d) * STEP(d) : first; }
+#else
+#define STEP(d) 1
+int inside(int first, uint d) { return max(first, 0); }
 #endif
 
 void pool(uint i) {
@@ -57,13 +61,11 @@ void pool(uint i) {
 #else
   float total = 0;
 #endif
-  for (int z = deep.x; z < min(deep.y, size.x); z += STEP(0)) {
-    if (z < 0) continue;
-    for (int y = down.x; y < min(down.y, size.y); y += STEP(1)) {
-      if (y < 0) continue;
+  const ivec3 first = ivec3(inside(deep.x, 0), inside(down.x, 1), inside(across.x, 2));
+  for (int z = first.x; z < min(deep.y, size.x); z += STEP(0)) {
+    for (int y = first.y; y < min(down.y, size.y); y += STEP(1)) {
       const uint row = (uint(z) * uint(size.y) + uint(y)) * uint(size.z);
-      for (int x = across.x; x < min(across.y, size.z); x += STEP(2)) {
-        if (x < 0) continue;
+      for (int x = first.z; x < min(across.y, size.z); x += STEP(2)) {
         const uint at = row + uint(x);
         const float value = TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, base + at));
 #if TUFF_MAXIMUM

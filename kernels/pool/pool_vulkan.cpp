@@ -3,6 +3,7 @@
 //
 // TUFF_POOL_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -43,11 +44,12 @@ Push push_of(const PoolShape& s) {
   return push;
 }
 
-// The most elements of one window.
+// The most elements of one window, which are of the input: no more than a plane has, and never none.
 uint64_t window_elements(const PoolShape& s) {
   uint64_t elements = 1;
   for (uint32_t d = 0; d < 3; ++d) {
-    elements *= s.adaptive ? std::min(s.in[d], s.in[d] / s.out[d] + 2) : std::min(s.kernel[d], s.in[d] + s.padding[d]);
+    elements *= s.adaptive ? std::min(s.in[d], s.in[d] / s.out[d] + 2)
+                           : std::min(s.kernel[d], ceil_div(s.in[d], s.dilation[d]));
   }
   return elements;
 }
@@ -153,7 +155,8 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
   kernel.define("TUFF_TYPE", args.dtype)
       .define("TUFF_MAXIMUM", args.maximum)
       .define("TUFF_INDICES", args.indices != nullptr)
-      .define("TUFF_ADAPTIVE", s.adaptive);
+      .define("TUFF_ADAPTIVE", s.adaptive)
+      .define("TUFF_DILATED", s.dilation != std::array<uint64_t, 3>{1, 1, 1});
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
     const uint64_t run = device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
