@@ -246,6 +246,25 @@ TEST(SemanticsSizes, PoolingWindowsThatMultiplyBeyond64Bits) {
   }
 }
 
+TEST(SemanticsSizes, PoolingOfDilatedWindowsFarInFrontOfTheInput) {
+  Sides sides;
+  const SizeCall& row = row_of("tuff_max_pool");
+  for (const uint64_t kernel : {uint64_t{3}, uint64_t{31}, uint64_t{35}, uint64_t{201}, bit(20) + 1}) {
+    for (const uint64_t dilation : {uint64_t{2}, uint64_t{3}, uint64_t{7}}) {
+      std::vector<uint64_t> values = valid(row);
+      const uint64_t padding = dilation * (kernel / 2);
+      set(row, values, "channels", 2);
+      set_axes(row, values, "in_shape", 0, {2, 5, 7});
+      set_axes(row, values, "out_shape", 0, {2, 5, 7});
+      set_axes(row, values, "kernel", 0, {kernel, 1, kernel});
+      set_axes(row, values, "dilation", 0, {dilation, 1, dilation});
+      set_axes(row, values, "padding", 0, {padding, 0, padding});
+      set_axes(row, values, "stride", 0, {1, 1, 1});
+      EXPECT_EQ(sides.compare(row, values, true), TUFF_OK);
+    }
+  }
+}
+
 TEST(SemanticsSizes, PoolingOf100000ChannelsInWindowsBeyond64Bits) {
   for (const std::string& backend : backends()) {
     SCOPED_TRACE(backend);
