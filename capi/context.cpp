@@ -1,5 +1,4 @@
 // The header's "Devices and contexts" group.
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,12 +18,6 @@ using tuff::capi::acquire_context;
 using tuff::capi::guarded;
 
 namespace {
-
-// Of the versions before 0.7.
-constexpr size_t kFirstDesc = offsetof(tuff_context_desc, prewarm);
-constexpr size_t kFirstStats = offsetof(tuff_stats, kernel_cache_hits);
-// Before 0.8.
-constexpr size_t kFirstProperties = offsetof(tuff_device_properties, max_workgroup_size);
 
 ContextOptions context_options(const tuff_context_desc& desc) {
   ContextOptions options;
@@ -78,7 +71,7 @@ tuff_status tuff_device_count(uint32_t* count) {
 
 tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info) {
   return guarded("tuff_device_info", [&] {
-    tuff::capi::check_output_structure(info, "info", kFirstProperties);
+    tuff::capi::check_output_structure(info, "info");
     tuff::capi::claim_process();
     const uint32_t count = tuff::vulkan_device_count();
     tuff::require(index < count, "index is {}, the number of devices is {}", index, count);
@@ -99,8 +92,7 @@ tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* leng
 tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context) {
   return guarded("tuff_context_create", [&] {
     tuff::require(context != nullptr, "context is null");
-    const tuff_context_desc wanted =
-        desc != nullptr ? tuff::capi::read_structure(desc, "desc", kFirstDesc) : tuff_context_desc{};
+    const tuff_context_desc wanted = desc != nullptr ? tuff::capi::read_structure(desc, "desc") : tuff_context_desc{};
     tuff::capi::claim_process();
     auto object = std::make_unique<tuff::capi::Context>(open_backend(wanted));
     if (wanted.memory_limit_bytes != 0) {
@@ -124,7 +116,7 @@ tuff_status tuff_context_destroy(tuff_context context) {
 tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info) {
   return guarded("tuff_context_info", [&] {
     const auto object = acquire_context(context);
-    tuff::capi::check_output_structure(info, "info", kFirstProperties);
+    tuff::capi::check_output_structure(info, "info");
     tuff_device_properties properties{};
     object->backend().capabilities(properties);
     tuff::capi::write_structure(info, properties);
@@ -157,7 +149,7 @@ tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* ye
 tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
   return guarded("tuff_context_stats", [&] {
     const auto object = acquire_context(context);
-    tuff::capi::check_output_structure(stats, "stats", kFirstStats);
+    tuff::capi::check_output_structure(stats, "stats");
     tuff_stats counters{};
     object->backend().stats(counters);
     counters.live_buffers = object->live_buffers();

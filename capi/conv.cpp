@@ -135,10 +135,8 @@ tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, co
 }
 
 tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc) {
-  return guarded("tuff_conv2d_ex", [&] {
-    convolution(stream, tuff::operations::conv2d,
-                read_structure(desc, "desc", offsetof(tuff_conv2d_desc, padding_end)));
-  });
+  return guarded("tuff_conv2d_ex",
+                 [&] { convolution(stream, tuff::operations::conv2d, read_structure(desc, "desc")); });
 }
 
 tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],

@@ -1,5 +1,4 @@
 // The header's matrix products. A flat function fills the descriptor of its _ex sibling; both then take the same path.
-#include <cstddef>
 #include <string>
 
 #include "capi/guard.hpp"
@@ -16,10 +15,6 @@ using tuff::capi::read_structure;
 using tuff::capi::StreamRef;
 
 namespace {
-
-// Of the descriptors of 0.1.0, which end where element types begin.
-constexpr size_t kFirstGemm = offsetof(tuff_gemm_desc, a_type);
-constexpr size_t kFirstBatchedGemm = offsetof(tuff_batched_gemm_desc, a_type);
 
 void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
 
@@ -127,7 +122,7 @@ constexpr auto kCompute = [](const StreamRef& stream, const tuff::GemmArgs& args
 };
 
 tuff_batched_gemm_desc read_batched_gemm(const tuff_batched_gemm_desc* desc) {
-  tuff_batched_gemm_desc wanted = read_structure(desc, "desc", kFirstBatchedGemm);
+  tuff_batched_gemm_desc wanted = read_structure(desc, "desc");
   fill_leading_dimensions(wanted);
   return wanted;
 }
@@ -169,7 +164,7 @@ tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb,
 
 tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc) {
   return guarded("tuff_gemm_ex", [&] {
-    tuff_gemm_desc wanted = read_structure(desc, "desc", kFirstGemm);
+    tuff_gemm_desc wanted = read_structure(desc, "desc");
     fill_leading_dimensions(wanted);
     gemm(stream, wanted);
   });

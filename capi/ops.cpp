@@ -1,7 +1,6 @@
 // The header's "Operations" group but for the matrix products (gemm.cpp), the convolutions (conv.cpp), attention
 // (attention.cpp) and the normalisations (norm.cpp). A flat function fills the descriptor of its _ex sibling; both then
 // take the same path, which turns handles into buffers and hands everything else to the backend as it is.
-#include <cstddef>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -84,7 +83,7 @@ tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffe
 
 tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc) {
   return guarded("tuff_unary_ex", [&] {
-    const tuff_unary_desc wanted = read_structure(desc, "desc", offsetof(tuff_unary_desc, alpha));
+    const tuff_unary_desc wanted = read_structure(desc, "desc");
     check_reserved(wanted.reserved);
     unary(stream, wanted);
   });
@@ -99,7 +98,7 @@ tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buff
 
 tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc) {
   return guarded("tuff_binary_ex", [&] {
-    const tuff_binary_desc wanted = read_structure(desc, "desc", offsetof(tuff_binary_desc, rank));
+    const tuff_binary_desc wanted = read_structure(desc, "desc");
     check_reserved(wanted.reserved);
     check_reserved(wanted.reserved2);
     binary(stream, wanted);
@@ -122,7 +121,7 @@ tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, t
 
 tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc) {
   return guarded("tuff_softmax_ex", [&] {
-    const tuff_softmax_desc wanted = read_structure(desc, "desc", offsetof(tuff_softmax_desc, scale));
+    const tuff_softmax_desc wanted = read_structure(desc, "desc");
     softmax(stream, wanted, wanted.shape);
   });
 }

@@ -20,6 +20,7 @@ std::array<uint64_t, 3> strides_of(const uint64_t strides[3], const tuff_rope_de
   if (std::any_of(strides, strides + 3, [](uint64_t stride) { return stride != 0; })) {
     return {strides[0], strides[1], strides[2]};
   }
+  // Where these wrap, so does the product of all four sizes, which is checked before they are used; or it is 0.
   const uint64_t head = desc.seq * desc.head_dim;
   return {desc.heads * head, head, desc.head_dim};
 }

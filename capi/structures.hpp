@@ -1,12 +1,15 @@
 // Reading and writing the ABI's structures, whose size tells which version the caller was compiled with, and texts.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "capi/structure_sizes.hpp"
 #include "planning/status.hpp"
 
 namespace tuff::capi {
@@ -14,45 +17,59 @@ namespace tuff::capi {
 // No later version of a structure will be larger by this much: beyond it, struct_size was not set.
 constexpr uint32_t kMaxUnknownTail = 4096;
 
-// A size that a caller may state for a structure whose first version has first_bytes and which this
-// library knows known_bytes of.
-inline void check_struct_size(uint32_t size, size_t first_bytes, size_t known_bytes, std::string_view name) {
-  require(size >= first_bytes, "{}->struct_size is {}, needs at least {}", name, size, first_bytes);
-  require(size <= known_bytes + kMaxUnknownTail, "{}->struct_size is {}, this version knows {} bytes", name, size,
-          known_bytes);
+// struct_size, read by its bytes: a caller's structure may begin anywhere.
+inline uint32_t struct_size_of(const void* structure, std::string_view name) {
+  require(structure != nullptr, "{} is null", name);
+  uint32_t size = 0;
+  std::memcpy(&size, structure, sizeof size);
+  return size;
+}
+
+// A size is one that a version had, so that no field is cut in two and none is taken for less than what goes with it;
+// or that of a version to come.
+template <typename T>
+void check_struct_size(uint32_t size, std::string_view name) {
+  constexpr auto& sizes = Released<T>::sizes;
+  static_assert(sizes.back() == sizeof(T), "capi/structure_sizes.hpp lacks the structure's new size");
+  if (std::find(sizes.begin(), sizes.end(), size) != sizes.end()) [[likely]] {
+    return;
+  }
+  require(size > sizeof(T), "{}->struct_size is {}, needs {}, the size in a version of this library", name, size,
+          fmt::join(sizes, " or "));
+  require(size <= sizeof(T) + kMaxUnknownTail, "{}->struct_size is {}, this version knows {} bytes", name, size,
+          sizeof(T));
 }
 
 // A copy of a caller's structure, with zero in the fields that the caller does not know.
 template <typename T>
-T read_structure(const T* structure, std::string_view name, size_t first_bytes = sizeof(T)) {
-  require(structure != nullptr, "{} is null", name);
-  uint32_t size = 0;
-  std::memcpy(&size, structure, sizeof(size));
-  check_struct_size(size, first_bytes, sizeof(T), name);
+T read_structure(const T* structure, std::string_view name) {
+  const uint32_t size = struct_size_of(structure, name);
+  check_struct_size<T>(size, name);
   const auto* bytes = reinterpret_cast<const unsigned char*>(structure);
   for (size_t i = sizeof(T); i < size; ++i) {
     require(bytes[i] == 0, "{}->struct_size is {}, and byte {} is set: this version knows {} bytes", name, size, i,
             sizeof(T));
   }
   T copy{};
-  std::memcpy(&copy, structure, std::min<size_t>(size, sizeof(T)));
+  std::memcpy(&copy, bytes, std::min<size_t>(size, sizeof(T)));
   return copy;
 }
 
 // Checks where a structure will be written, before the work that fills it.
 template <typename T>
-void check_output_structure(const T* structure, std::string_view name, size_t first_bytes = sizeof(T)) {
-  require(structure != nullptr, "{} is null", name);
-  check_struct_size(structure->struct_size, first_bytes, sizeof(T), name);
+void check_output_structure(const T* structure, std::string_view name) {
+  check_struct_size<T>(struct_size_of(structure, name), name);
 }
 
 // Writes as much as the caller knows, zero beyond what this library knows, and leaves struct_size.
 template <typename T>
 void write_structure(T* structure, T value) {
-  const uint32_t size = structure->struct_size;
+  uint32_t size = 0;
+  std::memcpy(&size, structure, sizeof size);
   value.struct_size = size;
-  std::memcpy(static_cast<void*>(structure), &value, std::min<size_t>(size, sizeof(T)));
-  if (size > sizeof(T)) std::memset(reinterpret_cast<unsigned char*>(structure) + sizeof(T), 0, size - sizeof(T));
+  auto* bytes = reinterpret_cast<unsigned char*>(structure);
+  std::memcpy(bytes, &value, std::min<size_t>(size, sizeof(T)));
+  if (size > sizeof(T)) std::memset(bytes + sizeof(T), 0, size - sizeof(T));
 }
 
 // Checks where a text will be written: a caller's memory of so many bytes.

@@ -24,8 +24,11 @@
  *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
  *                   streams, events and graphs.
  *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
- *                   other field means its default. Fields are only ever appended. A structure larger
- *                   than the library knows is accepted only if the part it does not know is zero.
+ *                   other field means its default. Fields are only ever appended. struct_size is the size
+ *                   that the structure had in some version, and nothing behind it is read or written; any
+ *                   smaller number is INVALID_ARGUMENT, and the message says which are taken. A structure
+ *                   larger than the library knows, by up to 4096 bytes, is accepted only if the part it
+ *                   does not know is zero; in one that is written, that part becomes zero.
  *   Layout          Tensors are dense and row-major unless a leading dimension or stride says otherwise.
  *                   Sizes, leading dimensions and strides count elements; offsets and "bytes" count bytes.
  *   Buffers         The handle TUFF_NULL_HANDLE may stand for an operand that has no elements.

@@ -37,6 +37,9 @@ inline uint64_t taps_of(const ConvArgs& args) {
   return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
 }
 
+// UNSUPPORTED unless kernels, which have 32 bits for it, can say where each tap lies in the padded input.
+void check_positions(const ConvArgs& args);
+
 // A distance of more than 16 bits along an axis is UNSUPPORTED, unless it is never gone.
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis);

@@ -106,14 +106,14 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
   return vectors;
 }
 
+// Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
+constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
+
 void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) {
-  // Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
-  constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
-  static constexpr const char* kNames[] = {"depth", "height", "width"};
-  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
-    const uint64_t span = args.in()[axis] + args.padding[axis] + args.padding_end[axis];
-    if (span >= kMaxExtent || product.padding[axis] <= -static_cast<int64_t>(kMaxExtent)) {
-      fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
+  check_positions(args);
+  for (const int64_t padding : product.padding) {
+    if (padding <= -static_cast<int64_t>(kMaxExtent)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "windows begin {} within the input, must be below {}", -padding, kMaxExtent);
     }
   }
   if (taps >= kMaxExtent || args.filters() >= kMaxExtent || args.channels() >= kMaxExtent) {
@@ -123,6 +123,29 @@ void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) 
 }
 
 }  // namespace
+
+void check_positions(const ConvArgs& args) {
+  static constexpr const char* kNames[] = {"depth", "height", "width"};
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    const uint64_t largest = std::max({args.in()[axis], args.padding[axis], args.padding_end[axis]});
+    // Of numbers that large the sum may not fit into 64 bits.
+    const uint64_t span =
+        largest >= kMaxExtent ? largest : args.in()[axis] + args.padding[axis] + args.padding_end[axis];
+    if (span >= kMaxExtent) {
+      fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
+    }
+    if (!args.transposed) continue;
+    // What is multiplied with 0 alone counts as 1.
+    const uint64_t stride = args.in()[axis] <= 1 && args.out()[axis] <= 1 ? 1 : args.stride[axis];
+    const uint64_t dilation = args.taps()[axis] <= 1 ? 1 : args.dilation[axis];
+    const uint64_t reach = std::max({stride, dilation, args.taps()[axis], args.out()[axis]});
+    if (reach >= kMaxExtent || dilation * args.taps()[axis] >= kMaxExtent) {
+      fail(TUFF_ERROR_UNSUPPORTED,
+           "the {} of a transposed convolution goes by stride {}, dilation {} and {} taps to {}", kNames[axis], stride,
+           dilation, args.taps()[axis], args.out()[axis]);
+    }
+  }
+}
 
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis) {

@@ -135,6 +135,7 @@ void record_conv(Recorder& recorder, const ConvArgs& args) {
     log(TUFF_LOG_DISPATCH, "conv as gemm: m={} n={} k={} batch={}", gemm->m, gemm->n, gemm->k, gemm->batch_count);
     return record_gemm(recorder, *gemm);
   }
+  conv::check_positions(args);
   const uint64_t image =
       std::max<uint64_t>(args.out_shape.pixels() * (conv::is_depthwise(args) ? args.filters() : 1), 1);
   if (image >= kMostColumns) {

@@ -4,6 +4,8 @@
 //   TUFF_MAXIMUM    1: the largest value, NaN if any is; 0: the mean
 //   TUFF_INDICES    1: the place of that value in the plane is stored, of several the first
 //   TUFF_ADAPTIVE   1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
+//   TUFF_DILATED    0: taps are side by side; 1, 2: push.dilation apart, 2 with so many of them in front of the input that
+//                   they are not walked through but computed, by a division
 //   INCLUDE_PAD     the mean's divisor counts the padding
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool INCLUDE_PAD = false;
@@ -36,11 +38,22 @@ ivec2 window_of(uint o, uint d) {
 #endif
 }
 
-#if TUFF_ADAPTIVE
-#define STEP(d) 1
-#else
+// The tap to begin with: padding may be far longer than the input is.
+#if TUFF_DILATED
 #define STEP(d) push.dilation[d]
+#else
+#define STEP(d) 1
 #endif
+int begin_of(int first, uint d) {
+#if TUFF_DILATED == 0
+  return max(first, 0);
+#elif TUFF_DILATED == 1
+  return first;
+#else
+  return first < 0 ? first + (STEP(d) - 1 - first) / STEP(d) * STEP(d) : first;
+#endif
+}
+#define IN_FRONT(tap) (TUFF_DILATED == 1 && tap < 0)
 
 void pool(uint i) {
   uint rest = divided(i, 2);
@@ -57,13 +70,14 @@ void pool(uint i) {
 #else
   float total = 0;
 #endif
-  for (int z = deep.x; z < min(deep.y, size.x); z += STEP(0)) {
-    if (z < 0) continue;
-    for (int y = down.x; y < min(down.y, size.y); y += STEP(1)) {
-      if (y < 0) continue;
+  const ivec3 first = ivec3(begin_of(deep.x, 0), begin_of(down.x, 1), begin_of(across.x, 2));
+  for (int z = first.x; z < min(deep.y, size.x); z += STEP(0)) {
+    if (IN_FRONT(z)) continue;
+    for (int y = first.y; y < min(down.y, size.y); y += STEP(1)) {
+      if (IN_FRONT(y)) continue;
       const uint row = (uint(z) * uint(size.y) + uint(y)) * uint(size.z);
-      for (int x = across.x; x < min(across.y, size.z); x += STEP(2)) {
-        if (x < 0) continue;
+      for (int x = first.z; x < min(across.y, size.z); x += STEP(2)) {
+        if (IN_FRONT(x)) continue;
         const uint at = row + uint(x);
         const float value = TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, base + at));
 #if TUFF_MAXIMUM

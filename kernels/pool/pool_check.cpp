@@ -79,8 +79,8 @@ void check_pool(const PoolArgs& args) {
                 args.ceil_mode == 0 && args.count_include_pad == 0,
             "adaptive is set, and so is something of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
     // (o + 1) in + out - 1 is divided by out in 31 bits.
-    require(args.in_shape[i] <= kMostSize / (args.out_shape[i] + 1), "in_shape[{0}]={1} out_shape[{0}]={2}: too large",
-            i, args.in_shape[i], args.out_shape[i]);
+    require(args.out_shape[i] <= kMostSize && args.in_shape[i] <= kMostSize / (args.out_shape[i] + 1),
+            "in_shape[{0}]={1} out_shape[{0}]={2}: too large", i, args.in_shape[i], args.out_shape[i]);
   }
   const InputOutput count =
       check_planes(args.input, args.output, args.batch, args.channels, {args.in_shape.data(), args.spatial},

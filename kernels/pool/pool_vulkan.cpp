@@ -43,11 +43,26 @@ Push push_of(const PoolShape& s) {
   return push;
 }
 
-// The most elements of one window.
+// TUFF_DILATED of pool.comp: few taps in front of the input are walked through sooner than a division is made.
+uint32_t dilation_mode(const PoolShape& s) {
+  constexpr uint64_t kMostWalked = 16;
+  bool dilated = false, far = false;
+  for (uint32_t d = 0; d < 3; ++d) {
+    dilated = dilated || s.dilation[d] != 1;
+    far = far || s.padding[d] / s.dilation[d] > kMostWalked;
+  }
+  return !dilated ? 0 : far ? 2 : 1;
+}
+
+// The most taps of one window that are walked through: of the input, and then the product is no more than a plane has,
+// or a few in front of it. Never none.
 uint64_t window_elements(const PoolShape& s) {
+  const bool walks = dilation_mode(s) == 1;
   uint64_t elements = 1;
   for (uint32_t d = 0; d < 3; ++d) {
-    elements *= s.adaptive ? std::min(s.in[d], s.in[d] / s.out[d] + 2) : std::min(s.kernel[d], s.in[d] + s.padding[d]);
+    const uint64_t reach = s.in[d] + (walks ? s.padding[d] : 0);
+    elements *=
+        s.adaptive ? std::min(s.in[d], s.in[d] / s.out[d] + 2) : std::min(s.kernel[d], ceil_div(reach, s.dilation[d]));
   }
   return elements;
 }
@@ -153,7 +168,8 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
   kernel.define("TUFF_TYPE", args.dtype)
       .define("TUFF_MAXIMUM", args.maximum)
       .define("TUFF_INDICES", args.indices != nullptr)
-      .define("TUFF_ADAPTIVE", s.adaptive);
+      .define("TUFF_ADAPTIVE", s.adaptive)
+      .define("TUFF_DILATED", dilation_mode(s));
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
     const uint64_t run = device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;

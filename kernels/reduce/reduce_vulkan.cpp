@@ -243,6 +243,14 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
+// What columns are counted by has 32 bits. One slab has the most: several at once have no more than a piece.
+void require_numbers(const Stage& stage, int32_t dtype) {
+  const uint64_t results = stage.segments * (stage.inner / column_width(stage.inner, dtype));
+  if (std::max(stage.length, results) <= 0xffff0000u) return;
+  fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", stage.length,
+       stage.inner, stage.length, results);
+}
+
 // Whole slabs of the outer index that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
 void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
   const uint64_t slab = stage.length * stage.inner;
@@ -286,6 +294,8 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
     partials += stage.outer * stage.segments * stage.inner + 64;
     stage.length = stage.segments;
   }
+
+  for (uint32_t i = 0; i < count && columns; ++i) require_numbers(stages[i], i == 0 ? args.dtype : TUFF_F32);
 
   // Partial results follow one another in scratch memory, each stage's 256-byte aligned.
   const Buffer* scratch = partials ? &recorder.scratch(partials * sizeof(float)) : nullptr;

@@ -281,6 +281,11 @@ void record_columns(const Task& task) {
   // more than a CPU driver's loops run.
   segments = std::max(segments, std::min<uint64_t>(ceil_div(task.extent, 2048), 256));
   segments = std::max(segments, ceil_div(task.extent, 1u << 15));
+  // What they are counted by has 32 bits; several slabs at once have no more than a piece.
+  if (std::max(task.extent, segments * columns) > 0xffff0000u) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", task.extent,
+         task.inner, task.extent, segments * columns);
+  }
   // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
   uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
   if (step >= 8) step -= step % 8;

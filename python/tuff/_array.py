@@ -10,7 +10,8 @@ import numpy as np
 from . import _operations as operations
 from . import _shape as shapes
 from . import raw
-from ._buffer import Buffer
+from ._buffer import Buffer, _require_context
+from ._checked import OnDevice, element, host_array, is_number, is_whole, sequence
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -31,14 +32,36 @@ DTYPES = {
 
 
 def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
-    """A tuple of sizes, none of them negative."""
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
-        raise ValueError(f"{sizes} is no shape")
+    """A tuple of sizes, none of them negative, and none beyond NumPy's."""
+    if type(shape) is tuple:  # as nearly always, and of integers
+        for size in shape:
+            if type(size) is not int or not 0 <= size < 2**63:
+                break
+        else:
+            return shape
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else sequence(shape, "shape", "sizes")
+    if not all(isinstance(size, (int, np.integer)) and 0 <= size < 2**63 for size in sizes):
+        raise ValueError(f"{sizes} is no shape: needs integers from 0 to 2**63 - 1")
     return tuple(int(size) for size in sizes)
 
 
-class Array:
+def as_dtype(dtype: object) -> np.dtype:
+    """A dtype that arrays can have."""
+    kind = np.dtype(dtype)
+    if kind not in DTYPES:
+        raise TypeError(f"dtype {kind} is none of {', '.join(str(known) for known in DTYPES)}")
+    return kind
+
+
+def as_numpy(values: object, dtype: object) -> np.ndarray:
+    """What NumPy takes for an array."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except OverflowError as error:  # of an integer, which NumPy 2 does not wrap
+        raise ValueError(f"a value is beyond {np.dtype(dtype)}: {error}") from None
+
+
+class Array(OnDevice):
     """A dense row-major array on a device: a Buffer with a shape and a dtype.
 
     Operators, reductions and functions run on the device and give new arrays; results wait there until
@@ -52,14 +75,20 @@ class Array:
     __array_ufunc__ = None
 
     def __init__(self, buffer: Buffer, shape: Union[int, Sequence[int]], dtype: object = np.float32) -> None:
+        if not isinstance(buffer, Buffer):
+            raise TypeError(f"buffer is {type(buffer).__name__}, not a tuff.Buffer")
         self.buffer = buffer
         self.shape = as_shape(shape)
-        self.dtype = np.dtype(dtype)
-        if self.dtype not in DTYPES:
-            known = ", ".join(str(dtype) for dtype in DTYPES)
-            raise TypeError(f"dtype {self.dtype} is none of {known}")
+        self.dtype = as_dtype(dtype)
         if buffer.nbytes < self.nbytes:
             raise ValueError(f"a buffer of {buffer.nbytes} bytes holds no {self.shape} {self.dtype}")
+
+    @classmethod
+    def _of(cls, buffer: Buffer, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
+        """Of what is known to fit."""
+        array = object.__new__(cls)
+        array.buffer, array.shape, array.dtype = buffer, shape, dtype
+        return array
 
     # What it is.
 
@@ -117,15 +146,15 @@ class Array:
 
     def assign(self, value: object) -> Array:
         """Overwrites the elements by a number, an Array or a NumPy array that broadcasts to the shape."""
-        if operations.is_number(value):
-            self.buffer.fill(np.asarray(value, self.dtype).tobytes(), 0, self.nbytes)
+        if is_number(value):
+            self.buffer.fill(element(value, self.dtype), 0, self.nbytes)
         elif isinstance(value, Array):
             operations.same_kind(self, value)
             source = operations.broadcast_to(value, self.shape)
             if not source.buffer.same_range(self.buffer):
                 self.buffer.copy_from(source.buffer, nbytes=self.nbytes)
         else:
-            self.buffer.upload(np.broadcast_to(np.asarray(value, self.dtype), self.shape))
+            self.buffer.upload(np.broadcast_to(as_numpy(value, self.dtype), self.shape))
         return self
 
     def copy_from_async(self, source: np.ndarray) -> Array:
@@ -143,8 +172,7 @@ class Array:
         return self.buffer.download_async(target)
 
     def _require_like(self, host: np.ndarray, name: str) -> None:
-        if not isinstance(host, np.ndarray):
-            raise TypeError(f"{name} is {type(host).__name__}, not a NumPy array")
+        host_array(host, name)
         if host.shape != self.shape or host.dtype != self.dtype:
             raise ValueError(f"{name} is {host.shape} {host.dtype}, the array {self.shape} {self.dtype}")
 
@@ -155,6 +183,7 @@ class Array:
 
     def to(self, context: Context) -> Array:
         """A copy in another context, on whatever device; of this one, copy()."""
+        _require_context(context)
         result = context.empty(self.shape, self.dtype)
         result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
         return result
@@ -163,7 +192,8 @@ class Array:
 
     def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:
         """The same memory under another shape of the same size; one size may be -1."""
-        sizes = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+        several = len(shape) == 1 and not isinstance(shape[0], (int, np.integer))
+        sizes = list(sequence(shape[0], "shape", "sizes") if several else shape)
         if sizes.count(-1) == 1:
             known = math.prod(size for size in sizes if size != -1)
             sizes[sizes.index(-1)] = self.size // known if known else 0
@@ -174,11 +204,13 @@ class Array:
     def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
         """A new array with the axes in another order, all of them reversed if none is named: a.transpose(0, 2, 1)."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
-        return shapes.permute(self, order or range(self.ndim)[::-1])
+        reversed_order = order is None or (isinstance(order, tuple) and not order)
+        return shapes.permute(self, range(self.ndim)[::-1] if reversed_order else order)
 
     def swapaxes(self, first: int, second: int) -> Array:
         """A new array with two axes exchanged."""
         order = list(range(self.ndim))
+        first, second = operations._axis(first, self.ndim), operations._axis(second, self.ndim)
         order[first], order[second] = order[second], order[first]
         return shapes.permute(self, order)
 
@@ -216,7 +248,7 @@ class Array:
         for axis, index in enumerate(keys):
             size, rest = self.shape[axis], self.shape[axis + 1 :]
             stride = math.prod(rest)
-            if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+            if is_whole(index):
                 if not -size <= index < size:
                     raise IndexError(f"index {index} is out of axis {axis} of size {size}")
                 offset += (int(index) % size) * stride
@@ -398,7 +430,7 @@ class Array:
         return operations.rms_norm(self, weight, epsilon=epsilon)
 
 
-class Transposed:
+class Transposed(OnDevice):
     """A matrix, or a stack of them, read with its last two axes exchanged: what ``a.T`` and ``a.mT`` give.
 
     It is an operand of @ and can be downloaded; nothing is moved on the device.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
+from ._checked import choice, is_whole, real, whole
 from ._error import check
 from ._operations import _dtype, _require_array, _result, same_kind
 
@@ -63,8 +64,7 @@ def attention(
     same_kind(q, k, v)
     if layout not in _LAYOUTS:
         raise ValueError(f"layout is {layout!r}, not one of {list(_LAYOUTS)}")
-    if causal not in _CAUSAL:
-        raise ValueError(f"causal is {causal!r}, not one of {list(_CAUSAL)}")
+    which = choice(causal, "causal", _CAUSAL)
     if not 2 <= q.ndim <= 4 or k.ndim != q.ndim or v.ndim != q.ndim:
         raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
     batch, heads, seq_q, head_dim = _sizes(q, layout)
@@ -76,11 +76,10 @@ def attention(
         raise ValueError(f"{shapes}: batches, k's head_dim, and the heads and keys of k and v must agree")
     if heads != kv_heads and (kv_heads == 0 or heads % kv_heads != 0):
         raise ValueError(f"{shapes}: {heads} heads of q are no multiple of {kv_heads} of k")
-    seq_kv = room if keys is None else int(keys)
-    if not 0 <= seq_kv <= room:
+    seq_kv = room if keys is None else whole(keys, "keys")
+    if seq_kv > room:
         raise ValueError(f"keys is {keys}, and there is room for {room}")
-    if scale is None:
-        scale = 1.0 / math.sqrt(max(1, head_dim))
+    scale = 1.0 / math.sqrt(max(1, head_dim)) if scale is None else real(scale, "scale")
     result = _result(out, q, q.shape[:-1] + (head_dim_v,))
 
     desc = raw.AttentionDesc(
@@ -97,14 +96,14 @@ def attention(
         head_dim=head_dim,
         head_dim_v=head_dim_v,
         scale=scale if scale != 0 else math.nan,  # 0 asks for the default
-        causal=_CAUSAL[causal],
+        causal=which,
     )
     rows = ((desc.q_strides, heads, seq_q, head_dim), (desc.o_strides, heads, seq_q, head_dim_v))
     rows += ((desc.k_strides, kv_heads, room, head_dim), (desc.v_strides, kv_heads, room, head_dim_v))
     for strides, of_heads, length, dim in rows:
         strides[:] = _strides(layout, of_heads, length, dim)
     if softcap is not None:
-        desc.softcap = softcap if softcap != 0 else math.nan
+        desc.softcap = real(softcap, "softcap") or math.nan
     _set_window(desc, window)
     scores = (batch, heads, seq_q, seq_kv)
     if bias is not None:
@@ -161,8 +160,11 @@ def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int,
 
 
 def _set_window(desc: raw.AttentionDesc, window: object) -> None:
-    left, right = window if isinstance(window, (tuple, list)) else (window, None)
+    pair = tuple(window) if isinstance(window, (tuple, list)) else (window, None)
+    if len(pair) != 2:
+        raise ValueError(f"window is {window!r}, needs a number or two")
+    left, right = pair
     for size in (left, right):
-        if size is not None and (not isinstance(size, (int, np.integer)) or size < 1):
+        if size is not None and (not is_whole(size) or not 1 <= size < 2**64):
             raise ValueError(f"window is {window!r}, needs whole numbers from 1 on, or None")
     desc.window_left, desc.window_right = left or 0, right or 0

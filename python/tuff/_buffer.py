@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Iterator, Optional
 import numpy as np
 
 from . import raw
+from ._checked import OnDevice, host_array, text, whole
 from ._error import check
 from ._handle import own
 
@@ -16,12 +17,18 @@ if TYPE_CHECKING:
     from ._context import Context
 
 
+def _require_context(context: object) -> None:
+    if not hasattr(context, "_session"):
+        raise TypeError(f"context is {context!r}, not a tuff.Context")
+
+
 def _require_target(target: np.ndarray, method: str) -> None:
+    host_array(target, "target")
     if not (target.flags.c_contiguous and target.flags.writeable):
         raise ValueError(f"{method} needs a writeable C-contiguous array")
 
 
-class Buffer:
+class Buffer(OnDevice):
     """Device memory of one context, freed with the object. ``ctx.alloc()`` makes one.
 
     context  the Context it belongs to, kept alive
@@ -45,11 +52,11 @@ class Buffer:
         """Allocates nbytes that read as zero, or hold anything if uninitialized; host_visible ones can be
         mapped, and so can host_pinned ones, which lie in the host's memory; export_fd() works on exportable ones;
         name appears in tools and messages."""
-        if nbytes < 0:
-            raise ValueError(f"a buffer of {nbytes} bytes")
-        flags = raw.ALLOC_HOST_VISIBLE * host_visible | raw.ALLOC_UNINITIALIZED * uninitialized
-        flags |= raw.ALLOC_HOST_PINNED * host_pinned | raw.ALLOC_EXPORTABLE * exportable
-        desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=name.encode() if name else None)
+        _require_context(context)
+        nbytes = whole(nbytes, "nbytes")
+        flags = raw.ALLOC_HOST_VISIBLE * bool(host_visible) | raw.ALLOC_UNINITIALIZED * bool(uninitialized)
+        flags |= raw.ALLOC_HOST_PINNED * bool(host_pinned) | raw.ALLOC_EXPORTABLE * bool(exportable)
+        desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=text(name, "name") if name else None)
         handle = ctypes.c_uint64()
         check(raw.tuff_alloc_ex(context.handle, desc, handle))
         self._adopt(context, handle.value, nbytes, memory=object(), offset=0)
@@ -78,8 +85,7 @@ class Buffer:
 
     def view(self, offset: int, nbytes: int) -> Buffer:
         """A second handle on bytes [offset, offset + nbytes); the memory stays until the last one goes."""
-        if offset < 0 or nbytes < 0:
-            raise ValueError(f"a view of {nbytes} bytes at offset {offset}")
+        offset, nbytes = whole(offset, "offset"), whole(nbytes, "nbytes")
         handle = ctypes.c_uint64()
         check(raw.tuff_view(self.handle, offset, nbytes, handle))
         view = object.__new__(Buffer)
@@ -98,41 +104,49 @@ class Buffer:
 
     def upload(self, source: np.ndarray, offset: int = 0) -> None:
         """Copies a NumPy array's bytes to byte offset."""
-        data = np.ascontiguousarray(source)
+        data, offset = np.ascontiguousarray(host_array(source, "source")), whole(offset, "offset")
         check(raw.tuff_copy_htod(self.context.stream_handle, self.handle, offset, data.ctypes.data, data.nbytes))
 
     def download(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
         """Waits for the stream's work so far and fills target, a C-contiguous array, from byte offset."""
         _require_target(target, "download")
+        offset = whole(offset, "offset")
         check(raw.tuff_copy_dtoh(self.context.stream_handle, target.ctypes.data, self.handle, offset, target.nbytes))
         return target
 
     def upload_async(self, source: np.ndarray, offset: int = 0) -> None:
         """As upload(), and returns at once. source is a C-contiguous array in pinned memory (``ctx.pinned()``, or
         a part of one) and must not be written before the copy has happened: an event recorded behind it says when."""
-        if not source.flags.c_contiguous:
+        if not host_array(source, "source").flags.c_contiguous:
             raise ValueError("upload_async needs a C-contiguous array")
-        data = source.ctypes.data
+        data, offset = source.ctypes.data, whole(offset, "offset")
         check(raw.tuff_copy_htod_async(self.context.stream_handle, self.handle, offset, data, source.nbytes))
 
     def download_async(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
         """As download(), and returns at once. target, in pinned memory, holds nothing of use before the copy has
         happened: an event recorded behind it says when."""
         _require_target(target, "download_async")
-        data = target.ctypes.data
+        data, offset = target.ctypes.data, whole(offset, "offset")
         check(raw.tuff_copy_dtoh_async(self.context.stream_handle, data, self.handle, offset, target.nbytes))
         return target
 
     def copy_from(self, source: Buffer, offset: int = 0, source_offset: int = 0, nbytes: Optional[int] = None) -> None:
         """Copies from a buffer of this context or another, on whatever device; nbytes is by default all of source after
         source_offset."""
-        count = source.nbytes - source_offset if nbytes is None else nbytes
+        if not isinstance(source, Buffer):
+            raise TypeError(f"source is {type(source).__name__}, not a tuff.Buffer")
+        offset = whole(offset, "offset")
+        source_offset = whole(source_offset, "source_offset", most=source.nbytes)
+        count = source.nbytes - source_offset if nbytes is None else whole(nbytes, "nbytes")
         to, of = self.context.stream_handle, source.context.stream_handle
         check(raw.tuff_copy_peer(to, self.handle, offset, of, source.handle, source_offset, count))
 
     def fill(self, pattern: bytes, offset: int = 0, nbytes: Optional[int] = None) -> None:
         """Repeats a pattern of 1, 2, 4, 8 or 16 bytes, by default to the end."""
-        count = self.nbytes - offset if nbytes is None else nbytes
+        if not isinstance(pattern, (bytes, bytearray, memoryview)):
+            raise TypeError(f"pattern is {type(pattern).__name__}, needs bytes")
+        pattern, offset = bytes(pattern), whole(offset, "offset", most=self.nbytes)
+        count = self.nbytes - offset if nbytes is None else whole(nbytes, "nbytes")
         check(raw.tuff_fill(self.context.stream_handle, self.handle, offset, count, pattern, len(pattern)))
 
     @contextlib.contextmanager

@@ -14,8 +14,9 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
-from ._array import Array, Transposed, as_shape
+from ._array import Array, Transposed, as_dtype, as_numpy, as_shape
 from ._buffer import Buffer
+from ._checked import I32, OnDevice, element, host_array, text, whole
 from ._error import check, text_of
 from ._kernel import Kernel
 from ._pinned import pinned
@@ -122,6 +123,9 @@ def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG
     def forward(_user: object, message_level: int, message: bytes) -> None:
         callback(message_level, message.decode(errors="replace"))
 
+    if not callable(callback):
+        raise TypeError(f"callback is {callback!r}, which cannot be called")
+    level = whole(level, "level", -I32, I32)
     _log_callbacks.append(raw.LogCallback(forward))
     check(raw.tuff_set_log(_log_callbacks[-1], None, level))
 
@@ -159,7 +163,7 @@ class _Session:
             raw.tuff_context_destroy(left)
 
 
-class Context:
+class Context(OnDevice):
     """An open device. As a context manager it closes at the end of the block.
 
     Closing waits for the work, then frees every buffer and array made from it; using one of them afterwards
@@ -182,9 +186,9 @@ class Context:
         prewarm: compile in the background what earlier processes have used."""
         desc = raw.ContextDesc(
             validation=int(validation),
-            device=None if device is None else str(device).encode(),
-            backend=None if backend is None else backend.encode(),
-            memory_limit_bytes=memory_limit_bytes,
+            device=None if device is None else text(str(device), "device"),
+            backend=None if backend is None else text(backend, "backend"),
+            memory_limit_bytes=whole(memory_limit_bytes, "memory_limit_bytes"),
             prewarm=int(prewarm),
         )
         handle = ctypes.c_uint64()
@@ -193,8 +197,8 @@ class Context:
         self._finalizer = weakref.finalize(self, self._session.close)
         self._lock = threading.Lock()
         self._memory_callbacks: List[object] = []  # kept: one may be replaced from inside itself
-        self._ones_handle = raw.NULL_HANDLE
-        self._ones_count = 0
+        self._zeros_handle = raw.NULL_HANDLE
+        self._zeros_count = 0
 
     @property
     def handle(self) -> int:
@@ -236,7 +240,7 @@ class Context:
     def supports(self, feature: str) -> bool:
         """"f16", "gemm", "gemm.bf16", "matrix_cores" …; a name that the library does not know is False."""
         yes = ctypes.c_int32()
-        check(raw.tuff_supports(self.handle, feature.encode(), yes))
+        check(raw.tuff_supports(self.handle, text(feature, "feature"), yes))
         return bool(yes.value)
 
     def synchronize(self) -> None:
@@ -256,7 +260,8 @@ class Context:
 
     def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0) -> None:
         """Bounds the memory and how long one wait may take; 0 is the default of each."""
-        limits = raw.Limits(memory_bytes=memory_bytes, wait_milliseconds=wait_milliseconds)
+        limits = raw.Limits(memory_bytes=whole(memory_bytes, "memory_bytes"))
+        limits.wait_milliseconds = whole(wait_milliseconds, "wait_milliseconds")
         check(raw.tuff_context_set_limits(self.handle, limits))
 
     # Memory.
@@ -300,6 +305,9 @@ class Context:
         """Calls callback(bytes_requested, bytes_needed) before memory is refused, which it then is unless the callback
         freed enough (``Buffer.free()``). None: no callback. An exception in it is printed and goes no further."""
 
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback is {callback!r}, which cannot be called")
+
         def forward(_user: object, pressure: object) -> None:
             callback(pressure[0].bytes_requested, pressure[0].bytes_needed)
 
@@ -311,6 +319,7 @@ class Context:
         """A buffer over a C-contiguous NumPy array's own memory, which begins and ends on a boundary that the device
         asks for (4096 bytes; np.frombuffer(mmap.mmap(-1, n)) does). Read and write the array inside ``with buffer.map()``
         alone. The array is kept until the buffer has been freed; synchronize() before it goes."""
+        host_array(array, "array")
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("import_host needs a writeable C-contiguous array")
         handle = ctypes.c_uint64()
@@ -320,6 +329,8 @@ class Context:
     def import_fd(self, info: raw.MemoryFd) -> Buffer:
         """A buffer over memory that ``Buffer.export_fd()`` exported, here or in another process. info.fd stays the
         caller's."""
+        if not isinstance(info, raw.MemoryFd):
+            raise TypeError(f"info is {type(info).__name__}, not a raw.MemoryFd")
         handle = ctypes.c_uint64()
         check(raw.tuff_buffer_import_fd(self.handle, info, handle))
         return Buffer._of(self, handle.value, info.bytes, memory=object())
@@ -328,7 +339,7 @@ class Context:
         """Uploads anything that NumPy takes for an array, converted to dtype."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are on a device already; .copy() stays there, .numpy() brings them back")
-        source = np.asarray(values, dtype=dtype)
+        source = as_numpy(values, as_dtype(dtype))
         result = self.empty(source.shape, source.dtype)
         result.buffer.upload(source)
         return result
@@ -345,8 +356,9 @@ class Context:
 
     def full(self, shape: Shape, value: Union[float, int], dtype: object = np.float32) -> Array:
         """An array of one value, filled on the device."""
+        pattern = element(value, as_dtype(dtype))
         result = self.empty(shape, dtype)
-        result.buffer.fill(np.asarray(value, result.dtype).tobytes())
+        result.buffer.fill(pattern)
         return result
 
     def pinned(self, shape: Shape, dtype: object = np.float32) -> np.ndarray:
@@ -385,20 +397,18 @@ class Context:
         return Kernel(self, source, **options)
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
-        sizes, kind = as_shape(shape), np.dtype(dtype)
+        sizes, kind = as_shape(shape), as_dtype(dtype)
         nbytes = math.prod(sizes) * kind.itemsize
-        return Array(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
+        return Array._of(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
 
-    def _ones(self, count: int) -> int:
-        """A buffer of at least count float32 ones, kept for broadcasting. A handle and no Array: an Array
+    def _zero_indices(self, count: int) -> int:
+        """A buffer of at least count uint32 zeros, kept for broadcasting. A handle and no Array: an Array
         would keep its context alive, and this one belongs to it."""
         with self._lock:
-            if count > self._ones_count:
-                capacity = max(count, 2 * self._ones_count, 1024)
+            if count > self._zeros_count:
+                capacity = max(count, 2 * self._zeros_count, 1024)
                 handle = ctypes.c_uint64()
-                check(raw.tuff_alloc(self.handle, 4 * capacity, handle))
-                values = np.ones(capacity, np.float32)  # uploaded: every stream sees it without an event
-                check(raw.tuff_copy_htod(self.handle, handle, 0, values.ctypes.data, values.nbytes))
-                raw.tuff_free(self._ones_handle)
-                self._ones_handle, self._ones_count = handle.value, capacity
-            return self._ones_handle
+                check(raw.tuff_alloc(self.handle, 4 * capacity, handle))  # every stream sees its zeros
+                raw.tuff_free(self._zeros_handle)
+                self._zeros_handle, self._zeros_count = handle.value, capacity
+            return self._zeros_handle

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from . import raw
+from ._checked import choice, is_whole, sequence, whole
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 from ._operations import _ACTIVATIONS, _dtype, _require_array, _result, same_kind
@@ -20,10 +19,11 @@ Paddings = Union[int, Sequence[Union[int, Tuple[int, int]]]]
 
 def _paddings(value: Paddings, rank: int) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
     """In front and behind."""
-    if isinstance(value, (int, np.integer)) or all(isinstance(one, (int, np.integer)) for one in value):
-        both = numbers(value, rank, "padding", 0)
+    each = value if is_whole(value) else sequence(value, "padding", "numbers or pairs of them")
+    if is_whole(value) or all(is_whole(one) for one in each):
+        both = numbers(each, rank, "padding", 0)
         return both, both
-    pairs = [(one, one) if isinstance(one, (int, np.integer)) else tuple(one) for one in value]
+    pairs = [(one, one) if is_whole(one) else sequence(one, "padding", "numbers or pairs of them") for one in each]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"padding is numbers or pairs of them, not {value!r}")
     first, second = ([pair[i] for pair in pairs] for i in range(2))
@@ -35,8 +35,7 @@ def _check(x: Array, w: Array, rank: int, name: str, layout: str, activation: Op
     _require_array(w, "w")
     same_kind(x, w)
     require_layout(layout)
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation is {activation!r}, not one of {list(_ACTIVATIONS)}")
+    choice(activation, "activation", _ACTIVATIONS)
     if x.ndim != rank + 2 or w.ndim != rank + 2:
         raise ValueError(f"{name} needs arrays of {rank + 2} dimensions, not {x.shape} and {w.shape}")
 
@@ -69,6 +68,7 @@ def _convolve(
 ) -> Array:
     _check(x, w, rank, f"conv{rank}d", layout, activation)
     strides, dilations = numbers(stride, rank, "stride", 1), numbers(dilation, rank, "dilation", 1)
+    groups = whole(groups, "groups", 1)
     begin, end = _paddings(padding, rank)
     images, filters = channels_second(x.shape, layout), channels_second(w.shape, layout)
     spans = [d * (taps - 1) + 1 for d, taps in zip(dilations, filters[2:])]
@@ -190,6 +190,7 @@ def conv_transpose2d(
     """
     _check(x, w, 2, "conv_transpose2d", layout, activation)
     strides, dilations = numbers(stride, 2, "stride", 1), numbers(dilation, 2, "dilation", 1)
+    groups = whole(groups, "groups", 1)
     paddings, further = numbers(padding, 2, "padding", 0), numbers(output_padding, 2, "output_padding", 0)
     images, filters = channels_second(x.shape, layout), channels_second(w.shape, layout)
     extents: List[int] = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple, Union
 
-import numpy as np
-
 from . import raw
+from ._checked import I64, choice, is_whole, wholes
 
 # One number, or one for each spatial axis.
 Numbers = Union[int, Sequence[int]]
@@ -16,17 +15,16 @@ LAYOUTS = {"nchw": raw.LAYOUT_NCHW, "nhwc": raw.LAYOUT_NHWC}
 
 def numbers(value: Numbers, axes: int, name: str, least: int = 0) -> Tuple[int, ...]:
     """One number for each spatial axis."""
-    each = (value,) * axes if isinstance(value, (int, np.integer)) else tuple(value)
+    each = wholes(value, name, least, I64)
+    if is_whole(value):
+        return each * axes
     if len(each) != axes:
         raise ValueError(f"{name} is one number or {axes}, not {value!r}")
-    if min(each) < least:
-        raise ValueError(f"{name} is {value!r}, needs at least {least}")
-    return tuple(int(number) for number in each)
+    return each
 
 
 def require_layout(layout: str) -> None:
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is {layout!r}, not one of {list(LAYOUTS)}")
+    choice(layout, "layout", LAYOUTS)
 
 
 def channels_second(shape: Sequence[int], layout: str) -> Tuple[int, ...]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple, Union
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import raw
 from ._array import Array
-from ._buffer import Buffer
+from ._buffer import Buffer, _require_context
+from ._checked import U32, OnDevice, host_array, real, text, whole, wholes
 from ._error import check
 from ._handle import own
 
@@ -34,7 +36,7 @@ def _bits(value: Number) -> int:
     return int.from_bytes(data.tobytes(), "little" if np.little_endian else "big")
 
 
-class Kernel:
+class Kernel(OnDevice):
     """A compute shader. ``ctx.kernel(source)`` makes one; calling it launches it:
 
         double = ctx.kernel(source, name="double.comp")
@@ -63,24 +65,33 @@ class Kernel:
     ) -> None:
         """source: GLSL as str, or SPIR-V as bytes or an array. name: for messages. defines: #define name value.
         constants: specialisation constants by id. The rest is as in tuff_kernel_desc."""
+        _require_context(context)
         is_text = isinstance(source, str)
-        data = source.encode() if is_text else bytes(source)
-        texts = [(key.encode(), str(value).encode()) for key, value in (defines or {}).items()]
-        values = [(key, 0, _bits(value)) for key, value in (constants or {}).items()]
+        data = source.encode() if is_text else _bytes(source, "source")
+        texts = [
+            (text(key, "a define's name"), text(str(value), f"the define {key}"))
+            for key, value in _items(defines, "defines")
+        ]
+        values = [
+            (whole(key, "a constant's id", most=U32), 0, _bits(value)) for key, value in _items(constants, "constants")
+        ]
+        compile_milliseconds = 1000 * real(compile_seconds, "compile_seconds")
+        if not 0 <= compile_milliseconds < 2**63:
+            raise ValueError(f"compile_seconds is {compile_seconds!r}")
         desc = raw.KernelDesc(
             language=raw.KERNEL_GLSL if is_text else raw.KERNEL_SPIRV,
             source=ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p),
             source_bytes=len(data),
             name=None if name is None else os.fsencode(name),
-            entry=None if entry is None else entry.encode(),
+            entry=None if entry is None else text(entry, "entry"),
             defines=(raw.KernelDefine * len(texts))(*texts),
             define_count=len(texts),
             constants=(raw.KernelConstant * len(values))(*values),
             constant_count=len(values),
-            flags=raw.KERNEL_ROBUST * robust | raw.KERNEL_UNTRUSTED * untrusted,
-            max_source_bytes=max_source_bytes,
-            compile_milliseconds=round(1000 * compile_seconds),
-            compile_memory_bytes=compile_memory_bytes,
+            flags=raw.KERNEL_ROBUST * bool(robust) | raw.KERNEL_UNTRUSTED * bool(untrusted),
+            max_source_bytes=whole(max_source_bytes, "max_source_bytes"),
+            compile_milliseconds=round(compile_milliseconds),
+            compile_memory_bytes=whole(compile_memory_bytes, "compile_memory_bytes"),
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_kernel_create(context.handle, desc, handle))
@@ -117,11 +128,11 @@ class Kernel:
     ) -> None:
         """Launches groups workgroups, one to three numbers. Buffer i is that of binding i; None where the kernel uses
         none. push: bytes, or what NumPy takes for an array or structured scalar of the parameters' bytes."""
-        sizes = (groups,) if isinstance(groups, (int, np.integer)) else tuple(groups)
-        if not 1 <= len(sizes) <= 3 or not all(0 <= size < 2**32 for size in sizes):
+        sizes = wholes(groups, "groups", most=U32)
+        if not 1 <= len(sizes) <= 3:
             raise ValueError(f"groups is {groups!r}, needs one to three numbers")
         handles = (ctypes.c_uint64 * len(buffers))(*map(_handle_of, buffers))
-        data = bytes(push) if isinstance(push, (bytes, bytearray, memoryview)) else np.asarray(push).tobytes()
+        data = _bytes(push if isinstance(push, (bytes, bytearray, memoryview)) else np.asarray(push), "push")
         x, y, z = (*sizes, 1, 1)[:3]
         check(
             raw.tuff_kernel_launch(self.context.stream_handle, self.handle, handles, len(buffers), data, len(data), x, y, z)
@@ -133,6 +144,24 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<tuff.Kernel {self._info.name.decode(errors='replace')} of {self.bindings} buffers>"
+
+
+def _bytes(value: object, name: str) -> bytes:
+    """Of bytes, or of an array or structured scalar of numbers."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    data = host_array(value, name)
+    if data.dtype.kind in "US":
+        raise TypeError(f"{name} is text, needs bytes or numbers")
+    return data.tobytes()
+
+
+def _items(given: Optional[Mapping], name: str) -> list:
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name} is {given!r}, not a dict")
+    return list(given.items())
 
 
 def _handle_of(operand: Union[None, Array, Buffer]) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import math
-import numbers
 from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _array as arrays
+from . import _shape as shapes
 from . import raw
+from ._checked import I32, choice, is_number, is_whole, real, sequence, whole
 from ._error import check
 
 if TYPE_CHECKING:
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     Matrix = Union[Array, Transposed]
 
 
-def is_number(value: object) -> bool:
-    """A real number of Python's or NumPy's."""
-    return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
+#: Of the library's shapes.
+MOST_AXES = 8
 
 
 def same_kind(first: Matrix, *others: Matrix) -> None:
@@ -46,6 +46,15 @@ def _require_array(value: object, name: str) -> None:
     if isinstance(value, np.ndarray):
         raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
     raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
+
+
+def _require_rank(x: Array, name: str) -> None:
+    if x.ndim > MOST_AXES:
+        raise ValueError(f"{name} has shape {x.shape}, {x.ndim} axes: needs at most {MOST_AXES}")
+
+
+def _op(op: object) -> int:
+    return whole(op, "op", -I32, I32)
 
 
 def _dtype(array: Matrix) -> int:
@@ -75,7 +84,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
     _require_array(x, "x")
     result = _result(out, x, x.shape)
     desc = raw.UnaryDesc(
-        dtype=_dtype(x), op=op, input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=alpha
+        dtype=_dtype(x), op=_op(op), input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=real(alpha, "alpha")
     )
     check(raw.tuff_unary_ex(x.context.stream_handle, desc))
     return result
@@ -102,7 +111,7 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     else:
         same_kind(a, b)
     result = _result(out, like, shape)
-    desc = raw.BinaryDesc(dtype=_dtype(like), op=op, n=result.size)
+    desc = raw.BinaryDesc(dtype=_dtype(like), op=_op(op), n=result.size)
     desc.a, desc.b, desc.output = a.buffer.handle, b.buffer.handle, result.buffer.handle
     if a.shape != b.shape:
         if len(shape) > 8:
@@ -150,14 +159,11 @@ def power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
-    """a repeated to a shape by NumPy's rule; a itself where the shape is its own.
-
-    The device repeats by products with a vector of ones: exact, but -0 becomes +0.
-    """
+    """a repeated to a shape by NumPy's rule, bit for bit; a itself where the shape is its own."""
     _require_array(a, "a")
+    shape = arrays.as_shape(shape)
     if a.shape == shape:
         return a
-    shape = arrays.as_shape(shape)
     sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
     if len(sizes) != len(shape) or any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
         raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
@@ -177,42 +183,12 @@ def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
 
 
 def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
-    """(outer, inner) -> (outer, times, inner)"""
-    context = a.context
-    result = context.empty((outer, times, inner), a.dtype)
-    if a.dtype != np.float32:
-        return _repeat_other(a, result, outer, times, inner)
-    ones = context._ones(times)
-    if inner == 1:  # a column times a row of ones
-        check(
-            raw.tuff_gemm(
-                *(context.stream_handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, outer, times, 1, 1.0),
-                *(a.buffer.handle, 1, ones, times, 0.0, result.buffer.handle, times),
-            )
-        )
-    else:  # for each outer index, a column of ones times a row
-        check(
-            raw.tuff_batched_gemm(
-                *(context.stream_handle, _dtype(a), raw.NO_TRANS, raw.NO_TRANS, times, inner, 1, 1.0),
-                *(ones, 1, 0, a.buffer.handle, inner, inner, 0.0),
-                *(result.buffer.handle, inner, times * inner, outer),
-            )
-        )
-    return result
-
-
-def _repeat_other(a: Array, result: Array, outer: int, times: int, inner: int) -> Array:
-    """The same for types whose products are of their own type: float16 and float64; the library refuses others."""
-    ones = a.context.ones(times, a.dtype)
-    kinds = {"a_type": _dtype(a), "b_type": _dtype(a), "c_type": _dtype(a), "alpha": 1.0}
-    if inner == 1:
-        sizes = {"m": outer, "n": times, "k": 1, "lda": 1, "ldb": times, "batch_count": 1}
-        operands = {"a": a.buffer.handle, "b": ones.buffer.handle}
-    else:
-        sizes = {"m": times, "n": inner, "k": 1, "lda": 1, "ldb": inner, "batch_count": outer}
-        operands = {"a": ones.buffer.handle, "b": a.buffer.handle, "stride_b": inner, "stride_c": times * inner}
-    desc = raw.BatchedGemmDesc(c=result.buffer.handle, **kinds, **sizes, **operands)
-    check(raw.tuff_batched_gemm_ex(a.context.stream_handle, desc))
+    """(outer, inner) -> (outer, times, inner): what index 0 names along the axis between, so many times."""
+    result = a.context.empty((outer, times, inner), a.dtype)
+    desc = raw.GatherDesc(dtype=_dtype(a), index_type=raw.U32, rank=3, axis=1, count=times)
+    desc.input, desc.indices, desc.output = a.buffer.handle, a.context._zero_indices(times), result.buffer.handle
+    desc.shape[:3] = (outer, 1, inner)
+    check(raw.tuff_gather_ex(a.context.stream_handle, desc))
     return result
 
 
@@ -266,8 +242,8 @@ def matmul(
     dtype = _product_dtype(a.dtype, b.dtype)
     if _base(a).context is not _base(b).context:
         raise ValueError("operands are of different contexts")
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation is {activation!r}, not one of {list(_ACTIVATIONS)}")
+    alpha, beta = real(alpha, "alpha"), real(beta, "beta")
+    applied = choice(activation, "activation", _ACTIVATIONS)
     if beta != 0 and out is None:
         raise ValueError("beta needs out")
     if a.ndim == 0 or b.ndim == 0:
@@ -304,7 +280,7 @@ def matmul(
         a=_base(a_matrix).buffer.handle,
         b=_base(b_matrix).buffer.handle,
         c=result.buffer.handle,
-        activation=_ACTIVATIONS[activation],
+        activation=applied,
     )
     if bias is not None:
         _require_array(bias, "bias")
@@ -336,7 +312,7 @@ def matmul(
 
 
 def _axis(axis: int, ndim: int) -> int:
-    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+    if not is_whole(axis):
         raise TypeError(f"axis is {axis!r}, not an integer")
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of {ndim} axes")
@@ -350,11 +326,13 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
         axes = list(range(x.ndim))
         result = _reduce_one(op, x.ravel(), 0)
     else:
-        named = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+        named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
         axes = sorted(_axis(one, x.ndim) for one in named)
         if len(set(axes)) != len(axes):
             raise ValueError(f"axis {axis} names one axis twice")
         result, rest = x, list(axes)
+        if x.dtype.itemsize < 4 and op not in _EXACT and axes and axes[-1] - axes[0] >= len(axes):
+            return _reduce_at_once(op, x, axes, keepdims)
         while rest:  # adjoining axes are one axis to the device; the last run first
             end = rest.pop() + 1
             start = end - 1
@@ -369,6 +347,20 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
     return result
 
 
+# What gives one of the elements.
+_EXACT = (raw.REDUCE_MAX, raw.REDUCE_MIN)
+
+
+def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
+    """Axes with others between them, brought together first: results in between would be rounded to 16 bits, and those
+    beyond 65,504 become infinite."""
+    kept = [index for index in range(x.ndim) if index not in axes]
+    moved = shapes.permute(x, kept + list(axes))
+    shape = tuple(x.shape[index] for index in kept)
+    result = _reduce_one(op, moved.reshape((*shape, math.prod(x.shape[index] for index in axes))), len(shape))
+    return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)]) if keepdims else result
+
+
 def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
     """raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN: places along one axis, or in the whole array, as uint32."""
     _require_array(x, "x")
@@ -381,10 +373,11 @@ def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = F
 
 
 def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
+    _require_rank(x, "x")
     result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
     check(
         raw.tuff_reduce(
-            *(x.context.stream_handle, _dtype(x), op, x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
+            *(x.context.stream_handle, _dtype(x), _op(op), x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
         )
     )
     return result
@@ -424,6 +417,8 @@ def _softmax(
     _require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("softmax of a 0-d array")
+    _require_rank(x, "x")
+    scale = real(scale, "scale")
     if scale == 0:
         raise ValueError("softmax with a scale of 0")
     result = _result(out, x, x.shape)
@@ -514,7 +509,7 @@ def layer_norm(
     With residual, x + residual is normalised, and stored in sum_out if that is given (it may be x or residual).
     """
     _require_axis(x, "layer_norm")
-    desc = raw.LayerNormDesc(epsilon=epsilon)
+    desc = raw.LayerNormDesc(epsilon=real(epsilon, "epsilon"))
     _weights(desc, x, x.shape[-1], weight=weight, bias=bias)
     return _row_norm(raw.tuff_layer_norm_ex, desc, x, residual, sum_out, out)
 
@@ -530,7 +525,7 @@ def rms_norm(
 ) -> Array:
     """x / sqrt(mean(x * x) + epsilon) * weight along the last axis; residual and sum_out as in layer_norm."""
     _require_axis(x, "rms_norm")
-    desc = raw.RmsNormDesc(epsilon=epsilon)
+    desc = raw.RmsNormDesc(epsilon=real(epsilon, "epsilon"))
     _weights(desc, x, x.shape[-1], weight=weight)
     return _row_norm(raw.tuff_rms_norm_ex, desc, x, residual, sum_out, out)
 
@@ -554,8 +549,7 @@ def group_norm(
 ) -> Array:
     """x (N, C, …), each group of C / groups neighbouring channels normalised by itself; weight and bias (C,)."""
     batch, channels, inner = _image(x, "group_norm")
-    if groups < 1:
-        raise ValueError(f"{groups} groups")
+    groups, epsilon = whole(groups, "groups", 1), real(epsilon, "epsilon")
     result = _result(out, x, x.shape)
     desc = raw.GroupNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
@@ -589,7 +583,8 @@ def batch_norm(
     """(x - mean) / sqrt(variance + epsilon) * weight + bias of x (N, C, …), by stored statistics (C,)."""
     batch, channels, inner = _image(x, "batch_norm")
     result = _result(out, x, x.shape)
-    desc = raw.BatchNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, epsilon=epsilon)
+    desc = raw.BatchNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner)
+    desc.epsilon = real(epsilon, "epsilon")
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     _require_array(mean, "mean")
     _require_array(variance, "variance")

@@ -62,7 +62,7 @@ def _windows(
         "stride": strides,
         "padding": paddings,
         "dilation": dilations,
-        "ceil_mode": int(ceil),
+        "ceil_mode": int(bool(ceil)),
     }
 
 
@@ -96,7 +96,7 @@ def avg_pool(
     """The mean of each window of x (N, C, …). stride None: kernel. With count_include_pad, zeros around the image
     count as elements."""
     fields = _windows(x, kernel, stride, padding, 1, ceil_mode)
-    return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(count_include_pad), **fields)
+    return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(bool(count_include_pad)), **fields)
 
 
 def adaptive_max_pool(x: Array, shape: Numbers, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:

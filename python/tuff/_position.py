@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _operations as operations
 from . import raw
+from ._checked import I64, real, whole
 from ._error import check
 
 if TYPE_CHECKING:
@@ -40,10 +41,9 @@ def rope(
     if heads_last:
         desc.input_strides[:] = desc.output_strides[:] = (seq * heads * head_dim, head_dim, heads * head_dim)
     if rotary_dim is not None:
-        if rotary_dim < 1:
-            raise ValueError(f"rotary_dim is {rotary_dim}")
-        desc.rotary_dim = rotary_dim
-    desc.offset, desc.base, desc.interleaved = offset, base, int(interleaved)
+        desc.rotary_dim = whole(rotary_dim, "rotary_dim", 1)
+    desc.offset, desc.base = whole(offset, "offset", -I64, I64), real(base, "base")
+    desc.interleaved = int(bool(interleaved))
     if positions is not None:
         operations._require_array(positions, "positions")
         if positions.dtype != np.int32 or positions.shape not in ((seq,), (batch, seq)):

@@ -7,13 +7,14 @@ import os
 from typing import TYPE_CHECKING, Union
 
 from . import raw
+from ._checked import OnDevice
 from ._error import check
 
 if TYPE_CHECKING:
     from ._context import Context
 
 
-class Profile:
+class Profile(OnDevice):
     """What a context does, from Context.profile() to the end of the with block; afterwards table() and write()
     show it, until the context's next profile. Both may be asked before the end too: they wait, and show what was
     until then."""

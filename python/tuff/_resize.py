@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from . import _operations as operations
 from . import raw
+from ._checked import choice, is_number, real, sequence
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 
@@ -35,8 +36,7 @@ def resize(
     them. scale: what positions are divided by, where it is not the ratio of the sizes.
     """
     operations._require_array(x, "x")
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}, needs one of {', '.join(MODES)}")
+    which = choice(mode, "mode", MODES)
     require_layout(layout)
     if not 3 <= x.ndim <= 5:
         raise ValueError(f"resize needs (N, C, …) with one to three axes behind, not {x.shape}")
@@ -47,10 +47,11 @@ def resize(
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     desc.in_shape[:axes], desc.out_shape[:axes] = spatial, sizes
     if scale is not None:
-        scales = (scale,) * axes if operations.is_number(scale) else tuple(scale)
+        each = (scale,) * axes if is_number(scale) else sequence(scale, "scale", "one number or several")
+        scales = [real(number, "scale") for number in each]
         if len(scales) != axes or not min(scales) > 0:
             raise ValueError(f"scale is {scale!r}, needs one positive number or {axes}")
-        desc.scale[:axes] = [float(number) for number in scales]
-    desc.mode, desc.layout, desc.align_corners = MODES[mode], LAYOUTS[layout], int(align_corners)
+        desc.scale[:axes] = scales
+    desc.mode, desc.layout, desc.align_corners = which, LAYOUTS[layout], int(bool(align_corners))
     check(raw.tuff_resize(x.context.stream_handle, desc))
     return result

@@ -9,6 +9,7 @@ import numpy as np
 from . import _array as arrays
 from . import _operations as operations
 from . import raw
+from ._checked import is_whole, sequence
 from ._error import check
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
     """x with axis order[i] as axis i, in new memory: numpy.transpose."""
     operations._require_array(x, "x")
-    axes = [int(axis) + x.ndim if axis < 0 else int(axis) for axis in order]
+    operations._require_rank(x, "x")
+    order = sequence(order, "order", "axes")
+    axes = [operations._axis(axis, x.ndim) for axis in order]
     if sorted(axes) != list(range(x.ndim)):
-        raise ValueError(f"order is {tuple(order)}, needs each of the axes of shape {x.shape} once")
+        raise ValueError(f"order is {order}, needs each of the axes of shape {x.shape} once")
     result = operations._result(out, x, tuple(x.shape[axis] for axis in axes))
     if x.ndim == 0:
         result.assign(x)
@@ -36,7 +39,7 @@ def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> A
 def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     """x as numbers of another dtype, in new memory; rounding and range as in Array.astype."""
     operations._require_array(x, "x")
-    target = np.dtype(dtype)
+    target = arrays.as_dtype(dtype)
     if out is None:
         out = x.context.empty(x.shape, target)
     operations._require_array(out, "out")
@@ -53,12 +56,14 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
 def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     """x[key] in new memory, where key is integers, slices of any step, and an ellipsis: section(x, np.s_[1:3, ..., ::-2])."""
     operations._require_array(x, "x")
+    operations._require_rank(x, "x")
     keys = list(key) if isinstance(key, tuple) else [key]
-    if keys.count(Ellipsis) > 1:
+    ellipses = [place for place, index in enumerate(keys) if index is Ellipsis]  # arrays do not compare as one thing
+    if len(ellipses) > 1:
         raise IndexError("an index has one ellipsis at most")
-    if Ellipsis not in keys:
+    at = ellipses[0] if ellipses else len(keys)
+    if not ellipses:
         keys.append(Ellipsis)
-    at = keys.index(Ellipsis)
     missing = x.ndim - (len(keys) - 1)
     if missing < 0:
         raise IndexError(f"{len(keys) - 1} indices for shape {x.shape}")
@@ -68,7 +73,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
         if isinstance(index, slice):
             taken = range(*index.indices(size))
             shape.append(len(taken))
-        elif isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+        elif is_whole(index):
             if not -size <= index < size:
                 raise IndexError(f"index {index} is out of axis {axis} of size {size}")
             taken = range(int(index) % size, int(index) % size + 1)
@@ -92,13 +97,14 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
 
 def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = None) -> Array:
     """The arrays one behind another along an axis: numpy.concatenate."""
-    parts = list(arrays_)
+    parts = sequence(arrays_, "arrays", "arrays to be put one behind another")
     if not parts:
         raise ValueError("concat of no arrays")
     for part in parts:
         operations._require_array(part, "each operand")
     operations.same_kind(*parts)
     first = parts[0]
+    operations._require_rank(first, "the first array")
     along = operations._axis(axis, first.ndim)
     for part in parts:
         if part.ndim != first.ndim or any(
@@ -123,6 +129,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
         raise TypeError(f"indices of {indices.dtype}, needs int32 or uint32")
     if indices.context is not x.context:
         raise ValueError("operands are of different contexts")
+    operations._require_rank(x, "x")
     result = operations._result(out, x, tuple(shape))
     desc = raw.GatherDesc(dtype=operations._dtype(x), index_type=operations._dtype(indices), rank=x.ndim, axis=axis)
     desc.input, desc.indices, desc.output = x.buffer.handle, indices.buffer.handle, result.buffer.handle
@@ -139,6 +146,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
 def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
     """What int32 or uint32 indices name along an axis: numpy.take. One that names nothing gives zeros."""
     operations._require_array(x, "x")
+    operations._require_array(indices, "indices")
     along = operations._axis(axis, x.ndim)
     return _gather(x, indices, along, (*x.shape[:along], *indices.shape, *x.shape[along + 1 :]), False, out)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Optional, Union
 
 from . import raw
 from ._array import Array
-from ._buffer import Buffer
+from ._buffer import Buffer, _require_context
+from ._checked import OnDevice, text
 from ._error import check
 from ._handle import own
 
@@ -50,7 +51,7 @@ def _event_handle(event: Event) -> int:
     return event.handle
 
 
-class Stream:
+class Stream(OnDevice):
     """An order of work on a device, beside others. ``ctx.stream(name)`` makes one; inside ``with stream:`` the arrays,
     buffers and kernels of its context go to it, for the thread (or asyncio task) that is in the block:
 
@@ -71,7 +72,8 @@ class Stream:
     __slots__ = ("context", "handle", "_finalizer", "__weakref__")
 
     def __init__(self, context: Context, name: Optional[str] = None) -> None:
-        desc = raw.StreamDesc(name=None if name is None else name.encode())
+        _require_context(context)
+        desc = raw.StreamDesc(name=None if name is None else text(name, "name"))
         handle = ctypes.c_uint64()
         check(raw.tuff_stream_create(context.handle, desc, handle))
         self.context = context
@@ -125,7 +127,7 @@ class Stream:
         return f"<tuff.Stream {self.handle:#x}{', the default' if self._finalizer is None else ''}>"
 
 
-class Event:
+class Event(OnDevice):
     """A point in a stream. ``stream.record()`` makes one.
 
     context  the Context it belongs to, kept alive
@@ -136,6 +138,7 @@ class Event:
 
     def __init__(self, context: Context, timing: bool = True) -> None:
         """timing: for elapsed(); without it, recording costs less."""
+        _require_context(context)
         handle = ctypes.c_uint64()
         desc = raw.EventDesc(flags=0 if timing else raw.EVENT_NO_TIMING)
         check(raw.tuff_event_create(context.handle, desc, handle))
@@ -165,7 +168,7 @@ class Event:
         self._finalizer()
 
 
-class Graph:
+class Graph(OnDevice):
     """Operations that were called once, to be launched again and again:
 
         with ctx.capture() as graph:
@@ -190,6 +193,7 @@ class Graph:
         """stream: where the operations are called; by default one that is there for this alone."""
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
+        _require_context(context)
         self.context = context
         self.handle = raw.NULL_HANDLE
         self._stream = Stream(context, "capture") if stream is None else stream

@@ -1,0 +1,121 @@
+// The sizes that the ABI's structures had in the versions of this library, by which a caller tells the version that it
+// was compiled with. Fields are only ever appended, so that each version's structure is the beginning of the next
+// one's.
+//
+// A structure that grows gets its new size at the end of its line, once for each release: what the release before it
+// had stays. tests/abi/layout.c has the fields.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tuff/tuff.h"
+
+namespace tuff::capi {
+
+// A structure that has no line here does not compile where it is read or written.
+template <typename T>
+struct Released;
+
+template <>
+struct Released<tuff_device_properties> {
+  static constexpr std::array<uint32_t, 2> sizes = {744, 1712};  // 0.1.0, 0.8.0
+};
+template <>
+struct Released<tuff_context_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {32, 40};  // 0.1.0, 0.7.0
+};
+template <>
+struct Released<tuff_stats> {
+  static constexpr std::array<uint32_t, 2> sizes = {120, 152};  // 0.1.0, 0.7.0
+};
+template <>
+struct Released<tuff_gemm_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {104, 160};  // 0.1.0, 0.2.0
+};
+template <>
+struct Released<tuff_batched_gemm_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {136, 232};  // 0.1.0, 0.2.0
+};
+template <>
+struct Released<tuff_conv2d_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {176, 232};  // 0.1.0, 0.4.0
+};
+template <>
+struct Released<tuff_attention_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {96, 328};  // 0.1.0, 0.4.0
+};
+template <>
+struct Released<tuff_unary_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {40, 48};  // 0.1.0, 0.3.0
+};
+template <>
+struct Released<tuff_binary_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {48, 184};  // 0.1.0, 0.4.0
+};
+template <>
+struct Released<tuff_softmax_desc> {
+  static constexpr std::array<uint32_t, 2> sizes = {96, 136};  // 0.1.0, 0.3.0
+};
+
+// Those that are what they were when they came.
+template <uint32_t bytes>
+struct ReleasedOnce {
+  static constexpr std::array<uint32_t, 1> sizes = {bytes};
+};
+// 0.1.0
+template <>
+struct Released<tuff_limits> : ReleasedOnce<24> {};
+template <>
+struct Released<tuff_alloc_desc> : ReleasedOnce<24> {};
+template <>
+struct Released<tuff_reduce_desc> : ReleasedOnce<104> {};
+// 0.3.0
+template <>
+struct Released<tuff_layer_norm_desc> : ReleasedOnce<88> {};
+template <>
+struct Released<tuff_rms_norm_desc> : ReleasedOnce<80> {};
+template <>
+struct Released<tuff_group_norm_desc> : ReleasedOnce<88> {};
+template <>
+struct Released<tuff_batch_norm_desc> : ReleasedOnce<96> {};
+// 0.4.0
+template <>
+struct Released<tuff_conv1d_desc> : ReleasedOnce<176> {};
+template <>
+struct Released<tuff_conv3d_desc> : ReleasedOnce<288> {};
+template <>
+struct Released<tuff_conv_transpose2d_desc> : ReleasedOnce<224> {};
+template <>
+struct Released<tuff_permute_desc> : ReleasedOnce<128> {};
+template <>
+struct Released<tuff_cast_desc> : ReleasedOnce<40> {};
+template <>
+struct Released<tuff_slice_desc> : ReleasedOnce<288> {};
+template <>
+struct Released<tuff_concat_desc> : ReleasedOnce<112> {};
+template <>
+struct Released<tuff_gather_desc> : ReleasedOnce<184> {};
+template <>
+struct Released<tuff_pool_desc> : ReleasedOnce<208> {};
+template <>
+struct Released<tuff_rope_desc> : ReleasedOnce<152> {};
+// 0.5.0
+template <>
+struct Released<tuff_resize_desc> : ReleasedOnce<128> {};
+// 0.7.0
+template <>
+struct Released<tuff_memory_stats> : ReleasedOnce<128> {};
+template <>
+struct Released<tuff_memory_fd> : ReleasedOnce<72> {};
+template <>
+struct Released<tuff_kernel_desc> : ReleasedOnce<96> {};
+template <>
+struct Released<tuff_kernel_properties> : ReleasedOnce<648> {};
+// 0.8.0
+template <>
+struct Released<tuff_stream_desc> : ReleasedOnce<16> {};
+template <>
+struct Released<tuff_event_desc> : ReleasedOnce<8> {};
+
+}  // namespace tuff::capi

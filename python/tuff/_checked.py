@@ -1,0 +1,115 @@
+"""What callers give, checked before ctypes sees it: ctypes takes a number modulo 2**64 (or 2**32) without a word, cuts
+text at a NUL, and has messages of its own."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, NoReturn, Tuple, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping
+
+T = TypeVar("T")
+
+#: The largest numbers of C's types.
+U64, I64, U32, I32 = 2**64 - 1, 2**63 - 1, 2**32 - 1, 2**31 - 1
+
+
+def is_whole(value: object) -> bool:
+    """A whole number of Python's or NumPy's; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def whole(value: object, name: str, least: int = 0, most: int = U64) -> int:
+    """A whole number between two others."""
+    if type(value) is int and least <= value <= most:  # as nearly always
+        return value
+    if not is_whole(value):
+        raise TypeError(f"{name} is {value!r}, not an integer")
+    if value < least:
+        raise ValueError(f"{name} is {value}, needs at least {least}")
+    if value > most:
+        raise ValueError(f"{name} is {value}, needs at most {most}")
+    return int(value)
+
+
+def wholes(value: object, name: str, least: int = 0, most: int = U64) -> Tuple[int, ...]:
+    """Whole numbers between two others: one, or several."""
+    each = (value,) if is_whole(value) else sequence(value, name, "integers")
+    return tuple(whole(one, name, least, most) for one in each)
+
+
+def sequence(value: Iterable[T], name: str, of: str) -> Tuple[T, ...]:
+    """What can be gone through, as a tuple."""
+    try:
+        return tuple(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, needs {of}") from None
+
+
+def is_number(value: object) -> bool:
+    """A real number of Python's or NumPy's."""
+    return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
+
+
+def real(value: object, name: str) -> float:
+    """A number that float64 has."""
+    if type(value) is float:
+        return value
+    if not is_number(value):
+        raise TypeError(f"{name} is {value!r}, not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond float64") from None
+
+
+def element(value: object, dtype: np.dtype) -> bytes:
+    """The bytes of a number as an element of a dtype. One beyond an integer dtype's range is refused, not wrapped."""
+    number = real(value, "the value")
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not math.isfinite(number) or not info.min <= int(value) <= info.max:
+            raise ValueError(f"{value} is beyond {dtype}, which has {info.min} to {info.max}")
+        value = int(value)
+    return np.asarray(value, dtype).tobytes()
+
+
+def text(value: object, name: str) -> bytes:
+    """Text as C has it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, not a str")
+    if "\0" in value:
+        raise ValueError(f"{name} is {value!r}, which has a NUL in it")
+    return value.encode()
+
+
+def choice(value: object, name: str, choices: Mapping[object, T]) -> T:
+    """What a name stands for."""
+    try:
+        return choices[value]
+    except (KeyError, TypeError):  # TypeError: not hashable
+        raise ValueError(f"{name} is {value!r}, not one of {list(choices)}") from None
+
+
+def host_array(value: object, name: str) -> np.ndarray:
+    """A NumPy array of numbers: of objects, the bytes are pointers."""
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{name} is {type(value).__name__}, not a NumPy array")
+    if value.dtype.hasobject:
+        raise TypeError(f"{name} is an array of {value.dtype}, not of numbers")
+    return value
+
+
+class OnDevice:
+    """What lives on a device is not pickled, nor copied by the module copy."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        name = type(self).__name__
+        instead = "; .numpy() is what can be, and .copy() stays there" if hasattr(self, "numpy") else ""
+        raise TypeError(f"a tuff.{name} lives on a device and cannot be pickled or copied{instead}")

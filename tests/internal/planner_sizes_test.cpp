@@ -1,0 +1,74 @@
+// Planners on shapes that no test has memory for: what a kernel counts in 32 bits is UNSUPPORTED beyond them, before
+// anything is recorded.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "internal/fake_recorder.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "planning/status.hpp"
+
+namespace tuff {
+namespace {
+
+class PlannerSizes : public testing::Test {
+ protected:
+  PlannerSizes() { buffer_.allocation = std::make_shared<Nowhere>(), buffer_.bytes = ~uint64_t{0} >> 1; }
+
+  // What planning ends with, and nothing recorded where it is not TUFF_OK.
+  template <typename Plan>
+  tuff_status planned(const Plan& plan) {
+    DeviceTraits traits = a_gpu();
+    traits.max_range = ~uint64_t{0} >> 1;
+    FakeRecorder recorder(traits);
+    try {
+      plan(recorder);
+    } catch (const Error& error) {
+      EXPECT_TRUE(recorder.kernels.empty());
+      return error.code();
+    }
+    EXPECT_FALSE(recorder.kernels.empty());
+    return TUFF_OK;
+  }
+  tuff_status reduced(std::vector<uint64_t> shape, uint32_t axis, int32_t dtype) {
+    return planned([&](Recorder& recorder) {
+      const auto rank = static_cast<uint32_t>(shape.size());
+      record_reduce(recorder, {dtype, TUFF_REDUCE_SUM, &buffer_, &buffer_, shape.data(), rank, axis});
+    });
+  }
+  tuff_status normalised(std::vector<uint64_t> shape, uint32_t axis, int32_t dtype) {
+    return planned([&](Recorder& recorder) {
+      SoftmaxArgs args{};
+      args.dtype = dtype, args.input = args.output = &buffer_;
+      args.shape = shape.data(), args.rank = static_cast<uint32_t>(shape.size()), args.axis = axis;
+      args.scale = 1, args.mask.type = dtype, args.mask.repeat = 1;
+      record_softmax(recorder, args);
+    });
+  }
+  Buffer buffer_;
+};
+
+constexpr uint64_t kFar = (uint64_t{1} << 32) + 8;
+
+// The numbers of rows and of lanes were cut to 32 bits: a sum over 2^32 + 8 rows was one over eight.
+TEST_F(PlannerSizes, ColumnsThatAreCountedBeyond32Bits) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    EXPECT_EQ(reduced({kFar, 2}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
+    EXPECT_EQ(reduced({2, kFar * 8}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
+    EXPECT_EQ(normalised({kFar, 2}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
+    EXPECT_EQ(normalised({2, kFar * 8}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
+    for (const uint64_t size : {uint64_t{5}, uint64_t{1} << 20, uint64_t{1} << 31}) {
+      EXPECT_EQ(reduced({size, 2}, 0, dtype), TUFF_OK);
+      EXPECT_EQ(reduced({2, size}, 0, dtype), TUFF_OK);
+      EXPECT_EQ(normalised({size, 2}, 0, dtype), TUFF_OK);
+      EXPECT_EQ(normalised({2, size}, 0, dtype), TUFF_OK);
+    }
+    // Rows are cut into pieces, however long.
+    EXPECT_EQ(reduced({2, kFar}, 1, dtype), TUFF_OK);
+    EXPECT_EQ(normalised({2, kFar}, 1, dtype), TUFF_OK);
+  }
+}
+
+}  // namespace
+}  // namespace tuff
