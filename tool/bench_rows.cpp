@@ -16,8 +16,8 @@ using Call = std::function<void(const tuff::Context&, Buffers&)>;
 using tuff::DType;
 
 // A row whose buffers hold so many values each, all 0.5, and whose repetition is one call.
-Row row(const char* operation, std::string shape, Unit unit, Limit limit, double work, std::vector<uint64_t> counts,
-        Call call) {
+Row row(const char* operation, const char* feature, std::string shape, Unit unit, Limit limit, double work,
+        std::vector<uint64_t> counts, Call call) {
   auto prepare = [counts = std::move(counts), call = std::move(call)](const tuff::Context& context) {
     auto buffers = std::make_shared<Buffers>();
     for (const uint64_t count : counts) {
@@ -26,16 +26,18 @@ Row row(const char* operation, std::string shape, Unit unit, Limit limit, double
     }
     return [call, buffers, &context] { call(context, *buffers); };
   };
-  return {operation, std::move(shape), unit, limit, work, std::move(prepare)};
+  return {operation, feature, std::move(shape), unit, limit, work, std::move(prepare)};
 }
 
 Row compute_row(const char* operation, std::string shape, double flops, std::vector<uint64_t> counts, Call call) {
-  return row(operation, std::move(shape), Unit::flops, Limit::gemm, flops, std::move(counts), std::move(call));
+  return row(operation, operation, std::move(shape), Unit::flops, Limit::gemm, flops, std::move(counts),
+             std::move(call));
 }
 
-Row memory_row(const char* operation, std::string shape, uint64_t bytes, std::vector<uint64_t> counts, Call call) {
-  return row(operation, std::move(shape), Unit::bytes, Limit::copy, static_cast<double>(bytes), std::move(counts),
-             std::move(call));
+Row memory_row(const char* operation, const char* feature, std::string shape, uint64_t bytes,
+               std::vector<uint64_t> counts, Call call) {
+  return row(operation, feature, std::move(shape), Unit::bytes, Limit::copy, static_cast<double>(bytes),
+             std::move(counts), std::move(call));
 }
 
 Row batched_gemm_row(uint64_t batch, uint64_t size) {
@@ -74,14 +76,14 @@ Row attention_row(uint64_t batch, uint64_t heads, uint64_t sequence, uint64_t he
 }
 
 Row unary_row(const char* name, tuff::Unary op, uint64_t n) {
-  return memory_row(name, fmt::format("{} values", format_count(n)), 8 * n, {n, n},
+  return memory_row(name, "unary", fmt::format("{} values", format_count(n)), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) { context.unary(DType::f32, op, b[0], b[1], n); });
 }
 
 Row sum_row(const char* name, std::vector<uint64_t> shape, uint64_t results) {
   uint64_t n = 1;
   for (const uint64_t size : shape) n *= size;
-  return memory_row(name, fmt::format("{} values", fmt::join(shape, " x ")), 4 * n, {n, results},
+  return memory_row(name, "reduce", fmt::format("{} values", fmt::join(shape, " x ")), 4 * n, {n, results},
                     [=](const tuff::Context& context, Buffers& b) {
                       context.reduce(DType::f32, tuff::Reduce::sum, b[0], b[1], shape,
                                      static_cast<uint32_t>(shape.size()) - 1);
@@ -90,7 +92,7 @@ Row sum_row(const char* name, std::vector<uint64_t> shape, uint64_t results) {
 
 Row softmax_row(uint64_t rows, uint64_t columns) {
   const uint64_t n = rows * columns;
-  return memory_row("softmax", fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
+  return memory_row("softmax", "softmax", fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) {
                       context.softmax(DType::f32, b[0], b[1], {rows, columns}, 1);
                     });
@@ -98,9 +100,10 @@ Row softmax_row(uint64_t rows, uint64_t columns) {
 
 // Between ordinary host memory and the device: what limits it is the bus, which the copy says nothing of.
 Row transfer_row(const char* name, bool upload, uint64_t n) {
-  auto host = std::make_shared<std::vector<float>>(n, 1.0f);
-  return row(name, format_bytes(4 * n), Unit::bytes, Limit::none, 4.0 * static_cast<double>(n), {n},
+  auto host = std::make_shared<std::vector<float>>();
+  return row(name, "copies", format_bytes(4 * n), Unit::bytes, Limit::none, 4.0 * static_cast<double>(n), {n},
              [=](const tuff::Context&, Buffers& b) {
+               host->resize(n, 1.0f);
                if (upload) {
                  b[0].upload(*host);
                } else {
@@ -113,8 +116,9 @@ Row transfer_row(const char* name, bool upload, uint64_t n) {
 // each on values of its own.
 Row small_row(const char* name, bool chained) {
   constexpr uint64_t kValues = 1024, kCalls = 256;
-  return row(name, fmt::format("relu of {}, in place", format_count(kValues)), Unit::calls, Limit::none, kCalls,
-             std::vector<uint64_t>(chained ? 1 : kCalls, kValues), [=](const tuff::Context& context, Buffers& b) {
+  return row(name, "unary", fmt::format("relu of {}, in place", format_count(kValues)), Unit::calls, Limit::none,
+             kCalls, std::vector<uint64_t>(chained ? 1 : kCalls, kValues),
+             [=](const tuff::Context& context, Buffers& b) {
                for (uint64_t i = 0; i < kCalls; ++i) {
                  const tuff::Buffer& x = b[chained ? 0 : i];
                  context.unary(DType::f32, tuff::Unary::relu, x, x, kValues);
@@ -134,8 +138,12 @@ Row gemm_row(uint64_t m, uint64_t n, uint64_t k) {
 }
 
 Row copy_row(uint64_t values) {
-  return memory_row("copy", format_bytes(4 * values), 8 * values, {values, values},
+  return memory_row("copy", "copies", format_bytes(4 * values), 8 * values, {values, values},
                     [=](const tuff::Context&, Buffers& b) { b[1].copy_from(b[0], 4 * values); });
+}
+
+std::vector<std::string> names_of(const Row& row) {
+  return {row.operation + " " + row.shape, row.feature, row.feature + " " + row.operation};
 }
 
 std::vector<Row> bench_rows(bool large, uint64_t values) {
@@ -156,8 +164,8 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   all.push_back(unary_row("relu", tuff::Unary::relu, values));
   all.push_back(unary_row("exp", tuff::Unary::exp, values));
   all.push_back(unary_row("tanh", tuff::Unary::tanh, values));
-  all.push_back(memory_row("add", fmt::format("{} values", format_count(values)), 12 * values, {values, values, values},
-                           [=](const tuff::Context& context, Buffers& b) {
+  all.push_back(memory_row("add", "binary", fmt::format("{} values", format_count(values)), 12 * values,
+                           {values, values, values}, [=](const tuff::Context& context, Buffers& b) {
                              context.binary(DType::f32, tuff::Binary::add, b[0], b[1], b[2], values);
                            }));
   all.push_back(sum_row("sum", {values}, 1));
