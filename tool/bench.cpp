@@ -265,7 +265,7 @@ int run_bench(const BenchOptions& options) {
   if (options.json) {
     print_json(results_json(device, results, limits));
   } else {
-    fmt::print("{} ({})\n\n", device.name, shorten(device.driver, 60));
+    fmt::print("{}\n", heading(device));
     print_results(results, limits);
     fmt::print(
         "\n{}",

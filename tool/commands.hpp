@@ -61,6 +61,8 @@ int run_tune(const TuneOptions& options);
 int run_cache(const CacheOptions& options);
 
 const char* device_type_name(int32_t type);
+// "name (driver)", folded.
+std::string heading(const tuff::DeviceProperties& device);
 
 // Empty: the default. Throws a UsageError for a device that is not there, with those that are.
 tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm = false);

@@ -5,6 +5,7 @@
 
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
+#include "tool/text.hpp"
 #include "tool/usage.hpp"
 
 namespace tool {
@@ -15,6 +16,10 @@ const std::vector<std::string>& operations() {
       "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
       "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope",       "resize"};
   return names;
+}
+
+std::string heading(const tuff::DeviceProperties& device) {
+  return folded_text(fmt::format("{} ({})", device.name, shorten(device.driver, 60)), 0, 2);
 }
 
 tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm) {

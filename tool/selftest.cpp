@@ -145,7 +145,7 @@ bool test_device(const std::string& device, const std::vector<Case>& cases, cons
   const tuff::Context context = open_context(device, "");
   const tuff::Context host = open_context("", "host");
   const tuff::DeviceProperties properties = context.info();
-  if (!options.json) fmt::print("\n{} ({})\n\n", properties.name, shorten(properties.driver, 60));
+  if (!options.json) fmt::print("\n{}\n", heading(properties));
 
   std::vector<Verdict> verdicts;
   const auto begin = Clock::now();

@@ -332,7 +332,7 @@ int run_tune(const TuneOptions& options) {
   TuneFile file(output_path(options), tuff::tuning_device(device, tuff::version()));
   Tuner tuner(options, context, file);
   if (options.list) return tuner.list();
-  if (!options.json) fmt::print("{} ({})\n\n", device.name, shorten(device.driver, 60));
+  if (!options.json) fmt::print("{}\n", heading(device));
   return tuner.run();
 }
 

@@ -16,7 +16,7 @@ run(2 "is softmax meant" ${TOOL} bench --filter sotfmax)
 # Of a shape that only large devices have: known once there is a device.
 run(2 "tuff bench on this device has nothing with \"8192 x 8192\"" ${TOOL} bench --backend host --filter "8192 x 8192")
 # Names that tuff info lists are names of rows.
-foreach(name reduce unary)
+foreach(name reduce unary layer_norm)
   run(0 "\"feature\": \"${name}\"" ${TOOL} bench --seconds 0.01 --filter ${name} --json)
 endforeach()
 
