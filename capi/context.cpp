@@ -10,6 +10,7 @@
 #include "planning/status.hpp"
 #include "platform/platform.hpp"
 #include "runtime/graveyard.hpp"
+#include "runtime/variables.hpp"
 
 using tuff::ComputeBackend;
 using tuff::ContextOptions;
@@ -49,6 +50,11 @@ std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
 
 std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
   tuff::sweep_graveyard();
+  if (tuff::log_enabled(TUFF_LOG_WARNING)) {
+    for (const auto& problem : tuff::variable_problems()) {
+      tuff::log(TUFF_LOG_WARNING, "in the environment, {}; it counts as unset", problem.text());
+    }
+  }
   const ContextOptions options = context_options(desc);
   const std::string_view backend = desc.backend != nullptr ? desc.backend : "vulkan";
   if (backend == "vulkan") return open(tuff::make_vulkan_backend(), options);

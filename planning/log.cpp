@@ -44,7 +44,8 @@ int32_t level_from_environment() {
   for (size_t level = 0; level < kLevelNames.size(); ++level) {
     if (*wanted == kLevelNames[level]) return static_cast<int32_t>(level);
   }
-  return TUFF_LOG_OFF;
+  // Whoever has set it wants to be told something: at the least that the value is none (runtime/variables.cpp).
+  return TUFF_LOG_WARNING;
 }
 
 void write_line(const Log& log, int32_t level, const std::string& line) {

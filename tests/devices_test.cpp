@@ -1,14 +1,13 @@
 // Which devices there are, as TUFF_VISIBLE_DEVICES and TUFF_DEVICE have it, seen by another process
-// (programs/devices.cpp) that is started in such an environment; and two devices at once, where Mesa's driver for
-// processors can be two.
-#include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
+// (programs/devices.cpp) that is started in such an environment; and two devices at once: this machine's GPUs, where it
+// has two, else Mesa's driver for processors twice.
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
+#include "support/drivers.hpp"
 #include "support/harness.hpp"
 
 namespace tuff_test {
@@ -16,176 +15,242 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Result {
-  int status = -1;
-  std::string output;
-  bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
-  size_t devices() const {
-    size_t count = 0;
-    for (size_t at = output.find("device "); at != std::string::npos; at = output.find("\ndevice ", at + 1)) ++count;
-    return count;
-  }
+// What `devices list` prints of one.
+struct Listed {
+  std::string uuid, type, name;
 };
 
-std::ostream& operator<<(std::ostream& out, const Result& result) {
-  return out << "status " << result.status << ":\n" << result.output;
-}
-
-// The environment as NAME=value.
-Result run(const std::vector<std::string>& environment, const std::string& arguments) {
-  std::string command = "env";
-  for (const std::string& variable : environment) command += " '" + variable + "'";
-  command += " '" TUFF_TEST_DEVICES "' " + arguments;
-  Result result;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return result;
-  char part[512];
-  while (const size_t count = std::fread(part, 1, sizeof part, pipe)) result.output.append(part, count);
-  const int state = pclose(pipe);
-  result.status = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-  return result;
-}
-
-std::string uuid_of(const tuff_device_properties& device) {
-  std::string text;
-  for (int i = 0; i < 16; ++i) {
-    char digits[4];
-    std::snprintf(digits, sizeof digits, "%s%02X", i == 4 || i == 6 ? "-" : "", device.uuid[i]);
-    text += digits;
+std::vector<Listed> listed(const ProcessResult& result) {
+  std::vector<Listed> devices;
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word, index;
+    Listed device;
+    if (!(words >> word >> index >> device.uuid >> device.type) || word != "device") continue;
+    std::getline(words >> std::ws, device.name);
+    devices.push_back(device);
   }
+  return devices;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
-class DevicesVisible : public testing::Test {
+// Devices that other processes see with this environment.
+class DevicesElsewhere : public testing::Test {
  protected:
-  void SetUp() override {
-    uint32_t count = 0;
-    ASSERT_OK(tuff_device_count(&count));
-    if (count != 1) GTEST_SKIP() << "not run: written for a machine of one device, this has " << count;
-    first_.struct_size = sizeof first_;
-    ASSERT_OK(tuff_device_info(0, &first_));
+  ProcessResult run(std::vector<std::string> more, const std::string& arguments) {
+    more.insert(more.begin(), environment_.begin(), environment_.end());
+    return run_process(more, TUFF_TEST_DEVICES, arguments);
   }
-  tuff_device_properties first_{};
-};
-
-TEST_F(DevicesVisible, ByIndexUuidAndName) {
-  const std::string uuid = uuid_of(first_), name(first_.name);
-  const std::string entries[] = {"0", " 0 ", "0,0", uuid, uuid.substr(0, 9), name, "0," + name.substr(2, 5)};
-  for (const std::string& entry : entries) {
-    const Result result = run({"TUFF_VISIBLE_DEVICES=" + entry}, "list");
-    EXPECT_EQ(result.status, 0) << entry << result;
-    EXPECT_EQ(result.devices(), 1u) << entry << result;
-    EXPECT_TRUE(result.says("device 0 " + name)) << entry << result;
+  ProcessResult with(const std::string& visible, const std::string& arguments) {
+    return run({"TUFF_VISIBLE_DEVICES=" + visible}, arguments);
   }
-  EXPECT_TRUE(run({}, "open " + uuid).says("opened vulkan " + name));
-  EXPECT_TRUE(run({"TUFF_DEVICE=" + uuid.substr(0, 8)}, "open").says("opened vulkan " + name));
-}
-
-TEST_F(DevicesVisible, NoneAtAll) {
-  const std::vector<std::string> none = {"TUFF_VISIBLE_DEVICES="};
-  const Result result = run(none, "list");
-  EXPECT_EQ(result.status, 0) << result;
-  EXPECT_EQ(result.devices(), 0u) << result;
-  EXPECT_TRUE(result.says("refusals\n" + std::string(first_.name) + " (number 0 of all) is hidden")) << result;
-  const Result open = run(none, "open");
-  EXPECT_TRUE(open.says("error TUFF_ERROR_NO_DEVICE tuff_context_create: ")) << open;
-  EXPECT_TRUE(open.says("hidden: TUFF_VISIBLE_DEVICES is \"\"")) << open;
-  EXPECT_TRUE(run(none, "auto").says("opened host ")) << "as where there is no device";
-}
-
-TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
-  const std::string there_is = "there is 0 \"" + std::string(first_.name) + "\"";
-  const std::pair<const char*, const char*> rows[] = {{"teapot", "no device is named like \"teapot\""},
-                                                      {"0,9", "no device is number \"9\""},
-                                                      {"-1", "no device is named like \"-1\""},
-                                                      {"ffffffff-ffff", "no device is named like \"ffffffff-ffff\""},
-                                                      {"0,,0", "entry 2 is empty"},
-                                                      {"0,", "entry 2 is empty"}};
-  for (const auto& [list, problem] : rows) {
-    for (const char* command : {"list", "open", "auto"}) {
-      const Result result = run({std::string("TUFF_VISIBLE_DEVICES=") + list}, command);
-      EXPECT_EQ(result.status, 1) << list << result;
-      EXPECT_TRUE(result.says("error TUFF_ERROR_INVALID_ARGUMENT tuff_")) << list << result;
-      EXPECT_TRUE(result.says(std::string("TUFF_VISIBLE_DEVICES: ") + problem)) << list << result;
-      EXPECT_TRUE(result.says(there_is)) << list << result;
-      if (std::string(list) != "teapot") break;
-    }
-  }
-}
-
-// Mesa's driver for processors under two names: two devices.
-class DevicesTwo : public testing::Test {
- protected:
-  void SetUp() override {
-    const fs::path driver = driver_file();
-    if (driver.empty()) GTEST_SKIP() << "not run: Mesa's driver for processors is not there";
-    folder_ = fs::temp_directory_path() / ("tuff_devices_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    std::string list;
-    for (const char* name : {"first.json", "second.json"}) {
-      fs::copy_file(driver, folder_ / name, fs::copy_options::overwrite_existing);
-      list += (list.empty() ? "" : ":") + (folder_ / name).string();
-    }
-    // The second is what loaders before 1.3.207 read.
-    environment_ = {"VK_DRIVER_FILES=" + list, "VK_ICD_FILENAMES=" + list};
-    const Result result = run(environment_, "list");
+  void look() {
+    const ProcessResult result = run({}, "list");
     ASSERT_EQ(result.status, 0) << result;
-    if (result.devices() != 2) GTEST_SKIP() << "not run: this loader makes " << result.devices() << " devices of it";
+    all_ = listed(result);
+    ASSERT_FALSE(all_.empty()) << result;
   }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
+  // How many there are with this in their name.
+  size_t named(const std::string& part) const {
+    return static_cast<size_t>(std::count_if(all_.begin(), all_.end(), [&](const Listed& device) {
+      return lower(device.name).find(lower(part)) != std::string::npos;
+    }));
   }
-
-  static fs::path driver_file() {
-    for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
-      const char* value = std::getenv(variable);
-      if (value == nullptr || *value == '\0') continue;
-      return std::string(value).find(':') == std::string::npos && fs::exists(value) ? fs::path(value) : fs::path();
+  // The least of the first one's UUID, from four digits on, that is of no other's; all of it if that is the same too.
+  std::string beginning_of_uuid() const {
+    const std::string& first = all_[0].uuid;
+    for (size_t length = 4; length < first.size(); ++length) {
+      const std::string part = first.substr(0, length);
+      const bool others = std::any_of(all_.begin() + 1, all_.end(),
+                                      [&](const Listed& device) { return device.uuid.rfind(part, 0) == 0; });
+      if (!others && part.back() != '-') return part;
     }
-    // Its file has the machine in its name; beside it may be one for programs of 32 bits, in any order.
-    utsname system{};
-    uname(&system);
-    fs::path found;
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator("/usr/share/vulkan/icd.d", none)) {
-      const std::string name = entry.path().filename().string();
-      if (name.rfind("lvp_icd", 0) != 0) continue;
-      if (found.empty() || name.find(system.machine) != std::string::npos) found = entry.path();
-    }
-    return found;
+    return first;
   }
-
-  Result with(const std::string& visible, const std::string& command) {
-    std::vector<std::string> environment = environment_;
-    environment.push_back("TUFF_VISIBLE_DEVICES=" + visible);
-    return run(environment, command);
+  bool same_uuids() const {
+    return std::any_of(all_.begin() + 1, all_.end(), [&](const Listed& device) { return device.uuid == all_[0].uuid; });
   }
 
   std::vector<std::string> environment_;
-  fs::path folder_;
+  std::vector<Listed> all_;
+};
+
+// Those of this machine, however many.
+class DevicesVisible : public DevicesElsewhere {
+ protected:
+  void SetUp() override { look(); }
+};
+
+TEST_F(DevicesVisible, ByIndexUuidAndName) {
+  const std::string name = all_[0].name, part = name.substr(2, 5);
+  std::vector<std::pair<std::string, size_t>> entries = {
+      {"0", 1}, {" 0 ", 1}, {"0,0", 1}, {name, named(name)}, {"0," + part, named(part)}};
+  if (!same_uuids()) entries.insert(entries.end(), {{all_[0].uuid, 1}, {beginning_of_uuid(), 1}});
+  for (const auto& [entry, count] : entries) {
+    const ProcessResult result = with(entry, "list");
+    EXPECT_EQ(result.status, 0) << entry << result;
+    const std::vector<Listed> seen = listed(result);
+    ASSERT_EQ(seen.size(), count) << entry << result;
+    EXPECT_EQ(seen[0].name, name) << entry << result;
+    if (!same_uuids() && entry != name) {
+      EXPECT_EQ(seen[0].uuid, all_[0].uuid) << entry << result;
+    }
+  }
+  if (same_uuids()) return;
+  EXPECT_TRUE(run({}, "open " + all_[0].uuid).says("opened vulkan " + all_[0].uuid + " " + name));
+  EXPECT_TRUE(run({"TUFF_DEVICE=" + beginning_of_uuid()}, "open").says("opened vulkan " + all_[0].uuid + " " + name));
+}
+
+TEST_F(DevicesVisible, NoneAtAll) {
+  const ProcessResult result = with("", "list");
+  EXPECT_EQ(result.status, 0) << result;
+  EXPECT_EQ(listed(result).size(), 0u) << result;
+  for (size_t i = 0; i < all_.size(); ++i) {
+    EXPECT_TRUE(result.says(all_[i].name + " (number " + std::to_string(i) + " of all) is hidden")) << result;
+  }
+  const ProcessResult open = with("", "open");
+  EXPECT_TRUE(open.says("error TUFF_ERROR_NO_DEVICE tuff_context_create: ")) << open;
+  EXPECT_TRUE(open.says("hidden: TUFF_VISIBLE_DEVICES is \"\"")) << open;
+  EXPECT_TRUE(with("", "auto").says("opened host ")) << "as where there is no device";
+}
+
+TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
+  const std::string there_is = "there is 0 \"" + all_[0].name + "\"", many = std::to_string(all_.size());
+  const std::pair<std::string, std::string> rows[] = {
+      {"teapot", "no device is named like \"teapot\""},
+      {"0," + many, "no device is number \"" + many + "\""},
+      {"-1", "no device is named like \"-1\""},
+      {"ffffffff-ffff-ffff-ffff-ffffffffffff", "no device is named like \"ffffffff-ffff-ffff-ffff-ffffffffffff\""},
+      {"0,,0", "entry 2 is empty"},
+      {"0,", "entry 2 is empty"}};
+  for (const auto& [list, problem] : rows) {
+    for (const char* command : {"list", "open", "auto"}) {
+      const ProcessResult result = with(list, command);
+      EXPECT_EQ(result.status, 1) << list << result;
+      EXPECT_TRUE(result.says("error TUFF_ERROR_INVALID_ARGUMENT tuff_")) << list << result;
+      EXPECT_TRUE(result.says("TUFF_VISIBLE_DEVICES: " + problem)) << list << result;
+      EXPECT_TRUE(result.says(there_is)) << list << result;
+      if (list != "teapot") break;
+    }
+  }
+}
+
+// What else stands in the environment: a value that a variable cannot have.
+class DevicesEnvironment : public DevicesElsewhere {};
+
+TEST_F(DevicesEnvironment, WhatAVariableCannotBeIsWarnedOf) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"TUFF_CACHE_BYTES=abc", "TUFF_CACHE_BYTES is \"abc\", needs a number"},
+      {"TUFF_TRANSFER=x", "TUFF_TRANSFER is \"x\", needs staged"},
+      {"TUFF_BINDING=x", "TUFF_BINDING is \"x\", needs descriptors or addresses"},
+      {"TUFF_PREWARM=yes", "TUFF_PREWARM is \"yes\", needs 0 or 1"},
+      {"TUFF_POOL_VARIANT=x", "TUFF_POOL_VARIANT is \"x\", needs gpu or cpu"}};
+  for (const auto& [variable, warning] : rows) {
+    const ProcessResult told = run({"TUFF_LOG=warning", variable}, "open");
+    EXPECT_EQ(told.status, 0) << told;
+    EXPECT_TRUE(told.says(std::string("tuff warning: in the environment, ") + warning)) << variable << told;
+    const ProcessResult silent = run({"TUFF_LOG=", variable}, "open");
+    EXPECT_EQ(silent.status, 0) << silent;
+    EXPECT_FALSE(silent.says("warning")) << "nobody asked" << silent;
+    EXPECT_FALSE(run({"TUFF_LOG=error", variable}, "open").says("warning"));
+  }
+}
+
+TEST_F(DevicesEnvironment, ALogOfNoLevelSaysSo) {
+  for (const char* level : {"nonsense", "WARNING", "3"}) {
+    const ProcessResult result = run({std::string("TUFF_LOG=") + level}, "open");
+    EXPECT_EQ(result.status, 0) << result;
+    EXPECT_TRUE(result.says("tuff warning: in the environment, TUFF_LOG is \"" + std::string(level) +
+                            "\", needs off, error, warning"))
+        << result;
+  }
+  for (const char* level : {"off", "error", "warning", ""}) {
+    EXPECT_FALSE(run({std::string("TUFF_LOG=") + level}, "open").says("TUFF_LOG")) << level;
+  }
+}
+
+// Two devices at least, of which these tests are about the first two.
+class DevicesTwo : public DevicesElsewhere {
+ protected:
+  void SetUp() override {
+    if (gpu_count() < 2) {
+      if (!processors_.there())
+        GTEST_SKIP() << "not run: one GPU at most, and Mesa's driver for processors is not there";
+      environment_ = processors_.environment();
+    }
+    look();
+    ASSERT_GE(all_.size(), 2u);
+    if (!gpus()) {
+      ASSERT_EQ(all_.size(), 2u) << "other drivers than those that were named";
+    }
+  }
+  bool gpus() const { return environment_.empty(); }
+
+  TwoProcessors processors_;
 };
 
 TEST_F(DevicesTwo, AreChosenAmong) {
-  tuff_device_properties first{};
-  first.struct_size = sizeof first;
-  ASSERT_OK(tuff_device_info(0, &first));
-  const std::string name = first.name;
-  for (const std::string& both : {std::string("1,0"), name, "0," + name}) {
-    EXPECT_EQ(with(both, "list").devices(), 2u) << with(both, "list");
-  }
-  const Result second = with("1", "list");
-  EXPECT_EQ(second.devices(), 1u) << second;
+  const std::string name = all_[0].name;
+  EXPECT_EQ(listed(with("1,0", "list")).size(), 2u) << with("1,0", "list");
+  EXPECT_EQ(listed(with(name, "list")).size(), named(name)) << with(name, "list");
+  EXPECT_EQ(listed(with("1," + name, "list")).size(), std::max<size_t>(named(name), 2)) << with("1," + name, "list");
+  const std::vector<Listed> swapped = listed(with("1,0", "list"));
+  ASSERT_EQ(swapped.size(), 2u);
+  EXPECT_EQ(swapped[0].uuid, all_[1].uuid);
+  EXPECT_EQ(swapped[1].uuid, all_[0].uuid);
+
+  const ProcessResult second = with("1", "list");
+  ASSERT_EQ(listed(second).size(), 1u) << second;
+  EXPECT_EQ(listed(second)[0].uuid, all_[1].uuid) << second;
   EXPECT_TRUE(second.says("(number 0 of all) is hidden: TUFF_VISIBLE_DEVICES is \"1\"")) << second;
-  EXPECT_TRUE(with("1", "open 0").says("opened vulkan ")) << "indices count what is left";
-  const Result beyond = with("1", "open 1");
+  EXPECT_TRUE(with("1", "open 0").says("opened vulkan " + all_[1].uuid)) << "indices count what is left";
+  const ProcessResult beyond = with("1", "open 1");
   EXPECT_TRUE(beyond.says("TUFF_ERROR_NO_DEVICE tuff_context_create: no device is number \"1\"")) << beyond;
   EXPECT_TRUE(beyond.says("is hidden")) << beyond;
 }
 
+TEST_F(DevicesTwo, AreOpenedByIndexAndUuid) {
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string opened = "opened vulkan " + all_[i].uuid + " " + all_[i].name, index = std::to_string(i);
+    EXPECT_TRUE(run({}, "open " + index).says(opened)) << i;
+    EXPECT_TRUE(run({"TUFF_DEVICE=" + index}, "open").says(opened)) << i;
+    if (all_[0].uuid == all_[1].uuid) continue;  // Mesa's have one for all
+    EXPECT_TRUE(run({}, "open " + all_[i].uuid).says(opened)) << i;
+    EXPECT_TRUE(run({"TUFF_VISIBLE_DEVICES=" + all_[i].uuid}, "open").says(opened)) << i;
+  }
+  if (gpus()) {
+    EXPECT_NE(all_[0].uuid, all_[1].uuid);
+    EXPECT_NE(all_[0].type, "cpu");
+    EXPECT_NE(all_[1].type, "cpu");
+  }
+}
+
 TEST_F(DevicesTwo, WorkAtOnceAndCopyToEachOther) {
-  const Result result = run(environment_, "both");
+  for (const char* order : {"0,1", "1,0"}) {
+    const ProcessResult result = with(order, "both");
+    EXPECT_EQ(result.status, 0) << result;
+    EXPECT_TRUE(result.says("right\n")) << result;
+  }
+}
+
+// The tests of this program that are about two devices (peer_test.cpp, sharing_test.cpp), where this process does not
+// see two: in one that does.
+TEST_F(DevicesTwo, OfProcessorsForTheOtherTests) {
+  if (gpus() || testing::Test::HasFailure()) return;  // they run where they are
+  ASSERT_EQ(std::getenv(kTwoDevices), nullptr);
+  const ProcessResult result =
+      run_process(environment_, fs::read_symlink("/proc/self/exe").string(),
+                  "--gtest_filter='On/DevicesPeer.*/first_to_second:On/DevicesPeer.*/second_to_first:"
+                  "On/ThreadsMany.EachWithItsOwnContext/vulkan'");
   EXPECT_EQ(result.status, 0) << result;
-  EXPECT_TRUE(result.says("right\n")) << result;
+  EXPECT_TRUE(result.says("[  PASSED  ] ")) << result;
+  EXPECT_TRUE(result.says("from 2 test suites ran")) << result;
+  EXPECT_FALSE(result.says("not run here")) << result;
 }
 
 }  // namespace

@@ -82,10 +82,12 @@ TEST_P(ThreadsMany, ShareAContext) {
   EXPECT_EQ(stats_of(shared).live_buffers, before);
 }
 
+// On two devices by turns, where there are two.
 TEST_P(ThreadsMany, EachWithItsOwnContext) {
+  const bool two = vulkan() && two_devices();
   std::atomic<int> open{0};
   on_many_threads([&](int mine) {
-    const OwnContext own(GetParam());
+    const OwnContext own(!two ? GetParam() : mine % 2 == 0 ? "first" : "second");
     ++open;
     while (open < kMany) std::this_thread::yield();  // all sixteen are there at once
     do_something_of_each(own, mine);

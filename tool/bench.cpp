@@ -10,7 +10,10 @@
 #include "tool/bench_rows.hpp"
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
+#include "tool/steady.hpp"
 #include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
 
 namespace tool {
 namespace {
@@ -26,6 +29,8 @@ constexpr uint64_t kLargeValues = 1u << 28;
 struct Result {
   Row row;
   double seconds = 0;  // of one repetition
+  double slowest = 0;  // of the measurements that should have agreed
+  bool stable = true;
   std::string failure;
 
   double rate() const { return row.work / seconds; }
@@ -39,46 +44,41 @@ double elapsed(const tuff::Context& context, const std::function<void()>& call, 
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The best of three runs that share the time given.
-double measure(const tuff::Context& context, const std::function<void()>& call, double seconds) {
-  constexpr int kRuns = 3;
-  elapsed(context, call, 1);  // compiles, and touches memory for the first time
-  uint64_t repetitions = 1;
-  double best = elapsed(context, call, 1);
-  while (best * static_cast<double>(repetitions) * 8 < seconds / kRuns) {
-    repetitions *= 4;
-    best = elapsed(context, call, repetitions) / static_cast<double>(repetitions);
-  }
-  repetitions = std::max<uint64_t>(1, static_cast<uint64_t>(seconds / kRuns / best));
-  for (int run = 0; run < kRuns && best < seconds; ++run) {
-    best = std::min(best, elapsed(context, call, repetitions) / static_cast<double>(repetitions));
-  }
-  return best;
-}
-
-Result measure_row(const tuff::Context& context, const Row& row, double seconds) {
-  Result result{row, std::numeric_limits<double>::quiet_NaN(), ""};
+Result measure_row(const tuff::Context& context, const Row& row, double seconds, double warm_seconds) {
+  Result result{row, std::numeric_limits<double>::quiet_NaN(), 0, true, ""};
+  const auto now = [] { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); };
   try {
-    result.seconds = measure(context, row.prepare(context), seconds);
+    const auto call = row.prepare(context);
+    const Steady steady = measure_steadily([&](uint64_t repetitions) { return elapsed(context, call, repetitions); },
+                                           now, seconds, warm_seconds);
+    result.seconds = steady.best;
+    result.slowest = steady.slowest;
+    result.stable = steady.stable;
   } catch (const tuff::Exception& error) {
     result.failure = error.what();
   }
   return result;
 }
 
-std::string format_rate(const Result& result) {
-  switch (result.row.unit) {
-    case Unit::flops: return format_flops(result.rate());
-    case Unit::bytes: return format_bandwidth(result.rate());
-    case Unit::calls: return fmt::format("{} each", format_seconds(1 / result.rate()));
+std::string format_rate(const Row& row, double rate) {
+  switch (row.unit) {
+    case Unit::flops: return format_flops(rate);
+    case Unit::bytes: return format_bandwidth(rate);
+    case Unit::calls: return fmt::format("{} each", format_seconds(1 / rate));
   }
   return "";
 }
 
+// What the device was seen to reach; 0: not settled.
+struct Limits {
+  double copy = 0, flops = 0;
+};
+
 // The share of the limit, or a negative number for a row without one.
-double share(const Result& result, double copy, double flops) {
-  if (!result.failure.empty() || result.row.limit == Limit::none) return -1;
-  return result.rate() / (result.row.limit == Limit::gemm ? flops : copy);
+double share(const Result& result, const Limits& limits) {
+  if (!result.failure.empty() || !result.stable || result.row.limit == Limit::none) return -1;
+  const double limit = result.row.limit == Limit::gemm ? limits.flops : limits.copy;
+  return limit > 0 ? result.rate() / limit : -1;
 }
 
 std::string bar(double share) {
@@ -86,9 +86,13 @@ std::string bar(double share) {
   return std::string(static_cast<size_t>(std::clamp(share * kWidth + 0.5, 0.0, static_cast<double>(kWidth))), '#');
 }
 
-void print_results(const std::vector<Result>& results, double copy, double flops) {
-  Table table(
-      {{"operation"}, {"shape"}, {"time", Align::right}, {"rate", Align::right}, {"of limit", Align::right}, {""}});
+void print_results(const std::vector<Result>& results, const Limits& limits) {
+  Table table({{"operation"},
+               {"shape"},
+               {"time", Align::right},
+               {"rate", Align::right},
+               {"of limit", Align::right},
+               {"", Align::left, true}});
   Limit group = results.empty() ? Limit::none : results.front().row.limit;
   for (const auto& result : results) {
     if (result.row.limit != group) table.rule();
@@ -97,34 +101,48 @@ void print_results(const std::vector<Result>& results, double copy, double flops
       table.row({result.row.operation, result.row.shape, "-", "failed"});
       continue;
     }
-    const double part = share(result, copy, flops);
-    table.row({result.row.operation, result.row.shape,
-               format_seconds(result.row.unit == Unit::calls ? 1 / result.rate() : result.seconds), format_rate(result),
+    const double part = share(result, limits);
+    const std::string time = format_seconds(result.row.unit == Unit::calls ? 1 / result.rate() : result.seconds);
+    if (!result.stable) {
+      table.row({result.row.operation, result.row.shape, time, "unsettled"});
+      continue;
+    }
+    table.row({result.row.operation, result.row.shape, time, format_rate(result.row, result.rate()),
                part < 0 ? "" : format_share(part), part < 0 ? "" : bar(part)});
   }
   table.print();
   for (const auto& result : results) {
-    if (!result.failure.empty()) fmt::print("\n  {} {}: {}\n", result.row.operation, result.row.shape, result.failure);
+    const std::string name = result.row.operation + " " + result.row.shape;
+    if (!result.failure.empty()) fmt::print("\n{}", folded_text(name + ": " + result.failure, 2, 4));
+    if (!result.failure.empty() || result.stable) continue;
+    fmt::print("\n{}", folded_text(fmt::format("{}: unsettled, from {} to {}. The device's clock changes, or something "
+                                               "else uses it.",
+                                               name, format_rate(result.row, result.row.work / result.slowest),
+                                               format_rate(result.row, result.rate())),
+                                   2, 4));
   }
 }
 
-Json results_json(const tuff::DeviceProperties& device, const std::vector<Result>& results, double copy, double flops) {
+Json results_json(const tuff::DeviceProperties& device, const std::vector<Result>& results, const Limits& limits) {
   static constexpr const char* kUnits[] = {"flops_per_second", "bytes_per_second", "calls_per_second"};
   Json json;
   json["device"] = device.name;
   json["driver"] = device.driver;
   json["backend"] = device.backend;
-  json["copy_bytes_per_second"] = copy;
-  json["gemm_flops_per_second"] = flops;
+  json["copy_bytes_per_second"] = limits.copy > 0 ? Json(limits.copy) : Json(nullptr);
+  json["gemm_flops_per_second"] = limits.flops > 0 ? Json(limits.flops) : Json(nullptr);
   json["results"] = Json::array();
   for (const auto& result : results) {
     Json row;
     row["operation"] = result.row.operation;
+    row["feature"] = result.row.feature;
     row["shape"] = result.row.shape;
     if (result.failure.empty()) {
+      row["stable"] = result.stable;
       row["seconds"] = result.seconds;
-      row[kUnits[static_cast<int>(result.row.unit)]] = result.rate();
-      if (const double part = share(result, copy, flops); part >= 0) row["share_of_limit"] = part;
+      row["slowest_seconds"] = result.slowest;
+      row[kUnits[static_cast<int>(result.row.unit)]] = result.stable ? Json(result.rate()) : Json(nullptr);
+      if (const double part = share(result, limits); part >= 0) row["share_of_limit"] = part;
     } else {
       row["error"] = result.failure;
     }
@@ -148,62 +166,118 @@ std::string write_trace(const tuff::Context& context, const std::vector<Result>&
   return profile.table();
 }
 
-bool matches(const Row& row, const std::string& filter) {
-  return (row.operation + " " + row.shape).find(filter) != std::string::npos;
+// A rate, roughly.
+double first_look(const tuff::Context& context, const Row& row) {
+  const auto call = row.prepare(context);
+  elapsed(context, call, 1);
+  const auto repetitions = static_cast<uint64_t>(std::clamp(0.03 / elapsed(context, call, 1), 1.0, 1e4));
+  return row.work * static_cast<double>(repetitions) / elapsed(context, call, repetitions);
+}
+
+bool wanted(const Row& row, const std::string& filter) { return matches(filter, names_of(row)); }
+
+// Whether any row can match, on a small device or a large one; known before anything is measured.
+void check_filter(const std::string& filter) {
+  std::vector<Row> all{copy_row(1), gemm_row(256, 256, 256)};
+  for (const uint64_t size : {512, 1024, 2048, 4096, 8192}) all.push_back(gemm_row(size, size, size));
+  for (const bool large : {false, true}) {
+    for (Row& row : bench_rows(large, large ? kLargeValues : kSmallValues)) all.push_back(std::move(row));
+  }
+  std::vector<std::string> names;
+  for (const Row& row : all) {
+    if (wanted(row, filter)) return;
+    names.push_back(row.feature);
+    names.push_back(row.operation);
+  }
+  fail_filter("tuff bench", filter, names);
+}
+
+// One call of each, so that no device waits for a compiler between two measurements.
+void compile_all(const tuff::Context& context, const std::vector<Row>& rows, bool json) {
+  Progress progress(rows.size());
+  for (const Row& row : rows) {
+    if (!json) progress.step("compiling " + row.operation);
+    try {
+      elapsed(context, row.prepare(context), 1);
+    } catch (const tuff::Exception& error) {
+      if (error.status() == TUFF_ERROR_DEVICE_LOST) throw;  // else its measurement says so
+    }
+  }
 }
 
 }  // namespace
 
 int run_bench(const BenchOptions& options) {
+  if (!options.device.empty() && options.backend == "host") {
+    throw UsageError("--device: the backend host has no devices");
+  }
+  check_filter(options.filter);
   const tuff::Context context = open_context(options.device, options.backend);
   const tuff::DeviceProperties device = context.info();
-  std::vector<Result> results;
 
-  // The limits first: they also say which shapes suit the device.
-  const auto limit = [&](const Row& row) {
-    const Result result{row, measure(context, row.prepare(context), options.seconds), ""};
-    if (matches(row, options.filter)) results.push_back(result);
-    return result.rate();
-  };
+  // A first look says which shapes suit the device.
+  const std::vector<uint64_t> sizes = {256, 512, 1024, 2048, 4096, 8192};
   double flops = 0;
-  for (const uint64_t size : {256, 512, 1024}) flops = std::max(flops, limit(gemm_row(size, size, size)));
-  const bool large = flops > kLargeDeviceFlops;
-  if (large) {
-    for (const uint64_t size : {2048, 4096, 8192}) flops = std::max(flops, limit(gemm_row(size, size, size)));
+  for (size_t i = 0; i < 3; ++i) {
+    flops = std::max(flops, first_look(context, gemm_row(sizes[i], sizes[i], sizes[i])));
   }
+  const bool large = flops > kLargeDeviceFlops;
   uint64_t values = large ? kLargeValues : kSmallValues;
   while (values > 4096 && values * sizeof(float) * 4 > device.memory_bytes / 2) values /= 2;
 
-  auto rows = bench_rows(large, values);
-  const auto memory_rows =
-      std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.limit == Limit::copy; });
-  rows.insert(memory_rows, copy_row(values));
-  std::erase_if(rows, [&](const Row& row) { return row.operation != "copy" && !matches(row, options.filter); });
+  // The limits are measured whatever the filter says.
+  std::vector<Row> rows;
+  for (size_t i = 0; i < (large ? sizes.size() : 3); ++i) rows.push_back(gemm_row(sizes[i], sizes[i], sizes[i]));
+  const size_t products = rows.size();
+  for (Row& row : bench_rows(large, values)) rows.push_back(std::move(row));
+  rows.insert(std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.limit == Limit::copy; }),
+              copy_row(values));
+  const auto is_limit = [&](const Row& row) { return row.operation == "copy" || &row < rows.data() + products; };
+  std::vector<Row> chosen;
+  size_t shown = 0;
+  for (const Row& row : rows) {
+    const bool show = wanted(row, options.filter);
+    shown += show ? 1 : 0;
+    if (show || is_limit(row)) chosen.push_back(row);
+  }
+  if (shown == 0) {
+    std::vector<std::string> names;
+    for (const Row& row : rows) names.push_back(row.operation + " " + row.shape);
+    fail_filter("tuff bench on this device", options.filter, names);
+  }
 
-  double copy = 0;
-  Progress progress(options.json ? 0 : rows.size());
-  for (const auto& row : rows) {
+  if (device.type != TUFF_DEVICE_HOST) compile_all(context, chosen, options.json);
+  std::vector<Result> results;
+  Limits limits;
+  Progress progress(chosen.size());
+  for (const Row& row : chosen) {
     if (!options.json) progress.step(row.operation + " " + row.shape);
-    if (row.operation == "copy") {
-      copy = limit(row);
-    } else {
-      results.push_back(measure_row(context, row, options.seconds));
-    }
+    const double warm_seconds = &row == chosen.data() ? kFirstWarmSeconds : kWarmSeconds;
+    const Result result = measure_row(context, row, options.seconds, warm_seconds);
+    const bool settled = result.failure.empty() && result.stable;
+    if (settled && row.operation == "copy") limits.copy = result.rate();
+    if (settled && row.operation == "gemm") limits.flops = std::max(limits.flops, result.rate());
+    if (wanted(row, options.filter)) results.push_back(result);
   }
   progress.clear();
 
   const std::string table = options.trace.empty() ? "" : write_trace(context, results, options.trace);
   if (options.json) {
-    fmt::print("{}\n", results_json(device, results, copy, flops).dump(2));
+    print_json(results_json(device, results, limits));
   } else {
-    fmt::print("{} ({})\n\n", device.name, shorten(device.driver, 60));
-    print_results(results, copy, flops);
-    fmt::print("\nLimits, as seen in this run: {} of f32 by the best gemm, {} by copying (read and write counted).\n",
-               format_flops(flops), format_bandwidth(copy));
+    fmt::print("{}\n", heading(device));
+    print_results(results, limits);
+    fmt::print(
+        "\n{}",
+        folded_text(fmt::format("Limits, as seen in this run: {} of f32 by the best gemm, {} by copying (read and "
+                                "write counted).",
+                                limits.flops > 0 ? format_flops(limits.flops) : "an unsettled rate",
+                                limits.copy > 0 ? format_bandwidth(limits.copy) : "an unsettled rate"),
+                    0, 0));
     if (!table.empty()) fmt::print("\n{}", table);
   }
   const bool failed = std::any_of(results.begin(), results.end(), [](const Result& r) { return !r.failure.empty(); });
-  return failed ? 1 : 0;
+  return failed ? kExitFailure : 0;
 }
 
 }  // namespace tool

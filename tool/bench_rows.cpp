@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -16,8 +17,8 @@ using Call = std::function<void(const tuff::Context&, Buffers&)>;
 using tuff::DType;
 
 // A row whose buffers hold so many values each, all 0.5, and whose repetition is one call.
-Row row(const char* operation, std::string shape, Unit unit, Limit limit, double work, std::vector<uint64_t> counts,
-        Call call) {
+Row row(const char* operation, const char* feature, std::string shape, Unit unit, Limit limit, double work,
+        std::vector<uint64_t> counts, Call call) {
   auto prepare = [counts = std::move(counts), call = std::move(call)](const tuff::Context& context) {
     auto buffers = std::make_shared<Buffers>();
     for (const uint64_t count : counts) {
@@ -26,16 +27,18 @@ Row row(const char* operation, std::string shape, Unit unit, Limit limit, double
     }
     return [call, buffers, &context] { call(context, *buffers); };
   };
-  return {operation, std::move(shape), unit, limit, work, std::move(prepare)};
+  return {operation, feature, std::move(shape), unit, limit, work, std::move(prepare)};
 }
 
 Row compute_row(const char* operation, std::string shape, double flops, std::vector<uint64_t> counts, Call call) {
-  return row(operation, std::move(shape), Unit::flops, Limit::gemm, flops, std::move(counts), std::move(call));
+  return row(operation, operation, std::move(shape), Unit::flops, Limit::gemm, flops, std::move(counts),
+             std::move(call));
 }
 
-Row memory_row(const char* operation, std::string shape, uint64_t bytes, std::vector<uint64_t> counts, Call call) {
-  return row(operation, std::move(shape), Unit::bytes, Limit::copy, static_cast<double>(bytes), std::move(counts),
-             std::move(call));
+Row memory_row(const char* operation, const char* feature, std::string shape, uint64_t bytes,
+               std::vector<uint64_t> counts, Call call) {
+  return row(operation, feature, std::move(shape), Unit::bytes, Limit::copy, static_cast<double>(bytes),
+             std::move(counts), std::move(call));
 }
 
 Row batched_gemm_row(uint64_t batch, uint64_t size) {
@@ -74,14 +77,14 @@ Row attention_row(uint64_t batch, uint64_t heads, uint64_t sequence, uint64_t he
 }
 
 Row unary_row(const char* name, tuff::Unary op, uint64_t n) {
-  return memory_row(name, fmt::format("{} values", format_count(n)), 8 * n, {n, n},
+  return memory_row(name, "unary", fmt::format("{} values", format_count(n)), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) { context.unary(DType::f32, op, b[0], b[1], n); });
 }
 
 Row sum_row(const char* name, std::vector<uint64_t> shape, uint64_t results) {
   uint64_t n = 1;
   for (const uint64_t size : shape) n *= size;
-  return memory_row(name, fmt::format("{} values", fmt::join(shape, " x ")), 4 * n, {n, results},
+  return memory_row(name, "reduce", fmt::format("{} values", fmt::join(shape, " x ")), 4 * n, {n, results},
                     [=](const tuff::Context& context, Buffers& b) {
                       context.reduce(DType::f32, tuff::Reduce::sum, b[0], b[1], shape,
                                      static_cast<uint32_t>(shape.size()) - 1);
@@ -90,17 +93,158 @@ Row sum_row(const char* name, std::vector<uint64_t> shape, uint64_t results) {
 
 Row softmax_row(uint64_t rows, uint64_t columns) {
   const uint64_t n = rows * columns;
-  return memory_row("softmax", fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
+  return memory_row("softmax", "softmax", fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) {
                       context.softmax(DType::f32, b[0], b[1], {rows, columns}, 1);
                     });
 }
 
+// Images of so many values altogether, 64 channels of 64 x 64.
+struct Images {
+  explicit Images(uint64_t values) : batch(std::max<uint64_t>(values / (kChannels * kPixels), 1)) {}
+  static constexpr uint64_t kChannels = 64, kExtent = 64, kPixels = kExtent * kExtent;
+  uint64_t count() const { return batch * kChannels * kPixels; }
+  std::string text() const { return fmt::format("{} x {} x {} x {}", batch, kChannels, kExtent, kExtent); }
+  uint64_t batch;
+};
+
+void add_norm_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns, const Images& images) {
+  constexpr double kEpsilon = 1e-5;
+  const uint64_t n = rows * columns;
+  const std::string text = fmt::format("{} x {}", rows, columns);
+  all.push_back(memory_row("layer_norm", "layer_norm", text, 8 * n, {n, columns, columns, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.layer_norm(DType::f32, b[0], b[1], b[2], b[3], rows, columns, kEpsilon);
+                           }));
+  all.push_back(
+      memory_row("rms_norm", "rms_norm", text, 8 * n, {n, columns, n}, [=](const tuff::Context& context, Buffers& b) {
+        context.rms_norm(DType::f32, b[0], b[1], b[2], rows, columns, kEpsilon);
+      }));
+  const uint64_t count = images.count(), channels = Images::kChannels;
+  all.push_back(memory_row("group_norm", "group_norm", images.text() + ", 8 groups", 8 * count,
+                           {count, channels, channels, count}, [=](const tuff::Context& context, Buffers& b) {
+                             context.group_norm(DType::f32, b[0], b[1], b[2], b[3], images.batch, channels,
+                                                Images::kPixels, 8, kEpsilon);
+                           }));
+  all.push_back(memory_row("batch_norm", "batch_norm", images.text(), 8 * count,
+                           {count, channels, channels, channels, channels, count},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.batch_norm(DType::f32, b[0], b[1], b[2], b[3], b[4], b[5], images.batch, channels,
+                                                Images::kPixels, kEpsilon);
+                           }));
+}
+
+// Rows of a table in an order that no cache foresees.
+Row gather_row(uint64_t rows, uint64_t columns) {
+  Row result = memory_row("gather", "gather", fmt::format("{} rows of {}", rows, columns), 8 * rows * columns, {}, {});
+  result.prepare = [=](const tuff::Context& context) {
+    std::vector<uint32_t> places(rows);
+    for (uint64_t i = 0; i < rows; ++i) places[i] = static_cast<uint32_t>(i * 2654435761u % rows);
+    auto buffers = std::make_shared<Buffers>();
+    buffers->push_back(context.alloc<float>(rows * columns));
+    buffers->push_back(context.upload(places));
+    buffers->push_back(context.alloc<float>(rows * columns));
+    return [=, &context] {
+      const Buffers& b = *buffers;
+      context.gather(DType::f32, DType::u32, b[0], b[1], b[2], {rows, columns}, 0, rows);
+    };
+  };
+  return result;
+}
+
+void add_moving_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
+  const uint64_t n = rows * columns;
+  const std::string text = fmt::format("{} x {}", rows, columns);
+  all.push_back(memory_row("permute", "permute", text + ", transposed", 8 * n, {n, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.permute(DType::f32, b[0], b[1], {rows, columns}, {1, 0});
+                           }));
+  all.push_back(memory_row(
+      "cast", "cast", fmt::format("{} values, f32 to f16", format_count(n)), 6 * n, {n, n / 2},
+      [=](const tuff::Context& context, Buffers& b) { context.cast(DType::f32, DType::f16, b[0], b[1], n); }));
+  const uint64_t half = columns / 2;
+  all.push_back(memory_row("slice", "slice", text + ", half of each row", 4 * n, {n, n / 2},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.slice(DType::f32, b[0], b[1], {rows, columns}, {0, half / 2}, {rows, half});
+                           }));
+  all.push_back(memory_row("concat", "concat", text + ", of two halves", 8 * n, {n / 2, n / 2, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.concat(DType::f32, {b[0], b[1]}, {half, half}, b[2], {rows, columns}, 1);
+                           }));
+  all.push_back(gather_row(rows, columns));
+}
+
+void add_image_rows(std::vector<Row>& all, const Images& images) {
+  const uint64_t count = images.count();
+  const auto pool = [&](const char* name, bool largest) {
+    all.push_back(memory_row(name, name, images.text() + ", 2 x 2", 5 * count, {count, count / 4},
+                             [=](const tuff::Context& context, Buffers& b) {
+                               tuff_pool_desc desc{};
+                               desc.dtype = TUFF_F32;
+                               desc.input = b[0].handle(), desc.output = b[1].handle();
+                               desc.batch = images.batch, desc.channels = Images::kChannels, desc.spatial = 2;
+                               for (int i = 0; i < 2; ++i) {
+                                 desc.in_shape[i] = Images::kExtent, desc.out_shape[i] = Images::kExtent / 2;
+                                 desc.kernel[i] = 2, desc.stride[i] = 2;
+                               }
+                               if (largest) {
+                                 context.max_pool(desc);
+                               } else {
+                                 context.avg_pool(desc);
+                               }
+                             }));
+  };
+  pool("max_pool", true);
+  pool("avg_pool", false);
+  all.push_back(memory_row("resize", "resize", images.text() + " from a quarter, linear", 5 * count, {count / 4, count},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_resize_desc desc{};
+                             desc.dtype = TUFF_F32;
+                             desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.batch = images.batch, desc.channels = Images::kChannels, desc.spatial = 2;
+                             desc.mode = TUFF_RESIZE_LINEAR;
+                             for (int i = 0; i < 2; ++i) {
+                               desc.in_shape[i] = Images::kExtent / 2, desc.out_shape[i] = Images::kExtent;
+                             }
+                             context.resize(desc);
+                           }));
+  all.push_back(memory_row("rope", "rope", fmt::format("{} x 8 x 512 x 64", images.batch), 8 * count, {count, count},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             context.rope(DType::f32, b[0], b[1], images.batch, 8, 512, 64);
+                           }));
+}
+
+// 5 taps, padding 2; 3 x 3 x 3, padding 1; twice the extent by 2 x 2 with stride 2.
+void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uint64_t extent) {
+  const uint64_t line = extent * extent, cube = line * extent, c = channels;
+  const auto flops = [&](uint64_t pixels, uint64_t taps) {
+    return 2.0 * static_cast<double>(batch * pixels * c * c * taps);
+  };
+  all.push_back(
+      compute_row("conv1d", fmt::format("{} x {} x {}, 5", batch, c, line), flops(line, 5),
+                  {batch * c * line, c * c * 5, batch * c * line}, [=](const tuff::Context& context, Buffers& b) {
+                    context.conv1d(DType::f32, b[0], {batch, c, line}, b[1], {c, c, 5}, b[2], {batch, c, line}, 1, 2);
+                  }));
+  all.push_back(compute_row(
+      "conv3d", fmt::format("{} x {} x {} x {} x {}, 3 x 3 x 3", batch, c, extent, extent, extent), flops(cube, 27),
+      {batch * c * cube, c * c * 27, batch * c * cube}, [=](const tuff::Context& context, Buffers& b) {
+        context.conv3d(DType::f32, b[0], {batch, c, extent, extent, extent}, b[1], {c, c, 3, 3, 3}, b[2],
+                       {batch, c, extent, extent, extent}, {1, 1, 1}, {1, 1, 1});
+      }));
+  all.push_back(compute_row("conv_transpose2d", fmt::format("{} x {} x {} x {}, 2 x 2", batch, c, extent, extent),
+                            flops(line, 4), {batch * c * line, c * c * 4, 4 * batch * c * line},
+                            [=](const tuff::Context& context, Buffers& b) {
+                              context.conv_transpose2d(DType::f32, b[0], {batch, c, extent, extent}, b[1], {c, c, 2, 2},
+                                                       b[2], {batch, c, 2 * extent, 2 * extent}, {2, 2});
+                            }));
+}
+
 // Between ordinary host memory and the device: what limits it is the bus, which the copy says nothing of.
 Row transfer_row(const char* name, bool upload, uint64_t n) {
-  auto host = std::make_shared<std::vector<float>>(n, 1.0f);
-  return row(name, format_bytes(4 * n), Unit::bytes, Limit::none, 4.0 * static_cast<double>(n), {n},
+  auto host = std::make_shared<std::vector<float>>();
+  return row(name, "copies", format_bytes(4 * n), Unit::bytes, Limit::none, 4.0 * static_cast<double>(n), {n},
              [=](const tuff::Context&, Buffers& b) {
+               host->resize(n, 1.0f);
                if (upload) {
                  b[0].upload(*host);
                } else {
@@ -113,8 +257,9 @@ Row transfer_row(const char* name, bool upload, uint64_t n) {
 // each on values of its own.
 Row small_row(const char* name, bool chained) {
   constexpr uint64_t kValues = 1024, kCalls = 256;
-  return row(name, fmt::format("relu of {}, in place", format_count(kValues)), Unit::calls, Limit::none, kCalls,
-             std::vector<uint64_t>(chained ? 1 : kCalls, kValues), [=](const tuff::Context& context, Buffers& b) {
+  return row(name, "unary", fmt::format("relu of {}, in place", format_count(kValues)), Unit::calls, Limit::none,
+             kCalls, std::vector<uint64_t>(chained ? 1 : kCalls, kValues),
+             [=](const tuff::Context& context, Buffers& b) {
                for (uint64_t i = 0; i < kCalls; ++i) {
                  const tuff::Buffer& x = b[chained ? 0 : i];
                  context.unary(DType::f32, tuff::Unary::relu, x, x, kValues);
@@ -134,8 +279,12 @@ Row gemm_row(uint64_t m, uint64_t n, uint64_t k) {
 }
 
 Row copy_row(uint64_t values) {
-  return memory_row("copy", format_bytes(4 * values), 8 * values, {values, values},
+  return memory_row("copy", "copies", format_bytes(4 * values), 8 * values, {values, values},
                     [=](const tuff::Context&, Buffers& b) { b[1].copy_from(b[0], 4 * values); });
+}
+
+std::vector<std::string> names_of(const Row& row) {
+  return {row.operation + " " + row.shape, row.feature, row.feature + " " + row.operation};
 }
 
 std::vector<Row> bench_rows(bool large, uint64_t values) {
@@ -146,23 +295,28 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     all.push_back(gemm_row(1, 16384, 16384));
     all.push_back(batched_gemm_row(64, 512));
     all.push_back(conv2d_row(32, 256, 56));
+    add_conv_rows(all, 16, 128, 32);
     all.push_back(attention_row(4, 32, 4096, 128));
   } else {
     all.push_back(gemm_row(1, 2048, 2048));
     all.push_back(batched_gemm_row(32, 64));
     all.push_back(conv2d_row(1, 32, 28));
+    add_conv_rows(all, 1, 16, 16);
     all.push_back(attention_row(1, 4, 256, 64));
   }
   all.push_back(unary_row("relu", tuff::Unary::relu, values));
   all.push_back(unary_row("exp", tuff::Unary::exp, values));
   all.push_back(unary_row("tanh", tuff::Unary::tanh, values));
-  all.push_back(memory_row("add", fmt::format("{} values", format_count(values)), 12 * values, {values, values, values},
-                           [=](const tuff::Context& context, Buffers& b) {
+  all.push_back(memory_row("add", "binary", fmt::format("{} values", format_count(values)), 12 * values,
+                           {values, values, values}, [=](const tuff::Context& context, Buffers& b) {
                              context.binary(DType::f32, tuff::Binary::add, b[0], b[1], b[2], values);
                            }));
   all.push_back(sum_row("sum", {values}, 1));
   all.push_back(sum_row("sum of rows", {rows, kColumns}, rows));
   all.push_back(softmax_row(rows, kColumns));
+  add_norm_rows(all, rows, kColumns, Images(values));
+  add_moving_rows(all, rows, kColumns);
+  add_image_rows(all, Images(values));
   all.push_back(transfer_row("upload", true, values));
   all.push_back(transfer_row("download", false, values));
   all.push_back(small_row("small, chained", true));

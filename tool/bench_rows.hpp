@@ -16,6 +16,7 @@ enum class Limit { none, gemm, copy };
 
 struct Row {
   std::string operation;
+  std::string feature;  // as tuff info lists it; "copies" for those that compute nothing
   std::string shape;
   Unit unit;
   Limit limit;
@@ -26,6 +27,9 @@ struct Row {
 
 Row gemm_row(uint64_t m, uint64_t n, uint64_t k);
 Row copy_row(uint64_t values);
+
+// The names that a filter looks at.
+std::vector<std::string> names_of(const Row& row);
 
 // All but the square gemms and the copy. large: shapes that keep a large GPU busy.
 std::vector<Row> bench_rows(bool large, uint64_t values);

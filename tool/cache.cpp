@@ -15,6 +15,7 @@
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
 #include "tool/table.hpp"
+#include "tool/text.hpp"
 
 namespace tool {
 namespace {
@@ -141,7 +142,7 @@ int list(const CacheOptions& options) {
                                      {"entries", driver.entries},
                                      {"bytes", driver.bytes}});
     }
-    fmt::print("{}\n", document.dump(1, ' ', false, Json::error_handler_t::replace));
+    print_json(document);
     return 0;
   }
 
@@ -196,15 +197,26 @@ int clear(const CacheOptions& options) {
   std::error_code error;
   for (const fs::path& path : listing.abandoned) abandoned += fs::remove(path, error) ? 1 : 0;
 
-  fmt::print("{} entries, {}, were removed from {}\n", format_count(entries), format_bytes(bytes), folder.string());
-  if (abandoned != 0) fmt::print("{} unfinished files, more than an hour old, too\n", abandoned);
+  bool tuning = false;
   if (options.tuning) {
-    const bool removed = fs::remove(folder / kTuning, error);
+    tuning = fs::remove(folder / kTuning, error);
     if (error) throw std::runtime_error(fmt::format("{}: {}", (folder / kTuning).string(), error.message()));
-    fmt::print("{} was {}\n", kTuning, removed ? "removed" : "not there");
   }
-  if (options.kind.empty() && lists != 0) {
-    fmt::print("The lists of kernels stay, for tuff cache prewarm; --kind {} removes them.\n", kList);
+  if (options.json) {
+    print_json({{"folder", folder.string()},
+                {"removed_entries", entries},
+                {"removed_bytes", bytes},
+                {"removed_unfinished", abandoned},
+                {"removed_tuning", tuning},
+                {"kept_lists", options.kind.empty() ? lists : 0},
+                {"not_removed", kept}});
+  } else {
+    fmt::print("{} entries, {}, were removed from {}\n", format_count(entries), format_bytes(bytes), folder.string());
+    if (abandoned != 0) fmt::print("{} unfinished files, more than an hour old, too\n", abandoned);
+    if (options.tuning) fmt::print("{} was {}\n", kTuning, tuning ? "removed" : "not there");
+    if (options.kind.empty() && lists != 0) {
+      fmt::print("The lists of kernels stay, for tuff cache prewarm; --kind {} removes them.\n", kList);
+    }
   }
   if (kept != 0) {
     fmt::print(stderr, "error: {} entries could not be removed, or were being used\n", format_count(kept));
@@ -215,17 +227,14 @@ int clear(const CacheOptions& options) {
 
 int prewarm(const CacheOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  tuff::ContextOptions wanted;
-  if (!options.device.empty()) wanted.device = options.device.c_str();
-  wanted.prewarm = true;
-  const tuff::Context context = tuff::Context::create(wanted);
+  const tuff::Context context = open_context(options.device, "", true);
   const tuff::DeviceProperties device = context.info();
   const uint64_t total = context.stats().kernels_to_prewarm + context.stats().kernels_prewarmed;
-  if (total == 0) {
+  if (total == 0 && !options.json) {
     fmt::print("There is no list of kernels for {}: run an application first.\n", device.name);
     return 0;
   }
-  {
+  if (total != 0) {
     Progress progress(total);
     uint64_t shown = 0;
     while (true) {
@@ -237,8 +246,16 @@ int prewarm(const CacheOptions& options) {
   }
   const tuff::Stats stats = context.stats();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  fmt::print("{} kernels are ready for {}, {} of them compiled anew, in {}\n", stats.kernels_prewarmed, device.name,
-             stats.shaders_compiled, format_seconds(seconds));
+  if (options.json) {
+    print_json({{"device", device.name},
+                {"listed", total},
+                {"ready", stats.kernels_prewarmed},
+                {"compiled_anew", stats.shaders_compiled},
+                {"seconds", seconds}});
+  } else {
+    fmt::print("{} kernels are ready for {}, {} of them compiled anew, in {}\n", stats.kernels_prewarmed, device.name,
+               stats.shaders_compiled, format_seconds(seconds));
+  }
   if (stats.kernels_prewarmed < total) {
     fmt::print(stderr, "error: {} could not be compiled; TUFF_LOG=info says why\n", total - stats.kernels_prewarmed);
     return 1;

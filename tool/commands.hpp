@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tuff/tuff.hpp"
 
@@ -39,6 +40,7 @@ struct TuneOptions {
   bool again = false;    // what is done already too
   bool dry_run = false;  // measures, and writes nothing
   bool list = false;     // measures nothing
+  bool json = false;
 };
 
 struct CacheOptions {
@@ -59,8 +61,13 @@ int run_tune(const TuneOptions& options);
 int run_cache(const CacheOptions& options);
 
 const char* device_type_name(int32_t type);
+// "name (driver)", folded.
+std::string heading(const tuff::DeviceProperties& device);
 
-// Empty: the default.
-tuff::Context open_context(const std::string& device, const std::string& backend);
+// Empty: the default. Throws a UsageError for a device that is not there, with those that are.
+tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm = false);
+
+// What tuff_supports() knows as operations: the names that tuff info lists, and that filters take.
+const std::vector<std::string>& operations();
 
 }  // namespace tool

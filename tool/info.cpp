@@ -1,8 +1,8 @@
 // tuff info: one block for each device, as a person or a program reads it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -10,6 +10,7 @@
 
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
+#include "tool/text.hpp"
 #include "tuff/tuff.hpp"
 
 namespace tool {
@@ -17,11 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kTextWidth = 72;
-constexpr const char* kOperations[] = {
-    "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention",  "reduce",
-    "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
-    "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope",       "resize"};
+constexpr size_t kLabel = 25;  // columns before a value
 
 // What only an opened device tells.
 struct Opened {
@@ -34,8 +31,8 @@ Opened open_device(const std::string& device, const std::string& backend) {
   Opened opened;
   try {
     const tuff::Context context = open_context(device, backend);
-    for (const char* operation : kOperations) {
-      if (context.supports(operation)) opened.operations.emplace_back(operation);
+    for (const std::string& operation : operations()) {
+      if (context.supports(operation.c_str())) opened.operations.push_back(operation);
     }
     opened.binding = context.info().binding == 1 ? "addresses" : "descriptors";
   } catch (const tuff::Exception& error) {
@@ -109,26 +106,14 @@ std::string feature_line(const tuff::DeviceProperties& device) {
 }
 
 void print_line(const char* label, const std::string& value) {
-  if (!value.empty()) fmt::print("      {:<18} {}\n", label, shorten(value, kTextWidth));
-}
-
-// Lines of at most so many characters, unless a word is longer.
-std::vector<std::string> folded(const std::vector<std::string>& words, const char* separator, size_t width) {
-  std::vector<std::string> lines;
-  for (const auto& word : words) {
-    if (lines.empty() || lines.back().size() + word.size() + 2 > width) {
-      lines.push_back(word);
-    } else {
-      lines.back() += separator + word;
-    }
+  if (value.empty()) return;
+  for (const auto& line : folded(value.substr(0, value.find('\n')), output_width() - kLabel)) {
+    fmt::print("      {:<18} {}\n", std::exchange(label, ""), line);
   }
-  return lines;
 }
 
 void print_words(const char* label, const std::vector<std::string>& words, const char* separator = " ") {
-  for (const auto& line : folded(words, separator, kTextWidth)) {
-    fmt::print("      {:<18} {}\n", std::exchange(label, ""), line);
-  }
+  print_line(label, fmt::format("{}", fmt::join(words, separator)));
 }
 
 void print_matrix_shapes(const tuff::DeviceProperties& device) {
@@ -182,7 +167,7 @@ void print_limits(const tuff::DeviceProperties& device) {
 }
 
 void print_device(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
-  fmt::print("\n  {:>2}  {}{}\n", index, shorten(device.name, kTextWidth), chosen ? "   <- the default" : "");
+  fmt::print("\n  {:>2}  {}{}\n", index, shorten(device.name, output_width() - 24), chosen ? "   <- the default" : "");
   print_line("type", fmt::format("{}, {}", device_type_name(device.type), device.vendor));
   print_line("driver", device.driver);
   if (device.api_version != 0) {
@@ -215,18 +200,21 @@ void print_refusals(const std::string& text) {
   fmt::print("\nPassed over:\n");
   std::istringstream list(text);
   for (std::string refusal; std::getline(list, refusal);) {
-    std::istringstream split(refusal);
-    const std::vector<std::string> words{std::istream_iterator<std::string>(split), {}};
-    const char* indent = "  ";
-    for (const auto& line : folded(words, " ", kTextWidth + 16)) {
-      fmt::print("{}{}\n", std::exchange(indent, "      "), line);
-    }
+    fmt::print("{}", folded_text(refusal, 2, 6));
   }
 }
 
-Json device_json(const std::string& index, const tuff::DeviceProperties& device, const Opened& opened, bool chosen) {
+// What a driver does not say is null, not 0.
+template <typename Number>
+Json known(Number value) {
+  return value == Number{} ? Json(nullptr) : Json(value);
+}
+
+// No index: the host.
+Json device_json(std::optional<uint32_t> index, const tuff::DeviceProperties& device, const Opened& opened,
+                 bool chosen) {
   Json json;
-  json["index"] = index;
+  json["index"] = index ? Json(*index) : Json(nullptr);
   json["default"] = chosen;
   json["name"] = device.name;
   json["type"] = device_type_name(device.type);
@@ -239,7 +227,7 @@ Json device_json(const std::string& index, const tuff::DeviceProperties& device,
   json["vulkan"] = device.api_version == 0 ? Json(nullptr) : Json(format_vulkan_version(device.api_version));
   json["driver_version"] = device.driver_version;
   json["memory_bytes"] = device.memory_bytes;
-  json["memory_free_bytes"] = device.memory_free_bytes;
+  json["memory_free_bytes"] = known(device.memory_free_bytes);
   json["max_allocation_bytes"] = device.max_allocation_bytes;
   json["max_storage_range_bytes"] = device.max_storage_range_bytes;
   json["max_workgroup_invocations"] = device.max_workgroup_invocations;
@@ -251,10 +239,10 @@ Json device_json(const std::string& index, const tuff::DeviceProperties& device,
   json["subgroup_size_max"] = device.subgroup_size_max;
   json["subgroup_operations"] = subgroup_operations(device.subgroup_operations);
   json["max_workgroup_size"] = device.max_workgroup_size;
-  json["compute_units"] = device.compute_units;
+  json["compute_units"] = known(device.compute_units);
   json["min_storage_alignment"] = device.min_storage_alignment;
   json["host_import_alignment"] = device.host_import_alignment;
-  json["timestamp_nanoseconds"] = device.timestamp_nanoseconds;
+  json["timestamp_nanoseconds"] = known(device.timestamp_nanoseconds);
   json["driver_uuid"] = format_uuid(device.driver_uuid);
   json["queue_families"] = Json::array();
   for (uint32_t i = 0; i < device.queue_family_count; ++i) {
@@ -272,8 +260,8 @@ Json device_json(const std::string& index, const tuff::DeviceProperties& device,
   json["features"] = features(device);
   json["operations"] = opened.operations;
   json["binding"] = opened.binding;
-  json["bandwidth_bytes_per_second"] = device.bandwidth_bytes_per_second;
-  json["f32_flops_per_second"] = device.f32_flops_per_second;
+  json["bandwidth_bytes_per_second"] = known(device.bandwidth_bytes_per_second);
+  json["f32_flops_per_second"] = known(device.f32_flops_per_second);
   if (!opened.failure.empty()) json["error"] = opened.failure;
   return json;
 }
@@ -282,11 +270,11 @@ bool same_device(const tuff::DeviceProperties& a, const tuff::DeviceProperties& 
   return std::memcmp(a.uuid, b.uuid, sizeof a.uuid) == 0 && std::strcmp(a.name, b.name) == 0;
 }
 
-// What a context without a choice of its own would use.
+// What a context without a choice of its own would use. Throws for a name that no device has.
 std::optional<tuff::DeviceProperties> default_device(const std::string& device) {
   try {
     return open_context(device, "").info();
-  } catch (const tuff::Exception&) {
+  } catch (const tuff::Exception&) {  // of one that is there, and whose block says so
     if (!device.empty()) throw;
     return std::nullopt;
   }
@@ -305,13 +293,6 @@ const char* device_type_name(int32_t type) {
   }
 }
 
-tuff::Context open_context(const std::string& device, const std::string& backend) {
-  tuff::ContextOptions options;
-  options.device = device.empty() ? nullptr : device.c_str();
-  options.backend = backend.empty() ? nullptr : backend.c_str();
-  return tuff::Context::create(options);
-}
-
 int run_info(const InfoOptions& options) {
   std::vector<tuff::DeviceProperties> devices;
   for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(tuff::device_info(i));
@@ -322,29 +303,27 @@ int run_info(const InfoOptions& options) {
     fmt::print("Tuff {}.{}.{}: {} Vulkan device{}\n", version >> 16, (version >> 8) & 0xff, version & 0xff,
                devices.size(), devices.size() == 1 ? "" : "s");
   }
-  const auto show = [&](const std::string& index, const tuff::DeviceProperties& device, const Opened& opened) {
+  const auto show = [&](std::optional<uint32_t> index, const tuff::DeviceProperties& device, const Opened& opened) {
     const bool is_chosen = chosen && same_device(device, *chosen);
     if (is_chosen) chosen.reset();  // of several that are alike the first
     if (!options.device.empty() && !is_chosen) return;
     if (options.json) {
       list.push_back(device_json(index, device, opened, is_chosen && options.device.empty()));
     } else {
-      print_device(index, device, opened, is_chosen && options.device.empty());
+      print_device(index ? std::to_string(*index) : "-", device, opened, is_chosen && options.device.empty());
     }
   };
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const std::string index = std::to_string(i);
-    show(index, devices[i], open_device(index, "vulkan"));
-  }
-  show("-", open_context("", "host").info(), open_device("", "host"));
+  for (uint32_t i = 0; i < devices.size(); ++i) show(i, devices[i], open_device(std::to_string(i), "vulkan"));
+  show(std::nullopt, open_context("", "host").info(), open_device("", "host"));
 
   if (options.json) {
-    fmt::print("{}\n", list.dump(2));
+    print_json(list);
     return 0;
   }
   const std::string refusals = tuff::device_refusals();
   if (options.device.empty() && !refusals.empty()) print_refusals(refusals);
-  if (devices.empty()) fmt::print("\nhint: {}\n", tuff::status_hint(TUFF_ERROR_NO_DEVICE));
+  if (devices.empty())
+    fmt::print("\n{}", folded_text(fmt::format("hint: {}", tuff::status_hint(TUFF_ERROR_NO_DEVICE)), 0, 6));
   return 0;
 }
 

@@ -1,45 +1,55 @@
 // tuff: what the devices of this machine are, whether Tuff computes right on them, how fast, how to make it faster, and
 // what is kept for that.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 
 #include "tool/commands.hpp"
+#include "tool/help.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
 #include "tuff/tuff.hpp"
 
 namespace {
 
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
-
-constexpr const char* kExamples = R"(Examples:
-  tuff info                          every device, its limits and features
-  tuff info --json                   the same for programs
-  tuff selftest                      each operation on each device against the host backend
-  tuff selftest --filter gemm -v     one operation, every shape
-  tuff bench                         rates of the main operations on the best device
-  tuff bench --device llvmpipe       on the device with "llvmpipe" in its name
-  tuff bench --trace trace.json      what the device did, for ui.perfetto.dev
-  tuff tune                          finds the fastest kernels for this device, for a minute
-  tuff tune --budget 600 --type f16  more of them: what is done already is not measured again
-  tuff cache                         what is kept on disk
-  tuff cache prewarm                 compiles ahead what applications have used here
-
-Environment:
-  TUFF_DEVICE           index, UUID or part of the name of the device to use
-  TUFF_VISIBLE_DEVICES  which devices there are, and in which order: a list of such
-  TUFF_LOG              error, warning, info, debug or dispatch: says on stderr what happens
-  TUFF_TUNING           path of the table that tune writes and every process uses, or off
-  TUFF_CACHE_BYTES      how much is kept on disk at most: a number, or one with K, M or G
-)";
+using tool::kExitFailure;
+using tool::kExitUsage;
+using tool::UsageError;
 
 std::string version_text() {
   const uint32_t version = tuff::version();
   return fmt::format("tuff {}.{}.{} (ABI {})\n{}", version >> 16, (version >> 8) & 0xff, version & 0xff,
                      tuff::abi_version(), tuff::build_info());
 }
+
+// Of the numbers between these two; NaN is none of them.
+CLI::Validator number(double least, double most) {
+  const auto check = [=](const std::string& text) -> std::string {
+    double value = 0;
+    const bool good = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+    if (good) return "";
+    if (std::isinf(most)) return fmt::format("\"{}\" is no number from {} on", text, least);
+    return fmt::format("\"{}\" is no number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const auto check = [words = std::move(words)](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    const std::string near = tool::nearest(text, words);
+    return fmt::format("\"{}\" is none of {}{}", text, fmt::join(words, ", "),
+                       near.empty() ? "" : fmt::format("; is {} meant?", near));
+  };
+  return CLI::Validator(check, "");
+}
+
+void add_json_option(CLI::App* command, bool& json) { command->add_flag("--json", json, "JSON on stdout"); }
 
 void add_device_option(CLI::App* command, std::string& device, const char* otherwise) {
   command
@@ -51,43 +61,58 @@ void add_device_option(CLI::App* command, std::string& device, const char* other
 int run(int argc, char** argv) {
   CLI::App app{"Tuff runs linear algebra, convolution, attention and element-wise operations on any Vulkan device.",
                "tuff"};
-  app.set_version_flag("--version", version_text(), "the library's version and how it was built");
+  app.set_version_flag("-V,--version", version_text(), "the library's version and how it was built");
+  app.set_help_flag("-h,--help", "what there is, and this text");
   app.require_subcommand(0, 1);
-  app.footer(kExamples);
+  app.formatter(tool::help_formatter());
+  app.footer([] { return tool::help_footer(""); });
+  // Each command has its own examples; of what tuff has it takes over the rest.
+  const auto add_command = [](CLI::App& parent, const char* name, const char* what) {
+    CLI::App* command = parent.add_subcommand(name, what);
+    command->footer([name] { return tool::help_footer(name); });
+    return command;
+  };
 
   tool::InfoOptions info;
-  CLI::App* info_command = app.add_subcommand("info", "what the devices are: memory, limits, features");
+  CLI::App* info_command = add_command(app, "info", "what the devices are: memory, limits, features");
   add_device_option(info_command, info.device, "all");
-  info_command->add_flag("--json", info.json, "JSON on stdout");
+  add_json_option(info_command, info.json);
 
   tool::SelftestOptions selftest;
-  CLI::App* selftest_command = app.add_subcommand("selftest", "each operation on each device against the host backend");
+  CLI::App* selftest_command = add_command(app, "selftest", "each operation on each device against the host backend");
   add_device_option(selftest_command, selftest.device, "all");
-  selftest_command->add_option("-f,--filter", selftest.filter, "only operations with this in their name")
+  selftest_command
+      ->add_option("-f,--filter", selftest.filter,
+                   "only operations with this in their name, such as those of tuff info")
       ->type_name("TEXT");
   selftest_command->add_option("--seed", selftest.seed, "of the random inputs")->capture_default_str();
   selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line for each shape");
-  selftest_command->add_flag("--json", selftest.json, "JSON on stdout");
+  add_json_option(selftest_command, selftest.json);
 
   tool::BenchOptions bench;
-  CLI::App* bench_command = app.add_subcommand("bench", "rates of the main operations and their share of the limit");
+  CLI::App* bench_command = add_command(app, "bench", "rates of the main operations and their share of the limit");
   add_device_option(bench_command, bench.device, "the best");
-  bench_command->add_option("-b,--backend", bench.backend, "vulkan (the default), host or auto")->type_name("NAME");
-  bench_command->add_option("-f,--filter", bench.filter, "only rows with this in the operation's name or its shape")
+  bench_command->add_option("-b,--backend", bench.backend, "vulkan, host or auto; otherwise vulkan")
+      ->check(one_of({"vulkan", "host", "auto"}))
+      ->type_name("NAME");
+  bench_command
+      ->add_option(
+          "-f,--filter", bench.filter,
+          "only rows with this in their operation's name, as it stands here or in tuff info, or in their shape")
       ->type_name("TEXT");
   bench_command->add_option("--seconds", bench.seconds, "how long to measure each row")
-      ->check(CLI::Range(0.01, 60.0).description(""))
+      ->check(number(0.01, 60))
       ->type_name("S")
       ->capture_default_str();
   bench_command->add_option("--trace", bench.trace, "profile each row once more: a trace for Perfetto, and a table")
       ->type_name("FILE");
-  bench_command->add_flag("--json", bench.json, "JSON on stdout");
+  add_json_option(bench_command, bench.json);
 
   tool::TuneOptions tune;
-  CLI::App* tune_command = app.add_subcommand("tune", "measures which kernels are the fastest here, for all to use");
+  CLI::App* tune_command = add_command(app, "tune", "measures which kernels are the fastest here, for all to use");
   add_device_option(tune_command, tune.device, "the best");
   tune_command->add_option("--budget", tune.budget, "how long to measure")
-      ->check(CLI::Range(0.1, 86400.0).description(""))
+      ->check(number(0.1, 86400))
       ->type_name("S")
       ->capture_default_str();
   tune_command->add_option("-t,--type", tune.types, "of f32, f16, bf16, f64, i8; otherwise what the device is good at")
@@ -99,36 +124,44 @@ int run(int argc, char** argv) {
   tune_command->add_flag("--again", tune.again, "what was measured before too");
   tune_command->add_flag("--dry-run", tune.dry_run, "write nothing");
   tune_command->add_flag("--list", tune.list, "what would be measured, and nothing else");
+  add_json_option(tune_command, tune.json);
 
   tool::CacheOptions cache;
-  CLI::App* cache_command = app.add_subcommand("cache", "what is kept on disk: lists it, clears it, compiles ahead");
+  CLI::App* cache_command = add_command(app, "cache", "what is kept on disk: lists it, clears it, compiles ahead");
   cache_command->require_subcommand(0, 1);
-  cache_command->add_flag("--json", cache.json, "JSON on stdout");
-  CLI::App* cache_list = cache_command->add_subcommand("list", "what there is, by kind and driver (the default)");
-  cache_list->add_flag("--json", cache.json, "JSON on stdout");
-  CLI::App* cache_clear = cache_command->add_subcommand("clear", "removes what can be made anew");
-  cache_clear->add_option("--kind", cache.kind, "this kind alone; requests: the lists of kernels to prewarm")
-      ->check(CLI::IsMember({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"})
-                  .description(""))
+  add_json_option(cache_command, cache.json);
+  CLI::App* cache_list = add_command(*cache_command, "list", "what there is, by kind and driver (the default)");
+  add_json_option(cache_list, cache.json);
+  CLI::App* cache_clear = add_command(*cache_command, "clear", "removes what can be made anew");
+  cache_clear
+      ->add_option("--kind", cache.kind,
+                   "one kind alone, of those that tuff cache lists; requests: the lists of kernels to prewarm")
+      ->check(one_of({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"}))
       ->type_name("KIND");
   cache_clear->add_option("--older-than", cache.older_than, "only what was not used in so many days")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(number(0, INFINITY))
       ->type_name("DAYS");
   cache_clear->add_flag("--stale", cache.stale, "only what is damaged, of other versions, of drivers not here");
   cache_clear->add_flag("--tuning", cache.tuning, "what tuff tune has measured too");
-  CLI::App* cache_prewarm = cache_command->add_subcommand("prewarm", "compiles what applications have used here");
+  add_json_option(cache_clear, cache.json);
+  CLI::App* cache_prewarm = add_command(*cache_command, "prewarm", "compiles what applications have used here");
   add_device_option(cache_prewarm, cache.device, "the best");
+  add_json_option(cache_prewarm, cache.json);
+  app.add_subcommand("help", "the help of a command: tuff help bench");
 
   try {
-    app.parse(argc, argv);
+    app.parse(tool::with_help_command(app, argc, argv));
+  } catch (const CLI::Success& asked) {
+    app.exit(asked);
+    return 0;
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kExitUsage;
+    tool::fail_parse(app, error);
   }
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}\nerror: which of info, selftest, bench, tune and cache?\n", app.help());
-    return kExitUsage;
+    fmt::print(stderr, "{}\n", app.help());
+    throw UsageError("which of info, selftest, bench, tune and cache?");
   }
+  tool::check_environment();
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
   if (tune_command->parsed()) return tool::run_tune(tune);
@@ -138,16 +171,27 @@ int run(int argc, char** argv) {
   return tool::run_bench(bench);
 }
 
+// "hint: …", its further lines as they are.
+int fail(int status, const std::string& what, const std::string& hint = "") {
+  fmt::print(stderr, "error: {}\n", what);
+  if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
+  return status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tool::keep_standard_streams();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    tool::finish_output();
+    return status;
+  } catch (const UsageError& error) {
+    return fail(kExitUsage, error.what(), error.hint());
   } catch (const tuff::Exception& error) {
-    fmt::print(stderr, "error: {}\nhint: {}\n", error.what(), error.hint());
+    return fail(kExitFailure, error.what(), error.hint());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    return fail(kExitFailure, error.what());
   }
-  return kExitFailure;
 }

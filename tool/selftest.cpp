@@ -12,6 +12,8 @@
 #include "tool/format.hpp"
 #include "tool/selftest_cases.hpp"
 #include "tool/table.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
 
 namespace tool {
 namespace {
@@ -27,7 +29,8 @@ struct Verdict {
   double error = 0;     // the largest, relative to the largest value of the result
   double of_bound = 0;  // the largest error divided by its own bound
   double seconds = 0;
-  std::string failure;  // empty: passed
+  bool lacking = false;  // the device says that it does not have it
+  std::string failure;   // empty: passed
 };
 
 Tensor run_call(const tuff::Context& context, const Call& call, const std::vector<Tensor>& inputs,
@@ -56,10 +59,12 @@ void judge(const Tensor& got, const Tensor& reference, const Bound& bound, Verdi
 }
 
 Verdict run_case(const Case& entry, uint64_t seed, const tuff::Context& device, const tuff::Context& host) {
-  const Problem problem = entry.make(seed);
   Verdict verdict;
   verdict.operation = entry.operation;
   verdict.shape = entry.shape;
+  verdict.lacking = !entry.needs.empty() && !device.supports(entry.needs.c_str());
+  if (verdict.lacking) return verdict;
+  const Problem problem = entry.make(seed);
   verdict.values = problem.output.size();
   const auto begin = Clock::now();
   try {
@@ -86,6 +91,7 @@ std::vector<Verdict> by_operation(const std::vector<Verdict>& verdicts) {
     }
     Verdict& row = rows.back();
     ++row.shapes;
+    row.lacking = row.lacking && verdict.lacking;
     row.values += verdict.values;
     row.seconds += verdict.seconds;
     row.error = std::isnan(verdict.error) ? verdict.error : std::max(row.error, verdict.error);
@@ -96,6 +102,7 @@ std::vector<Verdict> by_operation(const std::vector<Verdict>& verdicts) {
 }
 
 std::string bound_share(const Verdict& verdict) {
+  if (verdict.lacking) return "";
   if (std::isnan(verdict.error) || std::isinf(verdict.of_bound)) return "beyond";
   return verdict.error == 0 ? "exact" : fmt::format("{:.1f} %", 100 * verdict.of_bound);
 }
@@ -109,9 +116,12 @@ void print_table(const std::vector<Verdict>& verdicts, bool each_shape) {
                {"time", Align::right},
                {"result"}});
   for (const auto& verdict : each_shape ? verdicts : by_operation(verdicts)) {
-    table.row({verdict.operation, each_shape ? shorten(verdict.shape, 34) : std::to_string(verdict.shapes),
+    table.row({verdict.operation, each_shape ? verdict.shape : std::to_string(verdict.shapes),
                format_count(verdict.values), format_error(verdict.error), bound_share(verdict),
-               format_seconds(verdict.seconds), verdict.failure.empty() ? "ok" : "FAILED"});
+               format_seconds(verdict.seconds),
+               verdict.lacking           ? "not here"
+               : verdict.failure.empty() ? "ok"
+                                         : "FAILED"});
   }
   table.print();
 }
@@ -124,7 +134,7 @@ Json verdict_json(const Verdict& verdict) {
   json["error"] = verdict.error;
   json["error_over_bound"] = verdict.of_bound;
   json["seconds"] = verdict.seconds;
-  json["passed"] = verdict.failure.empty();
+  json["passed"] = verdict.lacking ? Json(nullptr) : Json(verdict.failure.empty());
   if (!verdict.failure.empty()) json["failure"] = verdict.failure;
   return json;
 }
@@ -135,7 +145,7 @@ bool test_device(const std::string& device, const std::vector<Case>& cases, cons
   const tuff::Context context = open_context(device, "");
   const tuff::Context host = open_context("", "host");
   const tuff::DeviceProperties properties = context.info();
-  if (!options.json) fmt::print("\n{} ({})\n\n", properties.name, shorten(properties.driver, 60));
+  if (!options.json) fmt::print("\n{}\n", heading(properties));
 
   std::vector<Verdict> verdicts;
   const auto begin = Clock::now();
@@ -149,21 +159,26 @@ bool test_device(const std::string& device, const std::vector<Case>& cases, cons
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto failed = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return !v.failure.empty(); });
 
+  const auto lacking = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) { return v.lacking; });
+
   Json entry;
   entry["device"] = properties.name;
   entry["driver"] = properties.driver;
   entry["failed"] = failed;
+  entry["not_here"] = lacking;
   for (const auto& verdict : verdicts) entry["cases"].push_back(verdict_json(verdict));
   report.push_back(std::move(entry));
   if (options.json) return failed == 0;
 
   print_table(verdicts, options.verbose);
   for (const auto& verdict : verdicts) {
-    if (!verdict.failure.empty()) fmt::print("\n  {}", verdict.failure);
+    if (!verdict.failure.empty()) fmt::print("\n{}", folded_text(verdict.failure, 2, 4));
   }
-  fmt::print("\n{}{} of {} shapes passed in {}. Error: the largest, relative to the largest value.\n",
-             failed ? "\n" : "", verdicts.size() - static_cast<size_t>(failed), verdicts.size(),
-             format_seconds(seconds));
+  const auto tried = verdicts.size() - static_cast<size_t>(lacking);
+  std::string text = fmt::format("{} of {} shapes passed in {}. Error: the largest, relative to the largest value.",
+                                 tried - static_cast<size_t>(failed), tried, format_seconds(seconds));
+  if (lacking != 0) text += fmt::format(" {} are of types that the device does not have.", lacking);
+  fmt::print("\n{}", folded_text(text, 0, 0));
   return failed == 0;
 }
 
@@ -171,20 +186,23 @@ bool test_device(const std::string& device, const std::vector<Case>& cases, cons
 
 int run_selftest(const SelftestOptions& options) {
   auto cases = selftest_cases();
-  std::erase_if(cases, [&](const Case& entry) { return entry.operation.find(options.filter) == std::string::npos; });
-  if (cases.empty()) throw std::runtime_error(fmt::format("no operation has \"{}\" in its name", options.filter));
+  std::vector<std::string> names;
+  for (const Case& entry : cases) names.push_back(entry.operation);
+  std::erase_if(cases, [&](const Case& entry) { return !matches(options.filter, {entry.operation}); });
+  if (cases.empty()) fail_filter("tuff selftest", options.filter, names);
 
   std::vector<std::string> devices{options.device};
   if (options.device.empty()) {
     devices.clear();
     for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(std::to_string(i));
     if (devices.empty()) throw tuff::Exception(TUFF_ERROR_NO_DEVICE, "no Vulkan device to test");
+    open_context("", "");  // refuses a TUFF_DEVICE that is not there
   }
   Json report = Json::array();
   bool passed = true;
   for (const auto& device : devices) passed = test_device(device, cases, options, report) && passed;
-  if (options.json) fmt::print("{}\n", report.dump(2));
-  return passed ? 0 : 1;
+  if (options.json) print_json(report);
+  return passed ? 0 : kExitFailure;
 }
 
 }  // namespace tool

@@ -12,47 +12,10 @@ namespace {
 using tuff::DType;
 using tuff::Transpose;
 
-constexpr double kRounding = 0x1p-24;   // u, the unit roundoff of f32
-constexpr double kSmallest = 0x1p-126;  // the smallest normal f32: below it a device may flush to zero
-
-// gamma_n = n u / (1 - n u): the relative error of n roundings (Higham, Accuracy and Stability, section 3.1).
-double gamma(double n) { return n * kRounding / (1 - n * kRounding); }
-
-// Every element somewhere a device can tell apart from the one beside it; the same for the same seed.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  Tensor uniform(uint64_t count, double low, double high) {
-    Tensor values(count);
-    for (auto& value : values) value = static_cast<float>(low + (high - low) * unit());
-    return values;
-  }
-  // Whole numbers: products and sums of them are exact as long as they stay below 2^24.
-  Tensor integers(uint64_t count, int magnitude) {
-    Tensor values(count);
-    for (auto& value : values) value = static_cast<float>(static_cast<int>(unit() * (2 * magnitude + 1)) - magnitude);
-    return values;
-  }
-
- private:
-  double unit() {  // splitmix64
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  }
-  uint64_t state_;
-};
-
-Tensor poison(uint64_t count) { return Tensor(count, std::numeric_limits<float>::quiet_NaN()); }
-
 Tensor magnitude(Tensor values) {
   for (auto& value : values) value = std::fabs(value);
   return values;
 }
-
-Bound exact(const Problem&, const Tensor& reference, const HostRun&) { return Bound(reference.size(), 0.0); }
 
 // n units in the last place of the reference, which is itself rounded once.
 auto ulps(double n) {
@@ -212,9 +175,6 @@ Case conv2d_case(const Conv2d& c) {
 
 // --- attention, softmax -----------------------------------------------------------------------------
 
-// Vulkan's own bound on exp(x): 3 + 2|x| units in the last place ("Precision of GLSL.std.450 Instructions").
-double exp_error(double x) { return (3 + 2 * std::fabs(x)) * 2 * kRounding; }
-
 struct Attention {
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   tuff::Causal causal;
@@ -360,7 +320,18 @@ Case reduce_case(const char* name, tuff::Reduce op, const Axis& a, bool integers
     const uint64_t count = product(a.shape);
     Random random(seed);
     Problem problem{entry.operation, entry.shape, {}, poison(count / a.shape[a.axis]), call, exact};
-    problem.inputs.push_back(integers ? random.integers(count, 8) : random.uniform(count, -1, 1));
+    const bool product = op == tuff::Reduce::prod;  // of numbers near one, so that it stays in range
+    problem.inputs.push_back(integers  ? random.integers(count, 8)
+                             : product ? random.uniform(count, 0.99, 1.01)
+                                       : random.uniform(count, -1, 1));
+    if (product) {
+      problem.bound = [n = static_cast<double>(a.shape[a.axis])](const Problem&, const Tensor& reference,
+                                                                 const HostRun&) {
+        Bound bound;
+        for (const float value : reference) bound.push_back(gamma(n + 1) * std::fabs(static_cast<double>(value)));
+        return bound;
+      };
+    }
     const bool sums = op == tuff::Reduce::sum || op == tuff::Reduce::mean;
     // However the tree is shaped, no element passes through more additions than there are elements.
     if (sums && !integers) problem.bound = accumulated(static_cast<double>(a.shape[a.axis]) + 1, call);
@@ -390,6 +361,7 @@ constexpr Elementwise<tuff::Unary> kUnary[] = {
     {"abs", tuff::Unary::abs, -4, 4, 0},
     {"neg", tuff::Unary::neg, -4, 4, 0},
     {"gelu", tuff::Unary::gelu, -12, 12, 8},
+    {"gelu_tanh", tuff::Unary::gelu_tanh, -12, 12, 8},
     {"silu", tuff::Unary::silu, -30, 30, 8},
     {"elu", tuff::Unary::elu, -10, 4, 4},
     {"leaky_relu", tuff::Unary::leaky_relu, -4, 4, 4},
@@ -449,6 +421,29 @@ Case norm_case(const char* name, bool centred, uint64_t rows, uint64_t cols) {
           bound[row * cols + i] = w * scale * (kRange * each + std::fabs(x[i] - mean) * relative) +
                                   8 * kRounding * (w * scale * std::fabs(x[i] - mean) + std::fabs(b)) + kSmallest;
         }
+      }
+      return bound;
+    };
+    return problem;
+  };
+  return entry;
+}
+
+// What gelu_tanh's own argument adds to its bound, in units in the last place (docs/accuracy.md): x times the sigmoid
+// of t, which goes through seven roundings on its way; the sigmoid turns an error of t into one of itself times t (1 -
+// sigmoid(t)).
+double gelu_tanh_ulps(double x) {
+  const double t = std::sqrt(8 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+  return 7 * std::fabs(t) / (1 + std::exp(t));
+}
+
+Case with_gelu_tanh_bound(Case entry, double error_in_ulps) {
+  entry.make = [make = entry.make, error_in_ulps](uint64_t seed) {
+    Problem problem = make(seed);
+    problem.bound = [error_in_ulps](const Problem& self, const Tensor& reference, const HostRun& host) {
+      Bound bound = ulps(1)(self, reference, host);
+      for (size_t i = 0; i < bound.size(); ++i) {
+        bound[i] *= error_in_ulps + gelu_tanh_ulps(self.inputs[0][i]);
       }
       return bound;
     };
@@ -575,28 +570,49 @@ void add_shape_cases(std::vector<Case>& cases) {
     // Four elements of at most 300, each with 12 roundings along either axis (tests/resize_test.cpp).
     cases.back() = within(cases.back(), 4 * 300 * 24 * kRounding);
   }
-  for (const uint32_t axis : {0u, 1u}) {
-    add("reduce argmax", axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
-        [=](const tuff::Context& context, const Buffers& in, const auto& out) {
+  for (const auto& [name, op, axis] : {std::tuple{"reduce argmax", tuff::Reduce::argmax, 0u},
+                                       {"reduce argmax", tuff::Reduce::argmax, 1u},
+                                       {"reduce argmin", tuff::Reduce::argmin, 0u},
+                                       {"reduce argmin", tuff::Reduce::argmin, 1u}}) {
+    add(name, axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
+        [op = op, axis = axis](const tuff::Context& context, const Buffers& in, const auto& out) {
           // As floats, so that places compare as numbers.
           const tuff::Buffer places = context.alloc_bytes(4 * 50);
           const std::vector<uint64_t> shape = {axis == 0 ? uint64_t{3000} : 50, axis == 0 ? uint64_t{50} : 3000};
-          context.reduce(DType::f32, tuff::Reduce::argmax, in[0], places, shape, axis);
+          context.reduce(DType::f32, op, in[0], places, shape, axis);
           context.cast(DType::u32, DType::f32, places, out, 50);
         });
   }
   cases.push_back(rope_case());
-  for (const DType type : {DType::f16, DType::i32, DType::u8}) {
-    const char* const name = type == DType::f16 ? "through f16" : type == DType::i32 ? "through i32" : "through u8";
-    add("cast", name, 10'007, 10'007, [=](const tuff::Context& context, const Buffers& in, const auto& out) {
-      const tuff::Buffer there = context.alloc_bytes(4 * 10'007);
-      context.cast(DType::f32, type, in[0], there, 10'007);
-      context.cast(type, DType::f32, there, out, 10'007);
-    });
-  }
 }
 
 }  // namespace
+
+double gamma(double n) { return n * kRounding / (1 - n * kRounding); }
+double exp_error(double x) { return (3 + 2 * std::fabs(x)) * 2 * kRounding; }
+
+Tensor Random::uniform(uint64_t count, double low, double high) {
+  Tensor values(count);
+  for (auto& value : values) value = static_cast<float>(low + (high - low) * unit());
+  return values;
+}
+
+Tensor Random::integers(uint64_t count, int magnitude) {
+  Tensor values(count);
+  for (auto& value : values) value = static_cast<float>(static_cast<int>(unit() * (2 * magnitude + 1)) - magnitude);
+  return values;
+}
+
+double Random::unit() {  // splitmix64
+  uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+Tensor poison(uint64_t count) { return Tensor(count, std::numeric_limits<float>::quiet_NaN()); }
+
+Bound exact(const Problem&, const Tensor& reference, const HostRun&) { return Bound(reference.size(), 0.0); }
 
 // One row for each shape: a new operation is a few rows here.
 std::vector<Case> selftest_cases() {
@@ -632,6 +648,7 @@ std::vector<Case> selftest_cases() {
   for (const Axis& axis : axes) cases.push_back(softmax_case(axis));
   for (const auto& [name, op] : {std::pair{"sum", tuff::Reduce::sum},
                                  {"mean", tuff::Reduce::mean},
+                                 {"prod", tuff::Reduce::prod},
                                  {"max", tuff::Reduce::max},
                                  {"min", tuff::Reduce::min}}) {
     for (const Axis& axis : axes) cases.push_back(reduce_case(name, op, axis));
@@ -642,10 +659,14 @@ std::vector<Case> selftest_cases() {
     cases.push_back(norm_case("rms_norm", false, rows, cols));
   }
   for (const uint64_t n : {1, 1023, 100003}) {
-    for (const auto& unary : kUnary) cases.push_back(elementwise_case("unary", unary, 1, n));
+    for (const auto& unary : kUnary) {
+      cases.push_back(elementwise_case("unary", unary, 1, n));
+      if (unary.op == tuff::Unary::gelu_tanh) cases.back() = with_gelu_tanh_bound(cases.back(), unary.error_in_ulps);
+    }
     for (const auto& binary : kBinary) cases.push_back(elementwise_case("binary", binary, 2, n));
   }
   add_shape_cases(cases);
+  add_type_cases(cases);
   std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.operation < b.operation; });
   return cases;
 }

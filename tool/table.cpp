@@ -1,19 +1,35 @@
 #include "tool/table.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "tool/format.hpp"
+#include "tool/text.hpp"
 
 namespace tool {
 namespace {
 
-constexpr int kIndent = 2;
-constexpr int kGap = 3;
+constexpr size_t kIndent = 2;
+constexpr size_t kGap = 3;
+constexpr size_t kNarrowest = 12;  // that a column is folded to
 constexpr int kBarWidth = 30;
+
+// Of columns that wide, with the gaps between them.
+size_t total_of(const std::vector<size_t>& widths) {
+  size_t total = 0;
+  for (const size_t width : widths) total += width == 0 ? 0 : width + (total == 0 ? 0 : kGap);
+  return total;
+}
+
+// Of the terminal that the progress is shown on.
+size_t progress_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+}
 
 std::string trimmed(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
@@ -29,34 +45,62 @@ void Table::row(std::vector<std::string> cells) {
 
 void Table::rule() { rows_.emplace_back(); }
 
-void Table::print() const {
-  std::vector<size_t> widths;
-  size_t total = 0;
+std::vector<size_t> Table::widths() const {
+  std::vector<size_t> widths, least;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t width = columns_[i].title.size();
     for (const auto& cells : rows_) {
       if (!cells.empty()) width = std::max(width, cells[i].size());
     }
     widths.push_back(width);
-    total += width + (i ? kGap : 0);
+    least.push_back(columns_[i].align == Align::right ? width : std::max(columns_[i].title.size(), kNarrowest));
   }
-  const auto line = [&](auto&& cell) {
-    std::string text(kIndent, ' ');
+  const size_t most = table_width();
+  const auto too_wide = [&] { return kIndent + total_of(widths) > most; };
+  for (size_t i = columns_.size(); i-- > 0 && too_wide();) {
+    if (columns_[i].optional) widths[i] = 0;
+  }
+  while (too_wide()) {  // the widest that can be folded, one by one
+    size_t widest = columns_.size();
     for (size_t i = 0; i < columns_.size(); ++i) {
-      if (i) text.append(kGap, ' ');
-      text += columns_[i].align == Align::right ? fmt::format("{:>{}}", cell(i), widths[i])
-                                                : fmt::format("{:<{}}", cell(i), widths[i]);
+      if (widths[i] > least[i] && (widest == columns_.size() || widths[i] > widths[widest])) widest = i;
     }
-    fmt::print("{}\n", trimmed(text));
+    if (widest == columns_.size()) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+void Table::print() const {
+  const std::vector<size_t> wide = widths();
+  const auto print_row = [&](auto&& cell) {
+    std::vector<std::vector<std::string>> cells(columns_.size());
+    size_t lines = 1;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (wide[i] == 0) continue;
+      cells[i] = folded(cell(i), wide[i]);
+      lines = std::max(lines, cells[i].size());
+    }
+    for (size_t at = 0; at < lines; ++at) {
+      std::string text(kIndent, ' ');
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        if (wide[i] == 0) continue;
+        if (text.size() > kIndent) text.append(kGap, ' ');
+        const std::string part = at < cells[i].size() ? cells[i][at] : "";
+        text += columns_[i].align == Align::right ? fmt::format("{:>{}}", part, wide[i])
+                                                  : fmt::format("{:<{}}", part, wide[i]);
+      }
+      fmt::print("{}\n", trimmed(text));
+    }
   };
-  const auto thin_line = [&] { fmt::print("{:{}}{:-<{}}\n", "", kIndent, "", total); };
-  line([&](size_t i) -> const std::string& { return columns_[i].title; });
+  const auto thin_line = [&] { fmt::print("{:{}}{:-<{}}\n", "", kIndent, "", total_of(wide)); };
+  print_row([&](size_t i) -> const std::string& { return columns_[i].title; });
   thin_line();
   for (const auto& cells : rows_) {
     if (cells.empty()) {
       thin_line();
     } else {
-      line([&](size_t i) -> const std::string& { return cells[i]; });
+      print_row([&](size_t i) -> const std::string& { return cells[i]; });
     }
   }
 }
@@ -74,14 +118,16 @@ void Progress::step(const std::string& what) {
     const auto seconds = static_cast<uint64_t>(std::max(std::min(rest, limit_seconds_ - spent), 0.0) + 0.5);
     left = fmt::format("{}:{:02d} left", seconds / 60, seconds % 60);
   }
-  fmt::print(stderr, "\r  [{:#<{}}{:.<{}}] {:3d} %  {:>10}  {:<40}", "", filled, "", kBarWidth - filled,
-             100 * done_ / total_, left, shorten(what, 40));
+  std::string line = fmt::format("  [{:#<{}}{:.<{}}] {:3d} %  {:>10}  {:<40}", "", filled, "", kBarWidth - filled,
+                                 100 * done_ / total_, left, shorten(what, 40));
+  line.resize(std::min(line.size(), progress_width()));  // a line that breaks could not be written over
+  fmt::print(stderr, "\r{}", line);
   std::fflush(stderr);
   ++done_;
 }
 
 void Progress::clear() {
-  if (terminal_) fmt::print(stderr, "\r{:98}\r", "");
+  if (terminal_) fmt::print(stderr, "\r{:{}}\r", "", progress_width());
 }
 
 }  // namespace tool

@@ -15,17 +15,20 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
+    bool optional = false;  // left out where the table would be too wide
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void row(std::vector<std::string> cells);
   void rule();         // a thin line between groups of rows
-  void print() const;  // to stdout
+  void print() const;  // to stdout, folded to table_width()
 
  private:
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+
+  std::vector<size_t> widths() const;  // of the columns; 0: left out
 };
 
 // One line on stderr that is rewritten in place, with how long the rest will take if it goes on like this (at most

@@ -11,7 +11,9 @@
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
 #include "tool/table.hpp"
+#include "tool/text.hpp"
 #include "tool/tune_trial.hpp"
+#include "tool/usage.hpp"
 
 namespace tool {
 namespace {
@@ -19,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = TuneFile::Json;
 
-constexpr int kExitInterrupted = 130;  // as shells have it
 // A product is left out if one call takes more than this share of the time that there is for it: about a hundred calls
 // are needed.
 constexpr double kLongestCall = 1.0 / 50;
@@ -124,6 +125,33 @@ Json choice_of(const Json& entry, const Finding& found) {
   return choice;
 }
 
+const char* state_name(Row::State state) {
+  switch (state) {
+    case Row::State::open: return "not finished";
+    case Row::State::done: return "done";
+    case Row::State::done_before: return "measured before";
+    case Row::State::repeated: return "about the size of another";
+    case Row::State::left_out: return "too large";
+  }
+  return "";
+}
+
+Json candidate_json(const Candidate& candidate, double seconds) {
+  return {{"variant", candidate.variant},
+          {"slices", candidate.slices == 0 ? Json(nullptr) : Json(candidate.slices)},
+          {"seconds", seconds}};
+}
+
+Json row_json(const Row& row) {
+  Json json = {{"product", row.product.name()}, {"state", state_name(row.state)}};
+  if (!row.failure.empty()) json["error"] = row.failure;
+  if (!row.measured) return json;
+  json["built_in"] = candidate_json(row.finding.built_in, row.finding.built_in_seconds);
+  json["best"] = row.finding.replaced ? candidate_json(row.finding.best, row.finding.best_seconds) : json["built_in"];
+  json["complete"] = row.finding.complete;
+  return json;
+}
+
 // What a run has to do, in order, and how far it is.
 class Tuner {
  public:
@@ -136,8 +164,17 @@ class Tuner {
 
   int list() {
     Table table({{"product"}, {""}, {"built in"}, {"others"}});
+    Json document = Json::array();
     for (const Row& row : rows_) {
       const Product& product = row.product;
+      if (options_.json) {
+        document.push_back({{"product", product.name()}, {"bytes", product.bytes()}, {"fits", has_room(product)}});
+        if (!has_room(product)) continue;
+        const Trial trial(context_, product, file_);
+        document.back()["done"] = is_done(trial.entry());
+        document.back()["variants"] = trial.variants();
+        continue;
+      }
       if (!has_room(product)) {
         table.row({product.name(), "too large", format_bytes(product.bytes())});
         continue;
@@ -146,9 +183,13 @@ class Tuner {
       std::string others;
       for (size_t i = 1; i < trial.variants().size(); ++i) others += (i > 1 ? " " : "") + trial.variants()[i];
       table.row({product.name(), is_done(trial.entry()) ? "done" : "to do",
-                 trial.variants().empty() ? "" : trial.variants()[0], shorten(others, 50)});
+                 trial.variants().empty() ? "" : trial.variants()[0], others});
     }
-    table.print();
+    if (options_.json) {
+      print_json(document);
+    } else {
+      table.print();
+    }
     return 0;
   }
 
@@ -166,7 +207,11 @@ class Tuner {
         measure(row, (options_.budget - spent()) / static_cast<double>(left--));
       }
     }
-    report();
+    if (options_.json) {
+      print_json(report_json());
+    } else {
+      report();
+    }
     return interrupted != 0 ? kExitInterrupted : 0;
   }
 
@@ -227,6 +272,16 @@ class Tuner {
     return !options_.again && is_done(entry) ? Row::State::done_before : Row::State::open;
   }
 
+  Json report_json() const {
+    Json json = {{"device", device_.name},
+                 {"driver", device_.driver},
+                 {"table", options_.dry_run ? Json(nullptr) : Json(file_.path().string())},
+                 {"interrupted", interrupted != 0},
+                 {"products", Json::array()}};
+    for (const Row& row : rows_) json["products"].push_back(row_json(row));
+    return json;
+  }
+
   void report() const {
     const auto measured = std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return row.measured; });
     const auto replaced =
@@ -271,12 +326,13 @@ class Tuner {
 }  // namespace
 
 int run_tune(const TuneOptions& options) {
+  if (!options.types.empty()) parse_types(options.types);  // refuses before any device is opened
   tuff::Context context = open_context(options.device, "vulkan");
   const tuff::DeviceProperties device = context.info();
   TuneFile file(output_path(options), tuff::tuning_device(device, tuff::version()));
   Tuner tuner(options, context, file);
   if (options.list) return tuner.list();
-  fmt::print("{} ({})\n\n", device.name, shorten(device.driver, 60));
+  if (!options.json) fmt::print("{}\n", heading(device));
   return tuner.run();
 }
 

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tool/usage.hpp"
+
 namespace tool {
 namespace {
 
@@ -135,11 +137,11 @@ std::vector<DType> parse_types(const std::string& words) {
     const auto* found =
         std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& row) { return row.name == word; });
     if (found == std::end(kTypes)) {
-      throw std::runtime_error(fmt::format("--type: \"{}\" is none of f32, f16, bf16, f64 and i8", word));
+      throw UsageError(fmt::format("--type: \"{}\" is none of f32, f16, bf16, f64 and i8", word));
     }
     if (std::find(types.begin(), types.end(), found->type) == types.end()) types.push_back(found->type);
   }
-  if (types.empty()) throw std::runtime_error("--type: it names no type");
+  if (types.empty()) throw UsageError("--type: it names none of f32, f16, bf16, f64 and i8");
   return types;
 }
 

@@ -49,7 +49,7 @@ run(1 "could not be written" ${TOOL} tune --type f32 --shapes ${shapes} --budget
 run(1 "is no table of tuned choices: it is no ordinary file" ${TOOL} tune --budget 1 --output ${FOLDER})
 
 # Other misuse.
-run(1 "\"f31\" is none of f32" ${TOOL} tune --type f32,f31)
+run(2 "\"f31\" is none of f32" ${TOOL} tune --type f32,f31)
 run(1 "cannot be read" ${TOOL} tune --shapes ${FOLDER}/missing.txt --output ${table})
 file(WRITE ${shapes} "N N 64 64 64\nN X 64 64 64\n")
 run(1 "shapes.txt:2: \"X\" is neither N nor T" ${tune})

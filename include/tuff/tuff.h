@@ -281,7 +281,8 @@ typedef void (*tuff_log_callback)(void* user, int32_t level, const char* message
 
 /* Sends messages of at most this level to callback, which may be NULL: that, and TUFF_LOG_OFF, turns it off.
  * By default Tuff says nothing. The environment variable TUFF_LOG=error|warning|info|debug|dispatch
- * writes to stderr instead, for as long as no callback is set. */
+ * writes to stderr instead, for as long as no callback is set; any other value counts as warning. Contexts
+ * warn of each variable that cannot have its value, which is then as good as unset (docs/building.md). */
 TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_t level);
 
 /* ---------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
 inline StreamDevice stream_device(const DeviceTraits& traits, const std::optional<std::string>& forced,
                                   uint64_t element_bytes) {
   StreamDevice device{};
-  device.cpu = forced ? *forced == "cpu" : traits.cpu;
+  device.cpu = forced == "cpu" || (forced != "gpu" && traits.cpu);
   device.subgroup = std::max(traits.subgroup_size, 1u);
   device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, traits.max_invocations), device.subgroup);
   device.largest = device.cpu ? device.workgroup

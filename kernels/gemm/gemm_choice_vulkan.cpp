@@ -21,6 +21,12 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
   offer_tiles(recorder, plan, offers);
 }
 
+bool is_variant(std::string_view name) {
+  constexpr std::string_view kOthers[] = {"panels", "skinny", "tiny_lanes", "tiny_columns"};
+  return is_tile_variant(name) || is_matrix_variant(name) ||
+         std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+}
+
 Choice choice_of(const Offers& offers, Why why) {
   Choice choice;
   choice.offer = offers.best();
@@ -56,6 +62,7 @@ Choice choose(const Recorder& recorder, const Plan& plan) {
     Offers named(forced), tiles;
     offer_all(recorder, plan, named);
     if (named.found()) return choice_of(named, Why::forced);
+    require(is_variant(forced), "TUFF_GEMM_VARIANT={} is no variant of gemm", forced);
     offer_tiles(recorder, plan, tiles);
     return tiles.found() ? choice_of(tiles, Why::model) : choose_by_model(recorder, plan);
   }

@@ -315,6 +315,11 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   recorder.dispatch(request, dispatch);
 }
 
+bool is_matrix_variant(std::string_view name) {
+  return std::any_of(std::begin(kVariants), std::end(kVariants),
+                     [&](const MatrixVariant& row) { return name == row.name; });
+}
+
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
   offer_matrices(traits, args, nullptr, offers);
 }

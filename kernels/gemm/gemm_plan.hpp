@@ -189,10 +189,12 @@ void take_scratch(Recorder& recorder, Plan& plan);
 
 // gemm_tiles_vulkan.cpp: a tile of C for each workgroup.
 void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers);
+bool is_tile_variant(std::string_view name);
 void record_tiles(Recorder& recorder, Plan& plan);
 
 // gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types.
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
+bool is_matrix_variant(std::string_view name);
 void record_matrices(Recorder& recorder, Plan& plan);
 // Which inputs are copied first.
 CopyRequest matrix_copy_of_a(const GemmArgs& args);

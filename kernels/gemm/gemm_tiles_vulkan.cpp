@@ -115,6 +115,10 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   }
 }
 
+bool is_tile_variant(std::string_view name) {
+  return std::any_of(std::begin(kVariants), std::end(kVariants), [&](const Variant& row) { return name == row.name; });
+}
+
 void record_tiles(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;

@@ -113,9 +113,7 @@ void choose_binding(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>&
   }
   if (const auto wanted = platform::environment("TUFF_BINDING")) {
     const bool addresses = *wanted == "addresses";
-    if (!addresses && *wanted != "descriptors") {
-      return log(TUFF_LOG_WARNING, "TUFF_BINDING={} is neither descriptors nor addresses; ignored", *wanted);
-    }
+    if (!addresses && *wanted != "descriptors") return;
     words = words && device.traits.streams_by_addresses == addresses;
     all(addresses);
     recorder.set_stream_words(words);

@@ -38,11 +38,6 @@ CacheKey hash_text(std::string_view text) {
 DiskCache::DiskCache(const std::array<uint8_t, 16>& driver)
     : DiskCache(driver, platform::cache_directory(), cache_bound()) {
   if (!folder_) log(TUFF_LOG_WARNING, "no cache folder: kernels are compiled anew in every process");
-  const auto wanted = platform::environment("TUFF_CACHE_BYTES");
-  if (wanted && !parse_cache_bytes(*wanted)) {
-    log(TUFF_LOG_WARNING, "TUFF_CACHE_BYTES={} is no number of bytes, as 64M is; the bound is {} bytes", *wanted,
-        bound_);
-  }
 }
 
 DiskCache::DiskCache(const std::array<uint8_t, 16>& driver, std::optional<std::filesystem::path> folder, uint64_t bound)

@@ -87,10 +87,7 @@ class Chunks {
 
 Transfer::Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool, TransferCounters& counters)
     : recorder_(recorder), pool_(std::move(pool)), counters_(counters) {
-  const auto wanted = platform::environment("TUFF_TRANSFER");
-  if (!wanted) return;
-  all_staged_ = wanted == "staged";
-  if (!all_staged_) log(TUFF_LOG_WARNING, "TUFF_TRANSFER={} is not staged; ignored", *wanted);
+  all_staged_ = platform::environment("TUFF_TRANSFER") == "staged";
 }
 
 void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src,

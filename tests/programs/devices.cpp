@@ -10,9 +10,23 @@
 
 namespace {
 
+// As a person writes it: 8, 4, 4, 4 and 12 digits.
+std::string uuid_of(const tuff::DeviceProperties& device) {
+  std::string text;
+  for (int i = 0; i < 16; ++i) {
+    char digits[4];
+    std::snprintf(digits, sizeof digits, "%s%02X", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", device.uuid[i]);
+    text += digits;
+  }
+  return text;
+}
+
+// "device INDEX UUID gpu|cpu NAME"
 void list() {
   for (uint32_t i = 0, count = tuff::device_count(); i < count; ++i) {
-    std::printf("device %u %s\n", i, tuff::device_info(i).name);
+    const tuff::DeviceProperties device = tuff::device_info(i);
+    std::printf("device %u %s %s %s\n", i, uuid_of(device).c_str(), device.type == TUFF_DEVICE_CPU ? "cpu" : "gpu",
+                device.name);
   }
 }
 
@@ -21,7 +35,8 @@ void open(const char* backend, const char* device) {
   options.backend = backend;
   options.device = device;
   const tuff::Context context = tuff::Context::create(options);
-  std::printf("opened %s %s\n", context.info().backend, context.info().name);
+  const tuff::DeviceProperties opened = context.info();
+  std::printf("opened %s %s %s\n", opened.backend, uuid_of(opened).c_str(), opened.name);
 }
 
 tuff::Context open_number(const char* index) {

@@ -26,7 +26,9 @@ std::map<std::string, tuff_context>& shared_contexts() {
 tuff_context create(const std::string& backend) {
   tuff_context_desc desc{};
   desc.struct_size = sizeof desc;
-  desc.backend = backend.c_str();
+  const std::string device = OwnContext::device_of(backend);
+  desc.backend = device.empty() ? backend.c_str() : "vulkan";
+  if (!device.empty()) desc.device = device.c_str();
   tuff_context context = 0;
   const tuff_status status = tuff_context_create(&desc, &context);
   if (status != TUFF_OK) {
@@ -74,6 +76,20 @@ tuff_context shared_context(const std::string& backend) {
   return contexts[backend] = create(backend);
 }
 
+uint32_t gpu_count() {
+  uint32_t count = 0, gpus = 0;
+  EXPECT_OK(tuff_device_count(&count));
+  for (uint32_t i = 0; i < count; ++i) {
+    tuff_device_properties device{};
+    device.struct_size = sizeof device;
+    EXPECT_OK(tuff_device_info(i, &device));
+    if (device.type != TUFF_DEVICE_CPU) ++gpus;
+  }
+  return gpus;
+}
+
+bool two_devices() { return is_set(kTwoDevices) || gpu_count() >= 2; }
+
 void destroy_shared_contexts() {
   for (const auto& [backend, context] : shared_contexts()) {
     SCOPED_TRACE(backend);
@@ -106,6 +122,10 @@ tuff_device_properties properties_of(tuff_context context) {
 }
 
 OwnContext::OwnContext(const std::string& backend) : handle_(create(backend)) {}
+
+std::string OwnContext::device_of(const std::string& backend) {
+  return backend == "first" ? "0" : backend == "second" ? "1" : "";
+}
 
 OwnContext::~OwnContext() {
   if (handle_ != 0) tuff_test::destroy(handle_);

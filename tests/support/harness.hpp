@@ -34,6 +34,12 @@ bool validating();
 // The context of a backend, made on first use. Throws (the test fails) if there is none.
 tuff_context shared_context(const std::string& backend);
 
+// How many GPUs this process sees; drivers that run on the processor are none. They come first among the devices.
+uint32_t gpu_count();
+// Whether the first two devices can be tested together: two GPUs, or what a process of DevicesTwo was given.
+inline constexpr const char* kTwoDevices = "TUFF_TEST_TWO_DEVICES";
+bool two_devices();
+
 // Destroys the shared contexts, failing the run for each message that a validation layer had.
 void destroy_shared_contexts();
 
@@ -46,6 +52,8 @@ tuff_device_properties properties_of(tuff_context context);
 class OwnContext {
  public:
   explicit OwnContext(const std::string& backend);
+  // "vulkan", "host", or "first" and "second": the first two of the Vulkan devices.
+  static std::string device_of(const std::string& backend);
   ~OwnContext();
   OwnContext(const OwnContext&) = delete;
   OwnContext& operator=(const OwnContext&) = delete;

@@ -1,0 +1,48 @@
+// The device that a person means.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "tool/commands.hpp"
+#include "tool/format.hpp"
+#include "tool/text.hpp"
+#include "tool/usage.hpp"
+
+namespace tool {
+
+const std::vector<std::string>& operations() {
+  static const std::vector<std::string> names = {
+      "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention",  "reduce",
+      "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
+      "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope",       "resize"};
+  return names;
+}
+
+std::string heading(const tuff::DeviceProperties& device) {
+  return folded_text(fmt::format("{} ({})", device.name, shorten(device.driver, 60)), 0, 2);
+}
+
+tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm) {
+  tuff::ContextOptions options;
+  options.device = device.empty() ? nullptr : device.c_str();
+  options.backend = backend.empty() ? nullptr : backend.c_str();
+  options.prewarm = prewarm;
+  try {
+    return tuff::Context::create(options);
+  } catch (const tuff::Exception& error) {
+    const char* variable = std::getenv("TUFF_DEVICE");
+    const bool by_variable = device.empty() && variable != nullptr && *variable != '\0';
+    const bool named = !device.empty() || by_variable;
+    if (error.status() != TUFF_ERROR_NO_DEVICE || !named || tuff::device_count() == 0) throw;
+    std::string hint = "it takes an index, a UUID or its beginning, or a part of a name, and there is";
+    for (uint32_t i = 0, count = tuff::device_count(); i < count; ++i) {
+      const tuff::DeviceProperties there = tuff::device_info(i);
+      hint += fmt::format("\n  {:>2}  {}  {}", i, format_uuid(there.uuid), there.name);
+    }
+    throw UsageError(fmt::format("{} \"{}\" is no device here", by_variable ? "TUFF_DEVICE" : "--device",
+                                 by_variable ? variable : device),
+                     hint);
+  }
+}
+
+}  // namespace tool

@@ -1,0 +1,40 @@
+#include "tool/steady.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace tool {
+namespace {
+
+constexpr size_t kSamples = 4;  // that are to agree, of a quarter of the time each
+constexpr uint64_t kMostRepetitions = 1'000'000;
+
+}  // namespace
+
+Steady measure_steadily(const std::function<double(uint64_t repetitions)>& elapsed, const std::function<double()>& now,
+                        double seconds, double warm_seconds) {
+  elapsed(1);  // compiles, and touches memory for the first time
+  const double begin = now(), share = seconds / kSamples;
+  const double patience = std::max(kLeastPatience, kPatience * seconds);
+  std::vector<double> samples;
+  double last = elapsed(1);
+  while (true) {
+    const auto repetitions =
+        static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMostRepetitions)));
+    const double took = elapsed(repetitions);
+    last = took / static_cast<double>(repetitions);
+    // Much less than a measurement: the first guess was of a slower device, or of one call alone.
+    if (took < share / 2 && repetitions < kMostRepetitions) continue;
+    samples.push_back(last);
+    // Of what takes long two are enough.
+    const auto wanted = static_cast<size_t>(std::clamp(seconds / last, 2.0, static_cast<double>(kSamples)));
+    const bool late = now() - begin >= patience;
+    if (samples.size() < wanted || (!late && now() - begin < warm_seconds)) continue;
+    const auto from = samples.end() - static_cast<std::ptrdiff_t>(wanted);
+    const auto [least, most] = std::minmax_element(from, samples.end());
+    const Steady result{*least, *most, *most <= kAgree * *least};
+    if (result.stable || late) return result;
+  }
+}
+
+}  // namespace tool
