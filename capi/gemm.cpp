@@ -51,8 +51,8 @@ tuff::GemmArgs gemm_args(const Desc& desc) {
   args.m = desc.m;
   args.n = desc.n;
   args.k = desc.k;
-  args.alpha = desc.alpha;
-  args.beta = desc.beta;
+  args.alpha = tuff::gemm_scalar(desc.alpha, args);
+  args.beta = tuff::gemm_scalar(desc.beta, args);
   args.lda = desc.lda;
   args.ldb = desc.ldb;
   args.ldc = desc.ldc;

@@ -323,6 +323,42 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
     }
   }
 }
+// A score of minus infinity hides its key, whatever made it: rows of which every score is one are zero, on every
+// kernel.
+TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
+  constexpr uint64_t kDim = 64;
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 70}, {3, 300}, {40, 70}}) {
+      for (const bool extended : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, " << keys << " keys, "
+                                        << (extended ? "bias and mask" : "plain"));
+        // Key elements 0: -1 (scores -infinity), but +1 of key 5 in the second column, which every second row reads.
+        std::vector<float> q(rows * kDim, 0.25f), k(keys * kDim, -1.0f);
+        const std::vector<float> v = rounded(dtype, uniforms(keys * kDim, -1, 1, 3));
+        for (uint64_t row = 0; row < rows; ++row) q[row * kDim + row % 2] = INFINITY;
+        for (uint64_t key = 0; key < keys; ++key) k[key * kDim + 1] = key == 5 ? 1.0f : -1.0f;
+        const StoredTensor tq(context(), dtype, q), tk(context(), dtype, k), tv(context(), dtype, v),
+            o(context(), dtype, rows * kDim), bias(context(), dtype, std::vector<float>(keys, 0.5f));
+        const TypedTensor mask(context(), TUFF_U8, Bytes(keys, 1));
+        const Tensor lse(context(), rows);
+        tuff_attention_desc d{};
+        d.struct_size = sizeof d;
+        d.dtype = dtype;
+        d.q = tq, d.k = tk, d.v = tv, d.o = o;
+        d.batch = d.heads = 1, d.seq_q = rows, d.seq_kv = keys, d.head_dim = kDim;
+        if (extended) d.bias = bias, d.mask = mask, d.lse = lse;
+        ASSERT_OK(tuff_attention_ex(context(), &d));
+        const std::vector<float> result = o.read();
+        for (uint64_t i = 0; i < result.size(); ++i) {
+          // The one key that is seen has all the weight.
+          ASSERT_EQ(result[i], i / kDim % 2 == 0 ? 0 : v[5 * kDim + i % kDim]) << "row " << i / kDim;
+        }
+        if (!extended) continue;
+        for (uint64_t row = 0; row < rows; row += 2) EXPECT_EQ(lse.read()[row], -INFINITY) << "row " << row;
+      }
+    }
+  }
+}
 TUFF_ON_BACKENDS(AttentionHidden);
 
 }  // namespace

@@ -364,6 +364,133 @@ TEST_P(NormOnce, BadArguments) {
   y.expect_poisoned();
   z.expect_poisoned();
 }
+// What squares of them would be is beyond f32 on either side: rows of every length are normalised all the same, by
+// themselves and with a residual, whose sum may lie where it was.
+TEST_P(NormOnce, RowsOfAnyMagnitude) {
+  for (const uint64_t cols : {4, 33, 300, 3000, 50'001, 131'072}) {
+    for (const float size : {1e-36f, 1e-30f, 1e-23f, 1e-20f, 1e-15f, 1e18f, 1e20f, 1e30f, 1.5e38f}) {
+      for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
+        SCOPED_TRACE(testing::Message() << cols << " columns, size " << size << ", " << name_of(dtype));
+        const uint64_t rows = cols < 1000 ? 3 : 1, n = rows * cols;
+        std::vector<float> x = uniforms(n, 0.5f, 1, cols), added = uniforms(n, 0.25f, 0.5f, cols + 1);
+        for (uint64_t i = 0; i < n; ++i) x[i] *= i % 3 == 0 ? -size : size, added[i] *= size;
+        x = rounded(dtype, x), added = rounded(dtype, added);
+        std::vector<float> sums(n);
+        for (uint64_t i = 0; i < n; ++i) sums[i] = rounded(dtype, static_cast<double>(x[i]) + added[i]);
+        // An epsilon that matters where f32 has one.
+        const double epsilon = size < 1e-18f ? 0.25 * size * size : 1e-5;
+        for (const bool centred : {true, false}) {
+          const auto expect = [&](const std::vector<float>& values, const StoredTensor& output) {
+            Expected expected{std::vector<double>(n), std::vector<double>(n)};
+            for (uint64_t row = 0; row < rows; ++row) {
+              solve_norm({.centred = centred, .epsilon = epsilon, .first = row * cols, .n = cols}, values, {}, {},
+                         expected);
+            }
+            add_storage(expected, dtype);
+            expect_matches(output.read(), expected);
+          };
+          const StoredTensor input(context(), dtype, x), output(context(), dtype, n);
+          const auto call = [&](auto desc, const auto& function, tuff_buffer residual, tuff_buffer sum) {
+            desc.struct_size = sizeof desc;
+            desc.dtype = dtype;
+            desc.input = input, desc.output = output;
+            desc.rows = rows, desc.cols = cols, desc.epsilon = epsilon;
+            desc.residual = residual, desc.sum = sum;
+            return function(context(), &desc);
+          };
+          const auto norm = [&](tuff_buffer residual, tuff_buffer sum) {
+            return centred ? call(tuff_layer_norm_desc{}, tuff_layer_norm_ex, residual, sum)
+                           : call(tuff_rms_norm_desc{}, tuff_rms_norm_ex, residual, sum);
+          };
+          ASSERT_OK(norm(0, 0));
+          expect(x, output);
+          const StoredTensor residual(context(), dtype, added);
+          ASSERT_OK(norm(residual, 0));
+          expect(sums, output);
+          ASSERT_OK(norm(residual, input));
+          expect(sums, output);
+          expect_same_bits(input.read(), sums);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Parts of a row that by themselves would each take another power of two, and together a third.
+TEST_P(NormOnce, RowsOfPartsOfDifferentMagnitudes) {
+  constexpr uint64_t kCols = 120'000;
+  const std::pair<float, float> halves[] = {{1e-30f, 1e30f}, {1e30f, 1e-30f}, {0.0005f, 0}, {1e-25f, 0.0005f},
+                                            {1e-30f, 1},     {1e18f, -1e18f}, {0, 3e38f},   {1e-30f, 1e-20f}};
+  for (const auto& [left, right] : halves) {
+    for (const bool even : {true, false}) {  // or spread over [1/2, 1) of that
+      SCOPED_TRACE(testing::Message() << left << " and " << right << (even ? ", even" : ""));
+      std::vector<float> x = uniforms(kCols, 0.5f, 1, 3);
+      for (uint64_t i = 0; i < kCols; ++i) x[i] = (even ? 1 : x[i]) * (i < kCols / 2 ? left : right);
+      const Tensor input(context(), x), output(context(), kCols);
+      for (const bool centred : {true, false}) {
+        Expected expected{std::vector<double>(kCols), std::vector<double>(kCols)};
+        solve_norm({.centred = centred, .n = kCols}, x, {}, {}, expected);
+        ASSERT_OK(centred ? tuff_layer_norm(context(), TUFF_F32, input, 0, 0, output, 1, kCols, 0)
+                          : tuff_rms_norm(context(), TUFF_F32, input, 0, output, 1, kCols, 0));
+        expect_matches(output.read(), expected);
+      }
+    }
+  }
+}
+
+// The mean of the largest numbers is one of them, and what does not vary is zero unless epsilon is too.
+TEST_P(NormOnce, SumsOfTheLargestNumbersDoNotOverflow) {
+  for (const uint64_t cols : {4, 64, 4096, 131'072}) {
+    SCOPED_TRACE(cols);
+    const std::vector<float> x(cols, 3e38f);
+    std::vector<float> signs(cols, 3e38f);
+    for (uint64_t i = 0; i < cols; i += 2) signs[i] = -3e38f;
+    const Tensor same(context(), x), both(context(), signs), output(context(), cols);
+    ASSERT_OK(tuff_layer_norm(context(), TUFF_F32, same, 0, 0, output, 1, cols, kEpsilon));
+    expect_same_bits(output.read(), std::vector<float>(cols, 0.0f));
+    for (const Tensor* input : {&same, &both}) {
+      Expected expected;
+      for (const float value : input->read()) {
+        expected.value.push_back(value < 0 ? -1 : 1);
+        expected.bound.push_back(gamma(sum_depth(cols) + 16));
+      }
+      ASSERT_OK(tuff_rms_norm(context(), TUFF_F32, *input, 0, output, 1, cols, kEpsilon));
+      expect_matches(output.read(), expected);
+      if (input == &same) continue;
+      ASSERT_OK(tuff_layer_norm(context(), TUFF_F32, *input, 0, 0, output, 1, cols, kEpsilon));
+      expect_matches(output.read(), expected);
+      ASSERT_OK(tuff_group_norm(context(), TUFF_F32, *input, 0, 0, output, 1, 2, cols / 2, 1, kEpsilon));
+      expect_matches(output.read(), expected);
+    }
+  }
+}
+
+// Of stored statistics: differences and sums beyond f32 whose results are not.
+TEST_P(NormOnce, StoredStatisticsOfAnyMagnitude) {
+  const std::vector<float> mean = {-3e38f, 3e38f, 1e-37f, 0}, variance = {3e38f, 1e30f, 0, 1e-38f};
+  for (const uint64_t inner : {1, 3, 8}) {
+    for (const double epsilon : {0.0, 1e-30, 3e38}) {
+      const uint64_t n = 2 * 4 * inner;
+      std::vector<float> x(n);
+      for (uint64_t i = 0; i < n; ++i) {
+        const float sizes[] = {3e38f, -3e38f, 3e-37f, 1e-19f};
+        x[i] = sizes[i / inner % 4] * (i % 2 == 0 ? 1.0f : 0.75f);
+      }
+      const Tensor input(context(), x), m(context(), mean), v(context(), variance), output(context(), n);
+      ASSERT_OK(tuff_batch_norm(context(), TUFF_F32, input, m, v, 0, 0, output, 2, 4, inner, epsilon));
+      Expected expected;
+      for (uint64_t i = 0; i < n; ++i) {
+        const uint64_t c = i / inner % 4;
+        const double y = (x[i] - static_cast<double>(mean[c])) /
+                         std::sqrt(static_cast<double>(variance[c]) + static_cast<float>(epsilon));
+        expected.value.push_back(std::fabs(y) > FLT_MAX ? std::copysign(INFINITY, y) : y);
+        expected.bound.push_back(std::isfinite(y) ? 10 * kU * std::fabs(y) + FLT_MIN : 0);
+      }
+      expect_matches(output.read(), expected);
+    }
+  }
+}
 TUFF_ON_BACKENDS(NormOnce);
 
 }  // namespace

@@ -65,6 +65,41 @@ TEST_P(SemanticsOperations, GemmZeroBetaDoesNotReadC) {
   }
 }
 
+// A scalar counts as what it is in the type that is computed in: what rounds to zero is zero there, and what it belongs
+// to is not read; and what rounds to infinity is infinite.
+TEST_P(SemanticsOperations, GemmScalarsThatRoundToZeroAreZero) {
+  for (uint64_t size : {1, 5, 40, 200}) {
+    SCOPED_TRACE(size);
+    const std::vector<float> nan(size * size, kNaN), ones(size * size, 1.0f), threes(size * size, 3.0f);
+    const Tensor bad(context(), nan), good(context(), ones), unread(context(), nan), kept(context(), threes),
+        batch(context(), nan), grown(context(), threes);
+    for (const double tiny : {1e-300, -1e-300}) {
+      const auto call = [&](double alpha, const Tensor& a, double beta, const Tensor& c) {
+        return tuff_gemm(context(), F, N, N, size, size, size, alpha, a, size, a, size, beta, c, size);
+      };
+      ASSERT_OK(call(1, good, tiny, unread));
+      expect_same_bits(unread.read(), std::vector<float>(size * size, static_cast<float>(size)));
+      ASSERT_OK(call(tiny, bad, 1, kept));
+      expect_same_bits(kept.read(), threes);
+      ASSERT_OK(tuff_batched_gemm(context(), F, N, N, 1, size, 1, 1, good, 1, 1, good, size, 0, tiny, batch, size, size,
+                                  size));
+      expect_same_bits(batch.read(), ones);
+    }
+    ASSERT_OK(tuff_gemm(context(), F, N, N, size, size, size, 1, good, size, good, size, 1e300, grown, size));
+    expect_same_bits(grown.read(), std::vector<float>(size * size, kInfinity));
+  }
+  // f64 holds 1e-300.
+  int32_t doubles = 0;
+  ASSERT_OK(tuff_supports(context(), "gemm.f64", &doubles));
+  if (doubles == 0) return;
+  Bytes one(8), invalid(8);
+  set_element(TUFF_F64, one, 0, 1);
+  set_element(TUFF_F64, invalid, 0, NAN);
+  const TypedTensor a(context(), TUFF_F64, one), c(context(), TUFF_F64, invalid);
+  ASSERT_OK(tuff_gemm(context(), TUFF_F64, N, N, 1, 1, 1, 1, a, 1, a, 1, 1e-300, c, 1));
+  EXPECT_TRUE(std::isnan(element(TUFF_F64, c.read(), 0)));
+}
+
 TEST_P(SemanticsOperations, GemmNaNAndInfinityInAAndBSpread) {
   std::vector<float> ha(20 * 30, 1.0f), hb(30 * 10, 1.0f);
   ha[3 * 30 + 7] = kNaN;
@@ -159,6 +194,24 @@ TEST_P(SemanticsOperations, ConvChannelsAndBatchMustAgree) {
                "out_shape");
 }
 
+TEST_P(SemanticsOperations, ConvWrongChannelsOfGroupsStateWhatIsNeeded) {
+  const Tensor x(context(), 1000), w(context(), 1000), y(context(), 1000);
+  tuff_conv2d_desc d{};
+  d.struct_size = sizeof d;
+  d.dtype = F;
+  d.input = x, d.filter = w, d.output = y;
+  d.in_shape[0] = 1, d.in_shape[1] = 2, d.in_shape[2] = d.in_shape[3] = 4;
+  d.filter_shape[0] = d.filter_shape[1] = 2, d.filter_shape[2] = d.filter_shape[3] = 1;
+  d.out_shape[0] = 1, d.out_shape[1] = 2, d.out_shape[2] = d.out_shape[3] = 4;
+  d.groups = 2;
+  EXPECT_FAILS(tuff_conv2d_ex(context(), &d), kArgument, "tuff_conv2d_ex", "filter_shape");
+  const std::string message = last_error();
+  for (const char* part : {"has C=2", "needs C=1", "groups=2"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  y.expect_poisoned();
+}
+
 TEST_P(SemanticsOperations, ConvStrideIsAtLeastOne) {
   const Tensor x(context(), 100), w(context(), 100), y(context(), 100);
   const uint64_t in[4] = {1, 1, 4, 4}, filter[4] = {1, 1, 1, 1}, out[4] = {1, 1, 4, 4}, zeros[2] = {0, 0};
@@ -243,6 +296,19 @@ TEST_P(SemanticsOperations, AttentionSizesOfZeroAreErrors) {
   EXPECT_FAILS(tuff_attention(context(), F, q, k, v, o, 1, 1, 0, 2, 4, 1, 0), kArgument, "tuff_attention", "seq_q");
   EXPECT_FAILS(tuff_attention(context(), F, q, k, v, o, 1, 1, 2, 0, 4, 1, 0), kArgument, "tuff_attention", "seq_kv");
   EXPECT_FAILS(tuff_attention(context(), F, q, k, v, o, 1, 1, 2, 2, 0, 1, 0), kArgument, "tuff_attention", "head_dim");
+  o.expect_poisoned();
+}
+
+// Not the scale that is made of it.
+TEST_P(SemanticsOperations, AttentionHeadDimOfZeroIsNamedWhereTheScaleIsTheDefault) {
+  const Tensor q(context(), 8), k(context(), 8), v(context(), 8), o(context(), 8);
+  tuff_attention_desc d{};
+  d.struct_size = sizeof d;
+  d.dtype = F;
+  d.q = q, d.k = k, d.v = v, d.o = o;
+  d.batch = d.heads = 1, d.seq_q = d.seq_kv = 2;
+  EXPECT_FAILS(tuff_attention_ex(context(), &d), kArgument, "tuff_attention_ex", "head_dim");
+  EXPECT_EQ(std::string(last_error()).find("scale"), std::string::npos) << last_error();
   o.expect_poisoned();
 }
 

@@ -269,6 +269,64 @@ TEST_P(SoftmaxOnce, DescriptorIsTheSame) {
   ASSERT_OK(tuff_softmax_ex(context(), &desc));
   expect_matches(output.read(), solve(s, x));
 }
+// What a slice of scores that are all -infinity comes to says the formula, 0 / 0, whatever the mask hides beside them;
+// a slice that the mask hides whole is zero. Slices, in turn: one to be as ever; all -infinity; all hidden; one seen,
+// which is -infinity; seen ones that are -infinity, but for the last.
+TEST_P(SoftmaxOnce, ScoresOfMinusInfinityAreNaNAndNothingSeenIsZero) {
+  const AxisShape shapes[] = {{{5, 7}, 1, 4},       {{10, 64}, 1, 0},     {{40, 333}, 1, 4},    {{5, 4096}, 1, 0},
+                              {{5, 50'003}, 1, 4},  {{5, 65'536}, 1, 0},  {{5, 9, 3}, 1, 0},    {{5, 100, 16}, 1, 0},
+                              {{5, 3000, 8}, 1, 0}, {{5, 3000, 1}, 1, 0}, {{5, 40, 1024}, 1, 0}};
+  const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
+  uint32_t turn = 0;
+  for (const AxisShape& s : shapes) {
+    for (const Mask mask : {Mask::none, Mask::added, Mask::bytes}) {
+      const int32_t dtype = types[turn++ % 3];
+      const bool logarithm = turn % 2 == 0;
+      SCOPED_TRACE(s.name() + " mask " + std::to_string(static_cast<int>(mask)) + " " + name_of(dtype) +
+                   (logarithm ? " log" : ""));
+      const uint64_t slice = s.length() * s.inner();
+      std::vector<float> x = rounded(dtype, uniforms(s.count(), -4, 4, 5));
+      const std::vector<float> zeros(mask == Mask::added ? s.count() : 0, 0.0f);
+      Bytes seen(mask == Mask::bytes ? s.count() : 0, 1);
+      Scores scores;
+      for (uint64_t o = 0; o < s.outer(); ++o) {
+        for (uint64_t r = 0; r < s.length(); ++r) {
+          for (uint64_t i = 0; i < s.inner(); ++i) {
+            const uint64_t at = s.index(o, r, i), last = s.length() - 1;
+            if (o % 5 == 0 && r % 3 == 1) x[at] = -INFINITY;
+            if (o % 5 == 1 || o % 5 == 3 || (o % 5 == 4 && r < last)) x[at] = -INFINITY;
+            if (!seen.empty() && (o % 5 == 2 || (o % 5 == 3 && r != i % s.length()) || (o % 5 == 4 && r % 2 == 1))) {
+              seen[at] = r == last && o % 5 == 4 ? 1 : 0;
+            }
+          }
+        }
+      }
+      for (uint64_t at = 0; at < s.count(); ++at) {
+        scores.z.push_back(!seen.empty() && seen[at] == 0 ? -INFINITY : static_cast<double>(x[at]));
+      }
+      Expected expected = solve(s, scores, logarithm);
+      for (uint64_t o = 0; o < s.outer(); ++o) {
+        if (o % 5 != 1 && o % 5 != 3) continue;
+        std::fill_n(expected.value.begin() + static_cast<ptrdiff_t>(o * slice), slice, NAN);
+      }
+      add_storage(expected, dtype);
+      const StoredTensor input(context(), dtype, x, s.shift / 4), output(context(), dtype, s.count(), s.shift / 4),
+          added(context(), dtype, zeros, s.shift / 4);
+      const TypedTensor bytes(context(), TUFF_U8, seen, s.shift);
+      tuff_softmax_desc desc{};
+      desc.struct_size = sizeof desc;
+      desc.dtype = dtype;
+      desc.input = input, desc.output = output;
+      std::copy(s.shape.begin(), s.shape.end(), desc.shape);
+      desc.rank = s.rank(), desc.axis = s.axis;
+      desc.logarithm = logarithm;
+      if (mask == Mask::added) desc.mask = added;
+      if (mask == Mask::bytes) desc.mask = bytes, desc.mask_type = TUFF_U8;
+      ASSERT_OK(tuff_softmax_ex(context(), &desc));
+      expect_matches(output.read(), expected);
+    }
+  }
+}
 TUFF_ON_BACKENDS(SoftmaxOnce);
 
 }  // namespace

@@ -3,63 +3,10 @@
 
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
+#include "support/unary_operations.hpp"
 
 namespace tuff_test {
 namespace {
-
-struct Operation {
-  int32_t op;
-  const char* name;
-  double (*reference)(double);
-  double ulps;                       // 0: exact; otherwise what the library promises for f32
-  double (*more)(double) = nullptr;  // and ULP that depend on the argument
-  double allowed(double x) const { return ulps + (more != nullptr ? more(x) : 0); }
-};
-
-double relu(double x) { return std::isnan(x) ? x : x > 0 ? x : 0; }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double absolute(double x) { return std::fabs(x); }
-double negative(double x) { return -x; }
-
-double gelu(double x) { return std::isinf(x) && x < 0 ? 0 : 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
-double silu(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-x)); }
-double gelu_argument(double x) { return std::sqrt(8 / std::acos(-1.0)) * (x + 0.044715 * x * x * x); }
-double gelu_tanh(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-gelu_argument(x))); }
-// The argument t of the sigmoid goes through 7 roundings (two constants, five operations), each at most one unit of
-// t's relative error u = 1/2 ULP; the sigmoid turns an error of t into one of itself times 1 - sigmoid(t).
-double gelu_tanh_more(double x) {
-  const double t = std::fmin(std::fabs(gelu_argument(x)), 200);
-  return x < 0 ? 7 * t : 7 * t * std::exp(-t);
-}
-double leaky_relu(double x) { return x < 0 ? double{0.01f} * x : x; }
-double elu(double x) { return x < 0 ? std::expm1(x) : x; }
-double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
-double softplus(double x) {
-  return (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))) + 0 * (std::isnan(x) ? x : 0);
-}
-
-constexpr double kPromised = 4;
-constexpr Operation kOperations[] = {
-    {TUFF_UNARY_RELU, "relu", relu, 0},
-    {TUFF_UNARY_SIGMOID, "sigmoid", sigmoid, kPromised},
-    {TUFF_UNARY_TANH, "tanh", [](double x) { return std::tanh(x); }, kPromised},
-    {TUFF_UNARY_EXP, "exp", [](double x) { return std::exp(x); }, kPromised},
-    {TUFF_UNARY_LOG, "log", [](double x) { return std::log(x); }, kPromised},
-    {TUFF_UNARY_SQRT, "sqrt", [](double x) { return std::sqrt(x); }, kPromised},
-    {TUFF_UNARY_ABS, "abs", absolute, 0},
-    {TUFF_UNARY_NEG, "neg", negative, 0},
-    {TUFF_UNARY_GELU, "gelu", gelu, 2 * kPromised},
-    {TUFF_UNARY_GELU_TANH, "gelu_tanh", gelu_tanh, 2 * kPromised, gelu_tanh_more},
-    {TUFF_UNARY_SILU, "silu", silu, 2 * kPromised},
-    {TUFF_UNARY_LEAKY_RELU, "leaky_relu", leaky_relu, kPromised},
-    {TUFF_UNARY_ELU, "elu", elu, kPromised},
-    {TUFF_UNARY_HARDSWISH, "hardswish", hardswish, kPromised},
-    {TUFF_UNARY_SOFTPLUS, "softplus", softplus, kPromised},
-    {TUFF_UNARY_SIN, "sin", [](double x) { return std::sin(x); }, kPromised},
-    {TUFF_UNARY_COS, "cos", [](double x) { return std::cos(x); }, kPromised},
-};
-
-bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
 
 // Within the promise, where a denormal argument or result may have been flushed to zero with its sign.
 bool acceptable(const Operation& operation, float x, float got) {
@@ -67,14 +14,10 @@ bool acceptable(const Operation& operation, float x, float got) {
   const auto close = [&](double argument) {
     const double want = operation.reference(argument);
     if (std::isnan(want)) return std::isnan(got);
-    const float rounded = static_cast<float>(want);
-    if (bits(got) == bits(rounded)) return true;
+    if (bits(got) == bits(static_cast<float>(want))) return true;
     if (denormal(want) && got == 0 && std::signbit(got) == std::signbit(want)) return true;
     if (operation.ulps == 0) return operation.op == TUFF_UNARY_RELU && want == 0 && got == 0;  // of either sign
-    if (std::isinf(want)) return false;
-    const double limit = std::ldexp(1.0, 128);  // infinity stands one step above the largest number
-    return std::fabs((std::isinf(got) ? std::copysign(limit, got) : got) - want) <=
-           operation.allowed(argument) * ulp(want);
+    return error_in_ulp(want, got) <= operation.allowed(argument);
   };
   return close(x) || (denormal(x) && close(std::copysign(0.0, x)));
 }

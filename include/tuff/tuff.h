@@ -698,7 +698,7 @@ TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memo
  *   dtype           of A, B and C; TUFF_I8: of A and B, and C is of TUFF_I32. See tuff_gemm_desc for what is
  *                   computed in; since 0.2.0 others than TUFF_F32
  * Bytes between rows are never written. k = 0 or alpha = 0: A and B are not read. beta = 0: C is not
- * read, so NaN in it does not survive. */
+ * read, so NaN in it does not survive. alpha and beta are rounded to f32 (f64 for f64) first: 1e-300 is zero. */
 TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n,
                                uint64_t k, double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb,
                                double beta, tuff_buffer c, uint64_t ldc);
@@ -710,7 +710,7 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
  *                                  32 bits, all is modulo 2^32, and the activation is none or relu
  *   f64, f64, f64                  f64, where tuff_supports says "gemm.f64"
  * Inputs are converted exactly; alpha * sum and what follows is computed in f32 (f64 for f64), and the result
- * rounded once, to nearest even. bias and residual are of c_type. C may be exactly the residual, of the same
+ * rounded once, to nearest even. An activation of f32 is the unary operation of its name, bit for bit. bias and residual are of c_type. C may be exactly the residual, of the same
  * leading dimension (and stride). accumulate and precision permit less accuracy, they do not demand it.
  * Errors: UNSUPPORTED for another mixture, or types the device lacks (the message says which);
  * INVALID_ARGUMENT for a precision with inputs that are not f32. */
@@ -922,9 +922,10 @@ TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_con
 /* O = softmax(scale * Q * K^T + mask) * V for each batch and head.
  *   q, o     [batch][heads][seq_q][head_dim]
  *   k, v     [batch][heads][seq_kv][head_dim]
- *   scale    finite and positive
+ *   scale    finite and positive in f32
  *   causal   TUFF_CAUSAL_*
- * A row that may see no key is zero; a NaN score makes its own row NaN.
+ * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight, whatever
+ * made it: a row of which all are is zero too. One of infinity counts as the largest number.
  * Errors: INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
 TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                                     tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
@@ -949,7 +950,7 @@ typedef struct tuff_attention_desc {
   uint64_t q_strides[3], k_strides[3], v_strides[3], o_strides[3];
 
   /* What becomes of a score s = scale * (q . k), in this order. */
-  double softcap;           /* s = softcap * tanh(s / softcap); positive; 0: none */
+  double softcap;           /* s = softcap * tanh(s / softcap); positive and not denormal in f32; 0: none */
   tuff_buffer bias;         /* s = s + bias[...][key]; minus infinity hides the key. TUFF_NULL_HANDLE: none */
   uint64_t bias_strides[3]; /* elements from one batch element, head and query to the next; 0: all have the same */
   tuff_buffer mask;         /* bytes; the key is hidden where it is 0. TUFF_NULL_HANDLE: none */
@@ -979,7 +980,9 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. */
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32 by
+ * devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean may
+ * not. The host backend sums in f64. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1006,7 +1009,7 @@ typedef struct tuff_unary_desc {
   int32_t reserved; /* zero */
   tuff_buffer input, output;
   uint64_t n;
-  double alpha; /* LEAKY_RELU, ELU; 0: 0.01, 1. Rounded to f32. Since 0.3.0 */
+  double alpha; /* LEAKY_RELU, ELU; 0: 0.01, 1. Rounded to f32: a smaller one is a slope of 0. Since 0.3.0 */
 } tuff_unary_desc;
 TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
 
@@ -1031,7 +1034,8 @@ typedef struct tuff_binary_desc {
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 
 /* output = exp(input - max) / sum(exp(input - max)) along one axis; shape, rank and axis as in
- * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN. */
+ * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an infinity,
+ * and elements that are all minus infinity: there the formula is 0 / 0. */
 TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1043,10 +1047,11 @@ typedef struct tuff_softmax_desc {
   uint32_t rank;
   uint32_t axis;
   /* Since 0.3.0; all may be zero. With z = scale * input + mask instead of input: */
-  double scale;        /* finite; 0: 1 */
+  double scale;        /* finite, and not zero in f32; 0: 1 */
   int32_t logarithm;   /* 1: output is z - max - log(sum(exp(z - max))), the logarithm of the result */
   int32_t mask_type;   /* dtype (or 0): the mask is added; TUFF_U8: where it is 0 the result is 0 (-inf for the
-                          logarithm), in a slice of which nothing is left too */
+                          logarithm), in a slice that is hidden whole too, but in one that is NaN, as by what is not
+                          hidden if all of that is -inf */
   tuff_buffer mask;    /* [mask_rows][size of axis][sizes behind it]; TUFF_NULL_HANDLE: none */
   uint64_t mask_rows;  /* 0: as many as the sizes before the axis multiply to: a mask of the input's shape */
   uint64_t mask_repeat; /* index i before the axis takes row (i / mask_repeat) % mask_rows; 0: 1 */
@@ -1058,8 +1063,11 @@ TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc
  *
  * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). They take TUFF_F32,
  * TUFF_F16 and TUFF_BF16 as reductions do. weight and bias may be TUFF_NULL_HANDLE: 1, and 0. epsilon is finite and
- * not negative. output may be exactly the input. A NaN or an infinity makes NaN of what is normalised with it. Means
- * and variances are summed about a value near the mean, so that a large mean costs no digits of the variance.
+ * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and so
+ * does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and variances are
+ * summed about a value near the mean, so that a large mean costs no digits of the variance; and of what f32 and bf16 hold
+ * nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again as multiples of a power
+ * of two.
  * ------------------------------------------------------------------------------------------- */
 
 /* Each row of input [rows][cols] by its own mean and variance; weight and bias [cols].
@@ -1284,7 +1292,7 @@ typedef struct tuff_pool_desc {
 
 /* The largest value of each window; NaN if any is NaN. A window without taps in the input gives -infinity, index 0. */
 TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc);
-/* The mean of each window. */
+/* The mean of each window. Its sum is as that of tuff_reduce(). */
 TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ void check_attention(const AttentionArgs& args) {
   require(
       args.causal == TUFF_CAUSAL_NONE || args.causal == TUFF_CAUSAL_TOP_LEFT || args.causal == TUFF_CAUSAL_BOTTOM_RIGHT,
       "causal is {}, must be TUFF_CAUSAL_NONE, TUFF_CAUSAL_TOP_LEFT or TUFF_CAUSAL_BOTTOM_RIGHT", args.causal);
+  // First: the default scale is made of it.
+  require(args.head_dim > 0, "head_dim is 0, needs at least 1");
   // The kernels scale in f32, where 1e300 is infinite and 1e-300 zero.
   const float scale = static_cast<float>(args.scale), softcap = static_cast<float>(args.softcap);
   require(std::isfinite(scale) && scale > 0, "scale is {}, must be finite and positive in f32", args.scale);
@@ -77,7 +79,6 @@ void check_attention(const AttentionArgs& args) {
           "softcap is {}, must be finite and positive in f32, or 0", args.softcap);
   require(args.seq_q > 0, "seq_q is 0, needs at least 1");
   require(args.seq_kv > 0, "seq_kv is 0, needs at least 1");
-  require(args.head_dim > 0, "head_dim is 0, needs at least 1");
   for (const auto& [dim, name] : {std::pair{args.head_dim, "head_dim"}, {args.head_dim_v, "head_dim_v"}}) {
     if (dim > kMaxHeadDim)
       fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, this version does at most {}", name, dim, kMaxHeadDim);

@@ -189,15 +189,22 @@ const float SLACK = 8.0;
 float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
 
 // A score whose plain sum leaves the range of f32 although its inputs are finite is summed at 2^-140 of its
-// size, both factors times SHRINK, then brought back as far as f32 reaches. NaN if an input is.
+// size, both factors times SHRINK, then brought back as far as f32 reaches. NaN if an input is; -infinity, which hides the
+// key, only by an infinite one.
 const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
-float grown_back(float shrunk) { return saturate_finite(saturate_finite(shrunk * GROW) * GROW); }
+float grown_back(float shrunk) {
+  const float grown = saturate_finite(saturate_finite(shrunk * GROW) * GROW);
+  return shrunk == -TUFF_INFINITY ? shrunk : grown;
+}
 
 #if SCALED || MASK
 // Four scores of a row for neighbouring keys, or of neighbouring rows for a key: scaled and capped …
 vec4 scaled_scores(vec4 scores) {
 #if SCALED
-  [[unroll]] for (int e = 0; e < 4; ++e) scores[e] = saturate_finite(scores[e] * SHAPE.scale);
+  [[unroll]] for (int e = 0; e < 4; ++e) {
+    const float scaled = saturate_finite(scores[e] * SHAPE.scale);
+    scores[e] = scores[e] == -TUFF_INFINITY ? scores[e] : scaled;
+  }
 #endif
 #if CAP
   scores = SHAPE.cap * tuff_tanh(scores / SHAPE.cap);
@@ -209,7 +216,8 @@ float masked_score(float score, uint row, uint key) {
 #if BIAS
   const float bias = TUFF_LOADED(BIAS, TUFF_AT(Bias, batch_element * SHAPE.bias_batch + head * SHAPE.bias_head +
                                                          row * SHAPE.bias_row + key));
-  score = bias == -TUFF_INFINITY ? bias : saturate_finite(score + bias);
+  const float sum = score + bias;
+  score = bias == -TUFF_INFINITY ? bias : score == -TUFF_INFINITY ? sum : saturate_finite(sum);
 #endif
 #if MASK
   const uint seen = uint(TUFF_AT(Mask, batch_element * SHAPE.mask_batch + head * SHAPE.mask_head +

@@ -28,7 +28,7 @@ double bias_at(const AttentionArgs& args, uint64_t i) {
   return value;
 }
 
-// What is exponentiated for a product of a row and a key; minus infinity where the key is hidden.
+// What is exponentiated for a product of a row and a key; minus infinity hides the key, whatever made it.
 double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t head, uint64_t row, uint64_t key) {
   if (args.mask != nullptr && args.mask->host<uint8_t>()[at(args.mask_strides, batch, head, row) + key] == 0) {
     return -kInfinity;
@@ -40,8 +40,8 @@ double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t 
     if (bias == -kInfinity) return bias;
     score += bias;
   }
-  // A product of infinities is beyond what can be ordered; a finite limit keeps inf - inf out of the row.
-  return std::isnan(score) ? score : std::clamp(score, -1e300, 1e300);
+  // An infinity cannot be ordered; a finite limit keeps inf - inf out of the row.
+  return std::isnan(score) ? score : std::min(score, 1e300);
 }
 
 }  // namespace

@@ -84,9 +84,13 @@ void check_channels(const ConvArgs& args) {
   }
   require(filter[0] % groups == 0, "groups is {}, needs a divisor of filter_shape's K={}", groups, filter[0]);
   if (filter[1] == channels / groups) return;
-  fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}{}: channels must agree",
-       text(args, args.filter_shape), filter[1], text(args, args.in_shape), channels,
-       groups == 1 ? "" : fmt::format(" in {} groups", groups));
+  if (groups == 1) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "filter_shape {} has C={}, in_shape {} has C={}: channels must agree",
+         text(args, args.filter_shape), filter[1], text(args, args.in_shape), channels);
+  }
+  fail(TUFF_ERROR_INVALID_ARGUMENT,
+       "filter_shape {} has C={}, needs C={}: the {} channels of in_shape {}, divided by groups={}",
+       text(args, args.filter_shape), filter[1], channels / groups, channels, text(args, args.in_shape), groups);
 }
 
 uint64_t elements_of(const ConvShape& shape, const char* name) {

@@ -82,7 +82,9 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
   }
   kernel.define("PAIRS", device.cpu && traits.addresses).define("SLICED", 0);
   kernel.define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
-  kernel.define("ACTIVATION", args.activation).constant(0, device.workgroup);
+  kernel.define("ACTIVATION", args.activation)
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .constant(0, device.workgroup);
   const uint64_t in_elements = args.in_shape.elements(), out_elements = args.out_shape.elements();
   kernel.wide(needs_wide(in_elements) || needs_wide(out_elements));
   log(TUFF_LOG_DISPATCH, "conv depthwise {} filters={} items={} {}x{} outputs each fixed={} vec={}",

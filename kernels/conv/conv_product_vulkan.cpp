@@ -242,7 +242,8 @@ void record_product(Recorder& recorder, const Product& product) {
   kernel.define("VEC_FILTER", vectors.filter).define("VEC_CHANNELS", vectors.channels);
   kernel.define("PAIRS", !variant.shared && traits.addresses);
   kernel.define("BIAS", !sliced && args.bias != nullptr).define("RESIDUAL", !sliced && args.residual != nullptr);
-  kernel.define("ACTIVATION", sliced ? TUFF_ACTIVATION_NONE : args.activation);
+  kernel.define("ACTIVATION", sliced ? TUFF_ACTIVATION_NONE : args.activation)
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu);
   const uint64_t in_elements = args.in_shape.elements(), filter_elements = args.filter_shape.elements();
   const uint64_t out_images = product.spaced ? product.out_image : args.out_shape.pixels();
   const uint64_t out_elements = args.batch() * args.filters() * out_images * product.slices;

@@ -155,7 +155,9 @@ void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, 
   const uint64_t from_bytes = form.matrices() * args.filters() * some.pitch() * sizeof(float);
   KernelRequest kernel = request_for(shaders::conv_winograd_output, args, form, device);
   kernel.define("SLICED", 0).define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
-  kernel.define("ACTIVATION", args.activation).wide(needs_wide(out_elements));
+  kernel.define("ACTIVATION", args.activation)
+      .define("TUFF_EXACT_ARITHMETIC", recorder.traits().cpu)
+      .wide(needs_wide(out_elements));
   Dispatch dispatch("conv winograd output");
   dispatch.operand(&sums, 0, from_bytes, Access::read)
       .operand(nullptr, 0, 0, Access::read)

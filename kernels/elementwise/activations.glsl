@@ -18,17 +18,17 @@ vec4 tuff_gelu(vec4 x) {
   precise vec4 inverse = 1.0 / ((z + 2.0) * last);
   precise vec4 s = ((z - 2.0) * last) * inverse;
 #endif
-  precise vec4 p = fma(vec4(6.33694581e-05), s, vec4(0.000160803582));
-  p = fma(p, s, vec4(-0.000357920449));
-  p = fma(p, s, vec4(-0.0013957069));
-  p = fma(p, s, vec4(0.00121741055));
-  p = fma(p, s, vec4(0.00868915953));
-  p = fma(p, s, vec4(-0.00801896304));
-  p = fma(p, s, vec4(-0.0542119592));
-  p = fma(p, s, vec4(0.164049461));
-  p = fma(p, s, vec4(-0.166031092));
-  p = fma(p, s, vec4(-0.0927637592));
-  p = fma(p, s, vec4(1.27697837));
+  precise vec4 p = TUFF_FMA(vec4(6.33694581e-05), s, vec4(0.000160803582));
+  p = TUFF_FMA(p, s, vec4(-0.000357920449));
+  p = TUFF_FMA(p, s, vec4(-0.0013957069));
+  p = TUFF_FMA(p, s, vec4(0.00121741055));
+  p = TUFF_FMA(p, s, vec4(0.00868915953));
+  p = TUFF_FMA(p, s, vec4(-0.00801896304));
+  p = TUFF_FMA(p, s, vec4(-0.0542119592));
+  p = TUFF_FMA(p, s, vec4(0.164049461));
+  p = TUFF_FMA(p, s, vec4(-0.166031092));
+  p = TUFF_FMA(p, s, vec4(-0.0927637592));
+  p = TUFF_FMA(p, s, vec4(1.27697837));
 #if TUFF_EXACT_ARITHMETIC
   precise vec4 factor = ((0.5 * a) * p) / (1.0 + (z + z));
 #else
@@ -55,7 +55,8 @@ vec4 tuff_times_sigmoid(vec4 x, vec4 t) {
   precise vec4 below = (bounded * power) * 5.9604644775390625e-8;
 #endif
   precise vec4 numerator = mix(x, below, left);
-  precise vec4 y = tuff_divide_moderate(numerator, 1.0 + e);
+  precise vec4 denominator = 1.0 + e;  // precise ends at a function's argument
+  precise vec4 y = tuff_divide_moderate(numerator, denominator);
   y = mix(y, x, greaterThan(x, vec4(1e30)));  // where e is zero, infinity included
   y = tuff_with_sign(y, x);                    // the division's correction may make +0 of -0
   return mix(y, x, tuff_nans(x));

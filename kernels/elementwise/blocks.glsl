@@ -8,7 +8,7 @@
 // half as many steps: 13 to 26 GB/s were measured instead of 7 to 10.
 //
 // After TUFF_BLOCKS_READ(slot, X, type): X_load(i) is element i, X_load_block(i) elements W i … W i + W - 1, with W =
-// TUFF_ELEMENTS. After TUFF_BLOCKS_WRITE(slot, Y, type): Y_store(i, value), Y_store_block(i, block).
+// TUFF_ELEMENTS. TUFF_BLOCKS_READ_BACK is the same for an operand that is written too, by another name. After TUFF_BLOCKS_WRITE(slot, Y, type): Y_store(i, value), Y_store_block(i, block).
 #include "kernels/common/types.glsl"
 
 #define TUFF_ELEMENTS (4 * TUFF_PARTS)
@@ -101,8 +101,10 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #define TUFF_BLOCK_STORE_3(name) TUFF_BLOCK_STORE_16BIT(name, tuff_pack_3)
 #endif
 
-#define TUFF_BLOCKS_READ(slot, name, type)                                                       \
-  TUFF_BLOCKS_DECLARE(readonly, slot, name, type)                                                \
+#define TUFF_BLOCKS_READ(slot, name, type) TUFF_BLOCKS_READ_BY(readonly, slot, name, type)
+#define TUFF_BLOCKS_READ_BACK(slot, name, type) TUFF_BLOCKS_READ_BY(, slot, name, type)
+#define TUFF_BLOCKS_READ_BY(qualifier, slot, name, type)                                         \
+  TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                               \
   float name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }       \
   TuffBlock name##_load_block(TUFF_INDEX i) {                                                    \
     TuffBlock block;                                                                             \

@@ -29,6 +29,9 @@ struct BinaryOp {
 // Activations take their limit at -infinity, where 0 times it would be NaN.
 inline double weighted(double x, double weight) { return weight == 0 && x < 0 ? -0.0 : x * weight; }
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double relu(double x) { return x < 0 ? 0 : x; }
+inline double gelu(double x) { return weighted(x, 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2)); }
+inline double silu(double x) { return weighted(x, sigmoid(x)); }
 inline double gelu_tanh(double x) {
   // (1 + tanh(t / 2)) / 2 is the sigmoid of t.
   return weighted(x, sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
@@ -36,7 +39,7 @@ inline double gelu_tanh(double x) {
 inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
 
 inline constexpr UnaryOp kUnaryOps[] = {
-    {TUFF_UNARY_RELU, "relu", 1, [](double x, double) { return x < 0 ? 0 : x; }},
+    {TUFF_UNARY_RELU, "relu", 1, [](double x, double) { return relu(x); }},
     {TUFF_UNARY_SIGMOID, "sigmoid", 30, [](double x, double) { return sigmoid(x); }},
     {TUFF_UNARY_TANH, "tanh", 40, [](double x, double) { return std::tanh(x); }},
     {TUFF_UNARY_EXP, "exp", 20, [](double x, double) { return std::exp(x); }},
@@ -44,10 +47,9 @@ inline constexpr UnaryOp kUnaryOps[] = {
     {TUFF_UNARY_SQRT, "sqrt", 4, [](double x, double) { return std::sqrt(x); }},
     {TUFF_UNARY_ABS, "abs", 1, [](double x, double) { return std::fabs(x); }},
     {TUFF_UNARY_NEG, "neg", 1, [](double x, double) { return -x; }},
-    {TUFF_UNARY_GELU, "gelu", 60,
-     [](double x, double) { return weighted(x, 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2)); }},
+    {TUFF_UNARY_GELU, "gelu", 60, [](double x, double) { return gelu(x); }},
     {TUFF_UNARY_GELU_TANH, "gelu_tanh", 40, [](double x, double) { return gelu_tanh(x); }},
-    {TUFF_UNARY_SILU, "silu", 30, [](double x, double) { return weighted(x, sigmoid(x)); }},
+    {TUFF_UNARY_SILU, "silu", 30, [](double x, double) { return silu(x); }},
     {TUFF_UNARY_LEAKY_RELU, "leaky_relu", 2, [](double x, double alpha) { return x < 0 ? alpha * x : x; }, 0.01},
     {TUFF_UNARY_ELU, "elu", 30, [](double x, double alpha) { return x < 0 ? alpha * std::expm1(x) : x; }, 1},
     {TUFF_UNARY_HARDSWISH, "hardswish", 10, [](double x, double) { return hardswish(x); }},

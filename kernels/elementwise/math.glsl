@@ -9,6 +9,14 @@
 // order matters are written with + and *, not fma: precise binds only those (Mesa reorders a chain of fma).
 // Polynomials: Cephes (S. Moshier), single precision. Measured errors: see unary.comp.
 
+// a * b + c. Mesa's CPU driver has a product and a sum for fma, which precise does not bind then: it may order them in one
+// kernel otherwise than in another.
+#if TUFF_EXACT_ARITHMETIC
+#define TUFF_FMA(a, b, c) ((a) * (b) + (c))
+#else
+#define TUFF_FMA(a, b, c) fma(a, b, c)
+#endif
+
 bvec4 tuff_nans(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
 vec4 tuff_with_sign(vec4 magnitude, vec4 sign) {
@@ -18,12 +26,13 @@ vec4 tuff_with_sign(vec4 magnitude, vec4 sign) {
 // a / b for 1 <= b < 2^126 and finite a.
 vec4 tuff_divide_moderate(vec4 a, vec4 b) {
 #if TUFF_EXACT_ARITHMETIC
-  return a / b;
+  precise vec4 q = a / b;
+  return q;
 #else
   precise vec4 inverse = 1.0 / b;
   precise vec4 q = a * inverse;
-  precise vec4 r = fma(-q, b, a);
-  q = fma(r, inverse, q);
+  precise vec4 r = TUFF_FMA(-q, b, a);
+  q = TUFF_FMA(r, inverse, q);
   return q;
 #endif
 }
@@ -31,7 +40,8 @@ vec4 tuff_divide_moderate(vec4 a, vec4 b) {
 // a / b as IEEE 754 has it, zeros and infinities included.
 vec4 tuff_divide(vec4 a, vec4 b) {
 #if TUFF_EXACT_ARITHMETIC
-  return a / b;
+  precise vec4 q = a / b;
+  return q;
 #else
   // A reciprocal of a very large b is denormal, and of a very small one infinite: bring b to the middle first.
   uvec4 magnitude = floatBitsToUint(b) & 0x7fffffffu;
@@ -39,8 +49,8 @@ vec4 tuff_divide(vec4 a, vec4 b) {
   scale = mix(scale, vec4(4294967296.0), lessThan(magnitude, uvec4(0x0d800000u)));
   precise vec4 d = b * scale;
   precise vec4 q = a / d;
-  precise vec4 r = fma(-q, d, a);
-  precise vec4 corrected = fma(r, 1.0 / d, q);
+  precise vec4 r = TUFF_FMA(-q, d, a);
+  precise vec4 corrected = TUFF_FMA(r, 1.0 / d, q);
   // Where q is zero, infinite or NaN it is right as it is, and the residual may be NaN.
   uvec4 bits = floatBitsToUint(q) & 0x7fffffffu;
   bvec4 keep = bvec4(uvec4(equal(bits, uvec4(0u))) | uvec4(greaterThanEqual(bits, uvec4(0x7f800000u))) |
@@ -59,8 +69,8 @@ vec4 tuff_sqrt(vec4 x) {
   bvec4 tiny = lessThan(bits, uvec4(0x00800000u));
   vec4 v = mix(x, vec4(ivec4(bits + bits)), tiny);
   precise vec4 s = sqrt(v);
-  precise vec4 r = fma(-s, s, v);
-  s = fma(r, 0.5 / s, s) * mix(vec4(1.0), vec4(2.6469779601696886e-23), tiny);  // 2^-75
+  precise vec4 r = TUFF_FMA(-s, s, v);
+  s = TUFF_FMA(r, 0.5 / s, s) * mix(vec4(1.0), vec4(2.6469779601696886e-23), tiny);  // 2^-75
   // Zeros, +inf and NaN are kept: their residual is NaN.
   s = mix(s, x, equal(bits & 0x7fffffffu, uvec4(0u)));
   s = mix(s, x, greaterThanEqual(bits, uvec4(0x7f800000u)));
@@ -70,12 +80,12 @@ vec4 tuff_sqrt(vec4 x) {
 
 // e^r - 1 for |r| <= ln(2)/2
 vec4 tuff_exp_reduced(vec4 r) {
-  precise vec4 p = fma(vec4(1.9875691500e-4), r, vec4(1.3981999507e-3));
-  p = fma(p, r, vec4(8.3334519073e-3));
-  p = fma(p, r, vec4(4.1665795894e-2));
-  p = fma(p, r, vec4(1.6666665459e-1));
-  p = fma(p, r, vec4(5.0000001201e-1));
-  precise vec4 y = fma(p, r * r, r);
+  precise vec4 p = TUFF_FMA(vec4(1.9875691500e-4), r, vec4(1.3981999507e-3));
+  p = TUFF_FMA(p, r, vec4(8.3334519073e-3));
+  p = TUFF_FMA(p, r, vec4(4.1665795894e-2));
+  p = TUFF_FMA(p, r, vec4(1.6666665459e-1));
+  p = TUFF_FMA(p, r, vec4(5.0000001201e-1));
+  precise vec4 y = TUFF_FMA(p, r * r, r);
   return y;
 }
 
@@ -152,14 +162,14 @@ vec4 tuff_head(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u
 // ln (1 + f) + k ln 2 for sqrt(1/2) <= 1 + f <= sqrt(2)
 vec4 tuff_log_reduced(vec4 f, vec4 k) {
   precise vec4 z = f * f;
-  precise vec4 p = fma(vec4(7.0376836292e-2), f, vec4(-1.1514610310e-1));
-  p = fma(p, f, vec4(1.1676998740e-1));
-  p = fma(p, f, vec4(-1.2420140846e-1));
-  p = fma(p, f, vec4(1.4249322787e-1));
-  p = fma(p, f, vec4(-1.6668057665e-1));
-  p = fma(p, f, vec4(2.0000714765e-1));
-  p = fma(p, f, vec4(-2.4999993993e-1));
-  p = fma(p, f, vec4(3.3333331174e-1));
+  precise vec4 p = TUFF_FMA(vec4(7.0376836292e-2), f, vec4(-1.1514610310e-1));
+  p = TUFF_FMA(p, f, vec4(1.1676998740e-1));
+  p = TUFF_FMA(p, f, vec4(-1.2420140846e-1));
+  p = TUFF_FMA(p, f, vec4(1.4249322787e-1));
+  p = TUFF_FMA(p, f, vec4(-1.6668057665e-1));
+  p = TUFF_FMA(p, f, vec4(2.0000714765e-1));
+  p = TUFF_FMA(p, f, vec4(-2.4999993993e-1));
+  p = TUFF_FMA(p, f, vec4(3.3333331174e-1));
   precise vec4 y = (f * z) * p - k * 2.12194440e-4;
   y = (f + (y - 0.5 * z)) + k * 0.693359375;
   return y;
@@ -190,11 +200,11 @@ vec4 tuff_log(vec4 x) {
 vec4 tuff_tanh(vec4 x) {
   precise vec4 a = abs(x);
   precise vec4 z = a * a;
-  precise vec4 p = fma(vec4(-5.70498872745e-3), z, vec4(2.06390887954e-2));
-  p = fma(p, z, vec4(-5.37397155531e-2));
-  p = fma(p, z, vec4(1.33314422036e-1));
-  p = fma(p, z, vec4(-3.33332819422e-1));
-  precise vec4 near = fma(p * z, a, a);
+  precise vec4 p = TUFF_FMA(vec4(-5.70498872745e-3), z, vec4(2.06390887954e-2));
+  p = TUFF_FMA(p, z, vec4(-5.37397155531e-2));
+  p = TUFF_FMA(p, z, vec4(1.33314422036e-1));
+  p = TUFF_FMA(p, z, vec4(-3.33332819422e-1));
+  precise vec4 near = TUFF_FMA(p * z, a, a);
   vec4 bounded = mix(a, vec4(10.0), greaterThan(a, vec4(10.0)));
 #if TUFF_EXACT_ARITHMETIC
   precise vec4 far = 1.0 - 2.0 / (tuff_exp(bounded + bounded) + 1.0);

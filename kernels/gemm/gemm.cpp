@@ -28,6 +28,10 @@ const OperationOf<GemmArgs> batched_gemm =
                                                                                             kFactorTypes);
 }  // namespace operations
 
+double gemm_scalar(double value, const GemmArgs& args) {
+  return args.c_type == TUFF_F64 || args.c_type == TUFF_I32 ? value : double{static_cast<float>(value)};
+}
+
 Buffer moved(const Buffer* buffer, uint64_t elements, int32_t type) {
   if (buffer == nullptr) return {};
   Buffer result = *buffer;

@@ -48,6 +48,10 @@ struct GemmArgs {
   }
 };
 
+// alpha or beta as the device computes with it, so that every backend agrees on which of them are zero and leave
+// operands unread: rounded to f32 unless C is f64 or, since check_gemm() wants whole numbers then, i32.
+double gemm_scalar(double value, const GemmArgs &args);
+
 // The same operand moved on by so many elements; nothing stays nothing.
 Buffer moved(const Buffer *buffer, uint64_t elements, int32_t type);
 

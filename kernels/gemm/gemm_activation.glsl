@@ -1,10 +1,8 @@
-// activation(x) of a product's epilogue, for NUMBER float, double or int (none and relu).
-//
-// GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left, and
-// erfc(z) = exp(-z * z) * P((z - K) / (z + K)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and
-// Laframboise 1981) in powers of its argument, of which the first term left out is below a rounding.
+// activation(x) of a product's or a convolution's epilogue, for NUMBER float, double or int (none and relu). Of floats it is
+// the function of the unary operation of the same name, so that both give the same bits.
 //
 // Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu, 5 relu6
+//          TUFF_EXACT_ARITHMETIC   see math.glsl
 #if ACTIVATION == 0
 NUMBER gemm_activation(NUMBER x) { return x; }
 
@@ -26,8 +24,24 @@ bool gemm_above_6(double x) { return x > 6.0lf; }
 NUMBER gemm_activation(NUMBER x) { return gemm_negative(x) ? NUMBER(0) : gemm_above_6(x) ? NUMBER(6) : x; }
 #endif
 
+#elif C_TYPE != TUFF_F64
+#include "kernels/elementwise/math.glsl"
+#include "kernels/elementwise/activations.glsl"
+// The four are one to a compiler.
+float gemm_activation(float x) {
+#if ACTIVATION == 2
+  return tuff_gelu(vec4(x)).x;
+#elif ACTIVATION == 3
+  return tuff_gelu_tanh(vec4(x)).x;
 #else
-#if C_TYPE == TUFF_F64
+  return tuff_silu(vec4(x)).x;
+#endif
+}
+
+#else
+// Below it each of these rounds to -0, and -infinity would make NaN.
+#define GEMM_ACTIVATION_ENDS -10000.0lf
+
 // x = n ln 2 + r: Taylor's series of e^r to the 13th power, |r| <= ln(2) / 2, and 2^n in two factors.
 double gemm_exp(double x) {
   const double c = clamp(x, -760.0lf, 720.0lf);
@@ -39,14 +53,11 @@ double gemm_exp(double x) {
   return sum * packDouble2x32(uvec2(0u, uint(first + 1023) << 20)) *
          packDouble2x32(uvec2(0u, uint(n - first + 1023) << 20));
 }
-#else
-float gemm_exp(float x) { return exp(x); }
-#endif
 
 #if ACTIVATION == 2
-#if C_TYPE == TUFF_F64
-#define ERFC_K 3.0lf
-#define SQRT_HALF 0.70710678118654752440lf
+// GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left, and
+// erfc(z) = exp(-z * z) * P((z - 3) / (z + 3)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and
+// Laframboise 1981) in powers of its argument, of which the first term left out is below a rounding.
 const double erfc_series[27] = {
     1.2530080582697296lf, -0.1356211061245812lf, -0.04756229435345109lf, 0.12964515870276475lf,
     -0.11927366341528019lf, 0.06830802734384506lf, -0.02377051491950784lf, 0.002529391818048912lf,
@@ -55,39 +66,24 @@ const double erfc_series[27] = {
     3.6039317413267065e-07lf, -6.175621831238109e-07lf, -1.4683459342365174e-07lf, 1.0278033117791637e-07lf,
     4.695354474152974e-08lf, -1.3906334853053955e-08lf, -1.1735989929753627e-08lf, 1.202027323750615e-09lf,
     2.063151529328852e-09lf, -3.4521618834769844e-11lf, -1.8827147043043302e-10lf};
-#else
-#define ERFC_K 2.0
-#define SQRT_HALF 0.70710678118654752440
-const float erfc_series[12] = {
-    1.27697837, -0.0927637592, -0.166031092, 0.164049461, -0.0542119592,
-    -0.00801896304, 0.00868915953, 0.00121741055, -0.0013957069, -0.000357920449,
-    0.000160803582, 6.33694581e-05};
-#endif
-NUMBER gemm_activation(NUMBER x) {
-  const NUMBER z = min(abs(x) * SQRT_HALF, NUMBER(10000));  // erfc is 0 long before
-  const NUMBER s = (z - ERFC_K) / (z + ERFC_K);
-  NUMBER series = erfc_series[erfc_series.length() - 1];
+double gemm_activation(double x) {
+  const double z = min(abs(x) * 0.70710678118654752440lf, 10000.0lf);  // erfc is 0 long before
+  const double s = (z - 3.0lf) / (z + 3.0lf);
+  double series = erfc_series[erfc_series.length() - 1];
   [[unroll]] for (int i = erfc_series.length() - 2; i >= 0; --i) series = fma(series, s, erfc_series[i]);
-  const NUMBER left = NUMBER(0.5) * gemm_exp(NUMBER(-0.5) * x * x) * series / (NUMBER(1) + NUMBER(2) * z);
-  return x * (x < NUMBER(0) ? left : NUMBER(1) - left);
+  const double left = 0.5lf * gemm_exp(-0.5lf * x * x) * series / (1.0lf + 2.0lf * z);
+  return x < GEMM_ACTIVATION_ENDS ? -0.0lf : x * (x < 0.0lf ? left : 1.0lf - left);
 }
 
 #else
-#if C_TYPE == TUFF_F64
-#define SQRT_8_OVER_PI 1.59576912160573071176lf
-#define CUBIC 0.044715lf
-#else
-#define SQRT_8_OVER_PI 1.59576912160573071176
-#define CUBIC 0.044715
-#endif
-NUMBER gemm_activation(NUMBER x) {
+double gemm_activation(double x) {
 #if ACTIVATION == 3
   // (1 + tanh(y)) / 2 is the sigmoid of 2 y.
-  const NUMBER y = SQRT_8_OVER_PI * x * (NUMBER(1) + CUBIC * x * x);
+  const double y = 1.59576912160573071176lf * x * (1.0lf + 0.044715lf * x * x);
 #else
-  const NUMBER y = x;
+  const double y = x;
 #endif
-  return x / (NUMBER(1) + gemm_exp(-y));
+  return x < GEMM_ACTIVATION_ENDS ? -0.0lf : x / (1.0lf + gemm_exp(-y));
 }
 #endif
 #endif

@@ -63,6 +63,7 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   request.streaming();
   request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("DENSE", dense).wide(wide);
   request.define("SUM_TYPE", args.sum_type()).define("C_TYPE", args.c_type).define("ACTIVATION", epilogue.activation);
+  request.define("TUFF_EXACT_ARITHMETIC", traits.cpu);
   request.define("BIAS_AXIS", epilogue.bias_axis).define("RESIDUAL", epilogue.residual != nullptr);
   const uint64_t sum_bytes = dtype_size(args.sum_type()), c_bytes = dtype_size(args.c_type);
   Dispatch dispatch("gemm finish");

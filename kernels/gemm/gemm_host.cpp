@@ -1,24 +1,21 @@
 // The reference matrix product: sums in double, or in 32-bit integers that wrap around for i8, one rounding at the end.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numbers>
 #include <type_traits>
 
 #include "kernels/common/elements.hpp"
+#include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
+
 double activate(int32_t activation, double x) {
   switch (activation) {
-    case TUFF_ACTIVATION_RELU: return x < 0 ? 0 : x;
-    case TUFF_ACTIVATION_GELU: return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2);
-    case TUFF_ACTIVATION_GELU_TANH: {
-      const double y = 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-      return x / (1 + std::exp(-y));  // (1 + tanh(y / 2)) / 2 is the sigmoid of y
-    }
-    case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    case TUFF_ACTIVATION_RELU: return elementwise::relu(x);
+    case TUFF_ACTIVATION_GELU: return elementwise::gelu(x);
+    case TUFF_ACTIVATION_GELU_TANH: return elementwise::gelu_tanh(x);
+    case TUFF_ACTIVATION_SILU: return elementwise::silu(x);
     case TUFF_ACTIVATION_RELU6: return x < 0 ? 0 : x > 6 ? 6 : x;
     default: return x;
   }

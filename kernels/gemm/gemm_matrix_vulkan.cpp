@@ -269,7 +269,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       .define("C_VECTOR", c_vector)
       .define("BETA", c_vector && reads_c);
   if (plan.windows != nullptr) request.define("WINDOW_VALID", plan.windows->valid);
-  plan.define_epilogue(request);
+  plan.define_epilogue(request, traits);
 
   Dispatch dispatch("gemm matrices");
   plan.operand_a(dispatch);

@@ -126,7 +126,7 @@ struct Plan {
   // Whether the kernel itself adds bias and residual.
   bool fused() const { return args.epilogue.has_operands() && !to_scratch; }
   // What gemm_epilogue.glsl is compiled by, and reads, behind C.
-  void define_epilogue(KernelRequest& request) const;
+  void define_epilogue(KernelRequest& request, const DeviceTraits& traits) const;
   void epilogue_operands(Dispatch& dispatch) const;
   Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);

@@ -187,7 +187,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());
   request.define("SHORT", summed).define("PADDED", summed != skinny.cols).define("TRANSPOSED", skinny.transposed);
   request.define("PAIRS", traits.cpu && traits.addresses);
-  plan.define_epilogue(request);
+  plan.define_epilogue(request, traits);
   Dispatch dispatch("gemm skinny");
   if (!skinny.transposed) plan.operand_a(dispatch);
   plan.operand_b(dispatch);

@@ -128,7 +128,7 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   request.define("VECTOR_A", vector_a).define("VECTOR_B", vector_b).define("BETA", plan.beta() != 0);
   request.define("A_TYPE", args.a_type).define("B_TYPE", args.b_type).define("SUM_TYPE", args.sum_type());
   request.define("PAIRS", pairs).define("VECTOR_C", vector_c);
-  plan.define_epilogue(request);
+  plan.define_epilogue(request, traits);
   Dispatch dispatch("gemm tiny");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);

@@ -31,9 +31,19 @@ TUFF_BLOCKS_READ(4, B, TUFF_WEIGHT_TYPE)
 #endif
 TUFF_BLOCKS_WRITE(5, Y, TUFF_TYPE)
 
+// Halves of x and mean where their difference could leave the range of f32, which a smaller mean cannot make it do; and
+// quarters of what goes under the root, likewise.
 vec4 normal(vec4 x, vec4 mean, vec4 variance) {
-  precise vec4 scale = tuff_divide(vec4(1.0), tuff_sqrt(variance + push.epsilon));
-  precise vec4 y = (x - mean) * scale;
+  vec4 halves = mix(vec4(1.0), vec4(0.5), greaterThan(abs(mean), vec4(1e30)));
+  bvec4 wide = greaterThan(variance, vec4(1e30));
+  vec4 root = mix(vec4(1.0), vec4(0.5), wide), quarters = mix(vec4(1.0), vec4(0.25), wide);
+  precise vec4 of_variance = variance * quarters;
+  precise vec4 of_epsilon = push.epsilon * quarters;
+  precise vec4 under = of_variance + of_epsilon;
+  precise vec4 scale = tuff_divide(root, tuff_sqrt(under)) / halves;
+  precise vec4 left = x * halves;
+  precise vec4 right = mean * halves;
+  precise vec4 y = (left - right) * scale;
   return y;
 }
 

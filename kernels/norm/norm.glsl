@@ -34,16 +34,53 @@ TuffBlock input_load_block(TUFF_INDEX i) {
   return x;
 }
 
-// 1 / sqrt(variance + epsilon)
-float reciprocal_deviation(float variance) {
-  return tuff_divide(vec4(1.0), tuff_sqrt(vec4(variance + push.epsilon))).x;
+// A row's numbers are multiplied by a power of two, its factor, where their squares would leave the range of f32: by 1
+// unless variance + epsilon so computed is beyond that range or too small to tell what the squares lost at its lower end
+// (2^-126 each). Then the row is gathered once more with another factor, so that it is normalised whatever its size.
+// Of 2^31 numbers that are below 2^128, and of which the squares' mean was infinite (so at least 2^96), those times 2^-92
+// have squares from 2^-88 on that add up to less than 2^106; of those whose squares' mean was below 2^-96, and which so lie
+// within 2^-32 of their mean, those times 2^92 have squares that add up to less than 2^120.
+#define TUFF_SHRINK 2.0194839173657902e-28  // 2^-92
+#define TUFF_GROW 4951760157141521099596496896.0  // 2^92
+
+float squared(float factor, float x) {
+  precise float once = x * factor;
+  precise float twice = once * factor;
+  return twice;
 }
+
+// Of numbers times `factor`; above zero if push.epsilon is: then what does not vary is zero, and not zero by zero.
+float scaled_epsilon(float factor) {
+  float epsilon = squared(factor, push.epsilon);
+  return push.epsilon > 0.0 ? max(epsilon, 1.17549435e-38) : epsilon;
+}
+
+// Infinite or, as sums of infinities are, NaN: by its bits, which a driver may not think away.
+bool beyond(float x) { return (floatBitsToUint(x) & 0x7fffffffu) >= 0x7f800000u; }
+
+// The factor that numbers of this mean and variance need, found with factor 1.
+float factor_of(float mean, float variance) {
+  float v = variance + push.epsilon;
+  // At a mean of 2^-10 or more they do not vary at all if they vary so little.
+  float factor = v < 1.2621774483536189e-29 && abs(mean) < 0.0009765625 ? TUFF_GROW : 1.0;  // 2^-96
+  return beyond(v) ? TUFF_SHRINK : factor;
+}
+
+// 1 / sqrt(variance + epsilon), of numbers times `factor`.
+float reciprocal_deviation(float variance, float factor) {
+  return tuff_divide(vec4(1.0), tuff_sqrt(vec4(variance + scaled_epsilon(factor)))).x;
+}
+
+// What normalises a row: y = (x * factor - mean) * scale.
+struct Normal {
+  float factor, mean, scale;
+};
 
 // The channel that element j of a row counts from is first_channel(row).
 uint first_channel(uint row) { return row % push.groups * push.channels; }
 
 // Elements j … of a row, normalised: times weight, plus bias.
-TuffBlock result_block(TuffBlock x, uint first, uint j, float mean, float scale) {
+TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
 #if TUFF_WEIGHT
 #if TUFF_CHANNEL == 0
   TuffBlock w = W_load_block(j / TUFF_ELEMENTS);
@@ -59,7 +96,7 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, float mean, float scale)
 #endif
 #endif
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 y = (x.part[p] - mean) * scale;
+    precise vec4 y = (x.part[p] * n.factor - n.mean) * n.scale;
 #if TUFF_WEIGHT
     y = y * w.part[p];
 #endif
@@ -71,8 +108,8 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, float mean, float scale)
   return x;
 }
 
-float result(float x, uint first, uint j, float mean, float scale) {
-  precise float y = (x - mean) * scale;
+float result(float x, uint first, uint j, Normal n) {
+  precise float y = (x * n.factor - n.mean) * n.scale;
 #if TUFF_WEIGHT
   y = y * W_load(first + j / push.inner);
 #endif

@@ -40,6 +40,45 @@ TUFF_BLOCKS_WRITE(5, S, TUFF_TYPE)
 #include "kernels/common/lanes.glsl"
 #include "kernels/norm/norm.glsl"
 
+#if TUFF_PEEL
+#define TUFF_PLACE(b, c) (lane + (TUFF_ELEMENTS * (b) + (c)) * TUFF_LANES)
+#define TUFF_PRESENT(b, c) (TUFF_PLACE(b, c) < push.extent)
+#else
+#define TUFF_PLACE(b) (lane + (b) * TUFF_LANES)
+#define TUFF_PRESENT(b, c) (TUFF_PLACE(b) < push.extent / TUFF_ELEMENTS)
+#endif
+
+// Mean (rms norm: 0) and variance of a row's numbers times `factor`; absent ones are zeros.
+void moments(TuffBlock x[TUFF_BLOCKS], uint lane, float factor, out float mean, out float variance) {
+  mean = 0.0;
+#if TUFF_CENTRED
+  vec4 s = vec4(0.0);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      precise vec4 v = x[b].part[p] * factor;  // not the sum by the factor
+      s += v;
+    }
+  }
+  mean = tuff_divide_moderate(vec4(tree_sum(sum4(s))), vec4(float(push.extent))).x;
+#endif
+  vec4 squares = vec4(0.0);
+  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      precise vec4 v = x[b].part[p] * factor;
+      vec4 d = v - mean;
+#if TUFF_CENTRED
+#if TUFF_PEEL
+      [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(b, 4 * p + c) ? d[c] : 0.0;
+#else
+      d = TUFF_PRESENT(b, 0) ? d : vec4(0.0);
+#endif
+#endif
+      squares += d * d;
+    }
+  }
+  variance = tuff_divide(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x;
+}
+
 void main() {
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   uint lane = thread % TUFF_LANES;
@@ -50,8 +89,6 @@ void main() {
   TuffBlock x[TUFF_BLOCKS];
 #if TUFF_PEEL
   uint first = row * push.extent;
-#define TUFF_PLACE(b, c) (lane + (TUFF_ELEMENTS * (b) + (c)) * TUFF_LANES)
-#define TUFF_PRESENT(b, c) (TUFF_PLACE(b, c) < push.extent)
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     x[b] = tuff_block(0.0);
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
@@ -66,8 +103,6 @@ void main() {
 #else
   uint blocks = push.extent / TUFF_ELEMENTS;
   uint first = row * blocks;
-#define TUFF_PLACE(b) (lane + (b) * TUFF_LANES)
-#define TUFF_PRESENT(b, c) (TUFF_PLACE(b) < blocks)
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     x[b] = tuff_block(0.0);
     if (TUFF_PRESENT(b, 0)) {
@@ -79,42 +114,28 @@ void main() {
   }
 #endif
 
-  float mean = 0.0;
-#if TUFF_CENTRED
-  vec4 s = vec4(0.0);
-  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += x[b].part[p];
+  Normal normal;
+  normal.factor = 1.0;
+  float variance;
+  moments(x, lane, normal.factor, normal.mean, variance);
+  // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
+  [[dont_unroll]] for (float factor = factor_of(normal.mean, variance); factor != normal.factor;) {
+    normal.factor = factor;
+    moments(x, lane, factor, normal.mean, variance);
   }
-  mean = tuff_divide_moderate(vec4(tree_sum(sum4(s))), vec4(float(push.extent))).x;
-#endif
-  vec4 squares = vec4(0.0);
-  [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      vec4 d = x[b].part[p] - mean;
-#if TUFF_CENTRED
-#if TUFF_PEEL
-      [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(b, 4 * p + c) ? d[c] : 0.0;
-#else
-      d = TUFF_PRESENT(b, 0) ? d : vec4(0.0);
-#endif
-#endif
-      squares += d * d;
-    }
-  }
-  float scale = reciprocal_deviation(
-      tuff_divide(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x);
+  normal.scale = reciprocal_deviation(variance, normal.factor);
 
   uint channel = first_channel(push.first_row + row);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (live && TUFF_PRESENT(b, c)) {
-        Y_store(first + TUFF_PLACE(b, c), result(x[b].part[c / 4][c % 4], channel, TUFF_PLACE(b, c), mean, scale));
+        Y_store(first + TUFF_PLACE(b, c), result(x[b].part[c / 4][c % 4], channel, TUFF_PLACE(b, c), normal));
       }
     }
 #else
     if (live && TUFF_PRESENT(b, 0)) {
-      Y_store_block(first + TUFF_PLACE(b), result_block(x[b], channel, TUFF_PLACE(b) * TUFF_ELEMENTS, mean, scale));
+      Y_store_block(first + TUFF_PLACE(b), result_block(x[b], channel, TUFF_PLACE(b) * TUFF_ELEMENTS, normal));
     }
 #endif
   }

@@ -1,5 +1,5 @@
 // Normalises rows too long for registers: mean and squares about it in a first pass, results in a second that reads the
-// row again. Rows may be cut into segments for different groups, with (mean, squares) of each in P:
+// row again. Rows may be cut into segments for different groups, with (mean, squares, factor) of each in P:
 //
 //   TUFF_MODE 0   both passes, one segment for each row
 //   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s; with TUFF_SUM what is normalised is stored in Y
@@ -42,10 +42,16 @@ TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_READ(1, R, TUFF_TYPE)
 #endif
 TUFF_BLOCKS_WRITE(4, Y, TUFF_TYPE)
-TUFF_READ_WRITE(5, P, vec2, 8)
+TUFF_READ_WRITE(5, P, vec4, 16)
 
 #include "kernels/common/lanes.glsl"
 #include "kernels/norm/norm.glsl"
+
+#if TUFF_MODE == 1 && TUFF_SUM
+// What a lane has stored in Y, where input and residual may have been. Not read-only, for a driver may read what is earlier
+// than what the other view of it stores.
+TUFF_BLOCKS_READ_BACK(4, S, TUFF_TYPE)
+#endif
 
 #if TUFF_PEEL
 #define TUFF_ITEMS (TUFF_ELEMENTS * TUFF_UNROLL * TUFF_LANES)  // elements of a step
@@ -88,12 +94,26 @@ struct Moments {
   float count, mean, squares;
 };
 
-void gather_step(uint i, uint end, bool whole, inout Moments m) {
-  TuffBlock x[TUFF_UNROLL];
-  load_step(i, end, whole, x);
+// The same of what gather_step() went through before.
+void load_step_again(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
 #if TUFF_MODE == 1 && TUFF_SUM
-  store_step(i, end, whole, x);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    x[u] = tuff_block(0.0);
+#if TUFF_PEEL
+    [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
+      if (TUFF_PRESENT(u, c)) x[u].part[c / 4][c % 4] = S_load(TUFF_PLACE(u, c));
+    }
+#else
+    if (TUFF_PRESENT(u, 0)) x[u] = S_load_block(TUFF_PLACE(u));
 #endif
+  }
+#else
+  load_step(i, end, whole, x);
+#endif
+}
+
+// Adds a step's numbers.
+void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moments m) {
   float count = 0.0;
   vec4 s = vec4(0.0), squares = vec4(0.0);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
@@ -133,6 +153,34 @@ void gather_step(uint i, uint end, bool whole, inout Moments m) {
   m.count += count;
 }
 
+void gather_step(uint i, uint end, bool whole, inout Moments m) {
+  TuffBlock x[TUFF_UNROLL];
+  load_step(i, end, whole, x);
+#if TUFF_MODE == 1 && TUFF_SUM
+  store_step(i, end, whole, x);
+#endif
+  gather(i, end, whole, x, m);
+}
+
+void gather_step_again(uint i, uint end, bool whole, float factor, inout Moments m) {
+  TuffBlock x[TUFF_UNROLL];
+  load_step_again(i, end, whole, x);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      precise vec4 v = x[u].part[p] * factor;  // not the sum by the factor
+      x[u].part[p] = v;
+    }
+  }
+  gather(i, end, whole, x, m);
+}
+
+float variance_of(Moments m) { return tuff_divide(vec4(m.squares), vec4(m.count)).x; }
+
+#if TUFF_MODE == 2
+float least_of(float a, float b) { return b < a ? b : a; }
+TUFF_TREE(tree_least, least_of)
+#endif
+
 // The moments of all lanes', or of what they stand for, of `count` elements together; the same for every lane.
 Moments over_lanes(Moments m, float count) {
   Moments all;
@@ -146,7 +194,7 @@ Moments over_lanes(Moments m, float count) {
   return all;
 }
 
-void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, float mean, float scale) {
+void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, Normal normal) {
   TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, x);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
@@ -154,12 +202,12 @@ void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, floa
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (TUFF_PRESENT(u, c)) {
         uint j = push.begin + (TUFF_PLACE(u, c) - row_begin);
-        x[u].part[c / 4][c % 4] = result(x[u].part[c / 4][c % 4], channel, j, mean, scale);
+        x[u].part[c / 4][c % 4] = result(x[u].part[c / 4][c % 4], channel, j, normal);
       }
     }
 #else
     uint j = push.begin + (TUFF_PLACE(u) - row_begin) * TUFF_ELEMENTS;
-    if (TUFF_PRESENT(u, 0)) x[u] = result_block(x[u], channel, j, mean, scale);
+    if (TUFF_PRESENT(u, 0)) x[u] = result_block(x[u], channel, j, normal);
 #endif
   }
   store_step(i, end, whole, x);
@@ -185,34 +233,60 @@ void main() {
   bool rest = whole_steps * TUFF_ITEMS < end - begin;
 
   Moments m = Moments(0.0, 0.0, 0.0);
+  Normal normal;
+  normal.factor = 1.0;
 #if TUFF_MODE != 2
   uint i = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, m);
   if (rest) gather_step(i, end, false, m);
   m = over_lanes(m, float(elements));
-#else
-  uint first = row * push.total_segments;
-  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
-    vec2 partial = TUFF_AT(P, first + s);
-    float count = float(s + 1 < push.total_segments ? push.segment : push.last);
-    float share = count / (m.count + count);
-    float delta = partial.x - m.mean;
-    m.mean += delta * share;
-    m.squares += partial.y + delta * delta * (m.count * share);
-    m.count += count;
+  // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
+  [[dont_unroll]] for (float factor = factor_of(m.mean, variance_of(m)); factor != normal.factor;) {
+    normal.factor = factor;
+    m = Moments(0.0, 0.0, 0.0);
+    uint k = begin + lane;
+    for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) gather_step_again(k, end, true, factor, m);
+    if (rest) gather_step_again(k, end, false, factor, m);
+    m = over_lanes(m, float(elements));
   }
-  m = over_lanes(m, push.total);
+#else
+  // By the smallest factor of all segments, or a smaller one still if what they make together asks for it.
+  uint first = row * push.total_segments;
+  float least = TUFF_GROW;
+  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) least = min(least, TUFF_AT(P, first + s).z);
+  least = tree_least(least);
+  [[dont_unroll]] for (bool again = true; again;) {
+    normal.factor = least;
+    m = Moments(0.0, 0.0, 0.0);
+    for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
+      vec4 partial = TUFF_AT(P, first + s);
+      float change = least / partial.z;  // of powers of two; 0 for 2^-184
+      float count = float(s + 1 < push.total_segments ? push.segment : push.last);
+      float share = count / (m.count + count);
+      precise float mean = partial.x * change;
+      float delta = mean - m.mean;
+      m.mean += delta * share;
+      m.squares += squared(change, partial.y) + delta * delta * (m.count * share);
+      m.count += count;
+    }
+    m = over_lanes(m, push.total);
+    again = least != TUFF_SHRINK && beyond(variance_of(m) + scaled_epsilon(least));
+    least = least == TUFF_GROW ? 1.0 : TUFF_SHRINK;
+  }
 #endif
 
 #if TUFF_MODE == 1
-  if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(m.mean, m.squares);
+  if (lane == 0) {
+    TUFF_AT(P, row * push.total_segments + segment) = vec4(m.mean, m.squares, normal.factor, 0.0);
+  }
 #else
-  float scale = reciprocal_deviation(tuff_divide(vec4(m.squares), vec4(m.count)).x);
+  normal.mean = m.mean;
+  normal.scale = reciprocal_deviation(variance_of(m), normal.factor);
   uint channel = first_channel(push.first_row + row);
   uint k = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) {
-    write_step(k, end, true, row_begin, channel, m.mean, scale);
+    write_step(k, end, true, row_begin, channel, normal);
   }
-  if (rest) write_step(k, end, false, row_begin, channel, m.mean, scale);
+  if (rest) write_step(k, end, false, row_begin, channel, normal);
 #endif
 }

@@ -122,6 +122,8 @@ struct SplitPush {
   uint32_t inner, channels, groups;
 };
 
+constexpr uint64_t kPartial = 4 * sizeof(float);  // of a segment: mean, squares, factor
+
 void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
                     uint64_t partial_offset, uint64_t partial_count) {
   const uint32_t lanes = task.device.workgroup;
@@ -130,7 +132,6 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
   kernel.define("TUFF_MODE", mode)
       .define("TUFF_SUM", mode == 1 && written != nullptr)
       .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2);
-  constexpr uint64_t kPartial = 2 * sizeof(float);
   const uint64_t elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch = make_dispatch(task, first, elements, mode == 0 ? 3 : 2);
   dispatch
@@ -148,7 +149,7 @@ void record_split_rows(const Task& task) {
   const RowSegments segments = cut_rows(task.device, task.rows, task.extent);
   const uint64_t piece = task.device.piece;
   const bool two = segments.count > 1 || task.residual != nullptr;
-  const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * 2 * sizeof(float)) : nullptr;
+  const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * kPartial) : nullptr;
 
   for (int mode = two ? 1 : 0; mode <= (two ? 2 : 0); ++mode) {
     Task pass = task;

@@ -13,6 +13,12 @@ TUFF_READ(TUFF_MASK_SLOT, M_words, uint, 4)
 #endif
 #endif
 
+// Not zero in a column's place once a load has seen a byte of the mask that hides nothing.
+uvec4 mask_seen[TUFF_PARTS];
+void forget_seen() {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) mask_seen[p] = uvec4(0u);
+}
+
 #if TUFF_MASK
 uint mask_row(uint i) { return ((push.mask_first + i) / push.mask_repeat) % push.mask_rows; }
 #endif
@@ -23,7 +29,9 @@ float z_load(TUFF_INDEX i, TUFF_INDEX m) {
 #if TUFF_MASK == 1
   z = z + M_load(m);
 #elif TUFF_MASK == 2
-  z = int(TUFF_AT(M_bytes, m)) == 0 ? -TUFF_INFINITY : z;
+  const uint seen = uint(int(TUFF_AT(M_bytes, m)));
+  mask_seen[0].x |= seen;
+  z = seen == 0u ? -TUFF_INFINITY : z;
 #endif
   return z;
 }
@@ -45,6 +53,7 @@ TuffBlock z_load_block(TUFF_INDEX i, TUFF_INDEX m) {
     uvec4 seen;
     [[unroll]] for (uint c = 0; c < 4; ++c) seen[c] = uint(int(TUFF_AT(M_bytes, TUFF_ELEMENTS * m + (4 * p + c)))) & 0xffu;
 #endif
+    mask_seen[p] |= seen;
     z = mix(z, vec4(-TUFF_INFINITY), equal(seen, uvec4(0u)));
 #endif
     x.part[p] = z;
@@ -52,29 +61,44 @@ TuffBlock z_load_block(TUFF_INDEX i, TUFF_INDEX m) {
   return x;
 }
 
+// The sum of e^(z - shift) of elements that may all be -infinity: then 0 if none of them is seen, and 1 if one is.
+vec4 sum_of_seen(vec4 total, vec4 maximum, uvec4 seen) {
+#if TUFF_MASK == 2
+  vec4 of_lowest = mix(vec4(0.0), vec4(1.0), notEqual(seen, uvec4(0u)));
+  return mix(total, of_lowest, equal(maximum, vec4(-TUFF_INFINITY)));
+#else
+  return total;
+#endif
+}
+
+// By what a part's sum is multiplied that was made with another maximum than `of_all`: 1 if both are -infinity.
+vec4 weight_of_part(vec4 maximum, vec4 of_all) {
+  return mix(tuff_exp(maximum - of_all), vec4(1.0), equal(maximum, of_all));
+}
+
 // What makes results of z, for four columns: `shift` is subtracted, and then e^… multiplied by `scale`, or (TUFF_LOGARITHM
-// 1) `scale` subtracted too. A total of 0 (no element above -infinity) gives NaN, as 0 / 0 would; with TUFF_MASK 2 the
-// results of what is hidden, 0 or -infinity.
+// 1) `scale` subtracted too. Where all elements are -infinity that gives NaN, as 0 / 0 would; with TUFF_MASK 2, where the
+// total then says that none is seen, the results of what is hidden, 0 or -infinity.
 struct Weights {
   vec4 shift, scale;
 };
 
 Weights weights_of(vec4 maximum, vec4 total) {
-#if TUFF_MASK == 2
-  const vec4 nothing = vec4(0.0);
-#else
-  const vec4 nothing = vec4(TUFF_NAN);
-#endif
+  bvec4 lowest = equal(maximum, vec4(-TUFF_INFINITY));
   // What is subtracted: nothing while all elements are -infinity.
   Weights w;
-  w.shift = mix(maximum, vec4(0.0), equal(maximum, vec4(-TUFF_INFINITY)));
+  w.shift = mix(maximum, vec4(0.0), lowest);
 #if TUFF_LOGARITHM
   vec4 scale = tuff_log(total);
 #else
   vec4 scale = tuff_divide_moderate(vec4(1.0), total);
 #endif
   scale = mix(scale, total, tuff_nans(total));
-  w.scale = mix(scale, nothing, equal(total, vec4(0.0)));
+  scale = mix(scale, vec4(TUFF_NAN), lowest);
+#if TUFF_MASK == 2
+  scale = mix(scale, vec4(0.0), equal(total, vec4(0.0)));
+#endif
+  w.scale = scale;
   return w;
 }
 

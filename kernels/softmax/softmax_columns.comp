@@ -103,6 +103,7 @@ void main() {
     TuffBlock maximum = tuff_block(-TUFF_INFINITY);
     TuffBlock total = tuff_block(0.0);
 #if TUFF_MODE != 2
+    forget_seen();
     uint r = 0;
 #if !TUFF_HELD
     for (; r + TUFF_UNROLL <= rows; r += TUFF_UNROLL) {
@@ -118,6 +119,9 @@ void main() {
       }
       gather_step(x, maximum, total);
     }
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+      total.part[p] = sum_of_seen(total.part[p], maximum.part[p], mask_seen[p]);
+    }
 #else
     const uint pair = 2 * TUFF_PARTS;  // of a lane: maxima and sums
     uint place = pair * (outer * push.segments * push.columns + column);
@@ -126,7 +130,7 @@ void main() {
       TuffBlock highest = load_partial(place + pair * s * push.columns);
       TuffBlock partial = load_partial(place + pair * s * push.columns + TUFF_PARTS);
       [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-        total.part[p] += partial.part[p] * tuff_exp(highest.part[p] - finite_shift(maximum.part[p]));
+        total.part[p] += partial.part[p] * weight_of_part(highest.part[p], maximum.part[p]);
       }
     }
 #endif

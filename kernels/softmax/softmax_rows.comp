@@ -48,6 +48,7 @@ void main() {
 #else
   const TUFF_INDEX mask = 0;
 #endif
+  forget_seen();
   TuffBlock x[TUFF_BLOCKS];
 #if TUFF_PEEL
   uint first = row * push.extent;
@@ -92,7 +93,7 @@ void main() {
 #endif
     }
   }
-  Weights weights = weights_of(vec4(maximum), vec4(tree_sum(sum4(s))));
+  Weights weights = weights_of(vec4(maximum), vec4(tree_sum(sum_of_seen(sum4(s), maximum))));
 
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {

@@ -121,14 +121,15 @@ void main() {
   bool rest = whole_steps * TUFF_ITEMS < end - begin;
 
 #if TUFF_MODE != 2
+  forget_seen();
   float maximum = -TUFF_INFINITY;
   vec4 sums = vec4(0.0);
   uint i = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, mask, maximum, sums);
   if (rest) gather_step(i, end, false, mask, maximum, sums);
   float row_maximum = tree_maximum(maximum);
-  // A lane that saw no element has a sum of 0.
-  float mine = sum4(sums) * tuff_exp(vec4(maximum - finite_shift(row_maximum))).x;
+  // A lane that has no element has a sum of 0.
+  float mine = sum_of_seen(sum4(sums), maximum) * weight_of_part(vec4(maximum), vec4(row_maximum)).x;
   float row_total = tree_sum(mine);
 #else
   float row_maximum = -TUFF_INFINITY;
@@ -138,7 +139,7 @@ void main() {
   float row_total = 0.0;
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
     vec2 partial = TUFF_AT(P, first + s);
-    row_total += partial.y * tuff_exp(vec4(partial.x - finite_shift(row_maximum))).x;
+    row_total += partial.y * weight_of_part(vec4(partial.x), vec4(row_maximum)).x;
   }
   row_total = tree_sum(row_total);
 #endif

@@ -18,6 +18,13 @@ vec4 larger_block(vec4 m, TuffBlock x) {
 // What is subtracted: the maximum, but nothing while all elements are -infinity, so that e^(x - shift) is 0.
 float finite_shift(float maximum) { return maximum == -TUFF_INFINITY ? 0.0 : maximum; }
 
+// What a lane saw of a row, to its sum.
+float sum_of_seen(float total, float maximum) {
+  uvec4 seen = mask_seen[0];
+  [[unroll]] for (uint p = 1; p < TUFF_PARTS; ++p) seen |= mask_seen[p];
+  return sum_of_seen(vec4(total), vec4(maximum), uvec4(seen.x | seen.y | seen.z | seen.w)).x;
+}
+
 #if TUFF_MASK
 // Element (or, with TUFF_PEEL 0, block) j of a row is mask_start + j of the mask.
 TUFF_INDEX mask_start(uint row) {

@@ -1,0 +1,216 @@
+// Measures the largest error of each element-wise function of f32 against double precision, in ULP: of unary operations
+// over every N-th of all 2^32 arguments, of division and powers over random pairs. docs/accuracy.md has its table from
+// it.
+//
+//   tuff_unary_errors [--every N] [--op NAME]…
+//
+// --every 1 takes all arguments: a minute to five for each operation on two cores. A function that exceeds what the
+// library promises makes the exit status 1.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/unary_operations.hpp"
+#include "tuff/tuff.h"
+
+namespace {
+
+using tuff_test::denormal;
+using tuff_test::error_in_ulp;
+
+void check(tuff_status status) {
+  if (status == TUFF_OK) return;
+  char text[512] = "";
+  tuff_last_error(text, sizeof text, nullptr);
+  throw std::runtime_error(text);
+}
+
+// What was worst.
+struct Worst {
+  double share = 0;  // of what is promised
+  double ulps = 0;
+  float a = 0, b = 0, got = 0;
+  double want = 0;
+  uint64_t count = 0;
+
+  void see(double error, double allowed, float x, float y, float result, double exact) {
+    ++count;
+    share = std::max(share, allowed > 0 ? error / allowed : error > 0 ? INFINITY : 0);
+    if (error > ulps) ulps = error, a = x, b = y, got = result, want = exact;
+  }
+  void merge(const Worst& other) {
+    const uint64_t all = count + other.count;
+    const double largest = std::max(share, other.share);
+    if (other.ulps > ulps) *this = other;
+    count = all, share = largest;
+  }
+};
+
+constexpr uint64_t kChunk = 1 << 22;
+
+// A device with three operands of a chunk.
+class Device {
+ public:
+  Device() {
+    check(tuff_context_create(nullptr, &context_));
+    for (tuff_buffer* buffer : {&a_, &b_, &out_}) check(tuff_alloc(context_, kChunk * 4, buffer));
+  }
+  ~Device() { tuff_context_destroy(context_); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  std::vector<float> unary(int32_t op, const std::vector<float>& x) {
+    check(tuff_copy_htod(context_, a_, 0, x.data(), x.size() * 4));
+    check(tuff_unary(context_, TUFF_F32, op, a_, out_, x.size()));
+    return result(x.size());
+  }
+  std::vector<float> binary(int32_t op, const std::vector<float>& x, const std::vector<float>& y) {
+    check(tuff_copy_htod(context_, a_, 0, x.data(), x.size() * 4));
+    check(tuff_copy_htod(context_, b_, 0, y.data(), y.size() * 4));
+    check(tuff_binary(context_, TUFF_F32, op, a_, b_, out_, x.size()));
+    return result(x.size());
+  }
+
+ private:
+  std::vector<float> result(size_t count) {
+    std::vector<float> values(count);
+    check(tuff_copy_dtoh(context_, values.data(), out_, 0, count * 4));
+    return values;
+  }
+  tuff_context context_ = 0;
+  tuff_buffer a_ = 0, b_ = 0, out_ = 0;
+};
+
+// body(i, worst) for i < count, on all cores.
+Worst over(size_t count, const std::function<void(size_t, Worst&)>& body) {
+  const size_t threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<Worst> worst(threads);
+  std::vector<std::thread> running;
+  for (size_t t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      for (size_t i = count * t / threads; i < count * (t + 1) / threads; ++i) body(i, worst[t]);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  for (size_t t = 1; t < threads; ++t) worst[0].merge(worst[t]);
+  return worst[0];
+}
+
+Worst measure(Device& device, const tuff_test::Operation& operation, uint64_t every) {
+  Worst worst;
+  constexpr uint64_t kAll = uint64_t{1} << 32;
+  std::vector<float> x;
+  for (uint64_t first = 0; first < kAll; first += kChunk * every) {
+    x.resize(std::min(kChunk, (kAll - first + every - 1) / every));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(static_cast<uint32_t>(first + i * every));
+    const std::vector<float> got = device.unary(operation.op, x);
+    worst.merge(over(x.size(), [&](size_t i, Worst& seen) {
+      double argument = x[i], want = operation.reference(argument), error = error_in_ulp(want, got[i]);
+      if (error > 0 && denormal(argument)) {  // it may have been flushed to zero
+        const double flushed = std::copysign(0.0, argument), other = operation.reference(flushed);
+        if (error_in_ulp(other, got[i]) < error) argument = flushed, want = other, error = error_in_ulp(want, got[i]);
+      }
+      seen.see(error, operation.allowed(argument), x[i], 0, got[i], want);
+    }));
+  }
+  return worst;
+}
+
+// Any two normal numbers; for powers a base within [2^-16, 2^16), to an exponent that leaves the result within f32.
+Worst measure_pairs(Device& device, int32_t op, uint64_t count) {
+  uint64_t state = 1;
+  const auto next = [&] {  // splitmix64
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  };
+  const auto number = [&](uint32_t least, uint32_t most) {  // exponents, biased
+    const uint64_t random = next();
+    return std::bit_cast<float>(static_cast<uint32_t>(random & 0x7fffff) |
+                                (least + static_cast<uint32_t>(random >> 32) % (most - least)) << 23);
+  };
+  std::vector<float> x(count), y(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (op == TUFF_BINARY_DIV) {
+      x[i] = number(1, 255), y[i] = number(1, 255);
+    } else {
+      x[i] = number(111, 143);
+      const double most = 126 / std::max(std::fabs(std::log2(double{x[i]})), 1e-3);
+      y[i] = static_cast<float>(most * (static_cast<double>(next() >> 11) * 0x1p-52 - 1));
+    }
+  }
+  const std::vector<float> got = device.binary(op, x, y);
+  return over(count, [&](size_t i, Worst& seen) {
+    const double a = x[i], b = y[i], want = op == TUFF_BINARY_DIV ? a / b : std::pow(a, b);
+    seen.see(error_in_ulp(want, got[i]), tuff_test::kPromised, x[i], y[i], got[i], want);
+  });
+}
+
+bool print(const char* name, const Worst& worst) {
+  std::printf("%-12s %8.3f   %11llu   %-15.9g %-15.9g %-15.9g %.12g%s\n", name, worst.ulps,
+              static_cast<unsigned long long>(worst.count), static_cast<double>(worst.a), static_cast<double>(worst.b),
+              static_cast<double>(worst.got), worst.want, worst.share > 1 ? "   BEYOND THE PROMISE" : "");
+  std::fflush(stdout);
+  return worst.share <= 1;
+}
+
+int run(int argc, char** argv) {
+  uint64_t every = 61;
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    char* end = nullptr;
+    const unsigned long long number = std::strtoull(value.c_str(), &end, 10);
+    const bool whole = !value.empty() && *end == '\0' && value[0] != '-';
+    if (option == "--every" && whole && number > 0 && number < uint64_t{1} << 32) {
+      every = number, ++i;
+    } else if (option == "--op" && !value.empty()) {
+      wanted.push_back(value), ++i;
+    } else {
+      std::fprintf(stderr, "usage: %s [--every N] [--op NAME]...\n", argv[0]);
+      return 2;
+    }
+  }
+  const auto takes = [&](const std::string& name) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  for (const std::string& name : wanted) {
+    const bool known = name == "div" || name == "pow" ||
+                       std::any_of(std::begin(tuff_test::kOperations), std::end(tuff_test::kOperations),
+                                   [&](const tuff_test::Operation& operation) { return name == operation.name; });
+    if (!known) {
+      std::fprintf(stderr, "--op %s is no operation\n", name.c_str());
+      return 2;
+    }
+  }
+  Device device;
+  std::printf("%-12s %8s   %11s   %-15s %-15s %-15s %s\n", "function", "ULP", "arguments", "worst at", "and", "is",
+              "instead of");
+  bool good = true;
+  for (const tuff_test::Operation& operation : tuff_test::kOperations) {
+    if (takes(operation.name)) good = print(operation.name, measure(device, operation, every)) && good;
+  }
+  if (takes("div")) good = print("div", measure_pairs(device, TUFF_BINARY_DIV, 1 << 20)) && good;
+  if (takes("pow")) good = print("pow", measure_pairs(device, TUFF_BINARY_POW, 1 << 20)) && good;
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,76 @@
+// The unary operations with their definitions in double precision, and what the library promises for f32.
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+
+#include "support/bounds.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff_test {
+
+struct Operation {
+  int32_t op;
+  const char* name;
+  double (*reference)(double);
+  double ulps;                       // 0: exact; otherwise what the library promises for f32
+  double (*more)(double) = nullptr;  // and ULP that depend on the argument
+  double allowed(double x) const { return ulps + (more != nullptr ? more(x) : 0); }
+};
+
+inline double relu(double x) { return std::isnan(x) ? x : x > 0 ? x : 0; }
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double absolute(double x) { return std::fabs(x); }
+inline double negative(double x) { return -x; }
+
+inline double gelu(double x) { return std::isinf(x) && x < 0 ? 0 : 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
+inline double silu(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-x)); }
+inline double gelu_argument(double x) { return std::sqrt(8 / std::acos(-1.0)) * (x + 0.044715 * x * x * x); }
+inline double gelu_tanh(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-gelu_argument(x))); }
+// The argument t of the sigmoid goes through 7 roundings (two constants, five operations), each at most one unit of
+// t's relative error u = 1/2 ULP; the sigmoid turns an error of t into one of itself times 1 - sigmoid(t).
+inline double gelu_tanh_more(double x) {
+  const double t = std::fmin(std::fabs(gelu_argument(x)), 200);
+  return x < 0 ? 7 * t : 7 * t * std::exp(-t);
+}
+inline double leaky_relu(double x) { return x < 0 ? double{0.01f} * x : x; }
+inline double elu(double x) { return x < 0 ? std::expm1(x) : x; }
+inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
+inline double softplus(double x) {
+  return (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))) + 0 * (std::isnan(x) ? x : 0);
+}
+
+inline constexpr double kPromised = 4;
+inline constexpr Operation kOperations[] = {
+    {TUFF_UNARY_RELU, "relu", relu, 0},
+    {TUFF_UNARY_SIGMOID, "sigmoid", sigmoid, kPromised},
+    {TUFF_UNARY_TANH, "tanh", [](double x) { return std::tanh(x); }, kPromised},
+    {TUFF_UNARY_EXP, "exp", [](double x) { return std::exp(x); }, kPromised},
+    {TUFF_UNARY_LOG, "log", [](double x) { return std::log(x); }, kPromised},
+    {TUFF_UNARY_SQRT, "sqrt", [](double x) { return std::sqrt(x); }, kPromised},
+    {TUFF_UNARY_ABS, "abs", absolute, 0},
+    {TUFF_UNARY_NEG, "neg", negative, 0},
+    {TUFF_UNARY_GELU, "gelu", gelu, 2 * kPromised},
+    {TUFF_UNARY_GELU_TANH, "gelu_tanh", gelu_tanh, 2 * kPromised, gelu_tanh_more},
+    {TUFF_UNARY_SILU, "silu", silu, 2 * kPromised},
+    {TUFF_UNARY_LEAKY_RELU, "leaky_relu", leaky_relu, kPromised},
+    {TUFF_UNARY_ELU, "elu", elu, kPromised},
+    {TUFF_UNARY_HARDSWISH, "hardswish", hardswish, kPromised},
+    {TUFF_UNARY_SOFTPLUS, "softplus", softplus, kPromised},
+    {TUFF_UNARY_SIN, "sin", [](double x) { return std::sin(x); }, kPromised},
+    {TUFF_UNARY_COS, "cos", [](double x) { return std::cos(x); }, kPromised},
+};
+
+inline bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
+
+// How far `got` is from the exact result, in ULP. Zero for a denormal one is right if the sign is, NaN if it should be
+// one, and infinity stands one step above the largest number.
+inline double error_in_ulp(double want, float got) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
+  if (std::isinf(want)) return got == want ? 0 : INFINITY;
+  if (denormal(want) && got == 0 && std::signbit(got) == std::signbit(want)) return 0;
+  const double limit = std::ldexp(1.0, 128);
+  return std::fabs((std::isinf(got) ? std::copysign(limit, got) : got) - want) / ulp(want);
+}
+
+}  // namespace tuff_test
