@@ -37,6 +37,11 @@ inline uint64_t taps_of(const ConvArgs& args) {
   return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
 }
 
+// Kernels compute positions with 32 bits, and a value beyond every extent stands for "outside".
+inline constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
+// UNSUPPORTED for an input whose extent, with its padding, is not below that.
+void check_extents(const ConvArgs& args);
+
 // A distance of more than 16 bits along an axis is UNSUPPORTED, unless it is never gone.
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis);

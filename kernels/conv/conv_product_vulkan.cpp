@@ -106,14 +106,11 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
   return vectors;
 }
 
-void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) {
-  // Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
-  constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
-  static constexpr const char* kNames[] = {"depth", "height", "width"};
-  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
-    const uint64_t span = args.in()[axis] + args.padding[axis] + args.padding_end[axis];
-    if (span >= kMaxExtent || product.padding[axis] <= -static_cast<int64_t>(kMaxExtent)) {
-      fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
+void check_product(const ConvArgs& args, const Product& product, uint64_t taps) {
+  check_extents(args);
+  for (const int64_t padding : product.padding) {
+    if (padding <= -static_cast<int64_t>(kMaxExtent)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "windows begin {} within the input, must be below {}", -padding, kMaxExtent);
     }
   }
   if (taps >= kMaxExtent || args.filters() >= kMaxExtent || args.channels() >= kMaxExtent) {
@@ -123,6 +120,15 @@ void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) 
 }
 
 }  // namespace
+
+void check_extents(const ConvArgs& args) {
+  static constexpr const char* kNames[] = {"depth", "height", "width"};
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    const uint64_t span = args.in()[axis] + args.padding[axis] + args.padding_end[axis];
+    if (span < kMaxExtent) continue;
+    fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
+  }
+}
 
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis) {
@@ -142,7 +148,7 @@ ProductPush push_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents &in = args.in(), &window = args.taps(), &out = args.out();
   const uint64_t taps = taps_of(args);
-  check_extents(args, product, taps);
+  check_product(args, product, taps);
   ProductPush push{};
   push.filters = static_cast<uint32_t>(args.group_filters());
   push.channels = taps == 0 ? 0 : static_cast<uint32_t>(args.group_channels());
