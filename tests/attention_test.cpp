@@ -112,6 +112,25 @@ TEST_P(AttentionOnce, DescriptorDefaultsTheScale) {
   ASSERT_OK(tuff_attention_ex(context(), &desc));
   expect_matches(o.read(), solve_attention(shape, hq, hk, hv));
 }
+// Rows of fewer elements than are read at once, where several query heads have one head of keys: the planner for few
+// rows divided by how many pieces such a row has.
+TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const uint64_t dim : {1, 2, 3, 4, 5, 7, 8, 9}) {
+      for (const uint64_t dim_v : {dim, uint64_t{1}, uint64_t{8}}) {
+        const AttentionShape shape{.heads = 6,
+                                   .seq_q = 1,
+                                   .seq_kv = 8,
+                                   .head_dim = dim,
+                                   .dtype = dtype,
+                                   .kv_heads = dim % 2 == 0 ? 2u : 1u,
+                                   .head_dim_v = dim_v};
+        SCOPED_TRACE(shape.name());
+        run_attention(context(), shape);
+      }
+    }
+  }
+}
 TUFF_ON_BACKENDS(AttentionOnce);
 
 }  // namespace

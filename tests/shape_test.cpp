@@ -539,6 +539,90 @@ TEST_P(ShapeOnce, BadArguments) {
   y.expect_poisoned();
   z.expect_poisoned();
 }
+TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
+  const uint32_t names[6] = {0, 1, 0xffffffffu, 0x80000000u, 7, 2};
+  const OwnBuffer indices(context(), sizeof names);
+  ASSERT_OK(tuff_copy_htod(context(), indices, 0, names, sizeof names));
+  for (const int32_t index_type : {TUFF_U32, TUFF_I32}) {
+    for (const int32_t dtype : {TUFF_F32, TUFF_U8, TUFF_F64}) {
+      for (const uint32_t axis : {0, 1, 2}) {
+        for (const bool elementwise : {false, true}) {
+          tuff_gather_desc desc{};
+          desc.struct_size = sizeof desc;
+          desc.dtype = dtype, desc.index_type = index_type, desc.elementwise = elementwise ? 1 : 0;
+          desc.rank = 3, desc.axis = axis;
+          for (uint32_t i = 0; i < 3; ++i) desc.shape[i] = i == axis ? 0 : i + 2;
+          uint64_t results = 6;
+          if (elementwise) {
+            desc.index_shape[0] = 1, desc.index_shape[1] = 3, desc.index_shape[2] = 2;
+          } else {
+            desc.count = 5;
+            results = 5;
+            for (uint32_t i = 0; i < 3; ++i) results *= i == axis ? 1 : i + 2;
+          }
+          const TypedTensor output(context(), dtype, Bytes(results * size_of(dtype), 0x6b), 1);
+          desc.indices = indices, desc.output = output;  // and no input
+          ASSERT_OK(tuff_gather_ex(context(), &desc));
+          EXPECT_TRUE(output.read() == Bytes(results * size_of(dtype), 0))
+              << name_of(dtype) << " axis " << axis << (elementwise ? " elementwise" : "");
+          // Nothing is read of one that there is either, however long the axes around it.
+          desc.input = indices;
+          desc.shape[(axis + 1) % 3] = desc.index_shape[(axis + 1) % 3] + (uint64_t{1} << 40);
+          if (elementwise) EXPECT_OK(tuff_gather_ex(context(), &desc));
+        }
+      }
+    }
+  }
+}
+
+// An axis of more elements than 31 bits, or 32, name: of type u32 all that have such a number, of i32 those of 31 bits.
+TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
+  for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
+    tuff_buffer handle = 0;
+    const tuff_status allocated = tuff_alloc(context(), extent, &handle);
+    if (allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED) return;
+    ASSERT_OK(allocated);
+    const OwnBuffer input(handle);
+    const uint32_t names[6] = {3, 0x7fffffffu, 0x80000000u, 0x80000005u, 0xffffffffu, 0xfffffff0u};
+    const unsigned char values[6] = {11, 12, 13, 14, 15, 16};
+    for (int i = 0; i < 6; ++i) {
+      if (names[i] < extent) ASSERT_OK(tuff_copy_htod(context(), input, names[i], &values[i], 1));
+    }
+    const OwnBuffer indices(context(), sizeof names), output(context(), 6);
+    ASSERT_OK(tuff_copy_htod(context(), indices, 0, names, sizeof names));
+    for (const int32_t index_type : {TUFF_U32, TUFF_I32}) {
+      for (const bool elementwise : {false, true}) {
+        tuff_gather_desc desc{};
+        desc.struct_size = sizeof desc;
+        desc.dtype = TUFF_U8, desc.index_type = index_type, desc.elementwise = elementwise ? 1 : 0;
+        desc.input = input, desc.indices = indices, desc.output = output;
+        desc.rank = 1, desc.shape[0] = extent;
+        (elementwise ? desc.index_shape[0] : desc.count) = 6;
+        ASSERT_OK(tuff_gather_ex(context(), &desc));
+        unsigned char got[6];
+        ASSERT_OK(tuff_copy_dtoh(context(), got, output, 0, sizeof got));
+        for (int i = 0; i < 6; ++i) {
+          const bool named = names[i] < extent && (index_type == TUFF_U32 || names[i] < 0x80000000u);
+          EXPECT_EQ(got[i], named ? values[i] : 0) << names[i] << " of " << extent << ", type " << index_type;
+        }
+      }
+    }
+    // Backwards, the first element lies further behind than 32 bits count.
+    const uint64_t start = extent - 1, taken = (start - 3) / 0x10000000u + 1;
+    ASSERT_OK(tuff_fill(context(), input, 0, extent, "\0", 1));
+    Bytes wanted(taken);
+    for (uint64_t i = 0; i < taken; ++i) {
+      wanted[i] = static_cast<unsigned char>(i + 1);
+      ASSERT_OK(tuff_copy_htod(context(), input, start - i * 0x10000000u, &wanted[i], 1));
+    }
+    const OwnBuffer back(context(), taken);
+    const int64_t step = -0x10000000;
+    ASSERT_OK(tuff_slice(context(), TUFF_U8, input, back, &extent, 1, &start, &step, &taken));
+    Bytes got(taken);
+    ASSERT_OK(tuff_copy_dtoh(context(), got.data(), back, 0, taken));
+    EXPECT_TRUE(got == wanted) << extent;
+  }
+}
 TUFF_ON_BACKENDS(ShapeOnce);
 
 }  // namespace

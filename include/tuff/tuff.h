@@ -1236,8 +1236,11 @@ TUFF_API tuff_status tuff_concat_ex(tuff_stream stream, const tuff_concat_desc* 
  *   index_type   TUFF_U32 or TUFF_I32
  *   indices      count of them
  *   shape        rank sizes of the input; the output's has count in place of shape[axis]
- * An index that names nothing (shape[axis] or more, or negative) gives zeros, and nothing is read for it.
- * output may not overlap input or indices. */
+ * An index that names nothing (shape[axis] or more, or negative) gives zeros, and nothing is read for it; shape[axis]
+ * may be 0, and the input TUFF_NULL_HANDLE then, and it may be more than indices can name.
+ * output may not overlap input or indices. UNSUPPORTED where the axes behind hold more than 2^30 units, a unit being as
+ * many of 1 to 16 bytes as divide them and both operands' offsets; elementwise, where elements of any axis lie 2^31
+ * elements or more apart. */
 TUFF_API tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t index_type, tuff_buffer input,
                                  tuff_buffer indices, tuff_buffer output, const uint64_t* shape, uint32_t rank,
                                  uint32_t axis, uint64_t count);

@@ -46,8 +46,9 @@ const SplitVariant* find(std::string_view name) {
 struct Layout {
   Layout(const DeviceTraits& traits, const AttentionArgs& args)
       : width(traits.subgroup_size), piece(16 / static_cast<uint32_t>(dtype_size(args.dtype))) {
-    const auto pieces = static_cast<uint32_t>(std::max(args.head_dim, args.head_dim_v) / piece);
-    lanes = std::min(width, std::bit_ceil(std::max(pieces, 1u)));
+    // At least one, of rows that are shorter too: those holds() turns down.
+    const auto pieces = static_cast<uint32_t>(ceil_div(std::max(args.head_dim, args.head_dim_v), piece));
+    lanes = std::min(width, std::bit_ceil(pieces));
     elements = static_cast<uint32_t>(ceil_div(pieces, lanes)) * piece;
     subgroups = traits.cpu ? 1 : kSubgroups;
     step = subgroups * (width / lanes) * kUnroll;

@@ -6,7 +6,8 @@
 //
 // Defines, beside those of conv_store.glsl:
 //          CHANNELS_LAST  1: the tensors are N, H, W, C and the filters K, R, S
-//          FIXED          1: the dilation is 1 and TAPS_Y, TAPS_X, STRIDE_Y, STRIDE_X are R, S and the stride
+//          FIXED          1: the dilation is 1, TAPS_Y and TAPS_X are R and S, and STRIDE is the horizontal stride and,
+//                         with VY above 1, the vertical one
 //          VX, VY         1 to 8
 //          VEC            1: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
 //          PAIRS          1: two numbers of 32 bits, or four of 16, are loaded as one of 64
@@ -64,9 +65,14 @@ void main() {
   const uint channel = VEC == 1 ? k : quotient(k, push.filters / push.channels);
   const uint H = push.H, W = push.W;
 #if FIXED
-  const uint R = TAPS_Y, S = TAPS_X, stride_y = STRIDE_Y, stride_x = STRIDE_X;
+  const uint R = TAPS_Y, S = TAPS_X, stride_x = STRIDE;
 #else
-  const uint R = push.R, S = push.S, stride_y = low(push.stride), stride_x = high(push.stride);
+  const uint R = push.R, S = push.S, stride_x = high(push.stride);
+#endif
+#if FIXED && VY > 1
+  const uint stride_y = STRIDE;
+#else
+  const uint stride_y = low(push.stride);
 #endif
   const uint y0 = p0 * stride_y - uint(push.pad_y), x0 = q0 * stride_x - uint(push.pad_x);
 #if CHANNELS_LAST
@@ -94,7 +100,7 @@ void main() {
   NUMBERS sums[VY][VX];
   [[unroll]] for (int j = 0; j < VY; ++j) [[unroll]] for (int i = 0; i < VX; ++i) sums[j][i] = NUMBERS(0);
 #if FIXED
-  const int ROWS = (VY - 1) * STRIDE_Y + TAPS_Y, COLS = (VX - 1) * STRIDE_X + TAPS_X;
+  const int ROWS = (VY - 1) * STRIDE + TAPS_Y, COLS = (VX - 1) * STRIDE + TAPS_X;
   NUMBERS weights[TAPS_Y * TAPS_X];
   [[unroll]] for (int i = 0; i < TAPS_Y * TAPS_X; ++i) weights[i] = WEIGHT(i);
   [[unroll]] for (int y = 0; y < ROWS; ++y) {
@@ -106,11 +112,11 @@ void main() {
       values[x] = exists ? value : NUMBERS(0);
     }
     [[unroll]] for (int j = 0; j < VY; ++j) {
-      const int r = y - j * STRIDE_Y;
+      const int r = y - j * STRIDE;
       if (r >= 0 && r < TAPS_Y) {
         [[unroll]] for (int s = 0; s < TAPS_X; ++s) {
           [[unroll]] for (int i = 0; i < VX; ++i) {
-            sums[j][i] = fma(weights[r * TAPS_X + s], values[i * STRIDE_X + s], sums[j][i]);
+            sums[j][i] = fma(weights[r * TAPS_X + s], values[i * STRIDE + s], sums[j][i]);
           }
         }
       }

@@ -35,6 +35,7 @@ bool is_depthwise(const ConvArgs& args) {
 }
 
 void record_depthwise(Recorder& recorder, const ConvArgs& args) {
+  check_extents(args);
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t size = dtype_size(args.dtype), filters = args.filters();
@@ -76,9 +77,7 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
   if (fixed) {
     kernel.define("TAPS_Y", static_cast<int64_t>(args.taps()[1]))
         .define("TAPS_X", static_cast<int64_t>(args.taps()[2]));
-    kernel.define("STRIDE_Y",
-                  args.taps()[1] == 1 ? static_cast<int64_t>(args.stride[2]) : static_cast<int64_t>(args.stride[1]));
-    kernel.define("STRIDE_X", static_cast<int64_t>(args.stride[2]));
+    kernel.define("STRIDE", static_cast<int64_t>(args.stride[2]));
   }
   kernel.define("PAIRS", device.cpu && traits.addresses).define("SLICED", 0);
   kernel.define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);

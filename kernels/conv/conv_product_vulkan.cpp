@@ -106,10 +106,7 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
   return vectors;
 }
 
-// Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
-constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
-
-void check_extents(const ConvArgs& args, const Product& product, uint64_t taps) {
+void check_product(const ConvArgs& args, const Product& product, uint64_t taps) {
   check_positions(args);
   for (const int64_t padding : product.padding) {
     if (padding <= -static_cast<int64_t>(kMaxExtent)) {
@@ -165,7 +162,7 @@ ProductPush push_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents &in = args.in(), &window = args.taps(), &out = args.out();
   const uint64_t taps = taps_of(args);
-  check_extents(args, product, taps);
+  check_product(args, product, taps);
   ProductPush push{};
   push.filters = static_cast<uint32_t>(args.group_filters());
   push.channels = taps == 0 ? 0 : static_cast<uint32_t>(args.group_channels());

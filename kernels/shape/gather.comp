@@ -13,7 +13,7 @@ layout(constant_id = 1) const uint RANK = 1;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint n, run;
-  uint extent, stride;  // of the axis, in the input
+  uint named, stride;  // of the axis, in the input: how many elements indices can name (TUFF_NAMES), and how far apart
 #if TUFF_ROWS
   uint outer_stride;
   uint sizes[2], multipliers[2], shifts[2];
@@ -30,9 +30,12 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 
 #include "kernels/common/coordinates.glsl"
 
+// An axis of which indices can name no fewer than 2^32 elements is wide, and none that is wide is empty: 0 is 2^32 there.
 #if TUFF_WIDE
+#define TUFF_NAMES(index) ((index) <= push.named - 1)
 #define OFFSET(c, stride) (uint64_t(c) * uint64_t(stride))
 #else
+#define TUFF_NAMES(index) ((index) < push.named)
 #define OFFSET(c, stride) ((c) * (stride))
 #endif
 
@@ -43,7 +46,7 @@ void gather(uint i) {
   const uint index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1])), place = i - row * quarter;
   const TUFF_INDEX to = TUFF_INDEX(4 * row * quarter + place);
   HELD a = HELD(0), b = HELD(0), c = HELD(0), d = HELD(0);
-  if (index < push.extent) {
+  if (TUFF_NAMES(index)) {
     const TUFF_INDEX from = TUFF_INDEX(place) + OFFSET(outer, push.outer_stride) + OFFSET(index, push.stride);
     a = HELD(TUFF_AT(X, from));
     b = HELD(TUFF_AT(X, from + quarter));
@@ -72,7 +75,7 @@ void gather(uint i) {
   }
 #endif
   HELD value = HELD(0);
-  if (index < push.extent) value = HELD(TUFF_AT(X, from + OFFSET(index, push.stride)));
+  if (TUFF_NAMES(index)) value = HELD(TUFF_AT(X, from + OFFSET(index, push.stride)));
   TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(value);
 }
 #endif

@@ -10,7 +10,8 @@ namespace {
 
 // Index i of them as a number along the axis; the axis' size or more where it names nothing.
 uint64_t index_at(const GatherArgs& args, uint64_t i) {
-  return args.indices->host<uint32_t>()[i];  // a negative one is beyond every axis
+  const uint32_t index = args.indices->host<uint32_t>()[i];
+  return args.index_type == TUFF_I32 && index > 0x7fffffffu ? ~uint64_t{0} : index;  // negative: beyond every axis
 }
 
 uint64_t results_of(const GatherArgs& args) {
@@ -28,7 +29,6 @@ void check_gather(const GatherArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "index_type is {}, needs i32 or u32", dtype_name(args.index_type));
   }
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
-  require(view.axis <= 0x7fffffffu, "shape[{}] is {}, at most 2^31 - 1 are named by indices", args.axis, view.axis);
   for (uint32_t i = 0; args.index_shape != nullptr && i < args.rank; ++i) {
     require(i == args.axis || args.index_shape[i] <= args.shape[i], "index_shape[{}] is {}, at most shape[{}]={}", i,
             args.index_shape[i], i, args.shape[i]);
@@ -36,7 +36,6 @@ void check_gather(const GatherArgs& args) {
   const uint64_t inputs = checked_product({args.shape, args.rank}, "shape"), results = results_of(args);
   const uint64_t indices = args.index_shape != nullptr ? results : args.count;
   if (results == 0) return;
-  require(inputs > 0, "shape has no elements, and there are {} indices", indices);
   const uint64_t bytes = checked_mul(results, size, "output");
   const auto detail = [&] { return fmt::format("{} indices along {} elements", indices, view.axis); };
   check_operand(args.input, "input", inputs, args.dtype, detail);

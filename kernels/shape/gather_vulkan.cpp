@@ -24,10 +24,17 @@ struct Task {
   uint64_t unit;  // bytes
 };
 
-// One dispatch: n units of output from `output` on; inputs from `input` on, `span` of them; indices from `index` on.
+// One dispatch: n units of output from `output` on; inputs from `input` on, `span` of them, none where the axis is
+// empty; indices from `index` on.
 struct Place {
   uint64_t n, output, input, span, index, indices;
 };
+
+// How many elements of the axis indices can name: 32 bits hold it, but for 2^32, which the kernel knows by being wide.
+uint32_t named_of(const GatherArgs& args) {
+  const uint64_t most = uint64_t{1} << (args.index_type == TUFF_I32 ? 31 : 32);
+  return static_cast<uint32_t>(std::min(args.shape[args.axis], most));
+}
 
 template <typename Push>
 void dispatch(const Task& task, const Place& place, Push push, bool rows, uint32_t rank, uint64_t repeat) {
@@ -46,7 +53,8 @@ void dispatch(const Task& task, const Place& place, Push push, bool rows, uint32
       .constant(0, task.device.workgroup)
       .constant(1, rank);
   Dispatch dispatch("gather");
-  dispatch.operand(task.args.input, place.input * task.unit, place.span * task.unit, Access::read)
+  const Buffer* input = place.span == 0 ? nullptr : task.args.input;
+  dispatch.operand(input, place.input * task.unit, place.span * task.unit, Access::read)
       .operand(task.args.indices, place.index * 4, place.indices * 4, Access::read)
       .operand(task.args.output, place.output * task.unit, place.n * task.unit, Access::write)
       .push(push)
@@ -62,7 +70,8 @@ void record_rows(Task task) {
   const uint64_t element = dtype_size(args.dtype);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const auto fits = [&](uint64_t bytes) {
-    return view.inner * element % bytes == 0 && args.input->offset % bytes == 0 && args.output->offset % bytes == 0;
+    const bool input = view.axis == 0 || args.input->offset % bytes == 0;
+    return view.inner * element % bytes == 0 && input && args.output->offset % bytes == 0;
   };
   while (task.unit < 16 && fits(2 * task.unit)) task.unit *= 2;
   const uint64_t inner = view.inner * element / task.unit;
@@ -88,7 +97,7 @@ void record_rows(Task task) {
       axes.sizes = {outers, rows, inner / repeat};
       const Push push{static_cast<uint32_t>(outers * rows * inner / repeat),
                       0,
-                      static_cast<uint32_t>(view.axis),
+                      named_of(args),
                       static_cast<uint32_t>(inner),
                       outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
                       AxisDividers<3>(axes)};
@@ -100,7 +109,8 @@ void record_rows(Task task) {
   }
 }
 
-// Axes of the output: strides of the input (0 along the axis) and of the output itself.
+// Axes of the output: strides of the input (0 along the axis, and everywhere where it is empty) and of the output
+// itself.
 void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t extent, uint64_t stride, uint64_t input,
                      uint64_t output) {
   constexpr uint32_t kMostAxes = 7;
@@ -110,7 +120,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
       uint32_t n, run, extent, stride;
       AxisDividers<kMostAxes> axes;
       int32_t strides[kMostAxes];
-    } push{static_cast<uint32_t>(n),      0, static_cast<uint32_t>(extent), static_cast<uint32_t>(stride),
+    } push{static_cast<uint32_t>(n),      0, named_of(task.args), static_cast<uint32_t>(stride),
            AxisDividers<kMostAxes>(axes), {}};
     bool reach = stride <= kMostStride;
     for (uint32_t i = 0; i < axes.rank; ++i) {
@@ -119,7 +129,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
       push.strides[i] = static_cast<int32_t>(along);
     }
     if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
-    const uint64_t span = axes.span(0).elements + (extent == 0 ? 0 : extent - 1) * stride;
+    const uint64_t span = extent == 0 ? 0 : axes.span(0).elements + (extent - 1) * stride;
     dispatch(task, {n, output, input, span, output, n}, push, false, std::max(axes.rank, 1u), 1);
     return;
   }
@@ -150,13 +160,13 @@ void record_gather(Recorder& recorder, const GatherArgs& args) {
   StridedAxes<2>::Strides strides[8];
   int64_t input = 1, output = 1;
   for (uint32_t i = args.rank; i-- > 0;) {
-    strides[i] = {i == args.axis ? 0 : input, output};
+    strides[i] = {i == args.axis || view.axis == 0 ? 0 : input, output};
     input *= static_cast<int64_t>(args.shape[i]);
     output *= static_cast<int64_t>(args.index_shape[i]);
   }
   StridedAxes<2> axes;
   for (uint32_t i = 0; i < args.rank; ++i) axes.append(args.index_shape[i], strides[i]);
-  record_elements(task, axes, view.axis, view.inner, 0, 0);
+  record_elements(task, axes, view.axis, view.axis == 0 ? 0 : view.inner, 0, 0);
 }
 
 }  // namespace tuff

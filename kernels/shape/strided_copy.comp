@@ -16,6 +16,7 @@ layout(push_constant, std430) uniform Push {
   uint first;  // unit of all coordinates 0 in the operand with strides
   uint sizes[7], multipliers[7], shifts[2];
   int strides[8];
+  uint first_high;  // bits 32 and above of `first`, where indices are that wide
 } push;
 
 #include "kernels/shape/units.glsl"
@@ -26,7 +27,7 @@ TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 
 TUFF_INDEX strided(uint n) {
 #if TUFF_WIDE
-  int64_t index = int64_t(push.first);
+  int64_t index = int64_t(push.first_high) << 32 | int64_t(push.first);
 #else
   uint index = push.first;
 #endif

@@ -39,13 +39,14 @@ struct Task {
   const Buffer *input, *output;
 };
 
-// In units: where the operands' coordinates 0 are.
+// Axes in units; where the operands' coordinates 0 are, in bytes from the beginning of each. A first element need not
+// be a whole number of units from there: it is together with the buffer's own place that it lies on one.
 struct Piece {
   StridedAxes<2> axes;
   uint64_t input_first, output_first;
 };
 
-// The largest unit that both operands consist of.
+// The largest unit that both operands consist of, from their first elements on.
 uint64_t unit_of(const StridedCopy& copy) {
   const StridedAxes<2>& axes = copy.axes;
   uint64_t unit = copy.element;
@@ -86,9 +87,9 @@ struct Ranges {
 Dispatch make_dispatch(const Task& task, const Piece& piece, const Ranges& ranges) {
   Dispatch dispatch(task.name);
   dispatch
-      .operand(task.input, (piece.input_first - ranges.input.first) * task.unit, ranges.input.elements * task.unit,
+      .operand(task.input, piece.input_first - ranges.input.first * task.unit, ranges.input.elements * task.unit,
                Access::read)
-      .operand(task.output, (piece.output_first - ranges.output.first) * task.unit, ranges.output.elements * task.unit,
+      .operand(task.output, piece.output_first - ranges.output.first * task.unit, ranges.output.elements * task.unit,
                Access::write)
       .work(2.0 * static_cast<double>(piece.axes.count() * task.unit), 0);
   return dispatch;
@@ -114,15 +115,18 @@ void record_plain(const Task& task, const Piece& piece) {
     repeated.sizes[axes.rank - 1] /= repeat;
     repeated.strides[axes.rank - 1] = {times, times};
   }
+  const uint64_t first = scatter ? ranges.output.first : ranges.input.first;
   struct Push {
     uint32_t n, run, first;
     AxisDividers<8> axes;
     int32_t strides[8];
+    uint32_t first_high;
   } push{static_cast<uint32_t>(n),
          static_cast<uint32_t>(run),
-         static_cast<uint32_t>(scatter ? ranges.output.first : ranges.input.first),
+         static_cast<uint32_t>(first),
          AxisDividers<8>(repeated),
-         {}};
+         {},
+         static_cast<uint32_t>(first >> 32)};
   for (uint32_t i = 0; i < axes.rank; ++i) {
     push.strides[i] = static_cast<int32_t>(repeated.strides[axes.rank - 1 - i][strided]);
   }
@@ -163,8 +167,8 @@ bool made_of(const Task& task, const Piece& piece, uint32_t across, int64_t elem
     if (!along && axes.strides[i][1] % elements != 0) return false;
   }
   const uint64_t bytes = whole * task.unit;
-  return (task.input->offset + piece.input_first * task.unit) % bytes == 0 &&
-         (task.output->offset + piece.output_first * task.unit) % bytes == 0;
+  return (task.input->offset + piece.input_first) % bytes == 0 &&
+         (task.output->offset + piece.output_first) % bytes == 0;
 }
 
 uint64_t gpu_tile(const Task& task) { return task.unit == 8 ? 32 : 64; }
@@ -192,11 +196,12 @@ std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes
     if (tile * tile / 4 % task.device.workgroup != 0 || task.device.workgroup % tile != 0) return std::nullopt;
   }
   if (axes.inner_size() < shortest) return std::nullopt;
-  for (uint32_t i = 0; i + 1 < axes.rank; ++i) {
+  std::optional<uint32_t> across;
+  for (uint32_t i = 0; i < axes.rank; ++i) {
     if (axes.strides[i][0] < 0) return std::nullopt;
-    if (axes.strides[i][0] == 1 && axes.sizes[i] >= shortest) return i;
+    if (!across && i + 1 < axes.rank && axes.strides[i][0] == 1 && axes.sizes[i] >= shortest) across = i;
   }
-  return std::nullopt;
+  return across;
 }
 
 void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
@@ -284,8 +289,8 @@ void record_pieces(const Task& task, const Piece& piece) {
   const uint64_t step = reached(0) ? std::max<uint64_t>(kMostUnits / (count / axes.sizes[0]), 1) : 1;
   for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
     Piece part{{},
-               piece.input_first + begin * static_cast<uint64_t>(axes.strides[0][0]),
-               piece.output_first + begin * static_cast<uint64_t>(axes.strides[0][1])};
+               piece.input_first + begin * static_cast<uint64_t>(axes.strides[0][0]) * task.unit,
+               piece.output_first + begin * static_cast<uint64_t>(axes.strides[0][1]) * task.unit};
     part.axes.append(std::min(step, axes.sizes[0] - begin), axes.strides[0]);
     for (uint32_t i = 1; i < axes.rank; ++i) part.axes.append(axes.sizes[i], axes.strides[i]);
     record_pieces(task, part);
@@ -303,7 +308,8 @@ void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
     fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
   }
   const Task task{recorder, device, copy.name, unit, copy.input, copy.output};
-  record_pieces(task, {axes_in_units(copy.axes, elements), copy.input_first / elements, copy.output_first / elements});
+  record_pieces(
+      task, {axes_in_units(copy.axes, elements), copy.input_first * copy.element, copy.output_first * copy.element});
 }
 
 }  // namespace tuff

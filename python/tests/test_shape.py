@@ -64,6 +64,22 @@ def test_concat(ctx, rng):
         tuff.concat(arrays, 0)
 
 
+def test_views_that_start_between_units(ctx):
+    # The view's offset and the first element make up for one another: 4 + 4 bytes are aligned for pairs.
+    host = np.arange(8, dtype=np.float32)
+    x = ctx.array(host)
+    assert np.array_equal(tuff.section(x[1:], np.s_[1:3]).numpy(), host[2:4])
+    out = ctx.zeros(8)
+    tuff.concat([ctx.ones(1), ctx.full(2, 5.0)], out=out[1:4])
+    assert np.array_equal(out.numpy(), [0, 1, 5, 5, 0, 0, 0, 0])
+
+
+def test_gather_of_nothing(ctx):
+    indices = ctx.array([0, 3], dtype=np.int32)
+    assert np.array_equal(tuff.take(ctx.empty((3, 0)), indices, 1).numpy(), np.zeros((3, 2)))
+    assert np.array_equal(tuff.embedding(ctx.empty((0, 4)), indices).numpy(), np.zeros((2, 4)))
+
+
 def test_gather(ctx, rng):
     host = rng.standard_normal((5, 9, 4)).astype(np.float32)
     x = ctx.array(host)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ class FakeRecorder final : public Recorder {
   const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
     check_defines(kernel);
+    if (seen) seen(kernel, dispatch);
     kernels.emplace_back(kernel.source().name);
     groups.push_back(uint64_t{dispatch.group_counts()[0]} * dispatch.group_counts()[1]);
     push_bytes.push_back((dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0)) * 8 + dispatch.push_bytes());
@@ -43,6 +45,7 @@ class FakeRecorder final : public Recorder {
   std::vector<size_t> push_bytes;
   uint64_t largest_scratch = 0;
   bool quads = false;
+  std::function<void(const KernelRequest&, const Dispatch&)> seen;  // told of every dispatch, if it is anything
 
  private:
   DeviceTraits device_;

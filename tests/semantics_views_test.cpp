@@ -1,0 +1,307 @@
+// A view at any multiple of its elements' size works in every operation: the same call, with each operand at each
+// offset of 0 to 20 bytes, gives what it gives on aligned buffers of the host backend, and writes nothing beside.
+//
+// Two tables of calls: all of the ABI's (support/call_table.cpp), and here those whose kernels read or write several
+// elements at once, of sizes that let them, in f32 and f16.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "support/call_table.hpp"
+#include "support/stored.hpp"
+
+namespace tuff_test {
+namespace {
+
+constexpr uint64_t kOperands = 6, kAround = 64;
+constexpr unsigned char kGuard = 0x6b;
+
+struct ViewCall {
+  std::string name;
+  int32_t dtype;  // of all that is compared
+  uint64_t operands;
+  std::function<tuff_status(tuff_stream, const tuff_buffer*)> call;
+  std::vector<uint64_t> indices = {};  // operands that are numbers of type u32, below 3
+};
+
+// Numbers that keep all sums of products exact in f32 and f16, are fit for variances, and differ from their neighbours.
+Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
+  Bytes result(bytes);
+  const bool indices = std::find(call.indices.begin(), call.indices.end(), operand) != call.indices.end();
+  const int32_t dtype = indices ? static_cast<int32_t>(TUFF_U32) : call.dtype;
+  Random random(operand + 1);
+  for (uint64_t i = 0; i < bytes / size_of(dtype); ++i) {
+    set_element(dtype, result, i, static_cast<double>(indices ? random.next() % 3 : 1 + random.next() % 4));
+  }
+  return result;
+}
+
+// The operands, each a view of `bytes` within guards.
+class Operands {
+ public:
+  Operands(tuff_context context, const ViewCall& call, uint64_t bytes) : context_(context), bytes_(bytes) {
+    for (uint64_t i = 0; i < kOperands; ++i) {
+      given_.push_back(operand_bytes(call, i, bytes));
+      whole_.emplace_back(context, bytes + 3 * kAround);
+    }
+  }
+  // Fills all operands anew at these offsets, calls, and reads everything back.
+  std::vector<Bytes> run(const ViewCall& call, const std::array<uint64_t, kOperands>& offsets) {
+    std::vector<Bytes> all(kOperands);
+    std::array<tuff_buffer, kOperands> views{};
+    std::vector<OwnBuffer> owned;
+    for (uint64_t i = 0; i < kOperands; ++i) {
+      all[i] = framed(given_[i], offsets[i]);
+      EXPECT_OK(tuff_copy_htod(context_, whole_[i], 0, all[i].data(), all[i].size()));
+      EXPECT_OK(tuff_view(whole_[i], kAround + offsets[i], bytes_, &views[i]));
+      owned.emplace_back(views[i]);
+    }
+    EXPECT_OK(call.call(context_, views.data()));
+    for (uint64_t i = 0; i < call.operands; ++i) {
+      EXPECT_OK(tuff_copy_dtoh(context_, all[i].data(), whole_[i], 0, all[i].size()));
+    }
+    return all;
+  }
+  Bytes framed(const Bytes& middle, uint64_t offset) const {
+    Bytes all(bytes_ + 3 * kAround, kGuard);
+    std::copy(middle.begin(), middle.end(), all.begin() + static_cast<ptrdiff_t>(kAround + offset));
+    return all;
+  }
+  Bytes middle(const Bytes& all, uint64_t offset) const {
+    const auto begin = all.begin() + static_cast<ptrdiff_t>(kAround + offset);
+    return {begin, begin + static_cast<ptrdiff_t>(bytes_)};
+  }
+  const Bytes& given(uint64_t i) const { return given_[i]; }
+
+ private:
+  tuff_context context_;
+  uint64_t bytes_;
+  std::vector<Bytes> given_;
+  std::vector<OwnBuffer> whole_;
+};
+
+class SemanticsViews : public OnBackend {
+ protected:
+  void sweep(const ViewCall& call, uint64_t bytes) {
+    SCOPED_TRACE(call.name);
+    const std::array<uint64_t, kOperands> aligned{};
+    Operands reference(shared_context("host"), call, bytes), here(context(), call, bytes);
+    std::vector<Bytes> wanted;
+    for (const Bytes& all : reference.run(call, aligned)) wanted.push_back(reference.middle(all, 0));
+    std::vector<std::array<uint64_t, kOperands>> tries = {aligned};
+    for (uint64_t offset = size_of(call.dtype); offset <= 20; offset += size_of(call.dtype)) {
+      std::array<uint64_t, kOperands> same{};
+      same.fill(offset);
+      for (const uint64_t i : call.indices) same[i] = (offset + 3) / 4 * 4;
+      tries.push_back(same);
+      for (uint64_t i = 0; i < call.operands; ++i) {
+        std::array<uint64_t, kOperands> one{};
+        one[i] = same[i];
+        tries.push_back(one);
+      }
+    }
+    for (const auto& offsets : tries) {
+      const std::vector<Bytes> got = here.run(call, offsets);
+      for (uint64_t i = 0; i < call.operands && !HasFailure(); ++i) {
+        EXPECT_TRUE(
+            agree(call.dtype, got[i], here.framed(wanted[i], offsets[i]), here.framed(here.given(i), offsets[i])))
+            << "operand " << i << " at offsets " << testing::PrintToString(offsets);
+      }
+      if (HasFailure()) return;
+    }
+  }
+
+ private:
+  // What was not written is the same to the last bit. What was is the host's result, but for roundings: a result here
+  // is at most 40 of them in f32 from sums of at most 32 terms, polynomials of exp included (4 ULP), relative to the
+  // largest number there; and one of the type's own.
+  static testing::AssertionResult agree(int32_t dtype, const Bytes& got, const Bytes& wanted, const Bytes& before) {
+    const uint64_t size = size_of(dtype);
+    const double unit = unit_roundoff(dtype);
+    double largest = 0;
+    for (uint64_t i = 0; i < got.size() / size; ++i) {
+      if (std::memcmp(&wanted[i * size], &before[i * size], size) == 0) continue;
+      const double value = std::fabs(element(dtype, wanted, i));
+      if (std::isfinite(value)) largest = std::max(largest, value);
+    }
+    for (uint64_t i = 0; i < got.size() / size; ++i) {
+      if (std::memcmp(&got[i * size], &wanted[i * size], size) == 0) continue;
+      const double is = element(dtype, got, i), want = element(dtype, wanted, i);
+      const bool written = std::memcmp(&wanted[i * size], &before[i * size], size) != 0 ||
+                           std::memcmp(&got[i * size], &before[i * size], size) != 0;
+      const bool guard = i * size < kAround || i * size >= got.size() - kAround;
+      if (written && !guard && std::fabs(is - want) <= 40 * 0x1p-24 * largest + 2 * unit * std::fabs(want)) continue;
+      return testing::AssertionFailure() << "element " << i << " is " << is << ", and " << want << " on the host";
+    }
+    return testing::AssertionSuccess();
+  }
+};
+
+TEST_P(SemanticsViews, EveryOperationOnMisalignedViews) {
+  for (const BufferCall& row : buffer_calls()) {
+    if (!row.has_stream) continue;
+    sweep({row.function, TUFF_F32, row.buffers.size(), row.call}, kCallBytes);
+    if (HasFailure()) return;
+  }
+}
+
+template <typename Desc>
+Desc desc_of(int32_t dtype) {
+  Desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = dtype;
+  return desc;
+}
+
+template <size_t n>
+void set(uint64_t (&to)[n], std::initializer_list<uint64_t> from) {
+  std::copy(from.begin(), from.end(), to);
+}
+
+std::vector<ViewCall> wide_calls(int32_t t) {
+  std::vector<ViewCall> all;
+  const auto add = [&](const char* name, uint64_t operands, auto call, std::vector<uint64_t> indices = {}) {
+    all.push_back({std::string(name) + " " + name_of(t), t, operands, call, std::move(indices)});
+  };
+  add("unary", 2,
+      [t](tuff_stream s, const tuff_buffer* x) { return tuff_unary(s, t, TUFF_UNARY_NEG, x[0], x[1], 70); });
+  add("binary", 3,
+      [t](tuff_stream s, const tuff_buffer* x) { return tuff_binary(s, t, TUFF_BINARY_SUB, x[0], x[1], x[2], 70); });
+  for (const int form : {0, 1, 2}) {  // a row, a column, and rows within rows
+    add("broadcast", 3, [t, form](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_binary_desc>(t);
+      desc.op = TUFF_BINARY_SUB, desc.a = x[0], desc.b = x[1], desc.output = x[2], desc.rank = 3;
+      set(desc.a_shape, {3, 4, 32});
+      if (form == 0) set(desc.b_shape, {1, 1, 32});
+      if (form == 1) set(desc.b_shape, {3, 4, 1});
+      if (form == 2) set(desc.b_shape, {3, 1, 32});
+      return tuff_binary_ex(s, &desc);
+    });
+  }
+  for (const uint32_t axis : {0, 1}) {
+    for (const int32_t op : {TUFF_REDUCE_SUM, TUFF_REDUCE_MAX}) {
+      add("reduce", 2, [t, axis, op](tuff_stream s, const tuff_buffer* x) {
+        const uint64_t shape[2] = {16, 16};
+        return tuff_reduce(s, t, op, x[0], x[1], shape, 2, axis);
+      });
+    }
+    add("softmax", 3, [t, axis](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_softmax_desc>(t);
+      desc.input = x[0], desc.output = x[1], desc.mask = x[2], desc.mask_type = t;
+      set(desc.shape, {16, 16}), desc.rank = 2, desc.axis = axis;
+      return tuff_softmax_ex(s, &desc);
+    });
+    add("permute", 2, [t, axis](tuff_stream s, const tuff_buffer* x) {
+      const uint64_t shape[3] = {2, 16, 24};
+      const uint32_t order[3] = {axis == 0 ? 0u : 1u, axis == 0 ? 2u : 0u, axis == 0 ? 1u : 2u};
+      return tuff_permute(s, t, x[0], x[1], shape, 3, order);
+    });
+  }
+  add("layer_norm", 6, [t](tuff_stream s, const tuff_buffer* x) {
+    auto desc = desc_of<tuff_layer_norm_desc>(t);
+    desc.input = x[0], desc.residual = x[1], desc.weight = x[2], desc.bias = x[3], desc.output = x[4], desc.sum = x[5];
+    desc.rows = 5, desc.cols = 32, desc.epsilon = 1;
+    return tuff_layer_norm_ex(s, &desc);
+  });
+  add("group_norm", 4, [t](tuff_stream s, const tuff_buffer* x) {
+    return tuff_group_norm(s, t, x[0], x[1], x[2], x[3], 2, 4, 8, 2, 1.0);
+  });
+  for (const uint64_t inner : {1, 8}) {
+    add("batch_norm", 6, [t, inner](tuff_stream s, const tuff_buffer* x) {
+      return tuff_batch_norm(s, t, x[0], x[1], x[2], x[3], x[4], x[5], 2, 16, inner, 1.0);
+    });
+  }
+  for (const bool maximum : {false, true}) {
+    add("pool", 2, [t, maximum](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_pool_desc>(t);
+      desc.input = x[0], desc.output = x[1], desc.batch = 1, desc.channels = 2, desc.spatial = 2;
+      set(desc.in_shape, {8, 16}), set(desc.out_shape, {4, 8}), set(desc.kernel, {2, 2});
+      return maximum ? tuff_max_pool(s, &desc) : tuff_avg_pool(s, &desc);
+    });
+  }
+  for (const int32_t layout : {TUFF_LAYOUT_NCHW, TUFF_LAYOUT_NHWC}) {
+    add("resize", 2, [t, layout](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_resize_desc>(t);
+      desc.input = x[0], desc.output = x[1], desc.batch = 1, desc.channels = 8, desc.spatial = 2;
+      desc.mode = TUFF_RESIZE_LINEAR, desc.layout = layout;
+      set(desc.in_shape, {2, 4}), set(desc.out_shape, {4, 8});
+      return tuff_resize(s, &desc);
+    });
+    for (const uint64_t groups : {1, 2, 8}) {
+      add("conv2d", 5, [t, layout, groups](tuff_stream s, const tuff_buffer* x) {
+        auto desc = desc_of<tuff_conv2d_desc>(t);
+        desc.input = x[0], desc.filter = x[1], desc.bias = x[2], desc.residual = x[3], desc.output = x[4];
+        desc.layout = layout, desc.groups = groups;
+        set(desc.in_shape, {1, 8, 4, 5}), set(desc.filter_shape, {8, 8 / groups, 2, 2}),
+            set(desc.out_shape, {1, 8, 3, 4});
+        return tuff_conv2d_ex(s, &desc);
+      });
+    }
+    add("conv2d 1x1", 3, [t, layout](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_conv2d_desc>(t);
+      desc.input = x[0], desc.filter = x[1], desc.output = x[2];
+      desc.layout = layout;
+      set(desc.in_shape, {1, 8, 6, 8}), set(desc.filter_shape, {8, 8, 1, 1}), set(desc.out_shape, {1, 8, 6, 8});
+      return tuff_conv2d_ex(s, &desc);
+    });
+    add("conv_transpose2d", 3, [t, layout](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_conv_transpose2d_desc>(t);
+      desc.input = x[0], desc.filter = x[1], desc.output = x[2];
+      desc.layout = layout;
+      set(desc.in_shape, {1, 8, 3, 3}), set(desc.filter_shape, {8, 4, 2, 2}), set(desc.out_shape, {1, 4, 6, 6});
+      set(desc.stride, {2, 2});
+      return tuff_conv_transpose2d_ex(s, &desc);
+    });
+  }
+  for (const int32_t interleaved : {0, 1}) {
+    add("rope", 2, [t, interleaved](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_rope_desc>(t);
+      desc.input = x[0], desc.output = x[1], desc.interleaved = interleaved;
+      desc.batch = 1, desc.heads = 2, desc.seq = 4, desc.head_dim = 16;
+      return tuff_rope_ex(s, &desc);
+    });
+  }
+  for (const int32_t ta : {TUFF_NO_TRANS, TUFF_TRANS}) {
+    for (const int32_t tb : {TUFF_NO_TRANS, TUFF_TRANS}) {
+      add("gemm", 3, [t, ta, tb](tuff_stream s, const tuff_buffer* x) {
+        return tuff_gemm(s, t, ta, tb, 16, 16, 16, 1, x[0], 16, x[1], 16, 1, x[2], 16);
+      });
+    }
+    add("gemm of a vector", 3, [t, ta](tuff_stream s, const tuff_buffer* x) {
+      return tuff_gemm(s, t, ta, TUFF_NO_TRANS, 16, 1, 16, 1, x[0], 16, x[1], 1, 0, x[2], 1);
+    });
+  }
+  add("batched_gemm", 3, [t](tuff_stream s, const tuff_buffer* x) {
+    return tuff_batched_gemm(s, t, TUFF_NO_TRANS, TUFF_NO_TRANS, 4, 8, 8, 1, x[0], 8, 32, x[1], 8, 64, 0, x[2], 8, 32,
+                             3);
+  });
+  for (const uint64_t queries : {1, 5}) {
+    add("attention", 4, [t, queries](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_attention_desc>(t);
+      desc.q = x[0], desc.k = x[1], desc.v = x[2], desc.o = x[3];
+      desc.batch = 1, desc.heads = 4, desc.kv_heads = 1, desc.seq_q = queries, desc.seq_kv = 9, desc.head_dim = 16;
+      return tuff_attention_ex(s, &desc);
+    });
+  }
+  add("gather", 3,
+      [t](tuff_stream s, const tuff_buffer* x) {
+        const uint64_t shape[2] = {3, 32};
+        return tuff_gather(s, t, TUFF_U32, x[0], x[1], x[2], shape, 2, 0, 7);
+      },
+      {1});
+  return all;
+}
+
+TEST_P(SemanticsViews, WideAccessesOnMisalignedViews) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    for (const ViewCall& call : wide_calls(dtype)) {
+      sweep(call, 2048);
+      if (HasFailure()) return;
+    }
+  }
+}
+TUFF_ON_BACKENDS(SemanticsViews);
+
+}  // namespace
+}  // namespace tuff_test
