@@ -5,7 +5,8 @@
 //         and 64-bit loads (blocks.glsl). Its compiler takes long (exp of 20 numbers: a quarter of a second), so
 //         that functions are there as few times as speed allows
 //
-// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
+// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu with the arithmetic for devices
+// whose division and square root are not exact.
 #include <algorithm>
 #include <string>
 
@@ -71,7 +72,7 @@ void record(Recorder& recorder, const Task& task) {
       .define("TUFF_VECTOR", vector)
       .define("TUFF_UNROLL", variant.unroll)
       .define("TUFF_TAIL_BLOCKS", !device.cpu)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
+      .define("TUFF_EXACT_ARITHMETIC", traits.cpu && device.cpu)
       .define("TUFF_RUN", device.fixed_run(variant.run))
       .constant(0, variant.lanes);
 
