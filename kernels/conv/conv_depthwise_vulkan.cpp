@@ -35,7 +35,6 @@ bool is_depthwise(const ConvArgs& args) {
 }
 
 void record_depthwise(Recorder& recorder, const ConvArgs& args) {
-  check_extents(args);
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t size = dtype_size(args.dtype), filters = args.filters();

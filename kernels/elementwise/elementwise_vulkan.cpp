@@ -5,7 +5,8 @@
 //         and 64-bit loads (blocks.glsl). Its compiler takes long (exp of 20 numbers: a quarter of a second), so
 //         that functions are there as few times as speed allows
 //
-// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests.
+// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu with the arithmetic for devices
+// whose division and square root are not exact.
 #include <algorithm>
 #include <string>
 
@@ -65,7 +66,7 @@ void record(Recorder& recorder, const Task& task) {
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);
 
-  KernelRequest kernel = Shader::request({.exact_arithmetic = traits.cpu,
+  KernelRequest kernel = Shader::request({.exact_arithmetic = traits.cpu && device.cpu,
                                           .op = task.op,
                                           .parts = parts,
                                           .run = device.fixed_run(variant.run),

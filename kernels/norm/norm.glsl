@@ -71,9 +71,18 @@ float reciprocal_deviation(float variance, float factor) {
   return tuff_divide(vec4(1.0), tuff_sqrt(vec4(variance + scaled_epsilon(factor)))).x;
 }
 
-// What normalises a row: y = (x * factor - mean) * scale.
+// Not a sum times the factor, as a compiler might have it, but a sum of products.
+TuffBlock scaled(TuffBlock x, float factor) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    precise vec4 v = x.part[p] * factor;
+    x.part[p] = v;
+  }
+  return x;
+}
+
+// What normalises a row that has its factor: y = (x - mean) * scale.
 struct Normal {
-  float factor, mean, scale;
+  float mean, scale;
 };
 
 // The channel that element j of a row counts from is first_channel(row).
@@ -96,7 +105,7 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
 #endif
 #endif
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 y = (x.part[p] * n.factor - n.mean) * n.scale;
+    precise vec4 y = (x.part[p] - n.mean) * n.scale;
 #if TUFF_WEIGHT
     y = y * w.part[p];
 #endif
@@ -109,7 +118,7 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
 }
 
 float result(float x, uint first, uint j, Normal n) {
-  precise float y = (x * n.factor - n.mean) * n.scale;
+  precise float y = (x - n.mean) * n.scale;
 #if TUFF_WEIGHT
   y = y * W_load(first + j / push.inner);
 #endif

@@ -48,24 +48,20 @@ TUFF_BLOCKS_WRITE(5, S, TUFF_TYPE)
 #define TUFF_PRESENT(b, c) (TUFF_PLACE(b) < push.extent / TUFF_ELEMENTS)
 #endif
 
-// Mean (rms norm: 0) and variance of a row's numbers times `factor`; absent ones are zeros.
-void moments(TuffBlock x[TUFF_BLOCKS], uint lane, float factor, out float mean, out float variance) {
+// Mean (rms norm: 0) and variance of a row's numbers; absent ones are zeros.
+void moments(TuffBlock x[TUFF_BLOCKS], uint lane, out float mean, out float variance) {
   mean = 0.0;
 #if TUFF_CENTRED
   vec4 s = vec4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      precise vec4 v = x[b].part[p] * factor;  // not the sum by the factor
-      s += v;
-    }
+    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += x[b].part[p];
   }
   mean = tuff_divide_moderate(vec4(tree_sum(sum4(s))), vec4(float(push.extent))).x;
 #endif
   vec4 squares = vec4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      precise vec4 v = x[b].part[p] * factor;
-      vec4 d = v - mean;
+      vec4 d = x[b].part[p] - mean;
 #if TUFF_CENTRED
 #if TUFF_PEEL
       [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(b, 4 * p + c) ? d[c] : 0.0;
@@ -115,15 +111,15 @@ void main() {
 #endif
 
   Normal normal;
-  normal.factor = 1.0;
-  float variance;
-  moments(x, lane, normal.factor, normal.mean, variance);
+  float variance, used = 1.0;
+  moments(x, lane, normal.mean, variance);
   // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
-  [[dont_unroll]] for (float factor = factor_of(normal.mean, variance); factor != normal.factor;) {
-    normal.factor = factor;
-    moments(x, lane, factor, normal.mean, variance);
+  [[dont_unroll]] for (float factor = factor_of(normal.mean, variance); factor != used;) {
+    used = factor;
+    [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) x[b] = scaled(x[b], factor);
+    moments(x, lane, normal.mean, variance);
   }
-  normal.scale = reciprocal_deviation(variance, normal.factor);
+  normal.scale = reciprocal_deviation(variance, used);
 
   uint channel = first_channel(push.first_row + row);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {

@@ -165,12 +165,7 @@ void gather_step(uint i, uint end, bool whole, inout Moments m) {
 void gather_step_again(uint i, uint end, bool whole, float factor, inout Moments m) {
   TuffBlock x[TUFF_UNROLL];
   load_step_again(i, end, whole, x);
-  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-    [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      precise vec4 v = x[u].part[p] * factor;  // not the sum by the factor
-      x[u].part[p] = v;
-    }
-  }
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = scaled(x[u], factor);
   gather(i, end, whole, x, m);
 }
 
@@ -194,9 +189,10 @@ Moments over_lanes(Moments m, float count) {
   return all;
 }
 
-void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, Normal normal) {
+void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, float factor, Normal normal) {
   TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, x);
+  [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = scaled(x[u], factor);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
@@ -234,15 +230,15 @@ void main() {
 
   Moments m = Moments(0.0, 0.0, 0.0);
   Normal normal;
-  normal.factor = 1.0;
+  float used = 1.0;  // the factor
 #if TUFF_MODE != 2
   uint i = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, m);
   if (rest) gather_step(i, end, false, m);
   m = over_lanes(m, float(elements));
   // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
-  [[dont_unroll]] for (float factor = factor_of(m.mean, variance_of(m)); factor != normal.factor;) {
-    normal.factor = factor;
+  [[dont_unroll]] for (float factor = factor_of(m.mean, variance_of(m)); factor != used;) {
+    used = factor;
     m = Moments(0.0, 0.0, 0.0);
     uint k = begin + lane;
     for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) gather_step_again(k, end, true, factor, m);
@@ -256,7 +252,7 @@ void main() {
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) least = min(least, TUFF_AT(P, first + s).z);
   least = tree_least(least);
   [[dont_unroll]] for (bool again = true; again;) {
-    normal.factor = least;
+    used = least;
     m = Moments(0.0, 0.0, 0.0);
     for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
       vec4 partial = TUFF_AT(P, first + s);
@@ -277,16 +273,16 @@ void main() {
 
 #if TUFF_MODE == 1
   if (lane == 0) {
-    TUFF_AT(P, row * push.total_segments + segment) = vec4(m.mean, m.squares, normal.factor, 0.0);
+    TUFF_AT(P, row * push.total_segments + segment) = vec4(m.mean, m.squares, used, 0.0);
   }
 #else
   normal.mean = m.mean;
-  normal.scale = reciprocal_deviation(variance_of(m), normal.factor);
+  normal.scale = reciprocal_deviation(variance_of(m), used);
   uint channel = first_channel(push.first_row + row);
   uint k = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) {
-    write_step(k, end, true, row_begin, channel, normal);
+    write_step(k, end, true, row_begin, channel, used, normal);
   }
-  if (rest) write_step(k, end, false, row_begin, channel, normal);
+  if (rest) write_step(k, end, false, row_begin, channel, used, normal);
 #endif
 }
