@@ -10,6 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "runtime/custom/compilers.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/spirv_module.hpp"
 #include "runtime/status.hpp"
@@ -227,6 +228,7 @@ void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Cons
 }
 
 CompiledKernel compile_custom(const CustomSource& source) {
+  require_compilers();
   CompiledKernel kernel;
   if (source.language == TUFF_KERNEL_GLSL) {
     kernel.words = compile_text(source, kernel.warnings);

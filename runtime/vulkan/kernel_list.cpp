@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <unordered_map>
 
@@ -63,7 +64,8 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   uint64_t hash = 0;
   uint32_t operands = 0, addresses = 0, group_rows = 0, wide = 0, matrices = 0;
   if (source == nullptr || !number(take(rest, ' '), hash, 16) || !number(take(rest, ' '), operands) ||
-      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) || !number(take(rest, ' '), matrices)) {
+      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) ||
+      !number(take(rest, ' '), matrices)) {
     return std::nullopt;
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
@@ -99,8 +101,9 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
 
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
   if (find_source(kernel.source().name) != &kernel.source()) return {};
-  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()),
-                                 form.operands, form.addresses, form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()));
+  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name,
+                                 source_hash(kernel.source()), form.operands, form.addresses, form.group_rows,
+                                 kernel.is_wide(), static_cast<int>(kernel.matrices()));
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     line += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
   }
@@ -112,6 +115,13 @@ std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
 
 KernelList::KernelList(const DiskCache& beside, std::string_view device)
     : disk_({}, beside.folder(), beside.bound()), key_(hash_text(device)) {}
+
+void KernelList::add(const std::string& line) noexcept {
+  try {
+    asked_.insert(line);
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 KernelList::Days KernelList::read() const {
   const auto stored = disk_.load(std::string(kKind), key_);
@@ -139,10 +149,9 @@ void KernelList::save() {
     int64_t& day = days[line];
     changed |= day != now;
     day = now;
-    known_.insert(line);
   }
-  asked_.clear();
-  if (!changed) return;
+  const auto written = [&] { known_.merge(asked_), asked_.clear(); };
+  if (!changed) return written();
 
   std::vector<std::pair<int64_t, std::string_view>> latest;
   for (const auto& [line, day] : days) {
@@ -156,6 +165,7 @@ void KernelList::save() {
     text += line;
   }
   disk_.store(std::string(kKind), key_, std::as_bytes(std::span<const char>(text)));
+  written();
 }
 
 std::vector<ListedKernel> KernelList::load() {

@@ -13,7 +13,7 @@ constexpr CacheKey kKey{1, 2};
 
 bool in_quads(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, int32_t dtype) {
   Buffer places;
-  places.allocation = std::make_shared<VulkanAllocation>(pool, pool->allocate(kBytes, MemoryKind::readback));
+  places.allocation = std::make_shared<VulkanAllocation>(pool, kBytes, MemoryKind::readback);
   places.bytes = kBytes;
   KernelRequest kernel(shaders::matrix_probe);
   kernel.matrices(dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).define("TYPE", dtype);
