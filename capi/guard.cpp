@@ -8,6 +8,7 @@
 
 #include "planning/log.hpp"
 #include "planning/status.hpp"
+#include "platform/per_thread.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff::capi {
@@ -29,25 +30,22 @@ void append_as_one_line(std::string& line, std::string_view text) {
 
 struct LastError {
   std::string message;
-  bool lost = false;  // there was no memory to keep it
 };
 
-LastError& thread_last_error() {
-  thread_local LastError error;
-  return error;
-}
+constinit thread_local bool message_lost = false;  // there was no memory to keep it
 
 tuff_status keep(const char* function, tuff_status code, std::string_view message) noexcept {
-  LastError& last = thread_last_error();
+  message_lost = true;
+  LastError* last = PerThread<LastError>::get();
+  if (last == nullptr) return code;
   try {
     std::string line(function);
     line += ": ";
     append_as_one_line(line, message);
-    last.message = std::move(line);
-    last.lost = false;
-    log(TUFF_LOG_DEBUG, "{}", last.message);
-  } catch (...) {
-    last.lost = true;
+    last->message = std::move(line);
+    message_lost = false;
+    log(TUFF_LOG_DEBUG, "{}", last->message);
+  } catch (const std::bad_alloc&) {
   }
   return code;
 }
@@ -83,8 +81,9 @@ tuff_status report_exception(const char* function) noexcept {
 }
 
 std::string_view last_error() noexcept {
-  const LastError& last = thread_last_error();
-  return last.lost ? std::string_view("the process has no room left, not even for this message") : last.message;
+  if (message_lost) return "the process has no room left, not even for this message";
+  const LastError* last = PerThread<LastError>::find();
+  return last != nullptr ? std::string_view(last->message) : std::string_view();
 }
 
 }  // namespace tuff::capi

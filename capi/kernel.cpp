@@ -131,8 +131,8 @@ tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* des
     const auto owner = acquire_context(context);
     const KernelOptions options = read_options(tuff::capi::read_structure(desc, "desc"));
     require(kernel != nullptr, "kernel is null");
-    *kernel = owner->adopt(HandleKind::kernel,
-                           std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));
+    Context::NewHandle handle(*owner, HandleKind::kernel);
+    *kernel = handle.give(std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));
   });
 }
 

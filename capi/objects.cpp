@@ -35,6 +35,7 @@ BufferObject::~BufferObject() {
   try {
     unmap();
   } catch (const std::exception& error) {
+    buffer_.allocation->mapped.store(false);  // views of it go on
     log(TUFF_LOG_WARNING, "freeing a mapped buffer: {}", error.what());
   }
 }
@@ -57,7 +58,12 @@ void* BufferObject::map() {
 
 void BufferObject::unmap() {
   require(mapped_.exchange(false), "buffer is not mapped by this handle");
-  context_->backend().unmap(buffer_);
+  try {
+    context_->backend().unmap(buffer_);
+  } catch (...) {
+    mapped_.store(true);
+    throw;
+  }
   buffer_.allocation->mapped.store(false);
 }
 
@@ -101,10 +107,12 @@ void Context::profile_begin() {
 
 void Context::profile_end() {
   const std::lock_guard lock(profile_mutex_);
-  // In any case: of a lost device too.
+  // Of a lost device too; not where it could not be ended.
   struct Restore {
     Context& context;
-    ~Restore() { context.set_profiled(false); }
+    ~Restore() {
+      if (!context.profiled_.profile().recording()) context.set_profiled(false);
+    }
   } const restore{*this};
   profiled_.end();
 }
@@ -127,12 +135,20 @@ tuff_buffer Context::adopt(std::unique_ptr<BufferObject> buffer) {
   BufferObject& object = *buffer;
   const std::lock_guard lock(mutex_);
   if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
-  object.handle_ = handle_table().insert(HandleKind::buffer, std::move(buffer));
+  auto pinned = pinned_.end();
+  if (object.buffer_.pinned && object.buffer_.bytes != 0) {
+    pinned = pinned_.emplace(object.buffer_.host<std::byte>(), &object);
+  }
+  try {
+    object.handle_ = handle_table().insert(HandleKind::buffer, std::move(buffer));
+  } catch (...) {
+    if (pinned != pinned_.end()) pinned_.erase(pinned);
+    throw;
+  }
   object.next_ = first_;
   if (first_ != nullptr) first_->previous_ = &object;
   first_ = &object;
   ++live_buffers_;
-  if (object.buffer_.pinned && object.buffer_.bytes != 0) pinned_.emplace(object.buffer_.host<std::byte>(), &object);
   return object.handle_;
 }
 
@@ -148,17 +164,29 @@ void Context::forget(BufferObject& buffer) {
   if (found != last) pinned_.erase(found);
 }
 
-uint64_t Context::adopt(HandleKind kind, std::unique_ptr<HandleObject> object) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
-  const uint64_t handle = handle_table().insert(kind, std::move(object));
+Context::NewHandle::NewHandle(Context& context, HandleKind kind)
+    : context_(context), kind_(kind), handle_(handle_table().reserve(kind)) {
   try {
-    owned_.emplace(handle, kind);
+    const std::lock_guard lock(context_.mutex_);
+    context_.owned_.emplace(handle_, kind);
   } catch (...) {
-    const auto removed = handle_table().remove<HandleObject>(handle, kind);
+    handle_table().give_up(handle_);
     throw;
   }
-  return handle;
+}
+
+Context::NewHandle::~NewHandle() {
+  if (given_) return;
+  context_.forget(handle_);
+  handle_table().give_up(handle_);
+}
+
+uint64_t Context::NewHandle::give(std::unique_ptr<HandleObject> object) {
+  const std::lock_guard lock(context_.mutex_);
+  if (context_.closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
+  handle_table().fill(handle_, kind_, std::move(object));
+  given_ = true;
+  return handle_;
 }
 
 void Context::forget(uint64_t handle) {

@@ -90,8 +90,9 @@ class EventObject final : public HandleObject {
 
 class GraphObject final : public HandleObject {
  public:
-  GraphObject(Ref<Context> context, std::unique_ptr<ComputeGraph> graph)
-      : context_(std::move(context)), graph_(std::move(graph)) {}
+  // Its graph is given to it before its handle is known: a capture that ends cannot be had again.
+  explicit GraphObject(Ref<Context> context) : context_(std::move(context)) {}
+  void hold(std::unique_ptr<ComputeGraph> graph) noexcept { graph_ = std::move(graph); }
 
   const Ref<Context>& context() const { return context_; }
   ComputeGraph& graph() const { return *graph_; }
@@ -129,8 +130,22 @@ class Context final : public HandleObject {
   // A live buffer of pinned memory that holds all of these bytes; empty if there is none.
   Ref<BufferObject> find_pinned(const void* memory, uint64_t bytes);
 
-  // The same of kernels, streams, events and graphs.
-  uint64_t adopt(HandleKind kind, std::unique_ptr<HandleObject> object);
+  // The same of kernels, streams, events and graphs: room for a handle, and then, of what was made meanwhile, the
+  // handle. give() fails only where the context was destroyed meanwhile: by INVALID_HANDLE.
+  class NewHandle {
+   public:
+    NewHandle(Context& context, HandleKind kind);
+    ~NewHandle();
+    NewHandle(const NewHandle&) = delete;
+    NewHandle& operator=(const NewHandle&) = delete;
+    uint64_t give(std::unique_ptr<HandleObject> object);
+
+   private:
+    Context& context_;
+    const HandleKind kind_;
+    const uint64_t handle_;
+    bool given_ = false;
+  };
   void forget(uint64_t handle);
 
   // The context's handle was removed from the table: waits for its work and frees its buffers.

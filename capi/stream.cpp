@@ -79,8 +79,8 @@ tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* des
     require(wanted.flags == 0, "desc->flags is {:#x}, this version knows none", wanted.flags);
     tuff::StreamOptions options;
     if (wanted.name != nullptr) options.name.assign(wanted.name, strnlen(wanted.name, kLongestName));
-    *stream = owner->adopt(HandleKind::stream,
-                           std::make_unique<StreamObject>(owner, owner->backend().create_stream(options)));
+    Context::NewHandle handle(*owner, HandleKind::stream);
+    *stream = handle.give(std::make_unique<StreamObject>(owner, owner->backend().create_stream(options)));
   });
 }
 
@@ -132,8 +132,8 @@ tuff_status tuff_event_create(tuff_context context, const tuff_event_desc* desc,
     require((wanted.flags & ~kKnownFlags) == 0, "desc->flags is {:#x}, this version knows {:#x}", wanted.flags,
             kKnownFlags);
     const bool timing = (wanted.flags & TUFF_EVENT_NO_TIMING) == 0;
-    *event =
-        owner->adopt(HandleKind::event, std::make_unique<EventObject>(owner, owner->backend().create_event(timing)));
+    Context::NewHandle handle(*owner, HandleKind::event);
+    *event = handle.give(std::make_unique<EventObject>(owner, owner->backend().create_event(timing)));
   });
 }
 
@@ -186,7 +186,11 @@ tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph) {
     const auto target = acquire_stream(stream);
     require(graph != nullptr, "graph is null");
     const Ref<Context>& owner = target.context();
-    *graph = owner->adopt(HandleKind::graph, std::make_unique<GraphObject>(owner, target->end_graph()));
+    // All that may fail comes before the capture's end.
+    Context::NewHandle handle(*owner, HandleKind::graph);
+    auto object = std::make_unique<GraphObject>(owner);
+    object->hold(target->end_graph());
+    *graph = handle.give(std::move(object));
   });
 }
 

@@ -6,7 +6,7 @@ set_source_files_properties(runtime/custom/isolated.cpp PROPERTIES COMPILE_DEFIN
                             "TUFF_HELPER_FROM_LIBRARY=\"${helper_from_library}\"")
 
 file(GLOB TUFF_HELPER_SOURCES CONFIGURE_DEPENDS runtime/custom/helper/*.cpp runtime/custom/compile.cpp
-     runtime/custom/reflect.cpp runtime/custom/spirv_module.cpp runtime/custom/wire.cpp
+     runtime/custom/compilers.cpp runtime/custom/reflect.cpp runtime/custom/spirv_module.cpp runtime/custom/wire.cpp
      platform/posix_process.cpp)
 add_executable(tuff_helper ${TUFF_HELPER_SOURCES})
 set_target_properties(tuff_helper PROPERTIES OUTPUT_NAME tuff-compile LINKER_LANGUAGE CXX)

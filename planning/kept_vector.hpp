@@ -5,17 +5,21 @@
 #include <utility>
 #include <vector>
 
+#include "platform/per_thread.hpp"
+
 namespace tuff {
 
 // One of each T at a time in a thread has kept memory; another, within a callback for example, gets its own.
 template <typename T>
 class KeptVector {
  public:
-  KeptVector() : items_(std::exchange(kept(), {})) {}
+  KeptVector() {
+    if (std::vector<T>* kept = PerThread<std::vector<T>>::find()) items_ = std::move(*kept);
+  }
   ~KeptVector() {
-    if (items_.capacity() * sizeof(T) > kMostBytes) return;
+    if (items_.capacity() == 0 || items_.capacity() * sizeof(T) > kMostBytes) return;
     items_.clear();
-    kept() = std::move(items_);
+    if (std::vector<T>* kept = PerThread<std::vector<T>>::get()) *kept = std::move(items_);
   }
   KeptVector(const KeptVector&) = delete;
   KeptVector& operator=(const KeptVector&) = delete;
@@ -27,10 +31,6 @@ class KeptVector {
 
  private:
   static constexpr size_t kMostBytes = 1 << 20;
-  static std::vector<T>& kept() {
-    thread_local std::vector<T> memory;
-    return memory;
-  }
   std::vector<T> items_;
 };
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 
+#include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff {
@@ -34,15 +37,16 @@ struct Log {
 
 // Never destroyed: threads may log while the process exits.
 Log& shared_log() {
-  static Log& instance = *new Log;
-  return instance;
+  static NeverDestroyed<Log> instance;
+  return *instance;
 }
 
-int32_t level_from_environment() {
-  const auto wanted = platform::environment("TUFF_LOG");
-  if (!wanted) return TUFF_LOG_OFF;
+// Allocates nothing: the first message may be that memory is short.
+int32_t level_from_environment() noexcept {
+  const char* wanted = std::getenv("TUFF_LOG");
+  if (wanted == nullptr) return TUFF_LOG_OFF;
   for (size_t level = 0; level < kLevelNames.size(); ++level) {
-    if (*wanted == kLevelNames[level]) return static_cast<int32_t>(level);
+    if (std::strcmp(wanted, kLevelNames[level]) == 0) return static_cast<int32_t>(level);
   }
   // Whoever has set it wants to be told something: at the least that the value is none (runtime/variables.cpp).
   return TUFF_LOG_WARNING;
@@ -83,17 +87,27 @@ bool detail::log_enabled(int32_t level) noexcept {
   return level <= log_level.load(std::memory_order_relaxed) && level > TUFF_LOG_OFF;
 }
 
-void log_message(int32_t level, std::string_view message) {
-  Log& log = shared_log();
-  const std::shared_lock lock(log.mutex);
-  if (level == TUFF_LOG_DISPATCH && log.listener != nullptr) log.listener(message);
-  if (level > log.own_level) return;  // made for the listener, or changed since the caller looked
-  // A message is one line; a compiler's log becomes several messages.
-  while (!message.empty()) {
-    const size_t end = message.find('\n');
-    const std::string_view line = message.substr(0, end);
-    if (!line.empty()) write_line(log, level, std::string(line));
-    message = end == std::string_view::npos ? std::string_view() : message.substr(end + 1);
+void log_message(int32_t level, std::string_view message) noexcept {
+  try {
+    Log& log = shared_log();
+    const std::shared_lock lock(log.mutex);
+    if (level == TUFF_LOG_DISPATCH && log.listener != nullptr) log.listener(message);
+    if (level > log.own_level) return;  // made for the listener, or changed since the caller looked
+    // A message is one line; a compiler's log becomes several messages.
+    while (!message.empty()) {
+      const size_t end = message.find('\n');
+      const std::string_view line = message.substr(0, end);
+      if (!line.empty()) write_line(log, level, std::string(line));
+      message = end == std::string_view::npos ? std::string_view() : message.substr(end + 1);
+    }
+  } catch (...) {
+  }
+}
+
+void detail::log_formatted(int32_t level, fmt::string_view format, fmt::format_args args) noexcept {
+  try {
+    log_message(level, fmt::vformat(format, args));
+  } catch (...) {
   }
 }
 

@@ -26,15 +26,19 @@ inline bool log_enabled(int32_t level) noexcept {
   return level <= detail::log_level.load(std::memory_order_relaxed) && detail::log_enabled(level);
 }
 
-void log_message(int32_t level, std::string_view message);
+// None of these throws: where there is no memory for a message, it is lost and nothing else is.
+void log_message(int32_t level, std::string_view message) noexcept;
+namespace detail {
+void log_formatted(int32_t level, fmt::string_view format, fmt::format_args args) noexcept;
+}
 
 // Messages of TUFF_LOG_DISPATCH are made for the listener too, whatever level the log has; it runs on the thread that
 // they come from. Null: none.
 void set_dispatch_listener(void (*listener)(std::string_view message));
 
 template <typename... Args>
-void log(int32_t level, fmt::format_string<Args...> format, Args&&... args) {
-  if (log_enabled(level)) log_message(level, fmt::format(format, std::forward<Args>(args)...));
+void log(int32_t level, fmt::format_string<Args...> format, Args&&... args) noexcept {
+  if (log_enabled(level)) detail::log_formatted(level, format, fmt::make_format_args(args...));
 }
 
 }  // namespace tuff

@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "platform/never_destroyed.hpp"
+
 namespace tuff::platform {
 
 std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
 std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
 
-// A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">().
+// A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">(). For good: calls come at the process's
+// end too.
 template <size_t n>
 struct VariableName {
   constexpr VariableName(const char (&name)[n]) { std::copy_n(name, n, text); }
@@ -24,13 +27,17 @@ struct VariableName {
 };
 template <VariableName name>
 const std::optional<std::string>& environment_once() {
-  static const std::optional<std::string> value = environment(name.text);
-  return value;
+  static const NeverDestroyed<std::optional<std::string>> value(environment(name.text));
+  return *value;
 }
 
 // The folder for Tuff's files, made with mode 0700 if missing: $XDG_CACHE_HOME/tuff, else
 // $HOME/.cache/tuff. nullopt if there is none, it is not ours, or others may write to it.
 std::optional<std::filesystem::path> cache_directory();
+
+// The names in a folder, without "." and ".."; none where it cannot be read. libstdc++'s directory_iterator allocates
+// in functions that may not throw, and ends the process where there is no memory.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 // nullopt where it cannot be read whole; `problem`, if given, then says why.
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
@@ -56,8 +63,25 @@ class FileLock {
 
 // A second file descriptor of what this one refers to, closed on exec; -1 if it refers to nothing.
 int duplicate_descriptor(int descriptor) noexcept;
-// Whether it is a pipe's or a socket's, which whoever reads from it may wait on for ever.
-bool is_stream(int descriptor) noexcept;
+// What a descriptor is of, by what the system says: nothing is read from it, which may wait for ever.
+enum class DescriptorKind {
+  closed,         // of nothing
+  memory_file,    // pages of the system's that a file stands for: memfd_create, shm_open
+  device_memory,  // a driver's, as far as can be told
+  other,
+};
+struct DescriptorFacts {
+  DescriptorKind kind;
+  const char* name;    // for messages: "a directory"
+  uint64_t bytes = 0;  // of a memory file; of other memory 0 where it is not told
+  bool keeps_length =
+      false;  // of a memory file: nobody can make it shorter, which would take pages from whoever uses them
+};
+DescriptorFacts inspect_descriptor(int descriptor) noexcept;
+// Has a memory file keep its length for good. False where its maker did not allow that.
+bool keep_length(int descriptor) noexcept;
+// Of a memory file, which never waits. False unless there are so many bytes.
+bool read_at(int descriptor, uint64_t offset, std::span<std::byte> bytes) noexcept;
 // Closes a duplicate, if it still is one: a driver that failed may have closed it, and its number be another's by now.
 void close_duplicate(int duplicate, int original) noexcept;
 void close_on_exec(int descriptor) noexcept;
@@ -78,6 +102,19 @@ class SignalsBlocked {
 
  private:
   alignas(16) std::byte before_[128];  // the system's signal set
+};
+
+// A pointer for each thread, which `end` is called with when the thread ends, after its thread_local objects; once more
+// if that sets another. At the end of the process it is not called. To be made when the library is loaded.
+class ThreadKey {
+ public:
+  explicit ThreadKey(void (*end)(void*)) noexcept;
+  bool made() const noexcept { return made_; }   // the process has so many and no more
+  bool set(const void* pointer) const noexcept;  // false where there is no memory
+
+ private:
+  unsigned key_ = 0;
+  bool made_ = false;
 };
 
 // Counts the forks between the process that loaded the library and this one: an object made under

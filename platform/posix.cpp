@@ -1,4 +1,5 @@
 // The POSIX implementation of platform.hpp.
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,8 +10,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 
 #include "platform/platform.hpp"
 
@@ -110,6 +114,17 @@ std::optional<std::filesystem::path> cache_directory() {
   return directory;
 }
 
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  if (listing == nullptr) return names;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
                                                 std::string* problem) {
   const auto refuse = [&](std::string why) {
@@ -163,23 +178,6 @@ FileLock::~FileLock() {
   ::close(descriptor_);
 }
 
-int duplicate_descriptor(int descriptor) noexcept { return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
-
-bool is_stream(int descriptor) noexcept {
-  struct stat status {};
-  return ::fstat(descriptor, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
-}
-
-void close_duplicate(int duplicate, int original) noexcept {
-  struct stat ours {
-  }, theirs{};
-  if (::fstat(duplicate, &ours) != 0 || ::fstat(original, &theirs) != 0) return;
-  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) ::close(duplicate);
-}
-
-void close_on_exec(int descriptor) noexcept { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
-void close_descriptor(int descriptor) noexcept { ::close(descriptor); }
-
 std::string thread_name() {
   constexpr size_t kMost = 15;  // bytes of a name, which Linux cuts there
   char name[64] = {};
@@ -202,6 +200,12 @@ SignalsBlocked::SignalsBlocked() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, reinterpret_cast<sigset_t*>(before_));
 }
 SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, reinterpret_cast<sigset_t*>(before_), nullptr); }
+
+ThreadKey::ThreadKey(void (*end)(void*)) noexcept {
+  static_assert(std::is_same_v<pthread_key_t, unsigned>);
+  made_ = ::pthread_key_create(&key_, end) == 0;
+}
+bool ThreadKey::set(const void* pointer) const noexcept { return ::pthread_setspecific(key_, pointer) == 0; }
 
 uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 

@@ -91,20 +91,19 @@ std::optional<CacheName> parse_cache_name(std::string_view text) {
 CacheListing list_cache(const fs::path& folder) {
   CacheListing listing;
   const auto now = Clock::now();
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string file = at->path().filename().string();
+  for (const std::string& file : platform::names_in(folder)) {
+    const fs::path path = folder / file;
     std::optional<CacheName> name = parse_cache_name(file);
     const bool temporary = !name && is_temporary_name(file);
     if (!name && !temporary) continue;
     CacheEntry entry;
-    if (!look_at(at->path(), entry.bytes, entry.used)) continue;  // another process has removed it, or no file
+    if (!look_at(path, entry.bytes, entry.used)) continue;  // another process has removed it, or no file
     if (temporary) {
-      if (entry.used < now - kAbandonedAfter) listing.abandoned.push_back(at->path());
+      if (entry.used < now - kAbandonedAfter) listing.abandoned.push_back(path);
       continue;
     }
     entry.name = std::move(*name);
-    if (!read_header(at->path(), entry)) continue;
+    if (!read_header(path, entry)) continue;
     listing.bytes += entry.bytes;
     listing.entries.push_back(std::move(entry));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planning/log.hpp"
+#include "platform/never_destroyed.hpp"
 
 namespace tuff {
 namespace {
@@ -16,8 +17,8 @@ struct Graveyard {
 };
 
 Graveyard& graveyard() {
-  static Graveyard& instance = *new Graveyard;
-  return instance;
+  static NeverDestroyed<Graveyard> instance;
+  return *instance;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "runtime/handle_table.hpp"
 
 #include "planning/status.hpp"
+#include "platform/never_destroyed.hpp"
 
 namespace tuff {
 
@@ -18,8 +19,8 @@ const char* handle_kind_name(HandleKind kind) {
 }
 
 HandleTable& handle_table() {
-  static HandleTable& table = *new HandleTable;
-  return table;
+  static NeverDestroyed<HandleTable> table;
+  return *table;
 }
 
 HandleTable::~HandleTable() {
@@ -54,13 +55,25 @@ detail::HandleSlot& HandleTable::take_slot() {
 }
 
 uint64_t HandleTable::insert(HandleKind kind, std::unique_ptr<HandleObject> object) {
-  detail::HandleSlot& slot = take_slot();
-  slot.object = object.release();
+  const uint64_t handle = reserve(kind);
+  fill(handle, kind, std::move(object));
+  return handle;
+}
+
+uint64_t HandleTable::reserve(HandleKind kind) {
+  const detail::HandleSlot& slot = take_slot();
   const uint64_t tag = static_cast<uint64_t>(kind) << kGenerationBits | slot.generation;
-  // The table's own reference; release publishes the object.
-  slot.word.store(tag << detail::HandleSlot::kReferenceBits | 1, std::memory_order_release);
   return tag << kSlotBits | slot.index;
 }
+
+void HandleTable::fill(uint64_t handle, HandleKind kind, std::unique_ptr<HandleObject> object) noexcept {
+  detail::HandleSlot& slot = *find(handle, kind);
+  slot.object = object.release();
+  // The table's own reference; release publishes the object.
+  slot.word.store(tag_of(handle) << detail::HandleSlot::kReferenceBits | 1, std::memory_order_release);
+}
+
+void HandleTable::give_up(uint64_t handle) noexcept { recycle(*slot_at(handle & ((uint64_t{1} << kSlotBits) - 1))); }
 
 void HandleTable::recycle(detail::HandleSlot& slot) noexcept {
   delete std::exchange(slot.object, nullptr);

@@ -94,6 +94,12 @@ class HandleTable {
   // Throws std::bad_alloc, or Error (LIMIT_EXCEEDED) once every slot is taken.
   uint64_t insert(HandleKind kind, std::unique_ptr<HandleObject> object);
 
+  // The same in two steps, of which the first alone may fail: a handle that names nothing yet, and then the object that
+  // it names, or nothing for good.
+  uint64_t reserve(HandleKind kind);
+  void fill(uint64_t handle, HandleKind kind, std::unique_ptr<HandleObject> object) noexcept;
+  void give_up(uint64_t handle) noexcept;
+
   // An empty Ref unless the handle is live and of this kind. Allocates and locks nothing.
   template <typename T>
   Ref<T> acquire(uint64_t handle, HandleKind kind) noexcept {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "planning/log.hpp"
+#include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
 #if defined(__SSE2__)
@@ -62,8 +63,8 @@ class CopyTeam {
  public:
   // Never destroyed: its threads outlive every destructor.
   static CopyTeam& get() {
-    static CopyTeam& team = *new CopyTeam;
-    return team;
+    static NeverDestroyed<CopyTeam> team;
+    return *team;
   }
 
   void list(HostCopy& copy) noexcept {
@@ -91,6 +92,7 @@ class CopyTeam {
   }
 
  private:
+  friend class NeverDestroyed<CopyTeam>;
   CopyTeam() {
     const uint32_t threads = std::min(kMostThreads, std::thread::hardware_concurrency());
     const platform::SignalsBlocked blocked;  // the program's handlers run on the program's threads
@@ -99,7 +101,7 @@ class CopyTeam {
         std::thread([this] { help(); }).detach();
         ++helpers_;
       }
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {  // of the system, or no memory
       log(TUFF_LOG_WARNING, "copies have {} threads, no more can be started: {}", helpers_ + 1, error.what());
     }
   }

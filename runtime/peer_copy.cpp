@@ -13,6 +13,7 @@
 
 #include "planning/log.hpp"
 #include "planning/status.hpp"
+#include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff {
@@ -114,11 +115,16 @@ class Shelf {
     return piece;
   }
 
-  void put(const PeerEnd& to, const PeerEnd& from, SharedPiece piece) {
+  // Where there is no memory to remember it, it goes: the copy is done.
+  void put(const PeerEnd& to, const PeerEnd& from, SharedPiece piece) noexcept {
     const std::lock_guard lock(mutex_);
     const bool there = std::any_of(kept_.begin(), kept_.end(),
                                    [&](const Kept& kept) { return kept.to == to.owner && kept.from == from.owner; });
-    if (!there) kept_.push_back({to.owner, from.owner, std::move(piece)});
+    if (there) return;
+    try {
+      kept_.push_back({to.owner, from.owner, std::move(piece)});
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   void forget(const void* owner) noexcept {
@@ -136,19 +142,20 @@ class Shelf {
 };
 
 Shelf& shelf() {
-  static Shelf& shelf = *new Shelf;  // never destroyed: devices do not survive the end of the process
-  return shelf;
+  static NeverDestroyed<Shelf> shelf;  // never destroyed: devices do not survive the end of the process
+  return *shelf;
 }
 
-// On another thread, or at once where the system has none left.
+// On another thread, or at once where the system has none left or no memory for it.
 template <typename Work>
 std::future<void> start(Work work) {
   try {
     return std::async(std::launch::async, work);
   } catch (const std::system_error&) {
-    work();
-    return {};
+  } catch (const std::bad_alloc&) {
   }
+  work();
+  return {};
 }
 
 // fetch(half, done, part) fills a half with `part` bytes from `done` on, deliver(half, done, part) empties it; both

@@ -33,6 +33,17 @@ void listen(int change) {
   set_dispatch_listener(profiles > 0 ? note_plan_of_current_call : nullptr);
 }
 
+template <typename Span>
+bool added(std::vector<Span>& spans, const Span& span, size_t most) noexcept {
+  if (spans.size() >= most) return false;
+  try {
+    spans.push_back(span);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 HostTime host_now() noexcept {
@@ -95,23 +106,15 @@ uint32_t Profile::thread_number() {
   return number;
 }
 
-void Profile::add(const HostSpan& span) {
+void Profile::add(const HostSpan& span) noexcept {
   const std::lock_guard lock(mutex_);
   if (!recording() || span.begin < began_) return;  // a call from before
-  if (host_.size() < most_spans_) {
-    host_.push_back(span);
-  } else {
-    ++dropped_;
-  }
+  if (!added(host_, span, most_spans_)) ++dropped_;
 }
 
-void Profile::add(const DeviceSpan& span) {
+void Profile::add(const DeviceSpan& span) noexcept {
   const std::lock_guard lock(mutex_);
-  if (device_.size() < most_spans_) {
-    device_.push_back(span);
-  } else {
-    ++dropped_;
-  }
+  if (!added(device_, span, most_spans_)) ++dropped_;
 }
 
 void Profile::add_dropped(uint64_t count) {
@@ -153,18 +156,14 @@ ProfiledCall::ProfiledCall(Profile& profile, const char* name) : profile_(profil
 ProfiledCall::~ProfiledCall() {
   current_call = outer_;
   if (span_.end == 0) span_.end = host_now();
-  try {
-    profile_.add(span_);
-  } catch (...) {  // no room: the span is lost, the call is not
-  }
+  profile_.add(span_);
 }
 
 ProfiledCall* ProfiledCall::current() noexcept { return current_call; }
 
-void ProfiledCall::done(const CallText& text) {
+void ProfiledCall::about(const CallText& text) {
   span_.shape = profile_.text(text.shape);
   span_.dtype = text.dtype;
-  span_.failed = false;
 }
 
 void ProfiledCall::note_plan(std::string_view line) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -86,8 +87,9 @@ class Profile {
   uint32_t text(std::string_view text);
   uint32_t thread_number();
   uint64_t next_call() noexcept { return calls_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  void add(const HostSpan& span);
-  void add(const DeviceSpan& span);
+  // What there is no room or memory for is counted as dropped.
+  void add(const HostSpan& span) noexcept;
+  void add(const DeviceSpan& span) noexcept;
   void add_dropped(uint64_t count);
   // timed: its commands are, and the device has a track.
   void set_device(std::string_view name, bool timed, const DeviceRates& rates);
@@ -141,7 +143,16 @@ class ProfiledCall {
 
   // The thread's; null: none is profiled.
   static ProfiledCall* current() noexcept;
-  void done(const CallText& text);  // it has succeeded
+  // It has succeeded; text() says what it was about, unless there is no memory for that.
+  template <typename Text>
+  void done(const Text& text) noexcept {
+    span_.failed = false;
+    try {
+      about(text());
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void done() noexcept { span_.failed = false; }
 
   Profile& profile() const { return profile_; }
   const HostSpan& span() const { return span_; }
@@ -150,6 +161,8 @@ class ProfiledCall {
   uint32_t take_plan();  // a text
 
  private:
+  void about(const CallText& text);
+
   Profile& profile_;
   ProfiledCall* outer_;
   HostSpan span_;

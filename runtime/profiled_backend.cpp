@@ -20,7 +20,13 @@ tuff_stats ProfiledBackend::stats_now() const {
 void ProfiledBackend::begin() {
   const std::lock_guard lock(mutex_);
   require(!profile_.recording(), "context is being profiled already, needs tuff_profile_end first");
-  inner_.profile_begin(profile_);
+  try {
+    inner_.profile_begin(profile_);
+  } catch (...) {
+    inner_.profile_end();
+    if (profile_.recording()) profile_.stop(stats_now());
+    throw;
+  }
   profile_.set_before(stats_now());
   ever_ = true;
 }
@@ -28,15 +34,19 @@ void ProfiledBackend::begin() {
 void ProfiledBackend::end() {
   const std::lock_guard lock(mutex_);
   require(profile_.recording(), "context is not being profiled, needs tuff_profile_begin first");
-  // Of a lost device too: what it did before is kept.
-  struct Stop {
-    ProfiledBackend& backend;
-    ~Stop() {
-      backend.inner_.profile_end();
-      backend.profile_.stop(backend.stats_now());
-    }
-  } const stop{*this};
-  inner_.profile_collect();
+  const auto stop = [this] {
+    inner_.profile_end();
+    profile_.stop(stats_now());
+  };
+  try {
+    inner_.profile_collect();
+  } catch (const std::bad_alloc&) {
+    throw;  // nothing is lost: it goes on, and can be ended later
+  } catch (...) {
+    stop();  // of a lost device too: what it did before is kept
+    throw;
+  }
+  stop();
 }
 
 void ProfiledBackend::collect() {
@@ -59,99 +69,99 @@ std::string ProfiledBackend::table() {
 Buffer ProfiledBackend::alloc(const AllocOptions& options) {
   ProfiledCall call(profile_, "alloc");
   Buffer buffer = inner_.alloc(options);
-  call.done(bytes_text(options.bytes));
+  call.done([&] { return bytes_text(options.bytes); });
   return buffer;
 }
 
 void ProfiledStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
   ProfiledCall call(profile_, "copy_htod");
   inner_.copy_htod(dst, offset, src, bytes);
-  call.done(bytes_text(bytes));
+  call.done([&] { return bytes_text(bytes); });
 }
 
 void ProfiledStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
   ProfiledCall call(profile_, "copy_dtoh");
   inner_.copy_dtoh(dst, src, offset, bytes);
-  call.done(bytes_text(bytes));
+  call.done([&] { return bytes_text(bytes); });
 }
 
 void ProfiledStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                                uint64_t bytes) {
   ProfiledCall call(profile_, "copy_dtod");
   inner_.copy_dtod(dst, dst_offset, src, src_offset, bytes);
-  call.done(bytes_text(bytes));
+  call.done([&] { return bytes_text(bytes); });
 }
 
 void ProfiledStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                           uint64_t pattern_bytes) {
   ProfiledCall call(profile_, "fill");
   inner_.fill(dst, offset, bytes, pattern, pattern_bytes);
-  call.done(bytes_text(bytes));
+  call.done([&] { return bytes_text(bytes); });
 }
 
 void* ProfiledBackend::map(const Buffer& buffer) {
   ProfiledCall call(profile_, "map");
   void* pointer = inner_.map(buffer);
-  call.done(bytes_text(buffer.bytes));
+  call.done([&] { return bytes_text(buffer.bytes); });
   return pointer;
 }
 
 void ProfiledBackend::unmap(const Buffer& buffer) {
   ProfiledCall call(profile_, "unmap");
   inner_.unmap(buffer);
-  call.done(bytes_text(buffer.bytes));
+  call.done([&] { return bytes_text(buffer.bytes); });
 }
 
 void ProfiledBackend::synchronize() {
   ProfiledCall call(profile_, "synchronize");
   inner_.synchronize();
-  call.done({});
+  call.done();
 }
 
 // A call that fails leaves a span without a shape: its arguments may be anything.
 void ProfiledStream::run(const Operation& operation) {
   ProfiledCall call(profile_, operation.info().name);
   inner_.run(operation);
-  call.done(operation.describe());
+  call.done([&] { return operation.describe(); });
 }
 
 std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions& options) {
   ProfiledCall call(profile_, "kernel_create");
   std::unique_ptr<CustomKernel> kernel = inner_.create_kernel(options);
-  call.done({options.source.name});
+  call.done([&] { return CallText{options.source.name}; });
   return kernel;
 }
 void ProfiledStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   ProfiledCall call(profile_, "kernel_launch");
   inner_.launch(kernel, args);
-  call.done({fmt::format("{} groups", fmt::join(args.groups, "x"))});
+  call.done([&] { return CallText{fmt::format("{} groups", fmt::join(args.groups, "x"))}; });
 }
 
 void ProfiledStream::synchronize() {
   ProfiledCall call(profile_, "synchronize");
   inner_.synchronize();
-  call.done({});
+  call.done();
 }
 void ProfiledStream::record(ComputeEvent& event) {
   ProfiledCall call(profile_, "event_record");
   inner_.record(event);
-  call.done({});
+  call.done();
 }
 void ProfiledStream::wait(ComputeEvent& event) {
   ProfiledCall call(profile_, "stream_wait_event");
   inner_.wait(event);
-  call.done({});
+  call.done();
 }
 void ProfiledStream::launch(ComputeGraph& graph) {
   ProfiledCall call(profile_, "graph_launch");
   inner_.launch(graph);
-  call.done({});
+  call.done();
 }
 void ProfiledStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                                 uint64_t bytes) {
   ProfiledCall call(profile_, "copy_async");
   inner_.copy_async(dst, dst_offset, src, src_offset, bytes);
-  call.done(bytes_text(bytes));
+  call.done([&] { return bytes_text(bytes); });
 }
 
 }  // namespace tuff

@@ -21,9 +21,10 @@ struct Outcome {
   std::string output;
 };
 
-Outcome run_child(const std::string& mode, const std::string& backend, const std::string& environment = "") {
+Outcome run_program(const std::string& program, const std::string& mode, const std::string& backend,
+                    const std::string& environment) {
   const std::string command =
-      environment + " timeout 120 '" TUFF_TEST_CHILD "' '" TUFF_TEST_LIBRARY "' " + mode + " " + backend + " 2>&1";
+      environment + " timeout 120 '" + program + "' '" TUFF_TEST_LIBRARY "' " + mode + " " + backend + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome{-1, ""};
   if (pipe == nullptr) return outcome;
@@ -34,8 +35,18 @@ Outcome run_child(const std::string& mode, const std::string& backend, const std
   return outcome;
 }
 
+Outcome run_child(const std::string& mode, const std::string& backend, const std::string& environment = "") {
+  return run_program(TUFF_TEST_CHILD, mode, backend, environment);
+}
+
 class Lifecycle : public OnBackend {
  protected:
+  // What is freed is overwritten, so that whoever uses it after that does not find it as it was.
+  void expect_late_calls_work(const std::string& mode) {
+    const Outcome outcome = run_program(TUFF_TEST_LATE_CALLS, mode, GetParam(), "MALLOC_PERTURB_=181");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, "");
+  }
   void expect_silent_success(const std::string& mode) {
     const Outcome outcome = run_child(mode, GetParam());
     EXPECT_EQ(outcome.status, 0);
@@ -55,6 +66,10 @@ TEST_P(Lifecycle, ContextsEndInAnyOrder) { expect_silent_success("any_order"); }
 TEST_P(Lifecycle, ForkedChildIsTurnedAway) { expect_silent_success("fork"); }
 TEST_P(Lifecycle, ForkWhileThreadsWork) { expect_silent_success("fork_busy"); }
 TEST_P(Lifecycle, ForkBeforeTheFirstContext) { expect_silent_success("fork_first"); }
+TEST_P(Lifecycle, CallsFromStaticDestructorsAndExitHandlers) { expect_late_calls_work("statics"); }
+TEST_P(Lifecycle, CallsFromDestructorsOfThreadLocalObjects) { expect_late_calls_work("thread_locals"); }
+TEST_P(Lifecycle, CallsFromDestructorsOfKeys) { expect_late_calls_work("keys"); }
+TEST_P(Lifecycle, FailingCallsOfAThousandThreads) { expect_late_calls_work("threads"); }
 TUFF_ON_BACKENDS(Lifecycle);
 
 // A cache folder of the test's own, removed at its end.

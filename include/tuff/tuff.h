@@ -673,8 +673,11 @@ TUFF_API tuff_status tuff_buffer_export_fd(tuff_buffer buffer, tuff_memory_fd* i
 
 /* A buffer over memory that a tuff_buffer_export_fd() exported, in this process or another. The contents are what they
  * are. It counts for no limit. fd stays the caller's, who may close it when the call has returned. What came from
- * elsewhere is checked as far as it can be: a descriptor of the same driver's memory of another size is the driver's to
- * refuse.
+ * elsewhere is checked as far as it can be, without reading from what may have nothing to read: fd has to be of memory, as
+ * a device's driver gives it, or, of a driver for processors, a memory file (memfd_create) that holds memory_bytes, begins as
+ * that driver's do, and cannot be made shorter: F_SEAL_SHRINK is set where it is missing. A descriptor of the same driver's
+ * memory of another size is otherwise the driver's to refuse. What cannot be checked: whoever shares the memory can write to
+ * all of it at any time, what the driver keeps there included (docs/memory.md).
  * Since 0.7.0. Errors: INVALID_ARGUMENT for memory of another device or driver, for sizes that do not fit and for
  * what is no descriptor of memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
 TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memory_fd* info, tuff_buffer* buffer);

@@ -132,7 +132,8 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
 
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return;
-  static const std::string forced = forced_variant<"TUFF_ATTENTION_VARIANT">().value_or("");
+  const auto& variable = forced_variant<"TUFF_ATTENTION_VARIANT">();
+  const std::string_view forced = variable ? *variable : std::string_view();
   if (attention::record_split(recorder, args, forced) || attention::record_matrices(recorder, args, forced)) return;
   const DeviceTraits& traits = recorder.traits();
   const Variant& variant = choose(traits, args, forced);

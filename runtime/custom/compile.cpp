@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "planning/status.hpp"
+#include "runtime/custom/compilers.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/spirv_module.hpp"
 
@@ -227,6 +228,7 @@ void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Cons
 }
 
 CompiledKernel compile_custom(const CustomSource& source) {
+  require_compilers();
   CompiledKernel kernel;
   if (source.language == TUFF_KERNEL_GLSL) {
     kernel.words = compile_text(source, kernel.warnings);

@@ -62,7 +62,7 @@ double seconds(StreamRecorder& recorder, const Trial& trial, const Buffer& in, c
 size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, const Trial& trial, size_t forms) {
   Buffer buffers[2];
   for (Buffer& buffer : buffers) {
-    buffer.allocation = std::make_shared<VulkanAllocation>(pool, pool->allocate(kBytes, MemoryKind::device));
+    buffer.allocation = std::make_shared<VulkanAllocation>(pool, kBytes, MemoryKind::device);
     buffer.bytes = kBytes;
     recorder.fill_words(buffer, 0, kBytes, 0);
   }

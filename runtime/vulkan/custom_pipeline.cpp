@@ -67,6 +67,11 @@ void RetiredPipelines::announce() {
   ++live_;
 }
 
+void RetiredPipelines::renounce() noexcept {
+  const std::lock_guard lock(mutex_);
+  --live_;
+}
+
 void RetiredPipelines::add(const Objects& objects, const LastUses& uses) noexcept {
   const std::lock_guard lock(mutex_);
   waiting_.push_back({objects, uses});  // announce() has made room
@@ -97,8 +102,9 @@ void RetiredPipelines::destroy(const Objects& objects) noexcept {
 VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,
                            VkPipelineCache cache, const KernelOptions& options, const CompiledKernel& compiled)
     : device_(std::move(device)), interface_(compiled.interface), robust_(options.robust) {
-  retired->announce();
+  RetiredPipelines::Room room(*retired);
   pipeline_ = std::make_shared<KernelPipeline>(options.source.name, std::move(retired));
+  room.keep();
   make_layouts();
   make_pipeline(compiled.words, options.source.entry, cache);
 }

@@ -41,13 +41,29 @@ class RetiredPipelines {
   RetiredPipelines(const RetiredPipelines&) = delete;
   RetiredPipelines& operator=(const RetiredPipelines&) = delete;
 
-  void announce();  // one more kernel, for which there will be room
+  // Room for what will be added once; given up again unless it is kept.
+  class Room {
+   public:
+    explicit Room(RetiredPipelines& retired) : retired_(&retired) { retired.announce(); }
+    ~Room() {
+      if (retired_ != nullptr) retired_->renounce();
+    }
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    void keep() noexcept { retired_ = nullptr; }
+
+   private:
+    RetiredPipelines* retired_;
+  };
   void add(const Objects& objects, const LastUses& uses) noexcept;
   // Some stream's work has finished.
   void completed(const Timelines& timelines) noexcept;
   void destroy(const Objects& objects) noexcept;
 
  private:
+  void announce();
+  void renounce() noexcept;
+
   struct Retired {
     Objects objects;
     LastUses uses;

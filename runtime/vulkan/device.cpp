@@ -145,12 +145,19 @@ void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
 Device::Device(Instance& owner, const PhysicalDevice& device) : physical(device), instance(owner) {
   heap_ = largest_device_heap(physical.memory);
   memory_bytes_ = physical.memory.memoryHeaps[heap_].size;
-  create();
-  load_labels();
-  read_traits();
+  try {
+    create();
+    load_labels();
+    read_traits();
+  } catch (...) {
+    destroy();
+    throw;
+  }
 }
 
-Device::~Device() {
+Device::~Device() { destroy(); }
+
+void Device::destroy() noexcept {
   if (handle != VK_NULL_HANDLE) vk.vkDestroyDevice(handle, nullptr);
 }
 

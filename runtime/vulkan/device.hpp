@@ -84,6 +84,7 @@ class Device {
 
  private:
   void create();
+  void destroy() noexcept;
   void read_traits();
   void load_labels();
   void name_object(VkObjectType type, uint64_t object, const char* name);

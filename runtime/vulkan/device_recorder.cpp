@@ -24,8 +24,7 @@ BoundCopy bound_copy(const char* label, const Buffer& dst, uint64_t dst_offset, 
 RecorderBase::RecorderBase(std::shared_ptr<Device> own_device, std::shared_ptr<MemoryPool> own_pool,
                            KernelCache& own_kernels)
     : device(std::move(own_device)), pool(std::move(own_pool)), kernels(own_kernels) {
-  unused.allocation =
-      std::make_shared<VulkanAllocation>(pool, pool->allocate(MemoryPool::kAlignment, MemoryKind::device));
+  unused.allocation = std::make_shared<VulkanAllocation>(pool, MemoryPool::kAlignment, MemoryKind::device);
   unused.bytes = MemoryPool::kAlignment;
 }
 
@@ -254,7 +253,7 @@ void DeviceRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t byt
 
 Buffer DeviceRecorder::new_memory(uint64_t bytes, MemoryKind kind) const {
   Buffer buffer;
-  buffer.allocation = std::make_shared<VulkanAllocation>(base_.pool, base_.pool->allocate(bytes, kind));
+  buffer.allocation = std::make_shared<VulkanAllocation>(base_.pool, bytes, kind);
   buffer.bytes = bytes;
   return buffer;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "platform/platform.hpp"
@@ -17,26 +18,12 @@ std::string hex(const uint8_t (&uuid)[16]) {
   return text;
 }
 
-// A block that goes again unless it is kept.
-class NewBlock {
- public:
-  NewBlock(Device& device, uint64_t size) : device_(device), block_(std::make_unique<MemoryBlock>()) {
-    block_->size = size;
-    block_->imported = true;
-  }
-  ~NewBlock() {
-    if (block_ != nullptr) destroy_block(device_, *block_);
-  }
-  NewBlock(const NewBlock&) = delete;
-  NewBlock& operator=(const NewBlock&) = delete;
-  MemoryBlock& operator*() const { return *block_; }
-  MemoryBlock* operator->() const { return block_.get(); }
-  std::unique_ptr<MemoryBlock> keep() { return std::move(block_); }
-
- private:
-  Device& device_;
-  std::unique_ptr<MemoryBlock> block_;
-};
+OwnBlock new_import(Device& device, uint64_t size) {
+  OwnBlock block = new_block(device);
+  block->size = size;
+  block->imported = true;
+  return block;
+}
 
 // Of these memory types one that the host shares with the device, cached if there is such a one.
 uint32_t coherent_type(const Device& device, uint32_t bits) {
@@ -76,6 +63,44 @@ class Duplicate {
   int original_, descriptor_;
 };
 
+// Mesa's CPU driver begins the memory with how many bytes that file holds and where in it the data begins, and has the
+// latter before the data once more (src/util/os_memory_fd.c). It believes them when it maps and unmaps.
+void check_mesa_header(int descriptor, uint64_t file_bytes, const tuff_memory_fd& info) {
+  uint64_t header[2] = {}, again = 0;
+  const auto bytes_of = [](auto& number) { return std::as_writable_bytes(std::span(&number, 1)); };
+  const bool whole = platform::read_at(descriptor, 0, std::as_writable_bytes(std::span(header)));
+  const auto [bytes, offset] = header;
+  const bool fits = whole && bytes <= file_bytes && offset <= bytes && info.memory_bytes <= bytes - offset &&
+                    offset >= sizeof header + sizeof again &&
+                    platform::read_at(descriptor, offset - sizeof again, bytes_of(again)) && again == offset;
+  require(fits, "info->fd is {}, a memory file of {} bytes that does not begin as the driver's with {} do", info.fd,
+          file_bytes, info.memory_bytes);
+}
+
+// Before the driver sees it, which may read from it and waits for what has nothing to read, or map more than there is.
+void check_descriptor(const Device& device, int descriptor, const tuff_memory_fd& info) {
+  using platform::DescriptorKind;
+  platform::DescriptorFacts facts = platform::inspect_descriptor(descriptor);
+  // What a GPU's driver gives is its own affair. One for processors gives memory files.
+  const bool files = device.traits.cpu;
+  const bool memory =
+      facts.kind == DescriptorKind::memory_file || (!files && facts.kind == DescriptorKind::device_memory);
+  require(memory, "info->fd is {}, {} and not the driver's memory", info.fd, facts.name);
+  if (facts.kind == DescriptorKind::memory_file) {
+    if (!facts.keeps_length) facts.keeps_length = platform::keep_length(descriptor);
+    require(facts.keeps_length, "info->fd is {}, a memory file that can be made shorter (it has not F_SEAL_SHRINK)",
+            info.fd);
+    facts = platform::inspect_descriptor(descriptor);  // which is its length from now on
+    require(facts.bytes >= info.memory_bytes, "info->fd is {}, a memory file of {} bytes, info->memory_bytes {}",
+            info.fd, facts.bytes, info.memory_bytes);
+  } else {
+    require(facts.bytes == 0 || facts.bytes >= info.memory_bytes,
+            "info->fd is {}, {} of {} bytes, info->memory_bytes {}", info.fd, facts.name, facts.bytes,
+            info.memory_bytes);
+  }
+  if (device.physical.driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) check_mesa_header(descriptor, facts.bytes, info);
+}
+
 void check_same_device(const Device& device, const tuff_memory_fd& info) {
   const VkPhysicalDeviceVulkan11Properties& ids = device.physical.properties11;
   require(std::memcmp(info.device_uuid, ids.deviceUUID, VK_UUID_SIZE) == 0,
@@ -91,7 +116,7 @@ void fail_without_memory_fd(const Device& device) {
        device.physical.properties.deviceName);
 }
 
-std::unique_ptr<MemoryBlock> import_host(Device& device, void* memory, uint64_t bytes) {
+OwnBlock import_host(Device& device, void* memory, uint64_t bytes) {
   const VolkDeviceTable& vk = device.vk;
   const uint64_t alignment = device.physical.host_import_alignment;
   if (alignment == 0) {
@@ -106,7 +131,7 @@ std::unique_ptr<MemoryBlock> import_host(Device& device, void* memory, uint64_t 
   pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
   device.check(vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, kHostMemory, memory, &pointer),
                "vkGetMemoryHostPointerPropertiesEXT");
-  NewBlock block(device, bytes);
+  OwnBlock block = new_import(device, bytes);
   block->kind = MemoryKind::readback;
   const VkMemoryRequirements requirements = make_block_buffer(device, *block, kHostMemory);
   if (requirements.size > bytes) {
@@ -120,10 +145,10 @@ std::unique_ptr<MemoryBlock> import_host(Device& device, void* memory, uint64_t 
   device.check(allocate_block(device, *block, bytes, type, &import), "vkAllocateMemory of host memory");
   bind_block(device, *block, false);
   block->host = static_cast<std::byte*>(memory);
-  return block.keep();
+  return block;
 }
 
-std::unique_ptr<MemoryBlock> import_fd(Device& device, const tuff_memory_fd& info) {
+OwnBlock import_fd(Device& device, const tuff_memory_fd& info) {
   if (!device.physical.memory_fd) fail_without_memory_fd(device);
   check_same_device(device, info);
   const uint32_t types = device.physical.memory.memoryTypeCount;
@@ -134,9 +159,8 @@ std::unique_ptr<MemoryBlock> import_fd(Device& device, const tuff_memory_fd& inf
           "info->bytes is {} from {} on, info->memory_bytes {}", info.bytes, info.offset, info.memory_bytes);
   check_size(device, info.memory_bytes, "info->memory_bytes");
   Duplicate descriptor(info.fd);
-  // Mesa's CPU driver reads from what it is given.
-  require(!platform::is_stream(info.fd), "info->fd is {}, of a pipe or socket and not of memory", info.fd);
-  NewBlock block(device, info.memory_bytes);
+  check_descriptor(device, descriptor.get(), info);
+  OwnBlock block = new_import(device, info.memory_bytes);
   const VkMemoryRequirements requirements = make_block_buffer(device, *block, kMemoryFd);
   block->dedicated = info.dedicated == 1;
   require(requirements.size <= info.memory_bytes && (requirements.memoryTypeBits >> info.memory_type & 1),
@@ -152,7 +176,7 @@ std::unique_ptr<MemoryBlock> import_fd(Device& device, const tuff_memory_fd& inf
   device.check(result, "vkAllocateMemory of imported memory");
   descriptor.taken();
   bind_block(device, *block, true);
-  return block.keep();
+  return block;
 }
 
 void export_fd(Device& device, const MemoryBlock& block, tuff_memory_fd& info) {
@@ -163,6 +187,8 @@ void export_fd(Device& device, const MemoryBlock& block, tuff_memory_fd& info) {
   int descriptor = -1;
   device.check(device.vk.vkGetMemoryFdKHR(device.handle, &get, &descriptor), "vkGetMemoryFdKHR");
   platform::close_on_exec(descriptor);
+  // Who imports a memory file could take its pages away from under the buffer here. Mesa's are sealed.
+  if (device.traits.cpu) platform::keep_length(descriptor);
   info.fd = descriptor;
   info.memory_bytes = block.memory_size;
   info.memory_type = block.type;

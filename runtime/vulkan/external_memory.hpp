@@ -11,8 +11,8 @@ inline constexpr VkExternalMemoryHandleTypeFlagBits kMemoryFd = VK_EXTERNAL_MEMO
 
 // Blocks of memory that was not allocated here, without an id. Errors: UNSUPPORTED where the device has no way to do
 // it, INVALID_ARGUMENT for what it does not take.
-std::unique_ptr<MemoryBlock> import_host(Device& device, void* memory, uint64_t bytes);
-std::unique_ptr<MemoryBlock> import_fd(Device& device, const tuff_memory_fd& info);
+OwnBlock import_host(Device& device, void* memory, uint64_t bytes);
+OwnBlock import_fd(Device& device, const tuff_memory_fd& info);
 
 // The descriptor and what an importer has to know of the block; the rest of the structure stays.
 void export_fd(Device& device, const MemoryBlock& block, tuff_memory_fd& info);

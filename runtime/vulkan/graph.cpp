@@ -57,11 +57,16 @@ const char* label_of(const GraphCommand& command) {
 }  // namespace
 
 void GraphRecorder::use(const Buffer& buffer, bool computed) {
-  const auto [found, fresh] = known_.try_emplace(buffer.allocation.get(), contents_.buffers.size());
-  if (fresh) {
-    contents_.buffers.push_back({buffer, computed});
-  } else {
+  if (const auto found = known_.find(buffer.allocation.get()); found != known_.end()) {
     contents_.buffers[found->second].computed |= computed;
+    return;
+  }
+  contents_.buffers.push_back({buffer, computed});
+  try {
+    known_.emplace(buffer.allocation.get(), contents_.buffers.size() - 1);
+  } catch (...) {
+    contents_.buffers.pop_back();
+    throw;
   }
 }
 
@@ -84,6 +89,7 @@ void GraphRecorder::shrink(const Size& size) noexcept {
   cut(contents_.in_tables, size.in_tables);
   cut(contents_.kernels, size.kernels);
   contents_.dispatches = size.dispatches;
+  contents_.host_looks = size.host_looks;
   table_ = false;
 }
 
@@ -96,8 +102,9 @@ void GraphRecorder::describe(size_t commands, const CallText& text) {
 Buffer GraphRecorder::host_written(uint64_t bytes) {
   const uint64_t size = round_up(bytes, MemoryPool::kAlignment);
   if (written_.bytes < size) {
-    written_ = new_memory(std::max(size, kWrittenPiece), written_by_host());
-    use(written_, false);
+    const Buffer piece = new_memory(std::max(size, kWrittenPiece), written_by_host());
+    use(piece, false);
+    written_ = piece;  // only now: the graph holds on to it
   }
   Buffer part = written_;
   part.bytes = bytes;
@@ -131,11 +138,10 @@ void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Bu
   use(src, false);
 }
 
-VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents contents)
-    : backend_(backend),
-      contents_(std::move(contents)),
-      current_(contents_.commands),
-      operands_(find_operands(current_, replacements_)) {}
+VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents& contents)
+    : backend_(backend), current_(contents.commands), operands_(find_operands(contents, current_, replacements_)) {
+  contents_ = std::move(contents);
+}
 
 VulkanGraph::~VulkanGraph() {
   const std::lock_guard lock(backend_.mutex());
@@ -155,10 +161,11 @@ void VulkanGraph::check_launch() const {
 
 // What operations compute with: of memory that was replaced what took its place, and itself if some of it is in use
 // still.
-std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(
-    const std::vector<GraphCommand>& commands, const std::vector<Replacement>& replacements) const {
+std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(const GraphContents& contents,
+                                                                    const std::vector<GraphCommand>& commands,
+                                                                    const std::vector<Replacement>& replacements) {
   std::vector<std::shared_ptr<Allocation>> operands;
-  for (const GraphContents::Used& used : contents_.buffers) {
+  for (const GraphContents::Used& used : contents.buffers) {
     if (!used.computed) continue;
     const MemoryRange& memory = static_cast<const VulkanAllocation&>(*used.buffer.allocation).range();
     bool in_use = true;
@@ -171,7 +178,7 @@ std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(
       in_use = false;
     }
     if (!in_use) {
-      for (const Bound& fixed : contents_.in_tables) in_use |= within(fixed.block->id, fixed.begin, fixed.end);
+      for (const Bound& fixed : contents.in_tables) in_use |= within(fixed.block->id, fixed.begin, fixed.end);
       for (const GraphCommand& command : commands) {
         each_range(command,
                    [&](uint64_t block, uint64_t begin, uint64_t end, bool) { in_use |= within(block, begin, end); });
@@ -275,7 +282,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
     require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
             "with replacement an output of {} would overlap another operand", label_of(commands[i]));
   }
-  operands_ = find_operands(commands, replacements);
+  operands_ = find_operands(contents_, commands, replacements);
   current_ = std::move(commands);
   replacements_ = std::move(replacements);
   ++version_;
@@ -296,8 +303,9 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   encodings_.reserve(kMostEncodings);
   // Graphs that come and go may have no other occasion.
   backend_.retired().completed(streams.timelines());
-  backend_.retired().announce();
+  RetiredPipelines::Room room(backend_.retired());
   const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
+  room.keep();
   Encoding encoding;
   encoding.objects.commands = made.pool;
   encoding.commands = made.buffer;

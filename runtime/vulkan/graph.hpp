@@ -52,14 +52,17 @@ class GraphRecorder final : public DeviceRecorder {
   struct Size {
     size_t commands, in_tables, kernels;
     uint64_t dispatches;
+    bool host_looks;
   };
   Size size() const noexcept {
-    return {contents_.commands.size(), contents_.in_tables.size(), contents_.kernels.size(), contents_.dispatches};
+    return {contents_.commands.size(), contents_.in_tables.size(), contents_.kernels.size(), contents_.dispatches,
+            contents_.host_looks};
   }
   void shrink(const Size& size) noexcept;
   // What the commands behind the first `commands` are for.
   void describe(size_t commands, const CallText& text);
-  GraphContents take() { return std::move(contents_); }
+  // A graph takes them.
+  GraphContents& contents() { return contents_; }
 
  private:
   void will_use(const Buffer&) override {}
@@ -84,7 +87,8 @@ class GraphRecorder final : public DeviceRecorder {
 
 class VulkanGraph final : public ComputeGraph {
  public:
-  VulkanGraph(VulkanBackend& backend, GraphContents contents);
+  // Leaves the contents as they are where it fails.
+  VulkanGraph(VulkanBackend& backend, GraphContents& contents);
   ~VulkanGraph() override;
 
   void bind(const Buffer& captured, const Buffer& replacement) override;
@@ -121,8 +125,9 @@ class VulkanGraph final : public ComputeGraph {
 
   static std::vector<GraphCommand> apply(const std::vector<GraphCommand>& commands,
                                          const std::vector<Replacement>& replacements);
-  std::vector<std::shared_ptr<Allocation>> find_operands(const std::vector<GraphCommand>& commands,
-                                                         const std::vector<Replacement>& replacements) const;
+  static std::vector<std::shared_ptr<Allocation>> find_operands(const GraphContents& contents,
+                                                                const std::vector<GraphCommand>& commands,
+                                                                const std::vector<Replacement>& replacements);
   bool uses(const Bound& memory, std::string_view what) const;
   Encoding& free_encoding();
 

@@ -235,8 +235,14 @@ Instance& Instance::get(bool validation) {
 }
 
 Instance::Instance(bool validation) {
-  create(validation);
-  enumerate();
+  try {
+    create(validation);
+    enumerate();
+  } catch (...) {
+    if (messenger_ != VK_NULL_HANDLE) vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
+    if (instance_ != VK_NULL_HANDLE) vkDestroyInstance(instance_, nullptr);
+    throw;
+  }
 }
 
 void Instance::create(bool validation) {
@@ -294,8 +300,8 @@ void Instance::create(bool validation) {
   volkLoadInstanceOnly(instance_);
   if (validation) {
     messenger.pNext = nullptr;
-    VkDebugUtilsMessengerEXT handle = VK_NULL_HANDLE;
-    check_vk(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &handle), "vkCreateDebugUtilsMessengerEXT");
+    check_vk(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
+             "vkCreateDebugUtilsMessengerEXT");
   }
 }
 

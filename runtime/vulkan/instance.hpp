@@ -75,6 +75,7 @@ class Instance {
                                                    const VkDebugUtilsMessengerCallbackDataEXT* data, void* user);
 
   VkInstance instance_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::vector<PhysicalDevice> devices_;
   std::vector<std::string> refusals_;
   std::string selection_problem_;  // why TUFF_VISIBLE_DEVICES cannot be followed

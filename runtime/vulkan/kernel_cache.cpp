@@ -106,7 +106,7 @@ KernelCache::~KernelCache() {
   if (prewarm_) {
     prewarm_->stop();
     if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it has not come to its end
-    for (const Pipeline& left : prewarm_->leftovers()) vk.vkDestroyPipeline(device_->handle, left.handle, nullptr);
+    prewarm_->each_leftover([&](const Pipeline& left) { vk.vkDestroyPipeline(device_->handle, left.handle, nullptr); });
   }
   if (!device_->lost()) save();
   for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
@@ -119,9 +119,20 @@ KernelCache::~KernelCache() {
   vk.vkDestroyPipelineCache(device_->handle, driver_cache_, nullptr);
 }
 
-void KernelCache::save() {
-  list_.save();
-  if (unsaved_.exchange(false)) file_.save(driver_cache_);
+// The calls that save have done what they were asked for: where there is no memory for this, a later one does it.
+void KernelCache::save() noexcept {
+  try {
+    list_.save();
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_INFO, "cache: the list of kernels is not kept: {}", error.what());
+  }
+  if (!unsaved_.exchange(false)) return;
+  try {
+    file_.save(driver_cache_);
+  } catch (const std::exception& error) {
+    unsaved_ = true;
+    log(TUFF_LOG_INFO, "cache: pipelines are not kept: {}", error.what());
+  }
 }
 
 const Pipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& form) {
@@ -135,8 +146,13 @@ const Pipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& 
   if (found != pipelines_.end()) {
     ++hits_;
   } else {
-    const Key key{kernel, form};
-    found = pipelines_.emplace(key, make(key)).first;
+    found = pipelines_.emplace(Key{kernel, form}, Pipeline{}).first;
+    try {
+      found->second = make(found->first);
+    } catch (...) {
+      pipelines_.erase(found);
+      throw;
+    }
   }
   recent = &*found;
   return recent->second;
@@ -159,7 +175,7 @@ Pipeline KernelCache::make(const Key& key) {
     pipeline = turn.pipeline() ? *turn.pipeline() : build(key);
     if (!turn.pipeline()) unsaved_ = true;
   }
-  if (!line.empty()) list_.add(line);
+  if (!line.empty()) list_.add(line);  // fails never: the pipeline would be lost
   return pipeline;
 }
 

@@ -34,7 +34,7 @@ class KernelCache {
 
   // Writes the driver's pipeline cache to disk if pipelines were made since the last time, and which they were.
   // The caller holds the context's lock.
-  void save();
+  void save() noexcept;
 
   // Begins to build, in a thread, what earlier contexts of such a device have asked for. At most once.
   void prewarm();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <unordered_map>
 
@@ -115,6 +116,13 @@ std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
 KernelList::KernelList(const DiskCache& beside, std::string_view device)
     : disk_({}, beside.folder(), beside.bound()), key_(hash_text(device)) {}
 
+void KernelList::add(const std::string& line) noexcept {
+  try {
+    asked_.insert(line);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 KernelList::Days KernelList::read() const {
   const auto stored = disk_.load(std::string(kKind), key_);
   if (!stored || stored->size() > kMaxBytes) return {};
@@ -141,10 +149,9 @@ void KernelList::save() {
     int64_t& day = days[line];
     changed |= day != now;
     day = now;
-    known_.insert(line);
   }
-  asked_.clear();
-  if (!changed) return;
+  const auto written = [&] { known_.merge(asked_), asked_.clear(); };
+  if (!changed) return written();
 
   std::vector<std::pair<int64_t, std::string_view>> latest;
   for (const auto& [line, day] : days) {
@@ -158,6 +165,7 @@ void KernelList::save() {
     text += line;
   }
   disk_.store(std::string(kKind), key_, std::as_bytes(std::span<const char>(text)));
+  written();
 }
 
 std::vector<ListedKernel> KernelList::load() {

@@ -31,8 +31,8 @@ class KernelList {
   // `device`: what the list is for, whatever its driver.
   KernelList(const DiskCache& beside, std::string_view device);
 
-  // Asked for today.
-  void add(const std::string& line) { asked_.insert(line); }
+  // Asked for today. Where there is no memory to remember it, it is not on the list.
+  void add(const std::string& line) noexcept;
   // Brings what was added to the list on disk as it is by now. Does nothing where that knows it already.
   void save();
 
@@ -46,7 +46,7 @@ class KernelList {
 
   DiskCache disk_;
   CacheKey key_;
-  std::set<std::string> asked_;
+  std::set<std::string, std::less<>> asked_;
   std::set<std::string, std::less<>> known_;  // the disk has them, of today
   std::set<std::string, std::less<>> names_;
 };

@@ -82,9 +82,13 @@ void bind_block(Device& device, MemoryBlock& block, bool map) {
   block.address = vk.vkGetBufferDeviceAddress(device.handle, &address);
 }
 
-void destroy_block(Device& device, MemoryBlock& block) noexcept {
-  device.vk.vkDestroyBuffer(device.handle, block.buffer, nullptr);
-  device.vk.vkFreeMemory(device.handle, block.memory, nullptr);
+// What there is of it.
+void DestroyBlock::operator()(MemoryBlock* block) const noexcept {
+  device->vk.vkDestroyBuffer(device->handle, block->buffer, nullptr);
+  device->vk.vkFreeMemory(device->handle, block->memory, nullptr);
+  delete block;
 }
+
+OwnBlock new_block(Device& device) { return OwnBlock(new MemoryBlock, DestroyBlock{&device}); }
 
 }  // namespace tuff

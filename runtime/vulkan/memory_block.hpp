@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <vector>
 
 #include "runtime/vulkan/device.hpp"
 
@@ -12,6 +12,10 @@ namespace tuff {
 // Which memory: device-local (mapped too where the device has such a heap), or host memory that the
 // host reads fast.
 enum class MemoryKind { device, readback };
+
+struct FreeRange {
+  uint64_t offset, size;
+};
 
 struct MemoryBlock {
   VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -25,16 +29,25 @@ struct MemoryBlock {
   MemoryKind kind = MemoryKind::device;
   bool cached = false;  // the host reads it fast
   uint32_t size_class = 0;
-  bool exportable = false;                   // as a file descriptor
-  bool imported = false;                     // no memory of the context's own
-  std::shared_ptr<void> owner;               // of imported memory, if it goes with the block
-  bool dedicated = false;                    // the memory is for this buffer alone
-  std::map<uint64_t, uint64_t> free_ranges;  // offset → size
+  bool exportable = false;             // as a file descriptor
+  bool imported = false;               // no memory of the context's own
+  std::shared_ptr<void> owner;         // of imported memory, if it goes with the block
+  bool dedicated = false;              // the memory is for this buffer alone
+  std::vector<FreeRange> free_ranges;  // by offset, with room for all that may come back
   uint64_t free_bytes = 0;
+  size_t taken = 0;  // ranges that are in use
 
   // Others may hold the memory: once released it goes back to the device, never to another buffer.
   bool outside() const noexcept { return exportable || imported; }
 };
+
+// A block and its Vulkan objects, which go with it.
+struct DestroyBlock {
+  Device* device = nullptr;
+  void operator()(MemoryBlock* block) const noexcept;
+};
+using OwnBlock = std::unique_ptr<MemoryBlock, DestroyBlock>;
+OwnBlock new_block(Device& device);
 
 struct MemoryRange {
   MemoryBlock* block = nullptr;
@@ -52,7 +65,5 @@ VkBufferUsageFlags block_usage(bool addresses);
 VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExternalMemoryHandleTypeFlags handles = 0);
 VkResult allocate_block(Device& device, MemoryBlock& block, uint64_t bytes, uint32_t type, const void* next = nullptr);
 void bind_block(Device& device, MemoryBlock& block, bool map);
-// What there is of it.
-void destroy_block(Device& device, MemoryBlock& block) noexcept;
 
 }  // namespace tuff

@@ -27,10 +27,6 @@ MemoryPool::MemoryPool(std::shared_ptr<Device> device) : device_(std::move(devic
   pending_.reserve(1024);
 }
 
-MemoryPool::~MemoryPool() {
-  for (const auto& block : blocks_) destroy(*block);
-}
-
 // The type with the highest score among those that have what is required.
 uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
   const VkPhysicalDeviceMemoryProperties& memory = device_->physical.memory;
@@ -68,7 +64,7 @@ std::string MemoryPool::kept_free() const {
   uint64_t free = 0, largest = 0;
   for (const auto& block : blocks_) {
     free += block->free_bytes;
-    for (const auto& [offset, size] : block->free_ranges) largest = std::max(largest, size);
+    for (const FreeRange& range : block->free_ranges) largest = std::max(largest, range.size);
   }
   return fmt::format("{} are kept free, the largest range of them is {}", free, largest);
 }
@@ -96,6 +92,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the device allocates at most {} at once", bytes, most);
   }
   if (request.limited) check_limit(bytes);
+  make_room();
   const uint32_t size_class = request.exportable ? kOwnBlock : class_of(bytes);
   const bool own = size_class == kOwnBlock;
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kLargeGranule : kAlignment);
@@ -111,6 +108,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
     MemoryBlock* block = own ? make_block(size, request, size_class) : make_shared_block(size, request, size_class);
     range = take(*block, 0, size);
   }
+  ++ranges_;
   ++allocations_;
   ++live_;
   in_use_ += range.size;
@@ -132,13 +130,15 @@ MemoryBlock* MemoryPool::make_shared_block(uint64_t size, const MemoryRequest& r
 
 MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class) {
   MemoryBlock* best = nullptr;
-  uint64_t best_offset = 0, best_size = UINT64_MAX;
+  size_t best_range = 0;
+  uint64_t best_size = UINT64_MAX;
   for (const auto& block : blocks_) {
     if (block->kind != kind || block->size_class != size_class || block->free_bytes < size) continue;
-    for (const auto& [offset, bytes] : block->free_ranges) {
+    for (size_t i = 0; i < block->free_ranges.size(); ++i) {
+      const uint64_t bytes = block->free_ranges[i].size;
       if (bytes >= size && bytes < best_size) {
         best = block.get();
-        best_offset = offset;
+        best_range = i;
         best_size = bytes;
       }
     }
@@ -146,28 +146,36 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t s
   const bool own = size_class == kOwnBlock;
   // A large block of its own may serve a somewhat smaller request, not a much smaller one.
   if (best == nullptr || (own && best->size > size + size / 4)) return {};
-  return take(*best, best_offset, own ? best->size : size);
+  return take(*best, best_range, own ? best->size : size);
 }
 
-MemoryRange MemoryPool::take(MemoryBlock& block, uint64_t offset, uint64_t size) {
-  const auto found = block.free_ranges.find(offset);
-  const uint64_t rest = found->second - size;
-  block.free_ranges.erase(found);
-  if (rest != 0) block.free_ranges.emplace(offset + size, rest);
+// Of n ranges in use each may come back between two that are free: n + 1 of those at the most.
+MemoryRange MemoryPool::take(MemoryBlock& block, size_t which, uint64_t size) {
+  std::vector<FreeRange>& free = block.free_ranges;
+  if (free.capacity() < block.taken + 2) free.reserve(2 * (block.taken + 2));
+  const uint64_t offset = free[which].offset;
+  if (free[which].size == size) {
+    free.erase(free.begin() + static_cast<ptrdiff_t>(which));
+  } else {
+    free[which] = {offset + size, free[which].size - size};
+  }
+  ++block.taken;
   block.free_bytes -= size;
   return {&block, offset, size};
 }
 
-MemoryRange MemoryPool::adopt(std::unique_ptr<MemoryBlock> block) {
+// What may fail of giving a range back is done before it is taken.
+void MemoryPool::make_room() {
+  if (pending_.capacity() <= ranges_) pending_.reserve(2 * ranges_ + 1);
+  if (blocks_.capacity() == blocks_.size()) blocks_.reserve(2 * blocks_.size() + 8);
+}
+
+MemoryRange MemoryPool::adopt(OwnBlock block) {
   const std::lock_guard lock(mutex_);
+  make_room();
   block->id = next_id_++;
-  try {
-    blocks_.reserve(blocks_.size() + 1);
-  } catch (...) {
-    destroy_block(*device_, *block);
-    throw;
-  }
   imported_ += block->size;
+  ++ranges_;
   blocks_.push_back(std::move(block));
   return {blocks_.back().get(), 0, blocks_.back()->size};
 }
@@ -178,33 +186,35 @@ void MemoryPool::give_outside(MemoryBlock& block) noexcept {
     imported_ -= block.size;
   } else {
     in_use_ -= block.size;
+    reserved_ -= block.size;
     --live_;
   }
-  destroy(block);
   std::erase_if(blocks_, [&](const auto& other) { return other.get() == &block; });
 }
 
 void MemoryPool::give_back(const MemoryRange& range) noexcept {
   MemoryBlock& block = *range.block;
+  --ranges_;
   if (block.outside()) {
     give_outside(block);
     return;
   }
-  uint64_t offset = range.offset, size = range.size;
-  auto next = block.free_ranges.lower_bound(offset);
-  if (next != block.free_ranges.end() && next->first == offset + size) {
-    size += next->second;
-    next = block.free_ranges.erase(next);
+  std::vector<FreeRange>& free = block.free_ranges;
+  const auto next = std::lower_bound(free.begin(), free.end(), range.offset,
+                                     [](const FreeRange& other, uint64_t offset) { return other.offset < offset; });
+  const bool joins_next = next != free.end() && next->offset == range.offset + range.size;
+  const bool joins_previous = next != free.begin() && std::prev(next)->offset + std::prev(next)->size == range.offset;
+  if (joins_previous && joins_next) {
+    std::prev(next)->size += range.size + next->size;
+    free.erase(next);
+  } else if (joins_previous) {
+    std::prev(next)->size += range.size;
+  } else if (joins_next) {
+    *next = {range.offset, range.size + next->size};
+  } else {
+    free.insert(next, {range.offset, range.size});  // take() has made room
   }
-  if (next != block.free_ranges.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first + previous->second == offset) {
-      offset = previous->first;
-      size += previous->second;
-      block.free_ranges.erase(previous);
-    }
-  }
-  block.free_ranges.emplace(offset, size);
+  --block.taken;
   block.free_bytes += range.size;
   in_use_ -= range.size;
   --live_;
@@ -216,12 +226,8 @@ void MemoryPool::release(const MemoryRange& range, const LastUses& uses) noexcep
     give_back(range);
     return;
   }
-  try {
-    pending_.push_back({range, FinalUses(uses, *timelines_)});
-    pending_outside_ = pending_outside_ || range.block->outside();
-  } catch (...) {
-    // No room to remember it: the range is lost to the pool, which is better than used too early.
-  }
+  pending_.push_back({range, FinalUses(uses, *timelines_)});  // make_room() was called for it
+  pending_outside_ = pending_outside_ || range.block->outside();
 }
 
 void MemoryPool::completed() noexcept {
@@ -246,7 +252,7 @@ void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
     MemoryBlock& block = **i;
     const bool empty = block.free_bytes == block.size;
     if (empty && kept + block.size > keep_bytes) {
-      destroy(block);
+      reserved_ -= block.size;
       i = blocks_.erase(i);
       continue;
     }
@@ -256,7 +262,8 @@ void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
 }
 
 MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class) {
-  auto block = std::make_unique<MemoryBlock>();
+  OwnBlock block = new_block(*device_);
+  block->free_ranges.reserve(2);
   block->size = bytes;
   block->kind = request.kind;
   block->size_class = size_class;
@@ -270,12 +277,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
   if (request.exportable) {
     requirements = make_block_buffer(*device_, *block, kMemoryFd);
     block->dedicated = block->dedicated || device_->physical.memory_fd_dedicated;
-    try {
-      if (!(requirements.memoryTypeBits >> type & 1)) type = find_type(request.kind, requirements.memoryTypeBits);
-    } catch (...) {
-      destroy_block(*device_, *block);
-      throw;
-    }
+    if (!(requirements.memoryTypeBits >> type & 1)) type = find_type(request.kind, requirements.memoryTypeBits);
   } else {
     requirements = make_block_buffer(*device_, *block);
   }
@@ -294,7 +296,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
     result = allocate_block(*device_, *block, requirements.size, type, request.exportable ? &exported : nullptr);
   }
   if (result != VK_SUCCESS) {
-    destroy_block(*device_, *block);
+    block.reset();
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(result, "vkAllocateMemory");
     if (beyond_budget) {
       throw MemoryShortage(
@@ -312,27 +314,17 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
                     request.bytes, requirements.size, reserved_, heap, kept_free()),
         request.bytes, requirements.size > left ? requirements.size - left : requirements.size);
   }
-  reserved_ += block->size;
-  try {
-    bind_block(*device_, *block, request.kind == MemoryKind::readback || device_mapped_);
-  } catch (...) {
-    destroy(*block);
-    throw;
-  }
+  bind_block(*device_, *block, request.kind == MemoryKind::readback || device_mapped_);
   device_->set_name(VK_OBJECT_TYPE_BUFFER, block->buffer,
                     request.kind != MemoryKind::device ? "tuff staging"
                     : size_class == kOwnBlock          ? "tuff buffer"
                                                        : "tuff small buffers");
-  block->free_ranges.emplace(0, block->size);
+  block->free_ranges.push_back({0, block->size});
   block->free_bytes = block->size;
   log(TUFF_LOG_DEBUG, "memory: a new block of {} MiB", block->size >> 20);
+  reserved_ += block->size;
   blocks_.push_back(std::move(block));
   return blocks_.back().get();
-}
-
-void MemoryPool::destroy(MemoryBlock& block) noexcept {
-  destroy_block(*device_, block);
-  if (!block.imported) reserved_ -= block.size;
 }
 
 void MemoryPool::set_limit(uint64_t bytes) {
@@ -371,7 +363,9 @@ MemoryPool::Counters MemoryPool::counters() {
   for (const auto& block : blocks_) {
     counters.blocks += block->imported ? 0 : 1;
     counters.free += block->free_bytes;
-    for (const auto& [offset, size] : block->free_ranges) counters.largest_free = std::max(counters.largest_free, size);
+    for (const FreeRange& range : block->free_ranges) {
+      counters.largest_free = std::max(counters.largest_free, range.size);
+    }
   }
   return counters;
 }

@@ -39,7 +39,6 @@ class MemoryPool {
   static constexpr uint64_t kSmallLimit = kSizeClasses[kOwnBlock - 1].most;
 
   explicit MemoryPool(std::shared_ptr<Device> device);
-  ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
@@ -50,8 +49,8 @@ class MemoryPool {
     return allocate({.bytes = bytes, .kind = kind, .limited = kind == MemoryKind::device});
   }
   // The whole of a block of imported memory.
-  MemoryRange adopt(std::unique_ptr<MemoryBlock> block);
-  // The range is free once its uses have finished.
+  MemoryRange adopt(OwnBlock block);
+  // The range is free once its uses have finished. Allocates nothing: there has been room since the range was taken.
   void release(const MemoryRange& range, const LastUses& uses) noexcept;
   // Some stream's work has finished.
   void completed() noexcept;
@@ -82,9 +81,9 @@ class MemoryPool {
   MemoryBlock* make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class);
   void check_limit(uint64_t bytes);
   std::string kept_free() const;
-  void destroy(MemoryBlock& block) noexcept;
+  void make_room();
   void give_outside(MemoryBlock& block) noexcept;
-  MemoryRange take(MemoryBlock& block, uint64_t offset, uint64_t size);
+  MemoryRange take(MemoryBlock& block, size_t which, uint64_t size);
   MemoryRange take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class);
   void give_back(const MemoryRange& range) noexcept;
   void reclaim() noexcept;
@@ -93,8 +92,9 @@ class MemoryPool {
   std::shared_ptr<Device> device_;
   std::unique_ptr<Timelines> timelines_ = std::make_unique<Timelines>();
   std::mutex mutex_;
-  std::vector<std::unique_ptr<MemoryBlock>> blocks_;
-  std::vector<Pending> pending_;
+  std::vector<OwnBlock> blocks_;
+  std::vector<Pending> pending_;  // with room for every range that is in use
+  size_t ranges_ = 0;             // in use or pending
   uint32_t types_[2];
   bool device_mapped_ = false;
   bool pending_outside_ = false;  // memory that others hold is waiting for the device
@@ -106,8 +106,13 @@ class MemoryPool {
 // What Buffer::allocation is on Vulkan.
 class VulkanAllocation final : public Allocation {
  public:
-  VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRange& range)
-      : pool_(std::move(pool)), range_(range) {}
+  // Takes the range itself, once there is an object to give it back.
+  VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRequest& request)
+      : pool_(std::move(pool)), range_(pool_->allocate(request)) {}
+  VulkanAllocation(std::shared_ptr<MemoryPool> pool, uint64_t bytes, MemoryKind kind)
+      : pool_(std::move(pool)), range_(pool_->allocate(bytes, kind)) {}
+  VulkanAllocation(std::shared_ptr<MemoryPool> pool, OwnBlock block)
+      : pool_(std::move(pool)), range_(pool_->adopt(std::move(block))) {}
   ~VulkanAllocation() override { pool_->release(range_, uses); }
 
   std::byte* host() const noexcept override {

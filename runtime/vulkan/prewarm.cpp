@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <exception>
 #include <set>
-#include <system_error>
 
 #include "planning/log.hpp"
+#include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff {
@@ -20,8 +20,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance = *new Registry;
-  return instance;
+  static NeverDestroyed<Registry> instance;
+  return *instance;
 }
 
 void stop_all() noexcept {
@@ -49,7 +49,7 @@ Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
   try {
     all.running.insert(this);
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // of the system, or no memory
     all.running.erase(this);
     to_build_ = 0;
     log(TUFF_LOG_WARNING, "prewarm: no thread can be started: {}", error.what());
@@ -107,15 +107,6 @@ Prewarm::~Prewarm() {
   stop();
   const std::lock_guard lock(registry().mutex);
   registry().running.erase(this);
-}
-
-std::vector<Pipeline> Prewarm::leftovers() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<Pipeline> pipelines;
-  for (const auto& [line, item] : items_) {
-    if (item.state == State::built) pipelines.push_back(item.pipeline);
-  }
-  return pipelines;
 }
 
 Prewarm::Turn::Turn(Prewarm* prewarm, const std::string& line) : prewarm_(prewarm) {

@@ -57,7 +57,13 @@ class Prewarm {
   };
 
   // Those that nobody has asked for. The thread must have ended.
-  std::vector<Pipeline> leftovers() const;
+  template <typename Visit>
+  void each_leftover(const Visit& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [line, item] : items_) {
+      if (item.state == State::built) visit(item.pipeline);
+    }
+  }
 
   uint64_t built() const noexcept { return built_.load(std::memory_order_relaxed); }
   uint64_t to_build() const noexcept { return to_build_.load(std::memory_order_relaxed); }

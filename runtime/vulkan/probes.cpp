@@ -13,7 +13,7 @@ class StreamProbeRun final : public ProbeRun {
   Recorder& recorder() override { return recorder_; }
   Buffer readable(uint64_t bytes) override {
     Buffer buffer;
-    buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(bytes, MemoryKind::readback));
+    buffer.allocation = std::make_shared<VulkanAllocation>(pool_, bytes, MemoryKind::readback);
     buffer.bytes = bytes;
     return buffer;
   }

@@ -13,7 +13,7 @@ constexpr uint32_t kOne = 0x3f800000;  // 1.0f: numbers that no device is slow w
 
 Buffer ones(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   Buffer buffer;
-  buffer.allocation = std::make_shared<VulkanAllocation>(pool, pool->allocate(bytes, MemoryKind::device));
+  buffer.allocation = std::make_shared<VulkanAllocation>(pool, bytes, MemoryKind::device);
   buffer.bytes = bytes;
   recorder.fill_words(buffer, 0, bytes, kOne);
   return buffer;

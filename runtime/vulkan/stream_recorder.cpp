@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -51,14 +52,14 @@ StreamRecorder::StreamRecorder(Streams& streams, RecorderBase& base, uint32_t in
   copies_.computes = false;
   try {
     make_slots(compute_, ring);
+    set_name(index == 0 ? "default stream" : "");
+    if (device.labels) {
+      kept_profiler_ = std::make_unique<Profiler>(base_.device, compute_ring_ + kCopyRing);
+      profiler_ = kept_profiler_.get();
+    }
   } catch (...) {
     destroy();
     throw;
-  }
-  set_name(index == 0 ? "default stream" : "");
-  if (device.labels) {
-    kept_profiler_ = std::make_unique<Profiler>(base_.device, compute_ring_ + kCopyRing);
-    profiler_ = kept_profiler_.get();
   }
   timelines_.record(index_, 0);
 }
@@ -354,6 +355,7 @@ void StreamRecorder::appended(double bytes, double operations) {
   } catch (const Error&) {
     // The call that recorded this has done so. If it was for memory the next one tells, before it records anything.
     if (!closed_ || base_.device->lost()) throw;
+  } catch (const std::bad_alloc&) {
   }
 }
 

@@ -62,7 +62,7 @@ bool timeline_at_rest(Device& device, VkSemaphore timeline, uint64_t value, uint
   if (value == 0) return true;
   try {
     return wait_timeline(device, timeline, value, milliseconds).has_value();
-  } catch (const Error&) {
+  } catch (...) {  // an Error, or no memory for one
     if (!device.lost()) return false;
   }
   // Work may be under way that another thread's call, which found the loss, knew nothing of.

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "runtime/limits.hpp"
@@ -99,14 +100,18 @@ class LastUses {
   bool more_ = false;
 };
 
-// Uses that will not grow any more. Errors: bad_alloc.
+// Uses that will not grow any more.
 class FinalUses {
  public:
-  FinalUses(const LastUses& uses, const Timelines& timelines) : uses_(uses) {
-    if (uses.more()) all_ = timelines.all();
+  FinalUses(const LastUses& uses, const Timelines& timelines) noexcept : uses_(uses) {
+    if (!uses.more()) return;
+    try {
+      all_ = timelines.all();
+    } catch (const std::bad_alloc&) {  // then what is recorded later is waited for too
+    }
   }
   bool done(const Timelines& timelines) const noexcept {
-    if (!uses_.more()) return uses_.done(timelines);
+    if (!uses_.more() || all_.empty()) return uses_.done(timelines);
     return std::all_of(all_.begin(), all_.end(), [&](Use use) { return timelines.done(use); });
   }
 

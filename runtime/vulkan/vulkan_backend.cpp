@@ -178,7 +178,7 @@ Buffer VulkanBackend::alloc(const AllocOptions& options) {
       const bool elsewhere = options.host_visible && !pool_->device_memory_mapped();
       MemoryRequest request{.bytes = options.bytes, .limited = true, .exportable = options.exportable};
       if (options.host_pinned || elsewhere) request.kind = MemoryKind::readback;
-      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->allocate(request));
+      buffer.allocation = std::make_shared<VulkanAllocation>(pool_, request);
       const MemoryBlock& block = *locate(buffer, 0).block;
       if (!options.name.empty() && block.size_class == MemoryPool::kOwnBlock) {
         device_->set_name(VK_OBJECT_TYPE_BUFFER, block.buffer, options.name.c_str());
@@ -193,9 +193,9 @@ Buffer VulkanBackend::alloc(const AllocOptions& options) {
   });
 }
 
-Buffer VulkanBackend::adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset, uint64_t bytes) {
+Buffer VulkanBackend::adopt(OwnBlock block, uint64_t offset, uint64_t bytes) {
   Buffer buffer;
-  buffer.allocation = std::make_shared<VulkanAllocation>(pool_, pool_->adopt(std::move(block)));
+  buffer.allocation = std::make_shared<VulkanAllocation>(pool_, std::move(block));
   buffer.offset = offset;
   buffer.bytes = bytes;
   buffer.host_visible = buffer.allocation->host() != nullptr;
@@ -260,7 +260,13 @@ std::string VulkanBackend::variants(const Operation& operation) {
 std::unique_ptr<ComputeStream> VulkanBackend::create_stream(const StreamOptions& options) {
   const std::lock_guard lock(mutex_);
   device_->require_alive();
-  return std::make_unique<VulkanStream>(*this, streams_->open(options.name));
+  StreamRecorder& recorder = streams_->open(options.name);
+  try {
+    return std::make_unique<VulkanStream>(*this, recorder);
+  } catch (...) {
+    streams_->close(recorder);
+    throw;
+  }
 }
 
 std::unique_ptr<ComputeEvent> VulkanBackend::create_event(bool timing) {

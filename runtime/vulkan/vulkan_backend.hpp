@@ -64,7 +64,7 @@ class VulkanBackend final : public ComputeBackend {
   auto with_memory(Attempt&& attempt);
 
  private:
-  Buffer adopt(std::unique_ptr<MemoryBlock> block, uint64_t offset, uint64_t bytes);
+  Buffer adopt(OwnBlock block, uint64_t offset, uint64_t bytes);
   void wait_for_everything(bool for_host);
   TuningDevice tuning_device() const;
   void load_user_tuning();

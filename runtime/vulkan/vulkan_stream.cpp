@@ -21,7 +21,7 @@ VulkanStream::~VulkanStream() {
   const std::lock_guard lock(backend_.mutex());
   try {
     backend_.streams().close(recorder_);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log(TUFF_LOG_WARNING, "destroying {}: {}", recorder_.name(), error.what());
   }
 }
@@ -66,15 +66,12 @@ void VulkanStream::begin_graph() {
 }
 
 std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
-  std::unique_ptr<GraphRecorder> capture;
-  GraphContents contents;
-  {
-    const std::lock_guard lock(backend_.mutex());
-    require(capture_ != nullptr, "stream is not capturing, needs tuff_graph_begin first");
-    capture = std::move(capture_);
-    contents = capture->take();
-  }
-  return std::make_unique<VulkanGraph>(backend_, std::move(contents));
+  std::unique_ptr<GraphRecorder> capture;  // goes without the lock
+  const std::lock_guard lock(backend_.mutex());
+  require(capture_ != nullptr, "stream is not capturing, needs tuff_graph_begin first");
+  auto graph = std::make_unique<VulkanGraph>(backend_, capture_->contents());
+  capture = std::move(capture_);
+  return graph;
 }
 
 void VulkanStream::launch(ComputeGraph& graph) {
@@ -84,32 +81,27 @@ void VulkanStream::launch(ComputeGraph& graph) {
   recorder_.launch_graph(static_cast<VulkanGraph&>(graph));
 }
 
-DeviceRecorder& VulkanStream::target() {
-  if (capture_ != nullptr) return *capture_;
-  return recorder_;
-}
-
 void VulkanStream::refuse_in_capture(const char* why) const {
   if (capture_ != nullptr) fail(TUFF_ERROR_UNSUPPORTED, "stream is capturing: {}", why);
 }
 
 template <typename Attempt>
+void VulkanStream::record_once(std::unique_lock<std::mutex>& lock, const Attempt& attempt) {
+  backend_.device().require_alive();
+  if (capture_ == nullptr) recorder_.make_room(lock);
+  if (capture_ == nullptr) return attempt(recorder_);
+  const GraphRecorder::Size before = capture_->size();
+  try {
+    attempt(*capture_);
+  } catch (...) {
+    capture_->shrink(before);
+    throw;
+  }
+}
+
+template <typename Attempt>
 void VulkanStream::recorded(const Attempt& attempt) {
-  backend_.with_memory([&](auto& lock) {
-    backend_.device().require_alive();
-    if (capture_ == nullptr) recorder_.make_room(lock);
-    if (capture_ == nullptr) {
-      attempt(recorder_);
-      return;
-    }
-    const GraphRecorder::Size before = capture_->size();
-    try {
-      attempt(*capture_);
-    } catch (...) {
-      capture_->shrink(before);
-      throw;
-    }
-  });
+  backend_.with_memory([&](auto& lock) { record_once(lock, attempt); });
 }
 
 void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
@@ -141,13 +133,7 @@ void VulkanStream::copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffe
 void VulkanStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                               uint64_t bytes) {
   std::unique_lock lock(backend_.mutex());
-  backend_.device().require_alive();
-  if (capture_ == nullptr) recorder_.make_room(lock);
-  if (capture_ != nullptr) {
-    capture_->copy_pinned(dst, dst_offset, src, src_offset, bytes);
-  } else {
-    recorder_.copy_pinned(dst, dst_offset, src, src_offset, bytes);
-  }
+  record_once(lock, [&](auto& recorder) { recorder.copy_pinned(dst, dst_offset, src, src_offset, bytes); });
 }
 
 void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
@@ -193,10 +179,10 @@ void VulkanStream::run(const Operation& operation) {
 void VulkanStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   auto& own = static_cast<VulkanKernel&>(kernel);
   std::unique_lock lock(backend_.mutex());
-  if (capture_ == nullptr) recorder_.make_room(lock);
-  check_launch(own.interface(), args, own.launch_limits());
-  backend_.device().require_alive();
-  target().launch(own, args);
+  record_once(lock, [&](auto& recorder) {
+    check_launch(own.interface(), args, own.launch_limits());
+    static_cast<DeviceRecorder&>(recorder).launch(own, args);
+  });
 }
 
 }  // namespace tuff

@@ -40,8 +40,9 @@ class VulkanStream final : public ComputeStream {
   // attempt() under the context's lock, where memory may be short; a captured call that fails leaves nothing behind.
   template <typename Attempt>
   void recorded(const Attempt& attempt);
-  // What calls are recorded by: the stream, or the graph that is captured.
-  DeviceRecorder& target();
+  // The same of one attempt, and for what asks for no memory.
+  template <typename Attempt>
+  void record_once(std::unique_lock<std::mutex>& lock, const Attempt& attempt);
   void refuse_in_capture(const char* why) const;
 
   VulkanBackend& backend_;

@@ -66,7 +66,7 @@ TEST(Profile, QuotesTexts) {
   profile.set_device("a \"device\"\n\xff", true, {});
   {
     tuff::ProfiledCall call(profile, "call\\\t\"");
-    call.done({"shape\x01\xfe", TUFF_F32});
+    call.done([] { return tuff::CallText{"shape\x01\xfe", TUFF_F32}; });
     tuff::DeviceSpan span = device_span(profile, 1, 2);
     span.call = call.span().call;
     profile.add(span);

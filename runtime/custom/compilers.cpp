@@ -1,0 +1,28 @@
+#include "runtime/custom/compilers.hpp"
+
+#include <atomic>
+
+#include "planning/status.hpp"
+
+namespace tuff {
+namespace {
+
+constinit std::atomic<bool> gone{false};
+
+// Its destructor runs beside those of the archives, which were registered by the same load of the library: no code of a
+// program's comes between them.
+struct Mark {
+  ~Mark() { gone.store(true, std::memory_order_relaxed); }
+};
+[[maybe_unused]] const Mark mark;
+
+}  // namespace
+
+void require_compilers() {
+  if (!gone.load(std::memory_order_relaxed)) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_UNSUPPORTED, "the process is ending: kernels that are not in the cache cannot be compiled any more");
+}
+
+}  // namespace tuff
