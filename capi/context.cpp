@@ -23,6 +23,7 @@ namespace {
 // Of the versions before 0.7.
 constexpr size_t kFirstDesc = offsetof(tuff_context_desc, prewarm);
 constexpr size_t kFirstStats = offsetof(tuff_stats, kernel_cache_hits);
+constexpr size_t kFirstLimits = offsetof(tuff_limits, pipelines);
 // Before 0.8.
 constexpr size_t kFirstProperties = offsetof(tuff_device_properties, max_workgroup_size);
 
@@ -168,7 +169,7 @@ tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
 tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits) {
   return guarded("tuff_context_set_limits", [&] {
     const auto object = acquire_context(context);
-    const tuff_limits wanted = tuff::capi::read_structure(limits, "limits");
+    const tuff_limits wanted = tuff::capi::read_structure(limits, "limits", kFirstLimits);
     tuff::require(wanted.reserved == 0, "limits->reserved is {}, needs 0", wanted.reserved);
     object->backend().set_limits(wanted);
   });

@@ -254,9 +254,9 @@ class Context:
         print(profile.table()) and profile.write("trace.json") show it."""
         return Profile(self)
 
-    def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0) -> None:
+    def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0, pipelines: int = 0) -> None:
         """Bounds the memory and how long one wait may take; 0 is the default of each."""
-        limits = raw.Limits(memory_bytes=memory_bytes, wait_milliseconds=wait_milliseconds)
+        limits = raw.Limits(memory_bytes=memory_bytes, wait_milliseconds=wait_milliseconds, pipelines=pipelines)
         check(raw.tuff_context_set_limits(self.handle, limits))
 
     # Memory.

@@ -238,6 +238,8 @@ class Stats(_Struct):
             "bytes_staged",
             "kernels_prewarmed",
             "kernels_to_prewarm",
+            "pipelines_live",
+            "pipelines_evicted",
         )
     ]
 
@@ -289,6 +291,7 @@ class Limits(_Struct):
         ("reserved", c_uint32),
         ("memory_bytes", c_uint64),
         ("wait_milliseconds", c_uint64),
+        ("pipelines", c_uint64),
     ]
 
 
