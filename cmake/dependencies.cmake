@@ -18,6 +18,7 @@ if(TUFF_COMPILES_FMT)
   set_target_properties(tuff_fmt_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                         VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(tuff_fmt_compiled SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(tuff_fmt_compiled PRIVATE tuff_hardened)
   target_link_libraries(tuff_fmt INTERFACE tuff_fmt_compiled)
 else()
   target_link_libraries(tuff_fmt INTERFACE fmt::fmt-header-only)

@@ -9,14 +9,23 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platform/never_destroyed.hpp"
 
 namespace tuff::platform {
 
+// True for a program that was started with more rights than its caller has: by another's uid, or by capabilities of its
+// file. It does not trust the environment that it was given.
+bool runs_with_other_rights() noexcept;
+
+// Every variable that the library looks at, it looks at by these. Nothing is set for a program with others' rights.
+const char* environment_text(const char* name) noexcept;               // null if unset; allocates nothing
 std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
 std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
+// As "NAME=value", those whose names begin with one of these.
+std::vector<std::string> environment_of(std::span<const std::string_view> prefixes);
 
 // A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">(). For good: calls come at the process's
 // end too.
@@ -60,6 +69,33 @@ class FileLock {
   int descriptor_ = -1;
   bool held_ = false;
 };
+
+// A file that is there while this process tries something that it may not survive. It goes with the object; where the
+// process has ended before, it stays, and whoever comes next learns of it.
+class TrialMarker {
+ public:
+  enum class State {
+    taken,        // nobody else tries it: go on
+    left_behind,  // a process has ended in the middle of it
+    busy,         // another process is trying it
+    impossible    // no file can be written
+  };
+  explicit TrialMarker(std::filesystem::path path);
+  ~TrialMarker();
+  TrialMarker(const TrialMarker&) = delete;
+  TrialMarker& operator=(const TrialMarker&) = delete;
+  State state() const noexcept { return state_; }
+
+ private:
+  State take() noexcept;
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  State state_;
+};
+
+// Puts bytes at a place of an ordinary file that begins as expected. False if it does not, or cannot be written.
+bool overwrite(const std::filesystem::path& path, std::span<const std::byte> expected, uint64_t offset,
+               std::span<const std::byte> bytes);
 
 // A second file descriptor of what this one refers to, closed on exec; -1 if it refers to nothing.
 int duplicate_descriptor(int descriptor) noexcept;

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,21 +73,46 @@ std::atomic<uint32_t> forks{0};
 
 }  // namespace
 
+// The system says so of each start of a program; comparing user ids would miss capabilities, and a program that has
+// changed its ids since.
+bool runs_with_other_rights() noexcept {
+#ifdef __linux__
+  return ::getauxval(AT_SECURE) != 0;
+#else
+  return ::issetugid() != 0;
+#endif
+}
+
 std::optional<std::string> environment(const char* name) {
   auto value = environment_even_empty(name);
   if (value && value->empty()) value.reset();
   return value;
 }
 
+const char* environment_text(const char* name) noexcept {
+  return runs_with_other_rights() ? nullptr : std::getenv(name);
+}
+
 std::optional<std::string> environment_even_empty(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = environment_text(name);
   if (value == nullptr) return std::nullopt;
   return std::string(value);
 }
 
+std::vector<std::string> environment_of(std::span<const std::string_view> prefixes) {
+  std::vector<std::string> found;
+  if (runs_with_other_rights() || environ == nullptr) return found;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const bool wanted = std::any_of(prefixes.begin(), prefixes.end(),
+                                    [&](std::string_view prefix) { return text.starts_with(prefix); });
+    if (wanted) found.emplace_back(text);
+  }
+  return found;
+}
+
 std::optional<std::filesystem::path> cache_directory() {
-  // A program that runs with another user's rights does not trust the environment it was given.
-  if (::geteuid() != ::getuid() || ::getegid() != ::getgid()) return std::nullopt;
+  if (runs_with_other_rights()) return std::nullopt;  // which has no HOME either
 
   std::filesystem::path base;
   const auto xdg = environment("XDG_CACHE_HOME");
@@ -176,6 +204,48 @@ FileLock::~FileLock() {
   if (descriptor_ < 0) return;
   ::flock(descriptor_, LOCK_UN);  // a process that was forked meanwhile has the open file too
   ::close(descriptor_);
+}
+
+// One byte in the file says that its owner was at it; the lock on it, that he still is. Who finds the byte without the
+// lock finds what was left behind.
+TrialMarker::TrialMarker(std::filesystem::path path) : path_(std::move(path)), state_(take()) {}
+
+TrialMarker::State TrialMarker::take() noexcept {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor_ < 0) return State::impossible;
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? State::busy : State::impossible;
+  struct stat ours {
+  }, there{};
+  if (::fstat(descriptor_, &ours) != 0) return State::impossible;
+  // Its owner may have removed it since it was opened: then the file is nobody's trace.
+  if (::lstat(path_.c_str(), &there) != 0 || there.st_ino != ours.st_ino || there.st_dev != ours.st_dev) {
+    return State::busy;
+  }
+  if (ours.st_size != 0) return State::left_behind;
+  const std::byte mark{'1'};
+  if (write_all(descriptor_, {&mark, 1})) return State::taken;
+  ::unlink(path_.c_str());  // a full disk
+  return State::impossible;
+}
+
+TrialMarker::~TrialMarker() {
+  if (descriptor_ < 0) return;
+  if (state_ == State::taken || state_ == State::left_behind) {
+    ::unlink(path_.c_str());
+    ::flock(descriptor_, LOCK_UN);  // a process that was forked meanwhile has the open file too
+  }
+  ::close(descriptor_);
+}
+
+bool overwrite(const std::filesystem::path& path, std::span<const std::byte> expected, uint64_t offset,
+               std::span<const std::byte> bytes) {
+  const File file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::vector<std::byte> begin(expected.size());
+  if (!read_all(file.get(), begin) || !std::equal(begin.begin(), begin.end(), expected.begin())) return false;
+  const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  return written == static_cast<ssize_t>(bytes.size());
 }
 
 std::string thread_name() {

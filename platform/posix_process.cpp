@@ -6,12 +6,16 @@
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "platform/process.hpp"
@@ -61,12 +65,24 @@ bool connected(Descriptor& ours, Descriptor& theirs) {
   return ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
 }
 
-int spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments, int socket, pid_t& child) {
+// Looked up when the library is loaded: the loader gives names as it was asked for them, and one that is relative names
+// another file once the program has changed its working directory. Nothing but the two calls: it runs before main().
+char library_file[PATH_MAX];
+[[maybe_unused, gnu::constructor]] void find_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_library), &info) == 0 || info.dli_fname == nullptr) return;
+  if (::realpath(info.dli_fname, library_file) == nullptr) library_file[0] = '\0';
+}
+
+int spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+          const std::vector<std::string>& variables, int socket, pid_t& child) {
   std::vector<char*> words;
   words.push_back(const_cast<char*>(program.c_str()));
   for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
-  char* environment[] = {nullptr};
+  std::vector<char*> environment;
+  for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
+  environment.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
@@ -85,7 +101,7 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int error = ::posix_spawn(&child, program.c_str(), &files, &attributes, words.data(), environment);
+  const int error = ::posix_spawn(&child, program.c_str(), &files, &attributes, words.data(), environment.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   return error;
@@ -122,20 +138,25 @@ Talk talk(int socket, std::string_view input, std::string& output, uint64_t mill
   }
 }
 
+void set_limit(decltype(RLIMIT_CPU) resource, uint64_t value) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0) return;
+  const auto wanted = static_cast<rlim_t>(value);
+  if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) limit.rlim_max = wanted;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(resource, &limit);
+}
+
 }  // namespace
 
 std::filesystem::path library_folder() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || info.dli_fname == nullptr) return {};
-  std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
-  return error ? std::filesystem::path() : file.parent_path();
+  const std::filesystem::path file(library_file);
+  return file.is_absolute() ? file.parent_path() : std::filesystem::path();
 }
 
-bool runs_with_other_rights() noexcept { return ::geteuid() != ::getuid() || ::getegid() != ::getgid(); }
-
 ProcessEnd run_program(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-                       std::string_view input, uint64_t milliseconds, uint64_t max_output_bytes) {
+                       std::string_view input, uint64_t milliseconds, uint64_t max_output_bytes,
+                       const std::vector<std::string>& environment) {
   ProcessEnd end{ProcessEnd::Kind::not_started, 0, {}};
   Descriptor ours, theirs;
   if (!connected(ours, theirs)) {
@@ -143,7 +164,7 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
     return end;
   }
   pid_t child = -1;
-  end.code = spawn(program, arguments, theirs.get(), child);
+  end.code = spawn(program, arguments, environment, theirs.get(), child);
   if (end.code != 0) return end;
   theirs = Descriptor();
   const auto finish = [&](bool kill) {
@@ -176,19 +197,30 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
 }
 
 void limit_this_process(uint64_t cpu_seconds, uint64_t memory_bytes) {
-  const auto set = [](auto resource, uint64_t value) {
-    rlimit limit{};
-    if (::getrlimit(resource, &limit) != 0) return;
-    const auto wanted = static_cast<rlim_t>(value);
-    if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max) limit.rlim_max = wanted;
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(resource, &limit);
-  };
-  set(RLIMIT_CORE, 0);
-  set(RLIMIT_NOFILE, 3);  // standard input, output and error: nothing more is opened
-  set(RLIMIT_CPU, cpu_seconds);
-  set(RLIMIT_AS, memory_bytes);
+  set_limit(RLIMIT_CORE, 0);
+  set_limit(RLIMIT_NOFILE, 3);  // standard input, output and error: nothing more is opened
+  set_limit(RLIMIT_CPU, cpu_seconds);
+  set_limit(RLIMIT_AS, memory_bytes);
   for (int descriptor = 3; descriptor < 1024; ++descriptor) ::close(descriptor);
+}
+
+void limit_this_process_from_now(uint64_t milliseconds, uint64_t memory_bytes) {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = static_cast<uint64_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1;
+  set_limit(RLIMIT_CORE, 0);
+  // Threads share the work, and each counts.
+  set_limit(RLIMIT_CPU, seconds + (milliseconds / 1000 + 1) * 4);
+  unsigned long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (pages != 0) set_limit(RLIMIT_AS, pages * page + memory_bytes);
+  const auto ms = static_cast<long>(milliseconds);
+  const itimerval timer{{0, 0}, {ms / 1000, ms % 1000 * 1000}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 bool read_input(std::string& bytes, uint64_t max_bytes) {

@@ -41,6 +41,13 @@ bool is_temporary_name(std::string_view name) {
   return plain && parse_cache_name(name.substr(0, name.size() - kTemporarySuffix));
 }
 
+bool is_trial_of_nothing(const fs::path& path, std::string_view name) {
+  if (!name.ends_with(kTrialSuffix)) return false;
+  const std::string_view entry = name.substr(0, name.size() - kTrialSuffix.size());
+  std::error_code error;
+  return parse_cache_name(entry) && !fs::exists(path.parent_path() / entry, error) && !error;
+}
+
 // Size and time of an ordinary file; not of what a link leads to.
 bool look_at(const fs::path& path, uint64_t& bytes, fs::file_time_type& time) {
   std::error_code error;
@@ -94,7 +101,7 @@ CacheListing list_cache(const fs::path& folder) {
   for (const std::string& file : platform::names_in(folder)) {
     const fs::path path = folder / file;
     std::optional<CacheName> name = parse_cache_name(file);
-    const bool temporary = !name && is_temporary_name(file);
+    const bool temporary = !name && (is_temporary_name(file) || is_trial_of_nothing(at->path(), file));
     if (!name && !temporary) continue;
     CacheEntry entry;
     if (!look_at(path, entry.bytes, entry.used)) continue;  // another process has removed it, or no file

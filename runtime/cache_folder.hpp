@@ -20,8 +20,9 @@ struct CacheHeader {
   uint64_t key_high, key_low;
   uint64_t payload_bytes;
   uint64_t checksum;  // XXH3 of the payload
+  uint64_t seal;      // of what is above: the driver has taken this payload and come back. 0: not yet
 };
-static_assert(sizeof(CacheHeader) == 64);
+static_assert(sizeof(CacheHeader) == 72);
 
 constexpr char kCacheMagic[8] = {'T', 'U', 'F', 'F', 'C', 'A', 'C', 'H'};
 constexpr uint64_t kMaxCacheEntryBytes = 64ull << 20;
@@ -34,6 +35,8 @@ struct CacheName {
 };
 std::string cache_name(const CacheName& name);
 std::optional<CacheName> parse_cache_name(std::string_view text);
+// Beside an entry while a process tries what the driver makes of it.
+constexpr std::string_view kTrialSuffix = ".trial";
 
 struct CacheEntry {
   CacheName name;
@@ -45,8 +48,9 @@ struct CacheEntry {
 
 struct CacheListing {
   std::vector<CacheEntry> entries;
-  uint64_t bytes = 0;                            // of all entries
-  std::vector<std::filesystem::path> abandoned;  // what a process that ended while writing has left, an hour ago
+  uint64_t bytes = 0;  // of all entries
+  // What a process that ended while writing has left, an hour ago; and traces of trials whose entries are gone.
+  std::vector<std::filesystem::path> abandoned;
 };
 // Empty where the folder cannot be listed.
 CacheListing list_cache(const std::filesystem::path& folder);

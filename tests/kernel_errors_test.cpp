@@ -1,8 +1,10 @@
 // Custom kernels that are refused, with what the message has to name; and source that means harm.
 #include <chrono>
 #include <cstdlib>
+#include <span>
 
 #include "support/kernel.hpp"
+#include "support/spirv_hostile_words.hpp"
 #include "support/spirv_module_words.hpp"
 
 namespace tuff_test {
@@ -400,6 +402,90 @@ TEST_F(KernelUntrusted, Modules) {
   EXPECT_OK(create(desc));
   words[0] = 1;
   EXPECT_FAILS(create(desc), kArgument, kCreate, "source");
+}
+
+// Valid by all that a validator looks at. The driver compiles them in a process of its own first: this one lives on.
+TEST_F(KernelUntrusted, ModulesThatTheDriverDiesOf) {
+  const struct {
+    const char* name;
+    std::span<const uint32_t> words;
+  } rows[] = {{"pointer_bitcast", kPointerBitcast},
+              {"subgroup_add_of_a_vec3", kSubgroupAddOfAVec3},
+              {"local_index_of_three", kLocalIndexOfThree}};
+  for (const auto& [name, words] : rows) {
+    SCOPED_TRACE(name);
+    tuff_kernel_desc desc = spirv(words.data(), words.size_bytes(), "main");
+    desc.name = name;
+    desc.flags = TUFF_KERNEL_UNTRUSTED;
+    const tuff_status status = create(desc);
+    if (status == TUFF_OK) continue;  // a driver that takes it: nothing was run
+    EXPECT_TRUE(status == kCompile || status == kUnsupported) << last_error();
+    const bool cast = words.data() == kPointerBitcast;  // which needs no driver to be found out
+    EXPECT_NE(last_error().find(cast ? "casts a pointer" : name), std::string::npos) << last_error();
+    RecordProperty(name, last_error());
+  }
+}
+
+// Mesa's driver for processors would do 65,535 of them, and say that all went well.
+TEST_F(KernelErrors, LoopsThatTheDriverCutsShort) {
+  constexpr const char* source = R"(#version 450
+layout(binding = 0) buffer B { uint b; };
+void main() {
+  uint c = 0;
+  for (uint i = 0; i < 70000; ++i) c += b + i % 3;
+  b = c;
+})";
+  tuff_kernel_desc desc = glsl(source);
+  tuff_kernel kernel = 0;
+  const tuff_status status = tuff_kernel_create(context(), &desc, &kernel);
+  if (status != TUFF_OK) {
+    EXPECT_FAILS(status, kUnsupported, kCreate, "70000 iterations");
+    return;
+  }
+  const OwnBuffer b = upload<uint32_t>({0});
+  ASSERT_OK(launch(kernel, {b}, 1));
+  EXPECT_OK(tuff_kernel_destroy(kernel));
+  EXPECT_EQ(download<uint32_t>(b, 1)[0], 69999u);
+}
+
+// What was compiled and tried once is not tried again, and what was refused is.
+TEST_F(KernelUntrusted, TheDriverIsTriedOnce) {
+  const std::string unique = "#version 450\n// " +
+                             std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) +
+                             "\nlayout(binding = 0) buffer B { uint b[]; };\nvoid main() { b[0] = 5; }\n";
+  tuff_kernel_desc desc = glsl(unique.c_str(), "once.comp");
+  desc.flags = TUFF_KERNEL_UNTRUSTED;
+  std::vector<std::string> lines;
+  const auto collect = [](void* user, int32_t, const char* text) {
+    static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+  };
+  const auto confined = [&] {
+    return std::count_if(lines.begin(), lines.end(),
+                         [](const std::string& line) { return line.rfind("tuff-compile, for once.comp: ", 0) == 0; });
+  };
+  ASSERT_OK(tuff_set_log(collect, &lines, TUFF_LOG_DEBUG));
+  EXPECT_OK(create(desc));
+  EXPECT_EQ(confined(), 2) << "the compiler, then the driver";
+  EXPECT_OK(create(desc));
+  ASSERT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
+  EXPECT_EQ(confined(), 2) << "from the cache";
+  for (const std::string& line : lines) {
+    if (line.rfind("tuff-compile, for once.comp: ", 0) != 0) continue;
+    // Each is said to hold, or to be missing here.
+    for (const char* what : {"no_new_privs", "landlock", "seccomp"}) {
+      EXPECT_NE(line.find(what), std::string::npos) << line;
+    }
+  }
+}
+
+TEST_F(KernelUntrusted, TheHelperIsNamedFromTheRoot) {
+  tuff_kernel_desc desc = glsl("#version 450\nvoid main() { /* in no cache: its helper is not taken */ }\n");
+  desc.flags = TUFF_KERNEL_UNTRUSTED;
+  for (const char* name : {"tuff-compile", "./tuff-compile", "build/release/tuff-compile"}) {
+    ASSERT_EQ(setenv("TUFF_COMPILE", name, 1), 0);
+    EXPECT_FAILS(create(desc), kUnsupported, kCreate, "TUFF_COMPILE");
+  }
+  ASSERT_EQ(unsetenv("TUFF_COMPILE"), 0);
 }
 
 }  // namespace

@@ -2,11 +2,18 @@
 // cache on disk. Each runs as a process of its own (programs/child.c).
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "support/harness.hpp"
@@ -189,6 +196,33 @@ TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
   }
 }
 
+// Not damage but another module, as a checksum knows: Mesa's compiler dies of some of these.
+TEST_F(LifecycleCache, AlteredSpirvWithAChecksumToMatchIsCompiledAgain) {
+  const Work whole = work(home_);
+  constexpr size_t kChecksum = 56, kHeader = 72, kModuleHeader = 20;
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    for (const fs::path& file : files()) {
+      const std::string name = file.filename().string();
+      if (name.rfind("spirv-", 0) != 0 && name.rfind("pipelines-", 0) != 0) continue;
+      std::ifstream in(file, std::ios::binary);
+      std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      in.close();
+      ASSERT_GT(bytes.size(), kHeader);
+      std::mt19937 random(static_cast<uint32_t>(round) + 1);
+      for (size_t i = kHeader + kModuleHeader; i < bytes.size(); ++i) {
+        if (round == 0 || random() % (1 << round) == 0) bytes[i] = static_cast<char>(random());
+      }
+      const uint64_t checksum = XXH3_64bits(bytes.data() + kHeader, bytes.size() - kHeader);
+      std::memcpy(bytes.data() + kChecksum, &checksum, sizeof checksum);
+      std::ofstream(file, std::ios::binary | std::ios::trunc)
+          .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    }
+    EXPECT_EQ(work(home_).compiled, whole.compiled);
+    EXPECT_EQ(work(home_).compiled, 0u) << "what was altered has been replaced";
+  }
+}
+
 TEST_F(LifecycleCache, SwappedFilesAreNotedByTheirKey) {
   const auto shaders = [&] {
     std::vector<fs::path> found;
@@ -220,6 +254,47 @@ TEST_F(LifecycleCache, FolderThatOthersMayWriteToIsNotUsed) {
   ASSERT_EQ(chmod((home_ / "tuff").c_str(), 0777), 0);
   EXPECT_GT(work(home_).compiled, 0u);
   EXPECT_TRUE(files().empty());
+}
+
+// A program that lies where the process happens to stand is not the library's.
+TEST_F(LifecycleCache, TheHelperIsTheOneBesideTheLibraryThatWasLoaded) {
+  const fs::path program = home_ / "tuff-compile", trace = home_ / "trace";
+  std::ofstream(program) << "#!/bin/sh\ntouch '" << trace.string() << "'\n";
+  fs::permissions(program, fs::perms::owner_all);
+  const Outcome outcome =
+      run_child("untrusted_elsewhere", "vulkan",
+                "TUFF_TEST_ELSEWHERE='" + home_.string() + "' XDG_CACHE_HOME='" + home_.string() + "'");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_FALSE(fs::exists(trace)) << "the program of the working directory was started";
+}
+
+// Capabilities of a program's file are rights that its caller does not have, with the same user before and after.
+TEST_F(LifecycleCache, AProgramWithCapabilitiesDoesNotTrustItsEnvironment) {
+  if (geteuid() != 0 || std::system("setpriv --version >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "giving capabilities to a file does not run on this device: it takes root, setcap and setpriv";
+  }
+  const fs::path program = home_ / "child", library = home_ / fs::path(TUFF_TEST_LIBRARY).filename();
+  fs::copy_file(TUFF_TEST_CHILD, program);
+  fs::copy_file(TUFF_TEST_LIBRARY, library);
+  const auto all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
+                   fs::perms::others_exec;
+  for (const fs::path& path : {home_, program, library}) fs::permissions(path, all);
+  const auto output = [&] {
+    const std::string command =
+        "cd / && TUFF_LOG=debug XDG_CACHE_HOME=/nowhere setpriv --reuid=65534 --regid=65534 "
+        "--clear-groups '" +
+        program.string() + "' '" + library.string() + "' work vulkan 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    std::string text;
+    char part[512];
+    while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) text.append(part, bytes);
+    EXPECT_EQ(pclose(pipe), 0) << text;
+    return text;
+  };
+  EXPECT_NE(output().find("opened "), std::string::npos) << "TUFF_LOG=debug, by a program like any other";
+  const std::string give = "setcap cap_net_raw+ep '" + program.string() + "' 2>/dev/null";
+  if (std::system(give.c_str()) != 0) GTEST_SKIP() << "a file with capabilities does not run on this device";
+  EXPECT_EQ(output().find("opened "), std::string::npos) << "TUFF_LOG was read";
 }
 
 TEST_F(LifecycleCache, ProcessesAtOnce) {

@@ -9,7 +9,7 @@ set(read "")
 foreach(source IN LISTS sources)
   file(READ ${source} text)
   string(REGEX REPLACE "[;[]|]" "." text "${text}")
-  string(REGEX MATCHALL "(environment|environment_even_empty|environment_once|forced_variant|getenv|environ[.]get)[<(]\"TUFF_[A-Z_]+\"" calls "${text}")
+  string(REGEX MATCHALL "(environment|environment_even_empty|environment_text|environment_once|forced_variant|getenv|environ[.]get)[<(]\"TUFF_[A-Z_]+\"" calls "${text}")
   list(APPEND read ${calls})
   # By any other way: a name in quotes that no message begins.
   string(REGEX MATCHALL "\"TUFF_[A-Z]+(_VARIANT|_DEVICES?|_LOG|_TUNING)\"" quoted "${text}")

@@ -461,6 +461,9 @@ typedef struct tuff_stats {
   uint64_t bytes_staged;           /* of those uploaded and downloaded, what was copied once more in between */
   uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
   uint64_t kernels_to_prewarm;     /* left to do there; 0: done */
+  /* Since 0.9.0. */
+  uint64_t pipelines_live;         /* of the library's own kernels, at most tuff_limits.pipelines beside those of graphs */
+  uint64_t pipelines_evicted;      /* that were not used for longest; asked for again, they are made again */
 } tuff_stats;
 
 /* Reads the counters. stats->struct_size must be set. */
@@ -474,6 +477,10 @@ typedef struct tuff_limits {
                                  needs for partial results too; 0: no bound */
   uint64_t wait_milliseconds; /* a wait for the device longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
                                  kernels within the first wait for them: seconds, on a cold cache */
+  /* Since 0.9.0. */
+  uint64_t pipelines;         /* kernels of the library's own that are kept ready, each for some shapes; beyond that, those
+                                 not used for longest go once the device is done with them, unless a graph holds them.
+                                 0: 512 */
 } tuff_limits;
 
 /* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */
@@ -1506,13 +1513,15 @@ enum {
 /* How a kernel is made, as bits of tuff_kernel_desc.flags. */
 typedef uint32_t tuff_kernel_flags;
 enum {
-  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. */
+  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an array
+   * of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
   TUFF_KERNEL_ROBUST = 1,
   /* The source comes from someone who is not trusted: it is compiled and reflected in a process of its own (the program
    * tuff-compile, installed with the library), with the limits below on time and memory. Without this flag the compiler
    * runs in the caller's process, which is faster by the start of a program and needs no other file, but a source made
-   * to that end can use up its time, memory and stack. In both cases the driver compiles what comes out, in the
-   * caller's process. */
+   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process of
+   * its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST, those of
+   * buffers where the device can. */
   TUFF_KERNEL_UNTRUSTED = 2
 };
 

@@ -306,6 +306,8 @@ class Stats(Structure):
         ("bytes_staged", c_uint64),
         ("kernels_prewarmed", c_uint64),
         ("kernels_to_prewarm", c_uint64),
+        ("pipelines_live", c_uint64),
+        ("pipelines_evicted", c_uint64),
     ]
 
 
@@ -317,6 +319,7 @@ class Limits(Structure):
         ("reserved", c_uint32),
         ("memory_bytes", c_uint64),
         ("wait_milliseconds", c_uint64),
+        ("pipelines", c_uint64),
     ]
 
 

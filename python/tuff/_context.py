@@ -258,10 +258,11 @@ class Context(OnDevice):
         print(profile.table()) and profile.write("trace.json") show it."""
         return Profile(self)
 
-    def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0) -> None:
+    def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0, pipelines: int = 0) -> None:
         """Bounds the memory and how long one wait may take; 0 is the default of each."""
         limits = raw.Limits(memory_bytes=whole(memory_bytes, "memory_bytes"))
         limits.wait_milliseconds = whole(wait_milliseconds, "wait_milliseconds")
+        limits.pipelines = whole(pipelines, "pipelines")
         check(raw.tuff_context_set_limits(self.handle, limits))
 
     # Memory.

@@ -239,6 +239,14 @@ CompiledKernel compile_custom(const CustomSource& source) {
   validate_spirv(kernel.words, source.name);
   specialise(kernel.words, source.constants);
   kernel.interface = reflect(kernel.words, source.entry);
+  if (source.in_bounds) {
+    kernel.words = keep_in_bounds(kernel.words, SpirvModule(kernel.words, 0), source.zero_shared);
+    try {
+      validate_spirv(kernel.words, source.name);
+    } catch (const Error& error) {  // it was valid before
+      fail(TUFF_ERROR_INTERNAL, "kept in bounds, {}", error.what());
+    }
+  }
   return kernel;
 }
 

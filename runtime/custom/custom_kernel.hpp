@@ -29,6 +29,9 @@ struct CustomSource {
   std::string name = "kernel", entry = "main";
   std::vector<Define> defines;
   std::vector<Constant> constants;
+  bool in_bounds = false;    // as keep_in_bounds() has it
+  bool zero_shared = false;  // and shared memory begins with zeros, by an initialiser that the device knows
+  bool proven = false;       // the driver has compiled it elsewhere: what is kept of it on disk is kept apart
 };
 
 // What a launch has to know, as the module says it.
@@ -40,6 +43,7 @@ struct KernelInterface {
   std::vector<Binding> bindings;  // by their number, up to the highest that is declared
   uint32_t push_bytes = 0;
   std::array<uint32_t, 3> workgroup_size{1, 1, 1};
+  uint64_t loop_iterations = 0;        // of the longest loop whose number of them can be seen
   uint64_t shared_bytes = 0;           // as std430 lays them out, which is how Vulkan counts
   std::vector<uint32_t> capabilities;  // SPIR-V's numbers
 };
@@ -68,6 +72,19 @@ struct CompileLimits {
 };
 CompiledKernel compile_isolated(const CustomSource& source, const CompileLimits& limits);
 
+// A kernel that is compiled, to be compiled by the driver in such a process first: what a driver dies of is refused.
+struct DriverTrial {
+  std::string name, entry;
+  std::vector<uint32_t> words;
+  std::vector<uint32_t> bindings;  // the numbers of those that are used
+  uint32_t push_bytes = 0;
+  bool robust = false;
+  bool processor = false;                             // the device is one: its driver needs no other
+  std::array<uint8_t, 16> device{}, pipeline_cache{};  // UUIDs of the device and of the driver's build
+};
+// Throws COMPILE_FAILED, LIMIT_EXCEEDED (after its milliseconds), UNSUPPORTED where the driver does not run there.
+void try_driver(const DriverTrial& trial, const CompileLimits& limits);
+
 // --- the steps -------------------------------------------------------------------------------------------
 
 // SPIR-V from bytes that may be anything: size, magic number, version and the lengths of its instructions are right.
@@ -76,6 +93,11 @@ std::vector<uint32_t> spirv_from_bytes(std::string_view bytes);
 void validate_spirv(const std::vector<uint32_t>& words, const std::string& name);
 // Puts values in place of specialisation constants. INVALID_ARGUMENT for a number that the module does not have.
 void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Constant> constants);
+// The same module with every index into its own variables below their size: keep_bounds.cpp. Valid if that was.
+// COMPILE_FAILED, UNSUPPORTED, LIMIT_EXCEEDED for what cannot be bounded. `module` is of these words.
+class SpirvModule;
+uint64_t longest_loop(const std::vector<uint32_t>& words, const SpirvModule& module);  // 0: none is known
+std::vector<uint32_t> keep_in_bounds(const std::vector<uint32_t>& words, const SpirvModule& module, bool zero_shared);
 // Of a module that is valid. UNSUPPORTED for a resource that is no storage buffer in set 0.
 KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& entry);
 
@@ -83,9 +105,11 @@ KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& e
 
 std::string to_bytes(const CustomSource& source);
 std::string to_bytes(const CompiledKernel& kernel);
+std::string to_bytes(const DriverTrial& trial);
 // False for bytes that are not what to_bytes() made.
 bool from_bytes(std::string_view bytes, CustomSource& source);
 bool from_bytes(std::string_view bytes, CompiledKernel& kernel);
+bool from_bytes(std::string_view bytes, DriverTrial& trial);
 
 // --- launches --------------------------------------------------------------------------------------------
 

@@ -142,6 +142,7 @@ KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& e
     found.push_bytes = std::max(found.push_bytes, static_cast<uint32_t>(module.block_bytes(block)));
   }
   found.workgroup_size = facts.workgroup_size();
+  found.loop_iterations = longest_loop(words, facts);
   found.shared_bytes = facts.shared_bytes();
   found.capabilities = module.capabilities();
   if (const uint64_t bytes = facts.private_bytes(); bytes > kMaxPrivateBytes) {

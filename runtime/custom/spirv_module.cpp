@@ -233,6 +233,24 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
   }
 }
 
+SpirvInstruction SpirvModule::type(uint32_t id) const {
+  const auto found = types_.find(id);
+  return found != types_.end() ? found->second : SpirvInstruction();
+}
+
+std::optional<uint64_t> SpirvModule::value(uint32_t id) const {
+  const auto found = values_.find(id);
+  return found != values_.end() ? found->second : std::nullopt;
+}
+
+std::optional<uint64_t> SpirvModule::literal(uint32_t id) const {
+  const auto found = constants_.find(id);
+  if (found == constants_.end()) return std::nullopt;
+  const uint32_t op = opcode(found->second);
+  if (op != spv::OpConstant && op != spv::OpSpecConstant && op != spv::OpConstantNull) return std::nullopt;
+  return value(id);
+}
+
 SpirvModule::Layout SpirvModule::pointed(const Variable& variable) const {
   return layouts_.at(types_.at(variable.pointer_type)[3]);
 }

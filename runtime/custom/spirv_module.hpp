@@ -34,6 +34,12 @@ class SpirvModule {
   // The module with numbers in place of what is worked out from specialisation constants. SPIRV-Cross works it out
   // too, but ends the process where an operand is no constant, which validation does not look for.
   std::vector<uint32_t> with_values() const;
+  // The instruction that declares a type; empty for what is none.
+  SpirvInstruction type(uint32_t id) const;
+  // Of a constant, worked out where it depends on others; nullopt for what is none or too involved.
+  std::optional<uint64_t> value(uint32_t id) const;
+  // Of a constant that is a number as it stands there: what every reader of the module takes it for.
+  std::optional<uint64_t> literal(uint32_t id) const;
   std::array<uint32_t, 3> workgroup_size() const;
   uint64_t shared_bytes() const;  // of variables in workgroup memory
   // Of the variables of one invocation, or of the largest value that it handles in one piece, whichever is more.

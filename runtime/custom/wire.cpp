@@ -8,7 +8,7 @@ namespace tuff {
 namespace {
 
 constexpr uint32_t kVersion = TUFF_VERSION;
-constexpr uint32_t kSource = 0x53465554, kKernel = 0x4b465554;  // "TUFS", "TUFK"
+constexpr uint32_t kSource = 0x53465554, kKernel = 0x4b465554, kTrial = 0x54465554;  // "TUFS", "TUFK", "TUFT"
 
 class Writer {
  public:
@@ -95,6 +95,7 @@ std::string to_bytes(const CustomSource& source) {
     out.number(constant.id);
     out.number(constant.bits);
   }
+  for (const bool flag : {source.in_bounds, source.zero_shared, source.proven}) out.number<uint8_t>(flag);
   return out.take();
 }
 
@@ -115,6 +116,7 @@ bool from_bytes(std::string_view bytes, CustomSource& source) {
     constant.id = in.number<uint32_t>();
     constant.bits = in.number<uint64_t>();
   }
+  for (bool* flag : {&source.in_bounds, &source.zero_shared, &source.proven}) *flag = in.flag();
   return in.ended();
 }
 
@@ -134,6 +136,7 @@ std::string to_bytes(const CompiledKernel& kernel) {
   }
   out.number(interface.push_bytes);
   for (const uint32_t size : interface.workgroup_size) out.number(size);
+  out.number(interface.loop_iterations);
   out.number(interface.shared_bytes);
   out.words(interface.capabilities);
   return out.take();
@@ -154,9 +157,41 @@ bool from_bytes(std::string_view bytes, CompiledKernel& kernel) {
   }
   interface.push_bytes = in.number<uint32_t>();
   for (uint32_t& size : interface.workgroup_size) size = in.number<uint32_t>();
+  interface.loop_iterations = in.number<uint64_t>();
   interface.shared_bytes = in.number<uint64_t>();
   interface.capabilities = in.words();
   return in.ended() && interface.bindings.size() <= TUFF_KERNEL_MAX_BINDINGS;
+}
+
+std::string to_bytes(const DriverTrial& trial) {
+  Writer out;
+  out.number(kTrial);
+  out.number(kVersion);
+  out.text(trial.name);
+  out.text(trial.entry);
+  out.words(trial.words);
+  out.words(trial.bindings);
+  out.number(trial.push_bytes);
+  out.number<uint8_t>(trial.robust);
+  out.number<uint8_t>(trial.processor);
+  for (const uint8_t byte : trial.device) out.number(byte);
+  for (const uint8_t byte : trial.pipeline_cache) out.number(byte);
+  return out.take();
+}
+
+bool from_bytes(std::string_view bytes, DriverTrial& trial) {
+  Reader in(bytes);
+  if (!in.expect(kTrial) || !in.expect(kVersion)) return false;
+  trial.name = in.text();
+  trial.entry = in.text();
+  trial.words = in.words();
+  trial.bindings = in.words();
+  trial.push_bytes = in.number<uint32_t>();
+  trial.robust = in.flag();
+  trial.processor = in.flag();
+  for (uint8_t& byte : trial.device) byte = in.number<uint8_t>();
+  for (uint8_t& byte : trial.pipeline_cache) byte = in.number<uint8_t>();
+  return in.ended() && trial.bindings.size() <= TUFF_KERNEL_MAX_BINDINGS;
 }
 
 }  // namespace tuff

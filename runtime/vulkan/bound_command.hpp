@@ -13,6 +13,8 @@
 
 namespace tuff {
 
+struct CachedPipeline;
+
 // Memory from begin to end; none: the shader never touches it.
 struct Bound {
   const MemoryBlock* block;
@@ -43,6 +45,7 @@ struct BoundDispatch {
   std::array<uint32_t, 3> groups{};
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
+  const CachedPipeline* cached = nullptr;  // of Tuff's kernels: what a graph has to pin
   // Of Tuff's kernels: 8 bytes for each slot come before the parameters, where its memory begins, as an address or
   // within its descriptor.
   bool bases = true, addresses = false;

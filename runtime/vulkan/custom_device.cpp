@@ -2,6 +2,7 @@
 #include <spirv_cross/spirv.hpp>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "runtime/vulkan/custom_pipeline.hpp"
 
@@ -95,6 +96,15 @@ void check_limit(uint64_t value, uint64_t most, const char* what) {
   if (value > most) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel has {} {}, this device allows {}", value, what, most);
 }
 
+// kernels/common/loop_limit.hpp has where that comes from. Seen with Mesa 22.3, and no longer with 25.0.
+constexpr uint64_t kMostLoopPasses = 65535;
+bool cuts_loops(const Device& device) {
+  constexpr int kFirstWithout = 25;
+  int mesa = kFirstWithout;
+  return device.physical.driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE &&
+         std::sscanf(device.physical.driver.driverInfo, "Mesa %d.", &mesa) == 1 && mesa < kFirstWithout;
+}
+
 }  // namespace
 
 std::string capability_names(const KernelInterface& kernel) {
@@ -118,6 +128,12 @@ void check_device(const KernelInterface& kernel, bool robust, const Device& devi
     fail(TUFF_ERROR_UNSUPPORTED,
          "TUFF_KERNEL_ROBUST needs VK_EXT_pipeline_robustness and robustBufferAccess2, which {} does not have",
          device.physical.properties.deviceName);
+  }
+  if (kernel.loop_iterations > kMostLoopPasses && cuts_loops(device)) {
+    fail(TUFF_ERROR_UNSUPPORTED,
+         "the kernel has a loop of {} iterations; {} ends loops after {}, without an error: it has to be launched in "
+         "parts",
+         kernel.loop_iterations, device.physical.properties.deviceName, kMostLoopPasses);
   }
   const VkPhysicalDeviceLimits& limits = device.physical.properties.limits;
   const DeviceTraits& traits = device.traits;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "planning/log.hpp"
+#include "runtime/vulkan/custom_objects.hpp"
 
 namespace tuff {
 namespace {
@@ -29,6 +30,14 @@ CompiledKernel compile(const KernelOptions& options) {
   return kernel;
 }
 
+std::vector<uint32_t> used_bindings(const KernelInterface& interface) {
+  std::vector<uint32_t> used;
+  for (uint32_t i = 0; i < interface.bindings.size(); ++i) {
+    if (interface.bindings[i].used) used.push_back(i);
+  }
+  return used;
+}
+
 template <size_t size>
 void copy_text(char (&out)[size], std::string_view text) {
   out[text.copy(out, size - 1)] = '\0';
@@ -41,7 +50,7 @@ LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk) {
   const std::string request = to_bytes(options.source);
   const CacheKey key = hash_text(request);
   LoadedKernel loaded;
-  if (const auto stored = disk.load("kernel", key)) {
+  if (const auto stored = disk.load_sealed("kernel", key)) {
     std::string_view text = as_text(*stored);
     if (text.starts_with(request)) {
       text.remove_prefix(request.size());
@@ -54,11 +63,28 @@ LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {} bytes of SPIR-V, {} is the most", options.source.name, bytes,
          most_module_bytes(options.untrusted));
   }
-  if (!loaded.from_disk) {
-    const std::string entry = request + to_bytes(loaded.kernel);
-    disk.store("kernel", key, std::as_bytes(std::span<const char>(entry)));
-  }
   return loaded;
+}
+
+void store_custom(const KernelOptions& options, const CompiledKernel& kernel, const DiskCache& disk) {
+  const std::string request = to_bytes(options.source);
+  const std::string entry = request + to_bytes(kernel);
+  disk.store("kernel", hash_text(request), std::as_bytes(std::span<const char>(entry)), DiskCache::Seal::sealed);
+}
+
+void try_driver(const KernelOptions& options, const CompiledKernel& kernel, const Device& device) {
+  const PhysicalDevice& physical = device.physical;
+  DriverTrial trial;
+  trial.name = options.source.name;
+  trial.entry = options.source.entry;
+  trial.words = kernel.words;
+  trial.bindings = used_bindings(kernel.interface);
+  trial.push_bytes = kernel.interface.push_bytes;
+  trial.robust = true;
+  trial.processor = device.traits.cpu;
+  std::copy_n(physical.properties11.deviceUUID, trial.device.size(), trial.device.begin());
+  std::copy_n(physical.properties.pipelineCacheUUID, trial.pipeline_cache.size(), trial.pipeline_cache.begin());
+  try_driver(trial, options.limits);
 }
 
 void RetiredPipelines::announce() {
@@ -78,6 +104,13 @@ void RetiredPipelines::add(const Objects& objects, const LastUses& uses) noexcep
   --live_;
 }
 
+void RetiredPipelines::add(VkPipeline pipeline, const Timelines& timelines) {
+  std::vector<Use> uses = timelines.all();
+  const std::lock_guard lock(mutex_);
+  waiting_.reserve(waiting_.size() + live_ + 1);
+  waiting_.push_back({{.pipeline = pipeline}, {}, std::move(uses)});
+}
+
 RetiredPipelines::~RetiredPipelines() {
   for (const Retired& retired : waiting_) destroy(retired.objects);
 }
@@ -85,7 +118,9 @@ RetiredPipelines::~RetiredPipelines() {
 void RetiredPipelines::completed(const Timelines& timelines) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase_if(waiting_, [&](const Retired& retired) {
-    if (!retired.uses.done(timelines)) return false;
+    const bool done =
+        std::all_of(retired.more.begin(), retired.more.end(), [&](Use use) { return timelines.done(use); });
+    if (!done || !retired.uses.done(timelines)) return false;
     destroy(retired.objects);
     return true;
   });
@@ -105,45 +140,12 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<Retir
   RetiredPipelines::Room room(*retired);
   pipeline_ = std::make_shared<KernelPipeline>(options.source.name, std::move(retired));
   room.keep();
-  make_layouts();
-  make_pipeline(compiled.words, options.source.entry, cache);
-}
-
-void VulkanKernel::make_layouts() {
-  std::array<VkDescriptorSetLayoutBinding, TUFF_KERNEL_MAX_BINDINGS> bindings{};
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < interface_.bindings.size(); ++i) {
-    if (!interface_.bindings[i].used) continue;
-    bindings[count++] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
-  }
-  pipeline_->objects.set = device_->make_set_layout({bindings.data(), count});
-  pipeline_->objects.layout =
-      device_->make_pipeline_layout(pipeline_->objects.set, (interface_.push_bytes + 3) / 4 * 4);
-}
-
-void VulkanKernel::make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache) {
-  const VolkDeviceTable& vk = device_->vk;
-  const VkShaderModule module = device_->make_shader_module(words);
-  VkPipelineRobustnessCreateInfoEXT robustness{};
-  robustness.sType = VK_STRUCTURE_TYPE_PIPELINE_ROBUSTNESS_CREATE_INFO_EXT;
-  robustness.storageBuffers = VK_PIPELINE_ROBUSTNESS_BUFFER_BEHAVIOR_ROBUST_BUFFER_ACCESS_2_EXT;
-  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{};
-  subgroup.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
-  subgroup.requiredSubgroupSize = device_->traits.subgroup_size;
-  VkComputePipelineCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-  info.pNext = robust_ && device_->robustness == Device::Robustness::by_pipeline ? &robustness : nullptr;
-  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  info.stage.pNext = device_->full_subgroups ? &subgroup : nullptr;
-  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module;
-  info.stage.pName = entry.c_str();
-  info.layout = pipeline_->objects.layout;
-  const VkResult result =
-      vk.vkCreateComputePipelines(device_->handle, cache, 1, &info, nullptr, &pipeline_->objects.pipeline);
-  vk.vkDestroyShaderModule(device_->handle, module, nullptr);
-  device_->check(result, "vkCreateComputePipelines");
-  device_->count_object();
+  const std::vector<uint32_t> bindings = used_bindings(interface_);
+  RetiredPipelines::Objects& objects = pipeline_->objects;
+  objects.set = make_custom_set(*device_, bindings);
+  objects.layout = device_->make_pipeline_layout(objects.set, (interface_.push_bytes + 3) / 4 * 4);
+  objects.pipeline = make_custom_pipeline(*device_, objects.layout, compiled.words, options.source.entry,
+                                          options.robust || options.untrusted, cache);
 }
 
 LaunchLimits VulkanKernel::launch_limits() const {

@@ -20,13 +20,16 @@ struct LoadedKernel {
   bool from_disk = false;
 };
 LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk);
+void store_custom(const KernelOptions& options, const CompiledKernel& kernel, const DiskCache& disk);
+// Has the driver of this device compile it in another process: throws what try_driver() throws.
+void try_driver(const KernelOptions& options, const CompiledKernel& kernel, const Device& device);
 
 // Throws UNSUPPORTED or LIMIT_EXCEEDED for what this device cannot run.
 void check_device(const KernelInterface& kernel, bool robust, const Device& device);
 // SPIR-V's names, for those beside Shader.
 std::string capability_names(const KernelInterface& kernel);
 
-// The Vulkan objects of kernels whose handles are gone.
+// The Vulkan objects of kernels whose handles are gone, and of the library's own that made room for others.
 class RetiredPipelines {
  public:
   struct Objects {
@@ -56,6 +59,8 @@ class RetiredPipelines {
     RetiredPipelines* retired_;
   };
   void add(const Objects& objects, const LastUses& uses) noexcept;
+  // One that was not announced, and that anything may use that was recorded until now. Errors: bad_alloc.
+  void add(VkPipeline pipeline, const Timelines& timelines);
   // Some stream's work has finished.
   void completed(const Timelines& timelines) noexcept;
   void destroy(const Objects& objects) noexcept;
@@ -67,6 +72,7 @@ class RetiredPipelines {
   struct Retired {
     Objects objects;
     LastUses uses;
+    std::vector<Use> more{};
   };
   std::shared_ptr<Device> device_;
   std::mutex mutex_;
@@ -105,9 +111,6 @@ class VulkanKernel final : public CustomKernel {
   void use(Use use, const Timelines& timelines) noexcept { pipeline_->uses.add(use, timelines); }
 
  private:
-  void make_layouts();
-  void make_pipeline(const std::vector<uint32_t>& words, const std::string& entry, VkPipelineCache cache);
-
   std::shared_ptr<Device> device_;
   std::shared_ptr<KernelPipeline> pipeline_;
   KernelInterface interface_;

@@ -206,6 +206,11 @@ void Device::create() {
     }
     append(control);
   }
+  VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{};
+  zeroes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES;
+  zeroes.shaderZeroInitializeWorkgroupMemory = VK_TRUE;
+  zeroes_shared = physical.zeroes_shared;
+  if (zeroes_shared) append(zeroes);
   CooperativeMatrixFeatures matrices;
   matrices.cooperativeMatrix = VK_TRUE;
   if (physical.matrix_cores) {

@@ -45,6 +45,7 @@ class Device {
   // What keeps accesses within a descriptor's range: the pipeline, if it asks for it; the device, in all pipelines.
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
+  bool zeroes_shared = false;  // where a kernel asks for it
 
   // Commands on the queue for copies can be timed.
   bool times_copies() const { return host_query_reset_ && physical.copy_timestamp_bits != 0; }

@@ -158,9 +158,10 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
-  const Pipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});
+  const CachedPipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
+  bound.cached = &pipeline;
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
   if (dispatch.each() != 0) bound.bound[operands] = write_table(dispatch, bound);
   std::memcpy(bound.push.data(), dispatch.push_data(), bound.push_bytes);

@@ -3,7 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <system_error>
 
 #include "planning/log.hpp"
 #include "tuff/tuff.h"
@@ -26,6 +28,14 @@ CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& k
   header.payload_bytes = payload.size();
   header.checksum = XXH3_64bits(payload.data(), payload.size());
   return header;
+}
+
+constexpr size_t kSealed = offsetof(CacheHeader, seal);  // bytes that a seal is of
+
+// Against damage and mistakes: whoever means harm and may write here may as well write programs.
+uint64_t seal_of(const CacheHeader& header) {
+  constexpr uint64_t kSeed = 0x5441'4b45'4e20'6f6b;
+  return XXH3_64bits_withSeed(&header, kSealed, kSeed);
 }
 
 }  // namespace
@@ -65,27 +75,61 @@ bool DiskCache::fits(uint64_t bytes) const noexcept {
   return bytes + sizeof(CacheHeader) <= std::min(kMaxCacheEntryBytes, bound_);
 }
 
-std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, const CacheKey& key) const {
+std::optional<std::vector<std::byte>> DiskCache::load_sealed(const std::string& kind, const CacheKey& key) const {
+  bool sealed = false;
+  std::optional<std::vector<std::byte>> bytes = load(kind, key, &sealed);
+  if (!bytes || sealed) return bytes;
+  log(TUFF_LOG_WARNING, "cache: {} is not what a driver has taken before; ignored",
+      path(kind, key).filename().string());
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, const CacheKey& key,
+                                                      bool* sealed) const {
   if (!folder_) return std::nullopt;
   std::optional<std::vector<std::byte>> file = platform::read_file(path(kind, key), kMaxCacheEntryBytes);
   if (!file || file->size() < sizeof(CacheHeader)) return std::nullopt;
   const std::span<const std::byte> payload = std::span<const std::byte>(*file).subspan(sizeof(CacheHeader));
   const CacheHeader expected = make_header(driver_, key, payload);
-  if (std::memcmp(file->data(), &expected, sizeof expected) != 0) {
+  if (std::memcmp(file->data(), &expected, kSealed) != 0) {
     log(TUFF_LOG_INFO, "cache: {} is damaged or of another version; ignored", path(kind, key).filename().string());
     return std::nullopt;
   }
+  uint64_t seal;
+  std::memcpy(&seal, file->data() + kSealed, sizeof seal);
+  if (sealed != nullptr) *sealed = seal == seal_of(expected);
   touch_entry(path(kind, key));
   file->erase(file->begin(), file->begin() + sizeof(CacheHeader));
   return file;
 }
 
-void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
+// Who reads it meanwhile sees a seal or none.
+void DiskCache::seal(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
+  if (!folder_) return;
+  const CacheHeader header = make_header(driver_, key, bytes);
+  const uint64_t seal = seal_of(header);
+  platform::overwrite(path(kind, key), std::as_bytes(std::span(&header, 1)).first(kSealed), kSealed,
+                      std::as_bytes(std::span(&seal, 1)));
+}
+
+void DiskCache::remove(const std::string& kind, const CacheKey& key) const noexcept {
+  std::error_code ignored;
+  if (folder_) std::filesystem::remove(path(kind, key), ignored);
+}
+
+std::filesystem::path DiskCache::trial_path(const std::string& kind, const CacheKey& key) const {
+  std::filesystem::path trial = path(kind, key);
+  trial += kTrialSuffix;
+  return trial;
+}
+
+void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes, Seal seal) const {
   if (!folder_) return;
   if (!fits(bytes.size())) {
     return log(TUFF_LOG_INFO, "cache: a {} entry of {} bytes is too large to keep", kind, bytes.size());
   }
-  const CacheHeader header = make_header(driver_, key, bytes);
+  CacheHeader header = make_header(driver_, key, bytes);
+  if (seal == Seal::sealed) header.seal = seal_of(header);
   std::vector<std::byte> file(sizeof header + bytes.size());
   std::memcpy(file.data(), &header, sizeof header);
   std::copy(bytes.begin(), bytes.end(), file.begin() + sizeof header);

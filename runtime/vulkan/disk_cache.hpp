@@ -1,6 +1,8 @@
 // Small files in the user's cache folder, each with a header of its own: magic, library version, the
 // driver's identity, the entry's key, size and checksum. Whatever does not match is as good as absent.
 // Files are written to a temporary name and renamed, so that readers in other processes see all or nothing.
+// What is given to the driver is sealed: the header says that a driver has taken these very bytes and come back. Bytes
+// that were altered since, with a checksum to match, are not.
 // All files together keep a bound: storing removes what was not used for longest (runtime/cache_folder.hpp).
 #pragma once
 
@@ -34,9 +36,19 @@ class DiskCache {
             uint64_t bound = kDefaultCacheBytes);
 
   // `kind` becomes part of the file's name, letters and '_': "spirv", "pipelines", "binding".
-  std::optional<std::vector<std::byte>> load(const std::string& kind, const CacheKey& key) const;
+  std::optional<std::vector<std::byte>> load(const std::string& kind, const CacheKey& key,
+                                             bool* sealed = nullptr) const;
+  // The same, of what is sealed; what is not is as good as absent.
+  std::optional<std::vector<std::byte>> load_sealed(const std::string& kind, const CacheKey& key) const;
   // Failure to write is no error: the next process works it out again.
-  void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
+  enum class Seal : uint8_t { none, sealed };
+  void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes,
+             Seal seal = Seal::none) const;
+
+  // Of an entry that cannot be sealed when it is stored. In its place, unless another process has replaced it.
+  void seal(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
+  void remove(const std::string& kind, const CacheKey& key) const noexcept;
+  std::filesystem::path trial_path(const std::string& kind, const CacheKey& key) const;
 
   // Whether an entry of so many bytes is kept.
   bool fits(uint64_t bytes) const noexcept;

@@ -76,6 +76,7 @@ void GraphRecorder::has_used(const Buffer& buffer) {
 }
 
 void GraphRecorder::append(const BoundDispatch& dispatch) {
+  if (dispatch.cached != nullptr) contents_.pins.emplace_back(*dispatch.cached);
   contents_.commands.push_back({dispatch, table_});
   table_ = false;
   ++contents_.dispatches;

@@ -34,6 +34,7 @@ struct GraphContents {
   std::vector<Used> buffers;
   std::vector<Bound> in_tables;  // memory of fixed commands
   std::vector<std::shared_ptr<KernelPipeline>> kernels;
+  std::vector<PipelinePin> pins;  // of the library's own
   uint64_t dispatches = 0;
   bool host_looks = false;  // something is copied into pinned memory
 };

@@ -197,6 +197,9 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
                                                       nullptr, 0, 0, 0};
     VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, nullptr, 0};
+    VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES, nullptr, 0};
+    if (device.properties.apiVersion >= VK_API_VERSION_1_3) append(zeroes);
     if (control) append(control_features);
     if (contains(extensions, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) append(robustness);
     if (contains(extensions, VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME)) append(by_pipeline);
@@ -207,6 +210,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     device.subgroup_size_control = control_features.subgroupSizeControl;
     device.robust_access = robustness.robustBufferAccess2;
     device.pipeline_robustness = by_pipeline.pipelineRobustness;
+    device.zeroes_shared = zeroes.shaderZeroInitializeWorkgroupMemory;
     device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
     device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
     if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);

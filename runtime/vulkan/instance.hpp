@@ -45,6 +45,7 @@ struct PhysicalDevice {
   bool bfloat16 = false;             // in matrix products
   bool robust_access = false;        // accesses beyond a descriptor's range can be made harmless, exactly there
   bool pipeline_robustness = false;  // and that for one pipeline and not for another
+  bool zeroes_shared = false;        // shared variables may have an initialiser
   std::vector<MatrixShape> matrix_shapes;
   std::string lacks;  // empty if the device is usable
 };

@@ -9,6 +9,7 @@
 
 #include "planning/log.hpp"
 #include "runtime/profile.hpp"
+#include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/matrix_spirv.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 
@@ -108,7 +109,11 @@ KernelCache::~KernelCache() {
     if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it has not come to its end
     prewarm_->each_leftover([&](const Pipeline& left) { vk.vkDestroyPipeline(device_->handle, left.handle, nullptr); });
   }
-  if (!device_->lost()) save();
+  if (!device_->lost()) {
+    save();
+  } else {
+    file_.was_lost();
+  }
   for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
   for (const auto& row : layouts_) {
     for (const Layout& layout : row) {
@@ -126,36 +131,66 @@ void KernelCache::save() noexcept {
   } catch (const std::exception& error) {
     log(TUFF_LOG_INFO, "cache: the list of kernels is not kept: {}", error.what());
   }
-  if (!unsaved_.exchange(false)) return;
+  const bool unsaved = unsaved_.exchange(false);
   try {
-    file_.save(driver_cache_);
+    if (file_.on_trial() && built_ != 0) file_.came_back();
+    if (unsaved) file_.save(driver_cache_);
   } catch (const std::exception& error) {
-    unsaved_ = true;
+    unsaved_ = unsaved;
     log(TUFF_LOG_INFO, "cache: pipelines are not kept: {}", error.what());
   }
 }
 
-const Pipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& form) {
-  const Pipelines::value_type*& recent = recent_[recent_place(kernel)];
+const CachedPipeline& KernelCache::get(const KernelRequest& kernel, const KernelForm& form) {
+  Pipelines::value_type*& recent = recent_[recent_place(kernel)];
   const KeyView wanted(kernel, form);
   if (recent != nullptr && KeyEqual()(wanted, recent->first)) [[likely]] {
     ++hits_;
+    recent->second.used = ++uses_;
     return recent->second;
   }
   auto found = pipelines_.find(wanted);
   if (found != pipelines_.end()) {
     ++hits_;
   } else {
-    found = pipelines_.emplace(Key{kernel, form}, Pipeline{}).first;
+    found = pipelines_.try_emplace(Key{kernel, form}, Pipeline{}).first;
     try {
-      found->second = make(found->first);
+      static_cast<Pipeline&>(found->second) = make(found->first);
     } catch (...) {
       pipelines_.erase(found);
       throw;
     }
+    if (pipelines_.size() > limit_) make_room(&found->second);
   }
   recent = &*found;
+  recent->second.used = ++uses_;
   return recent->second;
+}
+
+void KernelCache::set_limit(uint64_t pipelines) {
+  limit_ = pipelines != 0 ? pipelines : kDefaultPipelines;
+  if (pipelines_.size() > limit_) make_room(nullptr);
+}
+
+// An eighth more than it takes, so that not every new one has to look through all.
+void KernelCache::make_room(const CachedPipeline* wanted) {
+  if (retired_ == nullptr) return;
+  std::vector<Pipelines::iterator> idle;
+  for (auto it = pipelines_.begin(); it != pipelines_.end(); ++it) {
+    if (it->second.pins == 0 && &it->second != wanted) idle.push_back(it);
+  }
+  const uint64_t goal = limit_ - limit_ / 8;
+  const size_t count = std::min<size_t>(idle.size(), pipelines_.size() - std::min<size_t>(goal, pipelines_.size()));
+  std::nth_element(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(count), idle.end(),
+                   [](const auto& a, const auto& b) { return a->second.used < b->second.used; });
+  recent_ = {};
+  for (size_t i = 0; i < count; ++i) {
+    retired_->add(idle[i]->second.handle, *timelines_);
+    pipelines_.erase(idle[i]);
+    ++evicted_;
+  }
+  retired_->completed(*timelines_);
+  log(TUFF_LOG_DEBUG, "{} pipelines that were not used for longest make room for others", count);
 }
 
 size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
@@ -183,6 +218,7 @@ void KernelCache::prewarm() {
   if (prewarm_) return;
   std::vector<ListedKernel> kernels = list_.load();
   log(TUFF_LOG_INFO, "prewarm: {} kernels are on the list", kernels.size());
+  if (kernels.size() > limit_) kernels.erase(kernels.begin() + static_cast<ptrdiff_t>(limit_), kernels.end());
   const auto build_listed = [this](const ListedKernel& listed) {
     device_->require_alive();
     return build({listed.kernel, listed.form});
@@ -195,7 +231,14 @@ void KernelCache::prewarm() {
 }
 
 KernelCache::Counters KernelCache::counters() const noexcept {
-  return {compiled_, disk_hits_, built_, hits_, prewarm_ ? prewarm_->built() : 0, prewarm_ ? prewarm_->to_build() : 0};
+  return {compiled_,
+          disk_hits_,
+          built_,
+          hits_,
+          prewarm_ ? prewarm_->built() : 0,
+          prewarm_ ? prewarm_->to_build() : 0,
+          pipelines_.size(),
+          evicted_};
 }
 
 const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses) {
@@ -213,31 +256,30 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
   return layout;
 }
 
-std::vector<uint32_t> KernelCache::spirv(const Key& key) {
+KernelCache::Spirv KernelCache::spirv(const Key& key) {
   const std::string text = kernel_text(key.kernel, key.form, device_->traits.rounds_f16);
   const CacheKey hash = hash_text(text);
-  if (const auto stored = disk_.load("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
-    std::vector<uint32_t> words(stored->size() / sizeof(uint32_t));
-    std::memcpy(words.data(), stored->data(), stored->size());
+  if (const auto stored = disk_.load_sealed("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
+    Spirv found{std::vector<uint32_t>(stored->size() / sizeof(uint32_t)), std::nullopt};
+    std::memcpy(found.words.data(), stored->data(), stored->size());
     ++disk_hits_;
-    return words;
+    return found;
   }
   log(TUFF_LOG_DEBUG, "compiling {}", key.kernel.source().name);
   std::vector<uint32_t> words = compile_glsl(key.kernel.source().name, text);
   if (key.kernel.matrices() != Matrices::none) words = rewrite_matrices(words, key.kernel.matrices());
   ++compiled_;
-  disk_.store("spirv", hash, as_bytes(words));
-  return words;
+  return {std::move(words), hash};
 }
 
 Pipeline KernelCache::build(const Key& key) {
   const ProfiledStep step("build kernel");
   const VolkDeviceTable& vk = device_->vk;
-  const std::vector<uint32_t> words = spirv(key);
+  const Spirv code = spirv(key);
   Pipeline pipeline;
   pipeline.layout = layout(key.form.operands, key.form.addresses).pipeline;
 
-  const VkShaderModule module = device_->make_shader_module(words);
+  const VkShaderModule module = device_->make_shader_module(code.words);
   std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};
   std::array<uint32_t, KernelRequest::kMaxConstants> values{};
   for (uint32_t i = 0; i < key.kernel.constant_count(); ++i) {
@@ -263,6 +305,8 @@ Pipeline KernelCache::build(const Key& key) {
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
   device_->check(result, "vkCreateComputePipelines");
   device_->count_object();
+  // Once the driver has taken it.
+  if (code.to_store) disk_.store("spirv", *code.to_store, as_bytes(code.words), DiskCache::Seal::sealed);
   device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);
   ++built_;
   return pipeline;

@@ -17,10 +17,49 @@ uint64_t hash_of(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
+// Whether what is on disk may be tried: with a marker, or while another process has one. What a process has ended over
+// goes.
+bool PipelineFile::try_out(std::unique_ptr<platform::TrialMarker>& marker) const {
+  auto found = std::make_unique<platform::TrialMarker>(disk_.trial_path(kKind, {}));
+  switch (found->state()) {
+    case platform::TrialMarker::State::taken: marker = std::move(found); return true;
+    case platform::TrialMarker::State::busy: return true;
+    case platform::TrialMarker::State::left_behind:
+      log(TUFF_LOG_WARNING, "cache: a process has ended over the driver's pipelines in {}; they are made anew",
+          disk_.folder()->string());
+      disk_.remove(kKind, {});
+      return false;
+    case platform::TrialMarker::State::impossible: break;
+  }
+  log(TUFF_LOG_INFO,
+      "cache: the driver's pipelines have not been tried yet, and no file can be written to tell of a "
+      "trial; they are made anew");
+  return false;
+}
+
 std::vector<std::byte> PipelineFile::load() {
-  std::vector<std::byte> stored = disk_.load(kKind, {}).value_or(std::vector<std::byte>());
+  bool sealed = false;
+  std::vector<std::byte> stored = disk_.load(kKind, {}, &sealed).value_or(std::vector<std::byte>());
+  if (!stored.empty() && !sealed) {
+    if (!try_out(trial_)) stored.clear();
+    if (trial_ != nullptr) tried_ = stored;
+  }
   known_ = hash_of(stored);
   return stored;
+}
+
+void PipelineFile::came_back() {
+  const std::lock_guard saving(mutex_);
+  if (trial_ == nullptr) return;
+  disk_.seal(kKind, {}, tried_);
+  trial_.reset();
+  tried_ = {};
+}
+
+void PipelineFile::was_lost() noexcept {
+  const std::lock_guard saving(mutex_);
+  if (trial_ != nullptr) disk_.remove(kKind, {});
+  trial_.reset();
 }
 
 std::vector<std::byte> PipelineFile::data_of(VkPipelineCache cache) const {
@@ -52,9 +91,13 @@ void PipelineFile::save(VkPipelineCache cache) {
   const std::lock_guard saving(mutex_);
   const platform::FileLock lock = disk_.lock(kKind);
   if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process keeps the lock on the pipelines; written without it");
-  const std::optional<std::vector<std::byte>> stored = disk_.load(kKind, {});
+  bool sealed = false;
+  const std::optional<std::vector<std::byte>> stored = disk_.load(kKind, {}, &sealed);
   std::vector<std::byte> data;
-  if (stored && hash_of(*stored) != known_) data = merged(cache, *stored);
+  if (stored && hash_of(*stored) != known_) {
+    std::unique_ptr<platform::TrialMarker> trial;
+    if (sealed || trial_ != nullptr || try_out(trial)) data = merged(cache, *stored);
+  }
   // Nobody else has written, or both together are too much: then the younger ones alone.
   if (data.empty() || !disk_.fits(data.size())) data = data_of(cache);
   if (data.empty()) return;

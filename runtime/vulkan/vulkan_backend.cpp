@@ -38,6 +38,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   event_queries_ = std::make_unique<EventQueries>(device_);
   base_ = std::make_unique<RecorderBase>(device_, pool_, *kernels_);
   streams_ = std::make_unique<Streams>(*base_);
+  kernels_->evict_to(*retired_, streams_->timelines());
   choose_binding(streams_->main(), pool_, *device_, *kernels_);
   stream_ = std::make_unique<VulkanStream>(*this, streams_->main());
   const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
@@ -125,7 +126,9 @@ void VulkanBackend::stats(tuff_stats& stats) const {
   stats.kernels_prewarmed = kernels.prewarmed;
   stats.kernels_to_prewarm = kernels.to_prewarm;
   stats.vulkan_objects_created = device_->objects();
-  stats.kernel_cache_hits = kernels_->counters().hits;
+  stats.kernel_cache_hits = kernels.hits;
+  stats.pipelines_live = kernels.live;
+  stats.pipelines_evicted = kernels.evicted;
   stats.bytes_staged = transferred_.staged;
   stats.validation_messages = device_->instance.validation_messages() - validation_before_;
 }
@@ -133,6 +136,8 @@ void VulkanBackend::stats(tuff_stats& stats) const {
 void VulkanBackend::set_limits(const tuff_limits& limits) {
   pool_->set_limit(limits.memory_bytes);
   streams_->set_wait_limit(limits.wait_milliseconds);
+  const std::lock_guard lock(mutex_);
+  kernels_->set_limit(limits.pipelines);
 }
 
 void VulkanBackend::memory(tuff_memory_stats& memory) const {
@@ -295,11 +300,17 @@ void VulkanBackend::profile_end() noexcept {
 }
 
 // Compilers take their time: others may record meanwhile.
-std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& options) {
+std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& asked) {
   device_->require_alive();
+  KernelOptions options = asked;
+  options.source.in_bounds = options.robust || options.untrusted;
+  options.source.zero_shared = options.source.in_bounds && device_->zeroes_shared;
+  options.source.proven = options.untrusted;
   const LoadedKernel loaded = load_custom(options, kernels_->disk());
   check_device(loaded.kernel.interface, options.robust, *device_);
+  if (!loaded.from_disk && options.untrusted) try_driver(options, loaded.kernel, *device_);
   auto kernel = std::make_unique<VulkanKernel>(device_, retired_, kernels_->driver_cache(), options, loaded.kernel);
+  if (!loaded.from_disk) store_custom(options, loaded.kernel, kernels_->disk());  // the driver has taken it
   const std::lock_guard lock(mutex_);
   kernels_->note_pipeline(loaded.from_disk);
   streams_->poll_all();

@@ -6,6 +6,9 @@ execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE text 
 string(REGEX MATCHALL "[^\n]+" lines "${text}")
 set(exported "")
 foreach(line IN LISTS lines)
+  if(line MATCHES " A TUFF_[0-9.]+$")
+    continue() # the name of a version
+  endif()
   string(REGEX REPLACE "^.* ([^ @]+)(@.*)?$" "\\1" name "${line}")
   list(APPEND exported ${name})
 endforeach()

@@ -88,7 +88,7 @@ FIELD(tuff_context_desc, memory_limit_bytes, 24);
 FIELD(tuff_context_desc, prewarm, 32);
 FIELD(tuff_context_desc, reserved, 36);
 
-SIZE(tuff_stats, 152);
+SIZE(tuff_stats, 168);
 FIELD(tuff_stats, live_buffers, 4);
 FIELD(tuff_stats, bytes_in_use, 8);
 FIELD(tuff_stats, bytes_reserved, 16);
@@ -108,11 +108,14 @@ FIELD(tuff_stats, kernel_cache_hits, 120);
 FIELD(tuff_stats, bytes_staged, 128);
 FIELD(tuff_stats, kernels_prewarmed, 136);
 FIELD(tuff_stats, kernels_to_prewarm, 144);
+FIELD(tuff_stats, pipelines_live, 152);
+FIELD(tuff_stats, pipelines_evicted, 160);
 
-SIZE(tuff_limits, 24);
+SIZE(tuff_limits, 32);
 FIELD(tuff_limits, reserved, 4);
 FIELD(tuff_limits, memory_bytes, 8);
 FIELD(tuff_limits, wait_milliseconds, 16);
+FIELD(tuff_limits, pipelines, 24);
 
 SIZE(tuff_memory_stats, 128);
 FIELD(tuff_memory_stats, blocks, 4);

@@ -105,12 +105,15 @@ void compile_bent(const std::vector<uint32_t>& good, const std::string& entry, i
     }
     CustomSource source = module_source(words);
     source.entry = entry;
+    source.in_bounds = i % 2 == 1;
+    source.zero_shared = i % 4 == 3;
     try {
       const CompiledKernel kernel = compile_custom(source);
       ++compiled;
       ASSERT_LE(kernel.interface.bindings.size(), size_t{TUFF_KERNEL_MAX_BINDINGS});
-    } catch (const Error&) {
+    } catch (const Error& error) {
       ++refused;
+      ASSERT_NE(error.code(), TUFF_ERROR_INTERNAL) << error.what();
     }
   }
 }
@@ -122,6 +125,55 @@ TEST(CustomKernel, DamagedModulesAreRefusedOrCompile) {
   compile_bent(compile_custom(glsl_source()).words, "main", 6000, compiled, refused);
   EXPECT_GT(refused, 6000);
   EXPECT_GT(compiled, 50);  // or nothing came as far as reflection
+}
+
+TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
+  const auto count = [](const std::string& body) {
+    CustomSource source;
+    source.text =
+        "#version 450\nlayout(binding = 0) buffer B { uint n; uint b[]; };\n"
+        "layout(constant_id = 3) const uint most = 80000;\nvoid main() {\n  uint c = 0;\n" +
+        body + "\n  b[0] = c;\n}\n";
+    return compile_custom(source).interface.loop_iterations;
+  };
+  EXPECT_EQ(count("for (int i = 0; i < 70000; ++i) c += b[i];"), 70000u);
+  EXPECT_EQ(count("for (uint i = 5; i <= 70000; i += 2) c += b[i];"), 34998u);
+  EXPECT_EQ(count("for (int i = -10; i != 90; i += 4) c += b[0];"), 25u);
+  EXPECT_EQ(count("for (uint i = 0; i < most; ++i) c += b[i];"), 80000u);
+  EXPECT_EQ(count("for (int j = 0; j < 20; ++j) for (int i = 0; i < 300; ++i) c += b[i];"), 300u);
+  EXPECT_EQ(count("for (int i = 0; i < 70000; ++i) { if (b[i] == 3) continue; c += b[i]; }"), 70000u);
+  // Left early, or by a number that is not there yet.
+  for (const char* body : {"", "for (uint i = 0; i < n; ++i) c += b[i];", "for (uint i = n; i < 70000; ++i) c += b[i];",
+                           "for (uint i = 0; i < 70000; i += n) c += b[i];",
+                           "for (int i = 0; i < 70000; ++i) { if (b[i] == 3) break; ++c; }",
+                           "for (int i = 0; i < 70000; ++i) { if (b[i] == 3) return; ++c; }",
+                           "for (int i = 0; i < 70000; ++i) { if (b[i] == 3) i += 5; ++c; }",
+                           "int i = 0; while (true) { if (i++ > 9) break; }", "for (int i = 9; i < 3; ++i) ++c;"}) {
+    EXPECT_EQ(count(body), 0u) << body;
+  }
+}
+
+// Constant indices that validation does not look at, and modules without the types and instructions that it takes.
+TEST(CustomKernel, KeptInBoundsIsValid) {
+  CustomSource source = glsl_source();
+  const size_t plain = compile_custom(source).words.size();
+  for (const bool zero_shared : {false, true}) {
+    source.in_bounds = true;
+    source.zero_shared = zero_shared;
+    const CompiledKernel kernel = compile_custom(source);
+    EXPECT_GT(kernel.words.size(), plain);
+    EXPECT_EQ(kernel.interface.bindings.size(), 2u);
+  }
+  source = {};
+  source.in_bounds = true;
+  for (const char* text :
+       {"#version 450\nvoid main() {}\n",
+        "#version 450\nlayout(binding = 0) buffer B { float b; };\nvoid main() { b = 1; }\n",
+        "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+        "layout(binding = 0) buffer B { int8_t b; };\nshared int s[4];\nvoid main() { s[b] = 1; }\n"}) {
+    source.text = text;
+    EXPECT_NO_THROW(compile_custom(source)) << text;
+  }
 }
 
 TEST(CustomKernel, UntrustedModulesToo) {

@@ -64,7 +64,7 @@ TEST_F(DiskCacheTest, KeysKindsAndDriversAreApart) {
 TEST_F(DiskCacheTest, EveryFlippedBitIsNoticed) {
   const DiskCache cache(driver_, folder_);
   payload_.resize(40);
-  cache.store("spirv", {1, 2}, payload_);
+  cache.store("spirv", {1, 2}, payload_, DiskCache::Seal::sealed);
   const fs::path file = only_file();
   std::ifstream in(file, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
@@ -76,16 +76,48 @@ TEST_F(DiskCacheTest, EveryFlippedBitIsNoticed) {
     std::string damaged = whole;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     write(damaged);
-    EXPECT_FALSE(cache.load("spirv", {1, 2})) << "bit " << bit;
+    EXPECT_FALSE(cache.load_sealed("spirv", {1, 2})) << "bit " << bit;
   }
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     write(whole.substr(0, bytes));
-    EXPECT_FALSE(cache.load("spirv", {1, 2})) << bytes << " bytes";
+    EXPECT_FALSE(cache.load_sealed("spirv", {1, 2})) << bytes << " bytes";
   }
   write(whole + "x");
-  EXPECT_FALSE(cache.load("spirv", {1, 2}));
+  EXPECT_FALSE(cache.load_sealed("spirv", {1, 2}));
   write(whole);
-  EXPECT_TRUE(cache.load("spirv", {1, 2}));
+  EXPECT_TRUE(cache.load_sealed("spirv", {1, 2}));
+}
+
+TEST_F(DiskCacheTest, WhatTheDriverIsGivenIsSealed) {
+  const DiskCache cache(driver_, folder_);
+  const CacheKey key{1, 2};
+  cache.store("spirv", key, payload_);
+  EXPECT_TRUE(cache.load("spirv", key));
+  EXPECT_FALSE(cache.load_sealed("spirv", key)) << "no driver has taken it yet";
+  cache.seal("spirv", key, std::vector<std::byte>(3, std::byte{1}));
+  EXPECT_FALSE(cache.load_sealed("spirv", key)) << "the seal was of other bytes";
+  cache.seal("spirv", key, payload_);
+  EXPECT_EQ(cache.load_sealed("spirv", key), payload_);
+  cache.store("spirv", key, payload_);
+  EXPECT_FALSE(cache.load_sealed("spirv", key));
+  cache.store("spirv", key, payload_, DiskCache::Seal::sealed);
+  EXPECT_EQ(cache.load_sealed("spirv", key), payload_);
+  cache.remove("spirv", key);
+  EXPECT_FALSE(cache.load("spirv", key));
+  cache.seal("spirv", key, payload_);  // nothing is there; no error
+  EXPECT_FALSE(cache.load("spirv", key));
+}
+
+TEST_F(DiskCacheTest, TracesOfTrialsGoWithTheirEntries) {
+  const DiskCache cache(driver_, folder_);
+  const CacheKey key{1, 2};
+  const fs::path trial = cache.trial_path("pipelines", key);
+  cache.store("pipelines", key, payload_);
+  std::ofstream(trial) << "1";
+  fs::last_write_time(trial, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_TRUE(list_cache(folder_).abandoned.empty());
+  cache.remove("pipelines", key);
+  EXPECT_EQ(list_cache(folder_).abandoned, std::vector<fs::path>{trial});
 }
 
 TEST_F(DiskCacheTest, WhatIsNoFileIsAbsent) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -171,6 +173,110 @@ TEST_F(PipelineFile, ALockEndsWithItsObject) {
   }
   EXPECT_TRUE(tuff::platform::FileLock(path, milliseconds(0)).held());
   EXPECT_FALSE(tuff::platform::FileLock(folder_ / "missing" / "lock", milliseconds(0)).held());
+}
+
+// What a process does that does not survive it: the part before its end.
+void end_over(const fs::path& folder, bool came_back) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Process process(folder);
+    if (came_back) process.file.came_back();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+}
+
+TEST_F(PipelineFile, WhatAProcessHasEndedOverGoes) {
+  {
+    Process first(folder_);
+    first.words() = {"gemm"};
+    first.save();
+  }
+  EXPECT_EQ(stored(), Words{"gemm"}) << "tried by a process that ends in peace: it stays";
+  end_over(folder_, false);
+  EXPECT_EQ(stored(), Words());
+  EXPECT_EQ(stored(), Words());
+  Process next(folder_);
+  next.words() = {"relu"};
+  next.save();
+  EXPECT_EQ(stored(), Words{"relu"}) << "what is made anew is kept";
+}
+
+TEST_F(PipelineFile, WhatCameBackIsNotTriedAgain) {
+  const fs::path marker = Process(folder_).disk.trial_path("pipelines", {});
+  {
+    Process first(folder_);
+    first.words() = {"gemm"};
+    first.save();
+  }
+  {
+    Process second(folder_);
+    EXPECT_TRUE(second.file.on_trial());
+    EXPECT_TRUE(fs::exists(marker));
+    second.file.came_back();
+    EXPECT_FALSE(second.file.on_trial());
+    EXPECT_FALSE(fs::exists(marker));
+  }
+  end_over(folder_, false);
+  EXPECT_FALSE(fs::exists(marker)) << "nothing is written for what is known to be good";
+  EXPECT_EQ(stored(), Words{"gemm"});
+  Process third(folder_);
+  EXPECT_FALSE(third.file.on_trial());
+  third.words().insert("relu");
+  third.save();
+  EXPECT_TRUE(Process(folder_).file.on_trial()) << "what was added has not been tried";
+}
+
+TEST_F(PipelineFile, TwoTryItAtOnce) {
+  {
+    Process first(folder_);
+    first.words() = {"gemm"};
+    first.save();
+  }
+  Process a(folder_), b(folder_);
+  EXPECT_EQ(a.words(), Words{"gemm"});
+  EXPECT_EQ(b.words(), Words{"gemm"});
+  EXPECT_TRUE(a.file.on_trial());
+  EXPECT_FALSE(b.file.on_trial()) << "one of them keeps the marker";
+  b.words().insert("relu");
+  b.save();
+  a.words().insert("conv");
+  a.save();
+  a.file.came_back();  // of what is replaced by now
+  EXPECT_TRUE(Process(folder_).file.on_trial());
+  EXPECT_EQ(stored(), (Words{"conv", "gemm", "relu"}));
+}
+
+TEST_F(PipelineFile, MergingIsATrialToo) {
+  Process first(folder_), second(folder_);
+  first.words() = {"gemm"};
+  first.save();
+  const pid_t child = fork();
+  if (child == 0) {
+    second.vk.vkMergePipelineCaches = [](VkDevice, VkPipelineCache, uint32_t, const VkPipelineCache*) -> VkResult {
+      _exit(0);
+    };
+    second.save();
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(stored(), Words());
+}
+
+// Without a marker it cannot be told what became of it: it is not used.
+TEST_F(PipelineFile, WhatCannotBeMarkedIsNotTried) {
+  Process first(folder_);
+  first.words() = {"gemm"};
+  first.save();
+  fs::create_directory(first.disk.trial_path("pipelines", {}));
+  EXPECT_EQ(stored(), Words());
+  first.words() = {"relu"};
+  first.save();
+  fs::remove(first.disk.trial_path("pipelines", {}));
+  EXPECT_EQ(stored(), Words{"relu"});
 }
 
 TEST_F(PipelineFile, WithoutAFolderNothingIsKept) {

@@ -30,7 +30,8 @@
   X(tuff_reduce)          \
   X(tuff_last_error)      \
   X(tuff_status_name)     \
-  X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info) X(tuff_set_log) X(tuff_context_set_limits)
+  X(tuff_device_count) X(tuff_buffer_size) X(tuff_context_info) X(tuff_set_log) X(tuff_context_set_limits) \
+  X(tuff_kernel_create)
 
 #define DECLARE(name) static __typeof__(&name) p_##name;
 FUNCTIONS(DECLARE)
@@ -322,6 +323,26 @@ static void everything_left_open(const char* backend, const char* mode) {
   _exit(0);
 }
 
+/* The library by a name that is relative, then another working directory: TUFF_TEST_ELSEWHERE, where somebody has put a
+ * program tuff-compile of his own. */
+static void untrusted_elsewhere(const char* path, const char* backend) {
+  const char* slash = strrchr(path, '/');
+  char folder[4096], name[4096], source[256];
+  tuff_kernel_desc desc;
+  tuff_kernel kernel;
+  snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+  snprintf(name, sizeof name, "./%s", slash + 1);
+  if (chdir(folder) != 0) exit(5);
+  load(name);
+  if (chdir(getenv("TUFF_TEST_ELSEWHERE")) != 0) exit(6);
+  snprintf(source, sizeof source, "#version 450\n/* %d */\nvoid main() {}\n", (int)getpid());
+  memset(&desc, 0, sizeof desc);
+  desc.struct_size = sizeof desc;
+  desc.source = source;
+  desc.flags = TUFF_KERNEL_UNTRUSTED;
+  check(p_tuff_kernel_create(create(backend), &desc, &kernel), "tuff_kernel_create");
+}
+
 int main(int argc, char** argv) {
   const char *path = argv[1], *mode = argv[2], *backend = argv[3];
   if (argc != 4) return 1;
@@ -332,6 +353,11 @@ int main(int argc, char** argv) {
   }
   if (strcmp(mode, "reload_idle") == 0) {
     reload(path, backend, 0);
+    return 0;
+  }
+
+  if (strcmp(mode, "untrusted_elsewhere") == 0) {
+    untrusted_elsewhere(path, backend);
     return 0;
   }
 
