@@ -166,7 +166,7 @@ tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
 tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits) {
   return guarded("tuff_context_set_limits", [&] {
     const auto object = acquire_context(context);
-    const tuff_limits wanted = tuff::capi::read_structure(limits, "limits", kFirstLimits);
+    const tuff_limits wanted = tuff::capi::read_structure(limits, "limits");
     tuff::require(wanted.reserved == 0, "limits->reserved is {}, needs 0", wanted.reserved);
     object->backend().set_limits(wanted);
   });

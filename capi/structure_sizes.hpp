@@ -27,7 +27,11 @@ struct Released<tuff_context_desc> {
 };
 template <>
 struct Released<tuff_stats> {
-  static constexpr std::array<uint32_t, 2> sizes = {120, 152};  // 0.1.0, 0.7.0
+  static constexpr std::array<uint32_t, 3> sizes = {120, 152, 168};  // 0.1.0, 0.7.0, 0.9.0
+};
+template <>
+struct Released<tuff_limits> {
+  static constexpr std::array<uint32_t, 2> sizes = {24, 32};  // 0.1.0, 0.9.0
 };
 template <>
 struct Released<tuff_gemm_desc> {
@@ -64,8 +68,6 @@ struct ReleasedOnce {
   static constexpr std::array<uint32_t, 1> sizes = {bytes};
 };
 // 0.1.0
-template <>
-struct Released<tuff_limits> : ReleasedOnce<24> {};
 template <>
 struct Released<tuff_alloc_desc> : ReleasedOnce<24> {};
 template <>

@@ -101,7 +101,7 @@ CacheListing list_cache(const fs::path& folder) {
   for (const std::string& file : platform::names_in(folder)) {
     const fs::path path = folder / file;
     std::optional<CacheName> name = parse_cache_name(file);
-    const bool temporary = !name && (is_temporary_name(file) || is_trial_of_nothing(at->path(), file));
+    const bool temporary = !name && (is_temporary_name(file) || is_trial_of_nothing(path, file));
     if (!name && !temporary) continue;
     CacheEntry entry;
     if (!look_at(path, entry.bytes, entry.used)) continue;  // another process has removed it, or no file
