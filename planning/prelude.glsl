@@ -22,6 +22,7 @@
 // A batch may come as buffers by the hundred (Dispatch::operand_each). TUFF_EACH then has a bit for each slot that is
 // one buffer for each matrix; their bases lie in a table in slot TUFF_TABLE, behind all others, matrix by matrix, and
 // TUFF_TAKE(i) makes matrix i's those that TUFF_AT goes by. It is nothing where TUFF_EACH is 0.
+// A kernel of which anything is precise is precise in all of its arithmetic, but for fma (runtime/vulkan/precise_spirv.hpp).
 // Where an invocation takes several items one after another, RUN is how many: TUFF_RUN, or push.run where that is 0.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -568,7 +568,9 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
           // Nothing is read of one that there is either, however long the axes around it.
           desc.input = indices;
           desc.shape[(axis + 1) % 3] = desc.index_shape[(axis + 1) % 3] + (uint64_t{1} << 40);
-          if (elementwise) EXPECT_OK(tuff_gather_ex(context(), &desc));
+          if (elementwise) {
+            EXPECT_OK(tuff_gather_ex(context(), &desc));
+          }
         }
       }
     }
@@ -580,13 +582,16 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
     const tuff_status allocated = tuff_alloc(context(), extent, &handle);
-    if (allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED) return;
+    // 4 GiB at once are more than some drivers give; 2 GiB are not.
+    const bool refused = allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED;
+    if (refused && extent > (uint64_t{1} << 32)) return;
     ASSERT_OK(allocated);
     const OwnBuffer input(handle);
     const uint32_t names[6] = {3, 0x7fffffffu, 0x80000000u, 0x80000005u, 0xffffffffu, 0xfffffff0u};
     const unsigned char values[6] = {11, 12, 13, 14, 15, 16};
     for (int i = 0; i < 6; ++i) {
-      if (names[i] < extent) ASSERT_OK(tuff_copy_htod(context(), input, names[i], &values[i], 1));
+      if (names[i] >= extent) continue;
+      ASSERT_OK(tuff_copy_htod(context(), input, names[i], &values[i], 1));
     }
     const OwnBuffer indices(context(), sizeof names), output(context(), 6);
     ASSERT_OK(tuff_copy_htod(context(), indices, 0, names, sizeof names));

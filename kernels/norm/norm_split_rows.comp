@@ -112,6 +112,13 @@ void load_step_again(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL])
 #endif
 }
 
+// What means that are so far apart add to the squares: nothing where there are none, whatever the square of delta is.
+float apart(float delta, float count) {
+  precise float once = count * delta;
+  precise float twice = once * delta;
+  return twice;
+}
+
 // Adds a step's numbers.
 void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moments m) {
   float count = 0.0;
@@ -146,7 +153,7 @@ void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moment
   float share = count / max(m.count + count, 1.0);
   float delta = mean - m.mean;
   m.mean += delta * share;
-  m.squares += sum4(squares) + delta * delta * (m.count * share);
+  m.squares += sum4(squares) + apart(delta, m.count * share);
 #else
   m.squares += sum4(squares);
 #endif
@@ -185,7 +192,7 @@ Moments over_lanes(Moments m, float count) {
   all.mean = tuff_divide_moderate(vec4(tree_sum(m.count * m.mean)), vec4(count)).x;
 #endif
   float delta = m.mean - all.mean;
-  all.squares = tree_sum(m.squares + m.count * (delta * delta));
+  all.squares = tree_sum(m.squares + apart(delta, m.count));
   return all;
 }
 
@@ -262,7 +269,7 @@ void main() {
       precise float mean = partial.x * change;
       float delta = mean - m.mean;
       m.mean += delta * share;
-      m.squares += squared(change, partial.y) + delta * delta * (m.count * share);
+      m.squares += squared(change, partial.y) + apart(delta, m.count * share);
       m.count += count;
     }
     m = over_lanes(m, push.total);

@@ -8,6 +8,7 @@
 #include "planning/kernel_source.hpp"
 #include "planning/status.hpp"
 #include "runtime/custom/compilers.hpp"
+#include "runtime/vulkan/precise_spirv.hpp"
 
 namespace tuff {
 
@@ -52,7 +53,7 @@ std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& t
     fail(TUFF_ERROR_COMPILE_FAILED, "{} does not compile: {}", name, shaderc_result_get_error_message(result.get()));
   }
   const auto* words = reinterpret_cast<const uint32_t*>(shaderc_result_get_bytes(result.get()));
-  return {words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)};
+  return keep_precise({words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)});
 }
 
 }  // namespace tuff
