@@ -26,7 +26,7 @@ enum class Reads : uint8_t { tiles, streams, packed };
 // Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
 class KernelRequest {
  public:
-  static constexpr uint32_t kMaxDefines = 26, kMaxConstants = 12;
+  static constexpr uint32_t kMaxDefines = 32, kMaxConstants = 12;
   struct Define {
     const char* name;  // a string literal
     int64_t value;

@@ -44,7 +44,7 @@ Log& shared_log() {
 // Allocates nothing: the first message may be that memory is short.
 int32_t level_from_environment() noexcept {
   const char* wanted = platform::environment_text("TUFF_LOG");
-  if (wanted == nullptr) return TUFF_LOG_OFF;
+  if (wanted == nullptr || *wanted == '\0') return TUFF_LOG_OFF;
   for (size_t level = 0; level < kLevelNames.size(); ++level) {
     if (std::strcmp(wanted, kLevelNames[level]) == 0) return static_cast<int32_t>(level);
   }

@@ -198,6 +198,11 @@ TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
 
 // Not damage but another module, as a checksum knows: Mesa's compiler dies of some of these.
 TEST_F(LifecycleCache, AlteredSpirvWithAChecksumToMatchIsCompiledAgain) {
+  // Some are needed once, to measure the driver: what is compiled without them is what is compiled again below.
+  work(home_);
+  for (const fs::path& file : files()) {
+    if (file.filename().string().rfind("spirv-", 0) == 0) fs::remove(file);
+  }
   const Work whole = work(home_);
   constexpr size_t kChecksum = 56, kHeader = 72, kModuleHeader = 20;
   for (int round = 0; round < 4; ++round) {
@@ -205,6 +210,7 @@ TEST_F(LifecycleCache, AlteredSpirvWithAChecksumToMatchIsCompiledAgain) {
     for (const fs::path& file : files()) {
       const std::string name = file.filename().string();
       if (name.rfind("spirv-", 0) != 0 && name.rfind("pipelines-", 0) != 0) continue;
+      if (file.extension() == ".lock") continue;
       std::ifstream in(file, std::ios::binary);
       std::string bytes{std::istreambuf_iterator<char>(in), {}};
       in.close();

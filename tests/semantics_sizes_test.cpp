@@ -95,9 +95,8 @@ void expect_told(const SizeCall& row, const Side::Answer& answer) {
 class Sides {
  public:
   Sides() {
-    for (const std::string& backend : {std::string("host"), std::string("vulkan")}) {
-      if (std::find(backends().begin(), backends().end(), backend) != backends().end()) sides_.emplace_back(backend);
-    }
+    sides_.emplace_back("host");  // whatever is tested: the reference
+    if (std::find(backends().begin(), backends().end(), "vulkan") != backends().end()) sides_.emplace_back("vulkan");
   }
 
   // Returns what the reference answers. `everywhere`: no device may lack it.

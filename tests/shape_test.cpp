@@ -582,9 +582,9 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
     const tuff_status allocated = tuff_alloc(context(), extent, &handle);
-    // 4 GiB at once are more than some drivers give; 2 GiB are not.
+    // More at once than some drivers give: Mesa's CPU driver ends at 2 GiB, so that there the host backend alone does it.
     const bool refused = allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED;
-    if (refused && extent > (uint64_t{1} << 32)) return;
+    if (refused && std::string(GetParam()) == "vulkan") return;
     ASSERT_OK(allocated);
     const OwnBuffer input(handle);
     const uint32_t names[6] = {3, 0x7fffffffu, 0x80000000u, 0x80000005u, 0xffffffffu, 0xfffffff0u};

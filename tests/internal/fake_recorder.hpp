@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +20,8 @@ struct Nowhere : Allocation {
 class FakeRecorder final : public Recorder {
  public:
   explicit FakeRecorder(const DeviceTraits& device) : device_(device) {
-    scratch_.allocation = std::make_shared<Nowhere>();
+    for (Buffer& buffer : scratch_) buffer.allocation = std::make_shared<Nowhere>();
+    parameters_.allocation = std::make_shared<Nowhere>();
   }
   const DeviceTraits& traits() const noexcept override { return device_; }
   bool binds_addresses(Reads, const Dispatch&) const noexcept override { return true; }
@@ -32,12 +34,16 @@ class FakeRecorder final : public Recorder {
     push_bytes.push_back((dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0)) * 8 + dispatch.push_bytes());
   }
   void copy_rows(const Rows&, const Rows&, uint64_t, uint64_t) override { kernels.emplace_back("copy_rows"); }
-  const Buffer& scratch(uint64_t bytes, Scratch) override {
-    scratch_.bytes = bytes;
+  const Buffer& scratch(uint64_t bytes, Scratch place) override {
+    Buffer& buffer = scratch_[static_cast<size_t>(place)];
+    buffer.bytes = bytes;
     largest_scratch = std::max(largest_scratch, bytes);
-    return scratch_;
+    return buffer;
   }
-  const Buffer& parameters(const void*, uint32_t) override { return scratch_; }
+  const Buffer& parameters(const void*, uint32_t bytes) override {
+    parameters_.bytes = bytes;
+    return parameters_;
+  }
   bool holds(const Probe&) override { return quads; }
   const TuningTable* table = nullptr;
   std::vector<std::string> kernels;
@@ -49,7 +55,8 @@ class FakeRecorder final : public Recorder {
 
  private:
   DeviceTraits device_;
-  Buffer scratch_;
+  std::array<Buffer, 2> scratch_;
+  Buffer parameters_;
 };
 
 inline DeviceTraits a_gpu() {

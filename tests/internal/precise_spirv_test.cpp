@@ -57,10 +57,9 @@ TEST(PreciseSpirv, WhatIsNotPreciseStaysSo) {
 
 TEST(PreciseSpirv, ModulesThatAreCutShortAreRefused) {
   std::vector<uint32_t> module = compile_glsl("precise", sums("precise"));
-  module.pop_back();
+  module.push_back(5u << 16 | 129);  // an addition, of which four words are missing
   EXPECT_THROW(keep_precise(module), Error);
-  module.back() = 0;
-  module.resize(6, 0);
+  module.back() = 0;  // an instruction of no words
   EXPECT_THROW(keep_precise(module), Error);
   EXPECT_TRUE(keep_precise({}).empty());
 }
