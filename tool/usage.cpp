@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstdlib>
 
 #include "runtime/variables.hpp"
 #include "tool/text.hpp"
+#include "tuff/tuff.hpp"
 
 namespace tool {
 namespace {
@@ -35,6 +36,15 @@ bool is_of_others(const std::string& name) {
   constexpr const char* kPrefixes[] = {"TUFF_TEST_", "TUFF_BENCH_", "TUFF_STARTUP_", "TUFF_SKIP_SETUP"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](const char* prefix) { return name.rfind(prefix, 0) == 0; });
+}
+
+// What is right of a list of devices depends on those that there are: the library says.
+void check_visible_devices() {
+  try {
+    tuff::device_count();
+  } catch (const tuff::Exception& error) {
+    if (error.status() == TUFF_ERROR_INVALID_ARGUMENT) throw UsageError(error.what(), "correct it, or unset it");
+  }  // anything else is for the command to tell, if it asks for devices
 }
 
 }  // namespace
@@ -77,7 +87,10 @@ void check_environment() {
                near.empty() ? "; tuff --help lists them" : fmt::format(": is {} meant?", near));
   }
   const std::vector<tuff::VariableProblem> problems = tuff::variable_problems();
-  if (problems.empty()) return;
+  if (problems.empty()) {
+    if (std::getenv("TUFF_VISIBLE_DEVICES") != nullptr) check_visible_devices();
+    return;
+  }
   std::string text;
   for (const tuff::VariableProblem& problem : problems) text += (text.empty() ? "" : "; ") + problem.text();
   throw UsageError("in the environment, " + text, "correct it, or unset it");

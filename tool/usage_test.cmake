@@ -82,7 +82,7 @@ run(2 "TUFF_LOG is .*; TUFF_PREWARM is " ${env} TUFF_LOG=x TUFF_PREWARM=x ${TOOL
 foreach(command info selftest bench tune "cache;prewarm")
   run(2 "error: TUFF_DEVICE \"zzz\" is no device here\nhint: [^\n]*there is\n +0 " ${env} TUFF_DEVICE=zzz ${TOOL} ${command})
 endforeach()
-run(1 "TUFF_VISIBLE_DEVICES: no device is named like \"zzz\"; there is 0 " ${env} TUFF_VISIBLE_DEVICES=zzz ${TOOL} info)
+run(2 "TUFF_VISIBLE_DEVICES: no device is named like \"zzz\"; there is 0 " ${env} TUFF_VISIBLE_DEVICES=zzz ${TOOL} info)
 run(0 "warning: TUFF_DEVCE in the environment is no variable of Tuff's: is TUFF_DEVICE meant" ${env} TUFF_DEVCE=0 ${TOOL} info)
 run(0 "warning: TUFF_SOMETHING_ELSE in the environment .* --help lists them" ${env} TUFF_SOMETHING_ELSE=0 ${TOOL} info)
 run(1 "TUFF_GEMM_VARIANT=nonsense is no variant of gemm" ${env} TUFF_GEMM_VARIANT=nonsense ${TOOL} selftest --filter batched_gemm)
