@@ -3,6 +3,8 @@
 # archives in the library (shaderc, glslang, SPIRV-Tools, SPIRV-Cross) some do, for tables that compiling needs:
 # runtime/custom/compilers.hpp refuses to compile once they are gone.
 
+cmake_policy(VERSION 3.22)
+
 # By file: what it may register, and why.
 set(allowed
     "prewarm.cpp.o:atexit"            # stops the thread that compiles ahead, before the drivers' own handlers
