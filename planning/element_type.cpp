@@ -1,7 +1,6 @@
 #include "planning/element_type.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "planning/status.hpp"
 
@@ -36,19 +35,6 @@ int32_t dtype_by_name(std::string_view name) {
     if (name == info.name) return info.dtype;
   }
   return 0;
-}
-
-std::string ElementTypes::names() const {
-  std::vector<const char*> members;
-  for (const DtypeInfo& info : kDtypes) {
-    if (has(info.dtype)) members.push_back(info.name);
-  }
-  std::string text;
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (i != 0) text += i + 1 == members.size() ? " or " : ", ";
-    text += members[i];
-  }
-  return text;
 }
 
 }  // namespace tuff

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 
 #include "tuff/tuff.h"
@@ -25,7 +24,6 @@ class ElementTypes {
   constexpr bool has(int32_t dtype) const { return (bits_ & bit(dtype)) != 0; }
   constexpr ElementTypes operator|(ElementTypes other) const { return ElementTypes(bits_ | other.bits_); }
   constexpr ElementTypes operator&(ElementTypes other) const { return ElementTypes(bits_ & other.bits_); }
-  std::string names() const;  // "f32, f16 or bf16"
 
  private:
   explicit constexpr ElementTypes(uint32_t bits) : bits_(bits) {}

@@ -43,7 +43,6 @@ class Operation {
   void compute() const { info_.compute(args_); }
   void record(Recorder& recorder) const { info_.record(recorder, args_); }
   CallText describe() const { return info_.describe(args_); }
-  bool has_variants() const { return info_.variants != nullptr; }
   std::string variants(const Recorder& recorder) const { return info_.variants(recorder, args_); }
 
  private:
@@ -55,7 +54,6 @@ class Operation {
 template <typename Args>
 class OperationOf {
  public:
-  using Arguments = Args;
   explicit constexpr OperationOf(const OperationInfo& info) : info_(info) {}
   Operation operator()(const Args& args) const { return {info_, &args}; }
   const OperationInfo& info() const { return info_; }

@@ -37,8 +37,6 @@ inline uint64_t taps_of(const ConvArgs& args) {
   return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
 }
 
-// Kernels compute positions with 32 bits, and a value beyond every extent stands for "outside".
-inline constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
 // UNSUPPORTED unless kernels, which have 32 bits for it, can say where each tap lies in the padded input.
 void check_positions(const ConvArgs& args);
 

@@ -106,6 +106,9 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
   return vectors;
 }
 
+// Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
+constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
+
 void check_product(const ConvArgs& args, const Product& product, uint64_t taps) {
   check_positions(args);
   for (const int64_t padding : product.padding) {

@@ -1,7 +1,5 @@
 #include "kernels/pool/pool.hpp"
 
-#include <fmt/format.h>
-
 #include "kernels/common/describe.hpp"
 
 namespace tuff {
