@@ -58,13 +58,13 @@ explain_failure() {
   fi
 }
 
-# configure <preset>: again from nothing where the tree was moved or copied since.
+# configure <preset> [option…]: again from nothing where the tree was moved or copied since.
 configure() {
   local cache=build/$1/CMakeCache.txt fresh=()
   if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$TUFF_ROOT" "$cache"; then
     fresh=(--fresh)
   fi
-  step "Configuring ($1)" "$1-configure" cmake --preset "$1" "${fresh[@]}"
+  step "Configuring ($1)" "$1-configure" cmake --preset "$1" "${fresh[@]}" "${@:2}"
 }
 
 # build <preset> [target…]

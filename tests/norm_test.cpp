@@ -369,7 +369,11 @@ TEST_P(NormOnce, BadArguments) {
 TEST_P(NormOnce, RowsOfAnyMagnitude) {
   for (const uint64_t cols : {4, 33, 300, 3000, 50'001, 131'072}) {
     for (const float size : {1e-36f, 1e-30f, 1e-23f, 1e-20f, 1e-15f, 1e18f, 1e20f, 1e30f, 1.5e38f}) {
+      // Long rows cost a processor seconds: the ends of the ranges alone.
+      const bool is_end = size == 1e-36f || size == 1e-20f || size == 1e20f || size == 1.5e38f;
+      if (cols > 10'000 && !is_end) continue;
       for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
+        if (cols > 10'000 && dtype != TUFF_F32 && reduced()) continue;
         SCOPED_TRACE(testing::Message() << cols << " columns, size " << size << ", " << name_of(dtype));
         const uint64_t rows = cols < 1000 ? 3 : 1, n = rows * cols;
         std::vector<float> x = uniforms(n, 0.5f, 1, cols), added = uniforms(n, 0.25f, 0.5f, cols + 1);
