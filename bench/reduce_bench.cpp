@@ -26,7 +26,8 @@ void add_reduce() {
     uint64_t count = 1;
     for (const uint64_t size : shape) count *= size;
     const bool softmax = name == "softmax";
-    const uint64_t results = softmax ? count : count / shape.at(axis);
+    const bool scan = name == "cumsum";
+    const uint64_t results = softmax || scan ? count : count / shape.at(axis);
     const uint64_t bytes = element_bytes(dtype) * (count + results);
     add(fmt::format("tuff/{}/{}/axis {}{}", name, fmt::join(shape, "x"), axis, dtype_suffix(dtype)),
         {0, static_cast<double>(bytes)}, bytes, [=](const tuff::Context& context) {
@@ -35,6 +36,13 @@ void add_reduce() {
           return [=, &context] {
             if (softmax) {
               context.softmax(dtype, *input, *output, shape, axis);
+            } else if (scan) {
+              tuff_scan_desc desc{};
+              desc.dtype = static_cast<int32_t>(dtype);
+              desc.input = input->handle(), desc.output = output->handle();
+              std::copy(shape.begin(), shape.end(), desc.shape);
+              desc.rank = static_cast<uint32_t>(shape.size()), desc.axis = axis;
+              context.cumsum(desc);
             } else {
               context.reduce(dtype, kReduce.at(name), *input, *output, shape, axis);
             }

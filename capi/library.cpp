@@ -6,6 +6,7 @@
 #include "capi/guard.hpp"
 #include "capi/structures.hpp"
 #include "planning/log.hpp"
+#include "planning/operation.hpp"
 #include "planning/status.hpp"
 
 #define TUFF_TEXT_OF(value) #value
@@ -79,6 +80,10 @@ struct BuildInfo {
 }  // namespace
 
 extern "C" {
+
+const char* tuff_operation_name(uint32_t index) {
+  return index < tuff::all_operations.size() ? tuff::all_operations[index]->name : nullptr;
+}
 
 uint32_t tuff_version(void) { return TUFF_VERSION; }
 

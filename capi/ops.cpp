@@ -7,6 +7,7 @@
 #include "capi/structures.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/scan/scan.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "planning/status.hpp"
 
@@ -24,6 +25,14 @@ void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* sh
   const auto context = acquire_stream(stream);
   const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
   context->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis}));
+}
+
+void scan(tuff_stream stream, const tuff_scan_desc& desc, tuff::ScanOp op,
+          const tuff::OperationOf<tuff::ScanArgs>& operation) {
+  const auto context = acquire_stream(stream);
+  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+  context->run(operation(
+      {op, desc.dtype, input, output, desc.shape, desc.rank, desc.axis, desc.exclusive != 0, desc.reverse != 0}));
 }
 
 void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* shape) {
@@ -74,6 +83,16 @@ tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc) {
     check_reserved(wanted.reserved);
     reduce(stream, wanted, wanted.shape);
   });
+}
+
+tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc) {
+  return guarded("tuff_cumsum",
+                 [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::sum, tuff::operations::cumsum); });
+}
+
+tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc) {
+  return guarded("tuff_cumprod",
+                 [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::product, tuff::operations::cumprod); });
 }
 
 tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,

@@ -99,6 +99,8 @@ struct Released<tuff_concat_desc> : ReleasedOnce<112> {};
 template <>
 struct Released<tuff_gather_desc> : ReleasedOnce<184> {};
 template <>
+struct Released<tuff_scan_desc> : ReleasedOnce<104> {};
+template <>
 struct Released<tuff_pool_desc> : ReleasedOnce<208> {};
 template <>
 struct Released<tuff_rope_desc> : ReleasedOnce<152> {};

@@ -8,6 +8,7 @@
 #include "kernels/position/rope.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
+#include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 
@@ -17,7 +18,8 @@ namespace {
 const OperationInfo* const kOperations[] = {
     &operations::gemm.info(),       &operations::batched_gemm.info(), &operations::conv1d.info(),
     &operations::conv2d.info(),     &operations::conv3d.info(),       &operations::conv_transpose2d.info(),
-    &operations::attention.info(),  &operations::reduce.info(),       &operations::softmax.info(),
+    &operations::attention.info(),  &operations::reduce.info(),       &operations::cumsum.info(),
+    &operations::cumprod.info(),    &operations::softmax.info(),
     &operations::unary.info(),      &operations::binary.info(),       &operations::permute.info(),
     &operations::cast.info(),       &operations::slice.info(),        &operations::concat.info(),
     &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),

@@ -144,13 +144,15 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_TRUE(works || vulkan()) << name;
     if (dtype != TUFF_F16 && dtype != TUFF_BF16) continue;
     EXPECT_EQ(tuff_unary(context(), dtype, TUFF_UNARY_NEG, 0, 0, 0) == TUFF_OK, works) << name;
-    for (const std::string prefix :
-         {"unary.", "binary.", "reduce.", "softmax.", "layer_norm.", "rms_norm.", "group_norm.", "batch_norm.",
-          "permute.", "cast.", "slice.", "concat.", "gather.", "max_pool.", "avg_pool.", "rope.", "resize."}) {
+    uint32_t operations = 0;
+    for (; const char* operation = tuff_operation_name(operations); ++operations) {
       int32_t yes = -1;
-      EXPECT_OK(tuff_supports(context(), (prefix + name).c_str(), &yes));
-      EXPECT_EQ(yes, works) << prefix << name;
+      EXPECT_OK(tuff_supports(context(), (std::string(operation) + "." + name).c_str(), &yes));
+      EXPECT_EQ(yes, works) << operation << "." << name;
     }
+    EXPECT_GE(operations, 26u);
+    EXPECT_EQ(tuff_operation_name(operations + 1), nullptr);
+    EXPECT_EQ(tuff_operation_name(UINT32_MAX), nullptr);
   }
 }
 

@@ -1,6 +1,6 @@
 # Run by CTest: cmake -DSOURCE=… -P named.cmake
 # Every operation and every enumerator that callers choose by is named wherever there is a list of them: tuff.hpp, Python
-# and its page, the README, tuff selftest and tuff info. What is added to tuff.h and forgotten there fails here.
+# and its page, the README, and tuff selftest. What is added to tuff.h and forgotten there fails here.
 cmake_policy(VERSION 3.22)
 set(problems "")
 
@@ -23,7 +23,6 @@ endmacro()
 read(header include/tuff/tuff.h)
 read(wrapper include/tuff/tuff.hpp)
 read(selftest tool/selftest_cases.cpp tool/selftest_types.cpp)
-read(info tool/device.cpp)
 read(bench tool/bench_rows.cpp)
 read(raw python/tuff/_abi.py)
 file(GLOB modules RELATIVE ${SOURCE} ${SOURCE}/python/tuff/_*.py)
@@ -111,7 +110,6 @@ if(length LESS 24)
   message(FATAL_ERROR "only ${length} operations were found in kernels/registry.cpp")
 endif()
 foreach(name IN LISTS operations)
-  need(info "tuff info" "${name}" "operation ${name}")
   need(readme_operation "the README" "${name}" "operation ${name}")
   need(wrapper "tuff.hpp" "Outcome ${name}" "operation ${name}")
   if(NOT bench MATCHES "\"${name}\"")

@@ -187,6 +187,12 @@ std::vector<ViewCall> wide_calls(int32_t t) {
         return tuff_reduce(s, t, op, x[0], x[1], shape, 2, axis);
       });
     }
+    add("cumsum", 2, [t, axis](tuff_stream s, const tuff_buffer* x) {
+      auto desc = desc_of<tuff_scan_desc>(t);
+      desc.input = x[0], desc.output = x[1], desc.rank = 2, desc.axis = axis;
+      set(desc.shape, {16, 16});
+      return tuff_cumsum(s, &desc);
+    });
     add("softmax", 3, [t, axis](tuff_stream s, const tuff_buffer* x) {
       auto desc = desc_of<tuff_softmax_desc>(t);
       desc.input = x[0], desc.output = x[1], desc.mask = x[2], desc.mask_type = t;

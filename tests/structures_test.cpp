@@ -303,6 +303,10 @@ TEST_P(Structures, OperationStructures) {
   pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
   expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });
   expect_checked("tuff_avg_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_avg_pool(context(), d); });
+  auto scan = operation(tuff_scan_desc{});
+  scan.rank = 1;
+  expect_checked("tuff_cumsum", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumsum(context(), d); });
+  expect_checked("tuff_cumprod", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumprod(context(), d); });
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });

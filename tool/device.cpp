@@ -11,10 +11,11 @@
 namespace tool {
 
 const std::vector<std::string>& operations() {
-  static const std::vector<std::string> names = {
-      "gemm",  "batched_gemm", "conv1d",  "conv2d",     "conv3d",   "conv_transpose2d", "attention",  "reduce",
-      "unary", "binary",       "softmax", "layer_norm", "rms_norm", "group_norm",       "batch_norm", "permute",
-      "cast",  "slice",        "concat",  "gather",     "max_pool", "avg_pool",         "rope",       "resize"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (uint32_t i = 0; const char* name = tuff_operation_name(i); ++i) all.emplace_back(name);
+    return all;
+  }();
   return names;
 }
 

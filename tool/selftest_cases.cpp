@@ -583,6 +583,19 @@ void add_shape_cases(std::vector<Case>& cases) {
           context.cast(DType::u32, DType::f32, places, out, 50);
         });
   }
+  // Whole numbers of at most 300: sums of a hundred of them and products of two are exact.
+  for (const auto& [name, call, length] : {std::tuple{"cumsum", &tuff::Context::cumsum, uint64_t{100}},
+                                           {"cumprod", &tuff::Context::cumprod, uint64_t{2}}}) {
+    add(name, fmt::format("{}x{} axis 1, reverse", 12'000 / length, length), 12'000, 12'000,
+        [call = call, length = length](const tuff::Context& context, const Buffers& in, const auto& out) {
+          tuff_scan_desc desc{};
+          desc.dtype = TUFF_F32;
+          desc.input = in[0].handle(), desc.output = out.handle();
+          desc.shape[0] = 12'000 / length, desc.shape[1] = length;
+          desc.rank = 2, desc.axis = 1, desc.reverse = 1;
+          (context.*call)(desc);
+        });
+  }
   cases.push_back(rope_case());
 }
 

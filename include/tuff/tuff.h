@@ -58,7 +58,7 @@ extern "C" {
 #endif
 
 #define TUFF_VERSION_MAJOR 0
-#define TUFF_VERSION_MINOR 8
+#define TUFF_VERSION_MINOR 9
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
@@ -437,6 +437,10 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  * (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself could do is in
  * tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
+
+/* The names of this library's operations, as tuff_supports() takes them, by number from 0 on; NULL behind the last. In the
+ * library's memory, for as long as it is loaded. Since 0.9.0. */
+TUFF_API const char* tuff_operation_name(uint32_t index);
 
 /* Counters of a context since it was made. */
 typedef struct tuff_stats {
@@ -1007,6 +1011,26 @@ typedef struct tuff_reduce_desc {
   uint32_t reserved; /* zero */
 } tuff_reduce_desc;
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
+
+/* Scans: running sums and products along one axis, of TUFF_F32, TUFF_F16 and TUFF_BF16. Since 0.9.0. */
+typedef struct tuff_scan_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t shape[8]; /* the first `rank` sizes, 1 <= rank <= 8 */
+  uint32_t rank;
+  uint32_t axis;     /* below rank */
+  int32_t exclusive; /* not 0: an element is no part of its own result; the first result is 0 of a sum, 1 of a product */
+  int32_t reverse;   /* not 0: from the end of the axis to its beginning */
+} tuff_scan_desc;
+/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly it.
+ * Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c is the
+ * smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in the input
+ * reaches the results from its place on, and no others. */
+TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
+/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or NaN
+ * though the result is not. */
+TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* output[i] = op(input[i]) for i < n. */
 TUFF_API tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,

@@ -829,6 +829,9 @@ class Operations {
   }
   Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
 
+  Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
+  Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
+
   Outcome unary(DType dtype, Unary op, Operand input, Operand output, uint64_t n) const {
     return detail::finish(tuff_unary(handle(), value(dtype), value(op), input.handle(), output.handle(), n));
   }

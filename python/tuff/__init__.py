@@ -21,6 +21,8 @@ from ._operations import (
     batch_norm,
     binary,
     broadcast_to,
+    cumprod,
+    cumsum,
     divide,
     group_norm,
     instance_norm,
@@ -45,7 +47,7 @@ from ._stream import Event, Graph, Stream
 from ._shape import cast, concat, embedding, gather, permute, section, take
 
 lib = raw.lib
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 for _public in (Array, Buffer, Context, Device, Event, Graph, Kernel, Profile, Stream, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
@@ -78,6 +80,8 @@ __all__ = [
     "conv2d",
     "conv3d",
     "conv_transpose2d",
+    "cumprod",
+    "cumsum",
     "device_count",
     "device_refusals",
     "devices",

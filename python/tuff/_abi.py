@@ -20,9 +20,9 @@ from ctypes import (
 from ._structure import Structure
 
 VERSION_MAJOR = 0
-VERSION_MINOR = 8
+VERSION_MINOR = 9
 VERSION_PATCH = 0
-VERSION = 2048
+VERSION = 2304
 ABI_VERSION = 1
 NULL_HANDLE = 0
 KERNEL_MAX_BINDINGS = 32
@@ -617,6 +617,22 @@ class ReduceDesc(Structure):
     ]
 
 
+class ScanDesc(Structure):
+    """tuff_scan_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("exclusive", c_int32),
+        ("reverse", c_int32),
+    ]
+
+
 class UnaryDesc(Structure):
     """tuff_unary_desc"""
 
@@ -1006,6 +1022,7 @@ FUNCTIONS = {
     "tuff_context_info": (c_int32, [c_uint64, POINTER(DeviceProperties)]),
     "tuff_synchronize": (c_int32, [c_uint64]),
     "tuff_supports": (c_int32, [c_uint64, c_char_p, POINTER(c_int32)]),
+    "tuff_operation_name": (c_char_p, [c_uint32]),
     "tuff_context_stats": (c_int32, [c_uint64, POINTER(Stats)]),
     "tuff_context_set_limits": (c_int32, [c_uint64, POINTER(Limits)]),
     "tuff_context_set_tuning": (c_int32, [c_uint64, c_char_p]),
@@ -1095,6 +1112,8 @@ FUNCTIONS = {
     "tuff_attention_ex": (c_int32, [c_uint64, POINTER(AttentionDesc)]),
     "tuff_reduce": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
     "tuff_reduce_ex": (c_int32, [c_uint64, POINTER(ReduceDesc)]),
+    "tuff_cumsum": (c_int32, [c_uint64, POINTER(ScanDesc)]),
+    "tuff_cumprod": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_unary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
     "tuff_unary_ex": (c_int32, [c_uint64, POINTER(UnaryDesc)]),
     "tuff_binary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_uint64]),

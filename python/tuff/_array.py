@@ -413,6 +413,14 @@ class Array(OnDevice):
         """Where the smallest value is, as uint32: of several the first, or the first NaN."""
         return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
 
+    def cumsum(self, axis: Optional[int] = None) -> Array:
+        """Running sums along one axis, or of the flattened array."""
+        return operations.cumsum(self, axis)
+
+    def cumprod(self, axis: Optional[int] = None) -> Array:
+        """Running products along one axis, or of the flattened array."""
+        return operations.cumprod(self, axis)
+
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""
         return operations.softmax(self, axis)

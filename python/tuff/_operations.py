@@ -383,6 +383,57 @@ def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
     return result
 
 
+def cumsum(
+    x: Array,
+    axis: Optional[int] = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Running sums along one axis, or, as NumPy's, of the flattened array; out may be x.
+
+    exclusive: an element is no part of its own result, and the first result is 0. reverse: from the end.
+    """
+    return _scan(raw.tuff_cumsum, x, axis, exclusive, reverse, out)
+
+
+def cumprod(
+    x: Array,
+    axis: Optional[int] = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Running products, as cumsum; the first exclusive one is 1."""
+    return _scan(raw.tuff_cumprod, x, axis, exclusive, reverse, out)
+
+
+def _scan(
+    function: object, x: Array, axis: Optional[int], exclusive: bool, reverse: bool, out: Optional[Array]
+) -> Array:
+    _require_array(x, "x")
+    if axis is None:
+        x = x.ravel()
+    elif x.ndim == 0:
+        raise ValueError("a 0-d array has no axis")
+    _require_rank(x, "x")
+    result = _result(out, x, x.shape)
+    desc = raw.ScanDesc(
+        dtype=_dtype(x),
+        input=x.buffer.handle,
+        output=result.buffer.handle,
+        shape=x.shape,
+        rank=x.ndim,
+        axis=0 if axis is None else _axis(axis, x.ndim),
+        exclusive=bool(exclusive),
+        reverse=bool(reverse),
+    )
+    check(function(x.context.stream_handle, desc))
+    return result
+
+
 def softmax(
     x: Array,
     axis: int = -1,

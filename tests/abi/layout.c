@@ -381,6 +381,11 @@ FIELD(tuff_gather_desc, rank, 104);
 FIELD(tuff_gather_desc, count, 112);
 FIELD(tuff_gather_desc, index_shape, 120);
 
+SIZE(tuff_scan_desc, 104);
+FIELD(tuff_scan_desc, shape, 24);
+FIELD(tuff_scan_desc, rank, 88);
+FIELD(tuff_scan_desc, reverse, 100);
+
 SIZE(tuff_pool_desc, 208);
 FIELD(tuff_pool_desc, indices, 24);
 FIELD(tuff_pool_desc, batch, 32);

@@ -27,6 +27,13 @@ T operation() {
   return desc;
 }
 
+tuff_scan_desc scan(tuff_buffer input, tuff_buffer output) {
+  auto desc = operation<tuff_scan_desc>();
+  desc.input = input, desc.output = output;
+  desc.shape[0] = 6, desc.shape[1] = 10, desc.rank = 2, desc.axis = 1;
+  return desc;
+}
+
 tuff_pool_desc pool(tuff_buffer input, tuff_buffer output) {
   auto desc = operation<tuff_pool_desc>();
   desc.input = input, desc.output = output;
@@ -211,6 +218,21 @@ const std::vector<BufferCall>& buffer_calls() {
          desc.input = x[0], desc.output = x[1];
          desc.shape[0] = 7, desc.shape[1] = 8;
          return tuff_reduce_ex(s, &desc);
+       }},
+      {"tuff_cumsum",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         const auto desc = scan(x[0], x[1]);
+         return tuff_cumsum(s, &desc);
+       }},
+      {"tuff_cumprod",
+       {"input", "output"},
+       true,
+       [](tuff_stream s, const tuff_buffer* x) {
+         auto desc = scan(x[0], x[1]);
+         desc.exclusive = 1, desc.reverse = 1;
+         return tuff_cumprod(s, &desc);
        }},
       {"tuff_unary",
        {"input", "output"},

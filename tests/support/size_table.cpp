@@ -325,6 +325,22 @@ std::vector<SizeCall> rows() {
        [](tuff_stream s, const tuff_buffer* x, const uint64_t* v) {
          return tuff_reduce(s, kF32, TUFF_REDUCE_ARGMAX, x[0], x[1], v, 3, 2);
        }},
+      {"tuff_cumsum", all({array("shape", {4, 5, 6}), {{"rank", 3}, {"axis", 1}}}),
+       [](tuff_stream s, const tuff_buffer* x, const uint64_t* v) {
+         auto desc = sized<tuff_scan_desc>();
+         desc.input = x[0], desc.output = x[1];
+         Values values(v);
+         values.some(desc.shape, 3), values.into(desc.rank, desc.axis);
+         return tuff_cumsum(s, &desc);
+       }},
+      {"tuff_cumprod", all({array("shape", {4, 12}), {{"axis", 1}}}),
+       [](tuff_stream s, const tuff_buffer* x, const uint64_t* v) {
+         auto desc = sized<tuff_scan_desc>();
+         desc.input = x[0], desc.output = x[1], desc.rank = 2, desc.reverse = 1;
+         Values values(v);
+         values.some(desc.shape, 2), values.put(desc.axis);
+         return tuff_cumprod(s, &desc);
+       }},
       {"tuff_unary_ex",
        {{"n", 10}},
        [](tuff_stream s, const tuff_buffer* x, const uint64_t* v) {

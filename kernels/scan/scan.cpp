@@ -1,0 +1,61 @@
+#include "kernels/scan/scan.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/describe.hpp"
+#include "kernels/common/elements.hpp"
+
+namespace tuff {
+namespace {
+
+void check_scan(const ScanArgs& args) {
+  check_float_type(args.dtype);
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const uint64_t elements = checked_mul(checked_mul(view.outer, view.inner, "shape"), view.axis, "shape");
+  const auto detail = [&] { return fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner); };
+  check_operand(args.input, "input", elements, args.dtype, detail);
+  check_operand(args.output, "output", elements, args.dtype, detail);
+  if (elements == 0) return;
+  const uint64_t bytes = elements * dtype_size(args.dtype);
+  check_overlap(args.output, "output", bytes, args.input, "input", bytes, true);
+}
+
+// One after another, in double precision.
+void host_scan(const ScanArgs& args) {
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
+  with_float_type(args.dtype, [&]<typename T>(T) {
+    const T* input = args.input->host<T>();
+    T* output = args.output->host<T>();
+    for (uint64_t o = 0; o < view.outer; ++o) {
+      for (uint64_t i = 0; i < view.inner; ++i) {
+        double value = args.op == ScanOp::sum ? 0 : 1;
+        for (uint64_t step = 0; step < view.axis; ++step) {
+          const uint64_t r = args.reverse ? view.axis - 1 - step : step;
+          const uint64_t at = (o * view.axis + r) * view.inner + i;
+          const double x = input[at], before = value;
+          value = args.op == ScanOp::sum ? value + x : value * x;
+          output[at] = T(args.exclusive ? before : value);
+        }
+      }
+    }
+  });
+}
+
+CallText describe(const ScanArgs& args) {
+  return {fmt::format("{} {} axis {}{}{}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank), args.axis,
+                      args.exclusive ? " exclusive" : "", args.reverse ? " reverse" : ""),
+          args.dtype};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<ScanArgs> cumsum =
+    define_operation<ScanArgs, check_scan, host_scan, record_scan, describe>("cumsum", kFloatTypes);
+const OperationOf<ScanArgs> cumprod =
+    define_operation<ScanArgs, check_scan, host_scan, record_scan, describe>("cumprod", kFloatTypes);
+}  // namespace operations
+
+}  // namespace tuff

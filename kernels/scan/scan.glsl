@@ -1,0 +1,15 @@
+// What scan_rows.comp and scan_columns.comp share.
+//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
+//# TUFF_OP : 1|2 : 1: sums; 2: products
+//# TUFF_STAGE : 0..2 : 0: whole axes; 1: the total of each segment, f32; 2: results, from the totals of the segments before
+//# TUFF_EXCLUSIVE : 0|1 : 1: an element is not part of its own result
+//# TUFF_REVERSE : 0|1 : 1: from the end of the axis to its beginning
+#include "kernels/elementwise/blocks.glsl"
+
+#if TUFF_OP == 1
+#define TUFF_IDENTITY 0.0
+#define TUFF_COMBINE(a, b) ((a) + (b))
+#else
+#define TUFF_IDENTITY 1.0
+#define TUFF_COMBINE(a, b) ((a) * (b))
+#endif

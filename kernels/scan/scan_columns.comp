@@ -1,0 +1,93 @@
+// Running sums or products down the middle axis of [outer][length][inner]: lanes lie along inner, TUFF_WIDTH elements
+// each, and walk down the axis. Where lanes are few, the axis is cut into segments, which takes two dispatches:
+// TUFF_STAGE 1 leaves the totals [outer][segments][inner], TUFF_STAGE 2 begins with those of the segments before.
+//
+//# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
+//# TUFF_UNROLL : 1|4 : rows in flight
+#include "kernels/scan/scan.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(3)
+  uint lanes;     // outer * segments * columns
+  uint extent;    // rows
+  uint columns;   // inner / TUFF_WIDTH
+  uint segments;
+  uint segment;   // rows of each; the last has what is left
+} push;
+
+TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
+#if TUFF_STAGE != 1
+TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
+#endif
+#if TUFF_STAGE == 1
+TUFF_BLOCKS_WRITE(2, Totals, 1)
+#elif TUFF_STAGE == 2
+TUFF_BLOCKS_READ(2, Totals, 1)
+#endif
+
+#if TUFF_WIDTH == 1
+#define LOAD(name, i) tuff_block(name##_load(i))
+#define STORE(name, i, block) name##_store(i, block.part[0].x)
+#else
+#define LOAD(name, i) name##_load_block(i)
+#define STORE(name, i, block) name##_store_block(i, block)
+#endif
+
+TuffBlock combined(TuffBlock a, TuffBlock b) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = TUFF_COMBINE(a.part[p], b.part[p]);
+  return a;
+}
+
+// Row `at` becomes part of `run`, and its result is stored.
+void take(inout TuffBlock run, TuffBlock x, TUFF_INDEX at) {
+  TuffBlock through = combined(run, x);
+#if TUFF_STAGE != 1
+#if TUFF_EXCLUSIVE
+  STORE(Y, at, run);
+#else
+  STORE(Y, at, through);
+#endif
+#endif
+  run = through;
+}
+
+void main() {
+  uint t = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  if (t >= push.lanes) return;
+  uint slice = t / push.columns, column = t - slice * push.columns, outer = slice, segment = 0;
+#if TUFF_STAGE != 0
+  outer = slice / push.segments;
+  segment = slice - outer * push.segments;
+#endif
+  uint begin = segment * push.segment;
+  uint rows = min(push.segment, push.extent - begin);
+  TuffBlock run = tuff_block(TUFF_IDENTITY);
+#if TUFF_STAGE == 2
+  for (uint s = 0; s < segment; ++s) run = combined(run, LOAD(Totals, (slice - segment + s) * push.columns + column));
+#endif
+#if TUFF_REVERSE
+  TUFF_INDEX at = (TUFF_INDEX(outer) * push.extent + (push.extent - 1 - begin)) * push.columns + column;
+#define STEP(n) (at - (n) * TUFF_INDEX(push.columns))
+#else
+  TUFF_INDEX at = (TUFF_INDEX(outer) * push.extent + begin) * push.columns + column;
+#define STEP(n) (at + (n) * TUFF_INDEX(push.columns))
+#endif
+  uint r = 0;
+#if TUFF_UNROLL > 1
+  for (; r + TUFF_UNROLL <= rows; r += TUFF_UNROLL) {
+    TuffBlock x[TUFF_UNROLL];
+    [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(X, STEP(u));
+    [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) take(run, x[u], STEP(u));
+    at = STEP(TUFF_UNROLL);
+  }
+#endif
+  for (; r < rows; ++r) {
+    take(run, LOAD(X, at), at);
+    at = STEP(1);
+  }
+#if TUFF_STAGE == 1
+  STORE(Totals, t, run);
+#endif
+}

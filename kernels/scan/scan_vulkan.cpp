@@ -1,0 +1,181 @@
+// Planner of the scans. The axis is viewed as (outer, length, inner):
+//
+//   inner = 1   scan_rows: 1 … a subgroup of lanes for a short row, a workgroup for a long one
+//   inner > 1   scan_columns: lanes along inner, each of which walks down the axis
+//
+// Where rows or columns are too few to fill the device, or an axis is so long that too many additions would follow one
+// another, it is cut into segments: one dispatch for their totals, one for the results. Segments depend on the sizes
+// and the device alone, so results are the same run after run. All arithmetic is f32.
+//
+// Serial operations that a result has behind it, the c of the error bound c 2^-24 sum |x|: at most kMaxSteps of a
+// segment, its lanes' (8 elements, 10 shuffles, 32 subgroups), and the segments before, at most kMaxSegments of them
+// for rows (by lanes: fewer) and ceil(length / kMaxSteps) beyond that.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/scan/scan.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
+#include "shaders/scan_columns.hpp"
+#include "shaders/scan_rows.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMaxSteps = 4096, kMaxSegments = 1024;
+
+struct Scan {
+  Recorder& recorder;
+  const ScanArgs& args;
+  StreamDevice device;
+
+  const char* name() const { return args.op == ScanOp::sum ? "cumsum" : "cumprod"; }
+  uint64_t element_bytes() const { return dtype_size(args.dtype); }
+};
+
+// How an axis of `length` items is cut, each item a step of `lanes` lanes' or one of a column.
+struct Cut {
+  uint64_t segments, segment;
+};
+
+// `pieces` is how many there are uncut, `wanted` how many fill the device; a segment is a multiple of `unit` and has
+// `shortest` items at least, as its total costs a dispatch and a second reading.
+Cut cut_axis(uint64_t length, uint64_t pieces, uint64_t wanted, uint64_t unit, uint64_t shortest, uint64_t longest) {
+  uint64_t segment = length;
+  if (pieces < wanted && length >= 2 * shortest) {
+    segment = std::max({length * pieces / wanted, shortest, ceil_div(length, kMaxSegments)});
+  }
+  segment = std::min(segment, longest);
+  segment = ceil_div(segment, unit) * unit;
+  return {ceil_div(length, segment), segment};
+}
+
+// Both dispatches of what is cut, or the one of what is not.
+template <typename Shader, typename Request, typename Push>
+void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32_t workgroup, uint64_t groups,
+                     uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
+  const DeviceTraits& traits = scan.recorder.traits();
+  const uint64_t size = scan.element_bytes(), bytes = elements * size, total_bytes = totals * sizeof(float);
+  const Buffer* scratch = segments > 1 ? &scan.recorder.scratch(total_bytes) : nullptr;
+  for (int stage = segments > 1 ? 1 : 0; stage < 3; stage += stage == 0 ? 3 : 1) {
+    request.stage = stage;
+    KernelRequest kernel = Shader::request(request);
+    kernel.streaming().constant(0, workgroup).wide(needs_wide(elements));
+    Dispatch dispatch(scan.name());
+    const bool writes = stage != 1;
+    dispatch.operand(scan.args.input, first * size, bytes, Access::read)
+        .operand(writes ? scan.args.output : nullptr, writes ? first * size : 0, writes ? bytes : 0, Access::write)
+        .operand(scratch, 0, scratch != nullptr ? total_bytes : 0, stage == 1 ? Access::write : Access::read)
+        .push(push)
+        .groups_linear(groups, traits)
+        .work(static_cast<double>(bytes) * (writes ? 2 : 1), static_cast<double>(elements));
+    log(TUFF_LOG_DISPATCH, "{} {}: {} of {} elements, {} segments, stage {}, groups of {}", scan.name(),
+        dtype_name(scan.args.dtype), what, elements, segments, stage, workgroup);
+    scan.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+void scan_rows(const Scan& scan, uint64_t first, uint64_t rows, uint64_t length) {
+  const DeviceTraits& traits = scan.recorder.traits();
+  const StreamDevice& device = scan.device;
+  const uint32_t parts = block_parts(scan.args.dtype);
+  const bool blocked = length % (4 * parts) == 0;
+  const uint64_t width = blocked ? 4 * parts : 1, items = length / width;
+  const bool aligned = aligned16(scan.args.input, first * scan.element_bytes()) &&
+                       aligned16(scan.args.output, first * scan.element_bytes());
+
+  const uint64_t filled = std::bit_ceil(items);  // lanes that a row has work for
+  uint32_t lanes = static_cast<uint32_t>(std::min<uint64_t>(filled, device.subgroup));
+  if (device.cpu) {
+    // A lane for each row while rows are short and many: no shuffles.
+    if (length <= 256 && rows >= 16 * device.cores) lanes = 1;
+  } else if (items > 8 * device.subgroup && (rows < 256 * device.cores || items > 64 * device.subgroup)) {
+    lanes = device.workgroup;
+  }
+  const Cut cut = cut_axis(items, rows, (device.cpu ? 4 : 8) * device.cores, lanes,
+                           (device.cpu ? 1u << 12 : 1u << 14) / width, kMaxSteps * lanes);
+
+  shaders::ScanRows::Push push{.pieces = static_cast<uint32_t>(rows * cut.segments),
+                               .extent = static_cast<uint32_t>(items),
+                               .segments = static_cast<uint32_t>(cut.segments),
+                               .segment = static_cast<uint32_t>(cut.segment)};
+  const uint64_t groups = ceil_div(rows * cut.segments * lanes, device.workgroup);
+  dispatch_stages<shaders::ScanRows>(scan,
+                                     shaders::ScanRows::Defines{.blocked = blocked,
+                                                                .exclusive = scan.args.exclusive,
+                                                                .lanes = lanes,
+                                                                .op = static_cast<int>(scan.args.op),
+                                                                .parts = parts,
+                                                                .reverse = scan.args.reverse,
+                                                                .shared = lanes > device.subgroup,
+                                                                .stage = 0,
+                                                                .type = scan.args.dtype,
+                                                                .vector = vector_mode(traits, blocked && aligned)},
+                                     push, device.workgroup, groups, first, rows * length, cut.segments,
+                                     rows * cut.segments, "rows");
+}
+
+void scan_columns(const Scan& scan, uint64_t first, uint64_t outer, uint64_t length, uint64_t inner) {
+  const DeviceTraits& traits = scan.recorder.traits();
+  const StreamDevice& device = scan.device;
+  const uint32_t width = column_width(inner, scan.args.dtype), parts = std::max(width / 4, 1u);
+  const bool aligned = aligned16(scan.args.input, first * scan.element_bytes()) &&
+                       aligned16(scan.args.output, first * scan.element_bytes());
+  const uint64_t columns = inner / width;
+  const uint32_t workgroup = device.cpu ? device.subgroup : std::min(device.workgroup, 128u);
+  const Cut cut =
+      cut_axis(length, outer * columns, device.cores * (device.cpu ? 4 * device.subgroup : 1024), 1, 32, kMaxSteps);
+  const uint64_t lanes = outer * cut.segments * columns;
+  if (std::max(length, lanes) > 0xffff0000u) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", length, inner,
+         length, lanes);
+  }
+  shaders::ScanColumns::Push push{.lanes = static_cast<uint32_t>(lanes),
+                                  .extent = static_cast<uint32_t>(length),
+                                  .columns = static_cast<uint32_t>(columns),
+                                  .segments = static_cast<uint32_t>(cut.segments),
+                                  .segment = static_cast<uint32_t>(cut.segment)};
+  dispatch_stages<shaders::ScanColumns>(
+      scan,
+      shaders::ScanColumns::Defines{.exclusive = scan.args.exclusive,
+                                    .op = static_cast<int>(scan.args.op),
+                                    .parts = parts,
+                                    .reverse = scan.args.reverse,
+                                    .stage = 0,
+                                    .type = scan.args.dtype,
+                                    .unroll = cut.segment >= 4 ? 4 : 1,
+                                    .vector = vector_mode(traits, width > 1 && aligned),
+                                    .width = width},
+      push, workgroup, ceil_div(lanes, workgroup), first, outer * length * inner, cut.segments, lanes * width,
+      "columns");
+}
+
+}  // namespace
+
+void record_scan(Recorder& recorder, const ScanArgs& args) {
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  require_storage(recorder.traits(), args.dtype);
+  if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
+  const Scan scan{recorder, args,
+                  stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), dtype_size(args.dtype))};
+  // An axis of one element is copied (or filled), best as one row of columns.
+  const uint64_t outer = view.axis == 1 ? 1 : view.outer, inner = view.axis == 1 ? view.outer * view.inner : view.inner;
+  const bool rows = inner == 1;
+  // A segment, which is no longer than 2^22 items, may end that far behind the row.
+  if (rows && view.axis > 0xffc00000u) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={}: at most 2^32 - 2^22 elements along the last axis", view.axis);
+  }
+  // Dispatches that each span no more than a piece; one slab that is larger goes alone, with 64-bit indices if need be.
+  const uint64_t slab = view.axis * inner;
+  uint64_t step = std::max<uint64_t>(scan.device.piece / slab, 1);
+  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+  for (uint64_t o = 0; o < outer; o += step) {
+    const uint64_t count = std::min(step, outer - o);
+    rows ? scan_rows(scan, o * slab, count, view.axis) : scan_columns(scan, o * slab, count, view.axis, inner);
+  }
+}
+
+}  // namespace tuff
