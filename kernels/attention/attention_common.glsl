@@ -8,9 +8,9 @@
 //# CAUSAL : 0|1 : 1: rows see keys up to the diagonal only; with EXTENDED the shape says so
 //# EXTENDED : 0|1 : 1: the shape, too large to push then, is read from memory
 //   It tells of window, lengths and log-sum-exp, which are there or not. The following three, which cost, need it:
-//# BIAS : 0..3 : its type; 0: none
-//# MASK : 0|1 : 1: there is one
-//# CAP : 0|1 : 1: soft cap
+//# BIAS : 0..3 : type of the bias; 0: none
+//# MASK : 0|1 : 1: there is a mask
+//# CAP : 0|1 : 1: there is a soft cap
 #include "kernels/common/types.glsl"
 #if CAP
 #include "kernels/elementwise/math.glsl"

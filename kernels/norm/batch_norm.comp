@@ -3,8 +3,8 @@
 // the n % W elements behind the last are one item each, as in map.glsl.
 //# TUFF_TYPE : 1..3 : of the tensors, as in tuff.h
 //# TUFF_WEIGHT_TYPE : 1..3 : of mean, variance, weight and bias
-//# TUFF_WEIGHT : 0|1 : 1: there is one
-//# TUFF_BIAS : 0|1 : 1: there is one
+//# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
+//# TUFF_BIAS : 0|1 : 1: a bias is added to them
 //# TUFF_CHANNEL : 0..2 : where channels change:
 //   0   inner is 1 and channels a multiple of W: a block has W channels that follow one another
 //   1   inner is a multiple of W: a block is of one channel

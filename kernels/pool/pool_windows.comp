@@ -8,7 +8,7 @@
 //# STRIDE_X : 1..3 : from one window to the next of a row
 //# STRIDE_Y : 1..3 : from one row of windows to the next
 //# PADDING_X : 0..2 : columns of padding before a row
-//# ROWS : 1|2 : see above
+//# ROWS : 1|2 : rows of outputs of an invocation
 //# TUFF_RUN : 0.. : items of an invocation, (workgroup size) apart; 0: push.run says
 // TUFF_PARTS is 1. TUFF_VECTOR is not 0 only if the widths of input and output are multiples of four.
 #include "kernels/elementwise/blocks.glsl"

@@ -12,7 +12,7 @@
 //
 // Pairs of elements as 64-bit integers, which other kernels gain by on a processor, cost more here than they save.
 // TUFF_UNIT, an element, is at most 8.
-//# TUFF_FOURS : 0|1 : 1: rows of both operands start at multiples of four elements and consist of vec4s (not for TUFF_UNIT 8)
+//# TUFF_FOURS : 0|1 : 1: rows of both operands are aligned vec4s (not for TUFF_UNIT 8)
 //# TUFF_RUN : 0.. : blocks along that a group goes through; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint BATCH_RANK = 0;  // axes beside the two
