@@ -17,6 +17,9 @@ and becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_r
 lower case, without TUFF_. A planner that names a define that is not there, or leaves out one without default, does not
 compile; a value that is not legal is an error when the kernel is first built.
 
+A line "//# struct AttentionShape" names a struct of GLSL that a kernel reads from memory, and that C++ gets too, beside the
+push block's: as a template of Index, where it has TUFF_INDEX.
+
 shaders::ReduceRows::Push is the push block behind TUFF_BASES(n). Where it has #if, it is a template, with a bool for each condition
 (named after it) in the order in which they come; TUFF_INDEX makes it a template of Index, NUMBER or SCALAR one of
 Number.
@@ -27,6 +30,7 @@ import re
 import sys
 
 DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
+STRUCT = re.compile(r"^\s*//# struct (\w+)\s*$", re.M)
 # GLSL type: C++ type, bytes, alignment in a push block
 TYPES = {
     "uint": ("uint32_t", 4, 4),
@@ -85,7 +89,7 @@ class Define:
 def read_defines(text):
     found = {}
     for line in text.splitlines():
-        if "//#" not in line:
+        if "//#" not in line or STRUCT.match(line):
             continue
         match = DEFINE.match(line)
         if not match:
@@ -122,6 +126,12 @@ def condition_name(expression):
     return "_".join(re.findall(r"\w+", re.sub(r"TUFF_", "", expression))).lower()
 
 
+def expand_macros(body, macros):
+    for name, value in macros.items():
+        body = re.sub(rf"\b{name}\b", lambda _: value, body)
+    return body
+
+
 class Push:
     """What follows TUFF_BASES in a shader's push block."""
 
@@ -131,11 +141,14 @@ class Push:
         if not block:
             raise Problem("there is no push block named Push")
         macros = dict(re.findall(r"#define (\w+)[ \t]+([^\n]*;[^\n]*)", plain))
-        body = block[1]
-        for name, value in macros.items():
-            body = re.sub(rf"\b{name}\b", lambda _: value, body)
-        self.structs = {name: members for name, members in re.findall(r"struct (\w+) \{(.*?)\};", plain, re.S)
-                        if re.search(rf"\b{name}\b", body)}
+        body = expand_macros(block[1], macros)
+        structs = dict(re.findall(r"struct (\w+) \{(.*?)\};", plain, re.S))
+        self.structs = {name: members for name, members in structs.items() if re.search(rf"\b{name}\b", body)}
+        self.in_memory = {}
+        for name in STRUCT.findall(text):
+            if name not in structs:
+                raise Problem(f"there is no struct {name}")
+            self.in_memory[name] = expand_macros(structs[name], macros)
         self.lines = self.parse(body)
         self.conditions = []
         for _, guard in self.lines:
@@ -204,6 +217,13 @@ class Push:
             lines = [" ".join(part.split()) for part in members.split(";") if part.strip()]
             yield f"struct {name} {{"
             yield from (f"  {line}" for line in self.members(lines, None))
+            yield "};"
+        for name, members in self.in_memory.items():
+            lines = [" ".join(part.split()) for part in members.split(";") if part.strip()]
+            if any(line.startswith("TUFF_INDEX ") for line in lines):
+                yield "template <typename Index>"
+            yield f"struct {name} {{"
+            yield from (f"  {line}" for line in self.members(lines, 0))
             yield "};"
         parameters = [f"typename {name}" for name, has in (("Index", self.index), ("Number", self.number)) if has]
         types = [name for name, has in (("Index", self.index), ("Number", self.number)) if has]

@@ -1,17 +1,16 @@
-// What every attention kernel is told, and what they share. Mirrors the structures in attention_plan.hpp.
-//
-// TYPE        of q, k, v and o, as in tuff.h: 1 f32, 2 f16, 3 bf16; sums are f32
-// RANGES   1: the keys come in several dispatches, a range each. All but the last save what every invocation holds
-//             (its rows' maxima, sums of weights and outputs so far), and all but the first go on from it.
-// PARTS    1: the keys come in parts, each worked on by groups of its own, whose outputs another kernel merges; then
-//             key_begin is how many keys a part has, and key_end how many parts there are.
-// CAUSAL   1: rows see keys up to the diagonal only
-// EXTENDED 1: what follows may be asked for; the shape, too large to push then, is read from memory:
-//             window, lengths and log-sum-exp by what is there, and by defines, since they cost,
-//   BIAS      0: none; otherwise its type
-//   MASK   1: there is one
-//   CAP    1: soft cap
-//   TUFF_EXACT_ARITHMETIC   see math.glsl, for the soft cap
+// What every attention kernel is told, and what they share.
+//# TYPE : 1..3 : of q, k, v and o, as in tuff.h; sums are f32
+//# RANGES : 0|1 : 1: the keys come in several dispatches, a range each
+//   All but the last save what every invocation holds (its rows' maxima, sums of weights and outputs so far), and all but
+//   the first go on from it.
+//# PARTS : 0|1 : 1: the keys come in parts, each worked on by workgroups of its own, whose outputs another kernel merges
+//   key_begin is then how many keys a part has, and key_end how many parts there are.
+//# CAUSAL : 0|1 : 1: rows see keys up to the diagonal only; with EXTENDED the shape says so
+//# EXTENDED : 0|1 : 1: the shape, too large to push then, is read from memory
+//   It tells of window, lengths and log-sum-exp, which are there or not. The following three, which cost, need it:
+//# BIAS : 0..3 : type of the bias; 0: none
+//# MASK : 0|1 : 1: there is a mask
+//# CAP : 0|1 : 1: there is a soft cap
 #include "kernels/common/types.glsl"
 #if CAP
 #include "kernels/elementwise/math.glsl"
@@ -27,6 +26,7 @@
   int diagonal;     /* the place of row i is key i + diagonal: with CAUSAL it sees keys up to there */
 
 #if EXTENDED
+//# struct AttentionShape
 struct AttentionShape {
   TUFF_INDEX bias_batch, bias_head, bias_row, mask_batch, mask_head, mask_row;
   ATTENTION_SHAPE

@@ -22,11 +22,16 @@
 // them. The keys are cut into parts, a workgroup of one subgroup works on one, and writes what attention_merge.comp makes
 // results of.
 //
-// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16; ROW_BLOCKS 1 or 2; SUBGROUPS; WIDTH 32; KEYS a multiple of 16;
-//          with PARTS one block of rows, one subgroup and 16 keys, whose values take the place of the keys
-//          QUADS      1: see above
-//          PREFETCH   1: the next keys and values are loaded into registers while these are worked on
-//          those of attention_common.glsl; TYPE 2 or 3; sizes, strides and bases are multiples of 8 elements
+// With PARTS there are one block of rows, one subgroup and 16 keys, whose values take the place of the keys. TYPE is 2 or
+// 3; sizes, strides and bases are multiples of 8 elements.
+//# HEAD_DIM_IS : 16|32|48|64|80|96|112|128 : head_dim of q and k
+//# HEAD_DIM_V_IS : 16|32|48|64|80|96|112|128 : head_dim of v
+//# ROW_BLOCKS : 1|2 : query rows of a subgroup, in 16
+//# SUBGROUPS : 1|4|8 : subgroups of a workgroup
+//# WIDTH : 32 : the subgroup's size
+//# KEYS : 16|32|64 : keys of a step
+//# QUADS : 0|1 : 1: scores become weights in registers, see above
+//# PREFETCH : 0|1 : 1: the next keys and values are loaded into registers while these are worked on
 #define MM 16
 #define MN 16
 #define MK 16

@@ -6,7 +6,7 @@
 #include "kernels/common/matrix_quads.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
-#include "shaders.hpp"
+#include "shaders/attention_matrix.hpp"
 
 namespace tuff::attention {
 namespace {
@@ -92,14 +92,24 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
 
   const uint64_t groups = ceil_div(args.seq_q, variant->rows()) * call.args.heads * call.args.batch;
   if (groups > kMaxGroups) return false;
-  KernelRequest kernel(shaders::attention_matrix);
-  kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
-  kernel.define("HEAD_DIM_IS", static_cast<int64_t>(args.head_dim));
-  kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v));
-  kernel.define("ROW_BLOCKS", variant->row_blocks).define("SUBGROUPS", variant->subgroups).define("WIDTH", 32);
-  kernel.define("KEYS", variant->keys).define("QUADS", variant->quads).define("PREFETCH", variant->prefetch);
-  kernel.define("RANGES", 0).define("PARTS", 0);
-  call.define(kernel, traits);
+  KernelRequest kernel = shaders::AttentionMatrix::request({.bias = call.bias_type(),
+                                                            .cap = args.softcap != 0,
+                                                            .causal = call.plainly_causal(),
+                                                            .exact_arithmetic = traits.cpu,
+                                                            .extended = call.extended,
+                                                            .head_dim_is = args.head_dim,
+                                                            .head_dim_v_is = args.head_dim_v,
+                                                            .keys = variant->keys,
+                                                            .mask = args.mask != nullptr,
+                                                            .parts = 0,
+                                                            .prefetch = variant->prefetch,
+                                                            .quads = variant->quads,
+                                                            .ranges = 0,
+                                                            .row_blocks = variant->row_blocks,
+                                                            .subgroups = variant->subgroups,
+                                                            .type = args.dtype,
+                                                            .width = 32});
+  kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).wide(call.wide);
   Dispatch dispatch("attention matrices");
   call.operands(recorder, dispatch, nullptr, 0, Access::read);
   call.push(dispatch, {static_cast<uint32_t>(groups), 0, 0});

@@ -2,7 +2,10 @@
 // and sums of weights. A group for each row: each of its subgroups adds up neighbouring parts in their order, and then the
 // subgroups' sums are added up in theirs.
 //
-// Defines: HEAD_DIM_V_IS, ROWS as in attention_split.comp; WIDTH; SUBGROUPS; those of attention_common.glsl
+//# HEAD_DIM_V_IS : 4..256 : head_dim of v, a multiple of 16 bytes
+//# ROWS : 1|2|4|8|16 : query rows of a tile of the kernel that leaves the parts
+//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
+//# SUBGROUPS : 1|4 : subgroups of a workgroup
 #include "kernels/attention/attention_common.glsl"
 
 layout(local_size_x = SUBGROUPS * WIDTH) in;

@@ -10,37 +10,15 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/common/check.hpp"
 #include "planning/recorder.hpp"
+#include "shaders/attention_common.hpp"
 
 namespace tuff::attention {
 
-// Mirrors ATTENTION_SHAPE and AttentionShape in attention_common.glsl.
+// What is pushed of a call, and of an extended one, whose shape is in memory: groups, key_begin and key_end alone.
+using PlainPush = shaders::attention_common_push::Push<uint32_t, false>;
+using Progress = shaders::attention_common_push::Push<uint32_t, true>;
 template <typename Index>
-struct Strides {
-  Index q[3], k[3], v[3], o[3];
-};
-struct Sizes {
-  uint32_t seq_q, seq_kv, dims, heads;
-  float scale_log2;
-  int32_t diagonal;
-};
-template <typename Index>
-struct ExtendedShape {
-  Index bias[3], mask[3];
-  Strides<Index> strides;
-  Sizes sizes;
-  uint32_t left, right;
-  float scale, cap;
-  uint32_t present, unused;
-};
-static_assert(sizeof(ExtendedShape<uint32_t>) == 120 && sizeof(ExtendedShape<uint64_t>) == 192);
-struct Progress {
-  uint32_t groups, key_begin, key_end;  // of a kernel for parts: how many keys a part has, how many parts there are
-};
-struct PlainPush {
-  Strides<uint32_t> strides;
-  Sizes sizes;
-  Progress progress;
-};
+using ExtendedShape = shaders::attention_common_push::AttentionShape<Index>;
 
 // Sequences are below this, so that places and windows fit signed 32-bit numbers.
 constexpr uint64_t kMaxSequence = uint64_t{1} << 30;
@@ -54,8 +32,9 @@ struct Call {
   bool wide = false, extended = false, causal = false, scaled = false;
   uint64_t elements[4] = {};  // of q, k, v, o
 
-  // Defines that attention_common.glsl asks for, but RANGES.
-  void define(KernelRequest& kernel, const DeviceTraits& traits) const;
+  // BIAS and CAUSAL of attention_common.glsl.
+  int32_t bias_type() const { return args.bias == nullptr ? 0 : args.bias_type; }
+  bool plainly_causal() const { return causal && !extended; }
   // q, k, v, o, scratch where the kernel has any, and what an extended call adds.
   void operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
                 Access access) const;
@@ -68,11 +47,11 @@ struct Call {
   double operations() const;
 
  private:
-  template <typename Index>
-  Strides<Index> strides() const;
+  // Strides and sizes, for PlainPush and ExtendedShape.
+  template <typename Shape>
+  void put_shape(Shape& shape) const;
   template <typename Index>
   ExtendedShape<Index> extended_shape() const;
-  Sizes sizes() const;
 };
 
 // Records a call that this kind of kernel is best for, or that a variant of its table is forced for, and returns true;

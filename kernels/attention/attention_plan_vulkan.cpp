@@ -32,6 +32,11 @@ float in_float_range(double x) {
       std::clamp<double>(x, std::numeric_limits<float>::min(), std::numeric_limits<float>::max()));
 }
 
+template <typename Index>
+void put_strides(const AttentionStrides& from, Index& batch, Index& head, Index& row) {
+  batch = static_cast<Index>(from.batch), head = static_cast<Index>(from.head), row = static_cast<Index>(from.row);
+}
+
 }  // namespace
 
 Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements) : args(wanted) {
@@ -60,50 +65,29 @@ Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scr
              args.q_lengths != nullptr || args.kv_lengths != nullptr || args.lse != nullptr;
 }
 
-void Call::define(KernelRequest& kernel, const DeviceTraits& traits) const {
-  kernel.define("TYPE", args.dtype).define("EXTENDED", extended).define("CAUSAL", causal && !extended);
-  kernel.define("BIAS", args.bias == nullptr ? 0 : args.bias_type).define("MASK", args.mask != nullptr);
-  kernel.define("CAP", args.softcap != 0).define("TUFF_EXACT_ARITHMETIC", traits.cpu);
-  kernel.wide(wide);
-}
-
-template <typename Index>
-Strides<Index> Call::strides() const {
-  const auto put = [](Index(&to)[3], const AttentionStrides& from) {
-    to[0] = static_cast<Index>(from.batch), to[1] = static_cast<Index>(from.head), to[2] = static_cast<Index>(from.row);
-  };
-  Strides<Index> result{};
-  put(result.q, args.q_strides);
-  put(result.k, args.k_strides);
-  put(result.v, args.v_strides);
-  put(result.o, args.o_strides);
-  return result;
-}
-
-Sizes Call::sizes() const {
-  Sizes sizes{};
-  sizes.seq_q = static_cast<uint32_t>(args.seq_q);
-  sizes.seq_kv = static_cast<uint32_t>(args.seq_kv);
-  sizes.dims = static_cast<uint32_t>(args.head_dim | args.head_dim_v << 16);
-  sizes.heads = static_cast<uint32_t>(args.heads | (args.heads / args.kv_heads) << 16);
+template <typename Shape>
+void Call::put_shape(Shape& shape) const {
+  put_strides(args.q_strides, shape.q_batch, shape.q_head, shape.q_row);
+  put_strides(args.k_strides, shape.k_batch, shape.k_head, shape.k_row);
+  put_strides(args.v_strides, shape.v_batch, shape.v_head, shape.v_row);
+  put_strides(args.o_strides, shape.o_batch, shape.o_head, shape.o_row);
+  shape.seq_q = static_cast<uint32_t>(args.seq_q);
+  shape.seq_kv = static_cast<uint32_t>(args.seq_kv);
+  shape.dims = static_cast<uint32_t>(args.head_dim | args.head_dim_v << 16);
+  shape.heads = static_cast<uint32_t>(args.heads | (args.heads / args.kv_heads) << 16);
   // A scale that f32 cannot hold is brought to the nearest that it can: softmax is one-hot or flat by then.
-  sizes.scale_log2 = in_float_range((scaled ? 1.0 : args.scale) * std::numbers::log2e);
-  sizes.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
+  shape.scale_log2 = in_float_range((scaled ? 1.0 : args.scale) * std::numbers::log2e);
+  shape.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
                        ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
                        : 0;
-  return sizes;
 }
 
 template <typename Index>
 ExtendedShape<Index> Call::extended_shape() const {
-  ExtendedShape<Index> shape{};
-  const auto put = [](Index(&to)[3], const AttentionStrides& from) {
-    to[0] = static_cast<Index>(from.batch), to[1] = static_cast<Index>(from.head), to[2] = static_cast<Index>(from.row);
-  };
-  put(shape.bias, args.bias_strides);
-  put(shape.mask, args.mask_strides);
-  shape.strides = strides<Index>();
-  shape.sizes = sizes();
+  ExtendedShape<Index> shape;
+  put_strides(args.bias_strides, shape.bias_batch, shape.bias_head, shape.bias_row);
+  put_strides(args.mask_strides, shape.mask_batch, shape.mask_head, shape.mask_row);
+  put_shape(shape);
   const auto window = [](uint64_t size) {
     return static_cast<uint32_t>(size == 0 ? kMaxSequence : std::min(size, kMaxSequence));
   };
@@ -147,9 +131,14 @@ void Call::operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratc
 void Call::push(Dispatch& dispatch, const Progress& progress) const {
   if (extended) {
     dispatch.push(progress);
-  } else {
-    dispatch.push(PlainPush{strides<uint32_t>(), sizes(), progress});
+    return;
   }
+  PlainPush push;
+  put_shape(push);
+  push.groups = progress.groups;
+  push.key_begin = progress.key_begin;
+  push.key_end = progress.key_end;
+  dispatch.push(push);
 }
 
 bool Call::in_pieces_of(uint64_t piece) const {

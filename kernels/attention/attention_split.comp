@@ -17,10 +17,14 @@
 // (outputs, references, sums of weights) to memory, and attention_merge.comp makes results of it; otherwise it writes
 // results.
 //
-// Defines: HEAD_DIM_IS, HEAD_DIM_V_IS   multiples of 16 bytes; LANES a power of two up to WIDTH; WIDTH; SUBGROUPS
-//          UNROLL
-//          ROWS        of a tile: 1, 2, 4 or 8
-//          those of attention_common.glsl; sizes, strides and bases are multiples of 16 bytes
+// Sizes, strides and bases are multiples of 16 bytes.
+//# HEAD_DIM_IS : 4..256 : head_dim of q and k
+//# HEAD_DIM_V_IS : 4..256 : head_dim of v
+//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
+//# LANES : 1|2|4|8|16|32|64|128 : invocations across a row of keys or values, at most WIDTH
+//# SUBGROUPS : 1|4 : subgroups of a workgroup
+//# UNROLL : 4 : loads that an invocation has in flight
+//# ROWS : 1|2|4|8 : query rows of a tile
 #include "kernels/attention/attention_common.glsl"
 
 #define INVOCATIONS (SUBGROUPS * WIDTH)

@@ -7,7 +7,9 @@
 #include "kernels/common/matrix_quads.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
-#include "shaders.hpp"
+#include "shaders/attention_matrix.hpp"
+#include "shaders/attention_merge.hpp"
+#include "shaders/attention_split.hpp"
 
 namespace tuff::attention {
 namespace {
@@ -98,6 +100,72 @@ const SplitVariant* choose(const DeviceTraits& traits, const Layout& layout, uin
   return variant;
 }
 
+KernelRequest matrix_kernel(const DeviceTraits& traits, const Call& call, bool quads) {
+  const AttentionArgs& args = call.args;
+  KernelRequest kernel = shaders::AttentionMatrix::request({.bias = call.bias_type(),
+                                                            .cap = args.softcap != 0,
+                                                            .causal = call.plainly_causal(),
+                                                            .exact_arithmetic = traits.cpu,
+                                                            .extended = call.extended,
+                                                            .head_dim_is = args.head_dim,
+                                                            .head_dim_v_is = args.head_dim_v,
+                                                            .keys = kMatrixKeys,
+                                                            .mask = args.mask != nullptr,
+                                                            .parts = 1,
+                                                            .prefetch = 1,
+                                                            .quads = quads,
+                                                            .ranges = 0,
+                                                            .row_blocks = 1,
+                                                            .subgroups = 1,
+                                                            .type = args.dtype,
+                                                            .width = traits.subgroup_size});
+  kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).wide(call.wide);
+  return kernel;
+}
+
+KernelRequest split_kernel(const DeviceTraits& traits, const Layout& layout, const Call& call, uint32_t rows,
+                           bool merges) {
+  const AttentionArgs& args = call.args;
+  KernelRequest kernel = shaders::AttentionSplit::request({.bias = call.bias_type(),
+                                                           .cap = args.softcap != 0,
+                                                           .causal = call.plainly_causal(),
+                                                           .exact_arithmetic = traits.cpu,
+                                                           .extended = call.extended,
+                                                           .head_dim_is = args.head_dim,
+                                                           .head_dim_v_is = args.head_dim_v,
+                                                           .lanes = layout.lanes,
+                                                           .mask = args.mask != nullptr,
+                                                           .parts = merges,
+                                                           .ranges = 0,
+                                                           .rows = rows,
+                                                           .subgroups = layout.subgroups,
+                                                           .type = args.dtype,
+                                                           .unroll = kUnroll,
+                                                           .width = layout.width});
+  kernel.wide(call.wide);
+  return kernel;
+}
+
+KernelRequest merge_kernel(const DeviceTraits& traits, const Layout& layout, const Call& call, uint32_t rows,
+                           uint32_t subgroups) {
+  const AttentionArgs& args = call.args;
+  KernelRequest kernel = shaders::AttentionMerge::request({.bias = call.bias_type(),
+                                                           .cap = args.softcap != 0,
+                                                           .causal = call.plainly_causal(),
+                                                           .exact_arithmetic = traits.cpu,
+                                                           .extended = call.extended,
+                                                           .head_dim_v_is = args.head_dim_v,
+                                                           .mask = args.mask != nullptr,
+                                                           .parts = 1,
+                                                           .ranges = 0,
+                                                           .rows = rows,
+                                                           .subgroups = subgroups,
+                                                           .type = args.dtype,
+                                                           .width = layout.width});
+  kernel.wide(call.wide);
+  return kernel;
+}
+
 }  // namespace
 
 bool is_split_variant(std::string_view name) { return find(name) != std::end(kVariants); }
@@ -131,27 +199,13 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   const Cut cut(traits, args, *variant, layout);
   if (cut.groups() > kMaxGroups || args.rows() > kMaxGroups) return false;
 
-  // Mirrors Parts of attention_common.glsl.
+  // What parts leave for the merge: outputs, and references and sums of weights (STATISTICS of attention_common.glsl).
   const bool merges = cut.parts > 1 || variant->matrices();
   const uint64_t numbers = variant->rows * args.head_dim_v + ceil_div(2 * variant->rows, 4) * 4;
   const uint64_t scratch_bytes = merges ? cut.groups() * numbers * 4 : 0;
   const Call call(traits, args, scratch_bytes / 4);
-  const auto define = [&](KernelRequest& kernel) {
-    kernel.define("HEAD_DIM_V_IS", static_cast<int64_t>(args.head_dim_v));
-    kernel.define("WIDTH", layout.width).define("RANGES", 0).define("PARTS", merges);
-    call.define(kernel, traits);
-  };
-  KernelRequest kernel(variant->matrices() ? shaders::attention_matrix : shaders::attention_split);
-  kernel.define("HEAD_DIM_IS", static_cast<int64_t>(args.head_dim));
-  if (variant->matrices()) {
-    kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
-    kernel.define("ROW_BLOCKS", 1).define("SUBGROUPS", 1).define("KEYS", kMatrixKeys).define("PREFETCH", 1);
-    kernel.define("QUADS", recorder.holds(matrix_quads));
-  } else {
-    kernel.define("LANES", layout.lanes).define("ROWS", variant->rows);
-    kernel.define("SUBGROUPS", layout.subgroups).define("UNROLL", kUnroll);
-  }
-  define(kernel);
+  KernelRequest kernel = variant->matrices() ? matrix_kernel(traits, call, recorder.holds(matrix_quads))
+                                             : split_kernel(traits, layout, call, variant->rows, merges);
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} parts={} groups={} extended={} wide={}",
       variant->name, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim,
@@ -166,9 +220,8 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   recorder.dispatch(kernel, dispatch);
   if (!merges) return true;
 
-  KernelRequest merge(shaders::attention_merge);
-  merge.define("ROWS", variant->rows).define("SUBGROUPS", mergers(traits, layout, args, cut.parts));
-  define(merge);
+  const KernelRequest merge =
+      merge_kernel(traits, layout, call, variant->rows, mergers(traits, layout, args, cut.parts));
   Dispatch second("attention merge");
   call.operands(recorder, second, scratch, scratch_bytes, Access::read);
   call.push(second, {static_cast<uint32_t>(call.args.rows()), part_keys, part_count});

@@ -12,11 +12,12 @@
 // 22.3. A load is a gather and costs as much as a dozen products; one of 8 bytes costs no more than one of 4,
 // hence PAIRS.
 //
-// Defines: WIDTH          the subgroup's size: 4, 8, 16, 32 or 64
-//          ROW_BLOCKS, KEY_BLOCKS, COLUMN_BLOCKS
-//          VEC            1: rows can be read four elements at a time: sizes, strides and bases are multiples
-//          PAIRS          1: elements are loaded as 64-bit numbers
-//          those of attention_common.glsl
+//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
+//# ROW_BLOCKS : 1.. : query rows of a workgroup, in WIDTH
+//# KEY_BLOCKS : 1.. : keys of a step, in WIDTH
+//# COLUMN_BLOCKS : 1.. : columns of the output of a workgroup, in 4 * WIDTH
+//# VEC : 0|1 : 1: rows can be read as vec4s: sizes, strides and bases are multiples of four elements
+//# PAIRS : 0|1 : 1: elements are loaded as 64-bit integers
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif

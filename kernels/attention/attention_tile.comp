@@ -8,13 +8,14 @@
 //   | values | W   LANES neighbouring invocations share TR rows: each has KEYS/LANES of their scores and
 //   +--------+ S   COLUMNS/LANES of their outputs, in blocks of 4 that lie 4*LANES apart.
 //
-// Defines: ROWS, KEYS, COLUMNS   KEYS and COLUMNS multiples of 4*LANES, KEYS a multiple of DEPTH
-//          TR                    rows of an invocation, a multiple of 4
-//          LANES                 4, 8 or 16
-//          DEPTH                 a multiple of 4
-//          SHUFFLE               1: LANES invocations are in one subgroup
-//          VEC                   1: rows can be read four elements at a time: sizes, strides and bases are multiples
-//          those of attention_common.glsl
+//# ROWS : 4.. : query rows of a workgroup, a multiple of TR
+//# KEYS : 16.. : keys of a step, a multiple of 4 * LANES and of DEPTH
+//# COLUMNS : 16.. : columns of the output of a workgroup, a multiple of 4 * LANES
+//# TR : 4|8 : rows of an invocation
+//# LANES : 4|8|16 : invocations that share these rows
+//# DEPTH : 4|8|16 : elements of head_dim that are staged at once
+//# SHUFFLE : 0|1 : 1: LANES invocations are in one subgroup
+//# VEC : 0|1 : 1: rows can be read as vec4s: sizes, strides and bases are multiples of four elements
 // Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
 

@@ -12,7 +12,8 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
-#include "shaders.hpp"
+#include "shaders/attention_subgroup.hpp"
+#include "shaders/attention_tile.hpp"
 
 namespace tuff {
 namespace {
@@ -128,6 +129,48 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
   return *best;
 }
 
+KernelRequest tile_kernel(const DeviceTraits& traits, const Variant& variant, const attention::Call& call, bool ranges,
+                          bool vec) {
+  const AttentionArgs& args = call.args;
+  return shaders::AttentionTile::request({.bias = call.bias_type(),
+                                          .cap = args.softcap != 0,
+                                          .causal = call.plainly_causal(),
+                                          .columns = variant.columns,
+                                          .depth = Variant::kDepth,
+                                          .exact_arithmetic = traits.cpu,
+                                          .extended = call.extended,
+                                          .keys = variant.keys,
+                                          .lanes = variant.lanes,
+                                          .mask = args.mask != nullptr,
+                                          .parts = 0,
+                                          .ranges = ranges,
+                                          .rows = variant.rows,
+                                          .shuffle = variant.shuffles(traits),
+                                          .tr = variant.thread_rows,
+                                          .type = args.dtype,
+                                          .vec = vec});
+}
+
+KernelRequest subgroup_kernel(const DeviceTraits& traits, const Variant& variant, const attention::Call& call,
+                              bool ranges, bool vec) {
+  const AttentionArgs& args = call.args;
+  return shaders::AttentionSubgroup::request({.bias = call.bias_type(),
+                                              .cap = args.softcap != 0,
+                                              .causal = call.plainly_causal(),
+                                              .column_blocks = variant.columns,
+                                              .exact_arithmetic = traits.cpu,
+                                              .extended = call.extended,
+                                              .key_blocks = variant.keys,
+                                              .mask = args.mask != nullptr,
+                                              .pairs = traits.addresses,
+                                              .parts = 0,
+                                              .ranges = ranges,
+                                              .row_blocks = variant.rows,
+                                              .type = args.dtype,
+                                              .vec = vec,
+                                              .width = traits.subgroup_size});
+}
+
 }  // namespace
 
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
@@ -154,18 +197,9 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   const bool ranges = at_once < keys;
   const bool vec = call.in_pieces_of(4);
 
-  KernelRequest kernel(variant.shared ? shaders::attention_tile : shaders::attention_subgroup);
-  if (variant.shared) {
-    kernel.define("ROWS", variant.rows).define("KEYS", variant.keys).define("COLUMNS", variant.columns);
-    kernel.define("TR", variant.thread_rows).define("LANES", variant.lanes).define("DEPTH", Variant::kDepth);
-    kernel.define("SHUFFLE", variant.shuffles(traits));
-  } else {
-    kernel.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
-    kernel.define("KEY_BLOCKS", variant.keys).define("COLUMN_BLOCKS", variant.columns);
-    kernel.define("PAIRS", traits.addresses);
-  }
-  kernel.define("VEC", vec).define("RANGES", ranges).define("PARTS", 0);
-  call.define(kernel, traits);
+  KernelRequest kernel = variant.shared ? tile_kernel(traits, variant, call, ranges, vec)
+                                        : subgroup_kernel(traits, variant, call, ranges, vec);
+  kernel.wide(call.wide);
 
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} extended={} "

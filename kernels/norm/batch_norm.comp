@@ -1,10 +1,15 @@
 // output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c], with channel c = i / inner % channels of
 // element i. Blocks of W = TUFF_ELEMENTS elements (16 bytes); each group has RUN * (workgroup size) consecutive ones, and
 // the n % W elements behind the last are one item each, as in map.glsl.
-//   TUFF_TYPE, TUFF_WEIGHT_TYPE   of the tensors, and of mean, variance, weight and bias, as in tuff.h
-//   TUFF_WEIGHT, TUFF_BIAS   1: there is one
-//   TUFF_CHANNEL    0: inner is 1 and channels a multiple of W: a block has W channels that follow one another
-//                   1: inner is a multiple of W: a block is of one channel; 2: neither
+//# TUFF_TYPE : 1..3 : of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : 1..3 : of mean, variance, weight and bias
+//# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
+//# TUFF_BIAS : 0|1 : 1: a bias is added to them
+//# TUFF_CHANNEL : 0..2 : where channels change:
+//   0   inner is 1 and channels a multiple of W: a block has W channels that follow one another
+//   1   inner is a multiple of W: a block is of one channel
+//   2   neither
+//# TUFF_RUN : 0.. : items of a lane, one after another; 0: push.run says
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

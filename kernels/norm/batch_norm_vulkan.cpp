@@ -10,7 +10,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/batch_norm.hpp"
 
 namespace tuff {
 
@@ -30,31 +30,26 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
   const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&
                        aligned16(args.variance) && aligned16(args.weight) && aligned16(args.bias);
   const uint64_t run = device.cpu ? device.items_each(total / block, 128) : 1;
-  KernelRequest kernel(shaders::batch_norm);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", args.dtype)
-      .define("TUFF_WEIGHT_TYPE", args.weight_type)
-      .define("TUFF_PARTS", block_parts(args.dtype))
-      .define("TUFF_VECTOR", vector_mode(traits, aligned))
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .define("TUFF_WEIGHT", args.weight != nullptr)
-      .define("TUFF_BIAS", args.bias != nullptr)
-      .define("TUFF_CHANNEL", channel)
-      .define("TUFF_RUN", device.fixed_run(run))
-      .constant(0, device.workgroup);
+  KernelRequest kernel = shaders::BatchNorm::request({.bias = args.bias != nullptr,
+                                                      .channel = channel,
+                                                      .exact_arithmetic = traits.cpu,
+                                                      .parts = block_parts(args.dtype),
+                                                      .run = device.fixed_run(run),
+                                                      .type = args.dtype,
+                                                      .vector = vector_mode(traits, aligned),
+                                                      .weight = args.weight != nullptr,
+                                                      .weight_type = args.weight_type});
+  kernel.streaming().constant(0, device.workgroup);
   const uint64_t weight_bytes = args.channels * dtype_size(args.weight_type);
   for (uint64_t begin = 0; begin < total; begin += device.piece) {
     const uint64_t count = std::min(device.piece, total - begin);
-    struct Push {
-      uint32_t n, run, first, channel, inner, channels;
-      float epsilon;
-    } push{static_cast<uint32_t>(count),
-           static_cast<uint32_t>(run),
-           static_cast<uint32_t>(begin % args.inner),
-           static_cast<uint32_t>(begin / args.inner % args.channels),
-           static_cast<uint32_t>(args.inner),
-           static_cast<uint32_t>(args.channels),
-           static_cast<float>(args.epsilon)};
+    const shaders::BatchNorm::Push push{.n = static_cast<uint32_t>(count),
+                                        .run = static_cast<uint32_t>(run),
+                                        .first = static_cast<uint32_t>(begin % args.inner),
+                                        .channel = static_cast<uint32_t>(begin / args.inner % args.channels),
+                                        .inner = static_cast<uint32_t>(args.inner),
+                                        .channels = static_cast<uint32_t>(args.channels),
+                                        .epsilon = static_cast<float>(args.epsilon)};
     const uint64_t items = count / block + count % block;
     Dispatch dispatch("batch_norm");
     dispatch.operand(args.input, begin * element, count * element, Access::read)

@@ -1,10 +1,14 @@
 // What the normalisations of rows share: what is read, and what is made of it.
-//   TUFF_TYPE, TUFF_WEIGHT_TYPE   of the tensors, and of weight and bias, as in tuff.h
-//   TUFF_CENTRED    1: the mean is subtracted; 0: rms norm
-//   TUFF_RESIDUAL   1: X + R, rounded to the type, is normalised
-//   TUFF_WEIGHT, TUFF_BIAS   1: there is one
-//   TUFF_CHANNEL    0: element j of a row is of channel j; 1: a block is of one channel; 2: channels are looked up
-//                   element by element
+//# TUFF_TYPE : 1..3 : of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : 1..3 : of weight and bias
+//# TUFF_CENTRED : 0|1 : 1: the mean is subtracted; 0: rms norm
+//# TUFF_RESIDUAL : 0|1 : 1: X + R, rounded to the type, is normalised
+//# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
+//# TUFF_BIAS : 0|1 : 1: a bias is added to them
+//# TUFF_CHANNEL : 0..2 : where channels change:
+//   0   element j of a row is of channel j
+//   1   a block is of one channel
+//   2   channels are looked up element by element
 // In push: epsilon, inner (elements of a channel), channels (of a row), groups (rows whose channels follow one another).
 #if TUFF_WEIGHT
 TUFF_BLOCKS_READ(2, W, TUFF_WEIGHT_TYPE)

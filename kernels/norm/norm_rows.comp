@@ -6,12 +6,10 @@
 //
 //   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
-//   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
-//   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
-//   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
-//   TUFF_PEEL     1: extent is no multiple of W: elements one by one, lane l holding l, l + LANES, …
-//   TUFF_SUM      1: what is normalised is stored in S
-//   and those of norm.glsl
+//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements one by one
+//   Lane l then holds elements l, l + LANES, …
+//# TUFF_SUM : 0|1 : 1: what is normalised is stored in S
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

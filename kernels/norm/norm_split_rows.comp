@@ -1,9 +1,11 @@
 // Normalises rows too long for registers: mean and squares about it in a first pass, results in a second that reads the
 // row again. Rows may be cut into segments for different groups, with (mean, squares, factor) of each in P:
 //
-//   TUFF_MODE 0   both passes, one segment for each row
-//   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s; with TUFF_SUM what is normalised is stored in Y
-//   TUFF_MODE 2   second pass: gathers the row's P, then writes segment s
+//# TUFF_MODE : 0..2 : which pass:
+//   0   both passes, one segment for each row
+//   1   first pass: P[row * total_segments + s] of segment s
+//   2   second pass: gathers the row's P, then writes segment s
+//# TUFF_SUM : 0|1 : 1, with TUFF_MODE 1: what is normalised is stored in Y
 //
 // LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16
 // bytes), TUFF_UNROLL of them. A step's mean and squares about its own mean are merged into the lane's as (Chan, Golub and
@@ -11,10 +13,9 @@
 //   squares += squares' + (mean' - mean)^2 n n' / (n + n'),   mean += (mean' - mean) n' / (n + n')
 // so that a large mean costs the squares no digits. Serial merges of a lane: segment / (W LANES UNROLL), at most 256.
 //
-//   TUFF_LANES    the workgroup
-//   TUFF_SHARED   1: that is more than a subgroup
-//   TUFF_PEEL     1: extent is no multiple of W: elements one by one
-//   and those of norm.glsl
+// TUFF_LANES is the workgroup here.
+//# TUFF_UNROLL : 2|4 : blocks of a lane's step
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements one by one
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

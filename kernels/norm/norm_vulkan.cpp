@@ -17,7 +17,8 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/norm_rows.hpp"
+#include "shaders/norm_split_rows.hpp"
 
 namespace tuff {
 namespace {
@@ -36,40 +37,18 @@ struct Task {
 
   uint64_t element() const { return dtype_size(args.dtype); }
   uint64_t block() const { return 4 * block_parts(args.dtype); }
-  bool peel() const { return extent % block() != 0; }
   uint64_t weight_bytes() const { return args.channels * dtype_size(args.weight_type); }
-};
-
-// TUFF_CHANNEL of norm.glsl. A block of weights starts at a block's size where a row's first is.
-int channel_mode(const Task& task) {
-  if (task.args.inner == 1 && task.args.groups == 1) return 0;
-  return task.args.inner % task.block() == 0 ? 1 : 2;
-}
-
-KernelRequest make_kernel(const Task& task, const KernelSource& source, const RegisterRows& shape) {
-  const NormArgs& args = task.args;
+  // TUFF_CHANNEL of norm.glsl. A block of weights starts at a block's size where a row's first is.
+  int channel_mode() const { return args.inner == 1 && args.groups == 1 ? 0 : args.inner % block() == 0 ? 1 : 2; }
   // Rows of which blocks have several channels are gone through element by element.
-  const bool peel = task.peel() || channel_mode(task) == 2;
-  const bool aligned = !peel && aligned16(task.input) && aligned16(task.residual) && aligned16(args.sum) &&
-                       aligned16(args.output) && aligned16(args.weight) && aligned16(args.bias);
-  KernelRequest kernel(source);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", args.dtype)
-      .define("TUFF_WEIGHT_TYPE", args.weight_type)
-      .define("TUFF_PARTS", block_parts(args.dtype))
-      .define("TUFF_VECTOR", vector_mode(task.recorder.traits(), aligned))
-      .define("TUFF_EXACT_ARITHMETIC", task.recorder.traits().cpu)
-      .define("TUFF_CENTRED", args.centred)
-      .define("TUFF_RESIDUAL", task.residual != nullptr)
-      .define("TUFF_WEIGHT", args.weight != nullptr)
-      .define("TUFF_BIAS", args.bias != nullptr)
-      .define("TUFF_CHANNEL", channel_mode(task))
-      .define("TUFF_LANES", shape.lanes)
-      .define("TUFF_SHARED", shape.shared)
-      .define("TUFF_PEEL", peel)
-      .constant(0, shape.workgroup);
-  return kernel;
-}
+  bool peel() const { return extent % block() != 0 || channel_mode() == 2; }
+  // TUFF_VECTOR.
+  int vector() const {
+    const bool aligned = !peel() && aligned16(input) && aligned16(residual) && aligned16(args.sum) &&
+                         aligned16(args.output) && aligned16(args.weight) && aligned16(args.bias);
+    return vector_mode(recorder.traits(), aligned);
+  }
+};
 
 // Input, residual, weight and bias; `first` and `elements` of the tensors.
 Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
@@ -88,19 +67,34 @@ Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, doub
 
 void record_register_rows(const Task& task, const RegisterRows& shape) {
   const NormArgs& args = task.args;
-  KernelRequest kernel = make_kernel(task, shaders::norm_rows, shape);
-  kernel.define("TUFF_BLOCKS", shape.blocks).define("TUFF_SUM", args.sum != nullptr);
+  KernelRequest kernel = shaders::NormRows::request({.bias = args.bias != nullptr,
+                                                     .blocks = shape.blocks,
+                                                     .centred = args.centred,
+                                                     .channel = task.channel_mode(),
+                                                     .exact_arithmetic = task.recorder.traits().cpu,
+                                                     .lanes = shape.lanes,
+                                                     .parts = block_parts(args.dtype),
+                                                     .peel = task.peel(),
+                                                     .residual = task.residual != nullptr,
+                                                     .shared = shape.shared,
+                                                     .sum = args.sum != nullptr,
+                                                     .type = args.dtype,
+                                                     .vector = task.vector(),
+                                                     .weight = args.weight != nullptr,
+                                                     .weight_type = args.weight_type});
+  kernel.streaming().constant(0, shape.workgroup);
   uint64_t step = task.device.piece / task.extent;
   if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
   for (uint64_t row = 0; row < task.rows; row += step) {
     const uint64_t rows = std::min(step, task.rows - row);
     const uint64_t offset = row * task.extent * task.element(), bytes = rows * task.extent * task.element();
-    struct Push {
-      uint32_t rows, extent;
-      float epsilon;
-      uint32_t inner, channels, groups, first_row;
-    } push{narrow(rows),          narrow(task.extent), static_cast<float>(args.epsilon), narrow(args.inner),
-           narrow(task.channels), narrow(args.groups), narrow(row % args.groups)};
+    const shaders::NormRows::Push push{.rows = narrow(rows),
+                                       .extent = narrow(task.extent),
+                                       .epsilon = static_cast<float>(args.epsilon),
+                                       .inner = narrow(args.inner),
+                                       .channels = narrow(task.channels),
+                                       .groups = narrow(args.groups),
+                                       .first_row = narrow(row % args.groups)};
     Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
     dispatch.operand(args.output, offset, bytes, Access::write)
         .operand(args.sum, args.sum ? offset : 0, args.sum ? bytes : 0, Access::write)
@@ -114,24 +108,30 @@ void record_register_rows(const Task& task, const RegisterRows& shape) {
 
 // ---- long rows -------------------------------------------------------------------------------------
 
-struct SplitPush {
-  uint32_t rows, extent, segments, segment, total_segments, last;
-  float total;
-  uint32_t begin, first_row;
-  float epsilon;
-  uint32_t inner, channels, groups;
-};
-
 constexpr uint64_t kPartial = 4 * sizeof(float);  // of a segment: mean, squares, factor
 
-void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
-                    uint64_t partial_offset, uint64_t partial_count) {
+void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::NormSplitRows::Push& push,
+                    const Buffer* partials, uint64_t partial_offset, uint64_t partial_count) {
+  const NormArgs& args = task.args;
   const uint32_t lanes = task.device.workgroup;
-  const Buffer* written = mode == 1 ? task.args.sum : task.args.output;
-  KernelRequest kernel = make_kernel(task, shaders::norm_split_rows, {lanes, lanes, 0, lanes > task.device.subgroup});
-  kernel.define("TUFF_MODE", mode)
-      .define("TUFF_SUM", mode == 1 && written != nullptr)
-      .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2);
+  const Buffer* written = mode == 1 ? args.sum : args.output;
+  KernelRequest kernel = shaders::NormSplitRows::request({.bias = args.bias != nullptr,
+                                                          .centred = args.centred,
+                                                          .channel = task.channel_mode(),
+                                                          .exact_arithmetic = task.recorder.traits().cpu,
+                                                          .lanes = lanes,
+                                                          .mode = mode,
+                                                          .parts = block_parts(args.dtype),
+                                                          .peel = task.peel(),
+                                                          .residual = task.residual != nullptr,
+                                                          .shared = lanes > task.device.subgroup,
+                                                          .sum = mode == 1 && written != nullptr,
+                                                          .type = args.dtype,
+                                                          .unroll = task.block() == 4 ? 4 : 2,
+                                                          .vector = task.vector(),
+                                                          .weight = args.weight != nullptr,
+                                                          .weight_type = args.weight_type});
+  kernel.streaming().constant(0, lanes);
   const uint64_t elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch = make_dispatch(task, first, elements, mode == 0 ? 3 : 2);
   dispatch
@@ -140,7 +140,7 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush&
       .push(push)
       .groups_linear(uint64_t{push.rows} * push.segments, task.recorder.traits());
   log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes", task.name,
-      dtype_name(task.args.dtype), push.rows, push.extent, mode, push.segments, push.segment, lanes);
+      dtype_name(args.dtype), push.rows, push.extent, mode, push.segments, push.segment, lanes);
   task.recorder.dispatch(kernel, dispatch);
 }
 
@@ -154,15 +154,14 @@ void record_split_rows(const Task& task) {
   for (int mode = two ? 1 : 0; mode <= (two ? 2 : 0); ++mode) {
     Task pass = task;
     if (mode == 2 && args.sum != nullptr) pass.input = args.sum, pass.residual = nullptr;
-    SplitPush push{};
-    push.segment = narrow(segments.size);
-    push.total_segments = narrow(segments.count);
-    push.last = narrow(task.extent - (segments.count - 1) * segments.size);
-    push.total = static_cast<float>(task.extent);
-    push.epsilon = static_cast<float>(args.epsilon);
-    push.inner = narrow(args.inner);
-    push.channels = narrow(task.channels);
-    push.groups = narrow(args.groups);
+    shaders::NormSplitRows::Push push{.segment = narrow(segments.size),
+                                      .total_segments = narrow(segments.count),
+                                      .last = narrow(task.extent - (segments.count - 1) * segments.size),
+                                      .total = static_cast<float>(task.extent),
+                                      .epsilon = static_cast<float>(args.epsilon),
+                                      .inner = narrow(args.inner),
+                                      .channels = narrow(task.channels),
+                                      .groups = narrow(args.groups)};
     if (task.extent <= piece) {
       uint64_t step = piece / task.extent;
       if (step >= 8) step -= step % 8;

@@ -1,14 +1,14 @@
 // Each lane has whole windows: output element i < n of dense planes, RUN of them, (workgroup size) apart. Neighbouring
 // lanes have neighbouring windows, whose elements come from the cache after the first.
-//   TUFF_TYPE       of input and output: 1 f32, 2 f16, 3 bf16
-//   TUFF_MAXIMUM    1: the largest value, NaN if any is; 0: the mean
-//   TUFF_INDICES    1: the place of that value in the plane is stored, of several the first
-//   TUFF_ADAPTIVE   1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
-//   TUFF_DILATED    0: taps are side by side; 1, 2: push.dilation apart, 2 with so many of them in front of the input that
-//                   they are not walked through but computed, by a division
-//   INCLUDE_PAD     the mean's divisor counts the padding
+//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
+//# TUFF_MAXIMUM : 0|1 : 1: the largest value, NaN if any is; 0: the mean
+//# TUFF_INDICES : 0|1 : 1: the place of that value in the plane is stored, of several the first
+//# TUFF_ADAPTIVE : 0|1 : 1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
+//# TUFF_DILATED : 0..2 : 0: taps are side by side; 1, 2: they are push.dilation apart
+//   2: so many taps lie in front of the input that they are not walked through but skipped by a division
+//# TUFF_RUN : 0.. : windows of a lane; 0: push.run says
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool INCLUDE_PAD = false;
+layout(constant_id = 1) const bool INCLUDE_PAD = false;  // the mean's divisor counts the padding
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)

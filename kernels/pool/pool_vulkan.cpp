@@ -15,20 +15,15 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/pool.hpp"
+#include "shaders/pool_windows.hpp"
 
 namespace tuff {
 namespace {
 
-// Mirrors the push block of pool.comp.
-struct Push {
-  uint32_t n, run;
-  uint32_t in_size[3], out_size[3], multipliers[3], shifts;
-  int32_t window[3], stride[3], padding[3], dilation[3];
-};
-
-Push push_of(const PoolShape& s) {
-  Push push{};
+// All but n and run.
+shaders::Pool::Push push_of(const PoolShape& s) {
+  shaders::Pool::Push push;
   for (uint32_t d = 0; d < 3; ++d) {
     push.in_size[d] = static_cast<uint32_t>(s.in[d]);
     push.out_size[d] = static_cast<uint32_t>(s.out[d]);
@@ -76,19 +71,11 @@ bool are_small(const PoolArgs& args, const PoolShape& s) {
   return s.out[2] > 1;
 }
 
-// Mirrors the push block of pool_windows.comp.
-struct WindowsPush {
-  uint32_t n, run;
-  uint32_t width, height, out_width, out_height;
-  uint32_t fours, rows, multipliers[2], shifts;
-  int32_t padding_y;
-};
-
 void record_windows(Recorder& recorder, const StreamDevice& device, const PoolArgs& args, const PoolShape& s,
                     uint64_t at_once) {
   const DeviceTraits& traits = recorder.traits();
   const uint64_t element = dtype_size(args.dtype), rows_each = s.out[1] > 1 ? 2 : 1;
-  WindowsPush push{};
+  shaders::PoolWindows::Push push;
   push.width = static_cast<uint32_t>(s.in[2]);
   push.height = static_cast<uint32_t>(s.in[1]);
   push.out_width = static_cast<uint32_t>(s.out[2]);
@@ -110,20 +97,18 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
     const uint64_t run = device.cpu ? device.items_each(items, 64) : 1;
     push.n = static_cast<uint32_t>(items);
     push.run = static_cast<uint32_t>(run);
-    KernelRequest kernel(shaders::pool_windows);
-    kernel.streaming();
-    kernel.define("TUFF_TYPE", args.dtype)
-        .define("TUFF_MAXIMUM", args.maximum)
-        .define("TUFF_VECTOR", vector_mode(traits, vectors))
-        .define("KERNEL_X", static_cast<int64_t>(s.kernel[2]))
-        .define("KERNEL_Y", static_cast<int64_t>(s.kernel[1]))
-        .define("STRIDE_X", static_cast<int64_t>(s.stride[2]))
-        .define("STRIDE_Y", static_cast<int64_t>(s.stride[1]))
-        .define("PADDING_X", static_cast<int64_t>(s.padding[2]))
-        .define("ROWS", static_cast<int64_t>(rows_each))
-        .define("TUFF_RUN", device.fixed_run(run))
-        .constant(0, device.workgroup)
-        .constant(1, args.count_include_pad != 0);
+    KernelRequest kernel = shaders::PoolWindows::request({.kernel_x = s.kernel[2],
+                                                          .kernel_y = s.kernel[1],
+                                                          .maximum = args.maximum,
+                                                          .padding_x = s.padding[2],
+                                                          .parts = 1,
+                                                          .rows = rows_each,
+                                                          .run = device.fixed_run(run),
+                                                          .stride_x = s.stride[2],
+                                                          .stride_y = s.stride[1],
+                                                          .type = args.dtype,
+                                                          .vector = vector_mode(traits, vectors)});
+    kernel.streaming().constant(0, device.workgroup).constant(1, args.count_include_pad != 0);
     Dispatch dispatch(args.maximum ? "max_pool" : "avg_pool");
     dispatch.operand(args.input, first * plane_in * element, count * plane_in * element, Access::read)
         .operand(args.output, first * plane_out * element, count * plane_out * element, Access::write)
@@ -163,23 +148,20 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "windows of {} elements, on this device at most {} are pooled", window,
          kMaxLoopIterationsCpu / 2);
   }
-  KernelRequest kernel(shaders::pool);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", args.dtype)
-      .define("TUFF_MAXIMUM", args.maximum)
-      .define("TUFF_INDICES", args.indices != nullptr)
-      .define("TUFF_ADAPTIVE", s.adaptive)
-      .define("TUFF_DILATED", dilation_mode(s));
+  const uint32_t dilated = dilation_mode(s);
   for (uint64_t begin = 0; begin < s.planes; begin += planes) {
     const uint64_t count = std::min(planes, s.planes - begin), n = count * s.outputs();
     const uint64_t run = device.cpu ? few_values(kMaxLoopIterationsCpu / (2 * window), 1, device.items_each(n, 64)) : 1;
-    Push push = push_of(s);
+    shaders::Pool::Push push = push_of(s);
     push.n = static_cast<uint32_t>(n);
     push.run = static_cast<uint32_t>(run);
-    KernelRequest piece = kernel;
-    piece.define("TUFF_RUN", device.fixed_run(run))
-        .constant(0, device.workgroup)
-        .constant(1, args.count_include_pad != 0);
+    KernelRequest kernel = shaders::Pool::request({.adaptive = s.adaptive,
+                                                   .dilated = dilated,
+                                                   .indices = args.indices != nullptr,
+                                                   .maximum = args.maximum,
+                                                   .run = device.fixed_run(run),
+                                                   .type = args.dtype});
+    kernel.streaming().constant(0, device.workgroup).constant(1, args.count_include_pad != 0);
     const uint64_t output = begin * s.outputs();
     Dispatch dispatch(args.maximum ? "max_pool" : "avg_pool");
     dispatch.operand(args.input, begin * s.inputs() * element, count * s.inputs() * element, Access::read)
@@ -190,7 +172,7 @@ void record_pool(Recorder& recorder, const PoolArgs& args) {
         .work(static_cast<double>(count * (s.inputs() + s.outputs()) * element), static_cast<double>(n * window));
     log(TUFF_LOG_DISPATCH, "{} {} {} planes of {}x{}x{}: {} lanes, {} windows of at most {} each", dispatch.label(),
         dtype_name(args.dtype), count, s.in[0], s.in[1], s.in[2], device.workgroup, run, window);
-    recorder.dispatch(piece, dispatch);
+    recorder.dispatch(kernel, dispatch);
   }
 }
 

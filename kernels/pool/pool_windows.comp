@@ -1,18 +1,21 @@
 // Small windows without dilation: an invocation has ROWS rows of four neighbouring outputs of a plane, whose windows
 // overlap or meet; what they share is read once, four elements at a time where rows allow it. Items of a dispatch lie as
 // [plane][row of ROWS][four columns].
-//   TUFF_TYPE       of input and output: 1 f32, 2 f16, 3 bf16; TUFF_VECTOR as in kernels/elementwise/blocks.glsl: not 0 if
-//                   the width of both is a multiple of four, too
-//   TUFF_MAXIMUM    1: the largest value, NaN if any is; 0: the mean
-//   KERNEL_X, KERNEL_Y, STRIDE_X, STRIDE_Y, PADDING_X   of the windows
-//   ROWS            1 or 2
-//   RUN             items of an invocation, (workgroup size) apart
-#define TUFF_PARTS 1
+//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
+//# TUFF_MAXIMUM : 0|1 : 1: the largest value, NaN if any is; 0: the mean
+//# KERNEL_X : 1..5 : elements of a window along a row
+//# KERNEL_Y : 1..5 : rows of a window
+//# STRIDE_X : 1..3 : from one window to the next of a row
+//# STRIDE_Y : 1..3 : from one row of windows to the next
+//# PADDING_X : 0..2 : columns of padding before a row
+//# ROWS : 1|2 : rows of outputs of an invocation
+//# TUFF_RUN : 0.. : items of an invocation, (workgroup size) apart; 0: push.run says
+// TUFF_PARTS is 1. TUFF_VECTOR is not 0 only if the widths of input and output are multiples of four.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/common/division.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool INCLUDE_PAD = false;
+layout(constant_id = 1) const bool INCLUDE_PAD = false;  // the mean's divisor counts the padding
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)

@@ -1,11 +1,12 @@
 // output[i] for i < n, of the input's element that an index names along one axis; zero where it names none, and then
 // nothing is read. Units of 1 to 16 bytes.
 //
-// Of rows (TUFF_ROWS 1), units lie as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices, and all units of
-// a row take one index. Otherwise each has an index of its own, and coordinates say what it is beside the axis.
-//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
-//   TUFF_REPEAT   1, or 4 with TUFF_ROWS: units of a row that a lane has, a fourth of the row apart; they count as one, and
-//                 sizes[0] is that fourth
+//# TUFF_ROWS : 0|1 : 1: all units of a row take one index; 0: each unit has an index of its own
+//# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane has four units of a row, a fourth of the row apart
+//# TUFF_RUN : 0.. : units that a lane takes one after another; 0: push.run says
+// With TUFF_ROWS units are stored as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices; four units of
+// TUFF_REPEAT count as one, and sizes[0] is the fourth of a row. Without TUFF_ROWS coordinates say what a unit is beside
+// the axis.
 // Each group has RUN * (workgroup size) consecutive units; in step s its lane l has unit s * (workgroup size) + l.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;

@@ -9,7 +9,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/gather.hpp"
 
 namespace tuff {
 namespace {
@@ -36,22 +36,18 @@ uint32_t named_of(const GatherArgs& args) {
   return static_cast<uint32_t>(std::min(args.shape[args.axis], most));
 }
 
-template <typename Push>
-void dispatch(const Task& task, const Place& place, Push push, bool rows, uint32_t rank, uint64_t repeat) {
+template <bool rows>
+void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> push, uint32_t rank, uint64_t repeat) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t items = place.n / repeat;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : (task.unit * repeat < 16 ? 4 : 1);
   push.run = static_cast<uint32_t>(run);
-  KernelRequest kernel(shaders::gather);
-  kernel.streaming()
-      .wide(needs_wide(place.span))
-      .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
-      .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
-      .define("TUFF_ROWS", rows)
-      .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
-      .define("TUFF_RUN", task.device.fixed_run(run))
-      .constant(0, task.device.workgroup)
-      .constant(1, rank);
+  KernelRequest kernel = shaders::Gather::request({.long_ = traits.cpu && traits.addresses && task.unit >= 8,
+                                                   .repeat = repeat,
+                                                   .rows = rows,
+                                                   .run = task.device.fixed_run(run),
+                                                   .unit = task.unit});
+  kernel.streaming().wide(needs_wide(place.span)).constant(0, task.device.workgroup).constant(1, rank);
   Dispatch dispatch("gather");
   const Buffer* input = place.span == 0 ? nullptr : task.args.input;
   dispatch.operand(input, place.input * task.unit, place.span * task.unit, Access::read)
@@ -80,10 +76,6 @@ void record_rows(Task task) {
   }
   // One look at an index for four units of a row, where lanes next to one another still have 128 bytes of it.
   const uint64_t repeat = inner % 4 == 0 && inner / 4 * task.unit >= 128 ? 4 : 1;
-  struct Push {
-    uint32_t n, run, extent, stride, outer_stride;
-    AxisDividers<3> axes;
-  };
   // Some outer indices at once, or some of the indices of one.
   const uint64_t rows_at_once = std::min(args.count, std::max<uint64_t>(kMostUnits / inner, 1));
   const bool one = rows_at_once < args.count || view.axis * inner > kMostStride;
@@ -95,16 +87,15 @@ void record_rows(Task task) {
       StridedAxes<1> axes;
       axes.rank = 3;
       axes.sizes = {outers, rows, inner / repeat};
-      const Push push{static_cast<uint32_t>(outers * rows * inner / repeat),
-                      0,
-                      named_of(args),
-                      static_cast<uint32_t>(inner),
-                      outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner),
-                      AxisDividers<3>(axes)};
-      dispatch(task,
-               {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
-                outers * view.axis * inner, row, rows},
-               push, true, 1, repeat);
+      shaders::Gather::Push<true> push{.n = static_cast<uint32_t>(outers * rows * inner / repeat),
+                                       .named = named_of(args),
+                                       .stride = static_cast<uint32_t>(inner),
+                                       .outer_stride = outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner)};
+      AxisDividers<3>(axes).store(push);
+      dispatch<true>(task,
+                     {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
+                      outers * view.axis * inner, row, rows},
+                     push, 1, repeat);
     }
   }
 }
@@ -116,12 +107,9 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
   constexpr uint32_t kMostAxes = 7;
   const uint64_t n = axes.count();
   if (n <= kMostUnits && axes.rank <= kMostAxes) {
-    struct Push {
-      uint32_t n, run, extent, stride;
-      AxisDividers<kMostAxes> axes;
-      int32_t strides[kMostAxes];
-    } push{static_cast<uint32_t>(n),      0, named_of(task.args), static_cast<uint32_t>(stride),
-           AxisDividers<kMostAxes>(axes), {}};
+    shaders::Gather::Push<false> push{
+        .n = static_cast<uint32_t>(n), .named = named_of(task.args), .stride = static_cast<uint32_t>(stride)};
+    AxisDividers<kMostAxes>(axes).store(push);
     bool reach = stride <= kMostStride;
     for (uint32_t i = 0; i < axes.rank; ++i) {
       const int64_t along = axes.strides[axes.rank - 1 - i][0];
@@ -130,7 +118,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
     }
     if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
     const uint64_t span = extent == 0 ? 0 : axes.span(0).elements + (extent - 1) * stride;
-    dispatch(task, {n, output, input, span, output, n}, push, false, std::max(axes.rank, 1u), 1);
+    dispatch<false>(task, {n, output, input, span, output, n}, push, std::max(axes.rank, 1u), 1);
     return;
   }
   const uint64_t inner = n / axes.sizes[0];

@@ -11,13 +11,11 @@
 //           └──┴──┴──┴──┘                      …
 //
 // Pairs of elements as 64-bit integers, which other kernels gain by on a processor, cost more here than they save.
-//   TUFF_UNIT, TUFF_LONG   bytes of an element: 1, 2, 4, 8 (kernels/shape/units.glsl)
-//   TUFF_FOURS    1: rows of both operands begin at multiples of four elements and consist of fours, which are one access
-//                 each (not for TUFF_UNIT 8); 0: they do not
-//   RUN           blocks along that a group goes through
-//   BATCH_RANK    axes beside the two
+// TUFF_UNIT, an element, is at most 8.
+//# TUFF_FOURS : 0|1 : 1: rows of both operands are aligned vec4s (not for TUFF_UNIT 8)
+//# TUFF_RUN : 0.. : blocks along that a group goes through; 0: push.run says
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint BATCH_RANK = 0;
+layout(constant_id = 2) const uint BATCH_RANK = 0;  // axes beside the two
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)

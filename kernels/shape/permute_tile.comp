@@ -8,14 +8,13 @@
 //         └────────┘                           └────────┘
 //
 // Rows in shared memory are one element longer than the tile, so that a column lies in as many banks as a row.
-//   TUFF_UNIT   bytes of an element: 1, 2, 4, 8
-//   TUFF_PAIRS  1: elements of two bytes, all sizes, strides and bases of which are even: they are read and written as pairs.
-//               A lane reads two rows of a column pair; in shared memory lie pairs along.
-//   TILE        a divisor of the workgroup size, of which a fourth of its square is a multiple
-//   BATCH_RANK  axes beside the two
+// TUFF_UNIT, an element, is at most 8, and TUFF_LONG is 0.
+//# TUFF_PAIRS : 0|1 : 1: elements of two bytes, with even sizes, strides and bases, are read and written as pairs
+//   A lane then reads two rows of a column pair; shared memory holds pairs along.
 layout(local_size_x_id = 0) in;
+// A divisor of the workgroup size, of which a fourth of its square is a multiple.
 layout(constant_id = 1) const uint TILE = 32;
-layout(constant_id = 2) const uint BATCH_RANK = 0;
+layout(constant_id = 2) const uint BATCH_RANK = 0;  // axes beside the two
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
@@ -26,7 +25,6 @@ layout(push_constant, std430) uniform Push {
   uint input_strides[6], output_strides[6];
 } push;
 
-#define TUFF_LONG 0
 #include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)

@@ -2,13 +2,12 @@
 //
 // Unit i of the dense one belongs to the coordinates that i has in axes of sizes[]. Each group has RUN * (workgroup
 // size) consecutive units; in step s its lane l has unit s * (workgroup size) + l of them.
-//   TUFF_UNIT, TUFF_LONG   kernels/shape/units.glsl
-//   TUFF_UNROLL   units that a lane has in flight: 1, or 4 that RUN is a multiple of
-//   TUFF_REPEAT   units that follow one another in both operands and count as one: all above is about the first of them
-//   SCATTER       false: the output is dense, true: the input
+//# TUFF_UNROLL : 1|4 : units that a lane has in flight; RUN is a multiple of it
+//# TUFF_REPEAT : 1|2|4 : units that follow one another in both operands and count as one: all above is about the first of them
+//# TUFF_RUN : 0.. : units that a lane takes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;
-layout(constant_id = 2) const bool SCATTER = false;
+layout(constant_id = 2) const bool SCATTER = false;  // false: the output is dense, true: the input
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)

@@ -18,7 +18,9 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/permute_lanes.hpp"
+#include "shaders/permute_tile.hpp"
+#include "shaders/strided_copy.hpp"
 
 namespace tuff {
 namespace {
@@ -116,28 +118,21 @@ void record_plain(const Task& task, const Piece& piece) {
     repeated.strides[axes.rank - 1] = {times, times};
   }
   const uint64_t first = scatter ? ranges.output.first : ranges.input.first;
-  struct Push {
-    uint32_t n, run, first;
-    AxisDividers<8> axes;
-    int32_t strides[8];
-    uint32_t first_high;
-  } push{static_cast<uint32_t>(n),
-         static_cast<uint32_t>(run),
-         static_cast<uint32_t>(first),
-         AxisDividers<8>(repeated),
-         {},
-         static_cast<uint32_t>(first >> 32)};
+  shaders::StridedCopy::Push push{.n = static_cast<uint32_t>(n),
+                                  .run = static_cast<uint32_t>(run),
+                                  .first = static_cast<uint32_t>(first),
+                                  .first_high = static_cast<uint32_t>(first >> 32)};
+  AxisDividers<8>(repeated).store(push);
   for (uint32_t i = 0; i < axes.rank; ++i) {
     push.strides[i] = static_cast<int32_t>(repeated.strides[axes.rank - 1 - i][strided]);
   }
-  KernelRequest kernel(shaders::strided_copy);
+  KernelRequest kernel = shaders::StridedCopy::request({.long_ = traits.cpu && traits.addresses && task.unit >= 8,
+                                                        .repeat = repeat,
+                                                        .run = task.device.fixed_run(run),
+                                                        .unit = task.unit,
+                                                        .unroll = unroll});
   kernel.streaming()
       .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
-      .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
-      .define("TUFF_LONG", traits.cpu && traits.addresses && task.unit >= 8)
-      .define("TUFF_UNROLL", unroll)
-      .define("TUFF_REPEAT", static_cast<int64_t>(repeat))
-      .define("TUFF_RUN", task.device.fixed_run(run))
       .constant(0, task.device.workgroup)
       .constant(1, std::max(axes.rank, 1u))
       .constant(2, scatter);
@@ -204,53 +199,58 @@ std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes
   return across;
 }
 
+// What both kernels for tiles are told of them. Push: of permute_lanes.comp or permute_tile.comp.
+template <typename Push>
+Push tiles_push(const StridedAxes<2>& axes, const Tiling& tiling, uint32_t across) {
+  const uint32_t along = axes.rank - 1;
+  Push push;
+  push.across = static_cast<uint32_t>(axes.sizes[across]);
+  push.along = static_cast<uint32_t>(axes.sizes[along]);
+  push.across_tiles = static_cast<uint32_t>(ceil_div(axes.sizes[across], tiling.across));
+  push.along_tiles = static_cast<uint32_t>(ceil_div(axes.sizes[along], tiling.along));
+  push.groups = push.across_tiles * push.along_tiles;
+  push.input_stride = static_cast<uint32_t>(axes.strides[along][0]);
+  push.output_stride = static_cast<uint32_t>(axes.strides[across][1]);
+  uint32_t rank = 0;
+  for (uint32_t i = axes.rank; i-- > 0;) {
+    if (i == across || i == along) continue;
+    if (rank < 5) push.batch_sizes[rank] = static_cast<uint32_t>(axes.sizes[i]);
+    push.input_strides[rank] = static_cast<uint32_t>(axes.strides[i][0]);
+    push.output_strides[rank++] = static_cast<uint32_t>(axes.strides[i][1]);
+    push.groups *= static_cast<uint32_t>(axes.sizes[i]);
+  }
+  return push;
+}
+
 void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
   const DeviceTraits& traits = task.recorder.traits();
   const StridedAxes<2>& axes = piece.axes;
-  const uint32_t along = axes.rank - 1;
   const Tiling tiling = tiling_of(task, piece, across);
-  struct Push {
-    uint32_t across, along, across_tiles, along_tiles, groups, input_stride, output_stride;
-    uint32_t batch_sizes[5], input_strides[6], output_strides[6];
-    uint32_t run;  // permute_lanes alone
-  } push{};
-  const uint64_t across_tiles = ceil_div(axes.sizes[across], tiling.across),
-                 along_tiles = ceil_div(axes.sizes[along], tiling.along);
-  uint64_t groups = across_tiles * along_tiles;
-  uint32_t batch_rank = 0;
-  for (uint32_t i = axes.rank; i-- > 0;) {
-    if (i == across || i == along) continue;
-    if (batch_rank < 5) push.batch_sizes[batch_rank] = static_cast<uint32_t>(axes.sizes[i]);
-    push.input_strides[batch_rank] = static_cast<uint32_t>(axes.strides[i][0]);
-    push.output_strides[batch_rank++] = static_cast<uint32_t>(axes.strides[i][1]);
-    groups *= axes.sizes[i];
-  }
-  push.across = static_cast<uint32_t>(axes.sizes[across]);
-  push.along = static_cast<uint32_t>(axes.sizes[along]);
-  push.across_tiles = static_cast<uint32_t>(across_tiles);
-  push.along_tiles = static_cast<uint32_t>(along_tiles);
-  push.groups = static_cast<uint32_t>(groups);
-  push.input_stride = static_cast<uint32_t>(axes.strides[along][0]);
-  push.output_stride = static_cast<uint32_t>(axes.strides[across][1]);
   const Ranges ranges{axes.span(0), axes.span(1)};
-  KernelRequest kernel(task.device.cpu ? shaders::permute_lanes : shaders::permute_tile);
-  kernel.streaming()
-      .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
-      .define("TUFF_UNIT", static_cast<int64_t>(task.unit))
-      .constant(0, task.device.workgroup)
-      .constant(2, batch_rank);
+  const auto record = [&](KernelRequest& kernel, const auto& push) {
+    kernel.streaming()
+        .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
+        .constant(0, task.device.workgroup)
+        .constant(2, axes.rank - 2);
+    Dispatch dispatch = make_dispatch(task, piece, ranges);
+    dispatch.push(push).groups_linear(push.groups, traits);
+    log(TUFF_LOG_DISPATCH, "{} of {} bytes: {} tiles of {}x{} across {} and along {}", task.name, task.unit,
+        push.groups, tiling.across, tiling.along, axes.sizes[across], axes.sizes[axes.rank - 1]);
+    task.recorder.dispatch(kernel, dispatch);
+  };
   if (task.device.cpu) {
+    KernelRequest kernel = shaders::PermuteLanes::request({.fours = tiling.fours,
+                                                           .long_ = traits.addresses && task.unit == 8,
+                                                           .run = task.device.fixed_run(tiling.run),
+                                                           .unit = task.unit});
+    auto push = tiles_push<shaders::PermuteLanes::Push>(axes, tiling, across);
     push.run = static_cast<uint32_t>(tiling.run);
-    kernel.define("TUFF_RUN", task.device.fixed_run(tiling.run));
-    kernel.define("TUFF_LONG", traits.addresses && task.unit == 8).define("TUFF_FOURS", tiling.fours);
+    record(kernel, push);
   } else {
-    kernel.define("TUFF_PAIRS", tiling.pairs).constant(1, static_cast<uint32_t>(tiling.across));
+    KernelRequest kernel = shaders::PermuteTile::request({.pairs = tiling.pairs, .unit = task.unit});
+    kernel.constant(1, static_cast<uint32_t>(tiling.across));
+    record(kernel, tiles_push<shaders::PermuteTile::Push>(axes, tiling, across));
   }
-  Dispatch dispatch = make_dispatch(task, piece, ranges);
-  dispatch.push(push).groups_linear(groups, traits);
-  log(TUFF_LOG_DISPATCH, "{} of {} bytes: {} tiles of {}x{} across {} and along {}", task.name, task.unit, groups,
-      tiling.across, tiling.along, axes.sizes[across], axes.sizes[along]);
-  task.recorder.dispatch(kernel, dispatch);
 }
 
 void record_piece(const Task& task, const Piece& piece) {

@@ -1,9 +1,11 @@
-// What the softmax kernels are given: z = scale * x, to which a mask of the same type is added (TUFF_MASK 1), or which is
-// hidden where a mask of bytes is 0 (TUFF_MASK 2): -infinity. TUFF_MASK 0: no mask.
+// What the softmax kernels are given, z = scale * x with a mask, and what they make of it.
+//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
+//# TUFF_MASK : 0..2 : 0: none; 1: a mask of the same type is added to z; 2: z is -infinity where a mask of bytes is 0
+//# TUFF_LOGARITHM : 0|1 : 1: the logarithm of softmax
 //
 // The mask is [mask_rows][extent][inner]; index i before the axis takes its row (i / mask_repeat) % mask_rows. In push:
 // scale, and mask_first (the first index before the axis here), mask_rows, mask_repeat.
-//   TUFF_MASK_SLOT   the operand's slot
+// The including shader defines TUFF_MASK_SLOT, the mask's slot.
 #if TUFF_MASK == 1
 TUFF_BLOCKS_READ(TUFF_MASK_SLOT, M, TUFF_TYPE)
 #elif TUFF_MASK == 2

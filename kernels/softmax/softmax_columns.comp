@@ -2,17 +2,17 @@
 // and walk down the axis with a running maximum and sum, then once more to write. Where columns are few, row
 // r of the axis belongs to segment r % segments, with the maxima and sums of each segment in P:
 //
-//   TUFF_MODE 0   both walks, one segment
-//   TUFF_MODE 1   first walk: P[2 PARTS t] … the maxima, then the sums
-//   TUFF_MODE 2   second walk, after gathering the P of all segments of its columns
+//# TUFF_MODE : 0..2 : which walk:
+//   0   both walks, one segment
+//   1   first walk: P[2 PARTS t] … the maxima, then the sums
+//   2   second walk, after gathering the P of all segments of its columns
 //
 //   lane t: block t % columns of segment (t / columns) % segments of outer t / columns / segments.
 //
-//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
-//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
-//   TUFF_WIDTH    TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
-//   TUFF_UNROLL   rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
-//   TUFF_HELD     1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers, read once
+//# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
+//# TUFF_UNROLL : 4|8|16 : rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
+//# TUFF_HELD : 0|1 : 1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers, read once
+//# TUFF_RUN : 0.. : items of a lane, one after another; 0: push.run says
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

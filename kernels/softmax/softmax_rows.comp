@@ -6,13 +6,9 @@
 //
 //   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
-//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
-//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
-//   TUFF_LANES    a power of two up to the subgroup's size, or the whole workgroup
-//   TUFF_SHARED   1: LANES is the workgroup and larger than a subgroup
-//   TUFF_BLOCKS   blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
-//   TUFF_PEEL     1: extent is no multiple of W: elements one by one, lane l holding l, l + LANES, …
-//   TUFF_EXACT    1: every lane has TUFF_BLOCKS blocks, all of them in the row
+//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements one by one, lane l holding l, l + LANES, …
+//# TUFF_EXACT : 0|1 : 1: every lane has TUFF_BLOCKS blocks, all of them in the row
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

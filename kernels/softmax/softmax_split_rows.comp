@@ -2,18 +2,16 @@
 // that reads the row again. Rows may be cut into segments for different groups, with (maximum, sum) of each
 // in P, one vec2 for each segment:
 //
-//   TUFF_MODE 0   both passes, one segment for each row
-//   TUFF_MODE 1   first pass: P[row * total_segments + s] of segment s
-//   TUFF_MODE 2   second pass: gathers the row's P, then writes segment s
+//# TUFF_MODE : 0..2 : which pass:
+//   0   both passes, one segment for each row
+//   1   first pass: P[row * total_segments + s] of segment s
+//   2   second pass: gathers the row's P, then writes segment s
 //
 // LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS
 // elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
-//
-//   TUFF_TYPE     of input and output, as in tuff.h: 1 f32, 2 f16, 3 bf16
-//   TUFF_MASK, TUFF_LOGARITHM   input.glsl
-//   TUFF_LANES    the workgroup
-//   TUFF_SHARED   1: that is more than a subgroup
-//   TUFF_PEEL     1: extent is no multiple of W: elements one by one
+// TUFF_LANES is the workgroup here.
+//# TUFF_UNROLL : 2|4 : blocks of a lane's step
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements one by one
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

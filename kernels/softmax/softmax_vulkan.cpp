@@ -16,7 +16,9 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/softmax_columns.hpp"
+#include "shaders/softmax_rows.hpp"
+#include "shaders/softmax_split_rows.hpp"
 
 namespace tuff {
 namespace {
@@ -45,22 +47,9 @@ struct Task {
   int vector(bool whole) const {
     return vector_mode(recorder.traits(), whole && aligned16(input) && aligned16(output) && aligned16(mask.buffer));
   }
+  // TUFF_MASK of input.glsl.
+  int mask_mode() const { return mask.buffer == nullptr ? 0 : mask.type == TUFF_U8 ? 2 : 1; }
 };
-
-// What all kernels have: TUFF_MASK 0 none, 1 added, 2 bytes (input.glsl).
-KernelRequest make_kernel(const Task& task, const KernelSource& source, uint32_t parts, bool whole) {
-  KernelRequest kernel(source);
-  kernel.streaming();
-  kernel.define("TUFF_TYPE", task.dtype)
-      .define("TUFF_PARTS", parts)
-      .define("TUFF_VECTOR", task.vector(whole))
-      .define("TUFF_EXACT_ARITHMETIC", task.recorder.traits().cpu)
-      .define("TUFF_LOGARITHM", task.logarithm)
-      .define("TUFF_MASK", task.mask.buffer == nullptr ? 0
-                           : task.mask.type == TUFF_U8 ? 2
-                                                       : 1);
-  return kernel;
-}
 
 uint64_t mask_elements(const Task& task) {
   return task.mask.buffer != nullptr ? task.mask.rows * task.extent * task.inner : 0;
@@ -71,16 +60,14 @@ void add_mask(const Task& task, Dispatch& dispatch) {
   dispatch.operand(task.mask.buffer, 0, mask_elements(task) * dtype_size(task.mask.type), Access::read);
 }
 
-struct InputPush {
-  float scale;
-  uint32_t mask_first, mask_rows, mask_repeat;
-};
-
-// Of a piece that begins at this index before the axis.
-InputPush input_push(const Task& task, uint64_t first) {
+// What input.glsl finds in a push block, for a piece that begins at index `first` before the axis.
+template <typename Push>
+void push_input(const Task& task, uint64_t first, Push& push) {
   const uint64_t period = task.mask.rows * task.mask.repeat;
-  return {task.scale, static_cast<uint32_t>(first % period), static_cast<uint32_t>(task.mask.rows),
-          static_cast<uint32_t>(task.mask.repeat)};
+  push.scale = task.scale;
+  push.mask_first = static_cast<uint32_t>(first % period);
+  push.mask_rows = static_cast<uint32_t>(task.mask.rows);
+  push.mask_repeat = static_cast<uint32_t>(task.mask.repeat);
 }
 
 Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
@@ -94,24 +81,27 @@ Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, doub
 // ---- rows in registers -----------------------------------------------------------------------------
 
 void record_register_rows(const Task& task, const RegisterRows& shape) {
-  KernelRequest kernel = make_kernel(task, shaders::softmax_rows, block_parts(task.dtype), !task.peel());
-  kernel.define("TUFF_LANES", shape.lanes)
-      .define("TUFF_SHARED", shape.shared)
-      .define("TUFF_BLOCKS", shape.blocks)
-      .define("TUFF_PEEL", task.peel())
-      .define("TUFF_EXACT", task.extent == task.block() * shape.lanes * shape.blocks)
-      .constant(0, shape.workgroup)
-      .wide(needs_wide(mask_elements(task)));
+  KernelRequest kernel =
+      shaders::SoftmaxRows::request({.blocks = shape.blocks,
+                                     .exact = task.extent == task.block() * shape.lanes * shape.blocks,
+                                     .exact_arithmetic = task.recorder.traits().cpu,
+                                     .lanes = shape.lanes,
+                                     .logarithm = task.logarithm,
+                                     .mask = task.mask_mode(),
+                                     .parts = block_parts(task.dtype),
+                                     .peel = task.peel(),
+                                     .shared = shape.shared,
+                                     .type = task.dtype,
+                                     .vector = task.vector(!task.peel())});
+  kernel.streaming().constant(0, shape.workgroup).wide(needs_wide(mask_elements(task)));
   uint64_t step = task.device.piece / task.extent;
   if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
   for (uint64_t row = 0; row < task.outer; row += step) {
     const uint64_t rows = std::min(step, task.outer - row);
-    struct Push {
-      uint32_t rows, extent;
-      InputPush input;
-      uint32_t mask_extent, mask_begin;
-    } push{static_cast<uint32_t>(rows), static_cast<uint32_t>(task.extent), input_push(task, row),
-           static_cast<uint32_t>(task.extent), 0};
+    shaders::SoftmaxRows::Push push{.rows = static_cast<uint32_t>(rows),
+                                    .extent = static_cast<uint32_t>(task.extent),
+                                    .mask_extent = static_cast<uint32_t>(task.extent)};
+    push_input(task, row, push);
     Dispatch dispatch = make_dispatch(task, row * task.extent, rows * task.extent, 2);
     add_mask(task, dispatch);
     dispatch.push(push).groups_linear(ceil_div(rows * shape.lanes, shape.workgroup), task.recorder.traits());
@@ -123,22 +113,20 @@ void record_register_rows(const Task& task, const RegisterRows& shape) {
 
 // ---- long rows -------------------------------------------------------------------------------------
 
-struct SplitPush {
-  uint32_t rows, extent, segments, segment, total_segments;
-  InputPush input;
-  uint32_t mask_extent, mask_begin;
-};
-
-void dispatch_split(const Task& task, int mode, uint64_t first, const SplitPush& push, const Buffer* partials,
-                    uint64_t partial_offset, uint64_t partial_count, uint32_t lanes) {
-  KernelRequest kernel = make_kernel(task, shaders::softmax_split_rows, block_parts(task.dtype), !task.peel());
-  kernel.define("TUFF_MODE", mode)
-      .define("TUFF_LANES", lanes)
-      .define("TUFF_SHARED", lanes > task.device.subgroup)
-      .define("TUFF_PEEL", task.peel())
-      .define("TUFF_UNROLL", task.block() == 4 ? 4 : 2)
-      .constant(0, lanes)
-      .wide(needs_wide(mask_elements(task)));
+void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::SoftmaxSplitRows::Push& push,
+                    const Buffer* partials, uint64_t partial_offset, uint64_t partial_count, uint32_t lanes) {
+  KernelRequest kernel = shaders::SoftmaxSplitRows::request({.exact_arithmetic = task.recorder.traits().cpu,
+                                                             .lanes = lanes,
+                                                             .logarithm = task.logarithm,
+                                                             .mask = task.mask_mode(),
+                                                             .mode = mode,
+                                                             .parts = block_parts(task.dtype),
+                                                             .peel = task.peel(),
+                                                             .shared = lanes > task.device.subgroup,
+                                                             .type = task.dtype,
+                                                             .unroll = task.block() == 4 ? 4 : 2,
+                                                             .vector = task.vector(!task.peel())});
+  kernel.streaming().constant(0, lanes).wide(needs_wide(mask_elements(task)));
   constexpr uint64_t kPartial = 2 * sizeof(float);
   const uint64_t element = task.element(), elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch("softmax");
@@ -180,6 +168,8 @@ void record_split_rows(const Task& task) {
   const Buffer* partials =
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
   const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
+  shaders::SoftmaxSplitRows::Push push{
+      .segment = narrow(segments.size), .total_segments = narrow(segments.count), .mask_extent = narrow(task.extent)};
 
   for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
     if (task.extent <= piece) {
@@ -187,9 +177,10 @@ void record_split_rows(const Task& task) {
       if (step >= 8) step -= step % 8;
       for (uint64_t row = 0; row < task.outer; row += step) {
         const uint64_t rows = std::min(step, task.outer - row);
-        const SplitPush push{
-            narrow(rows),           narrow(task.extent),   narrow(segments.count), narrow(segments.size),
-            narrow(segments.count), input_push(task, row), narrow(task.extent),    0};
+        push.rows = narrow(rows);
+        push.extent = narrow(task.extent);
+        push.segments = narrow(segments.count);
+        push_input(task, row, push);
         dispatch_split(task, mode, row * task.extent, push, partials, row * segments.count,
                        partials ? rows * segments.count : 0, lanes);
       }
@@ -200,14 +191,11 @@ void record_split_rows(const Task& task) {
       for (uint64_t s = 0; s < segments.count; s += step) {
         const uint64_t count = std::min(step, segments.count - s);
         const uint64_t begin = s * segments.size;
-        const SplitPush push{1,
-                             narrow(std::min(count * segments.size, task.extent - begin)),
-                             narrow(count),
-                             narrow(segments.size),
-                             narrow(segments.count),
-                             input_push(task, row),
-                             narrow(task.extent),
-                             narrow(begin)};
+        push.rows = 1;
+        push.extent = narrow(std::min(count * segments.size, task.extent - begin));
+        push.segments = narrow(count);
+        push.mask_begin = narrow(begin);
+        push_input(task, row, push);
         // The first pass writes its own segments, the second reads those of the whole row.
         dispatch_split(task, mode, row * task.extent + begin, push, partials,
                        row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count, lanes);
@@ -234,23 +222,24 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const uint64_t run = device.cpu ? few_values(std::min(lanes / workgroup / (8 * device.cores), 128 / rows), 1, 64) : 1;
   const uint64_t elements = outer * task.extent * task.inner;
 
-  KernelRequest kernel = make_kernel(task, shaders::softmax_columns, parts, width > 1);
-  kernel.define("TUFF_MODE", mode)
-      .define("TUFF_WIDTH", width)
-      .define("TUFF_UNROLL", unroll)
-      .define("TUFF_HELD", held)
-      .define("TUFF_RUN", device.fixed_run(run))
-      .constant(0, workgroup)
-      .wide(needs_wide(std::max(elements, mask_elements(task))));
-  struct Push {
-    uint32_t lanes, extent, columns, segments, run;
-    InputPush input;
-  } push{static_cast<uint32_t>(lanes),
-         static_cast<uint32_t>(task.extent),
-         static_cast<uint32_t>(task.inner / width),
-         static_cast<uint32_t>(segments),
-         static_cast<uint32_t>(run),
-         input_push(task, first / (task.extent * task.inner))};
+  KernelRequest kernel = shaders::SoftmaxColumns::request({.exact_arithmetic = traits.cpu,
+                                                           .held = held,
+                                                           .logarithm = task.logarithm,
+                                                           .mask = task.mask_mode(),
+                                                           .mode = mode,
+                                                           .parts = parts,
+                                                           .run = device.fixed_run(run),
+                                                           .type = task.dtype,
+                                                           .unroll = unroll,
+                                                           .vector = task.vector(width > 1),
+                                                           .width = width});
+  kernel.streaming().constant(0, workgroup).wide(needs_wide(std::max(elements, mask_elements(task))));
+  shaders::SoftmaxColumns::Push push{.lanes = static_cast<uint32_t>(lanes),
+                                     .extent = static_cast<uint32_t>(task.extent),
+                                     .columns = static_cast<uint32_t>(task.inner / width),
+                                     .segments = static_cast<uint32_t>(segments),
+                                     .run = static_cast<uint32_t>(run)};
+  push_input(task, first / (task.extent * task.inner), push);
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   const uint64_t element = task.element();

@@ -16,6 +16,7 @@
 #include "planning/status.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 #include "shaders.hpp"
+#include "shaders/attention_matrix.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -75,16 +76,24 @@ struct AttentionForm {
 
 std::vector<uint32_t> compile(const AttentionForm& form) {
   const int type = form.kind == Matrices::bf16 ? TUFF_BF16 : TUFF_F16;
-  KernelRequest request(shaders::attention_matrix);
+  KernelRequest request = shaders::AttentionMatrix::request({.bias = form.extended ? type : 0,
+                                                             .cap = form.extended,
+                                                             .causal = form.causal,
+                                                             .exact_arithmetic = 0,
+                                                             .extended = form.extended,
+                                                             .head_dim_is = form.head_dim,
+                                                             .head_dim_v_is = form.head_dim_v,
+                                                             .keys = form.parts ? 16 : 32,
+                                                             .mask = form.extended,
+                                                             .parts = form.parts,
+                                                             .prefetch = form.prefetch,
+                                                             .quads = form.quads,
+                                                             .ranges = 0,
+                                                             .row_blocks = form.row_blocks,
+                                                             .subgroups = form.parts ? 1 : 4,
+                                                             .type = type,
+                                                             .width = 32});
   request.matrices(form.kind).wide(form.wide);
-  request.define("HEAD_DIM_IS", form.head_dim).define("HEAD_DIM_V_IS", form.head_dim_v).define("WIDTH", 32);
-  request.define("ROW_BLOCKS", form.row_blocks)
-      .define("SUBGROUPS", form.parts ? 1 : 4)
-      .define("KEYS", form.parts ? 16 : 32);
-  request.define("QUADS", form.quads).define("PREFETCH", form.prefetch).define("RANGES", 0).define("PARTS", form.parts);
-  request.define("TYPE", type).define("EXTENDED", form.extended).define("CAUSAL", form.causal);
-  request.define("BIAS", form.extended ? type : 0).define("MASK", form.extended).define("CAP", form.extended);
-  request.define("TUFF_EXACT_ARITHMETIC", 0);
   return compile_glsl("attention_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
 }
 
