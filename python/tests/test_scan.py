@@ -15,7 +15,7 @@ def test_cumsum_is_numpys(ctx, dtype, shape, axis):
     size = np.cumsum(np.abs(x).astype(np.float64), axis=axis)
     n = x.size if axis is None else shape[axis]
     bound = min(n, 6000) * U * size * 1.001 + np.abs(want) * (2.0**-11 if dtype == np.float16 else U) + 2.0**-25
-    array = ctx.array(x)
+    array = ctx.array(x, dtype=x.dtype)
     for got in (tuff.cumsum(array, axis), array.cumsum(axis)):
         assert got.dtype == dtype and got.shape == want.shape
         assert (np.abs(got.numpy().astype(np.float64) - want) <= bound).all()
@@ -23,7 +23,7 @@ def test_cumsum_is_numpys(ctx, dtype, shape, axis):
 
 def test_cumprod_of_small_integers_is_exact(ctx):
     x = np.array([[1, 2, 3, 4], [2, -1, 0, 5]], np.float32)
-    array = ctx.array(x)
+    array = ctx.array(x, dtype=x.dtype)
     assert (tuff.cumprod(array, 1).numpy() == np.cumprod(x, 1)).all()
     assert (array.cumprod(0).numpy() == np.cumprod(x, 0)).all()
 
@@ -49,5 +49,5 @@ def test_what_cannot_be_scanned_says_so(ctx):
     with pytest.raises((ValueError, TypeError)):
         tuff.cumsum(array, 1, out=ctx.zeros((4, 3)))
     with pytest.raises(tuff.TuffError, match="dtype"):
-        tuff.cumsum(ctx.array(np.arange(3, dtype=np.int32)), 0)
+        tuff.cumsum(ctx.array(np.arange(3), dtype=np.int32), 0)
     assert tuff.cumsum(ctx.zeros((0, 3)), 0).shape == (0, 3)

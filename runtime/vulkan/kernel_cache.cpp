@@ -195,9 +195,7 @@ void KernelCache::make_room(const CachedPipeline* wanted) {
 
 size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
   uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) / alignof(KernelSource);
-  for (uint32_t i = 0; i < std::min(kernel.define_count(), 2u); ++i) {
-    sum += static_cast<uint64_t>(kernel.defines()[i].value);
-  }
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) sum = sum * 5 + static_cast<uint64_t>(kernel.defines()[i].value);
   return sum % std::tuple_size_v<decltype(recent_)>;
 }
 
