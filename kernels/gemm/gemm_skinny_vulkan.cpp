@@ -161,8 +161,8 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const bool few_rows = traits.cpu && skinny.rows <= kMostShort;
   const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
   const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
-  const RowShape rows = row_shape(traits, skinny, summed);
-  const ColumnShape columns = column_shape(traits, skinny, args, summed);
+  const RowShape rows = by_rows ? row_shape(traits, skinny, summed) : RowShape{};
+  const ColumnShape columns = by_rows ? ColumnShape{} : column_shape(traits, skinny, args, summed);
   const uint64_t block_rows = by_rows ? rows.group_rows : columns.group_rows();
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
   const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kLeastSteps;
