@@ -8,7 +8,7 @@
 //# BLOCKS : 1.. : vectors of rows of an invocation
 //# STEPS : 1|4|8|16 : steps of k that are loaded at once
 //# ALONG_K : 0|1 : 1: L is stored rows x k after all
-//# VECTOR_L : 0|1 : 1: L is read in fours: ALONG_K 0, ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
+//# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K 0, ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
 //# SHUFFLE : 0|1 : 1: LANES is the subgroup's size, and each lane reads S for one k and passes it on
 #include "kernels/gemm/gemm_skinny_common.glsl"
 

@@ -33,11 +33,11 @@
 //# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 //# WINDOWS : 0..2 : 1: the rows of A, which is not transposed, are windows of images, see below; 2: those of B, which is
 //# WINDOW_VALID : 0.. : with WINDOWS: how many of a tap's channels count; behind them lies another window's. 0: all
-//# C_VECTOR : 0|1 : 1: C is written, and what is added to it read, in fours, see below
+//# C_VECTOR : 0|1 : 1: C is written, and what is added to it read, as vec4, see below
 //# BETA : 0|1 : with C_VECTOR: 0: beta is 0
 //
 // Base, leading dimension, stride and the length along memory are multiples of what is loaded at once. Of padded rows the
-// length need be none: what lies behind the end is not counted. C in fours has elements of 2 or 4 bytes, and bases,
+// length need be none: what lies behind the end is not counted. C as vec4 has elements of 2 or 4 bytes, and bases,
 // leading dimensions, strides and n are multiples of 4; to i32 nothing is added.
 //
 // Windows follow one another: window j of an image begins at (j / width) * ld + (j % width) * step, and k is (tap,

@@ -178,7 +178,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
 }
 
 // Whether bias and residual can be read four at a time, as C is written.
-bool epilogue_in_fours(const GemmArgs& args) {
+bool epilogue_as_vec4(const GemmArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool bias =
       epilogue.bias_axis != TUFF_BIAS_COLUMNS || aligned(epilogue.bias, args.c_type, 0, epilogue.stride_bias, 4);
@@ -209,13 +209,13 @@ Loads loads_of(const Plan& plan, int32_t type) {
   return loads;
 }
 
-// C is written, and what is added to it read, four elements at a time.
-bool c_in_fours(const Plan& plan) {
+// C is written as vec4, and what is added to it read likewise.
+bool c_as_vec4(const Plan& plan) {
   const GemmArgs& args = plan.args;
   const bool plain =
       !plan.fused() && plan.beta() == 0 && (plan.to_scratch || args.epilogue.activation == TUFF_ACTIVATION_NONE);
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0 &&
-         (plain || plan.out_type != TUFF_I32) && (!plan.fused() || epilogue_in_fours(args));
+         (plain || plan.out_type != TUFF_I32) && (!plan.fused() || epilogue_as_vec4(args));
 }
 
 KernelRequest request_of(const Plan& plan, const MatrixVariant& variant, const MatrixShape& shape, const Loads& loads,
@@ -223,7 +223,7 @@ KernelRequest request_of(const Plan& plan, const MatrixVariant& variant, const M
   const int32_t type = shape.a;
   const uint32_t bk = variant.k_bytes / static_cast<uint32_t>(dtype_size(type));
   const Extents all = extents_of(plan.args, plan.windows);
-  const bool c_vector = c_in_fours(plan);
+  const bool c_vector = c_as_vec4(plan);
   KernelRequest request = shaders::GemmMatrix::request(
       {.a_bytes = loads.a_bytes,
        .b_bytes = loads.b_bytes,

@@ -10,8 +10,8 @@
 //# DEPTH : 1|4 : vectors of a row that a lane has in flight: enough bytes of the smaller types
 //# INTERLEAVED : 0|1 : 1: see above; neither VECTOR_L nor VECTOR_S then
 //# ALONG_K : 0|1 : 0: L is stored k x rows after all
-//# VECTOR_L : 0|1 : 1: L is read in fours: ALONG_K, ld % 4 = 0 and alignment to 4 elements
-//# VECTOR_S : 0|1 : 1: S is read in fours: it lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
+//# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K, ld % 4 = 0 and alignment to 4 elements
+//# VECTOR_S : 0|1 : 1: S is read as vec4: it lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
 layout(local_size_x = LOCAL_SIZE) in;

@@ -18,8 +18,8 @@
 //# WIDTH : 2..16 : the subgroup's size
 //# ROW_BLOCKS : 1|2|4 : rows of the tile, in units of WIDTH
 //# COL_BLOCKS : 1|2 : and its columns, in units of 4 * WIDTH
-//# VECTOR_A : 0|1 : 1: A is read in fours along k, or with TRANS_A in twos along m
-//# VECTOR_B : 0|1 : 1: B is read in fours: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
+//# VECTOR_A : 0|1 : 1: A is read as vec4 along k, or with TRANS_A as vec2 along m
+//# VECTOR_B : 0|1 : 1: B is read as vec4: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
 //# TRANS_C : 0|1 : 1: C is stored transposed, as COLS x ROWS: the product of B transposed by A transposed, for few columns
 //# C_TOGETHER : 1|2|4 : elements of C that are written at once; n, ldc and the alignment are multiples of as many. 1 if TRANS_C
 //# TAIL : 0|1 : 1: k is no multiple of 4

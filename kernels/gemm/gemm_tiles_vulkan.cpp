@@ -83,12 +83,12 @@ void swap_operands(Plan& plan) {
   plan.tb = !plan.tb;
 }
 
-bool reads_a_in_fours(const Plan& plan) {
+bool reads_a_as_vec4(const Plan& plan) {
   const GemmArgs& args = plan.args;
   return aligned(args.a, args.sum_type(), args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
 }
 
-bool reads_b_in_fours(const Plan& plan) {
+bool reads_b_as_vec4(const Plan& plan) {
   const GemmArgs& args = plan.args;
   return aligned(args.b, args.sum_type(), args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
 }
@@ -111,8 +111,8 @@ KernelRequest shared_request(const Plan& plan, const Variant& variant, const Dev
                                      .trans_a = plan.ta,
                                      .trans_b = plan.tb,
                                      .unroll = !traits.cpu,
-                                     .vector_a = reads_a_in_fours(plan),
-                                     .vector_b = reads_b_in_fours(plan),
+                                     .vector_a = reads_a_as_vec4(plan),
+                                     .vector_b = reads_b_as_vec4(plan),
                                      .vector_c = takes_c_by(plan, 4)});
 }
 
@@ -217,11 +217,11 @@ void record_tiles(Recorder& recorder, Plan& plan) {
       .work(work_bytes(plan), operations_of(args))
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    const bool a_fours = reads_a_in_fours(plan), b_fours = reads_b_in_fours(plan);
+    const bool a_vec4 = reads_a_as_vec4(plan), b_vec4 = reads_b_as_vec4(plan);
     if (variant.swapped) swap_operands(plan);  // as the caller has them
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
-        variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
+        variant.name, reason(plan), groups, plan.slices, a_vec4 ? "a" : "", b_vec4 ? "b" : "",
         plan.wide ? ", wide" : "");
     if (variant.swapped) swap_operands(plan);
   }

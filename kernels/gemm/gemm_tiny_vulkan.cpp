@@ -90,10 +90,10 @@ void record_tiny(Recorder& recorder, Plan& plan) {
       (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
 
-  const bool a_fours = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
-  const bool b_fours = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
-  const bool vector_a = a_fours && (plan.ta ? exact && parts.rows % 4 == 0 : args.k >= 4);
-  const bool vector_b = b_fours && (plan.tb ? args.k >= 4 : exact && parts.cols % 4 == 0);
+  const bool a_vec4 = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
+  const bool b_vec4 = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
+  const bool vector_a = a_vec4 && (plan.ta ? exact && parts.rows % 4 == 0 : args.k >= 4);
+  const bool vector_b = b_vec4 && (plan.tb ? args.k >= 4 : exact && parts.cols % 4 == 0);
   const uint64_t together = 8 / dtype_size(plan.out_type);
   const bool pairs = traits.cpu && traits.addresses;
   const bool vector_c = pairs && exact && together > 1 && parts.cols % together == 0 &&
