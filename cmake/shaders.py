@@ -15,7 +15,15 @@ A shader, or a file that it includes, declares each define that a planner sets, 
 
 and becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_rows.comp; the field's name is the define's in
 lower case, without TUFF_. A planner that names a define that is not there, or leaves out one without default, does not
-compile; a value that is not legal is an error when the kernel is first built.
+compile; a value that is not legal is an error when the kernel is first built. What a shader #defines itself is not its
+planner's, whoever declares it.
+
+Defines that several shaders share can be one structure, by a line in the .glsl file that declares or includes them:
+
+    //# group epilogue : ACTIVATION RESIDUAL : how a product ends
+
+In gemm_epilogue.glsl that makes shaders::GemmEpilogue{.activation = …, .residual = …}, in shaders/gemm_epilogue.hpp, and in
+the Defines of each shader that includes it one field for both: .epilogue.
 
 A line "//# struct AttentionShape" names a struct of GLSL that a kernel reads from memory, and that C++ gets too, beside the
 push block's: as a template of Index, where it has TUFF_INDEX.
@@ -31,6 +39,7 @@ import sys
 
 DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
 STRUCT = re.compile(r"^\s*//# struct (\w+)\s*$", re.M)
+GROUP = re.compile(r"^\s*//#\s*group\s+(?P<name>\w+)\s*:\s*(?P<members>[\w ]+?)\s*:\s*(?P<text>.+?)\s*$")
 # GLSL type: C++ type, bytes, alignment in a push block
 TYPES = {
     "uint": ("uint32_t", 4, 4),
@@ -89,7 +98,7 @@ class Define:
 def read_defines(text):
     found = {}
     for line in text.splitlines():
-        if "//#" not in line or STRUCT.match(line):
+        if "//#" not in line or STRUCT.match(line) or GROUP.match(line):
             continue
         match = DEFINE.match(line)
         if not match:
@@ -98,6 +107,8 @@ def read_defines(text):
         if define.name in found and not define.same(found[define.name]):
             raise Problem(f"{define.name} is declared twice, and not alike")
         found.setdefault(define.name, define)
+    for name in own_names(text):
+        found.pop(name, None)
     # In alphabetical order, so that designated initialisers do not depend on which file includes which.
     return dict(sorted(found.items(), key=lambda item: item[1].field))
 
@@ -106,10 +117,15 @@ def strip_comments(text):
     return re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
 
 
+def own_names(text):
+    """What the text #defines itself."""
+    return set(re.findall(r"#\s*define\s+(\w+)", strip_comments(text)))
+
+
 def undeclared(text, defines):
     """A name that an #if asks for and that is neither declared nor the shader's own, or None."""
     plain = strip_comments(text)
-    own = set(re.findall(r"#\s*define\s+(\w+)", plain))
+    own = own_names(text)
     for line in re.findall(r"#\s*(?:el)?if\s+([^\n]*)", plain):
         for name in re.findall(r"[A-Za-z_]\w*", line):
             if name not in defines and name not in own and name not in BUILT_IN:
@@ -120,6 +136,56 @@ def undeclared(text, defines):
 def check_conditions(text, defines):
     if name := undeclared(text, defines):
         raise Problem(f"#if asks for {name}, which no //# line declares")
+
+
+class Group:
+    """Defines that a .glsl file declares, or what it includes, as a structure of their own."""
+
+    def __init__(self, found, path, defines):
+        self.field, self.text, self.path, self.struct = found["name"], found["text"], path, camel(path.stem)
+        names = found["members"].split()
+        for name in names:
+            if name not in defines:
+                raise Problem(f"{path} has {name} in a group, which it does not declare")
+        self.defines = [define for define in defines.values() if define.name in names]
+
+    def emit(self):
+        yield f"// {self.text}"
+        yield f"struct {self.struct} {{"
+        yield from (f"  {declaration(define)}" for define in self.defines)
+        yield "};"
+
+
+def files_of(root, name):
+    """The file and all that it includes, each once."""
+    found = [name]
+    for path in found:
+        inner = [pathlib.Path(x) for x in re.findall(r'#include "([^"]+)"', (root / path).read_text())]
+        found += [x for x in dict.fromkeys(inner) if x not in found]
+    return found
+
+
+def read_groups(root, name, defines):
+    """Those of a shader with these defines."""
+    groups = []
+    for path in files_of(root, name):
+        lines = (root / path).read_text().splitlines()
+        for found in filter(None, map(GROUP.match, lines)):
+            if path == name or path in (group.path for group in groups):
+                raise Problem(f"{path}: one group for each .glsl file, and none in a shader")
+            group = Group(found, path, read_defines(expand(root, path.as_posix())))
+            for define in group.defines:
+                if define.name not in defines or define.name in (d.name for g in groups for d in g.defines):
+                    raise Problem(f"{define.name} is not the planner's, or in two groups")
+            groups.append(group)
+    if clash := {group.field for group in groups} & {define.field for define in defines.values()}:
+        raise Problem(f"{clash} names a define and a group")
+    return groups
+
+
+def declaration(define):
+    kind, value = ("RequiredDefine", "") if define.default is None else ("int64_t", f" = {define.default}")
+    return f"{kind} {define.field}{value};  // {define.text}"
 
 
 def condition_name(expression):
@@ -254,18 +320,23 @@ def camel(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def push_header(name, push):
-    """Of a .glsl file whose push block several shaders have."""
-    return "\n".join([f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>",
-                      "#include <cstdint>", "", f"namespace tuff::shaders::{name.stem}_push {{", "", *push.emit(), "",
-                      f"}}  // namespace tuff::shaders::{name.stem}_push", ""])
+def shared_header(name, push, group):
+    """Of a .glsl file whose push block, or whose group of defines, several shaders have."""
+    lines = [f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>", "#include <cstdint>", ""]
+    if group:
+        lines += ['#include "planning/kernel_request.hpp"', "", "namespace tuff::shaders {", "", *group.emit(), "",
+                  "}  // namespace tuff::shaders", ""]
+    if push:
+        lines += [f"namespace tuff::shaders::{name.stem}_push {{", "", *push.emit(), "",
+                  f"}}  // namespace tuff::shaders::{name.stem}_push", ""]
+    return "\n".join(lines)
 
 
-def header(name, defines, push, push_file):
+def header(name, defines, groups, push, push_file):
     lines = [f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>", "#include <cstdint>", "",
              '#include "planning/kernel_request.hpp"', '#include "shaders.hpp"']
-    if push_file != name:
-        lines += [f'#include "shaders/{push_file.stem}.hpp"']
+    shared = {push_file.stem} - {name.stem} | {group.path.stem for group in groups}
+    lines += [f'#include "shaders/{stem}.hpp"' for stem in sorted(shared)]
     lines += ["", "namespace tuff::shaders {", ""]
     if push_file == name:
         lines += [f"namespace {name.stem}_push {{", *push.emit(), f"}}  // namespace {name.stem}_push", ""]
@@ -279,17 +350,18 @@ def header(name, defines, push, push_file):
     else:
         lines += [f"  using Push = {push_file.stem}_push::Push;"]
     lines.append("")
+    grouped = {define.name: group.field for group in groups for define in group.defines}
     if defines:
         lines.append("  struct Defines {")
-        for define in defines.values():
-            kind = "RequiredDefine" if define.default is None else "int64_t"
-            value = "" if define.default is None else f" = {define.default}"
-            lines.append(f"    {kind} {define.field}{value};  // {define.text}")
+        fields = {define.field: declaration(define) for define in defines.values() if define.name not in grouped}
+        fields |= {group.field: f"{group.struct} {group.field};  // {group.text}" for group in groups}
+        lines += [f"    {fields[field]}" for field in sorted(fields)]
         lines += ["  };", ""]
     lines += [f"  static KernelRequest request({'const Defines& defines' if defines else ''}) {{",
               f"    KernelRequest kernel({name.stem});"]
     for define in defines.values():
-        value = f"defines.{define.field}" + (".value" if define.default is None else "")
+        field = f"{grouped[define.name]}.{define.field}" if define.name in grouped else define.field
+        value = f"defines.{field}" + (".value" if define.default is None else "")
         lines.append(f'    kernel.define("{define.name}", {value});')
     lines += ["    return kernel;", "  }", "};", "", "}  // namespace tuff::shaders", ""]
     return "\n".join(lines)
@@ -342,9 +414,12 @@ def main(root, out, paths):
             if declares and name.stem != "prelude":
                 check_conditions(text, defines)
                 push, push_file = Push(text), file_with_push(root, name)
-                write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, push, push_file))
-                if push_file != name:
-                    write(out / "shaders" / f"{push_file.stem}.hpp", push_header(push_file, push))
+                groups = read_groups(root, name, defines)
+                write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, groups, push, push_file))
+                for file in {push_file, *(group.path for group in groups)} - {name}:
+                    group = next((group for group in groups if group.path == file), None)
+                    write(out / "shaders" / f"{file.stem}.hpp",
+                          shared_header(file, push if file == push_file else None, group))
         except Problem as problem:
             print(f"{name}: error: {problem}", file=sys.stderr)
             return 1

@@ -10,7 +10,9 @@
 //   MATRIX_STORE(x, array, index, stride)     row by row
 //   MATRIX_MULTIPLY_ADD(a, b, c)
 //
-// Defines: MM, MN, MK  the device's shape
+//# MM : 8|16|32 : rows of a matrix of sums, and of A: the device's shape
+//# MN : 8|16|32 : columns of a matrix of sums, and of B
+//# MK : 8|16|32 : columns of A, rows of B
 // From the runtime, by KernelRequest::matrices(): TUFF_KHR_MATRICES, and TUFF_MATRICES_INT8, 1: 8-bit integers summed in
 // 32; 0: 16-bit numbers summed in f32 (as f16; bf16 is made of it when the module is rewritten).
 #extension GL_KHR_memory_scope_semantics : require

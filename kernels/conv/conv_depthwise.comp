@@ -4,14 +4,16 @@
 // Where taps and stride are known (FIXED) an input row is loaded once for all outputs that it reaches.
 // Neighbouring invocations lie along a row of the image, or with CHANNELS_LAST along the channels.
 //
-// Defines, beside those of conv_store.glsl:
-//          CHANNELS_LAST  1: the tensors are N, H, W, C and the filters K, R, S
-//          FIXED          1: the dilation is 1, TAPS_Y and TAPS_X are R and S, and STRIDE is the horizontal stride and,
-//                         with VY above 1, the vertical one
-//          VX, VY         1 to 8
-//          VEC            1: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
-//          PAIRS          1: two numbers of 32 bits, or four of 16, are loaded as one of 64
+//# CHANNELS_LAST : 0|1 : 1: the tensors are N, H, W, C and the filters K, R, S
+//# FIXED : 0|1 : 1: the dilation is 1, and taps and stride are the next three
+//# TAPS_Y = 0 : 0..7 : R, if FIXED
+//# TAPS_X = 0 : 0..7 : S, if FIXED
+//# STRIDE = 0 : 0..2 : if FIXED the horizontal stride and, with VY above 1, the vertical one
+//# VX : 1..8 : neighbouring outputs of an invocation along a row
+//# VY : 1..8 : and along a column
+//# VEC : 0|1 : 1: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
 #define SUM_TYPE 1
+#define SLICED 0
 #include "kernels/gemm/gemm_stored.glsl"
 
 layout(push_constant, std430) uniform Push {

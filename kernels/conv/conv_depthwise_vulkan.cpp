@@ -5,16 +5,10 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_depthwise.hpp"
 
 namespace tuff::conv {
 namespace {
-
-// Mirrors Push in conv_depthwise.comp, behind the bases.
-struct DepthwisePush {
-  uint32_t items, channels, filters, P, Q, H, W, R, S, stride, dilation;
-  int32_t pad_y, pad_x;
-};
 
 // Windows that the kernel knows by heart: others take the same kernel with loops.
 bool is_fixed(const ConvArgs& args) {
@@ -54,35 +48,32 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
   }
   const uint64_t P = args.out()[1], Q = args.out()[2];
   const uint64_t items = args.batch() * ceil_div(P, down) * ceil_div(Q, across) * (filters / (vec ? 4 : 1));
-  DepthwisePush push{};
-  push.items = static_cast<uint32_t>(items);
-  push.channels = static_cast<uint32_t>(args.channels());
-  push.filters = static_cast<uint32_t>(filters);
-  push.P = static_cast<uint32_t>(P);
-  push.Q = static_cast<uint32_t>(Q);
-  push.H = static_cast<uint32_t>(args.in()[1]);
-  push.W = static_cast<uint32_t>(args.in()[2]);
-  push.R = static_cast<uint32_t>(args.taps()[1]);
-  push.S = static_cast<uint32_t>(args.taps()[2]);
-  push.stride = packed(args, "stride", args.stride, args.out(), 1, 2);
-  push.dilation = packed(args, "dilation", args.dilation, args.taps(), 1, 2);
-  push.pad_y = static_cast<int32_t>(args.padding[1]);
-  push.pad_x = static_cast<int32_t>(args.padding[2]);
-
-  KernelRequest kernel(shaders::conv_depthwise);
-  kernel.streaming();
-  kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last()).define("VEC", vec);
-  kernel.define("VX", across).define("VY", down).define("FIXED", fixed);
-  if (fixed) {
-    kernel.define("TAPS_Y", static_cast<int64_t>(args.taps()[1]))
-        .define("TAPS_X", static_cast<int64_t>(args.taps()[2]));
-    kernel.define("STRIDE", static_cast<int64_t>(args.stride[2]));
-  }
-  kernel.define("PAIRS", device.cpu && traits.addresses).define("SLICED", 0);
-  kernel.define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
-  kernel.define("ACTIVATION", args.activation)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu)
-      .constant(0, device.workgroup);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const shaders::ConvDepthwise::Push push{.items = number(items),
+                                          .channels = number(args.channels()),
+                                          .filters = number(filters),
+                                          .P = number(P),
+                                          .Q = number(Q),
+                                          .H = number(args.in()[1]),
+                                          .W = number(args.in()[2]),
+                                          .R = number(args.taps()[1]),
+                                          .S = number(args.taps()[2]),
+                                          .stride = packed(args, "stride", args.stride, args.out(), 1, 2),
+                                          .dilation = packed(args, "dilation", args.dilation, args.taps(), 1, 2),
+                                          .pad_y = static_cast<int32_t>(args.padding[1]),
+                                          .pad_x = static_cast<int32_t>(args.padding[2])};
+  KernelRequest kernel = shaders::ConvDepthwise::request({.channels_last = args.channels_last(),
+                                                          .fixed = fixed,
+                                                          .pairs = device.cpu && traits.addresses,
+                                                          .store = store_of(args, traits),
+                                                          .stride = fixed ? static_cast<int64_t>(args.stride[2]) : 0,
+                                                          .taps_x = fixed ? static_cast<int64_t>(args.taps()[2]) : 0,
+                                                          .taps_y = fixed ? static_cast<int64_t>(args.taps()[1]) : 0,
+                                                          .type = args.dtype,
+                                                          .vec = vec,
+                                                          .vx = across,
+                                                          .vy = down});
+  kernel.streaming().constant(0, device.workgroup);
   const uint64_t in_elements = args.in_shape.elements(), out_elements = args.out_shape.elements();
   kernel.wide(needs_wide(in_elements) || needs_wide(out_elements));
   log(TUFF_LOG_DISPATCH, "conv depthwise {} filters={} items={} {}x{} outputs each fixed={} vec={}",

@@ -1,21 +1,7 @@
 // What conv_pixels.comp does, for pixels of four channels: an invocation writes two pixels, 16 bytes.
 //
-// Defines: CHANNELS_LAST; elements have 16 bits; all_channels is 4, all_W even
-#extension GL_EXT_shader_16bit_storage : require
-
-layout(local_size_x = 256) in;
-
-layout(push_constant, std430) uniform Push {
-  TUFF_BASES(2)
-  uint images, channels, H, W;
-  uint all_channels, all_H, all_W;
-  int first_y, first_x;  // where the image begins
-  uint every_y, every_x;
-  uint pixel_tiles, channel_tiles;
-} push;
-
-TUFF_READ(0, From, uint16_t, 2)
-TUFF_WRITE(1, To, uvec4, 16)
+// all_channels is 4, all_W even.
+#include "kernels/conv/conv_pixels_common.glsl"
 
 void main() {
   const uint group = tuff_group(), image = group / push.pixel_tiles;

@@ -5,9 +5,10 @@
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
-#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_few_channels.hpp"
+#include "shaders/conv_pixels.hpp"
 
 namespace tuff::conv {
 namespace {
@@ -125,32 +126,33 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
 // From [images][channels][extents], or channels last, to pixels of all their channels with padding around them.
 void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from, const ConvShape& shape,
                    const Pixels& all, const ConvExtents& first, const Buffer& to) {
-  struct Push {
-    uint32_t images, channels, height, width, all_channels, all_height, all_width;
-    int32_t first_y, first_x;
-    uint32_t every_y, every_x, pixel_tiles, channel_tiles;
-  };
   const auto word = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const bool few = all.channels % kPiece != 0;
   const uint64_t pixel_tiles =
       few ? ceil_div(all.height * all.width * all.channels, kPiece * 256) : ceil_div(all.height * all.width, 64);
   const uint64_t channel_tiles = few ? 1 : ceil_div(all.channels, 64);
   const uint64_t elements = shape.elements(), all_elements = shape.outer[0] * all.image();
-  KernelRequest kernel(few ? shaders::conv_few_channels : shaders::conv_pixels);
+  const bool dense = !args.channels_last() && all.height == shape.extents[1] && all.width == shape.extents[2] &&
+                     all.every[0] == 1 && all.every[1] == 1 && all.height * all.width <= 64;
+  KernelRequest kernel = few ? shaders::ConvFewChannels::request({.channels_last = args.channels_last()})
+                             : shaders::ConvPixels::request({.channels_last = args.channels_last(), .dense = dense});
   kernel.streaming().wide(needs_wide(elements) || needs_wide(all_elements));
-  kernel.define("CHANNELS_LAST", args.channels_last());
-  if (!few) {
-    const bool dense = !args.channels_last() && all.height == shape.extents[1] && all.width == shape.extents[2] &&
-                       all.every[0] == 1 && all.every[1] == 1 && all.height * all.width <= 64;
-    kernel.define("DENSE", dense);
-  }
   Dispatch dispatch("conv pixels");
   dispatch.operand(from, 0, elements * 2, Access::read)
       .operand(&to, 0, all_elements * 2, Access::write)
-      .push(Push{word(shape.outer[0]), word(shape.outer[1]), word(shape.extents[1]), word(shape.extents[2]),
-                 word(all.channels), word(all.height), word(all.width), static_cast<int32_t>(first[1]),
-                 static_cast<int32_t>(first[2]), word(all.every[0]), word(all.every[1]), word(pixel_tiles),
-                 word(channel_tiles)})
+      .push(shaders::ConvPixels::Push{.images = word(shape.outer[0]),
+                                      .channels = word(shape.outer[1]),
+                                      .H = word(shape.extents[1]),
+                                      .W = word(shape.extents[2]),
+                                      .all_channels = word(all.channels),
+                                      .all_H = word(all.height),
+                                      .all_W = word(all.width),
+                                      .first_y = static_cast<int32_t>(first[1]),
+                                      .first_x = static_cast<int32_t>(first[2]),
+                                      .every_y = word(all.every[0]),
+                                      .every_x = word(all.every[1]),
+                                      .pixel_tiles = word(pixel_tiles),
+                                      .channel_tiles = word(channel_tiles)})
       .groups_linear(shape.outer[0] * pixel_tiles * channel_tiles, recorder.traits())
       .work(static_cast<double>((elements + all_elements) * 2), 0);
   recorder.dispatch(kernel, dispatch);

@@ -1,17 +1,17 @@
-// What the implicit products are told, and how they find their way in the tensors. Mirrors ConvPush in
-// conv_product_vulkan.cpp.
+// What the implicit products are told, and how they find their way in the tensors.
 //
 // A group of a convolution is the product filter[filters][taps] * patches[taps][columns], with one column for each
 // output pixel of each image and one tap for each channel of the group and each place in the window; the patches are
 // gathered while loading, never stored. Taps are numbered in the order in which filters are stored: channel, place; or,
 // with CHANNELS_LAST, place, channel.
 //
-// Defines: TYPE           TUFF_* of all operands
-//          CHANNELS_LAST  1: the tensors are N, D, H, W, C and the filters K, T, R, S, C
-//          DEPTH          1: there are three spatial dimensions
-//          SPACED         1: the outputs are apart (one phase of a transposed convolution); not with DEPTH
-//          PATCHES        1: for the kernel that stores the patches after all
-//          TAP_MASK       1: T + R + S < 32, so that one bit for each says which part of a window lies inside the input
+//# TYPE : 1..3 : TUFF_* of all operands
+//# CHANNELS_LAST : 0|1 : 1: the tensors are N, D, H, W, C and the filters K, T, R, S, C
+//# DEPTH : 0|1 : 1: there are three spatial dimensions
+//# SPACED : 0|1 : 1: the outputs are apart (one phase of a transposed convolution); not with DEPTH
+//# TAP_MASK : 0|1 : 1: T + R + S < 32, so that one bit for each says which part of a window lies inside the input
+//# group geometry : TYPE CHANNELS_LAST DEPTH SPACED TAP_MASK : the tensors, and how a window lies in them
+// Who includes it has PATCHES: 1 for the kernel that stores the patches after all, else 0.
 #define SUM_TYPE 1
 #include "kernels/gemm/gemm_stored.glsl"
 

@@ -4,9 +4,8 @@
 //
 // An invocation makes RUN rows of four neighbouring columns.
 //
-// Defines, beside those of conv_params.glsl; the group is the one that the input begins with:
-//          PAIRS         1: two numbers of 32 bits, or four of 16, are loaded and stored as one of 64
-//          VEC_CHANNELS  1: the input can be read four channels at once
+// The group is the one that the input begins with.
+//# VEC_CHANNELS : 0|1 : 1: the input can be read four channels at once
 #define PATCHES 1
 #define SLICED 0
 #include "kernels/conv/conv_params.glsl"

@@ -5,9 +5,9 @@
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
-#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_patches.hpp"
 
 namespace tuff::conv {
 namespace {
@@ -29,15 +29,13 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece)
   all.args = args;
   all.args.groups = 1;
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) all.padding[axis] = static_cast<int64_t>(args.padding[axis]);
-  ProductPush push = push_of(all);
-  push.slices = static_cast<uint32_t>(piece.first);
-  push.slice_taps = static_cast<uint32_t>(piece.count);
-  KernelRequest kernel(shaders::conv_patches);
-  kernel.streaming();
-  define_geometry(kernel, all);
+  ProductPush<true, false> push = push_of<true, false>(all);
+  push.first_column = static_cast<uint32_t>(piece.first);
+  push.column_count = static_cast<uint32_t>(piece.count);
   const bool vec_channels = args.channels_last() && args.channels() % 4 == 0 && args.input->offset % (4 * size) == 0;
-  kernel.define("PAIRS", traits.addresses).define("VEC_CHANNELS", vec_channels);
-  kernel.constant(0, device.workgroup).constant(1, kRun);
+  KernelRequest kernel = shaders::ConvPatches::request(
+      {.geometry = geometry_of(all), .pairs = traits.addresses, .vec_channels = vec_channels});
+  kernel.streaming().constant(0, device.workgroup).constant(1, kRun);
   const uint64_t in_elements = args.in_shape.elements();
   kernel.wide(needs_wide(in_elements));
   Dispatch dispatch("conv patches");

@@ -6,24 +6,10 @@
 // A group takes 64 pixels and 64 channels of an image. Channels apart pass through shared memory, two of them in a word, so
 // that neighbours read along a row and write whole pieces of 16 bytes.
 //
-// Defines: DENSE   1, without CHANNELS_LAST: nothing is left out or added but channels, and an image has at most 64 pixels: a
-//                  group takes all of them, so that none of its lanes is idle (a filter's)
-//          CHANNELS_LAST; elements have 16 bits; all_channels is a multiple of 8
-#extension GL_EXT_shader_16bit_storage : require
-
-layout(local_size_x = 256) in;
-
-layout(push_constant, std430) uniform Push {
-  TUFF_BASES(2)
-  uint images, channels, H, W;
-  uint all_channels, all_H, all_W;
-  int first_y, first_x;  // where the image begins
-  uint every_y, every_x;
-  uint pixel_tiles, channel_tiles;
-} push;
-
-TUFF_READ(0, From, uint16_t, 2)
-TUFF_WRITE(1, To, uvec4, 16)
+// all_channels is a multiple of 8.
+//# DENSE : 0|1 : 1: nothing is left out or added but channels, which are apart, of at most 64 pixels (a filter's)
+// With DENSE a group takes all of an image's pixels, so that none of its lanes is idle.
+#include "kernels/conv/conv_pixels_common.glsl"
 
 #define PIXELS 64
 #define PAIRS 32

@@ -8,6 +8,8 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "planning/recorder.hpp"
+#include "shaders/conv_params.hpp"
+#include "shaders/conv_store.hpp"
 
 namespace tuff::conv {
 
@@ -44,16 +46,16 @@ void check_positions(const ConvArgs& args);
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis);
 
-// Mirrors Push in conv_params.glsl, behind the bases.
-struct ProductPush {
-  uint32_t filters, channels, groups, slices, slice_taps, columns;
-  uint32_t P, Q, H, W, R, S;
-  uint32_t stride, dilation;
-  int32_t pad_y, pad_x;
-  uint32_t depth_or_spacing[5];
-};
-ProductPush push_of(const Product& product);
-void define_geometry(KernelRequest& kernel, const Product& product);  // the defines of conv_params.glsl
+// What conv_params.glsl is compiled by, and told.
+shaders::ConvParams geometry_of(const Product& product);
+template <bool patches, bool spaced>
+using ProductPush = shaders::conv_params_push::Push<patches, spaced>;
+// Of conv_patches.comp without the columns.
+template <bool patches, bool spaced>
+ProductPush<patches, spaced> push_of(const Product& product);
+
+// What conv_store.glsl is compiled by; where sums are left to a second pass, nothing happens to them.
+shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bool sliced = false);
 
 // conv_product_vulkan.cpp: an implicit product of any group and window. slice_taps() sets how many slices it wants;
 // products that share `partials` have to agree on the most.

@@ -11,11 +11,12 @@
 
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/conv/conv_plan.hpp"
-#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_subgroup.hpp"
+#include "shaders/conv_tile.hpp"
 
 namespace tuff::conv {
 namespace {
@@ -161,50 +162,63 @@ uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps
   return result;
 }
 
-ProductPush push_of(const Product& product) {
+template <bool patches, bool spaced>
+ProductPush<patches, spaced> push_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents &in = args.in(), &window = args.taps(), &out = args.out();
   const uint64_t taps = taps_of(args);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   check_product(args, product, taps);
-  ProductPush push{};
-  push.filters = static_cast<uint32_t>(args.group_filters());
-  push.channels = taps == 0 ? 0 : static_cast<uint32_t>(args.group_channels());
-  push.groups = static_cast<uint32_t>(args.groups);
-  push.slices = static_cast<uint32_t>(product.slices);
-  push.slice_taps = static_cast<uint32_t>(product.partials != nullptr ? product.slice_taps : taps);
-  push.columns = static_cast<uint32_t>(columns_of(args));
-  push.P = static_cast<uint32_t>(out[1]);
-  push.Q = static_cast<uint32_t>(out[2]);
-  push.H = static_cast<uint32_t>(in[1]);
-  push.W = static_cast<uint32_t>(in[2]);
-  push.R = static_cast<uint32_t>(window[1]);
-  push.S = static_cast<uint32_t>(window[2]);
-  push.stride = packed(args, "stride", args.stride, out, 1, 2);
-  push.dilation = packed(args, "dilation", args.dilation, window, 1, 2);
-  push.pad_y = static_cast<int32_t>(product.padding[1]);
-  push.pad_x = static_cast<int32_t>(product.padding[2]);
-  if (product.spaced) {
-    push.depth_or_spacing[0] = static_cast<uint32_t>(product.out_image);
-    push.depth_or_spacing[1] = static_cast<uint32_t>(product.out_row);
-    const ConvExtents steps = {1, product.out_step[0], product.out_step[1]};
-    push.depth_or_spacing[2] = packed(args, "stride", steps, out, 1, 2);
+  ProductPush<patches, spaced> push{.filters = number(args.group_filters()),
+                                    .channels = taps == 0 ? 0 : number(args.group_channels()),
+                                    .groups = number(args.groups),
+                                    .columns = number(columns_of(args)),
+                                    .P = number(out[1]),
+                                    .Q = number(out[2]),
+                                    .H = number(in[1]),
+                                    .W = number(in[2]),
+                                    .R = number(window[1]),
+                                    .S = number(window[2]),
+                                    .stride = packed(args, "stride", args.stride, out, 1, 2),
+                                    .dilation = packed(args, "dilation", args.dilation, window, 1, 2),
+                                    .pad_y = static_cast<int32_t>(product.padding[1]),
+                                    .pad_x = static_cast<int32_t>(product.padding[2])};
+  if constexpr (!patches) {
+    push.slices = number(product.slices);
+    push.slice_taps = number(product.partials != nullptr ? product.slice_taps : taps);
+  }
+  if constexpr (spaced) {
+    push.out_image = number(product.out_image);
+    push.out_row = number(product.out_row);
+    push.out_step = packed(args, "stride", {1, product.out_step[0], product.out_step[1]}, out, 1, 2);
   } else {
-    push.depth_or_spacing[0] = static_cast<uint32_t>(in[0]);
-    push.depth_or_spacing[1] = static_cast<uint32_t>(out[0]);
-    push.depth_or_spacing[2] = static_cast<uint32_t>(window[0]);
-    push.depth_or_spacing[3] = static_cast<uint32_t>(product.padding[0]);
-    push.depth_or_spacing[4] =
-        packed(args, "stride", args.stride, out, 0, 0) | packed(args, "dilation", args.dilation, window, 0, 0) << 16;
+    push.D = number(in[0]);
+    push.O = number(out[0]);
+    push.T = number(window[0]);
+    push.pad_z = static_cast<int32_t>(product.padding[0]);
+    push.depth = packed(args, "stride", args.stride, out, 0, 0) | packed(args, "dilation", args.dilation, window, 0, 0)
+                                                                      << 16;
   }
   return push;
 }
 
-void define_geometry(KernelRequest& kernel, const Product& product) {
+template ProductPush<true, false> push_of<true, false>(const Product&);
+
+shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents& window = args.taps();
-  kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last());
-  kernel.define("DEPTH", args.in()[0] != 1 || window[0] != 1).define("SPACED", product.spaced);
-  kernel.define("TAP_MASK", window[0] + window[1] + window[2] <= 31);
+  return {.channels_last = args.channels_last(),
+          .depth = args.in()[0] != 1 || window[0] != 1,
+          .spaced = product.spaced,
+          .tap_mask = window[0] + window[1] + window[2] <= 31,
+          .type = args.dtype};
+}
+
+shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bool sliced) {
+  return {.activation = sliced ? TUFF_ACTIVATION_NONE : args.activation,
+          .bias = !sliced && args.bias != nullptr,
+          .exact_arithmetic = traits.cpu,
+          .residual = !sliced && args.residual != nullptr};
 }
 
 void slice_taps(Product& product, const DeviceTraits& traits) {
@@ -225,25 +239,29 @@ void record_product(Recorder& recorder, const Product& product) {
   const bool sliced = product.partials != nullptr;
   const Vectors vectors = vectors_of(args, taps);
 
-  const ProductPush push = push_of(product);
-  KernelRequest kernel(variant.shared ? shaders::conv_tile : shaders::conv_subgroup);
-  if (variant.shared) {
-    kernel.define("BM", variant.filters).define("BN", variant.columns).define("BK", variant.taps);
-    kernel.define("TM", variant.thread_filters).define("TN", variant.thread_columns);
-  } else {
-    // Its loads are gathers, as those of kernels that stream: the same way of binding is the fast one, by a factor of
-    // two.
-    kernel.streaming().define("WIDTH", traits.subgroup_size);
-    kernel.define("FILTER_BLOCKS", variant.filters).define("PIXEL_BLOCKS", variant.columns);
-    kernel.define("TAIL", taps % 4 != 0);
-  }
-  define_geometry(kernel, product);
-  kernel.define("PATCHES", 0).define("SLICED", sliced);
-  kernel.define("VEC_FILTER", vectors.filter).define("VEC_CHANNELS", vectors.channels);
-  kernel.define("PAIRS", !variant.shared && traits.addresses);
-  kernel.define("BIAS", !sliced && args.bias != nullptr).define("RESIDUAL", !sliced && args.residual != nullptr);
-  kernel.define("ACTIVATION", sliced ? TUFF_ACTIVATION_NONE : args.activation)
-      .define("TUFF_EXACT_ARITHMETIC", traits.cpu);
+  KernelRequest kernel = variant.shared ? shaders::ConvTile::request({.bk = variant.taps,
+                                                                      .bm = variant.filters,
+                                                                      .bn = variant.columns,
+                                                                      .geometry = geometry_of(product),
+                                                                      .sliced = sliced,
+                                                                      .store = store_of(args, traits, sliced),
+                                                                      .tm = variant.thread_filters,
+                                                                      .tn = variant.thread_columns,
+                                                                      .vec_channels = vectors.channels,
+                                                                      .vec_filter = vectors.filter})
+                                        : shaders::ConvSubgroup::request({.filter_blocks = variant.filters,
+                                                                          .geometry = geometry_of(product),
+                                                                          .pairs = traits.addresses,
+                                                                          .pixel_blocks = variant.columns,
+                                                                          .sliced = sliced,
+                                                                          .store = store_of(args, traits, sliced),
+                                                                          .tail = taps % 4 != 0,
+                                                                          .vec_channels = vectors.channels,
+                                                                          .vec_filter = vectors.filter,
+                                                                          .width = traits.subgroup_size});
+  // A subgroup's loads are gathers, as those of kernels that stream: the same way of binding is the fast one, by a
+  // factor of two.
+  if (!variant.shared) kernel.streaming();
   const uint64_t in_elements = args.in_shape.elements(), filter_elements = args.filter_shape.elements();
   const uint64_t out_images = product.spaced ? product.out_image : args.out_shape.pixels();
   const uint64_t out_elements = args.batch() * args.filters() * out_images * product.slices;
@@ -251,7 +269,7 @@ void record_product(Recorder& recorder, const Product& product) {
 
   log(TUFF_LOG_DISPATCH,
       "conv {} {} filters={} groups={} columns={} taps={} slices={} vec_filter={} vec_channels={} wide={}",
-      variant.name, dtype_name(args.dtype), args.filters(), args.groups, push.columns, taps, product.slices,
+      variant.name, dtype_name(args.dtype), args.filters(), args.groups, columns_of(args), taps, product.slices,
       vectors.filter, vectors.channels, kernel.is_wide());
   const uint64_t size = dtype_size(args.dtype), out_size = sliced ? 4 : size;
   // From the first output on.
@@ -264,12 +282,16 @@ void record_product(Recorder& recorder, const Product& product) {
       .operand(sliced ? nullptr : args.bias, 0, sliced || args.bias == nullptr ? 0 : args.filters() * size,
                Access::read)
       .operand(sliced ? nullptr : args.residual, skip, sliced || args.residual == nullptr ? 0 : out_bytes, Access::read)
-      .push(push)
       .groups_linear(groups_of(variant, traits, args) * product.slices, traits)
       .work(static_cast<double>((in_elements + filter_elements) * size) +
                 static_cast<double>(args.out_shape.elements() * out_size),
             2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps))
       .variant(variant.name);
+  if (product.spaced) {
+    dispatch.push(push_of<false, true>(product));
+  } else {
+    dispatch.push(push_of<false, false>(product));
+  }
   recorder.dispatch(kernel, dispatch);
 }
 

@@ -3,11 +3,11 @@
 // With SLICED the taps come in slices, each a sum of its own in f32 (slice-major, each laid out as the output), and a
 // second pass adds them up.
 //
-// Defines: TYPE        TUFF_* of all operands
-//          SLICED      1: see above; BIAS, RESIDUAL and ACTIVATION are then left to the second pass
-//          BIAS        1: slot 3 has one number for each filter
-//          RESIDUAL    1: slot 4 has what is added to each output
-//          ACTIVATION  see gemm_activation.glsl
+//# TYPE : 1..3 : TUFF_* of all operands
+//# SLICED : 0|1 : 1: see above; BIAS, RESIDUAL and ACTIVATION are then left to the second pass
+//# BIAS : 0|1 : 1: slot 3 has one number for each filter
+//# RESIDUAL : 0|1 : 1: slot 4 has what is added to each output
+//# group store : ACTIVATION BIAS RESIDUAL TUFF_EXACT_ARITHMETIC : what happens to a sum before it is stored
 #include "kernels/common/pointer.glsl"
 #if SLICED
 TUFF_WRITE(2, Output, float, 4)

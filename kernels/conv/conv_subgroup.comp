@@ -7,14 +7,13 @@
 // where subgroupBroadcast is a loop over the lanes on Mesa 22.3. A load is a gather and costs as much as a
 // dozen products; one of 8 bytes costs no more than one of 4, hence PAIRS.
 //
-// Defines, beside those of conv_params.glsl and conv_store.glsl:
-//          WIDTH          the subgroup's size
-//          PIXEL_BLOCKS   1 to 8
-//          FILTER_BLOCKS  1 to 4
-//          VEC_FILTER     1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
-//          VEC_CHANNELS   1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
-//          TAIL           1: taps % 4 != 0
-//          PAIRS          1: two numbers of 32 bits, or four of 16, are loaded as one of 64
+//# WIDTH : 1..128 : the subgroup's size
+//# PIXEL_BLOCKS : 1..8 : columns of a workgroup, in units of WIDTH
+//# FILTER_BLOCKS : 1..4 : its filters, in units of WIDTH
+//# VEC_FILTER : 0|1 : 1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
+//# VEC_CHANNELS : 0|1 : 1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
+//# TAIL : 0|1 : 1: taps % 4 != 0
+#define PATCHES 0
 #include "kernels/conv/conv_params.glsl"
 #include "kernels/conv/conv_walk.glsl"
 #include "kernels/conv/conv_store.glsl"

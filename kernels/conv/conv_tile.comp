@@ -7,12 +7,17 @@
 // BM |filter|   output   |                   BK taps at a time go through shared memory; the next ones are
 //    +------+------------+                   fetched into registers meanwhile.
 //
-// Defines, beside those of conv_params.glsl and conv_store.glsl:
-//          BM, BN (multiples of 4), BK (a multiple of 4), TM, TN (multiples of 4)
-//          VEC_FILTER    1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
-//          VEC_CHANNELS  1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment); then
-//                        BK / 4 neighbouring invocations read neighbouring channels of a column
+//# BM : 16|32|64|128|256 : filters of a workgroup
+//# BN : 16|32|64|128|256 : its columns
+//# BK : 4|8|16|32 : taps at a time
+//# TM : 4|8|16 : filters of an invocation
+//# TN : 4|8|16 : its columns
+//# VEC_FILTER : 0|1 : 1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
+//# VEC_CHANNELS : 0|1 : 1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
+// With VEC_CHANNELS BK / 4 neighbouring invocations read neighbouring channels of a column.
 // Invocations NT = (BM/TM)*(BN/TN): a multiple of BN, of BK / 4 and not above BN * BK / 4; BK a multiple of NT / BN.
+#define PAIRS 0
+#define PATCHES 0
 #include "kernels/conv/conv_params.glsl"
 #include "kernels/conv/conv_walk.glsl"
 #include "kernels/conv/conv_store.glsl"

@@ -4,8 +4,8 @@
 // ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]; the phases
 // follow one another, those of the same vertical one side by side.
 //
-// Defines: CHANNELS_LAST  1: the filter is [channels][R][S][filters of a group], else [channels][filters of a group][R][S]
-//          BYTES          of an element: 2 or 4
+//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group], else [channels][filters of a group][R][S]
+//# BYTES : 2|4 : of an element
 #extension GL_EXT_shader_16bit_storage : require
 
 layout(local_size_x_id = 0) in;

@@ -11,7 +11,7 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_transpose_filter.hpp"
 
 namespace tuff::conv {
 namespace {
@@ -52,7 +52,7 @@ uint64_t taps_before(uint64_t taps, uint64_t step, uint64_t first) {
   return first * (taps / step) + std::min(first, taps % step);
 }
 
-// Where a phase's filter begins, in numbers of K * C / groups elements. Mirrors conv_transpose_filter.comp.
+// Where a phase's filter begins, in numbers of K * C / groups elements; conv_transpose_filter.comp puts it there.
 uint64_t filter_place(const ConvArgs& args, const Phase& y, const Phase& x) {
   return taps_before(args.taps()[1], tap_step(args, 1), y.tap) * args.taps()[2] +
          y.taps * taps_before(args.taps()[2], tap_step(args, 2), x.tap);
@@ -62,18 +62,16 @@ void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& order
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t elements = args.filter_shape.elements(), bytes = dtype_size(args.dtype);
-  struct Push {
-    uint32_t items, filters, channels, R, S, step_y, step_x;
-  } push{static_cast<uint32_t>(elements),
-         static_cast<uint32_t>(args.group_filters()),
-         static_cast<uint32_t>(args.group_channels()),
-         static_cast<uint32_t>(args.taps()[1]),
-         static_cast<uint32_t>(args.taps()[2]),
-         static_cast<uint32_t>(std::min(tap_step(args, 1), args.taps()[1])),
-         static_cast<uint32_t>(std::min(tap_step(args, 2), args.taps()[2]))};
-  KernelRequest kernel(shaders::conv_transpose_filter);
-  kernel.streaming().define("CHANNELS_LAST", args.channels_last()).define("BYTES", static_cast<int64_t>(bytes));
-  kernel.constant(0, device.workgroup);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const shaders::ConvTransposeFilter::Push push{.items = number(elements),
+                                                .filters = number(args.group_filters()),
+                                                .channels = number(args.group_channels()),
+                                                .R = number(args.taps()[1]),
+                                                .S = number(args.taps()[2]),
+                                                .step_y = number(std::min(tap_step(args, 1), args.taps()[1])),
+                                                .step_x = number(std::min(tap_step(args, 2), args.taps()[2]))};
+  KernelRequest kernel = shaders::ConvTransposeFilter::request({.bytes = bytes, .channels_last = args.channels_last()});
+  kernel.streaming().constant(0, device.workgroup);
   Dispatch dispatch("conv transpose filter");
   dispatch.operand(args.filter, 0, elements * bytes, Access::read)
       .operand(&ordered, 0, elements * bytes, Access::write)

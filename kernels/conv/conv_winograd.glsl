@@ -3,7 +3,7 @@
 // their products over the channels are each transformed along both axes, a line at a time. The products are those of SPAN *
 // SPAN matrices: filters x channels by channels x tiles.
 //
-// Defines: TILE  2 or 4
+//# TILE : 2|4 : outputs along each axis
 #include "kernels/common/types.glsl"
 #define SPAN (TILE + 2)
 #include "kernels/conv/conv_numbers.glsl"

@@ -1,8 +1,7 @@
 // A filter's windows as Winograd's products read them: [SPAN * SPAN][filters][channels].
 //
-// Defines, beside those of conv_winograd.glsl:
-//          TYPE           TUFF_* of the filter
-//          CHANNELS_LAST  1: the filter is [filters][3][3][channels], else [filters][channels][3][3]
+//# TYPE : 1..3 : TUFF_* of the filter
+//# CHANNELS_LAST : 0|1 : 1: the filter is [filters][3][3][channels], else [filters][channels][3][3]
 #include "kernels/conv/conv_winograd.glsl"
 #include "kernels/common/pointer.glsl"
 

@@ -1,9 +1,8 @@
 // Some of an input's tiles as Winograd's products read them: [SPAN * SPAN][channels][pitch of tiles], or with CHANNELS_LAST
 // [SPAN * SPAN][tiles][channels].
 //
-// Defines, beside those of conv_winograd.glsl:
-//          TYPE           TUFF_* of the input
-//          CHANNELS_LAST  1: the input is [images][H][W][channels], else [images][channels][H][W]
+//# TYPE : 1..3 : TUFF_* of the input
+//# CHANNELS_LAST : 0|1 : 1: the input is [images][H][W][channels], else [images][channels][H][W]
 #include "kernels/conv/conv_winograd.glsl"
 #include "kernels/common/pointer.glsl"
 

@@ -1,8 +1,8 @@
 // Outputs from the sums of Winograd's products, [SPAN * SPAN][filters][pitch of tiles], or with CHANNELS_LAST
 // [SPAN * SPAN][tiles][filters].
 //
-// Defines, beside those of conv_winograd.glsl and conv_store.glsl:
-//          CHANNELS_LAST  1: the output is [images][P][Q][filters], else [images][filters][P][Q]
+//# CHANNELS_LAST : 0|1 : 1: the output is [images][P][Q][filters], else [images][filters][P][Q]
+#define SLICED 0
 #include "kernels/conv/conv_winograd.glsl"
 
 layout(push_constant, std430) uniform Push {

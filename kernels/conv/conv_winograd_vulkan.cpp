@@ -8,7 +8,9 @@
 #include "kernels/conv/conv_plan.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/conv_winograd_filter.hpp"
+#include "shaders/conv_winograd_input.hpp"
+#include "shaders/conv_winograd_output.hpp"
 
 namespace tuff::conv {
 namespace {
@@ -66,33 +68,7 @@ struct Parts {
   Buffer windows, tiles, sums;
 };
 
-// The push blocks of the kernels, behind the bases.
-struct FilterPush {
-  uint32_t items, channels;
-};
-struct TilesPush {
-  uint32_t items, planes, height, width, tiles_y, tiles_x, first, count, pitch;
-};
-struct InputPush {
-  TilesPush tiles;
-  int32_t pad_y, pad_x;
-};
-
 uint32_t word(uint64_t x) { return static_cast<uint32_t>(x); }
-
-// Planes are an image's channels, or an output's filters.
-TilesPush push_of(const Tiles& tiles, const Columns& some, uint64_t planes, const ConvExtents& extents) {
-  return {word(planes * some.count), word(planes),     word(extents[1]), word(extents[2]),  word(tiles.down),
-          word(tiles.across),        word(some.first), word(some.count), word(some.pitch())};
-}
-
-KernelRequest request_for(const KernelSource& source, const ConvArgs& args, const Form& form,
-                          const StreamDevice& device) {
-  KernelRequest kernel(source);
-  kernel.streaming().define("TILE", form.tile).define("TYPE", args.dtype);
-  kernel.define("CHANNELS_LAST", args.channels_last()).constant(0, device.workgroup);
-  return kernel;
-}
 
 void record_windows(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
                     const Buffer& to) {
@@ -100,10 +76,13 @@ void record_windows(Recorder& recorder, const ConvArgs& args, const Form& form, 
   Dispatch dispatch("conv winograd filter");
   dispatch.operand(args.filter, 0, items * 9 * size, Access::read)
       .operand(&to, 0, items * form.matrices() * sizeof(float), Access::write)
-      .push(FilterPush{word(items), word(args.channels())})
+      .push(shaders::ConvWinogradFilter::Push{.items = word(items), .channels = word(args.channels())})
       .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(items * (9 * size + form.matrices() * sizeof(float))), 0);
-  recorder.dispatch(request_for(shaders::conv_winograd_filter, args, form, device), dispatch);
+  KernelRequest kernel = shaders::ConvWinogradFilter::request(
+      {.channels_last = args.channels_last(), .tile = form.tile, .type = args.dtype});
+  kernel.streaming().constant(0, device.workgroup);
+  recorder.dispatch(kernel, dispatch);
 }
 
 void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
@@ -111,13 +90,23 @@ void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, co
   const uint64_t items = args.channels() * some.count, size = dtype_size(args.dtype);
   const uint64_t in_elements = args.in_shape.elements();
   const uint64_t to_bytes = form.matrices() * args.channels() * some.pitch() * sizeof(float);
-  KernelRequest kernel = request_for(shaders::conv_winograd_input, args, form, device);
-  kernel.wide(needs_wide(in_elements));
+  KernelRequest kernel = shaders::ConvWinogradInput::request(
+      {.channels_last = args.channels_last(), .tile = form.tile, .type = args.dtype});
+  kernel.streaming().constant(0, device.workgroup).wide(needs_wide(in_elements));
   Dispatch dispatch("conv winograd input");
   dispatch.operand(args.input, 0, in_elements * size, Access::read)
       .operand(&to, 0, to_bytes, Access::write)
-      .push(InputPush{push_of(tiles, some, args.channels(), args.in()), static_cast<int32_t>(args.padding[1]),
-                      static_cast<int32_t>(args.padding[2])})
+      .push(shaders::ConvWinogradInput::Push{.items = word(items),
+                                             .channels = word(args.channels()),
+                                             .H = word(args.in()[1]),
+                                             .W = word(args.in()[2]),
+                                             .tiles_y = word(tiles.down),
+                                             .tiles_x = word(tiles.across),
+                                             .first = word(some.first),
+                                             .count = word(some.count),
+                                             .pitch = word(some.pitch()),
+                                             .pad_y = static_cast<int32_t>(args.padding[1]),
+                                             .pad_x = static_cast<int32_t>(args.padding[2])})
       .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(to_bytes + items * form.tile * form.tile * size), 0);
   recorder.dispatch(kernel, dispatch);
@@ -153,18 +142,26 @@ void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, 
   const uint64_t items = args.filters() * some.count, size = dtype_size(args.dtype);
   const uint64_t out_elements = args.out_shape.elements();
   const uint64_t from_bytes = form.matrices() * args.filters() * some.pitch() * sizeof(float);
-  KernelRequest kernel = request_for(shaders::conv_winograd_output, args, form, device);
-  kernel.define("SLICED", 0).define("BIAS", args.bias != nullptr).define("RESIDUAL", args.residual != nullptr);
-  kernel.define("ACTIVATION", args.activation)
-      .define("TUFF_EXACT_ARITHMETIC", recorder.traits().cpu)
-      .wide(needs_wide(out_elements));
+  KernelRequest kernel = shaders::ConvWinogradOutput::request({.channels_last = args.channels_last(),
+                                                               .store = store_of(args, recorder.traits()),
+                                                               .tile = form.tile,
+                                                               .type = args.dtype});
+  kernel.streaming().constant(0, device.workgroup).wide(needs_wide(out_elements));
   Dispatch dispatch("conv winograd output");
   dispatch.operand(&sums, 0, from_bytes, Access::read)
       .operand(nullptr, 0, 0, Access::read)
       .operand(args.output, 0, out_elements * size, Access::write)
       .operand(args.bias, 0, args.bias != nullptr ? args.filters() * size : 0, Access::read)
       .operand(args.residual, 0, args.residual != nullptr ? out_elements * size : 0, Access::read)
-      .push(push_of(tiles, some, args.filters(), args.out()))
+      .push(shaders::ConvWinogradOutput::Push{.items = word(items),
+                                              .filters = word(args.filters()),
+                                              .P = word(args.out()[1]),
+                                              .Q = word(args.out()[2]),
+                                              .tiles_y = word(tiles.down),
+                                              .tiles_x = word(tiles.across),
+                                              .first = word(some.first),
+                                              .count = word(some.count),
+                                              .pitch = word(some.pitch())})
       .groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(from_bytes + items * form.tile * form.tile * size), 0);
   recorder.dispatch(kernel, dispatch);

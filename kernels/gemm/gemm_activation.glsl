@@ -1,8 +1,8 @@
 // activation(x) of a product's or a convolution's epilogue, for NUMBER float, double or int (none and relu). Of floats it is
 // the function of the unary operation of the same name, so that both give the same bits.
 //
-// Defines: ACTIVATION   TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu, 5 relu6
-//          TUFF_EXACT_ARITHMETIC   see math.glsl
+//# ACTIVATION : 0..5 : TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu, 5 relu6
+// And TUFF_EXACT_ARITHMETIC, see math.glsl.
 #if ACTIVATION == 0
 NUMBER gemm_activation(NUMBER x) { return x; }
 

@@ -3,13 +3,13 @@
 // A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
 // added up in shared memory, in order.
 //
-// Defines: those of gemm_skinny_common.glsl
-//          LANES, DEPTH   1 layer uses no shared memory, LANES * 4 * BLOCKS * SHORT sums for each layer otherwise
-//          BLOCKS         vectors of rows of an invocation
-//          STEPS          of k that are loaded at once
-//          ALONG_K        1: L is stored rows x k after all
-//          VECTOR_L       only if ALONG_K is 0: ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
-//          SHUFFLE        1: LANES is the subgroup's size: each lane reads S for one k and passes it on
+//# LANES : 1..128 : invocations side by side
+//# DEPTH : 1|2|4|8 : layers; more than one keep LANES * 4 * BLOCKS * SHORT sums each in shared memory
+//# BLOCKS : 1.. : vectors of rows of an invocation
+//# STEPS : 1|4|8|16 : steps of k that are loaded at once
+//# ALONG_K : 0|1 : 1: L is stored rows x k after all
+//# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K 0, ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
+//# SHUFFLE : 0|1 : 1: LANES is the subgroup's size, and each lane reads S for one k and passes it on
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
 layout(local_size_x = LANES, local_size_y = DEPTH) in;

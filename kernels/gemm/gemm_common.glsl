@@ -4,8 +4,9 @@
 // A product whose k is cut into slices writes the sums of each slice to scratch memory (slice-major) with
 // alpha = 1 and beta = 0; gemm_finish adds them up in a fixed order.
 //
-// Defines: TRANS_A, TRANS_B   1: stored as k x m, as n x k
-//          SUM_TYPE           see gemm_types.glsl: the type of A, B, C and all between
+//# TRANS_A : 0|1 : 1: A is stored as k x m
+//# TRANS_B : 0|1 : 1: B is stored as n x k
+// SUM_TYPE (gemm_types.glsl) is the type of A, B, C and all between.
 #include "kernels/gemm/gemm_pointer.glsl"
 
 layout(push_constant, std430) uniform Push {

@@ -3,10 +3,11 @@
 // An invocation makes ITEMS vectors of four elements of a row, LOCAL_SIZE vectors apart. The copy's rows are whole
 // vectors; what lies behind a row's last element is never read as an element.
 //
-// Defines: LOCAL_SIZE, ITEMS
-//          IN_TYPE    TUFF_* of what is read
-//          OUT_TYPE   of the copy: f32, i32, f64, f16 or bf16
-//          SUM_TYPE   what it passes through: OUT_TYPE, or f32 for the last two, unless they are read as they are written
+//# LOCAL_SIZE : 1.. : invocations
+//# ITEMS : 1..8 : vectors of an invocation
+//# IN_TYPE : 1..5|7 : TUFF_* of what is read
+//# OUT_TYPE : 1..5 : TUFF_* of the copy
+// SUM_TYPE is what it passes through: OUT_TYPE, or f32 for f16 and bf16, unless they are read as they are written.
 #include "kernels/gemm/gemm_types.glsl"
 
 layout(push_constant, std430) uniform Push {

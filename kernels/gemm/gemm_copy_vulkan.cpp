@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "kernels/gemm/gemm_plan.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_convert.hpp"
+#include "shaders/gemm_transpose.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -37,13 +38,6 @@ struct Input {
   uint64_t elements, ld, stride;
 };
 
-// Mirrors Push in gemm_convert.comp, behind the bases.
-template <typename Index>
-struct ConvertPush {
-  Index ld, stride, vectors, matrix;
-  uint32_t row_vectors, cols;
-};
-
 void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   const DeviceTraits& traits = recorder.traits();
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
@@ -51,19 +45,25 @@ void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, co
   const uint32_t items = traits.cpu ? 8 : 1;
   const uint64_t vectors = copy.elements() / 4;
   const bool sixteen = dtype_size(copy.type) == 2;
-  KernelRequest request(shaders::gemm_convert);
+  KernelRequest request = shaders::GemmConvert::request({.in_type = in.type,
+                                                         .items = items,
+                                                         .local_size = local_size,
+                                                         .out_type = copy.type,
+                                                         .sum_type = sixteen ? TUFF_F32 : copy.type});
   request.streaming().wide(wide);
-  request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("IN_TYPE", in.type);
-  request.define("OUT_TYPE", copy.type).define("SUM_TYPE", sixteen ? TUFF_F32 : copy.type);
   Dispatch dispatch("gemm convert");
   add_operand(dispatch, in.buffer, in.each, copy.matrices, in.elements * dtype_size(in.type), Access::read);
   dispatch.operand(out, 0, copy.elements() * dtype_size(copy.type), Access::write);
   define_each(request, dispatch);
   with_index(wide, [&](auto zero) {
     using Index = decltype(zero);
-    dispatch.push(ConvertPush<Index>{static_cast<Index>(in.ld), static_cast<Index>(copy.matrices == 1 ? 0 : in.stride),
-                                     static_cast<Index>(vectors), static_cast<Index>(copy.matrix() / 4),
-                                     static_cast<uint32_t>(copy.ld / 4), static_cast<uint32_t>(copy.stored_cols)});
+    const auto index = [](uint64_t x) { return static_cast<Index>(x); };
+    dispatch.push(shaders::GemmConvert::Push<Index>{.ld = index(in.ld),
+                                                    .stride = index(copy.matrices == 1 ? 0 : in.stride),
+                                                    .vectors = index(vectors),
+                                                    .matrix = index(copy.matrix() / 4),
+                                                    .row_vectors = static_cast<uint32_t>(copy.ld / 4),
+                                                    .cols = static_cast<uint32_t>(copy.stored_cols)});
   });
   dispatch.groups_linear(ceil_div(vectors, uint64_t{local_size} * items), traits);
   dispatch.work(static_cast<double>(in.elements * dtype_size(in.type) + copy.elements() * dtype_size(copy.type)),
@@ -71,21 +71,14 @@ void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, co
   recorder.dispatch(request, dispatch);
 }
 
-// Mirrors Push in gemm_transpose.comp, behind the bases.
-template <typename Index>
-struct TransposePush {
-  Index ld, stride, out_ld, out_stride;
-  uint32_t rows, cols, tiles_rows, tiles_cols, matrices;
-};
-
 void record_transposition(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   constexpr uint64_t kTile = 64;
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
   const uint32_t bytes = static_cast<uint32_t>(dtype_size(in.type)), per_word = 4 / bytes;
   const bool words = aligned(in.buffer, in.type, in.ld, in.stride, per_word) && copy.stored_cols % per_word == 0;
   const uint64_t tiles_rows = ceil_div(copy.stored_rows, kTile), tiles_cols = ceil_div(copy.stored_cols, kTile);
-  KernelRequest request(shaders::gemm_transpose);
-  request.streaming().wide(wide).define("ELEMENT_BYTES", bytes).define("LOAD_BYTES", words ? 4 : bytes);
+  KernelRequest request = shaders::GemmTranspose::request({.element_bytes = bytes, .load_bytes = words ? 4 : bytes});
+  request.streaming().wide(wide);
   Dispatch dispatch("gemm transpose");
   add_operand(dispatch, in.buffer, in.each, copy.matrices, in.elements * bytes, Access::read);
   dispatch.operand(out, 0, copy.elements() * bytes, Access::write);
@@ -94,9 +87,15 @@ void record_transposition(Recorder& recorder, const Input& in, const Copy& copy,
     using Index = decltype(zero);
     const auto index = [](uint64_t x) { return static_cast<Index>(x); };
     const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-    dispatch.push(TransposePush<Index>{index(in.ld), index(copy.matrices == 1 ? 0 : in.stride), index(copy.ld),
-                                       index(copy.matrix()), number(copy.stored_rows), number(copy.stored_cols),
-                                       number(tiles_rows), number(tiles_cols), number(copy.matrices)});
+    dispatch.push(shaders::GemmTranspose::Push<Index>{.ld = index(in.ld),
+                                                      .stride = index(copy.matrices == 1 ? 0 : in.stride),
+                                                      .out_ld = index(copy.ld),
+                                                      .out_stride = index(copy.matrix()),
+                                                      .rows = number(copy.stored_rows),
+                                                      .cols = number(copy.stored_cols),
+                                                      .tiles_rows = number(tiles_rows),
+                                                      .tiles_cols = number(tiles_cols),
+                                                      .matrices = number(copy.matrices)});
   });
   dispatch.groups_linear(tiles_rows * tiles_cols * copy.matrices, recorder.traits());
   dispatch.work(static_cast<double>((in.elements + copy.elements()) * bytes), static_cast<double>(copy.elements()));

@@ -1,12 +1,7 @@
 // The end of a product: C = activation(product + beta * C + bias + residual), rounded to C's type.
 //
-// Defines: C_TYPE       TUFF_* of C, bias and residual
-//          ACTIVATION   see gemm_activation.glsl
-//          BIAS_AXIS    TUFF_BIAS_*: 0 none, 1 rows, 2 columns; 0: slot C_SLOT + 1 is not touched
-//          RESIDUAL     0: slot C_SLOT + 2 is not touched
-//          C_SLOT       the operand's slot
-// Included behind the push block, for which gemm_number.glsl has NUMBER: the type of alpha, beta and of all that is
-// computed here.
+//# group epilogue : ACTIVATION BIAS_AXIS C_TYPE RESIDUAL TUFF_EXACT_ARITHMETIC : how a product ends, and C's type
+// Included behind the push block, for which gemm_number.glsl has NUMBER and EPILOGUE. C_SLOT is the operand's slot.
 #include "kernels/gemm/gemm_number.glsl"
 
 TUFF_READ_WRITE(C_SLOT, Result, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))

@@ -5,10 +5,10 @@
 // The partials are dense: slice-major, then as the m x n matrices of the batch follow one another. An
 // invocation handles ITEMS elements, LOCAL_SIZE apart.
 //
-// Defines: LOCAL_SIZE, ITEMS
-//          DENSE      1: C is laid out like a slice
-//          SUM_TYPE   of the partials
-//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
+//# LOCAL_SIZE : 1.. : invocations
+//# ITEMS : 1..16 : elements of an invocation
+//# DENSE : 0|1 : 1: C is laid out like a slice
+// SUM_TYPE is the partials'.
 #include "kernels/gemm/gemm_types.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 #include "kernels/common/division.glsl"

@@ -4,45 +4,35 @@
 #include "kernels/common/division.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_finish.hpp"
 
 namespace tuff::gemm {
 namespace {
 
-// Mirrors Push in gemm_finish.comp, behind the bases.
-template <typename Index, typename Number>
-struct FinishPush {
-  Index ldc, stride_c, elements, matrix, n, ld_residual, stride_bias, stride_residual;
-  uint32_t slices;
-  Number alpha, beta;
-};
-// With indices of 32 bits.
-template <typename Number>
-struct DividedPush {
-  FinishPush<uint32_t, Number> push;
-  Divider by_matrix, by_n;
-};
-
 template <typename Index, typename Number>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const GemmEpilogue& epilogue = args.epilogue;
+  constexpr bool kWide = sizeof(Index) == 8;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-  const FinishPush<Index, Number> push{index(args.ldc),
-                                       index(args.stride_c),
-                                       index(args.m * args.n * args.batch_count),
-                                       index(args.m * args.n),
-                                       index(args.n),
-                                       index(epilogue.ld_residual),
-                                       index(epilogue.stride_bias),
-                                       index(epilogue.stride_residual),
-                                       static_cast<uint32_t>(slices),
-                                       static_cast<Number>(args.alpha),
-                                       static_cast<Number>(args.beta)};
-  if constexpr (sizeof(Index) == 4) {
-    dispatch.push(DividedPush<Number>{push, divider(push.matrix), divider(push.n)});
-  } else {
-    dispatch.push(push);
+  shaders::GemmFinish::Push<Index, Number, kWide> push{.ldc = index(args.ldc),
+                                                       .stride_c = index(args.stride_c),
+                                                       .elements = index(args.m * args.n * args.batch_count),
+                                                       .matrix = index(args.m * args.n),
+                                                       .n = index(args.n),
+                                                       .ld_residual = index(epilogue.ld_residual),
+                                                       .stride_bias = index(epilogue.stride_bias),
+                                                       .stride_residual = index(epilogue.stride_residual),
+                                                       .slices = static_cast<uint32_t>(slices),
+                                                       .alpha = static_cast<Number>(args.alpha),
+                                                       .beta = static_cast<Number>(args.beta)};
+  if constexpr (!kWide) {
+    const Divider by_matrix = divider(push.matrix), by_n = divider(push.n);
+    push.matrix_multiplier = by_matrix.multiplier;
+    push.matrix_shift = by_matrix.shift;
+    push.n_multiplier = by_n.multiplier;
+    push.n_shift = by_n.shift;
   }
+  dispatch.push(push);
 }
 
 }  // namespace
@@ -59,12 +49,16 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   const bool wide = needs_wide(std::max({c_elements, elements * std::max<uint64_t>(slices, 1), residual, bias}));
   const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
   const uint32_t items = traits.cpu && slices * 16 < kMaxLoopIterationsCpu ? 16 : 1;
-  KernelRequest request(shaders::gemm_finish);
-  request.streaming();
-  request.define("LOCAL_SIZE", local_size).define("ITEMS", items).define("DENSE", dense).wide(wide);
-  request.define("SUM_TYPE", args.sum_type()).define("C_TYPE", args.c_type).define("ACTIVATION", epilogue.activation);
-  request.define("TUFF_EXACT_ARITHMETIC", traits.cpu);
-  request.define("BIAS_AXIS", epilogue.bias_axis).define("RESIDUAL", epilogue.residual != nullptr);
+  KernelRequest request = shaders::GemmFinish::request({.dense = dense,
+                                                        .epilogue = {.activation = epilogue.activation,
+                                                                     .bias_axis = epilogue.bias_axis,
+                                                                     .c_type = args.c_type,
+                                                                     .exact_arithmetic = traits.cpu,
+                                                                     .residual = epilogue.residual != nullptr},
+                                                        .items = items,
+                                                        .local_size = local_size,
+                                                        .sum_type = args.sum_type()});
+  request.streaming().wide(wide);
   const uint64_t sum_bytes = dtype_size(args.sum_type()), c_bytes = dtype_size(args.c_type);
   Dispatch dispatch("gemm finish");
   dispatch.operand(partials, 0, elements * slices * sum_bytes, Access::read);

@@ -18,24 +18,32 @@
 // At the end the sums pass through shared memory, MM rows of each subgroup at a time, so that C is written in
 // whole rows and with all that the epilogue does.
 //
-// Defines: BM, BN, BK, WM, WN, MM, MN, MK, TRANS_A, TRANS_B; WIDTH: the subgroup's size
-//          A_BYTES, B_BYTES how much is loaded at once: 16, 4, or an element (2 or 1): base, leading dimension, stride
-//                           and the length along memory are multiples of it
-//          PADDED_A, PADDED_B   1: A_BYTES (B_BYTES) is 16, and the length along memory need be no multiple: rows have
-//                           whole pieces all the same, of which what lies behind the end is not counted
-//          EDGE             0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
-//          EPILOGUE         0: no bias and no residual, and their places in the push block are missing
-//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
-//          WINDOWS          the rows of A (1), which is not transposed, or of B (2), which is, are windows of images, one
-//                           after the other: window j of an image begins at (j / width) * ld + (j % width) * step, and k is
-//                           (tap, channel) with all channels of a tap, a multiple of BK, side by side. The batch is one; the
-//                           operand's stride leads to the next image, and the other operand's is the number of windows in
-//                           an image. C, where its columns are windows, has a matrix for each image, rows without gaps.
-//                           0: they are not
-//          WINDOW_VALID     with WINDOWS: how many of a tap's channels count; behind them lies another window's. 0: all
-//          C_VECTOR         1: C of 2 or 4 bytes is written, and what is added to it read, in fours: bases, leading
-//                           dimensions, strides and n are multiples of 4; i32 without either
-//          BETA             of C_VECTOR alone: 0: beta is 0
+//# BM : 16|32|64|128|256 : rows of a workgroup's tile
+//# BN : 16|32|64|128|256 : and its columns
+//# BK : 16|32|64|128 : steps of k at a time
+//# WM : 16|32|64 : rows of a subgroup's part of it, a multiple of MM
+//# WN : 16|32|64 : and its columns, a multiple of MN
+//# WIDTH : 1..128 : the subgroup's size
+//# TRANS_A : 0|1 : 1: A is stored as k x m
+//# TRANS_B : 0|1 : 1: B is stored as n x k
+//# A_BYTES : 1|2|4|16 : loaded at once of A: 16, 4, or an element, see below
+//# B_BYTES : 1|2|4|16 : and of B
+//# PADDED_A : 0|1 : 1: A_BYTES is 16, and A's rows have whole pieces whatever their length, see below
+//# PADDED_B : 0|1 : and of B
+//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
+//# WINDOWS : 0..2 : 1: the rows of A, which is not transposed, are windows of images, see below; 2: those of B, which is
+//# WINDOW_VALID : 0.. : with WINDOWS: how many of a tap's channels count; behind them lies another window's. 0: all
+//# C_VECTOR : 0|1 : 1: C is written, and what is added to it read, as vec4, see below
+//# BETA : 0|1 : with C_VECTOR: 0: beta is 0
+//
+// Base, leading dimension, stride and the length along memory are multiples of what is loaded at once. Of padded rows the
+// length need be none: what lies behind the end is not counted. C as vec4 has elements of 2 or 4 bytes, and bases,
+// leading dimensions, strides and n are multiples of 4; to i32 nothing is added.
+//
+// Windows follow one another: window j of an image begins at (j / width) * ld + (j % width) * step, and k is (tap,
+// channel) with all channels of a tap, a multiple of BK, side by side. The batch is one; the operand's stride leads to the
+// next image, and the other operand's is the number of windows in an image. C, where its columns are windows, has a matrix
+// for each image, rows without gaps.
 #include "kernels/common/matrix.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 

@@ -4,7 +4,7 @@
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_matrix.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -178,7 +178,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
 }
 
 // Whether bias and residual can be read four at a time, as C is written.
-bool epilogue_in_fours(const GemmArgs& args) {
+bool epilogue_as_vec4(const GemmArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool bias =
       epilogue.bias_axis != TUFF_BIAS_COLUMNS || aligned(epilogue.bias, args.c_type, 0, epilogue.stride_bias, 4);
@@ -186,120 +186,129 @@ bool epilogue_in_fours(const GemmArgs& args) {
                   aligned(epilogue.residual, args.c_type, epilogue.ld_residual, epilogue.stride_residual, 4));
 }
 
-// What follows in Push of gemm_matrix.comp where an operand is made of windows.
-struct WindowsPush {
-  explicit WindowsPush(const Windows& windows)
-      : tap_row(windows.tap_row),
-        width_step(windows.width | windows.step << 16),
-        taps(windows.channels | windows.taps << 16 | windows.dilation << 24) {}
-  uint32_t tap_row, width_step, taps;
+// How the inputs are read: so many bytes at once; with rows of whole pieces, of which the last is not all there.
+struct Loads {
+  uint32_t a_bytes, b_bytes;
+  bool a_padded, b_padded;
 };
 
-template <typename Push>
-struct WithWindows {
-  Push push;
-  WindowsPush windows;
-};
-
-// Hands over a push block, with the windows if there are any.
-template <typename Push>
-void push_all(Dispatch& dispatch, const Plan& plan, const Push& push) {
-  if (plan.windows == nullptr) {
-    dispatch.push(push);
-  } else if constexpr (sizeof(WithWindows<Push>) <= Dispatch::kMaxPushBytes) {
-    dispatch.push(WithWindows<Push>{push, WindowsPush(*plan.windows)});
-  }
+Loads loads_of(const Plan& plan, int32_t type) {
+  const GemmArgs& args = plan.args;
+  const bool a_windows = plan.windows != nullptr && plan.windows->of_a;
+  const bool b_windows = plan.windows != nullptr && !plan.windows->of_a;
+  // Copies have rows of whole pieces.
+  const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n;
+  const uint64_t piece = kPieceBytes / dtype_size(type);
+  Loads loads{};
+  loads.a_padded = plan.a_request.wanted && a_length % piece != 0;
+  loads.b_padded = plan.b_request.wanted && b_length % piece != 0;
+  loads.a_bytes =
+      loads.a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
+  loads.b_bytes =
+      loads.b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
+  return loads;
 }
 
-// Mirrors Push in gemm_matrix.comp with the places of bias and residual, behind the bases.
-template <typename Index, typename Number>
-struct MatrixEpiloguePush {
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c, ld_residual, stride_bias, stride_residual;
-  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
-  Number alpha, beta;
-};
+// C is written as vec4, and what is added to it read likewise.
+bool c_as_vec4(const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const bool plain =
+      !plan.fused() && plan.beta() == 0 && (plan.to_scratch || args.epilogue.activation == TUFF_ACTIVATION_NONE);
+  return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0 &&
+         (plain || plan.out_type != TUFF_I32) && (!plan.fused() || epilogue_as_vec4(args));
+}
+
+KernelRequest request_of(const Plan& plan, const MatrixVariant& variant, const MatrixShape& shape, const Loads& loads,
+                         const DeviceTraits& traits) {
+  const int32_t type = shape.a;
+  const uint32_t bk = variant.k_bytes / static_cast<uint32_t>(dtype_size(type));
+  const Extents all = extents_of(plan.args, plan.windows);
+  const bool c_vector = c_as_vec4(plan);
+  KernelRequest request = shaders::GemmMatrix::request(
+      {.a_bytes = loads.a_bytes,
+       .b_bytes = loads.b_bytes,
+       .beta = c_vector && plan.beta() != 0,
+       .bk = bk,
+       .bm = variant.rows,
+       .bn = variant.cols,
+       .c_vector = c_vector,
+       .edge = all.m % variant.rows != 0 || all.n % variant.cols != 0 || plan.args.k % bk != 0,
+       .epilogue = plan.epilogue_defines(traits),
+       .mk = shape.k,
+       .mm = shape.m,
+       .mn = shape.n,
+       .padded_a = loads.a_padded,
+       .padded_b = loads.b_padded,
+       .trans_a = plan.ta,
+       .trans_b = plan.tb,
+       .width = traits.subgroup_size,
+       .window_valid = plan.windows != nullptr ? plan.windows->valid : 0,
+       .windows = plan.windows == nullptr ? 0
+                  : plan.windows->of_a    ? 1
+                                          : 2,
+       .wm = variant.sub_rows,
+       .wn = variant.sub_cols});
+  request.matrices(type == TUFF_I8 ? Matrices::int8 : type == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
+  request.wide(plan.wide);
+  return request;
+}
+
+template <typename Index, typename Number, bool epilogue, bool windows>
+void push_matrices(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
+  using Push = shaders::GemmMatrix::Push<Index, Number, epilogue, windows>;
+  if constexpr (sizeof(Push) <= Dispatch::kMaxPushBytes) {
+    Push push = tile_push<Push>(plan, tiles_m, tiles_n);
+    if constexpr (epilogue) set_epilogue_places(push, plan.args.epilogue);
+    if constexpr (windows) {
+      const Windows& made_of = *plan.windows;
+      const Extents all = extents_of(plan.args, plan.windows);
+      push.m = static_cast<uint32_t>(all.m);
+      push.n = static_cast<uint32_t>(all.n);
+      push.batch_count = 1;
+      (made_of.of_a ? push.stride_b : push.stride_a) = static_cast<Index>(made_of.of_a ? plan.args.m : plan.args.n);
+      push.stride_c = static_cast<Index>(all.m * all.n);  // of slices
+      push.tap_row = made_of.tap_row;
+      push.width_step = made_of.width | made_of.step << 16;
+      push.taps = made_of.channels | made_of.taps << 16 | made_of.dilation << 24;
+    }
+    dispatch.push(push);
+  } else {
+    fail(TUFF_ERROR_INTERNAL, "gemm_matrix has no room for windows and an epilogue with 64-bit indices");
+  }
+}
 
 }  // namespace
 
 void record_matrices(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
-  const GemmEpilogue& epilogue = args.epilogue;
   const MatrixVariant& variant = kVariants[plan.choice.offer.row];
   const MatrixShape& shape = *find_shape(traits, args);
   const int32_t type = shape.a;
-  const uint32_t element_bytes = static_cast<uint32_t>(dtype_size(type)), bk = variant.k_bytes / element_bytes;
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles_m = ceil_div(all.m, variant.rows), tiles_n = ceil_div(all.n, variant.cols);
   const uint64_t groups = tiles_m * tiles_n * all.batch;
-  slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kLeastSlice, bk);
+  slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kLeastSlice,
+          variant.k_bytes / dtype_size(type));
   // 64-bit indices leave no room in the push block for bias and residual.
-  plan.to_scratch = plan.slices > 1 || (plan.wide && epilogue.has_operands());
+  plan.to_scratch = plan.slices > 1 || (plan.wide && args.epilogue.has_operands());
   take_scratch(recorder, plan);
-  const bool fused = plan.fused();
-  const int32_t out_type = plan.out_type;
 
-  const bool edge = all.m % variant.rows != 0 || all.n % variant.cols != 0 || args.k % bk != 0;
-  // Copies have rows of whole pieces.
-  const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n, piece = 16 / element_bytes;
-  const bool a_padded = plan.a_request.wanted && a_length % piece != 0;
-  const bool b_padded = plan.b_request.wanted && b_length % piece != 0;
-  const bool a_windows = plan.windows != nullptr && plan.windows->of_a;
-  const bool b_windows = plan.windows != nullptr && !plan.windows->of_a;
-  const uint32_t a_bytes =
-      a_padded || a_windows ? kPieceBytes : load_bytes(args.a, type, args.lda, args.stride_a, a_length);
-  const uint32_t b_bytes =
-      b_padded || b_windows ? kPieceBytes : load_bytes(args.b, type, args.ldb, args.stride_b, b_length);
-  const bool reads_c = plan.beta() != 0;
-  const bool plain = !fused && !reads_c && (plan.to_scratch || epilogue.activation == TUFF_ACTIVATION_NONE);
-  const bool c_vector = aligned(plan.out, out_type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0 &&
-                        (plain || out_type != TUFF_I32) && (!fused || epilogue_in_fours(args));
-  KernelRequest request(shaders::gemm_matrix);
-  request.matrices(type == TUFF_I8 ? Matrices::int8 : type == TUFF_BF16 ? Matrices::bf16 : Matrices::f16);
-  request.wide(plan.wide).define("BM", variant.rows).define("BN", variant.cols).define("BK", bk);
-  request.define("WM", variant.sub_rows).define("WN", variant.sub_cols);
-  request.define("MM", shape.m).define("MN", shape.n).define("MK", shape.k).define("WIDTH", traits.subgroup_size);
-  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).define("A_BYTES", a_bytes).define("B_BYTES", b_bytes);
-  request.define("PADDED_A", a_padded).define("PADDED_B", b_padded);
-  request.define("WINDOWS", a_windows   ? 1
-                            : b_windows ? 2
-                                        : 0)
-      .define("EDGE", edge)
-      .define("EPILOGUE", fused)
-      .define("C_VECTOR", c_vector)
-      .define("BETA", c_vector && reads_c);
-  if (plan.windows != nullptr) request.define("WINDOW_VALID", plan.windows->valid);
-  plan.define_epilogue(request, traits);
-
+  const Loads loads = loads_of(plan, type);
+  KernelRequest request = request_of(plan, variant, shape, loads, traits);
   Dispatch dispatch("gemm matrices");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
   define_each(request, dispatch);
-  with_index(plan.wide, [&](auto zero) {
-    using Index = decltype(zero);
-    with_number(out_type, [&](auto one) {
-      using Number = decltype(one);
-      const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-      TilePush<Index, Number> push(plan, tiles_m, tiles_n);
-      if (plan.windows != nullptr) {
-        push.m = static_cast<uint32_t>(all.m);
-        push.n = static_cast<uint32_t>(all.n);
-        push.batch_count = 1;
-        (a_windows ? push.stride_b : push.stride_a) = index(a_windows ? args.m : args.n);
-        push.stride_c = index(all.m * all.n);  // of slices
-      }
-      if (!fused) {
-        push_all(dispatch, plan, push);
-      } else if constexpr (sizeof(Index) == 4 && sizeof(Number) == 4) {
-        push_all(dispatch, plan,
-                 MatrixEpiloguePush<Index, Number>{push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b,
-                                                   push.stride_c, index(epilogue.ld_residual),
-                                                   index(epilogue.stride_bias), index(epilogue.stride_residual), push.m,
-                                                   push.n, push.k, push.batch_count, push.slices, push.k_slice,
-                                                   push.tiles_m, push.tiles_n, push.alpha, push.beta});
-      }
+  with_index(plan.wide, [&](auto index) {
+    with_number(plan.out_type, [&](auto number) {
+      with_flag(plan.fused(), [&](auto fused) {
+        with_flag(plan.windows != nullptr, [&](auto windows) {
+          push_matrices<decltype(index), decltype(number), fused, windows>(dispatch, plan, tiles_m, tiles_n);
+        });
+      });
     });
   });
   dispatch.groups_linear(groups * plan.slices, traits)
@@ -310,7 +319,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
         "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} slices of k, loads of {} and {} "
         "bytes{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', dtype_name(type), args.m, args.n, args.k, args.batch_count,
-        variant.name, reason(plan), groups, plan.slices, a_bytes, b_bytes, plan.wide ? ", wide" : "");
+        variant.name, reason(plan), groups, plan.slices, loads.a_bytes, loads.b_bytes, plan.wide ? ", wide" : "");
   }
   recorder.dispatch(request, dispatch);
 }

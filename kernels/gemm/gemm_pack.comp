@@ -5,10 +5,9 @@
 // Rows are op(A)'s rows or op(B)'s columns. Steps beyond k are zeros; rows beyond the last repeat it.
 // A workgroup makes one panel of one block, an invocation one step of it.
 //
-// Defines: ROWS        rows of a panel, even
-//          DEPTH       steps of a block and invocations of a workgroup
-//          PAIRED      two rows that lie side by side are read as one 64-bit number: row_step 1, k_step and rows
-//                      even, 8-byte alignment
+//# ROWS : 2..16 : rows of a panel, even
+//# DEPTH : 16..256 : steps of a block and invocations of a workgroup
+//# PAIRED : 0|1 : 1: two rows that lie side by side are read as one 64-bit number: row_step 1, k_step and rows even, 8-byte alignment
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)

@@ -17,13 +17,13 @@
 // k to the next through memory, two rows of a column as one 64-bit number, because a store costs as much as a
 // dozen products for each lane.
 //
-// Defines: WIDTH      the subgroup's size
-//          SUBGROUPS  of a workgroup, up to 16: tiles side by side
-//          ROWS       even
-//          DEPTH      steps of k, a multiple of 16
-//          LAST       1: the block is k's last, C is written
-//          BETA       0: beta is 0
-//          PAIRED_C   two columns of C are written as one 64-bit number: n and ldc even, 8-byte alignment
+//# WIDTH : 2..16 : the subgroup's size
+//# SUBGROUPS : 1..16 : of a workgroup: tiles side by side
+//# ROWS : 2..16 : of a tile, even
+//# DEPTH : 16..256 : steps of k, a multiple of 16
+//# LAST : 0|1 : 1: the block is k's last, C is written
+//# BETA : 0|1 : 0: beta is 0
+//# PAIRED_C : 0|1 : 1: two columns of C are written as one 64-bit number: n and ldc even, 8-byte alignment
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)

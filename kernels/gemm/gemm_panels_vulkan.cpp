@@ -3,11 +3,13 @@
 #include "kernels/gemm/gemm_panels.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_pack.hpp"
+#include "shaders/gemm_panels.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -32,18 +34,6 @@ constexpr double kMostWaste = 1.8, kMostWasteAddresses = 1.6;
 constexpr uint64_t kMostTiles = 256;  // of a dispatch in each direction: two digits in the kernel
 static_assert(kMostM <= kMostTiles * kRows);
 
-// Mirrors Push in gemm_pack.comp, behind the bases.
-struct PackPush {
-  uint32_t row_step, k_step, rows, k;
-};
-
-// Mirrors Push in gemm_panels.comp, behind the bases.
-struct PanelsPush {
-  uint32_t digits[16];  // read as floats, of which only the bits count: 1.0 and what follows it
-  uint32_t tiles_n, first, zero, m, n, ldc;
-  float alpha, beta;
-};
-
 // An operand as the kernels see it: rows (of op(A), columns of op(B)) by k.
 struct Side {
   const Buffer* buffer;
@@ -55,15 +45,16 @@ struct Side {
 void record_pack(Recorder& recorder, const Side& side, uint64_t k, uint32_t depth, const Buffer& scratch) {
   const uint64_t blocks = ceil_div(k, depth);
   const bool paired = side.row_step == 1 && side.k_step % 2 == 0 && side.rows % 2 == 0 && side.buffer->offset % 8 == 0;
-  KernelRequest request(shaders::gemm_pack);
-  request.packed().define("ROWS", side.panel_rows).define("DEPTH", depth).define("PAIRED", paired);
+  KernelRequest request = shaders::GemmPack::request({.depth = depth, .paired = paired, .rows = side.panel_rows});
+  request.packed();
   const uint64_t elements = (side.rows - 1) * side.row_step + (k - 1) * side.k_step + 1;
   const uint64_t packed = side.panels * side.panel_rows * blocks * depth;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   Dispatch dispatch("gemm pack");
   dispatch.operand(side.buffer, 0, elements * 4, Access::read);
   dispatch.operand(&scratch, side.scratch_offset, packed * 4, Access::write);
-  dispatch.push(PackPush{number(side.row_step), number(side.k_step), number(side.rows), number(k)});
+  dispatch.push(shaders::GemmPack::Push{
+      .row_step = number(side.row_step), .k_step = number(side.k_step), .rows = number(side.rows), .k = number(k)});
   dispatch.groups(number(side.panels), number(blocks)).work(8.0 * static_cast<double>(packed), 0);
   recorder.dispatch(request, dispatch);
 }
@@ -101,22 +92,25 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
   record_pack(recorder, b, args.k, depth, scratch);
 
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  PanelsPush push{{},
-                  number(tiles_n),
-                  0,
-                  0,
-                  number(args.m),
-                  number(args.n),
-                  number(args.ldc),
-                  static_cast<float>(args.alpha),
-                  static_cast<float>(args.beta)};
-  for (uint32_t i = 0; i < 16; ++i) push.digits[i] = 0x3f800000u + i;
+  shaders::GemmPanels::Push push{.tiles_n = number(tiles_n),
+                                 .m = number(args.m),
+                                 .n = number(args.n),
+                                 .ldc = number(args.ldc),
+                                 .alpha = static_cast<float>(args.alpha),
+                                 .beta = static_cast<float>(args.beta)};
+  // Only their bits count: 1.0 and what follows it.
+  for (uint32_t i = 0; i < 16; ++i) push.digits[i] = std::bit_cast<float>(0x3f800000u + i);
   const bool paired_c = args.n % 2 == 0 && args.ldc % 2 == 0 && args.c->offset % 8 == 0;
   for (uint64_t block = 0; block < blocks; ++block) {
     const bool last = block + 1 == blocks, beta = last && args.beta != 0;
-    KernelRequest request(shaders::gemm_panels);
-    request.packed().define("WIDTH", width).define("SUBGROUPS", subgroups).define("ROWS", kRows).define("DEPTH", depth);
-    request.define("LAST", last).define("BETA", beta).define("PAIRED_C", last && paired_c);
+    KernelRequest request = shaders::GemmPanels::request({.beta = beta,
+                                                          .depth = depth,
+                                                          .last = last,
+                                                          .paired_c = last && paired_c,
+                                                          .rows = kRows,
+                                                          .subgroups = subgroups,
+                                                          .width = width});
+    request.packed();
     Dispatch dispatch("gemm panels");
     dispatch.operand(&scratch, block * (a_bytes / blocks), a_bytes / blocks, Access::read);
     dispatch.operand(&scratch, a_bytes + block * (b_bytes / blocks), b_bytes / blocks, Access::read);
@@ -141,7 +135,7 @@ uint64_t piece_of(uint64_t extent, uint64_t most, uint64_t unit) {
 bool runs_panels(const DeviceTraits& traits) {
   return traits.cpu && traits.addresses && traits.subgroup_shuffle && traits.subgroup_size >= 2 &&
          traits.subgroup_size <= 16 && traits.subgroup_size % 2 == 0 && traits.max_invocations >= kDepth &&
-         traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(PanelsPush);
+         traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(shaders::GemmPanels::Push);
 }
 
 // The time for `k`, in steps of the fastest depth.

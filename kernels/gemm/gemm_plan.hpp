@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
 #include "planning/recorder.hpp"
 #include "planning/tuning_table.hpp"
+#include "shaders/gemm_epilogue.hpp"
 
 namespace tuff::gemm {
 
@@ -82,22 +85,6 @@ struct CopyRequest {
   bool transposed = false;
 };
 
-// One operand's rows as windows of images, one for each matrix of the batch, whose pixels hold their channels side by
-// side. Along k come the channels of a window's first tap, then of the next in its row, then those of the next row. The
-// kernel makes one product of the batch, all images' windows one after the other. See gemm_matrix.comp.
-struct Windows {
-  bool of_a = false;             // A's rows, and A is not transposed; else B's, and it is
-  uint64_t elements = 0;         // the operand's footprint
-  uint32_t width = 0, step = 0;  // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
-  uint32_t channels = 0;         // below 2^16
-  uint32_t valid = 0;            // of them, as far as the windows reach; 0: all
-  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
-};
-
-// A product on matrix units with such an operand, or false where nothing here computes it. Alpha is 1, beta 0.
-bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows);
-void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows);
-
 // One dispatch's worth of a product, with what the kernels ask about it.
 struct Plan {
   explicit Plan(const GemmArgs& wanted, const Windows* made_of_windows = nullptr);
@@ -126,7 +113,7 @@ struct Plan {
   // Whether the kernel itself adds bias and residual.
   bool fused() const { return args.epilogue.has_operands() && !to_scratch; }
   // What gemm_epilogue.glsl is compiled by, and reads, behind C.
-  void define_epilogue(KernelRequest& request, const DeviceTraits& traits) const;
+  shaders::GemmEpilogue epilogue_defines(const DeviceTraits& traits) const;
   void epilogue_operands(Dispatch& dispatch) const;
   Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
@@ -209,34 +196,47 @@ void record_skinny(Recorder& recorder, Plan& plan);
 void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 void record_tiny(Recorder& recorder, Plan& plan);
 
-// gemm_finish_vulkan.cpp: C = activation(alpha * (the slices' sums) + beta * C + bias + residual); with no slices
-// there is no product.
-void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* partials, uint64_t slices);
+// Where bias and residual are found, in a push block that has them.
+template <typename Push>
+void set_epilogue_places(Push& push, const GemmEpilogue& epilogue) {
+  using Index = decltype(Push::ld_residual);
+  push.ld_residual = static_cast<Index>(epilogue.ld_residual);
+  push.stride_bias = static_cast<Index>(epilogue.stride_bias);
+  push.stride_residual = static_cast<Index>(epilogue.stride_residual);
+}
 
-// Mirrors the push blocks of gemm_common.glsl and, without bias and residual, of gemm_matrix.comp, behind the bases.
-template <typename Index, typename Number>
-struct TilePush {
-  TilePush(const Plan& plan, uint64_t all_tiles_m, uint64_t all_tiles_n)
-      : lda(static_cast<Index>(plan.args.lda)),
-        ldb(static_cast<Index>(plan.args.ldb)),
-        ldc(static_cast<Index>(plan.out_ld)),
-        stride_a(static_cast<Index>(plan.args.stride_a)),
-        stride_b(static_cast<Index>(plan.args.stride_b)),
-        stride_c(static_cast<Index>(plan.out_stride)),
-        m(static_cast<uint32_t>(plan.args.m)),
-        n(static_cast<uint32_t>(plan.args.n)),
-        k(static_cast<uint32_t>(plan.args.k)),
-        batch_count(static_cast<uint32_t>(plan.args.batch_count)),
-        slices(static_cast<uint32_t>(plan.slices)),
-        k_slice(static_cast<uint32_t>(plan.k_slice)),
-        tiles_m(static_cast<uint32_t>(all_tiles_m)),
-        tiles_n(static_cast<uint32_t>(all_tiles_n)),
-        alpha(static_cast<Number>(plan.alpha())),
-        beta(static_cast<Number>(plan.beta())) {}
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
-  uint32_t m, n, k, batch_count, slices, k_slice, tiles_m, tiles_n;
-  Number alpha, beta;
-};
+// The push block of a kernel that makes C tile by tile, as far as gemm_common.glsl's and gemm_matrix.comp's are alike.
+template <typename Push>
+Push tile_push(const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
+  const auto index = [](uint64_t x) { return static_cast<decltype(Push::lda)>(x); };
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  return {.lda = index(plan.args.lda),
+          .ldb = index(plan.args.ldb),
+          .ldc = index(plan.out_ld),
+          .stride_a = index(plan.args.stride_a),
+          .stride_b = index(plan.args.stride_b),
+          .stride_c = index(plan.out_stride),
+          .m = number(plan.args.m),
+          .n = number(plan.args.n),
+          .k = number(plan.args.k),
+          .batch_count = number(plan.args.batch_count),
+          .slices = number(plan.slices),
+          .k_slice = number(plan.k_slice),
+          .tiles_m = number(tiles_m),
+          .tiles_n = number(tiles_n),
+          .alpha = static_cast<decltype(Push::alpha)>(plan.alpha()),
+          .beta = static_cast<decltype(Push::beta)>(plan.beta())};
+}
+
+// Calls body(std::true_type()) or body(std::false_type()).
+template <typename Body>
+void with_flag(bool flag, const Body& body) {
+  if (flag) {
+    body(std::true_type());
+  } else {
+    body(std::false_type());
+  }
+}
 
 // Calls body(Index{}) with the type of the kernel's element indices.
 template <typename Body>

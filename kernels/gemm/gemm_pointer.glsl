@@ -1,8 +1,9 @@
 #include "kernels/common/pointer.glsl"
 #include "kernels/gemm/gemm_types.glsl"
 
-// Four elements at once. PAIRS 1 loads and stores two as one 64-bit number: where that is done for each lane by itself
-// (CPU drivers), it costs no more than one element.
+// Four elements at once. Two as one 64-bit number cost no more than one element where each lane's load is an instruction
+// by itself (CPU drivers).
+//# PAIRS : 0|1 : 1: two numbers of 32 bits, or four of 16, are loaded and stored as one of 64
 #if PAIRS && SUM_TYPE != TUFF_F64
 #define GEMM_TWO uint64_t
 #define GEMM_FOUR u64vec2

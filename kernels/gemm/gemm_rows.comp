@@ -4,15 +4,14 @@
 // that elements of S that do not follow one another are read from fewer lines; every row is summed by each lane, then over
 // the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
 //
-// Defines: those of gemm_skinny_common.glsl
-//          LOCAL_SIZE   invocations
-//          GROUP_ROWS   rows of a workgroup, a multiple of ROWS
-//          ROWS         rows of a subgroup at a time: they share what is read of S
-//          DEPTH        vectors of a row that a lane has in flight: enough bytes of the smaller types
-//          INTERLEAVED  see above; neither VECTOR_L nor VECTOR_S then
-//          ALONG_K      0: L is stored k x rows after all
-//          VECTOR_L     ALONG_K, ld % 4 = 0 and alignment to 4 elements
-//          VECTOR_S     S lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
+//# LOCAL_SIZE : 1.. : invocations
+//# GROUP_ROWS : 1.. : rows of a workgroup, a multiple of ROWS
+//# ROWS : 1|2|4 : rows of a subgroup at a time: they share what is read of S
+//# DEPTH : 1|4 : vectors of a row that a lane has in flight: enough bytes of the smaller types
+//# INTERLEAVED : 0|1 : 1: see above; neither VECTOR_L nor VECTOR_S then
+//# ALONG_K : 0|1 : 0: L is stored k x rows after all
+//# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K, ld % 4 = 0 and alignment to 4 elements
+//# VECTOR_S : 0|1 : 1: S is read as vec4: it lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
 #include "kernels/gemm/gemm_skinny_common.glsl"
 
 layout(local_size_x = LOCAL_SIZE) in;

@@ -4,25 +4,25 @@
 //
 // Workgroups are numbered by block of rows, then matrix of the batch, then slice of k, as for the tiles.
 //
-// Defines: L_TYPE, S_TYPE, SUM_TYPE   element types (TUFF_*) of L, S and the sums
-//          SHORT        columns of S that are summed; PADDED 1: there are fewer (push.cols)
-//          TRANSPOSED   1: out is stored as cols x rows
-//          PAIRS        see gemm_stored.glsl
-//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   of out, see gemm_epilogue.glsl
+//# L_TYPE : 1..5|7 : TUFF_* of L
+//# S_TYPE : 1..5|7 : TUFF_* of S
+//# SHORT : 1..4|8|16 : columns of S that are summed
+//# PADDED : 0|1 : 1: S has fewer columns (push.cols)
+//# TRANSPOSED : 0|1 : 1: out is stored as cols x rows
+//# group skinny : L_TYPE S_TYPE SUM_TYPE SHORT PADDED TRANSPOSED PAIRS : the operands, whichever kernel reads them
 #include "kernels/gemm/gemm_stored.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 
-#if BIAS_AXIS || RESIDUAL
-#define OPERANDS 5
-#else
-#define OPERANDS 3
-#endif
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(OPERANDS)
+#if EPILOGUE
+  TUFF_BASES(5)
+#else
+  TUFF_BASES(3)
+#endif
   TUFF_INDEX ld;                  // of L, as stored
   TUFF_INDEX s_k, s_col, ld_out;  // elements from one to the next; out's as it is stored
   TUFF_INDEX stride_l, stride_s, stride_out;
-#if OPERANDS == 5
+#if EPILOGUE
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
 #endif
   uint rows, cols, k;
@@ -59,7 +59,7 @@ Block this_block() {
   block.l = TUFF_INDEX(batch) * push.stride_l;
   block.s = TUFF_INDEX(batch) * push.stride_s;
   block.out_ = TUFF_INDEX(matrix) * push.stride_out;
-#if OPERANDS == 5
+#if EPILOGUE
   block.bias = TUFF_INDEX(batch) * push.stride_bias;
   block.residual = TUFF_INDEX(batch) * push.stride_residual;
 #else
@@ -83,7 +83,7 @@ Block this_block() {
 void store(Block block, uint row, uint col, SCALAR sum) {
   // In gemm's own terms.
   const uint c_row = TRANSPOSED != 0 ? col : row, c_col = TRANSPOSED != 0 ? row : col;
-#if OPERANDS == 5
+#if EPILOGUE
   const TUFF_INDEX residual = block.residual + TUFF_INDEX(c_row) * push.ld_residual + c_col;
 #else
   const TUFF_INDEX residual = 0;

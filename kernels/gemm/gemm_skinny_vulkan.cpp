@@ -3,7 +3,9 @@
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_cols.hpp"
+#include "shaders/gemm_rows.hpp"
+#include "shaders/gemm_skinny_common.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -17,20 +19,6 @@ constexpr uint64_t kFew = 4, kMostShort = 16, kLong = 256;
 constexpr uint32_t kLeastBlocks = 8, kMostBlocks = 32;
 constexpr uint64_t kLeastSteps = 256;
 constexpr uint64_t kLarge = 4u << 20;  // bytes of an operand for which such a kernel, a second to compile, is worth it
-
-// Mirrors Push in gemm_skinny_common.glsl, behind the bases.
-template <typename Index, typename Number>
-struct SkinnyPush {
-  Index ld, s_k, s_col, ld_out, stride_l, stride_s, stride_out;
-  uint32_t rows, cols, k, batch_count, k_slice, row_blocks;
-  Number alpha, beta;
-};
-template <typename Index, typename Number>
-struct SkinnyEpiloguePush {
-  Index ld, s_k, s_col, ld_out, stride_l, stride_s, stride_out, ld_residual, stride_bias, stride_residual;
-  uint32_t rows, cols, k, batch_count, k_slice, row_blocks;
-  Number alpha, beta;
-};
 
 // A skinny product with the roles settled: the long operand (rows x k, perhaps stored k x rows), the short one.
 struct Skinny {
@@ -64,55 +52,53 @@ Skinny skinny_of(const Plan& plan) {
   return skinny;
 }
 
-template <typename Index, typename Number>
-void push_skinny(Dispatch& dispatch, const Plan& plan, const Skinny& skinny, uint64_t row_blocks, bool epilogue) {
+template <typename Index, typename Number, bool epilogue>
+void push_skinny(Dispatch& dispatch, const Plan& plan, const Skinny& skinny, uint64_t row_blocks) {
   const GemmArgs& args = plan.args;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  SkinnyPush<Index, Number> push{index(skinny.ld),
-                                 index(skinny.s_k),
-                                 index(skinny.s_col),
-                                 index(plan.out_ld),
-                                 index(skinny.stride_l),
-                                 index(skinny.stride_s),
-                                 index(plan.out_stride),
-                                 number(skinny.rows),
-                                 number(skinny.cols),
-                                 number(args.k),
-                                 number(args.batch_count),
-                                 number(plan.k_slice),
-                                 number(row_blocks),
-                                 static_cast<Number>(plan.alpha()),
-                                 static_cast<Number>(plan.beta())};
-  if (!epilogue) {
-    dispatch.push(push);
-    return;
-  }
-  dispatch.push(SkinnyEpiloguePush<Index, Number>{
-      push.ld, push.s_k, push.s_col, push.ld_out, push.stride_l, push.stride_s, push.stride_out,
-      index(args.epilogue.ld_residual), index(args.epilogue.stride_bias), index(args.epilogue.stride_residual),
-      push.rows, push.cols, push.k, push.batch_count, push.k_slice, push.row_blocks, push.alpha, push.beta});
+  shaders::GemmRows::Push<Index, Number, epilogue> push{.ld = index(skinny.ld),
+                                                        .s_k = index(skinny.s_k),
+                                                        .s_col = index(skinny.s_col),
+                                                        .ld_out = index(plan.out_ld),
+                                                        .stride_l = index(skinny.stride_l),
+                                                        .stride_s = index(skinny.stride_s),
+                                                        .stride_out = index(plan.out_stride),
+                                                        .rows = number(skinny.rows),
+                                                        .cols = number(skinny.cols),
+                                                        .k = number(args.k),
+                                                        .batch_count = number(args.batch_count),
+                                                        .k_slice = number(plan.k_slice),
+                                                        .row_blocks = number(row_blocks),
+                                                        .alpha = static_cast<Number>(plan.alpha()),
+                                                        .beta = static_cast<Number>(plan.beta())};
+  if constexpr (epilogue) set_epilogue_places(push, args.epilogue);
+  dispatch.push(push);
 }
 
-// A subgroup for each few rows: how many workgroups' worth of rows one takes.
-uint64_t define_rows(KernelRequest& request, const DeviceTraits& traits, const Skinny& skinny, uint32_t summed) {
+// A subgroup for each few rows.
+struct RowShape {
+  uint32_t local_size, rows, depth;
+  uint64_t group_rows;
+  bool interleaved, vector_l, vector_s;
+};
+
+RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t summed) {
   const uint32_t width = traits.subgroup_size;
-  const uint32_t local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
-  const bool many = skinny.rows >= 64 * cores_of(traits) || summed > kFew;
+  RowShape shape{};
+  shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
   // Loads of 8 bytes gain nothing by being two at a time (H200, f16 4096 x 14336: 2.9 against 3.2 TB/s by ones).
-  const uint32_t depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;
-  const bool vector_s =
+  shape.depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;
+  shape.vector_s =
       skinny.s_k == 1 && aligned(skinny.s, skinny.s_type, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
   // Each element of S is then read by itself, for two rows at least.
-  const bool interleaved = !traits.cpu && skinny.along_k && !vector_s;
-  const uint32_t rows = traits.cpu ? (skinny.rows > 1 ? 4 : 1) : many || interleaved ? 2 : 1;
-  const uint64_t block_rows = !traits.cpu ? local_size / width * rows : skinny.rows > 4 ? 16 : rows;
-  request.define("LOCAL_SIZE", local_size).define("GROUP_ROWS", static_cast<int64_t>(block_rows));
-  request.define("ROWS", rows).define("DEPTH", depth).define("VECTOR_S", vector_s);
-  request.define("ALONG_K", skinny.along_k).define("INTERLEAVED", interleaved);
-  request.define("VECTOR_L",
-                 skinny.along_k && !interleaved && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4));
-  return block_rows;
+  shape.interleaved = !traits.cpu && skinny.along_k && !shape.vector_s;
+  shape.vector_l =
+      skinny.along_k && !shape.interleaved && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
+  const bool many = skinny.rows >= 64 * cores_of(traits) || summed > kFew;
+  shape.rows = traits.cpu ? (skinny.rows > 1 ? 4 : 1) : many || shape.interleaved ? 2 : 1;
+  shape.group_rows = !traits.cpu ? shape.local_size / width * shape.rows : skinny.rows > 4 ? 16 : shape.rows;
+  return shape;
 }
 
 // So that workgroups of `unit` rows for each block have about as much to do; few different kernels.
@@ -125,24 +111,28 @@ uint32_t blocks_of(uint64_t rows, uint64_t bytes, uint32_t unit, uint32_t summed
 }
 
 // An invocation for each four rows.
-uint64_t define_cols(KernelRequest& request, const DeviceTraits& traits, const Skinny& skinny, const GemmArgs& args,
-                     uint32_t summed) {
-  const uint32_t width = traits.subgroup_size;
-  const uint32_t lanes = traits.cpu ? width : 32;
+struct ColumnShape {
+  uint32_t lanes, depth, blocks, steps;
+  bool shuffle, vector_l;
+  uint64_t group_rows() const { return uint64_t{lanes} * 4 * blocks; }
+};
+
+ColumnShape column_shape(const DeviceTraits& traits, const Skinny& skinny, const GemmArgs& args, uint32_t summed) {
+  ColumnShape shape{};
+  const uint32_t lanes = shape.lanes = traits.cpu ? traits.subgroup_size : 32;
   const uint64_t bytes = skinny.rows * args.k * dtype_size(skinny.l_type);
-  const uint32_t blocks = traits.cpu ? blocks_of(skinny.rows, bytes, lanes * 4, summed) : 1;
-  const bool shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes && blocks <= kLeastBlocks;
+  const uint32_t blocks = shape.blocks = traits.cpu ? blocks_of(skinny.rows, bytes, lanes * 4, summed) : 1;
+  shape.shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes && blocks <= kLeastBlocks;
   const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
   uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
+  shape.depth = depth;
   // Bytes in flight, of short elements more.
-  const uint32_t steps = traits.cpu ? (blocks > kLeastBlocks ? 1 : 4)
-                                    : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
-  const bool vector_l =
+  shape.steps = traits.cpu ? (blocks > kLeastBlocks ? 1 : 4)
+                           : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
+  shape.vector_l =
       !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
-  request.define("LANES", lanes).define("DEPTH", depth).define("BLOCKS", blocks).define("SHUFFLE", shuffle);
-  request.define("STEPS", steps).define("ALONG_K", skinny.along_k).define("VECTOR_L", vector_l);
-  return uint64_t{lanes} * 4 * blocks;
+  return shape;
 }
 
 }  // namespace
@@ -171,10 +161,9 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const bool few_rows = traits.cpu && skinny.rows <= kMostShort;
   const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
   const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
-  KernelRequest request(by_rows ? shaders::gemm_rows : shaders::gemm_cols);
-  request.streaming();
-  const uint64_t block_rows =
-      by_rows ? define_rows(request, traits, skinny, summed) : define_cols(request, traits, skinny, args, summed);
+  const RowShape rows = by_rows ? row_shape(traits, skinny, summed) : RowShape{};
+  const ColumnShape columns = by_rows ? ColumnShape{} : column_shape(traits, skinny, args, summed);
+  const uint64_t block_rows = by_rows ? rows.group_rows : columns.group_rows();
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
   const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kLeastSteps;
   slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), least, 32);
@@ -184,10 +173,33 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
   take_scratch(recorder, plan);
 
-  request.define("L_TYPE", skinny.l_type).define("S_TYPE", skinny.s_type).define("SUM_TYPE", args.sum_type());
-  request.define("SHORT", summed).define("PADDED", summed != skinny.cols).define("TRANSPOSED", skinny.transposed);
-  request.define("PAIRS", traits.cpu && traits.addresses);
-  plan.define_epilogue(request, traits);
+  const shaders::GemmSkinnyCommon operands{.l_type = skinny.l_type,
+                                           .padded = summed != skinny.cols,
+                                           .pairs = traits.cpu && traits.addresses,
+                                           .s_type = skinny.s_type,
+                                           .short_ = summed,
+                                           .sum_type = args.sum_type(),
+                                           .transposed = skinny.transposed};
+  KernelRequest request = by_rows ? shaders::GemmRows::request({.along_k = skinny.along_k,
+                                                                .depth = rows.depth,
+                                                                .epilogue = plan.epilogue_defines(traits),
+                                                                .group_rows = rows.group_rows,
+                                                                .interleaved = rows.interleaved,
+                                                                .local_size = rows.local_size,
+                                                                .rows = rows.rows,
+                                                                .skinny = operands,
+                                                                .vector_l = rows.vector_l,
+                                                                .vector_s = rows.vector_s})
+                                  : shaders::GemmCols::request({.along_k = skinny.along_k,
+                                                                .blocks = columns.blocks,
+                                                                .depth = columns.depth,
+                                                                .epilogue = plan.epilogue_defines(traits),
+                                                                .lanes = columns.lanes,
+                                                                .shuffle = columns.shuffle,
+                                                                .skinny = operands,
+                                                                .steps = columns.steps,
+                                                                .vector_l = columns.vector_l});
+  request.streaming().wide(plan.wide);
   Dispatch dispatch("gemm skinny");
   if (!skinny.transposed) plan.operand_a(dispatch);
   plan.operand_b(dispatch);
@@ -197,7 +209,9 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
     with_number(plan.out_type, [&](auto number) {
-      push_skinny<decltype(index), decltype(number)>(dispatch, plan, skinny, row_blocks, plan.fused());
+      with_flag(plan.fused(), [&](auto fused) {
+        push_skinny<decltype(index), decltype(number), fused>(dispatch, plan, skinny, row_blocks);
+      });
     });
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args)).variant("skinny");
@@ -207,7 +221,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
         dtype_name(args.b_type), args.batch_count, reason(plan), by_rows ? "rows" : "cols", groups, plan.slices,
         plan.wide ? ", wide" : "");
   }
-  recorder.dispatch(request.wide(plan.wide), dispatch);
+  recorder.dispatch(request, dispatch);
 }
 
 }  // namespace tuff::gemm

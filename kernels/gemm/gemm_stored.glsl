@@ -2,8 +2,6 @@
 //
 //   TUFF_READ(0, A4, GEMM_RAW(A_TYPE), GEMM_RAW_BYTES(A_TYPE))
 //   … GEMM_UNPACK(A_TYPE, TUFF_AT(A4, i))
-//
-// Defines: PAIRS   see gemm_pointer.glsl
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif

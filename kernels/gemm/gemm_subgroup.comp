@@ -15,19 +15,16 @@
 // instruction on both; subgroupBroadcast is a loop over the lanes on 22.3. Rows outermost: a sum stays in its
 // register for four products. Rows and columns beyond the matrix are read as the last one and not stored.
 //
-// Defines: WIDTH       the subgroup's size
-//          ROW_BLOCKS  1, 2 or 4; COL_BLOCKS 1 or 2
-//          TRANS_A, TRANS_B
-//          VECTOR_A    A is read in fours along k (TRANS_A 0: lda % 4 = 0, 16-byte alignment) or in twos along
-//                      m (TRANS_A 1: ROW_BLOCKS, lda and m even, 8-byte alignment)
-//          VECTOR_B    B is read in fours: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
-//          TRANS_C     1: C is stored transposed, as COLS x ROWS: the product of B transposed by A transposed, for few
-//                      columns
-//          C_TOGETHER  elements of C that are written at once: 4, 2 or 1; n, ldc and the alignment are multiples of as
-//                      many elements. 1 if TRANS_C
-//          TAIL        1: k is no multiple of 4
-//          BETA        0: beta is 0
-//          PAIRS       1: two elements are loaded as one 64-bit number
+//# WIDTH : 2..16 : the subgroup's size
+//# ROW_BLOCKS : 1|2|4 : rows of the tile, in units of WIDTH
+//# COL_BLOCKS : 1|2 : and its columns, in units of 4 * WIDTH
+//# VECTOR_A : 0|1 : 1: A is read as vec4 along k, or with TRANS_A as vec2 along m
+//# VECTOR_B : 0|1 : 1: B is read as vec4: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
+//# TRANS_C : 0|1 : 1: C is stored transposed, as COLS x ROWS: the product of B transposed by A transposed, for few columns
+//# C_TOGETHER : 1|2|4 : elements of C that are written at once; n, ldc and the alignment are multiples of as many. 1 if TRANS_C
+//# TAIL : 0|1 : 1: k is no multiple of 4
+//# BETA : 0|1 : 0: beta is 0
+// VECTOR_A needs lda % 4 = 0 and 16-byte alignment, or with TRANS_A ROW_BLOCKS, lda and m even and 8-byte alignment.
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif

@@ -14,14 +14,18 @@
 //    +----+-------------+               Eight by four invocations lie in a subgroup of 32: of what it reads
 //                                       at once, A's part is as long as B's.
 //
-// Defines: BM, BN, BK        the tile; BM and BN multiples of 32, BK of 4
-//          TM, TN            an invocation's part, multiples of 4; BM / TM is a multiple of 8, BN / TN of 4
-//          TRANS_A, TRANS_B
-//          VECTOR_A, VECTOR_B, VECTOR_C   read (written) in fours: base and ld are multiples of 4 elements, and so
-//                            is the length along memory: of A k (TRANS_A: m), of B n (TRANS_B: k), of C n
-//          UNROLL            1: the BK steps in memory become straight code; a CPU driver compiles that for minutes
-//          EDGE              0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
+//# BM : 32|64|128|256 : rows of the tile
+//# BN : 32|64|128|256 : its columns
+//# BK : 4|8|16|32|64 : steps of k in shared memory
+//# TM : 4|8|16 : rows of an invocation; BM / TM is a multiple of 8
+//# TN : 4|8|16 : and its columns; BN / TN is a multiple of 4
+//# VECTOR_A : 0|1 : 1: A is read as vec4: base and lda are multiples of 4 elements, and so is the length along memory, k (TRANS_A: m)
+//# VECTOR_B : 0|1 : 1: and B; along memory lies n (TRANS_B: k)
+//# VECTOR_C : 0|1 : 1: C is read and written as vec4, likewise; along memory lies n
+//# UNROLL : 0|1 : 1: the BK steps in memory become straight code; a CPU driver compiles that for minutes
+//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 // Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
+#define PAIRS 0
 #include "kernels/gemm/gemm_common.glsl"
 
 #define INVOCATIONS ((BM / TM) * (BN / TN))

@@ -5,7 +5,8 @@
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_subgroup.hpp"
+#include "shaders/gemm_tile.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -82,6 +83,67 @@ void swap_operands(Plan& plan) {
   plan.tb = !plan.tb;
 }
 
+bool reads_a_as_vec4(const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  return aligned(args.a, args.sum_type(), args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
+}
+
+bool reads_b_as_vec4(const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  return aligned(args.b, args.sum_type(), args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
+}
+
+// C is read and written so many elements at a time.
+bool takes_c_by(const Plan& plan, uint64_t elements) {
+  return plan.args.n % elements == 0 && aligned(plan.out, plan.args.sum_type(), plan.out_ld, plan.out_stride, elements);
+}
+
+KernelRequest shared_request(const Plan& plan, const Variant& variant, const DeviceTraits& traits) {
+  const GemmArgs& args = plan.args;
+  const bool edge = args.m % variant.rows != 0 || args.n % variant.cols != 0 || args.k % variant.bk != 0;
+  return shaders::GemmTile::request({.bk = variant.bk,
+                                     .bm = variant.rows,
+                                     .bn = variant.cols,
+                                     .edge = edge,
+                                     .sum_type = args.sum_type(),
+                                     .tm = variant.tm,
+                                     .tn = variant.tn,
+                                     .trans_a = plan.ta,
+                                     .trans_b = plan.tb,
+                                     .unroll = !traits.cpu,
+                                     .vector_a = reads_a_as_vec4(plan),
+                                     .vector_b = reads_b_as_vec4(plan),
+                                     .vector_c = takes_c_by(plan, 4)});
+}
+
+KernelRequest subgroup_request(const Plan& plan, const Variant& variant, const DeviceTraits& traits) {
+  const GemmArgs& args = plan.args;
+  const int32_t type = args.sum_type();
+  // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
+  // of pairs holds whole pairs.
+  const bool tiny = operations_of(args) < kTinyOperations;
+  const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, type, args.lda, args.stride_a, 2);
+  const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, type, args.lda, args.stride_a, 4));
+  const bool b_vectors = !tiny && aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
+  const bool singly = tiny || variant.swapped;
+  return shaders::GemmSubgroup::request({.beta = plan.out_access() == Access::read_write,
+                                         .c_together = singly                ? 1
+                                                       : takes_c_by(plan, 4) ? 4
+                                                       : takes_c_by(plan, 2) ? 2
+                                                                             : 1,
+                                         .col_blocks = variant.cols,
+                                         .pairs = traits.addresses,
+                                         .row_blocks = variant.rows,
+                                         .sum_type = type,
+                                         .tail = tiny || args.k % 4 != 0,
+                                         .trans_a = plan.ta,
+                                         .trans_b = plan.tb,
+                                         .trans_c = variant.swapped,
+                                         .vector_a = a_vectors,
+                                         .vector_b = b_vectors,
+                                         .width = traits.subgroup_size});
+}
+
 }  // namespace
 
 // A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's
@@ -138,50 +200,28 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   take_scratch(recorder, plan);
   if (variant.swapped) swap_operands(plan);
 
-  const bool a_fours = aligned(args.a, type, args.lda, args.stride_a, 4) && (plan.ta ? args.m : args.k) % 4 == 0;
-  const bool b_fours = aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
-  KernelRequest request(variant.shared ? shaders::gemm_tile : shaders::gemm_subgroup);
-  request.define("SUM_TYPE", type).define("TRANS_A", plan.ta).define("TRANS_B", plan.tb).wide(plan.wide);
-  if (variant.shared) {
-    const bool edge = args.m % rows != 0 || args.n % cols != 0 || args.k % variant.bk != 0;
-    const bool c_fours = aligned(plan.out, type, plan.out_ld, plan.out_stride, 4) && args.n % 4 == 0;
-    request.define("BM", rows).define("BN", cols).define("BK", variant.bk).define("TM", variant.tm);
-    request.define("TN", variant.tn).define("VECTOR_A", a_fours).define("VECTOR_B", b_fours);
-    request.define("VECTOR_C", c_fours).define("EDGE", edge).define("UNROLL", !traits.cpu);
-  } else {
-    // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
-    // of pairs holds whole pairs.
-    const bool tiny = operations_of(args) < kTinyOperations;
-    const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, type, args.lda, args.stride_a, 2);
-    const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, type, args.lda, args.stride_a, 4));
-    const bool b_vectors = !tiny && aligned(args.b, type, args.ldb, args.stride_b, 4) && (plan.tb || args.n % 4 == 0);
-    request.define("WIDTH", traits.subgroup_size).define("ROW_BLOCKS", variant.rows);
-    request.define("COL_BLOCKS", variant.cols).define("VECTOR_A", a_vectors).define("VECTOR_B", b_vectors);
-    const auto together = [&](uint64_t elements) {
-      return !variant.swapped && args.n % elements == 0 &&
-             aligned(plan.out, type, plan.out_ld, plan.out_stride, elements);
-    };
-    const uint32_t c_together = tiny ? 1 : together(4) ? 4 : together(2) ? 2 : 1;
-    request.define("C_TOGETHER", c_together).define("TAIL", tiny || args.k % 4 != 0).define("PAIRS", traits.addresses);
-    request.define("TRANS_C", variant.swapped).define("BETA", plan.out_access() == Access::read_write);
-  }
+  KernelRequest request =
+      variant.shared ? shared_request(plan, variant, traits) : subgroup_request(plan, variant, traits);
+  request.wide(plan.wide);
   Dispatch dispatch("gemm");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
-    with_number(
-        type, [&](auto number) { dispatch.push(TilePush<decltype(index), decltype(number)>(plan, tiles_m, tiles_n)); });
+    with_number(type, [&](auto number) {
+      dispatch.push(tile_push<shaders::GemmTile::Push<decltype(index), decltype(number)>>(plan, tiles_m, tiles_n));
+    });
   });
   dispatch.groups_linear(groups * plan.slices, traits)
       .work(work_bytes(plan), operations_of(args))
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
+    const bool a_vec4 = reads_a_as_vec4(plan), b_vec4 = reads_b_as_vec4(plan);
     if (variant.swapped) swap_operands(plan);  // as the caller has them
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
-        variant.name, reason(plan), groups, plan.slices, a_fours ? "a" : "", b_fours ? "b" : "",
+        variant.name, reason(plan), groups, plan.slices, a_vec4 ? "a" : "", b_vec4 ? "b" : "",
         plan.wide ? ", wide" : "");
     if (variant.swapped) swap_operands(plan);
   }

@@ -11,34 +11,34 @@
 //   ROWS = 4 | 4 | 5 | 6 | 7 |   ROW_PARTS = 2          every element is loaded once.
 //            +---+---+---+---+
 //
-// Defines: LOCAL_SIZE            a multiple of ROW_PARTS * COL_PARTS
-//          ROWS, COLS            of an invocation
-//          ROW_PARTS, COL_PARTS  powers of two; ROWS * ROW_PARTS >= m, COLS * COL_PARTS >= n
-//          EXACT                 1: these are m and n
-//          DEPTH                 1 or 4: steps of k at once; 4 where a vector lies along k
-//          TRANS_A, TRANS_B      1: stored as k x m, as n x k
-//          VECTOR_A, VECTOR_B    read in fours: every row is aligned to four elements; what lies across k (A with
-//                                TRANS_A, B without TRANS_B) needs EXACT and ROWS or COLS of whole fours
-//          BETA                  0: beta is 0
-//          A_TYPE, B_TYPE, SUM_TYPE   element types
-//          C_TYPE, ACTIVATION, BIAS_AXIS, RESIDUAL   see gemm_epilogue.glsl
-//          PAIRS                 see gemm_stored.glsl
-//          VECTOR_C              1: C is written eight bytes at a time, where each lane's store is an instruction by
-//                                itself: PAIRS, EXACT, every row aligned to eight bytes and COLS a multiple of as many;
-//                                not f64
+//# LOCAL_SIZE : 1.. : invocations, a multiple of ROW_PARTS * COL_PARTS
+//# ROWS : 1..8 : rows of an invocation
+//# COLS : 1..8 : and its columns
+//# ROW_PARTS : 1|2 : invocations along a matrix's rows; ROWS * ROW_PARTS >= m
+//# COL_PARTS : 1|2|4|8|16 : and along its columns; COLS * COL_PARTS >= n
+//# EXACT : 0|1 : 1: these products are m and n
+//# DEPTH : 1|4 : steps of k at once; 4 where a vector lies along k
+//# TRANS_A : 0|1 : 1: A is stored as k x m
+//# TRANS_B : 0|1 : 1: B is stored as n x k
+//# VECTOR_A : 0|1 : 1: A is read as vec4: every row is aligned to four elements; with TRANS_A, EXACT and ROWS a multiple of 4
+//# VECTOR_B : 0|1 : 1: and B; without TRANS_B, EXACT and COLS a multiple of 4
+//# BETA : 0|1 : 0: beta is 0
+//# A_TYPE : 1..5|7 : TUFF_* of A
+//# B_TYPE : 1..5|7 : TUFF_* of B
+//# VECTOR_C : 0|1 : 1: C is written eight bytes at a time, where each lane's store is an instruction by itself; not f64
+// VECTOR_C needs PAIRS, EXACT, every row aligned to eight bytes, and COLS a multiple of as many.
 #include "kernels/gemm/gemm_stored.glsl"
 #include "kernels/gemm/gemm_number.glsl"
 
-#if BIAS_AXIS || RESIDUAL
-#define OPERANDS 5
-#else
-#define OPERANDS 3
-#endif
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(OPERANDS)
+#if EPILOGUE
+  TUFF_BASES(5)
+#else
+  TUFF_BASES(3)
+#endif
   TUFF_INDEX lda, ldb, ldc;                 // elements from one stored row to the next
   TUFF_INDEX stride_a, stride_b, stride_c;  // elements from one matrix to the next
-#if OPERANDS == 5
+#if EPILOGUE
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
 #endif
   uint m, n, k, batch_count;
@@ -180,7 +180,7 @@ void main() {
 
   const NUMBER alpha = push.alpha, beta = BETA != 0 ? push.beta : NUMBER(0);
   const TUFF_INDEX ldc = push.ldc, c = TUFF_INDEX(matrix) * push.stride_c;
-#if OPERANDS == 5
+#if EPILOGUE
   const TUFF_INDEX bias = TUFF_INDEX(matrix) * push.stride_bias;
   const TUFF_INDEX residual = TUFF_INDEX(matrix) * push.stride_residual, ld_residual = push.ld_residual;
 #else

@@ -4,7 +4,7 @@
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
-#include "shaders.hpp"
+#include "shaders/gemm_tiny.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -17,45 +17,25 @@ constexpr uint64_t kMostElementsCpu = 144;
 
 constexpr uint32_t kSubgroupsCpu = 8;  // of a workgroup on a processor, where one costs 160 to 200 ns
 
-// Mirrors Push in gemm_tiny.comp, behind the bases.
-template <typename Index, typename Number>
-struct TinyPush {
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c;
-  uint32_t m, n, k, batch_count;
-  Number alpha, beta;
-};
-template <typename Index, typename Number>
-struct TinyEpiloguePush {
-  Index lda, ldb, ldc, stride_a, stride_b, stride_c, ld_residual, stride_bias, stride_residual;
-  uint32_t m, n, k, batch_count;
-  Number alpha, beta;
-};
-
-template <typename Index, typename Number>
-void push_tiny(Dispatch& dispatch, const Plan& plan, bool epilogue) {
+template <typename Index, typename Number, bool epilogue>
+void push_tiny(Dispatch& dispatch, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  const TinyPush<Index, Number> push{index(args.lda),
-                                     index(args.ldb),
-                                     index(plan.out_ld),
-                                     index(args.stride_a),
-                                     index(args.stride_b),
-                                     index(plan.out_stride),
-                                     number(args.m),
-                                     number(args.n),
-                                     number(args.k),
-                                     number(args.batch_count),
-                                     static_cast<Number>(plan.alpha()),
-                                     static_cast<Number>(plan.beta())};
-  if (!epilogue) {
-    dispatch.push(push);
-    return;
-  }
-  dispatch.push(TinyEpiloguePush<Index, Number>{push.lda, push.ldb, push.ldc, push.stride_a, push.stride_b,
-                                                push.stride_c, index(args.epilogue.ld_residual),
-                                                index(args.epilogue.stride_bias), index(args.epilogue.stride_residual),
-                                                push.m, push.n, push.k, push.batch_count, push.alpha, push.beta});
+  shaders::GemmTiny::Push<Index, Number, epilogue> push{.lda = index(args.lda),
+                                                        .ldb = index(args.ldb),
+                                                        .ldc = index(plan.out_ld),
+                                                        .stride_a = index(args.stride_a),
+                                                        .stride_b = index(args.stride_b),
+                                                        .stride_c = index(plan.out_stride),
+                                                        .m = number(args.m),
+                                                        .n = number(args.n),
+                                                        .k = number(args.k),
+                                                        .batch_count = number(args.batch_count),
+                                                        .alpha = static_cast<Number>(plan.alpha()),
+                                                        .beta = static_cast<Number>(plan.beta())};
+  if constexpr (epilogue) set_epilogue_places(push, args.epilogue);
+  dispatch.push(push);
 }
 
 // How a matrix is shared out.
@@ -110,25 +90,34 @@ void record_tiny(Recorder& recorder, Plan& plan) {
       (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
 
-  const bool a_fours = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
-  const bool b_fours = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
-  const bool vector_a = a_fours && (plan.ta ? exact && parts.rows % 4 == 0 : args.k >= 4);
-  const bool vector_b = b_fours && (plan.tb ? args.k >= 4 : exact && parts.cols % 4 == 0);
+  const bool a_vec4 = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
+  const bool b_vec4 = aligned(args.b, args.b_type, args.ldb, args.stride_b, 4);
+  const bool vector_a = a_vec4 && (plan.ta ? exact && parts.rows % 4 == 0 : args.k >= 4);
+  const bool vector_b = b_vec4 && (plan.tb ? args.k >= 4 : exact && parts.cols % 4 == 0);
   const uint64_t together = 8 / dtype_size(plan.out_type);
   const bool pairs = traits.cpu && traits.addresses;
   const bool vector_c = pairs && exact && together > 1 && parts.cols % together == 0 &&
                         aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, together);
   const bool along_k = (vector_a && !plan.ta) || (vector_b && plan.tb);
-  KernelRequest request(shaders::gemm_tiny);
+  KernelRequest request = shaders::GemmTiny::request({.a_type = args.a_type,
+                                                      .b_type = args.b_type,
+                                                      .beta = plan.beta() != 0,
+                                                      .col_parts = parts.col_parts,
+                                                      .cols = parts.cols,
+                                                      .depth = along_k || (!traits.cpu && args.k >= 4) ? 4 : 1,
+                                                      .epilogue = plan.epilogue_defines(traits),
+                                                      .exact = exact,
+                                                      .local_size = parts.local_size,
+                                                      .pairs = pairs,
+                                                      .row_parts = parts.row_parts,
+                                                      .rows = parts.rows,
+                                                      .sum_type = args.sum_type(),
+                                                      .trans_a = plan.ta,
+                                                      .trans_b = plan.tb,
+                                                      .vector_a = vector_a,
+                                                      .vector_b = vector_b,
+                                                      .vector_c = vector_c});
   request.streaming().wide(plan.wide);
-  request.define("LOCAL_SIZE", parts.local_size).define("ROWS", parts.rows).define("COLS", parts.cols);
-  request.define("ROW_PARTS", parts.row_parts).define("COL_PARTS", parts.col_parts).define("EXACT", exact);
-  request.define("DEPTH", along_k || (!traits.cpu && args.k >= 4) ? 4 : 1);
-  request.define("TRANS_A", plan.ta).define("TRANS_B", plan.tb);
-  request.define("VECTOR_A", vector_a).define("VECTOR_B", vector_b).define("BETA", plan.beta() != 0);
-  request.define("A_TYPE", args.a_type).define("B_TYPE", args.b_type).define("SUM_TYPE", args.sum_type());
-  request.define("PAIRS", pairs).define("VECTOR_C", vector_c);
-  plan.define_epilogue(request, traits);
   Dispatch dispatch("gemm tiny");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
@@ -136,8 +125,9 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   plan.epilogue_operands(dispatch);
   define_each(request, dispatch);
   with_index(plan.wide, [&](auto index) {
-    with_number(plan.out_type,
-                [&](auto number) { push_tiny<decltype(index), decltype(number)>(dispatch, plan, plan.fused()); });
+    with_number(plan.out_type, [&](auto number) {
+      with_flag(plan.fused(), [&](auto fused) { push_tiny<decltype(index), decltype(number), fused>(dispatch, plan); });
+    });
   });
   const uint32_t matrices = parts.local_size / (parts.row_parts * parts.col_parts);
   const uint64_t groups = ceil_div(args.batch_count, matrices);

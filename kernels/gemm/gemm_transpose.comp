@@ -4,8 +4,8 @@
 // A workgroup copies 64 x 64 elements through shared memory, an invocation 16 side by side. What is read beyond the
 // matrix counts as zero.
 //
-// Defines: ELEMENT_BYTES   1 or 2
-//          LOAD_BYTES      4: base, ld, stride and cols are multiples of 4 bytes; else ELEMENT_BYTES
+//# ELEMENT_BYTES : 1|2 : of an element
+//# LOAD_BYTES : 1|2|4 : 4: base, ld, stride and cols are multiples of 4 bytes; else ELEMENT_BYTES
 #if ELEMENT_BYTES == 1
 #extension GL_EXT_shader_8bit_storage : require
 #define STORED uint8_t

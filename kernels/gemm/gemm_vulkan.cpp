@@ -57,12 +57,13 @@ Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
 }
 
-void Plan::define_epilogue(KernelRequest& request, const DeviceTraits& traits) const {
+shaders::GemmEpilogue Plan::epilogue_defines(const DeviceTraits& traits) const {
   const GemmEpilogue& epilogue = args.epilogue;
-  request.define("C_TYPE", out_type).define("ACTIVATION", to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation);
-  request.define("TUFF_EXACT_ARITHMETIC", traits.cpu);
-  request.define("BIAS_AXIS", fused() ? epilogue.bias_axis : TUFF_BIAS_NONE);
-  request.define("RESIDUAL", fused() && epilogue.residual != nullptr);
+  return {.activation = to_scratch ? TUFF_ACTIVATION_NONE : epilogue.activation,
+          .bias_axis = fused() ? epilogue.bias_axis : TUFF_BIAS_NONE,
+          .c_type = out_type,
+          .exact_arithmetic = traits.cpu,
+          .residual = fused() && epilogue.residual != nullptr};
 }
 
 void Plan::epilogue_operands(Dispatch& dispatch) const {

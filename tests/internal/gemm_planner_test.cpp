@@ -8,9 +8,26 @@
 #include "kernels/gemm/gemm.hpp"
 #include "planning/status.hpp"
 #include "planning/tuning_table.hpp"
+#include "shaders/gemm_finish.hpp"
 
 namespace tuff {
 namespace {
+
+// A planner that leaves out a group of defines does not compile, nor one that leaves out a define of the group.
+template <typename Defines>
+concept Whole = requires(shaders::GemmEpilogue end) {
+  Defines{.dense = 0, .epilogue = end, .items = 1, .local_size = 64, .sum_type = 1};
+};
+template <typename Defines>
+concept WithoutGroup = requires {
+  Defines{.dense = 0, .items = 1, .local_size = 64, .sum_type = 1};
+};
+template <typename Epilogue>
+concept WithoutResidual = requires {
+  Epilogue{.activation = 0, .bias_axis = 0, .c_type = 1, .exact_arithmetic = 0};
+};
+static_assert(Whole<shaders::GemmFinish::Defines> && !WithoutGroup<shaders::GemmFinish::Defines>);
+static_assert(!WithoutResidual<shaders::GemmEpilogue>);
 
 GemmArgs product(const Buffer& buffer, int32_t in, int32_t out, uint64_t m, uint64_t n, uint64_t k) {
   GemmArgs args{};

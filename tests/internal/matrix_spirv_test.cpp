@@ -17,6 +17,7 @@
 #include "runtime/vulkan/shader_compiler.hpp"
 #include "shaders.hpp"
 #include "shaders/attention_matrix.hpp"
+#include "shaders/gemm_matrix.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -32,16 +33,32 @@ struct Form {
 
 std::vector<uint32_t> compile(const Form& form) {
   const bool int8 = form.kind == Matrices::int8;
-  KernelRequest request(shaders::gemm_matrix);
+  KernelRequest request = shaders::GemmMatrix::request({.a_bytes = form.load_bytes,
+                                                        .b_bytes = form.load_bytes,
+                                                        .beta = 0,
+                                                        .bk = int8 ? 64 : 32,
+                                                        .bm = 128,
+                                                        .bn = 64,
+                                                        .c_vector = form.vector,
+                                                        .edge = form.edge,
+                                                        .epilogue = {.activation = form.c_type == TUFF_I32 ? 0 : 3,
+                                                                     .bias_axis = form.vector ? 0 : 2,
+                                                                     .c_type = form.c_type,
+                                                                     .exact_arithmetic = 0,
+                                                                     .residual = !form.vector},
+                                                        .mk = int8 ? 32 : 16,
+                                                        .mm = 16,
+                                                        .mn = 16,
+                                                        .padded_a = form.padded,
+                                                        .padded_b = form.padded,
+                                                        .trans_a = form.ta,
+                                                        .trans_b = form.tb,
+                                                        .width = 32,
+                                                        .window_valid = form.window_valid,
+                                                        .windows = form.windows,
+                                                        .wm = 64,
+                                                        .wn = 32});
   request.matrices(form.kind).wide(form.wide);
-  request.define("BM", 128).define("BN", 64).define("BK", int8 ? 64 : 32).define("WM", 64).define("WN", 32);
-  request.define("MM", 16).define("MN", 16).define("MK", int8 ? 32 : 16).define("WIDTH", 32);
-  request.define("TRANS_A", form.ta).define("TRANS_B", form.tb).define("EDGE", form.edge);
-  request.define("A_BYTES", form.load_bytes).define("B_BYTES", form.load_bytes).define("C_TYPE", form.c_type);
-  request.define("PADDED_A", form.padded).define("PADDED_B", form.padded);
-  request.define("EPILOGUE", !form.vector).define("BIAS_AXIS", form.vector ? 0 : 2).define("RESIDUAL", !form.vector);
-  request.define("ACTIVATION", form.c_type == TUFF_I32 ? 0 : 3).define("C_VECTOR", form.vector);
-  request.define("WINDOWS", form.windows).define("WINDOW_VALID", form.window_valid);
   return compile_glsl("gemm_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
 }
 

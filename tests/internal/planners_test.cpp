@@ -48,7 +48,8 @@ std::vector<DeviceTraits> devices() {
   all[3].subgroup_ballot = true;
   all[3].matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
   all[3].matrix_shapes[1] = {16, 16, 16, TUFF_BF16, TUFF_BF16, TUFF_F32};
-  all[3].matrix_shape_count = 2;
+  all[3].matrix_shapes[2] = {16, 16, 32, TUFF_I8, TUFF_I8, TUFF_I32};
+  all[3].matrix_shape_count = 3;
   all[4] = DeviceTraits{};
   all[4].storage16 = all[4].storage8 = true;
   return all;
@@ -152,15 +153,17 @@ TEST_F(Planners, Convolution) {
     args.layout = coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
     args.rank = static_cast<uint32_t>(1 + below(3));
     args.transposed = args.rank == 2 && coin(3);
-    args.groups = coin() ? 1 : 1 + below(6);
-    const uint64_t channels = coin(5) ? 0 : 1 + below(3), filters = 1 + below(4);
+    const bool plain = coin(3);  // what variants of their own are for
+    args.groups = plain || coin() ? 1 : 1 + below(6);
+    const uint64_t channels = coin(5) ? 0 : coin(4) ? 16 * (1 + below(9)) : 1 + below(3);
+    const uint64_t filters = coin(4) ? 16 * (1 + below(9)) : 1 + below(4);
     args.in_shape.outer = {size(), args.groups * channels};
     args.filter_shape.outer = {args.groups * filters, channels};
     if (args.transposed) args.filter_shape.outer = {args.groups * channels, filters};
     args.out_shape.outer = {args.in_shape.outer[0], args.groups * filters};
     for (uint32_t axis = kConvAxes - args.rank; axis < kConvAxes; ++axis) {
-      const uint64_t taps = 1 + below(7), stride = coin(9) ? 1 + size() : 1 + below(3);
-      const uint64_t dilation = coin(9) ? 1 + size() : 1 + below(3);
+      const uint64_t taps = plain ? 3 : 1 + below(7), stride = plain ? 1 : coin(9) ? 1 + size() : 1 + below(3);
+      const uint64_t dilation = plain ? 1 : coin(9) ? 1 + size() : 1 + below(3);
       const uint64_t in = size(), front = coin(9) ? size() : below(4), back = args.transposed ? front : below(4);
       const uint64_t span = dilation * (taps - 1) + 1, padded = in + front + back;
       args.in_shape.extents[axis] = in, args.filter_shape.extents[axis] = taps;
@@ -173,6 +176,7 @@ TEST_F(Planners, Convolution) {
     // Each phase is planned by itself.
     if (args.transposed && args.stride[1] * args.stride[2] > 1000) return;
     args.input = operand(), args.filter = operand(), args.output = operand(), args.bias = perhaps();
+    args.residual = perhaps(), args.activation = static_cast<int32_t>(below(6));
     args.precision = coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
     check_conv(args);
     // What an image is cut into would be many pieces.
@@ -182,22 +186,49 @@ TEST_F(Planners, Convolution) {
 }
 
 TEST_F(Planners, Products) {
-  run(kTimes, [&](Recorder& recorder) {
-    static constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};
+  const auto extent = [&] { return coin(4) ? 16 * (1 + below(40)) : size(); };
+  run(3 * kTimes, [&](Recorder& recorder) {
+    static constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8, TUFF_I32};
     GemmArgs args{};
-    args.a_type = args.b_type = kTypes[below(5)];
-    args.c_type = args.a_type == TUFF_I8 ? TUFF_I32 : args.a_type;
+    args.a_type = kTypes[below(6)], args.b_type = coin(4) ? kTypes[below(6)] : args.a_type;
+    args.c_type = coin(4) ? kTypes[below(6)] : args.a_type == TUFF_I8 ? TUFF_I32 : args.a_type;
     args.accumulate = args.sum_type();
+    args.precision = static_cast<int32_t>(below(3));
     args.ta = static_cast<int32_t>(below(2)), args.tb = static_cast<int32_t>(below(2));
-    args.m = size(), args.n = size(), args.k = size();
+    args.m = extent(), args.n = extent(), args.k = extent();
     args.alpha = 1, args.beta = coin() ? 0 : 1;
-    args.lda = (args.ta != 0 ? args.m : args.k) + below(3), args.ldb = (args.tb != 0 ? args.k : args.n) + below(3);
-    args.ldc = args.n + below(3);
+    const uint64_t gap = coin() ? 0 : below(3);
+    args.lda = (args.ta != 0 ? args.m : args.k) + gap, args.ldb = (args.tb != 0 ? args.k : args.n) + gap;
+    args.ldc = args.n + gap;
     args.batch_count = coin() ? 1 : size();
     args.stride_a = (args.ta != 0 ? args.k : args.m) * args.lda;
     args.stride_b = coin() ? 0 : (args.tb != 0 ? args.n : args.k) * args.ldb;
     args.stride_c = args.m * args.ldc;
     args.a = operand(), args.b = operand(), args.c = operand();
+    if (coin()) {
+      GemmEpilogue& epilogue = args.epilogue;
+      epilogue.activation = static_cast<int32_t>(below(args.c_type == TUFF_I32 ? 2 : 6));
+      epilogue.bias_axis = static_cast<int32_t>(below(3));
+      if (epilogue.bias_axis != TUFF_BIAS_NONE) epilogue.bias = operand();
+      epilogue.residual = perhaps();
+      epilogue.ld_residual = args.ldc;
+      epilogue.stride_residual = args.stride_c, epilogue.stride_bias = coin() ? 0 : std::max(args.m, args.n);
+    }
+    const bool arrays = args.batch_count > 1 && args.batch_count < 100 && args.epilogue.bias == nullptr &&
+                        args.epilogue.residual == nullptr && coin(3);
+    const std::vector<const Buffer*> each_a(arrays ? args.batch_count : 0, args.a);
+    const std::vector<const Buffer*> each_b(each_a.size(), args.b);
+    std::vector<Buffer> outputs(each_a.size());
+    std::vector<const Buffer*> each_c;
+    for (Buffer& output : outputs) {
+      output.allocation = std::make_shared<Nowhere>();
+      output.bytes = uint64_t{1} << 62;
+      each_c.push_back(&output);
+    }
+    if (arrays) {
+      args.a_array = each_a.data(), args.b_array = each_b.data(), args.c_array = each_c.data();
+      args.stride_a = args.stride_b = args.stride_c = 0;
+    }
     check_gemm(args);
     const double results = static_cast<double>(args.m) * static_cast<double>(args.n);
     if (results * static_cast<double>(args.batch_count) > 1e11 || static_cast<double>(args.k) > 1e7) return;
