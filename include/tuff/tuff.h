@@ -152,7 +152,8 @@ enum {
   TUFF_UNARY_HARDSWISH = 14,  /* x * min(max(x + 3, 0), 6) / 6; 0 at -inf */
   TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
   TUFF_UNARY_SIN = 16,        /* of any argument; NaN of an infinite one */
-  TUFF_UNARY_COS = 17
+  TUFF_UNARY_COS = 17,
+  TUFF_UNARY_ERF = 18 /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
 };
 
 /* Functions of two numbers. */

@@ -87,7 +87,8 @@ enum class Unary : int32_t {
   hardswish = TUFF_UNARY_HARDSWISH,
   softplus = TUFF_UNARY_SOFTPLUS,
   sin = TUFF_UNARY_SIN,
-  cos = TUFF_UNARY_COS
+  cos = TUFF_UNARY_COS,
+  erf = TUFF_UNARY_ERF
 };
 enum class Binary : int32_t {
   add = TUFF_BINARY_ADD,

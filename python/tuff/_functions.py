@@ -18,6 +18,7 @@ __all__ = [
     "cos",
     "divide",
     "elu",
+    "erf",
     "exp",
     "gelu",
     "gelu_tanh",
@@ -128,6 +129,11 @@ def cos(x: Array, *, out: Optional[Array] = None) -> Array:
     return operations.unary(raw.UNARY_COS, x, out=out)
 
 
+def erf(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x)"""
+    return operations.unary(raw.UNARY_ERF, x, out=out)
+
+
 def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a + b"""
     return operations.binary(raw.BINARY_ADD, a, b, out=out)
@@ -235,6 +241,10 @@ class Functions:
     def cos(self) -> Array:
         """cos of each element."""
         return cos(self)
+
+    def erf(self) -> Array:
+        """the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x)"""
+        return erf(self)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum along axes: None takes all, an int one, a tuple several."""

@@ -27,6 +27,7 @@ inline double log(double x) { return std::log(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline double sin(double x) { return std::sin(x); }
 inline double cos(double x) { return std::cos(x); }
+inline double erf(double x) { return std::erf(x); }
 inline double abs(double x) { return std::fabs(x); }
 inline double neg(double x) { return -x; }
 
