@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Axis = Union[None, int, Sequence[int]]
 
 #: NumPy's type for each of the library's. Products know float16, float32, float64 and int8; arithmetic, functions,
-#: reductions and softmax float16 and float32; all else is float32, and the others can be stored.
+#: reductions and softmax float16 and float32, reductions int32 too; all else is float32, and the others can be stored.
 DTYPES = {
     np.dtype(np.float32): raw.F32,
     np.dtype(np.float16): raw.F16,
