@@ -8,26 +8,14 @@
 namespace bench {
 namespace {
 
-const std::map<std::string, tuff::Unary> kUnary = {{"relu", tuff::Unary::relu},
-                                                   {"sigmoid", tuff::Unary::sigmoid},
-                                                   {"tanh", tuff::Unary::tanh},
-                                                   {"exp", tuff::Unary::exp},
-                                                   {"log", tuff::Unary::log},
-                                                   {"sqrt", tuff::Unary::sqrt},
-                                                   {"abs", tuff::Unary::abs},
-                                                   {"neg", tuff::Unary::neg},
-                                                   {"gelu", tuff::Unary::gelu},
-                                                   {"gelu_tanh", tuff::Unary::gelu_tanh},
-                                                   {"silu", tuff::Unary::silu},
-                                                   {"leaky_relu", tuff::Unary::leaky_relu},
-                                                   {"elu", tuff::Unary::elu},
-                                                   {"hardswish", tuff::Unary::hardswish},
-                                                   {"softplus", tuff::Unary::softplus},
-                                                   {"sin", tuff::Unary::sin},
-                                                   {"cos", tuff::Unary::cos}};
+const std::map<std::string, tuff::Unary> kUnary = {
+#define UNARY(number, NAME, name, ...) {#name, tuff::Unary::name},
+#include "kernels/elementwise/unary.def"
+};
 const std::map<std::string, tuff::Binary> kBinary = {
-    {"add", tuff::Binary::add}, {"sub", tuff::Binary::sub}, {"mul", tuff::Binary::mul}, {"div", tuff::Binary::div},
-    {"max", tuff::Binary::max}, {"min", tuff::Binary::min}, {"pow", tuff::Binary::pow}};
+#define BINARY(number, NAME, name, ...) {#name, tuff::Binary::name},
+#include "kernels/elementwise/binary.def"
+};
 
 }  // namespace
 

@@ -9,9 +9,10 @@
 namespace bench {
 namespace {
 
-const std::map<std::string, tuff::Reduce> kReduce = {{"sum", tuff::Reduce::sum},   {"max", tuff::Reduce::max},
-                                                     {"min", tuff::Reduce::min},   {"mean", tuff::Reduce::mean},
-                                                     {"prod", tuff::Reduce::prod}, {"argmax", tuff::Reduce::argmax}};
+const std::map<std::string, tuff::Reduce> kReduce = {
+#define REDUCE(number, NAME, name, ...) {#name, tuff::Reduce::name},
+#include "kernels/reduce/reduce.def"
+};
 
 }  // namespace
 

@@ -5,7 +5,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 function(tuff_embed_shaders out)
   set(folder ${CMAKE_BINARY_DIR}/generated)
   set(shaders ${CMAKE_SOURCE_DIR}/planning/prelude.glsl ${ARGN})
-  file(GLOB included CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/*.glsl)
+  file(GLOB included CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/*.glsl ${CMAKE_SOURCE_DIR}/kernels/*/*.def)
   set(sources ${folder}/shaders_all.cpp)
   foreach(file IN LISTS shaders)
     get_filename_component(name ${file} NAME_WE)
@@ -13,7 +13,8 @@ function(tuff_embed_shaders out)
   endforeach()
   add_custom_command(OUTPUT ${sources} ${folder}/shaders.hpp
     COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/cmake/shaders.py ${CMAKE_SOURCE_DIR} ${folder} ${shaders}
-    DEPENDS ${CMAKE_SOURCE_DIR}/cmake/shaders.py ${shaders} ${included}
+    DEPENDS ${CMAKE_SOURCE_DIR}/cmake/shaders.py ${CMAKE_SOURCE_DIR}/cmake/tables.py
+            ${CMAKE_SOURCE_DIR}/include/tuff/tuff.h ${shaders} ${included}
     COMMENT "Embedding shaders" VERBATIM)
   set(${out} ${sources} ${folder}/shaders.hpp PARENT_SCOPE)
 endfunction()

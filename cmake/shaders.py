@@ -10,7 +10,8 @@ A shader, or a file that it includes, declares each define that a planner sets, 
 
     //# TUFF_UNROLL = 1 : 1|2|4|8 : blocks in flight
         name         |    |         what it means
-                     |    legal values: numbers and ranges (0|1, 1..64, 4..), `dtype`, `any`
+                     |    legal values: numbers and ranges (0|1, 1..64, 4..), `dtype`, `any`, `types`: those
+                     of the table of operations that the shader includes
                      default; without one a planner has to say
 
 and becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_rows.comp; the field's name is the define's in
@@ -36,6 +37,8 @@ import itertools
 import pathlib
 import re
 import sys
+
+import tables
 
 DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
 STRUCT = re.compile(r"^\s*//# struct (\w+)\s*$", re.M)
@@ -64,21 +67,24 @@ class Problem(Exception):
 
 
 def expand(root, path, seen=()):
-    """The file's text, with what it includes in its place."""
+    """The file's text, with what it includes in its place; of a table of operations, what tables.glsl() makes of it."""
     if path in seen:
         raise Problem(f"{path} includes itself")
-    text = (root / path).read_text()
+    text = tables.glsl(root, path) if path.endswith(".def") else (root / path).read_text()
     return re.sub(r'#include "([^"]+)"[^\n]*', lambda found: expand(root, found.group(1), (*seen, path)), text)
 
 
 class Define:
-    def __init__(self, found):
+    def __init__(self, found, types):
         self.name, self.default, self.text = found["name"], found["default"], found["text"]
         self.field = re.sub(r"^TUFF_", "", self.name).lower()
         if self.field in {"long", "short", "double", "float", "int", "default", "union", "switch"}:
             self.field += "_"
         self.ranges = []
-        for part in found["legal"].split("|"):
+        legal = types if found["legal"] == "types" else found["legal"]
+        if legal is None:
+            raise Problem(f"{self.name}: no table of operations says which types there are")
+        for part in legal.split("|"):
             part = part.strip()
             if part == "any":
                 self.ranges.append((-(2**62), 2**62))
@@ -97,13 +103,14 @@ class Define:
 
 def read_defines(text):
     found = {}
+    types = re.search(r"^//= types (\S+)$", text, re.M)
     for line in text.splitlines():
         if "//#" not in line or STRUCT.match(line) or GROUP.match(line):
             continue
         match = DEFINE.match(line)
         if not match:
             raise Problem(f"cannot read '{line.strip()}'")
-        define = Define(match)
+        define = Define(match, types and types[1])
         if define.name in found and not define.same(found[define.name]):
             raise Problem(f"{define.name} is declared twice, and not alike")
         found.setdefault(define.name, define)
@@ -420,7 +427,7 @@ def main(root, out, paths):
                     group = next((group for group in groups if group.path == file), None)
                     write(out / "shaders" / f"{file.stem}.hpp",
                           shared_header(file, push if file == push_file else None, group))
-        except Problem as problem:
+        except (Problem, tables.Problem) as problem:
             print(f"{name}: error: {problem}", file=sys.stderr)
             return 1
         write(out / f"shader_{name.stem}.cpp", source(name, text, defines))

@@ -37,4 +37,15 @@ int32_t dtype_by_name(std::string_view name) {
   return 0;
 }
 
+std::string names_of(ElementTypes types) {
+  std::string names;
+  for (const DtypeInfo& info : kDtypes) {
+    if (!types.has(info.dtype)) continue;
+    types = types - ElementTypes{info.dtype};
+    names += (names.empty() ? "" : types == ElementTypes{} ? " or " : ", ");
+    names += info.name;
+  }
+  return names;
+}
+
 }  // namespace tuff

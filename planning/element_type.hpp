@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "tuff/tuff.h"
@@ -15,6 +16,9 @@ inline uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype
 const char* dtype_name(int32_t dtype);         // "f32"
 int32_t dtype_by_name(std::string_view name);  // 0 if there is none
 
+// What values of a type are gathered in: integers as they are, floats of up to 32 bits in f32.
+inline int32_t computed_type(int32_t dtype) { return dtype == TUFF_F16 || dtype == TUFF_BF16 ? TUFF_F32 : dtype; }
+
 class ElementTypes {
  public:
   constexpr ElementTypes() = default;
@@ -24,12 +28,16 @@ class ElementTypes {
   constexpr bool has(int32_t dtype) const { return (bits_ & bit(dtype)) != 0; }
   constexpr ElementTypes operator|(ElementTypes other) const { return ElementTypes(bits_ | other.bits_); }
   constexpr ElementTypes operator&(ElementTypes other) const { return ElementTypes(bits_ & other.bits_); }
+  constexpr ElementTypes operator-(ElementTypes other) const { return ElementTypes(bits_ & ~other.bits_); }
+  constexpr bool operator==(const ElementTypes&) const = default;
 
  private:
   explicit constexpr ElementTypes(uint32_t bits) : bits_(bits) {}
   static constexpr uint32_t bit(int32_t dtype) { return dtype > 0 && dtype < 32 ? 1u << dtype : 0; }
   uint32_t bits_ = 0;
 };
+
+std::string names_of(ElementTypes types);  // "f32, f16 or bf16"
 
 inline constexpr ElementTypes kFloatTypes = {TUFF_F32, TUFF_F16, TUFF_BF16};                      // computed in f32
 inline constexpr ElementTypes kFactorTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};  // of products

@@ -14,7 +14,9 @@ bool computes_feature(std::string_view feature, ElementTypes computes, ElementTy
   if (found == all_operations.end()) return false;
   if (dot == std::string_view::npos) return true;
   const OperationInfo& info = **found;
-  return (info.types & (info.moves ? stores : computes)).has(dtype_by_name(feature.substr(dot + 1)));
+  // Every device computes with integers of 32 bits, which are no feature by themselves: not all operations take them.
+  const ElementTypes has = info.moves ? stores : computes | ElementTypes{TUFF_I32, TUFF_U32};
+  return (info.types & has).has(dtype_by_name(feature.substr(dot + 1)));
 }
 
 }  // namespace tuff

@@ -1,32 +1,15 @@
 #include <cfloat>
 #include <cmath>
 
+#include "support/binary_operations.hpp"
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
 
-struct Operation {
-  int32_t op;
-  const char* name;
-  double (*reference)(double, double);  // f64 holds sums, differences and products of f32 so that rounding is once
-  double ulps;                          // 0: correctly rounded
-};
-
-double max_of(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : a > b ? a : b; }
-double min_of(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : a < b ? a : b; }
-
-constexpr Operation kOperations[] = {
-    {TUFF_BINARY_ADD, "add", [](double a, double b) { return a + b; }, 0},
-    {TUFF_BINARY_SUB, "sub", [](double a, double b) { return a - b; }, 0},
-    {TUFF_BINARY_MUL, "mul", [](double a, double b) { return a * b; }, 0},
-    // Vulkan: 2.5 ULP for divisors whose magnitude is within [2^-126, 2^126]
-    {TUFF_BINARY_DIV, "div", [](double a, double b) { return a / b; }, 2.5},
-    {TUFF_BINARY_MAX, "max", max_of, 0},
-    {TUFF_BINARY_MIN, "min", min_of, 0},
-    {TUFF_BINARY_POW, "pow", [](double a, double b) { return std::pow(a, b); }, 4},
-};
+using Operation = BinaryOperation;
+constexpr const auto& kOperations = kBinaryOperations;
 
 bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
 double flushed(double x) { return denormal(x) ? std::copysign(0.0, x) : x; }

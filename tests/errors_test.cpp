@@ -486,7 +486,7 @@ std::vector<BadCall> axes() {
   const std::vector<uint64_t> nine(9, 1);
   return {
       reduce("dtype", {2, 3}, 0, TUFF_REDUCE_SUM, 77),
-      reduce("dtype", {2, 3}, 0, TUFF_REDUCE_SUM, TUFF_I32, kUnsupported),
+      reduce("dtype", {2, 3}, 0, TUFF_REDUCE_SUM, TUFF_F64, kUnsupported),
       reduce("op", {2, 3}, 0, 0),
       reduce("op", {2, 3}, 0, 99),
       reduce("axis", {2, 3}, 2),

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
@@ -262,6 +263,135 @@ TEST_P(ReducePlaceOnce, BadArguments) {
   y.expect_poisoned();
 }
 TUFF_ON_BACKENDS(ReducePlaceOnce);
+
+// --- integers --------------------------------------------------------------------------------------------
+
+struct IntegerCase {
+  int32_t op;
+  const char* op_name;
+  AxisShape shape;
+  std::string name() const { return std::string(op_name).append("_i32_").append(shape.name()); }
+  double work() const { return shape.work(); }
+};
+
+std::vector<IntegerCase> integer_cases() {
+  std::vector<IntegerCase> all;
+  std::vector<AxisShape> shapes = axis_shapes16();
+  shapes.push_back({{41'943'040}, 0, 4});  // 160 MiB
+  shapes.push_back({{1024, 40'961}, 0, 0});
+  for (const AxisShape& shape : shapes) {
+    all.push_back({TUFF_REDUCE_SUM, "sum", shape});
+    // Another of the rest for each: kernels differ by the shape, and by the operation in one line.
+    const std::pair<int32_t, const char*> others[] = {
+        {TUFF_REDUCE_MAX, "max"}, {TUFF_REDUCE_MIN, "min"}, {TUFF_REDUCE_PROD, "prod"}};
+    const auto& [op, name] = others[all.size() / 2 % 3];
+    if (shape.length() > 0 || op == TUFF_REDUCE_PROD) all.push_back({op, name, shape});
+  }
+  return all;
+}
+
+Bytes bytes_of(const std::vector<int32_t>& values) {
+  Bytes bytes(4 * values.size());
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<int32_t> integers_of(const Bytes& bytes) {
+  std::vector<int32_t> values(bytes.size() / 4);
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+Bytes poisoned_integers(uint64_t count) {
+  Bytes bytes(4 * count);
+  poison_all(TUFF_I32, bytes);
+  return bytes;
+}
+
+using ReduceIntegers = Table<IntegerCase>;
+
+// Numbers of all 32 bits, of which sums and products wrap; for products odd, so that no zero swallows the rest.
+TEST_P(ReduceIntegers, AreExactModulo2To32) {
+  const AxisShape& s = row().shape;
+  const int32_t op = row().op;
+  std::vector<int32_t> x(s.count());
+  Random random(11);
+  for (int32_t& value : x) value = static_cast<int32_t>(random.next() >> 32 | (op == TUFF_REDUCE_PROD ? 1 : 0));
+  const TypedTensor input(context(), TUFF_I32, bytes_of(x), s.shift / 4),
+      output(context(), TUFF_I32, poisoned_integers(s.outer() * s.inner()), s.shift / 4);
+  ASSERT_OK(tuff_reduce(context(), TUFF_I32, op, input, output, s.shape.data(), s.rank(), s.axis));
+  std::vector<int32_t> wanted;
+  for (uint64_t o = 0; o < s.outer(); ++o) {
+    for (uint64_t i = 0; i < s.inner(); ++i) {
+      uint32_t sum = 0, product = 1;
+      int32_t highest = INT32_MIN, lowest = INT32_MAX;
+      for (uint64_t r = 0; r < s.length(); ++r) {
+        const int32_t value = x[s.index(o, r, i)];
+        sum += static_cast<uint32_t>(value), product *= static_cast<uint32_t>(value);
+        highest = std::max(highest, value), lowest = std::min(lowest, value);
+      }
+      wanted.push_back(op == TUFF_REDUCE_SUM    ? static_cast<int32_t>(sum)
+                       : op == TUFF_REDUCE_PROD ? static_cast<int32_t>(product)
+                       : op == TUFF_REDUCE_MAX  ? highest
+                                                : lowest);
+    }
+  }
+  EXPECT_EQ(integers_of(output.read()), wanted);
+  EXPECT_EQ(integers_of(input.read()), x);
+}
+TUFF_TABLE(ReduceIntegers, IntegerCase, integer_cases());
+
+class ReduceIntegersOnce : public OnBackend {
+ protected:
+  std::vector<int32_t> reduce(int32_t op, const std::vector<int32_t>& x) {
+    const TypedTensor input(context(), TUFF_I32, bytes_of(x)), output(context(), TUFF_I32, poisoned_integers(1));
+    const uint64_t shape[] = {x.size()};
+    EXPECT_OK(tuff_reduce(context(), TUFF_I32, op, input, output, shape, 1, 0));
+    return integers_of(output.read());
+  }
+};
+
+TEST_P(ReduceIntegersOnce, EndsOfTheRange) {
+  using Integers = std::vector<int32_t>;
+  EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {INT32_MAX, 1}), Integers{INT32_MIN});
+  EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {INT32_MIN, -1}), Integers{INT32_MAX});
+  EXPECT_EQ(reduce(TUFF_REDUCE_SUM, Integers(1 << 10, 1 << 22)), Integers{0});
+  // What f32 would round.
+  EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {1 << 24, 1, 1, 1}), Integers{(1 << 24) + 3});
+  EXPECT_EQ(reduce(TUFF_REDUCE_MAX, {INT32_MAX - 1, INT32_MAX, INT32_MAX - 2}), Integers{INT32_MAX});
+  EXPECT_EQ(reduce(TUFF_REDUCE_MAX, Integers(100, INT32_MIN)), Integers{INT32_MIN});
+  EXPECT_EQ(reduce(TUFF_REDUCE_MIN, Integers(100, INT32_MAX)), Integers{INT32_MAX});
+  EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {INT32_MIN, -1}), Integers{INT32_MIN});
+  EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {65'536, 65'536}), Integers{0});
+  // The bits of NaN are a number like others.
+  EXPECT_EQ(reduce(TUFF_REDUCE_MAX, {0x7fc00000, 0x7fd00000, 1}), Integers{0x7fd00000});
+  EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {}), Integers{0});
+  EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {}), Integers{1});
+}
+
+TEST_P(ReduceIntegersOnce, BadArguments) {
+  const TypedTensor x(context(), TUFF_I32, poisoned_integers(100)), y(context(), TUFF_I32, poisoned_integers(10));
+  const uint64_t good[2] = {10, 10}, empty[2] = {4, 0};
+  const auto call = [&](int32_t dtype, int32_t op, const uint64_t* shape) {
+    return tuff_reduce(context(), dtype, op, x, y, shape, 2, 1);
+  };
+  for (const int32_t op : {TUFF_REDUCE_MEAN, TUFF_REDUCE_ARGMAX, TUFF_REDUCE_ARGMIN}) {
+    EXPECT_FAILS(call(TUFF_I32, op, good), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
+    EXPECT_NE(last_error().find("takes f32, f16 or bf16"), std::string::npos) << last_error();
+  }
+  EXPECT_FAILS(call(TUFF_U32, TUFF_REDUCE_SUM, good), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
+  EXPECT_NE(last_error().find("takes f32, f16, bf16 or i32"), std::string::npos) << last_error();
+  EXPECT_FAILS(call(TUFF_I32, TUFF_REDUCE_MAX, empty), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "axis");
+  EXPECT_FAILS(call(TUFF_I32, 8, good), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "op");
+  for (const TypedTensor* tensor : {&x, &y}) {
+    const Bytes bytes = tensor->read();
+    for (uint64_t i = 0; i < bytes.size() / 4; ++i) EXPECT_TRUE(is_poison(TUFF_I32, bytes, i)) << i;
+  }
+  int32_t yes = -1;
+  EXPECT_OK(tuff_supports(context(), "reduce.i32", &yes));
+  EXPECT_EQ(yes, 1);
+}
+TUFF_ON_BACKENDS(ReduceIntegersOnce);
 
 }  // namespace
 }  // namespace tuff_test

@@ -107,7 +107,7 @@ enum {
 };
 
 /* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes all;
- * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16.
+ * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16, tuff_reduce() TUFF_I32 too.
  * tuff_supports() tells what a device can do. */
 typedef int32_t tuff_dtype;
 enum {
@@ -152,7 +152,8 @@ enum {
   TUFF_UNARY_HARDSWISH = 14,  /* x * min(max(x + 3, 0), 6) / 6; 0 at -inf */
   TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
   TUFF_UNARY_SIN = 16,        /* of any argument; NaN of an infinite one */
-  TUFF_UNARY_COS = 17
+  TUFF_UNARY_COS = 17,
+  TUFF_UNARY_ERF = 18 /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
 };
 
 /* Functions of two numbers. */
@@ -996,7 +997,9 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   axis    0 <= axis < rank
  * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32 by
  * devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean may
- * not. The host backend sums in f64. */
+ * not. The host backend sums in f64.
+ * SUM, MAX, MIN and PROD take TUFF_I32 too, exactly: sums and products wrap, modulo 2^32. The others of it are
+ * UNSUPPORTED. Since 0.9.0; tuff_supports() tells by "reduce.i32". */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 

@@ -69,6 +69,7 @@ enum class Causal : int32_t {
   top_left = TUFF_CAUSAL_TOP_LEFT,
   bottom_right = TUFF_CAUSAL_BOTTOM_RIGHT
 };
+// Unary, Binary and Reduce: made by scripts/api/generate.py. Results of argmax and argmin are of u32.
 enum class Unary : int32_t {
   relu = TUFF_UNARY_RELU,
   sigmoid = TUFF_UNARY_SIGMOID,
@@ -86,7 +87,8 @@ enum class Unary : int32_t {
   hardswish = TUFF_UNARY_HARDSWISH,
   softplus = TUFF_UNARY_SOFTPLUS,
   sin = TUFF_UNARY_SIN,
-  cos = TUFF_UNARY_COS
+  cos = TUFF_UNARY_COS,
+  erf = TUFF_UNARY_ERF
 };
 enum class Binary : int32_t {
   add = TUFF_BINARY_ADD,
@@ -103,7 +105,7 @@ enum class Reduce : int32_t {
   min = TUFF_REDUCE_MIN,
   mean = TUFF_REDUCE_MEAN,
   prod = TUFF_REDUCE_PROD,
-  argmax = TUFF_REDUCE_ARGMAX,  // of u32 results
+  argmax = TUFF_REDUCE_ARGMAX,
   argmin = TUFF_REDUCE_ARGMIN
 };
 

@@ -11,6 +11,13 @@ void check_f32_only(int32_t dtype) {
   fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, this version computes in f32", dtype_name(dtype));
 }
 
+void check_type(int32_t dtype, ElementTypes types, std::string_view what) {
+  if (types.has(dtype)) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and {} takes {}", dtype_name(dtype), what, names_of(types));
+}
+
 void check_float_type(int32_t dtype) {
   if (dtype == TUFF_F32 || dtype == TUFF_F16 || dtype == TUFF_BF16) [[likely]] {
     return;

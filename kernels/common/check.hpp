@@ -18,6 +18,9 @@ namespace tuff {
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
 void check_f32_only(int32_t dtype);
 
+// INVALID_ARGUMENT if unknown, UNSUPPORTED unless `what` takes it: "dtype is f64, and mean takes f32, f16 or bf16".
+void check_type(int32_t dtype, ElementTypes types, std::string_view what);
+
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32, TUFF_F16 or TUFF_BF16.
 void check_float_type(int32_t dtype);
 

@@ -10,4 +10,7 @@ ivec4 tuff_order(vec4 x) {
   ivec4 bits = floatBitsToInt(x);
   return bits ^ ((bits >> 31) & 0x7fffffff);
 }
+// Integers do by themselves.
+ivec2 tuff_order(ivec2 x) { return x; }
+ivec4 tuff_order(ivec4 x) { return x; }
 #endif

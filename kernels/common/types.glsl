@@ -31,6 +31,39 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_PASTE_(a, b) a##b
 #define TUFF_PASTE(a, b) TUFF_PASTE_(a, b)
 
+// The numbers that a kernel computes in, TUFF_VALUE: f32, unless it is made for elements of other types and says before
+// that TUFF_VALUE_OF is theirs. Integers wrap, modulo 2^32. TUFF_LARGER and TUFF_SMALLER are of
+// vectors alone.
+#ifndef TUFF_VALUE_OF
+#define TUFF_VALUE_OF 1
+#endif
+#if TUFF_VALUE_OF == 5
+#define TUFF_VALUE int
+#define TUFF_VALUE2 ivec2
+#define TUFF_VALUE4 ivec4
+#define TUFF_LOWEST (-0x7fffffff - 1)
+#define TUFF_HIGHEST 0x7fffffff
+#define TUFF_HAS_NAN 0
+#define TUFF_BITS(value) uvec4(value)
+#define TUFF_OF_BITS(bits) ivec4(bits)
+#else
+#define TUFF_VALUE float
+#define TUFF_VALUE2 vec2
+#define TUFF_VALUE4 vec4
+#define TUFF_LOWEST (-TUFF_INFINITY)
+#define TUFF_HIGHEST TUFF_INFINITY
+#define TUFF_HAS_NAN 1
+#define TUFF_BITS(value) floatBitsToUint(value)
+#define TUFF_OF_BITS(bits) uintBitsToFloat(bits)
+#endif
+#define TUFF_ZERO TUFF_VALUE(0)
+#define TUFF_ONE TUFF_VALUE(1)
+#define TUFF_ADD(a, b) ((a) + (b))
+#define TUFF_MULTIPLY(a, b) ((a) * (b))
+// By what orders as the values do (order.glsl), NaN aside: comparisons drop it.
+#define TUFF_LARGER(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
+#define TUFF_SMALLER(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
+
 #define TUFF_STORED(type) TUFF_PASTE(TUFF_STORED_, type)
 #define TUFF_STORED_1 float
 #define TUFF_STORED_2 uint16_t

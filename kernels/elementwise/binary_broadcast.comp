@@ -14,7 +14,7 @@
 //     2   one element: the innermost axis, which W divides, repeats it
 //     3   element by element, each from coordinates of its own
 #include "kernels/elementwise/blocks.glsl"
-#include "kernels/elementwise/binary.glsl"
+#include "kernels/elementwise/binary.def"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;

@@ -1,5 +1,5 @@
 // Access to operands a block at a time: TUFF_PARTS times four elements, so that a block of the kernel's smallest type
-// is 16 bytes. Values are f32 whatever is stored (kernels/common/types.glsl).
+// is 16 bytes. Values are f32 whatever is stored, or what the kernel chose (TUFF_VALUE of kernels/common/types.glsl).
 //
 //# TUFF_PARTS : 1|2 : 1: f32, or 16-bit elements four at a time; 2: 16-bit elements, and f32 beside them
 //# TUFF_VECTOR : 0..2 : how a block is read: 0 element by element, 1 as 16 bytes, 2 as two 64-bit integers
@@ -14,12 +14,12 @@
 #define TUFF_ELEMENTS (4 * TUFF_PARTS)
 
 struct TuffBlock {
-  vec4 part[TUFF_PARTS];
+  TUFF_VALUE4 part[TUFF_PARTS];
 };
 
-TuffBlock tuff_block(float x) {
+TuffBlock tuff_block(TUFF_VALUE x) {
   TuffBlock block;
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) block.part[p] = vec4(x);
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) block.part[p] = TUFF_VALUE4(x);
   return block;
 }
 
@@ -69,12 +69,17 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #define TUFF_MEMORY_BYTES_1 16
 #define TUFF_BLOCK_LOAD_1(name)                                                         \
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
-    block.part[p] = uintBitsToFloat(tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p))); \
+    block.part[p] = TUFF_OF_BITS(tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p))); \
   }
 #define TUFF_BLOCK_STORE_1(name)                                                        \
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
-    TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(floatBitsToUint(block.part[p])); \
+    TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(TUFF_BITS(block.part[p])); \
   }
+// Other numbers of 32 bits, where they are what is computed in.
+#define TUFF_MEMORY_OF_5 TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_5 16
+#define TUFF_BLOCK_LOAD_5 TUFF_BLOCK_LOAD_1
+#define TUFF_BLOCK_STORE_5 TUFF_BLOCK_STORE_1
 
 #if TUFF_PARTS == 2
 #define TUFF_MEMORY_OF_16BIT TUFF_MEMORY16
@@ -105,7 +110,7 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #define TUFF_BLOCKS_READ_BACK(slot, name, type) TUFF_BLOCKS_READ_BY(, slot, name, type)
 #define TUFF_BLOCKS_READ_BY(qualifier, slot, name, type)                                         \
   TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                               \
-  float name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }       \
+  TUFF_VALUE name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }       \
   TuffBlock name##_load_block(TUFF_INDEX i) {                                                    \
     TuffBlock block;                                                                             \
     TUFF_BLOCK_LOAD(name, type)                                                                  \
@@ -113,5 +118,5 @@ uvec4 tuff_memory(uvec4 w) { return w; }
   }
 #define TUFF_BLOCKS_WRITE(slot, name, type)                                                      \
   TUFF_BLOCKS_DECLARE(writeonly, slot, name, type)                                               \
-  void name##_store(TUFF_INDEX i, float x) { TUFF_AT(name##_scalar, i) = TUFF_ROUNDED(type, x); } \
+  void name##_store(TUFF_INDEX i, TUFF_VALUE x) { TUFF_AT(name##_scalar, i) = TUFF_ROUNDED(type, x); } \
   void name##_store_block(TUFF_INDEX i, TuffBlock block) { TUFF_BLOCK_STORE(name, type) }

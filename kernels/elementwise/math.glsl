@@ -7,7 +7,7 @@
 //
 // NaN is recognised by its bits throughout: a driver may assume that arithmetic never makes one. Sums whose
 // order matters are written with + and *, not fma: precise binds only those (Mesa reorders a chain of fma).
-// Polynomials: Cephes (S. Moshier), single precision. Measured errors: see unary.comp.
+// Polynomials: Cephes (S. Moshier), single precision. Measured errors: unary.def.
 
 // a * b + c. Mesa's CPU driver has a product and a sum for fma, which precise does not bind then: it may order them in one
 // kernel otherwise than in another.
@@ -22,6 +22,10 @@ bvec4 tuff_nans(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, u
 vec4 tuff_with_sign(vec4 magnitude, vec4 sign) {
   return uintBitsToFloat((floatBitsToUint(magnitude) & 0x7fffffffu) | (floatBitsToUint(sign) & 0x80000000u));
 }
+
+vec4 tuff_add(vec4 a, vec4 b) { return a + b; }
+vec4 tuff_sub(vec4 a, vec4 b) { return a - b; }
+vec4 tuff_mul(vec4 a, vec4 b) { return a * b; }
 
 // a / b for 1 <= b < 2^126 and finite a.
 vec4 tuff_divide_moderate(vec4 a, vec4 b) {
@@ -58,6 +62,8 @@ vec4 tuff_divide(vec4 a, vec4 b) {
   return mix(corrected, q, keep) * scale;
 #endif
 }
+
+vec4 tuff_div(vec4 a, vec4 b) { return tuff_divide(a, b); }
 
 // NaN below zero; -0 stays -0.
 vec4 tuff_sqrt(vec4 x) {

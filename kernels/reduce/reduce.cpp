@@ -18,7 +18,7 @@ CallText describe(const ReduceArgs& args) {
 
 namespace operations {
 const OperationOf<ReduceArgs> reduce =
-    define_operation<ReduceArgs, check_reduce, host_reduce, record_reduce, describe>("reduce", kFloatTypes);
+    define_operation<ReduceArgs, check_reduce, host_reduce, record_reduce, describe>("reduce", reduce::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -1,30 +1,16 @@
 // What reduce_rows.comp and reduce_columns.comp share: how values of one reduction are gathered.
-//# TUFF_OP : 1..3|5 : TUFF_REDUCE_SUM, MAX, MIN or PROD; a mean is a sum whose last stage divides
+// The reductions: reduce.def. What values are, and TUFF_ADD and its like: kernels/common/types.glsl.
 //# TUFF_MEAN : 0|1 : 1: divide the result by push.divisor
 //
 // A Partial is a block of running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
 // seen beside them: beyond infinity's, there was a NaN.
 #include "kernels/common/order.glsl"
-
-#if TUFF_OP == 1
-#define TUFF_IDENTITY 0.0
-#define TUFF_COMBINE(a, b) ((a) + (b))
-#elif TUFF_OP == 2
-#define TUFF_IDENTITY (-TUFF_INFINITY)
-#define TUFF_COMBINE(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
-#define TUFF_KEEPS_NAN 1
-#elif TUFF_OP == 3
-#define TUFF_IDENTITY TUFF_INFINITY
-#define TUFF_COMBINE(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
-#define TUFF_KEEPS_NAN 1
-#elif TUFF_OP == 5
-#define TUFF_IDENTITY 1.0
-#define TUFF_COMBINE(a, b) ((a) * (b))
-#endif
+#include "kernels/reduce/reduce.def"
+#define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
 
 struct Partial {
-  vec4 value[TUFF_PARTS];
-#ifdef TUFF_KEEPS_NAN
+  TUFF_VALUE4 value[TUFF_PARTS];
+#if TUFF_KEEPS_NAN
   uvec4 magnitude[TUFF_PARTS];
 #endif
 };
@@ -32,8 +18,8 @@ struct Partial {
 Partial empty_partial() {
   Partial p;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
-    p.value[i] = vec4(TUFF_IDENTITY);
-#ifdef TUFF_KEEPS_NAN
+    p.value[i] = TUFF_VALUE4(TUFF_IDENTITY);
+#if TUFF_KEEPS_NAN
     p.magnitude[i] = uvec4(0);
 #endif
   }
@@ -43,7 +29,7 @@ Partial empty_partial() {
 void gather(inout Partial p, TuffBlock x) {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
     p.value[i] = TUFF_COMBINE(p.value[i], x.part[i]);
-#ifdef TUFF_KEEPS_NAN
+#if TUFF_KEEPS_NAN
     p.magnitude[i] = max(p.magnitude[i], floatBitsToUint(x.part[i]) & 0x7fffffffu);
 #endif
   }
@@ -52,7 +38,7 @@ void gather(inout Partial p, TuffBlock x) {
 void merge(inout Partial p, Partial q) {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
     p.value[i] = TUFF_COMBINE(p.value[i], q.value[i]);
-#ifdef TUFF_KEEPS_NAN
+#if TUFF_KEEPS_NAN
     p.magnitude[i] = max(p.magnitude[i], q.magnitude[i]);
 #endif
   }
@@ -61,7 +47,7 @@ void merge(inout Partial p, Partial q) {
 TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
-#ifdef TUFF_KEEPS_NAN
+#if TUFF_KEEPS_NAN
     block.part[i] = mix(p.value[i], vec4(TUFF_NAN), greaterThan(p.magnitude[i], uvec4(0x7f800000u)));
 #else
     block.part[i] = p.value[i];
@@ -71,18 +57,20 @@ TuffBlock finish(Partial p) {
 }
 
 // Two finished results: NaN wins.
-float combine(float a, float b) {
-#ifdef TUFF_KEEPS_NAN
+TUFF_VALUE combine(TUFF_VALUE a, TUFF_VALUE b) {
+#if TUFF_KEEPS_NAN
   float c = TUFF_COMBINE(vec2(a), vec2(b)).x;
   return tuff_isnan(a) ? a : tuff_isnan(b) ? b : c;
+#elif TUFF_SELECTS
+  return TUFF_COMBINE(TUFF_VALUE2(a), TUFF_VALUE2(b)).x;
 #else
   return TUFF_COMBINE(a, b);
 #endif
 }
 
-float combine4(vec4 v) { return combine(combine(v.x, v.y), combine(v.z, v.w)); }
-float combine_block(TuffBlock block) {
-  float result = combine4(block.part[0]);
+TUFF_VALUE combine4(TUFF_VALUE4 v) { return combine(combine(v.x, v.y), combine(v.z, v.w)); }
+TUFF_VALUE combine_block(TuffBlock block) {
+  TUFF_VALUE result = combine4(block.part[0]);
   [[unroll]] for (uint i = 1; i < TUFF_PARTS; ++i) result = combine(result, combine4(block.part[i]));
   return result;
 }
@@ -90,7 +78,7 @@ float combine_block(TuffBlock block) {
 #if TUFF_MEAN
 vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(v, vec4(push.divisor)); }
 #else
-vec4 scaled(vec4 v) { return v; }
+TUFF_VALUE4 scaled(TUFF_VALUE4 v) { return v; }
 #endif
 TuffBlock scaled(TuffBlock block) {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = scaled(block.part[i]);

@@ -8,13 +8,14 @@
 //   TUFF_SPAN s   a group has s * lanes neighbouring columns of one slice (outer and segment), each lane s of
 //                 them, lanes apart: longer pieces of each row at a time, and divisions once for each group
 //
-//# TUFF_X_TYPE : 1..3 : of the input, as in tuff.h
-//# TUFF_Y_TYPE : 1..3 : of the output
+//# TUFF_X_TYPE : types : of the input, as in tuff.h
+//# TUFF_Y_TYPE : types : of the output
 //# TUFF_SPAN : 0..4 : see above
 //# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
 //# TUFF_UNROLL : 1|4 : rows in flight, without TUFF_SPAN
 //# TUFF_CUT : 0|1 : 1: segments > 1
 //# TUFF_RUN : 0.. : results of each lane, one after another; 0: push.run says
+#define TUFF_VALUE_OF TUFF_X_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 

@@ -1,5 +1,6 @@
-// One loop for each output, in double precision.
+// One loop for each output: floats in double precision, integers modulo 2^32.
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/elements.hpp"
@@ -7,34 +8,50 @@
 #include "kernels/reduce/reduce_ops.hpp"
 
 namespace tuff {
+namespace {
+
+// Of `count` > 0 elements, `stride` apart. The value so far stays where it is as good.
+template <typename T>
+uint32_t place_of(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
+  uint64_t place = 0;
+  double value = input[0];
+  for (uint64_t r = 1; r < count; ++r) {
+    const double x = input[r * stride];
+    if (std::isnan(value) || (!std::isnan(x) && op.combine(value, x) == value)) continue;
+    value = x, place = r;
+  }
+  return static_cast<uint32_t>(place);
+}
+
+template <typename T>
+T reduced(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
+  if constexpr (std::is_integral_v<T>) {
+    T value = static_cast<T>(op.identity.of_integers);
+    for (uint64_t r = 0; r < count; ++r) value = static_cast<T>(op.combine_integers(value, input[r * stride]));
+    return value;
+  } else {
+    double value = op.identity.of_floats;
+    for (uint64_t r = 0; r < count; ++r) value = op.combine(value, input[r * stride]);
+    return T(op.result == reduce::Result::mean ? value / static_cast<double>(count) : value);
+  }
+}
+
+}  // namespace
 
 void host_reduce(const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (view.outer == 0 || view.inner == 0) return;
-  with_float_type(args.dtype, [&]<typename T>(T) {
-    const T* input = view.axis > 0 ? args.input->host<T>() : nullptr;
-    T* output = args.output->host<T>();
+  with_element_type(args.dtype, [&]<typename T>(T) {
     for (uint64_t o = 0; o < view.outer; ++o) {
       for (uint64_t i = 0; i < view.inner; ++i) {
-        double value = op.identity;
-        if (reduce::names_a_place(args.op)) {
-          uint64_t place = 0;
-          value = input[o * view.axis * view.inner + i];
-          for (uint64_t r = 1; r < view.axis; ++r) {
-            const double x = input[(o * view.axis + r) * view.inner + i];
-            // The value so far stays where it is as good.
-            if (std::isnan(value) || (!std::isnan(x) && op.combine(value, x) == value)) continue;
-            value = x, place = r;
-          }
-          args.output->host<uint32_t>()[o * view.inner + i] = static_cast<uint32_t>(place);
-          continue;
+        const T* input = view.axis > 0 ? args.input->host<T>() + o * view.axis * view.inner + i : nullptr;
+        const uint64_t at = o * view.inner + i;
+        if (op.result == reduce::Result::place) {
+          args.output->host<uint32_t>()[at] = place_of(op, input, view.axis, view.inner);
+        } else {
+          args.output->host<T>()[at] = reduced(op, input, view.axis, view.inner);
         }
-        for (uint64_t r = 0; r < view.axis; ++r) {
-          value = op.combine(value, input[(o * view.axis + r) * view.inner + i]);
-        }
-        if (op.mean) value /= static_cast<double>(view.axis);
-        output[o * view.inner + i] = T(value);
       }
     }
   });

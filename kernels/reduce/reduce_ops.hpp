@@ -1,47 +1,76 @@
-// The reductions: one line each. The device's definition of a line's `partial` is in reduce.glsl.
+// The reductions and the element types that they take, as reduce.def has them.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "planning/element_type.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff::reduce {
 
+enum class Result { value, mean, place };
+
+// What leaves the other one of two as it is.
+struct Identity {
+  double of_floats;
+  int64_t of_integers;
+};
+
 struct Op {
   int32_t op;
   const char* name;
-  int32_t partial;  // the operation that gathers values: a mean gathers a sum
-  bool mean;        // the gathered value is divided by the number of elements at the end
-  bool empty;       // an empty axis has a value
-  double identity;
+  int32_t gathers;  // the operation that gathers values: a mean gathers a sum; 0: none
+  Result result;
+  bool integers;  // it takes integers too
+  bool empty;     // an empty axis has a value
+  Identity identity;
   double (*combine)(double, double);
+  int64_t (*combine_integers)(int64_t, int64_t);  // of 32-bit ones; the result is cut to 32 bits again
+
+  ElementTypes types() const;
 };
 
+namespace table {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-inline double sum(double a, double b) { return a + b; }
+inline constexpr Identity ZERO{0, 0}, ONE{1, 1}, LOWEST{-kInfinity, std::numeric_limits<int32_t>::min()},
+    HIGHEST{kInfinity, std::numeric_limits<int32_t>::max()};
+enum Gathers : int32_t {
+  NONE = 0,
+#define REDUCE(number, NAME, ...) NAME = number,
+#include "kernels/reduce/reduce.def"
+};
+inline bool is_nan(double x) { return std::isnan(x); }
+inline bool is_nan(int64_t) { return false; }
 
 inline constexpr Op kOps[] = {
-    {TUFF_REDUCE_SUM, "sum", TUFF_REDUCE_SUM, false, true, 0, sum},
-    {TUFF_REDUCE_MAX, "max", TUFF_REDUCE_MAX, false, false, -kInfinity,
-     [](double a, double b) { return std::isnan(a) || a > b ? a : b; }},
-    {TUFF_REDUCE_MIN, "min", TUFF_REDUCE_MIN, false, false, kInfinity,
-     [](double a, double b) { return std::isnan(a) || a < b ? a : b; }},
-    {TUFF_REDUCE_MEAN, "mean", TUFF_REDUCE_SUM, true, true, 0, sum},
-    {TUFF_REDUCE_PROD, "prod", TUFF_REDUCE_PROD, false, true, 1, [](double a, double b) { return a * b; }},
-    // Of these, combine gives the value whose place is wanted.
-    {TUFF_REDUCE_ARGMAX, "argmax", 0, false, false, -kInfinity,
-     [](double a, double b) { return std::isnan(a) || a >= b ? a : b; }},
-    {TUFF_REDUCE_ARGMIN, "argmin", 0, false, false, kInfinity,
-     [](double a, double b) { return std::isnan(a) || a <= b ? a : b; }},
+#define REDUCE(number, NAME, name, gathers, result, integers, empty, selects, identity, combine, y) \
+  {TUFF_REDUCE_##NAME,                                                                              \
+   #name,                                                                                           \
+   gathers,                                                                                         \
+   Result::result,                                                                                  \
+   integers != 0,                                                                                   \
+   empty != 0,                                                                                      \
+   identity,                                                                                        \
+   [](double a, double b) { return y; },                                                            \
+   [](int64_t a, int64_t b) { return y; }},
+#include "kernels/reduce/reduce.def"
 };
 
-// The result is not a value but where it is, as u32.
-inline bool names_a_place(int32_t op) { return op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN; }
+#define REDUCE(number, NAME, ...) static_assert(TUFF_REDUCE_##NAME == number);
+#include "kernels/reduce/reduce.def"
+}  // namespace table
+
+#define REDUCE_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kTypes = {
+#include "kernels/reduce/reduce.def"
+};
+
+inline ElementTypes Op::types() const { return integers ? kTypes : kTypes & kFloatTypes; }
 
 inline const Op* find(int32_t op) {
-  for (const Op& entry : kOps) {
+  for (const Op& entry : table::kOps) {
     if (entry.op == op) return &entry;
   }
   return nullptr;

@@ -7,8 +7,8 @@
 //
 //   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
 //
-//# TUFF_X_TYPE : 1..3 : of the input, as in tuff.h
-//# TUFF_Y_TYPE : 1..3 : of the output
+//# TUFF_X_TYPE : types : of the input, as in tuff.h
+//# TUFF_Y_TYPE : types : of the output
 //# TUFF_LANES : 1..1024 : a power of two up to the subgroup's size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
@@ -16,6 +16,7 @@
 //# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and behind the blocks are single
 //# TUFF_UNROLL : 1|2|4|8|16 : blocks in flight
 //# TUFF_RUN : 0.. : pieces that a lane takes one after another, 1 with TUFF_SHARED; 0: push.run says
+#define TUFF_VALUE_OF TUFF_X_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -37,7 +38,7 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 #include "kernels/reduce/reduce.glsl"
 
 #if TUFF_SHARED
-shared float parts[TUFF_LANES];
+shared TUFF_VALUE parts[TUFF_LANES];
 #endif
 
 // One element, and nothing beside it.
@@ -90,7 +91,7 @@ void main() {
       gather(total, X_load_block(block));
     }
 
-    float result = combine_block(finish(total));
+    TUFF_VALUE result = combine_block(finish(total));
 #if TUFF_SHARED
     for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, subgroupShuffleXor(result, mask));
     if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
@@ -105,6 +106,6 @@ void main() {
       result = combine(result, subgroupShuffleXor(result, mask));
     }
 #endif
-    if (lane == 0) Y_store(piece, scaled(vec4(result)).x);
+    if (lane == 0) Y_store(piece, scaled(TUFF_VALUE4(result)).x);
   }
 }

@@ -6,7 +6,8 @@
 //   inner > 1   reduce_columns: lanes along inner; where there are few, rows are dealt out to segments
 //
 // Segments depend on the sizes and the device alone, so results are the same run after run. Sums are f32.
-// Partial results and sums are f32 whatever the elements are; a block of 16-bit elements is gathered in two parts.
+// Partial results and sums of floats are f32 whatever the elements are; a block of 16-bit elements is gathered in two
+// parts. Integers stay what they are (TUFF_VALUE of types.glsl).
 // Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that
 // are gathered every 32 steps: at most 32 + count / (32 UNROLL) + 2 UNROLL, where a lane has `count` blocks:
 //   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
@@ -123,8 +124,8 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   KernelRequest kernel = shaders::ReduceRows::request({.cut = segments > 1,
                                                        .exact_arithmetic = traits.cpu,
                                                        .lanes = shape.lanes,
-                                                       .mean = last && reduction.op.mean,
-                                                       .op = reduction.op.partial,
+                                                       .mean = last && reduction.op.result == reduce::Result::mean,
+                                                       .op = reduction.op.gathers,
                                                        .parts = parts,
                                                        .peel = length % (4 * parts) != 0,
                                                        .run = reduction.device.fixed_run(shape.run),
@@ -212,8 +213,8 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
 
   KernelRequest kernel = shaders::ReduceColumns::request({.cut = stage.segments > 1,
                                                           .exact_arithmetic = traits.cpu,
-                                                          .mean = last && reduction.op.mean,
-                                                          .op = reduction.op.partial,
+                                                          .mean = last && reduction.op.result == reduce::Result::mean,
+                                                          .op = reduction.op.gathers,
                                                           .parts = parts,
                                                           .run = reduction.device.fixed_run(run),
                                                           .span = span,
@@ -268,11 +269,13 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   require_storage(recorder.traits(), args.dtype);
-  if (reduce::names_a_place(args.op)) return record_reduce_arg(recorder, args);
+  if (op.result == reduce::Result::place) return record_reduce_arg(recorder, args);
   if (view.outer == 0 || view.inner == 0) return;
   const Reduction reduction{recorder, op,
                             stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float)),
                             static_cast<double>(view.axis)};
+
+  const int32_t gathered = computed_type(args.dtype);  // of results between stages
 
   // An empty axis fills the output; one element is copied, best as columns.
   const bool fill = view.axis == 0;
@@ -286,7 +289,7 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   uint32_t count = 0;
   uint64_t partials = 0;
   for (;;) {
-    columns ? cut_columns(reduction.device, stage, count == 0 ? args.dtype : TUFF_F32)
+    columns ? cut_columns(reduction.device, stage, count == 0 ? args.dtype : gathered)
             : cut_rows(reduction.device, stage);
     require(count < kMaxStages, "shape needs more than {} stages", kMaxStages);
     stages[count++] = stage;
@@ -295,15 +298,15 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
     stage.length = stage.segments;
   }
 
-  for (uint32_t i = 0; i < count && columns; ++i) require_numbers(stages[i], i == 0 ? args.dtype : TUFF_F32);
+  for (uint32_t i = 0; i < count && columns; ++i) require_numbers(stages[i], i == 0 ? args.dtype : gathered);
 
   // Partial results follow one another in scratch memory, each stage's 256-byte aligned.
-  const Buffer* scratch = partials ? &recorder.scratch(partials * sizeof(float)) : nullptr;
+  const Buffer* scratch = partials ? &recorder.scratch(partials * dtype_size(gathered)) : nullptr;
   Place from{args.input, args.dtype, 0};
   uint64_t used = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
-    const Place to = last ? Place{args.output, args.dtype, 0} : Place{scratch, TUFF_F32, used};
+    const Place to = last ? Place{args.output, args.dtype, 0} : Place{scratch, gathered, used};
     columns ? record_columns(reduction, stages[i], from, to, last) : record_rows(reduction, stages[i], from, to, last);
     from = to;
     used += (stages[i].outer * stages[i].segments * stages[i].inner + 63) / 64 * 64;

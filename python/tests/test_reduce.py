@@ -64,6 +64,26 @@ def test_f16_empty_axes_that_do_not_adjoin(ctx):
         x.max((0, 2))
 
 
+def test_int32_is_exact_modulo_2_to_32(ctx, rng):
+    shape = (5, 3, 7, 4)
+    host = rng.integers(-(2**31), 2**31, shape, np.int32)
+    x = ctx.array(host, dtype=np.int32)
+    for axes in [None, *several(4)]:
+        for name in ("sum", "prod", "max", "min"):
+            # NumPy makes sums and products of int64: the last 32 bits of them, wrapping too, are those of int32.
+            wanted = np.asarray(getattr(host, name)(axes)).astype(np.int32)
+            got = getattr(x, name)(axes).numpy()
+            assert got.dtype == np.int32
+            np.testing.assert_array_equal(got, wanted, err_msg=f"{name} {axes}")
+    assert ctx.array([2**31 - 1, 1], dtype=np.int32).sum().numpy() == -(2**31)
+    assert ctx.zeros((0, 2), dtype=np.int32).sum(0).numpy().tolist() == [0, 0]
+    for name in ("mean", "argmax", "argmin"):
+        with pytest.raises(tuff.TuffError, match="dtype is i32, and"):
+            getattr(x, name)(1)
+    with pytest.raises(tuff.TuffError, match="dtype"):
+        ctx.zeros(4, dtype=np.uint32).sum()
+
+
 def test_broadcast_to_keeps_every_bit_of_every_dtype(ctx, rng):
     """It was a product with ones: -0 became +0, and integers were UNSUPPORTED."""
     for dtype in (np.float32, np.float16, np.float64, np.int32, np.uint32, np.int8, np.uint8):

@@ -8,6 +8,8 @@
 ``tuff.raw`` has every function of the C ABI. Importing opens the library and needs no device.
 """
 
+import builtins as _builtins
+
 from . import raw
 from ._array import Array, Transposed
 from ._attention import attention
@@ -15,28 +17,23 @@ from ._buffer import Buffer
 from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
 from ._convolution import conv1d, conv2d, conv3d, conv_transpose2d
 from ._error import TuffError, check, last_error
+from ._functions import *  # noqa: F403
+from ._functions import __all__ as _function_names
 from ._kernel import Kernel
 from ._operations import (
-    add,
     batch_norm,
     binary,
     broadcast_to,
     cumprod,
     cumsum,
-    divide,
     group_norm,
     instance_norm,
     layer_norm,
     log_softmax,
     matmul,
-    maximum,
-    minimum,
-    multiply,
-    power,
     reduce,
     rms_norm,
     softmax,
-    subtract,
     unary,
 )
 from ._position import rope
@@ -67,7 +64,6 @@ __all__ = [
     "TuffError",
     "adaptive_avg_pool",
     "adaptive_max_pool",
-    "add",
     "attention",
     "avg_pool",
     "batch_norm",
@@ -85,7 +81,6 @@ __all__ = [
     "device_count",
     "device_refusals",
     "devices",
-    "divide",
     "embedding",
     "gather",
     "group_norm",
@@ -96,11 +91,7 @@ __all__ = [
     "log_softmax",
     "matmul",
     "max_pool",
-    "maximum",
-    "minimum",
-    "multiply",
     "permute",
-    "power",
     "raw",
     "reduce",
     "resize",
@@ -109,8 +100,9 @@ __all__ = [
     "section",
     "set_log",
     "softmax",
-    "subtract",
     "take",
     "unary",
     "version",
 ]
+# But for those that would take the place of Python's own.
+__all__ += [name for name in _function_names if not hasattr(_builtins, name)]

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from . import _functions as functions
 from . import _operations as operations
 from . import _shape as shapes
 from . import raw
 from ._buffer import Buffer, _require_context
 from ._checked import OnDevice, element, host_array, is_number, is_whole, sequence
+from ._functions import Functions
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 Axis = Union[None, int, Sequence[int]]
 
 #: NumPy's type for each of the library's. Products know float16, float32, float64 and int8; arithmetic, functions,
-#: reductions and softmax float16 and float32; all else is float32, and the others can be stored.
+#: reductions and softmax float16 and float32, reductions int32 too; all else is float32, and the others can be stored.
 DTYPES = {
     np.dtype(np.float32): raw.F32,
     np.dtype(np.float16): raw.F16,
@@ -61,7 +63,7 @@ def as_numpy(values: object, dtype: object) -> np.ndarray:
         raise ValueError(f"a value is beyond {np.dtype(dtype)}: {error}") from None
 
 
-class Array(OnDevice):
+class Array(Functions, OnDevice):
     """A dense row-major array on a device: a Buffer with a shape and a dtype.
 
     Operators, reductions and functions run on the device and give new arrays; results wait there until
@@ -276,46 +278,46 @@ class Array(OnDevice):
     # Operators, with arrays and numbers.
 
     def __add__(self, other: object) -> Array:
-        return operations.add(self, other)
+        return functions.add(self, other)
 
     def __radd__(self, other: object) -> Array:
-        return operations.add(other, self)
+        return functions.add(other, self)
 
     def __sub__(self, other: object) -> Array:
-        return operations.subtract(self, other)
+        return functions.subtract(self, other)
 
     def __rsub__(self, other: object) -> Array:
-        return operations.subtract(other, self)
+        return functions.subtract(other, self)
 
     def __mul__(self, other: object) -> Array:
-        return operations.multiply(self, other)
+        return functions.multiply(self, other)
 
     def __rmul__(self, other: object) -> Array:
-        return operations.multiply(other, self)
+        return functions.multiply(other, self)
 
     def __truediv__(self, other: object) -> Array:
-        return operations.divide(self, other)
+        return functions.divide(self, other)
 
     def __rtruediv__(self, other: object) -> Array:
-        return operations.divide(other, self)
+        return functions.divide(other, self)
 
     def __iadd__(self, other: object) -> Array:
-        return operations.add(self, other, out=self)
+        return functions.add(self, other, out=self)
 
     def __isub__(self, other: object) -> Array:
-        return operations.subtract(self, other, out=self)
+        return functions.subtract(self, other, out=self)
 
     def __imul__(self, other: object) -> Array:
-        return operations.multiply(self, other, out=self)
+        return functions.multiply(self, other, out=self)
 
     def __itruediv__(self, other: object) -> Array:
-        return operations.divide(self, other, out=self)
+        return functions.divide(self, other, out=self)
 
     def __pow__(self, other: object) -> Array:
-        return operations.power(self, other)
+        return functions.power(self, other)
 
     def __rpow__(self, other: object) -> Array:
-        return operations.power(other, self)
+        return functions.power(other, self)
 
     def __matmul__(self, other: Union[Array, Transposed]) -> Array:
         return operations.matmul(self, other)
@@ -324,94 +326,19 @@ class Array(OnDevice):
         return operations.matmul(other, self)
 
     def __neg__(self) -> Array:
-        return operations.unary(raw.UNARY_NEG, self)
+        return functions.neg(self)
 
     def __pos__(self) -> Array:
         return self.copy()
 
     def __abs__(self) -> Array:
-        return self.abs()
+        return functions.abs(self)
 
-    # Functions of each element.
-
-    def relu(self) -> Array:
-        """max(x, 0); NaN stays NaN."""
-        return operations.unary(raw.UNARY_RELU, self)
-
-    def sigmoid(self) -> Array:
-        """1 / (1 + exp(-x))"""
-        return operations.unary(raw.UNARY_SIGMOID, self)
-
-    def tanh(self) -> Array:
-        return operations.unary(raw.UNARY_TANH, self)
-
-    def exp(self) -> Array:
-        return operations.unary(raw.UNARY_EXP, self)
-
-    def log(self) -> Array:
-        """Natural logarithm."""
-        return operations.unary(raw.UNARY_LOG, self)
-
-    def sqrt(self) -> Array:
-        return operations.unary(raw.UNARY_SQRT, self)
-
-    def abs(self) -> Array:
-        return operations.unary(raw.UNARY_ABS, self)
-
-    def sin(self) -> Array:
-        return operations.unary(raw.UNARY_SIN, self)
-
-    def cos(self) -> Array:
-        return operations.unary(raw.UNARY_COS, self)
+    # Functions of each element, and reductions, are those of Functions; this one has another form here.
 
     def gelu(self, tanh: bool = False) -> Array:
         """x * (1 + erf(x / sqrt(2))) / 2, or its usual approximation by tanh"""
-        return operations.unary(raw.UNARY_GELU_TANH if tanh else raw.UNARY_GELU, self)
-
-    def silu(self) -> Array:
-        """x * sigmoid(x)"""
-        return operations.unary(raw.UNARY_SILU, self)
-
-    def leaky_relu(self, alpha: float = 0.01) -> Array:
-        """x above zero, else alpha * x"""
-        return operations.unary(raw.UNARY_LEAKY_RELU, self, alpha=alpha) if alpha else self.relu()
-
-    def elu(self, alpha: float = 1.0) -> Array:
-        """x above zero, else alpha * (exp(x) - 1)"""
-        return operations.unary(raw.UNARY_ELU, self, alpha=alpha) if alpha else self.relu()
-
-    def hardswish(self) -> Array:
-        """x * min(max(x + 3, 0), 6) / 6"""
-        return operations.unary(raw.UNARY_HARDSWISH, self)
-
-    def softplus(self) -> Array:
-        """log(1 + exp(x))"""
-        return operations.unary(raw.UNARY_SOFTPLUS, self)
-
-    # Reductions: axis None takes all axes, an int one, a tuple several.
-
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        return operations.reduce(raw.REDUCE_SUM, self, axis, keepdims)
-
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        return operations.reduce(raw.REDUCE_MAX, self, axis, keepdims)
-
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        return operations.reduce(raw.REDUCE_MIN, self, axis, keepdims)
-
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        return operations.reduce(raw.REDUCE_MEAN, self, axis, keepdims)
-
-    def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
-
-    def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-        """Where the largest value is, as uint32: of several the first, or the first NaN."""
-        return operations.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
-
-    def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-        """Where the smallest value is, as uint32: of several the first, or the first NaN."""
-        return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
+        return functions.gelu_tanh(self) if tanh else functions.gelu(self)
 
     def cumsum(self, axis: Optional[int] = None) -> Array:
         """Running sums along one axis, or of the flattened array."""

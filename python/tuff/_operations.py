@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _array as arrays
+from . import _functions as functions
 from . import _shape as shapes
 from . import raw
 from ._checked import I32, choice, is_number, is_whole, real, sequence, whole
@@ -121,41 +122,6 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
     check(raw.tuff_binary_ex(like.context.stream_handle, desc))
     return result
-
-
-def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a + b"""
-    return binary(raw.BINARY_ADD, a, b, out=out)
-
-
-def subtract(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a - b"""
-    return binary(raw.BINARY_SUB, a, b, out=out)
-
-
-def multiply(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a * b"""
-    return binary(raw.BINARY_MUL, a, b, out=out)
-
-
-def divide(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a / b"""
-    return binary(raw.BINARY_DIV, a, b, out=out)
-
-
-def maximum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """The larger of each pair; NaN if either is NaN."""
-    return binary(raw.BINARY_MAX, a, b, out=out)
-
-
-def minimum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """The smaller of each pair; NaN if either is NaN."""
-    return binary(raw.BINARY_MIN, a, b, out=out)
-
-
-def power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a ** b as IEEE 754's pow: of a negative number NaN, but for whole powers."""
-    return binary(raw.BINARY_POW, a, b, out=out)
 
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
@@ -331,7 +297,7 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
         if len(set(axes)) != len(axes):
             raise ValueError(f"axis {axis} names one axis twice")
         result, rest = x, list(axes)
-        if x.dtype.itemsize < 4 and op not in _EXACT and axes and axes[-1] - axes[0] >= len(axes):
+        if x.dtype.itemsize < 4 and op not in functions.SELECTS and axes and axes[-1] - axes[0] >= len(axes):
             return _reduce_at_once(op, x, axes, keepdims)
         while rest:  # adjoining axes are one axis to the device; the last run first
             end = rest.pop() + 1
@@ -345,10 +311,6 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
     if keepdims:
         return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)])
     return result
-
-
-# What gives one of the elements.
-_EXACT = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
 
 def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> Array:

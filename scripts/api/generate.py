@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what is generated from include/tuff/tuff.h: include/tuff/tuff.json and python/tuff/_abi.py.
+"""Writes what is generated and committed: include/tuff/tuff.json and python/tuff/_abi.py from include/tuff/tuff.h; from
+the tables of operations (kernels/*/*.def) python/tuff/_functions.py, the enumerations of include/tuff/tuff.hpp, and the
+lists of README.md, docs/python.md and docs/accuracy.md.
 
     scripts/api/generate.py            writes them
-    scripts/api/generate.py --check    fails, with the differences, if they are not what the header gives
+    scripts/api/generate.py --check    fails, with the differences, if they are not what these give
 
-Needs libclang and its Python module: python3-clang of Debian and Ubuntu, or libclang of PyPI. The files are committed,
+What comes from the header needs libclang and its Python module: python3-clang of Debian and Ubuntu, or libclang of PyPI. The files are committed,
 so that neither building nor using Tuff does. docs/bindings.md describes tuff.json.
 """
 
@@ -17,6 +19,7 @@ import sys
 from pathlib import Path
 
 import header
+import operation_lists
 import python_tables
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -43,35 +46,46 @@ def write_json(api: dict) -> str:
     return one(api, 0) + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files that are there")
-    arguments = parser.parse_args()
-    try:
-        api = header.read(TOP / "include" / "tuff" / "tuff.h")
-    except header.NoClang as error:
-        print(f"the check of generated files does not run on this device: {error}", file=sys.stderr)
-        return 2
-    except header.HeaderError as error:
-        print(f"tuff.h: {error}", file=sys.stderr)
-        return 1
-    outputs = {"include/tuff/tuff.json": write_json(api), "python/tuff/_abi.py": python_tables.write(api)}
+def settle(outputs: dict, source: str, check: bool) -> int:
+    """Writes what has changed; or, with check, shows it and gives 1."""
     status = 0
     for name, wanted in outputs.items():
         path = TOP / name
         found = path.read_text(encoding="utf-8") if path.is_file() else ""
         if found == wanted:
             continue
-        if not arguments.check:
+        if not check:
             path.write_text(wanted, encoding="utf-8")
             print(f"wrote {name}")
             continue
         status = 1
-        print(f"{name} is not what tuff.h gives; run scripts/api/generate.py and commit the result:")
+        print(f"{name} is not what {source} give; run scripts/api/generate.py and commit the result:")
         sys.stdout.writelines(
-            difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), name, "from the header")
+            difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), name, "generated")
         )
     return status
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare with the files that are there")
+    arguments = parser.parse_args()
+    try:
+        status = settle(operation_lists.write(), "the tables of operations", arguments.check)
+        api = header.read(TOP / "include" / "tuff" / "tuff.h")
+    except operation_lists.Problem as error:
+        print(error, file=sys.stderr)
+        return 1
+    except header.NoClang as error:
+        if status:
+            return status
+        print(f"the check of generated files does not run on this device: {error}", file=sys.stderr)
+        return 2
+    except header.HeaderError as error:
+        print(f"tuff.h: {error}", file=sys.stderr)
+        return 1
+    outputs = {"include/tuff/tuff.json": write_json(api), "python/tuff/_abi.py": python_tables.write(api)}
+    return max(status, settle(outputs, "tuff.h and names.py", arguments.check))
 
 
 if __name__ == "__main__":

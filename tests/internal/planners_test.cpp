@@ -17,6 +17,7 @@
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -239,8 +240,10 @@ TEST_F(Planners, Products) {
 TEST_F(Planners, ReductionsAndSoftmax) {
   run(kTimes, [&](Recorder& recorder) {
     const auto shape = sizes<3>();
-    const ReduceArgs args{floating(), static_cast<int32_t>(1 + below(7)), operand(), operand(), shape.data(),
-                          3,          static_cast<uint32_t>(below(3))};
+    const auto op = static_cast<int32_t>(1 + below(7));
+    int32_t dtype = 0;
+    while (!reduce::find(op)->types().has(dtype)) dtype = static_cast<int32_t>(1 + below(8));
+    const ReduceArgs args{dtype, op, operand(), operand(), shape.data(), 3, static_cast<uint32_t>(below(3))};
     check_reduce(args);
     if (endless({shape[0], shape[1], shape[2]})) return;
     record_reduce(recorder, args);

@@ -1,4 +1,4 @@
-// The unary operations with their definitions in double precision, and what the library promises for f32.
+// The unary operations of unary.def, with definitions in double precision that are not the library's own.
 #pragma once
 
 #include <cfloat>
@@ -18,47 +18,44 @@ struct Operation {
   double allowed(double x) const { return ulps + (more != nullptr ? more(x) : 0); }
 };
 
+namespace definition {
 inline double relu(double x) { return std::isnan(x) ? x : x > 0 ? x : 0; }
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-inline double absolute(double x) { return std::fabs(x); }
-inline double negative(double x) { return -x; }
+inline double tanh(double x) { return std::tanh(x); }
+inline double exp(double x) { return std::exp(x); }
+inline double log(double x) { return std::log(x); }
+inline double sqrt(double x) { return std::sqrt(x); }
+inline double sin(double x) { return std::sin(x); }
+inline double cos(double x) { return std::cos(x); }
+inline double erf(double x) { return std::erf(x); }
+inline double abs(double x) { return std::fabs(x); }
+inline double neg(double x) { return -x; }
 
 inline double gelu(double x) { return std::isinf(x) && x < 0 ? 0 : 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
 inline double silu(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-x)); }
 inline double gelu_argument(double x) { return std::sqrt(8 / std::acos(-1.0)) * (x + 0.044715 * x * x * x); }
 inline double gelu_tanh(double x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-gelu_argument(x))); }
-// The argument t of the sigmoid goes through 7 roundings (two constants, five operations), each at most one unit of
-// t's relative error u = 1/2 ULP; the sigmoid turns an error of t into one of itself times 1 - sigmoid(t).
-inline double gelu_tanh_more(double x) {
-  const double t = std::fmin(std::fabs(gelu_argument(x)), 200);
-  return x < 0 ? 7 * t : 7 * t * std::exp(-t);
-}
 inline double leaky_relu(double x) { return x < 0 ? double{0.01f} * x : x; }
 inline double elu(double x) { return x < 0 ? std::expm1(x) : x; }
 inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
 inline double softplus(double x) {
   return (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))) + 0 * (std::isnan(x) ? x : 0);
 }
+}  // namespace definition
 
-inline constexpr double kPromised = 4;
+// The argument t of the sigmoid goes through 7 roundings (two constants, five operations), each at most one unit of
+// t's relative error u = 1/2 ULP; the sigmoid turns an error of t into one of itself times 1 - sigmoid(t).
+inline double gelu_tanh_more(double x) {
+  const double t = std::fmin(std::fabs(definition::gelu_argument(x)), 200);
+  return x < 0 ? 7 * t : 7 * t * std::exp(-t);
+}
+
+// The table is the library's, and so are its promises; what is computed is defined above.
 inline constexpr Operation kOperations[] = {
-    {TUFF_UNARY_RELU, "relu", relu, 0},
-    {TUFF_UNARY_SIGMOID, "sigmoid", sigmoid, kPromised},
-    {TUFF_UNARY_TANH, "tanh", [](double x) { return std::tanh(x); }, kPromised},
-    {TUFF_UNARY_EXP, "exp", [](double x) { return std::exp(x); }, kPromised},
-    {TUFF_UNARY_LOG, "log", [](double x) { return std::log(x); }, kPromised},
-    {TUFF_UNARY_SQRT, "sqrt", [](double x) { return std::sqrt(x); }, kPromised},
-    {TUFF_UNARY_ABS, "abs", absolute, 0},
-    {TUFF_UNARY_NEG, "neg", negative, 0},
-    {TUFF_UNARY_GELU, "gelu", gelu, 2 * kPromised},
-    {TUFF_UNARY_GELU_TANH, "gelu_tanh", gelu_tanh, 2 * kPromised, gelu_tanh_more},
-    {TUFF_UNARY_SILU, "silu", silu, 2 * kPromised},
-    {TUFF_UNARY_LEAKY_RELU, "leaky_relu", leaky_relu, kPromised},
-    {TUFF_UNARY_ELU, "elu", elu, kPromised},
-    {TUFF_UNARY_HARDSWISH, "hardswish", hardswish, kPromised},
-    {TUFF_UNARY_SOFTPLUS, "softplus", softplus, kPromised},
-    {TUFF_UNARY_SIN, "sin", [](double x) { return std::sin(x); }, kPromised},
-    {TUFF_UNARY_COS, "cos", [](double x) { return std::cos(x); }, kPromised},
+#define UNARY(number, NAME, name, file, ulps, ...)   \
+  {TUFF_UNARY_##NAME, #name, definition::name, ulps, \
+   TUFF_UNARY_##NAME == TUFF_UNARY_GELU_TANH ? gelu_tanh_more : nullptr},
+#include "kernels/elementwise/unary.def"
 };
 
 inline bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }

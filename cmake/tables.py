@@ -1,0 +1,123 @@
+"""Reads the tables of operations, kernels/<family>/<name>.def: unary, binary, reduce.
+
+A table is C++ that others include with its macros defined (an X-macro): NAME(column, column, …) for each row. Its columns
+are named by the line of its head that has the macro's form. What is no C++ comes from here: GLSL (cmake/shaders.py), and
+tuff.hpp, Python and the pages (scripts/api/generate.py).
+"""
+import pathlib
+import re
+
+PATHS = {
+    "unary": "kernels/elementwise/unary.def",
+    "binary": "kernels/elementwise/binary.def",
+    "reduce": "kernels/reduce/reduce.def",
+}
+
+
+class Problem(Exception):
+    pass
+
+
+def columns_of(text):
+    """What a macro was given, split at commas that no bracket encloses."""
+    columns, depth, begin = [], 0, 0
+    for place, sign in enumerate(text):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            columns.append(text[begin:place])
+            begin = place + 1
+    return [" ".join(column.split()) for column in (*columns, text[begin:])]
+
+
+def rows(text, macro):
+    """The rows of a table as dictionaries by the names of its columns."""
+    form = re.search(rf"^//   {macro}\(([^)]*)\)", text, re.M)
+    if not form:
+        raise Problem(f"the head has no form of {macro}(…)")
+    names = columns_of(" ".join(form[1].replace("//", " ").split()))
+    found = []
+    plain = re.sub(r"//[^\n]*", "", text)
+    for start in re.finditer(rf"^{macro}\(", plain, re.M):
+        depth, end = 1, start.end()
+        while depth:
+            if end == len(plain):
+                raise Problem(f"a row of {macro} has no end")
+            depth += (plain[end] == "(") - (plain[end] == ")")
+            end += 1
+        values = columns_of(plain[start.end() : end - 1])
+        if len(values) != len(names):
+            raise Problem(f"{macro}({values[0]}, … has {len(values)} columns and not {len(names)}")
+        found.append(dict(zip(names, values)))
+    if not found:
+        raise Problem(f"there is no row of {macro}")
+    return found
+
+
+def read(root, name):
+    path = pathlib.Path(root) / PATHS[name]
+    try:
+        return rows(path.read_text(encoding="utf-8"), name.upper())
+    except Problem as problem:
+        raise Problem(f"{PATHS[name]}: {problem}") from None
+
+
+def constants(root):
+    """The numbers of tuff.h's constants, and the comments behind those that have one."""
+    text = (pathlib.Path(root) / "include/tuff/tuff.h").read_text(encoding="utf-8")
+    found = re.findall(r"^  TUFF_(\w+) = (-?\d+),?[ \t]*(?:/\* (.*?) \*/)?$", text, re.M)
+    return {name: (int(number), text) for name, number, text in found}
+
+
+# --- GLSL -----------------------------------------------------------------------------------------------------------
+
+def selection(cases):
+    """#if TUFF_OP == … for each of (number, lines)."""
+    lines = []
+    for place, (number, body) in enumerate(cases):
+        lines += [f"#{'if' if place == 0 else 'elif'} TUFF_OP == {number}", *body]
+    return [*lines, "#endif"]
+
+
+def declared(numbers, text):
+    return f"//# TUFF_OP : {'|'.join(map(str, sorted(numbers)))} : {text}"
+
+
+def function_glsl(root, name, parameters):
+    """Of unary and binary: includes the file that has the operation's function and defines tuff_apply() by it."""
+    table = read(root, name)
+    lines = [declared([int(row["number"]) for row in table], f"a TUFF_{name.upper()}_* of tuff.h"),
+             '#include "kernels/elementwise/math.glsl"']
+    for file in dict.fromkeys(row["file"] for row in table):
+        if file != "math":
+            wanted = " || ".join(f"TUFF_OP == {row['number']}" for row in table if row["file"] == file)
+            lines += [f"#if {wanted}", f'#include "kernels/elementwise/{file}.glsl"', "#endif"]
+
+    def arguments(row):
+        given = parameters if row.get("alpha", "0") != "0" or name == "binary" else parameters[:1]
+        return ", ".join(parameter.split()[1] for parameter in given)
+
+    cases = [(row["number"], [f"  return tuff_{row['name']}({arguments(row)});"]) for row in table]
+    return [*lines, f"vec4 tuff_apply({', '.join(parameters)}) {{", *selection(cases), "}"]
+
+
+def reduce_glsl(root):
+    """How values are gathered, by the row that gathers them: TUFF_IDENTITY, TUFF_COMBINE, TUFF_SELECTS."""
+    table = [row for row in read(root, "reduce") if row["gathers"] == row["NAME"]]
+    text = (pathlib.Path(root) / PATHS["reduce"]).read_text(encoding="utf-8")
+    numbers = constants(root)
+    types = sorted(numbers[row["NAME"]][0] for row in rows(text, "REDUCE_TYPE"))
+    cases = [(row["number"], [f"#define TUFF_IDENTITY TUFF_{row['identity']}",
+                              f"#define TUFF_COMBINE(a, b) TUFF_{row['combine']}(a, b)",
+                              f"#define TUFF_SELECTS {row['selects']}"]) for row in table]
+    return [declared([int(row["number"]) for row in table], "a TUFF_REDUCE_* of tuff.h that gathers values"),
+            f"//= types {'|'.join(map(str, types))}", *selection(cases)]
+
+
+def glsl(root, path):
+    """What #include "….def" is in a shader."""
+    name = {file: name for name, file in PATHS.items()}[path]
+    if name == "reduce":
+        lines = reduce_glsl(root)
+    else:
+        lines = function_glsl(root, name, {"unary": ["vec4 x", "float alpha"], "binary": ["vec4 a", "vec4 b"]}[name])
+    return "\n".join(lines) + "\n"

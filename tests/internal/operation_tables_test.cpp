@@ -1,0 +1,82 @@
+// The tables of operations: what no compiler and no generator sees of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+
+namespace tuff {
+namespace {
+
+struct UnaryRow {
+  int32_t number;
+  const char* name;
+  double ulps, measured, measured_gpu, alpha, low, high;
+  double (*y)(double x, double alpha);
+  double (*dy)(double x, double y, double alpha);
+};
+
+using namespace elementwise;
+
+constexpr UnaryRow kRows[] = {
+#define UNARY(number, NAME, name, file, ulps, measured, measured_gpu, flops, alpha_by_default, low, high, y_, dy) \
+  {number,                                                                                                        \
+   #name,                                                                                                         \
+   ulps,                                                                                                          \
+   measured,                                                                                                      \
+   measured_gpu,                                                                                                  \
+   alpha_by_default,                                                                                              \
+   low,                                                                                                           \
+   high,                                                                                                          \
+   [](double x, [[maybe_unused]] double alpha) -> double { return y_; },                                          \
+   []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double alpha) -> double { return dy; }},
+#include "kernels/elementwise/unary.def"
+};
+
+// Against the difference over 2 h: its error is h^2/6 of the third derivative, at most 20 times f on this range (of
+// log at 0.1: 2 / x^3), and the roundings of two values over 2 h.
+TEST(OperationTables, DerivativesAreThoseOfTheFunctions) {
+  constexpr double h = 1e-5;
+  for (const UnaryRow& row : kRows) {
+    int points = 0;
+    for (double x = -7.9; x < 8; x += 0.37) {  // none of them at a bend
+      if (x < row.low || x > row.high) continue;
+      ++points;
+      const double y = row.y(x, row.alpha);
+      const double difference = (row.y(x + h, row.alpha) - row.y(x - h, row.alpha)) / (2 * h);
+      const double bound = h * h * (2000 + 20 * std::fabs(y)) / 6 + 4 * 0x1p-52 * (1 + std::fabs(y)) / h;
+      EXPECT_NEAR(row.dy(x, y, row.alpha), difference, bound) << row.name << " at " << x;
+    }
+    EXPECT_GT(points, 10) << row.name;
+  }
+}
+
+TEST(OperationTables, NumbersFollowOneAnotherAndPromisesAreKept) {
+  int32_t number = 0;
+  for (const UnaryRow& row : kRows) {
+    EXPECT_EQ(row.number, ++number) << row.name;
+    EXPECT_LT(row.low, row.high) << row.name;
+    // Of gelu_tanh more is promised where its argument is large.
+    EXPECT_LE(std::max(row.measured, row.measured_gpu), row.ulps) << row.name;
+    EXPECT_EQ(row.ulps == 0, row.measured == 0) << row.name;
+  }
+  number = 0;
+  for (const BinaryOp& op : kBinaryOps) EXPECT_EQ(op.op, ++number) << op.name;
+  number = 0;
+  for (const reduce::Op& op : reduce::table::kOps) EXPECT_EQ(op.op, ++number) << op.name;
+}
+
+TEST(OperationTables, WhatGathersIsARowThatGathersItself) {
+  for (const reduce::Op& op : reduce::table::kOps) {
+    if (op.result == reduce::Result::place) {
+      EXPECT_EQ(op.gathers, 0) << op.name;
+    } else {
+      ASSERT_NE(reduce::find(op.gathers), nullptr) << op.name;
+      EXPECT_EQ(reduce::find(op.gathers)->gathers, op.gathers) << op.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tuff
