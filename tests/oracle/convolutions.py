@@ -162,7 +162,7 @@ def _conv(draw: Draw, kind: str, form: str, spatial: int) -> Case:
             error = np.where(finite, error, 0.0)
             if library == "torch":
                 value = torch_activation(activation, z)
-                error = error + 2.0**-49 * np.abs(z) * (activation in (2, 3))
+                error = error + 2.0**-49 * np.where(np.isfinite(z), np.abs(z), 0.0) * (activation in (2, 3))
             else:
                 value = numpy_activation(activation, z)
             return {"output": Near(value, after_activation(activation, z, np.where(finite, error, 0.0)))}
@@ -276,7 +276,7 @@ def conv_transpose2d(draw: Draw, kind: str, form: str) -> Case:
         error = np.zeros(z.shape) if exact else gamma(channels // g * window[0] * window[1] + 5) * size + FLT_MIN
         if library == "torch":
             value = torch_activation(activation, z)
-            error = error + 2.0**-49 * np.abs(z) * (activation in (2, 3))
+            error = error + 2.0**-49 * np.where(np.isfinite(z), np.abs(z), 0.0) * (activation in (2, 3))
         else:
             value = numpy_activation(activation, z)
         return {"output": Near(value, after_activation(activation, z, error))}

@@ -151,14 +151,14 @@ class _Memory:
             self.handles[name] = view.value
 
     def outputs(self) -> dict[str, np.ndarray]:
-        result = {name: o.raw[o.index] for name, o in self.case.operands.items() if o.output}
+        result = {name: np.asarray(o.raw[o.index]) for name, o in self.case.operands.items() if o.output}
         for buffer, before, outputs in self.images:
             after = np.empty_like(before)
             _checked(raw.tuff_copy_dtoh(self.context, after.ctypes.data, buffer, 0, after.size), "tuff_copy_dtoh")
             for name, operand, first in outputs:
                 stored = slice(first, first + operand.raw.nbytes)
                 elements = after[stored].view(operand.type.storage)
-                result[name] = elements[operand.index]
+                result[name] = np.asarray(elements[operand.index])
                 before = before.copy()
                 before[stored].view(operand.type.storage)[operand.index] = result[name]
             changed = np.flatnonzero(before != after)

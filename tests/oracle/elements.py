@@ -56,7 +56,8 @@ def decode(t: Type, raw: np.ndarray) -> np.ndarray:
     if t.name == "bf16":
         raw = (raw.astype(np.uint32) << 16).view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaN
-        return raw.astype(np.float64)
+        x = raw.astype(np.float64)
+        return np.where(np.isnan(x), np.nan, x)
 
 
 def round_to(t: Type, x: np.ndarray) -> np.ndarray:

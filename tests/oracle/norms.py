@@ -180,9 +180,14 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
                 normal = np.abs((x - mean[:, None]) / np.sqrt(variance[:, None] + used) * wide_w)
                 # A difference, a sum, a square root, a division and two products, each to 1 ULP (2 u) at most, with 4
                 # ULP for the root and the division together (docs/accuracy.md: functions).
-                bound = 16 * U32 * normal + 2 * U32 * (np.abs(wide_b) + np.abs(y)) + FLT_MIN
+                if library == "torch":  # it multiplies before it subtracts the mean, in float64
+                    scaled = np.abs(wide_w) / np.sqrt(variance[:, None] + used) * (np.abs(x) + np.abs(mean[:, None]))
+                    slack = 2.0**-48 * scaled
+                else:
+                    slack = 0.0
+                bound = 16 * U32 * normal + 2 * U32 * (np.abs(wide_b) + np.abs(y)) + FLT_MIN + slack
                 return {out: Near(y, np.where(np.isfinite(y), bound, 0.0))}
-            rows = x.reshape(batch, groups, -1)
+            rows = x.reshape(batch, groups, channels // groups * inner)
             n = rows.shape[2]
             wide_w = np.broadcast_to(wide_w, shape).reshape(rows.shape)
             wide_b = np.broadcast_to(wide_b, shape).reshape(rows.shape)
@@ -197,7 +202,8 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
             return {out: Near(y.reshape(shape), bound.reshape(shape))}
 
     references = {"numpy": lambda: reference("numpy")}
-    if libraries.torch is not None and x.size and batch * (inner if stored else 1) > 0:
+    # (PyTorch refuses groups of one number in all.)
+    if libraries.torch is not None and x.size and (stored or x.size > groups):
         references["torch"] = lambda: reference("torch")
     weight = Handle("weight") if with_weight else 0
     bias = Handle("bias") if with_bias else 0

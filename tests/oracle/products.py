@@ -194,7 +194,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
             if library == "torch" and not np.issubdtype(wide, np.integer):
                 value = torch_activation(activation, z.astype(np.float64))
                 # PyTorch's gelu in float64 loses digits of small results.
-                error = error + 2.0**-49 * np.abs(z.astype(np.float64)) * (activation in (2, 3))
+                error = error + 2.0**-49 * np.where(np.isfinite(z), np.abs(z), 0.0) * (activation in (2, 3))
             else:
                 value = numpy_activation(activation, z.astype(np.float64))
             bound = after_activation(activation, z.astype(np.float64), error, "f64" if kind == "f64" else "f32")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import random
 import secrets
 import shlex
 import sys
@@ -21,6 +21,7 @@ import libraries  # noqa: E402
 from case import ORACLES, Case, Draw, Oracle  # noqa: E402
 from coverage import missing_operations, unused_fields  # noqa: E402
 from device import Device, Refused, Wrong  # noqa: E402
+from elements import Bits, decode, encode, round_to, ulp  # noqa: E402
 
 import attention  # noqa: E402, F401
 import convolutions  # noqa: E402, F401
@@ -73,8 +74,6 @@ def judge(case: Case, outputs: dict[str, np.ndarray], counts: Counts) -> None:
 
 
 def _text(t, x, of=None) -> str:
-    from elements import decode
-
     if of is None or (of.dtype == t.storage and t.name != "f64"):
         x = decode(t, np.asarray([x], dtype=t.storage))[0]
     return f"{float(x):.9g}" if t.float else str(int(x))
@@ -88,14 +87,12 @@ def describe(case: Case) -> str:
     return f"    {case.function} {arguments}\n    operands {sizes} {case.note}"
 
 
-def run_form(device: Device, oracle: Oracle, kind: str, form: str, options, counts: Counts, deadline: float) -> int:
-    """So many cases of an operation, a type and a form; returns how many were run before the time was up."""
+def run_cases(device: Device, oracle: Oracle, kind: str, form: str, options, counts: Counts, deadline: float) -> None:
+    """So many cases of an operation, a type and a form, or as many as there is time for, one at least."""
     indices = [options.only] if options.only is not None else range(options.first, options.first + options.cases)
-    done = 0
     for index in indices:
-        if time.monotonic() > deadline:
-            break
         case, draw = draw_case(oracle, kind, form, options.seed, index, options.block)
+        counts.cases += 1
         try:
             judge(case, device.run(case, draw), counts)
         except Refused as refusal:
@@ -104,15 +101,100 @@ def run_form(device: Device, oracle: Oracle, kind: str, form: str, options, coun
             if not isinstance(problem, Wrong):
                 problem = "".join(traceback.format_exc().splitlines(keepends=True)[-5:])
             counts.failed += 1
-            form_option = f" --form {form}" if form else ""
+            form_option = f" --form {shlex.quote(form)}" if form else ""
             again = f"tests/oracle/run.py --operation {oracle.name} --type {kind}{form_option} --backend " \
                     f"{device.backend} --seed {shlex.quote(options.seed)} --block {options.block} --only {index}"  # fmt: skip
             if counts.failed <= options.show:
                 print(f"WRONG {oracle.name} {kind} {form} {device.backend}: {problem}\n{describe(case)}\n  {again}",
                       flush=True)  # fmt: skip
-        counts.cases += 1
-        done += 1
-    return done
+        if time.monotonic() > deadline:
+            break
+
+
+def run_all(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
+    """The whole number of cases of each type and form; returns how many, and how many failed."""
+    total = failed = 0
+    for oracle in chosen:
+        for kind, form in combinations(oracle, options):
+            counts = Counts()
+            run_cases(device, oracle, kind, form, options, counts, float("inf"))
+            print(f"{device.backend:6} {oracle.name:16} {kind:5} {form:12} {counts.line()}", flush=True)
+            total, failed = total + counts.cases, failed + counts.failed
+    return total, failed
+
+
+def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) -> tuple[int, int]:
+    """An equal share of the time for each operation, its types and forms in an order that the seed decides."""
+    total = failed = 0
+    end = time.monotonic() + seconds
+    options.cases, whole = min(options.cases, options.block if device.backend == "vulkan" else 4), options.cases
+    order = random.Random(options.seed)
+    for turn, oracle in enumerate(chosen):
+        deadline = time.monotonic() + max(0.0, end - time.monotonic()) / (len(chosen) - turn)
+        counts, seen = Counts(), []
+        mixed = combinations(oracle, options)
+        order.shuffle(mixed)
+        for options.first in range(0, whole, options.cases):
+            for kind, form in mixed:
+                seen.append((kind, form))
+                run_cases(device, oracle, kind, form, options, counts, deadline)
+                if time.monotonic() > deadline:
+                    break
+            if time.monotonic() > deadline:
+                break
+        print(f"{device.backend:6} {oracle.name:16} {len(set(seen)):3} of {len(mixed):3} types and forms {counts.line()}",
+              flush=True)  # fmt: skip
+        total, failed = total + counts.cases, failed + counts.failed
+    options.cases, options.first = whole, 0
+    return total, failed
+
+
+def combinations(oracle: Oracle, options) -> list[tuple[str, str]]:
+    return [(kind, form) for kind in oracle.types for form in oracle.forms
+            if (not options.type or kind in options.type) and (not options.form or form in options.form)]  # fmt: skip
+
+
+def run_mutations(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
+    """That the oracle can fail: of every result one element is changed, to NaN (or 1, or by a bit) and by four times
+    what it may be off. Every library has to say that it is wrong."""
+    total = unseen = 0
+    for oracle in chosen:
+        for kind, form in combinations(oracle, options):
+            for index in range(options.first, options.first + options.cases):
+                case, draw = draw_case(oracle, kind, form, options.seed, index, options.block)
+                outputs = device.run(case, draw)
+                for library, reference in case.references.items():
+                    for name, expected in reference().items():
+                        for changed in _mutants(case, name, expected, outputs[name], draw):
+                            total += 1
+                            if not expected.wrong(case.operands[name].type, changed)[0].any():
+                                unseen += 1
+                                print(f"UNSEEN {oracle.name} {kind} {form} case {index}: {name} by {library}")
+    return total, unseen
+
+
+def _mutants(case: Case, name: str, expected, got: np.ndarray, draw: Draw):
+    if not got.size:
+        return
+    t, place = case.operands[name].type, np.unravel_index(draw.between(0, got.size - 1), got.shape)
+    value = np.asarray(expected.value)[place]
+    if not t.float or isinstance(expected, Bits):
+        if t.float and np.isnan(decode(t, np.asarray([got[place]]))[0]):
+            return  # any NaN will do
+        changed = got.copy()
+        changed.view(f"u{t.size}")[place] ^= np.array(1, f"u{t.size}")
+        if not t.float or np.abs(decode(t, np.asarray([changed[place]]))[0]) > 1e-30:
+            yield changed
+        return
+    changed = got.copy()
+    changed[place] = encode(t, np.array(1.0 if np.isnan(value) else np.nan))
+    yield changed
+    bound = float(np.broadcast_to(expected.bound, got.shape)[place])
+    off = value + 4 * (bound + ulp(t, np.abs(value) + bound))
+    if np.isfinite(value) and abs(value) > 1e-30 and np.isfinite(round_to(t, off)) and not expected.others:
+        changed = got.copy()
+        changed[place] = encode(t, np.asarray(off))
+        yield changed
 
 
 def parse() -> argparse.Namespace:
@@ -120,17 +202,26 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=100, help="of each operation, type and form (100)")
     parser.add_argument("--operation", action="append", choices=sorted(ORACLES), help="one, or more; all")
     parser.add_argument("--type", action="append", help="of elements; all that the operation has")
-    parser.add_argument("--form", action="append", help="a layout, or which operands are transposed; all")
+    parser.add_argument("--form", action="append", help="a layout, a function, which operands are transposed; all")
     parser.add_argument("--backend", action="append", choices=["host", "vulkan"], help="both")
     parser.add_argument("--seed", default=None, help="any word; a fresh one, which is printed")
     parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--only", type=int, help="this case alone, by its number")
     parser.add_argument("--block", type=int, default=None, help="cases that share options, and so kernels (1; vulkan 25)")
-    parser.add_argument("--seconds", type=float, default=None, help="stop after so long, having run some of everything")
+    parser.add_argument("--seconds", type=float, default=None, help="a sample: an equal share for each operation")
     parser.add_argument("--libraries", default="torch,onnx", help="optional ones to compare with if they are there")
     parser.add_argument("--show", type=int, default=3, help="failures to print of each operation and type (3)")
     parser.add_argument("--coverage", action="store_true", help="only draws, and says what no case sets; no device")
-    return parser.parse_args()
+    parser.add_argument("--mutations", action="store_true", help="changes results, and says which changes nobody sees")
+    options = parser.parse_args()
+    for value in options.type or []:
+        if not any(value in o.types for o in ORACLES.values()):
+            parser.error(f"no operation has a type {value}")
+    for value in options.form or []:
+        if not any(value in o.forms for o in ORACLES.values()):
+            parser.error(f"no operation has a form {value}; " + "; ".join(
+                f"{o.name}: {', '.join(o.forms)}" for o in ORACLES.values() if o.forms != ("",)))  # fmt: skip
+    return options
 
 
 def main() -> int:
@@ -147,41 +238,32 @@ def main() -> int:
         return 1 if problems else 0
     chosen = [ORACLES[name] for name in options.operation or ORACLES]
     backends = options.backend or ["host", "vulkan"]
-    print(f"oracle: seed {options.seed}, {options.cases} cases of each, {', '.join(backends)}; "
-          f"numpy {np.__version__}, scipy {libraries.scipy.__version__}"
+    print(f"oracle: seed {options.seed}, {', '.join(backends)}; numpy {np.__version__}, "
+          f"scipy {libraries.scipy.__version__}"
           f"{', torch ' + libraries.torch.__version__ if libraries.torch else ''}"
           f"{', onnx ' + libraries.onnx.__version__ if libraries.onnx else ''}", flush=True)  # fmt: skip
-    failed = total = 0
-    blocks = options.block
+    total = failed = 0
+    end = time.monotonic() + (options.seconds or 0)
+    block = options.block
     for place, backend in enumerate(backends):
-        options.block = blocks or (25 if backend == "vulkan" else 1)
+        options.block = block or (25 if backend == "vulkan" else 1)
         device = Device(backend)
-        plan = [
-            (o, kind, form)
-            for o in chosen
-            for kind in o.types
-            for form in o.forms
-            if (not options.type or kind in options.type) and (not options.form or form in options.form)
-        ]
-        begin = time.monotonic()
-        # The first backends take what they need of an equal share of the time.
-        share = options.seconds / len(backends) if options.seconds else float("inf")
-        for turn, (o, kind, form) in enumerate(plan):
-            counts = Counts()
-            left = begin + share - time.monotonic()
-            deadline = time.monotonic() + left / (len(plan) - turn) if options.seconds else float("inf")
-            run_form(device, o, kind, form, options, counts, deadline)
-            print(f"{backend:6} {o.name:16} {kind:5} {form:4} {counts.line()}", flush=True)
-            failed, total = failed + counts.failed, total + counts.cases
-            if counts.cases == 0:
-                print(f"oracle: no case of {o.name} {kind} {form} was run: --seconds is too short")
-                failed += 1
+        if options.mutations:
+            cases, wrong = run_mutations(device, chosen, options)
+        elif options.seconds:
+            # Of two backends the first, which compiles nothing, has a quarter of the time.
+            share = (end - time.monotonic()) * (0.25 if place + 1 < len(backends) else 1.0)
+            cases, wrong = run_sample(device, chosen, options, share)
+        else:
+            cases, wrong = run_all(device, chosen, options)
+        total, failed = total + cases, failed + wrong
         device.close()
+    if total == 0:
+        print("oracle: no operation that was asked for has that type and form")
+        return 1
     print(f"{total - failed} passed, {failed} failed; seed {options.seed}")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    # The library beside this checkout's build, and kernels compiled once for all runs.
-    os.environ.setdefault("TUFF_LIBRARY", "") or os.environ.pop("TUFF_LIBRARY")
     sys.exit(main())

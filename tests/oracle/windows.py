@@ -80,7 +80,8 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
         taps = [_adaptive_taps(n, o) for n, o in zip(space, out)]
         for place in itertools.product(*map(range, out)):
             box = tuple(slice(r.start, r.stop) for r in (taps[a][o] for a, o in enumerate(place)))
-            part = x[(slice(None), slice(None), *box)].reshape(batch, channels, -1)
+            part = x[(slice(None), slice(None), *box)]
+            part = part.reshape(batch, channels, int(np.prod(part.shape[2:])))
             here = (slice(None), slice(None), *place)
             count[here] = part.shape[2]
             if maximum and part.size:
@@ -97,14 +98,14 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
         count = np.sum(inside, axis=over)
         if not maximum:
             if include:  # the padding on each side counts, nothing behind it does
-                sides = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *((p, p) for p in padding)])
+                sides = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *((p, p) for p in padding)], constant_values=1.0)
                 count = np.sum(_windows(sides, kernel, steps, [0] * spatial, spread, out, 0.0), axis=over)
             return np.sum(w, axis=over) / count, np.sum(np.abs(w), axis=over) / count, None, count
         y = np.max(w, axis=over)
         same = (inside > 0) & ((w == y[(..., *[None] * spatial)]) | np.isnan(w))
-        same = same.reshape(*y.shape, -1)
+        same = same.reshape(*y.shape, int(np.prod(kernel)))
         first = np.argmax(same, axis=-1)
-        at = _windows(places, kernel, steps, padding, spread, out, 0).reshape(*y.shape, -1)
+        at = _windows(places, kernel, steps, padding, spread, out, 0).reshape(same.shape)
         at = np.take_along_axis(at, first[..., None], -1)[..., 0]
         return y, None, np.where(same.any(axis=-1), at, 0), count
 
@@ -131,7 +132,12 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
             return result
 
     references = {"numpy": lambda: reference("numpy")}
-    if libraries.torch is not None and x.size:
+    # PyTorch's padding is at most half of the kernel, not of the window that dilation makes of it; its avg_pool3d wants
+    # images of the kernel's size.
+    takes = all(2 * p <= k for p, k in zip(padding, kernel)) and (
+        maximum or adaptive or spatial < 3 or all(n >= k for n, k in zip(space, kernel))
+    )
+    if libraries.torch is not None and x.size and takes:
         references["torch"] = lambda: reference("torch")
     desc = {"dtype": t.code, "input": Handle("input"), "output": Handle("output"), "batch": batch,
             "channels": channels, "in_shape": space, "out_shape": out, "kernel": kernel, "stride": stride,
@@ -237,6 +243,8 @@ def resize(draw: Draw, kind: str, form: str) -> Case:
     references = {"numpy": lambda: reference("numpy")}
     # PyTorch has the output's size from the scale.
     fits = all(by and int(n * Fraction(str(by))) == o for by, n, o in zip(scale, space, out))
+    # It blends nothing along an axis whose size stays, whatever the scale; ONNX and Tuff take the scale at its word.
+    fits = fits and not (mode == LINEAR and any(by != 1 and n == o for by, n, o in zip(scale, space, out)))
     if libraries.torch is not None and (fits if scaled else True):
         references["torch"] = lambda: reference("torch")
     desc = {"dtype": t.code, "input": Handle("input"), "output": Handle("output"), "batch": batch,
