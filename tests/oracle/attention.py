@@ -9,6 +9,7 @@ import libraries
 from case import TYPES, Case, Draw, Handle, dense, operand, oracle
 from elements import FLT_MIN, U32, Near, gamma
 
+FLT_MAX = float(np.finfo(np.float32).max)
 NONE, TOP_LEFT, BOTTOM_RIGHT = range(3)
 
 
@@ -38,6 +39,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     few = draw.maybe(0.25)
     wide_scores = draw.maybe(0.25)
     poisoned = not plain and draw.maybe(0.3)
+    special = draw.option(["", "", "", "q", "k", "v"])  # which of them has numbers that are not finite
 
     batch, kv_heads = draw.size(3, 0.02), draw.size(3)
     heads, dv = kv_heads * sharing, head_dim_v or head_dim
@@ -62,17 +64,18 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
             return [n_heads * head + draw.pick([0, 8]), head, row]
         return dense([batch, n_heads, n_rows, width])[:3]
 
-    def tensor(n_heads, n_rows, width, spread=1.0, output=False):
-        shape = [batch, n_heads, n_rows, width]
-        s = strides(n_heads, n_rows, width)
-        return s, operand(draw, t, shape if output else draw.values(shape) * spread, [*s, 1], output=output)
-
-    spread = 3.0 if wide_scores else 1.0
     operands, stride = {}, {}
-    stride["q"], operands["q"] = tensor(heads, rows, head_dim, spread)
-    stride["k"], operands["k"] = tensor(kv_heads, keys, head_dim, spread)
-    stride["v"], operands["v"] = tensor(kv_heads, keys, dv)
-    stride["o"], operands["o"] = tensor(heads, rows, dv, output=True)
+    spread = 3.0 if wide_scores and special != "v" else 1.0
+    for name, n_heads, n_rows, width in (("q", heads, rows, head_dim), ("k", kv_heads, keys, head_dim),
+                                         ("v", kv_heads, keys, dv), ("o", heads, rows, dv)):  # fmt: skip
+        shape, stride[name] = [batch, n_heads, n_rows, width], strides(n_heads, n_rows, width)
+        if name == "o":
+            operands["o"] = operand(draw, t, shape, [*stride["o"], 1], output=True)
+            continue
+        values = draw.values(shape) * (spread if name != "v" else 1.0)
+        if name == special:
+            values = draw.sprinkled(values, [np.nan, np.inf, -np.inf], 2)
+        operands[name] = operand(draw, t, values, [*stride[name], 1])
 
     # What each row may see.
     q_ends, kv_ends = np.full(batch, rows), np.full(batch, keys)
@@ -143,10 +146,19 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
             s = softcap * np.tanh(s / softcap)
         if bias is not None:
             s = s + bias
-        s = np.where(seen, s, -np.inf)
-        p = np.where(any_seen[..., None], scipy.special.softmax(np.where(any_seen[..., None], s, 0.0), axis=3), 0.0)
-        lse = scipy.special.logsumexp(s, axis=3)
+        # A score of infinity counts as the largest number, one of minus infinity has no weight (tuff.h).
+        s = np.where(seen, np.minimum(s, FLT_MAX), -np.inf)
+        some = (s != -np.inf).any(axis=3)
+        p = np.where(some[..., None], scipy.special.softmax(np.where(some[..., None], s, 0.0), axis=3), 0.0)
+        lse = np.where(some, scipy.special.logsumexp(np.where(some[..., None], s, 0.0), axis=3), -np.inf)
         return s, p, np.einsum("bhij,bhjd->bhid", p, np.where(np.isfinite(v), v, 0.0)), lse
+
+    def with_values(y, counts):
+        """What values that are not finite make of the outputs that these weights let them reach."""
+        nan, plus, minus = (np.einsum("bhij,bhjd->bhid", counts * 1.0, is_ * 1.0) > 0 for is_ in
+                            (np.isnan(v), v == np.inf, v == -np.inf))  # fmt: skip
+        y = np.where(plus, np.inf, np.where(minus, -np.inf, y))
+        return np.where(nan | (plus & minus), np.nan, y)
 
     def bound(s, p, lse):
         """A score in f32 is off by at most d = gamma(head_dim + 3) scale sum |q k| (products, sums, the scaling), and the
@@ -155,29 +167,33 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         softmax multiplies by exp(old - new maximum) once for each block of at least eight keys, with arguments that
         add up to the range of the scores. On matrix units weights are rounded to the type of v. Sums over keys and the
         division add gamma(2 n + 2); weights below FLT_MIN (and those rounded to f16, 2^-25) may vanish."""
-        finite_q, finite_k = np.nan_to_num(q), np.nan_to_num(k)
+        finite_q, finite_k = np.where(np.isfinite(q), q, 0.0), np.where(np.isfinite(k), k, 0.0)
         d = gamma(head_dim + 3) * used * scores(np.abs(finite_q), np.abs(finite_k))
-        flat = np.nan_to_num(used * scores(finite_q, finite_k))
+        flat = used * scores(finite_q, finite_k)
         if softcap:
             d = d + U32 * np.abs(flat) + 10 * U32 * softcap
         if bias is not None:
-            d = d + U32 * np.abs(np.where(np.isfinite(s), s, 0.0))
-        highest = np.max(s, axis=3, keepdims=True, initial=-1e300)
-        lowest = np.min(np.where(seen, s, 1e300), axis=3, keepdims=True, initial=1e300)
-        below = np.where(seen, highest - s, 0.0)
-        blocks, n = -(-keys // 8), np.sum(seen, axis=3, keepdims=True)
-        span = np.where(n > 0, highest - lowest, 0.0)
+            d = d + U32 * np.clip(np.abs(np.where(np.isfinite(s), s, 0.0)), 0, 1e4)
+        # (What lies 200 below the maximum has no weight left: neither it nor its rescaling counts.)
+        counts = np.isfinite(s)
+        highest = np.max(np.where(counts, s, -1e300), axis=3, keepdims=True, initial=-1e300)
+        lowest = np.min(np.where(counts, s, 1e300), axis=3, keepdims=True, initial=1e300)
+        below = np.clip(np.where(counts, highest - s, 0.0), 0.0, 200.0)
+        blocks, n = -(-keys // 8), np.sum(counts, axis=3, keepdims=True)
+        span = np.clip(np.where(n > 0, highest - lowest, 0.0), 0.0, 200.0)
         t_ = d + U32 * below + (3 + 2 * below) * 2 * U32 + blocks * 7 * U32 + 4 * U32 * span
         largest = np.max(np.where(seen, t_, 0.0), axis=3, keepdims=True, initial=0.0)
         of_weights = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[t.name]
         vanishing = FLT_MIN + (2.0**-25 if t.name == "f16" else 0.0)
         allowed = p * (np.expm1(np.minimum(t_ + largest, 50)) + gamma(2 * n + 2) + of_weights) + vanishing
-        of_o = np.einsum("bhij,bhjd->bhid", np.where(seen, allowed, 0.0), np.abs(np.nan_to_num(v)))
+        allowed = np.where(counts & np.isfinite(allowed), allowed, 0.0)
+        of_o = np.einsum("bhij,bhjd->bhid", allowed, np.abs(np.where(np.isfinite(v), v, 0.0)))
         # max + log(sum): the sum's error, a logarithm to 4 ULP (2^-21 near 1), products and a sum.
-        total = np.where(any_seen, lse - highest[..., 0], 0.0)
+        some = n[..., 0] > 0
+        total = np.where(some, np.where(np.isfinite(lse), lse, 0.0) - highest[..., 0], 0.0)
         of_lse = (largest[..., 0] + np.expm1(gamma(2 * n[..., 0] + 2)) + 8 * U32 * np.abs(total) + 2.0**-21
-                  + 4 * U32 * (np.abs(np.where(any_seen, highest[..., 0], 0.0)) + np.abs(np.where(any_seen, lse, 0))))  # fmt: skip
-        return of_o, np.where(any_seen, of_lse, 0.0)
+                  + 8 * U32 * np.abs(np.where(some, highest[..., 0], 0.0)))  # fmt: skip
+        return of_o, np.where(some, of_lse, 0.0)
 
     def torch_way():
         torch = libraries.torch
@@ -199,13 +215,17 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
                 y = torch_way()
             if library == "onnx":
                 y = onnx_way()
-            result = {"o": Near(y, of_o)}
+            near = Near(y, of_o)
+            if special == "v":
+                # NaN of a value whose weight rounds to 0 may reach the result or not (docs/accuracy.md).
+                near = Near(with_values(y, p > 2.0**-20), of_o, [(with_values(y, p > 0), of_o)])
+            result = {"o": near}
             if wants_lse:
                 result["lse"] = Near(lse, of_lse)
             return result
 
     references = {"scipy": lambda: reference("scipy")}
-    if batch and not softcap:
+    if batch and not softcap and not special:
         if libraries.torch is not None:
             references["torch"] = lambda: reference("torch")
         if libraries.onnx is not None:

@@ -60,6 +60,12 @@ class Device:
         _checked(raw.tuff_supports(self.context, feature.encode(), ctypes.byref(yes)), "tuff_supports")
         return bool(yes.value)
 
+    def kernels(self) -> int:
+        """How many were compiled for the device so far."""
+        stats = raw.Stats()
+        _checked(raw.tuff_context_stats(self.context, ctypes.byref(stats)), "tuff_context_stats")
+        return stats.pipelines_created
+
     def run(self, case: Case, draw: Draw) -> dict[str, np.ndarray]:
         """Each output's elements as stored. Raises Wrong if the call fails, or if any byte changes that is not an
         element of an output."""

@@ -38,10 +38,12 @@ class Counts:
     def __init__(self) -> None:
         self.cases, self.failed, self.refused, self.used = 0, 0, Counter(), 0.0
         self.by: Counter = Counter()
+        self.kernels = 0
 
     def line(self) -> str:
         libraries_ = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         text = f"{self.cases:7d} cases, {self.failed} failed, {self.used:5.2f} of the bound used ({libraries_})"
+        text += f", {self.kernels} kernels" if self.kernels else ""
         return text + "".join(f"\n    {n} refused: {why}" for why, n in self.refused.items())
 
 
@@ -116,8 +118,9 @@ def run_all(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
     total = failed = 0
     for oracle in chosen:
         for kind, form in combinations(oracle, options):
-            counts = Counts()
+            counts, before = Counts(), device.kernels()
             run_cases(device, oracle, kind, form, options, counts, float("inf"))
+            counts.kernels = device.kernels() - before
             print(f"{device.backend:6} {oracle.name:16} {kind:5} {form:12} {counts.line()}", flush=True)
             total, failed = total + counts.cases, failed + counts.failed
     return total, failed
@@ -131,7 +134,7 @@ def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) ->
     order = random.Random(options.seed)
     for turn, oracle in enumerate(chosen):
         deadline = time.monotonic() + max(0.0, end - time.monotonic()) / (len(chosen) - turn)
-        counts, seen = Counts(), []
+        counts, seen, before = Counts(), [], device.kernels()
         mixed = combinations(oracle, options)
         order.shuffle(mixed)
         for options.first in range(0, whole, options.cases):
@@ -142,6 +145,7 @@ def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) ->
                     break
             if time.monotonic() > deadline:
                 break
+        counts.kernels = device.kernels() - before
         print(f"{device.backend:6} {oracle.name:16} {len(set(seen)):3} of {len(mixed):3} types and forms {counts.line()}",
               flush=True)  # fmt: skip
         total, failed = total + counts.cases, failed + counts.failed
