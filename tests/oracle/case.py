@@ -167,6 +167,11 @@ class Oracle:
     forms: tuple[str, ...]  # layouts, transposes: what there are to be as many cases of
     # Fields of the descriptor that no call may set, or whose only legal value is zero.
     constant: tuple[str, ...] = ("reserved", "reserved2")
+    # Which forms a type has.
+    has: Callable[[str, str], bool] = lambda kind, form: True
+
+    def combinations(self) -> list[tuple[str, str]]:
+        return [(kind, form) for kind in self.types for form in self.forms if self.has(kind, form)]
 
 
 ORACLES: dict[str, Oracle] = {}

@@ -54,7 +54,7 @@ def decode(t: Type, raw: np.ndarray) -> np.ndarray:
     if not t.float:
         return raw.astype(np.int64)
     if t.name == "bf16":
-        raw = (raw.astype(np.uint32) << 16).view(np.float32)
+        raw = np.asarray(np.left_shift(raw.astype(np.uint32), np.uint32(16), dtype=np.uint32)).view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaN
         x = raw.astype(np.float64)
         return np.where(np.isnan(x), np.nan, x)

@@ -8,6 +8,7 @@ import scipy.special
 import libraries
 from activations import gelu, gelu_tanh, gelu_tanh_ulps, silu
 from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
+from device import raw
 from elements import FLT_MIN, Bits, Near, round_to, ulp
 
 F32 = TYPES["f32"]
@@ -40,6 +41,7 @@ def _torch_unary(name: str):
         "softplus": lambda x, a: torch.logaddexp(x, torch.zeros_like(x)),
         "sin": lambda x, a: torch.sin(x),
         "cos": lambda x, a: torch.cos(x),
+        "erf": lambda x, a: torch.erf(x),
     }[name]
 
 
@@ -61,7 +63,11 @@ UNARY = {
     "softplus": (15, lambda x, a: np.logaddexp(x, 0), 4),
     "sin": (16, lambda x, a: np.sin(x), 4),
     "cos": (17, lambda x, a: np.cos(x), 4),
+    "erf": (18, lambda x, a: scipy.special.erf(x), 4),
 }
+# Those that the header has.
+UNARY = {name: row for name, row in UNARY.items() if hasattr(raw, f"UNARY_{name.upper()}")}
+assert all(getattr(raw, f"UNARY_{name.upper()}") == row[0] for name, row in UNARY.items())
 # Infinite arguments of which PyTorch makes 0 * infinity; tuff.h gives the limit.
 LIMITS = ("gelu", "gelu_tanh", "silu", "hardswish")
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 
 import libraries
-from case import TYPES, Case, Draw, Handle, operand, oracle
+from case import FLOATS, TYPES, Case, Draw, Handle, operand, oracle
 from elements import FLT_MIN, U32, Near, gamma, sum_depth
 
 SUM, MAX, MIN, MEAN, PROD, ARGMAX, ARGMIN = range(1, 8)
@@ -28,19 +28,26 @@ def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
     return shape, axis
 
 
-@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], forms=tuple(NAMES.values()))
+def _of_integers(kind: str, form: str) -> bool:
+    return kind != "i32" or form in ("sum", "max", "min", "prod")
+
+
+@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], (*FLOATS, "i32"), tuple(NAMES.values()), has=_of_integers)
 def reduce(draw: Draw, kind: str, form: str) -> Case:
     t, op = TYPES[kind], {name: number for number, name in NAMES.items()}[form]
     values = draw.pick(["whole", "normal", "spread", "special"])
     shape, axis = _shape(draw, 0.05 if op in (SUM, MEAN, PROD) else 0.0)
     n, out_shape = shape[axis], shape[:axis] + shape[axis + 1 :]
-    if op == PROD:
+    if not t.float:
+        most = draw.pick([5, 2**31])
+        x = draw.data.integers(-most, most, shape)
+    elif op == PROD:
         # Near 1, so that products stay in range: its logarithm is a random walk of so many small steps.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
     else:
         x = draw.values(shape, "normal" if values == "special" else values)
-    if values == "special" and op != PROD:
+    if values == "special" and op != PROD and t.float:
         x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
     to = TYPES["u32"] if op in (ARGMAX, ARGMIN) else t
     operands = {"input": operand(draw, t, x), "output": operand(draw, to, out_shape, output=True)}
@@ -59,6 +66,8 @@ def reduce(draw: Draw, kind: str, form: str) -> Case:
     def reference(library: str) -> dict:
         with np.errstate(all="ignore"):
             y = value(library)
+            if not t.float:  # modulo 2^32, as int64 is modulo 2^64
+                return {"output": Near(np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64))}
             size = np.sum(np.abs(x), axis=axis)
             if op in (SUM, MEAN):
                 exact = op == SUM and values == "whole"

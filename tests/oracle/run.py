@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import numpy as np  # noqa: E402
 
 import libraries  # noqa: E402
-from case import ORACLES, Case, Draw, Oracle  # noqa: E402
+from case import ORACLES, TYPES, Case, Draw, Oracle  # noqa: E402
 from coverage import missing_operations, unused_fields  # noqa: E402
 from device import Device, Refused, Wrong  # noqa: E402
 from elements import Bits, decode, encode, round_to, ulp  # noqa: E402
@@ -117,7 +117,7 @@ def run_all(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
     """The whole number of cases of each type and form; returns how many, and how many failed."""
     total = failed = 0
     for oracle in chosen:
-        for kind, form in combinations(oracle, options):
+        for kind, form in combinations(device, oracle, options):
             counts, before = Counts(), device.kernels()
             run_cases(device, oracle, kind, form, options, counts, float("inf"))
             counts.kernels = device.kernels() - before
@@ -135,7 +135,7 @@ def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) ->
     for turn, oracle in enumerate(chosen):
         deadline = time.monotonic() + max(0.0, end - time.monotonic()) / (len(chosen) - turn)
         counts, seen, before = Counts(), [], device.kernels()
-        mixed = combinations(oracle, options)
+        mixed = combinations(device, oracle, options)
         order.shuffle(mixed)
         for options.first in range(0, whole, options.cases):
             for kind, form in mixed:
@@ -153,9 +153,17 @@ def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) ->
     return total, failed
 
 
-def combinations(oracle: Oracle, options) -> list[tuple[str, str]]:
-    return [(kind, form) for kind in oracle.types for form in oracle.forms
-            if (not options.type or kind in options.type) and (not options.form or form in options.form)]  # fmt: skip
+def combinations(device: Device, oracle: Oracle, options) -> list[tuple[str, str]]:
+    """What is to be run: of the types that the device supports (a mixture is of those of float)."""
+    return [(kind, form) for kind, form in oracle.combinations()
+            if (not options.type or kind in options.type) and (not options.form or form in options.form)
+            and (kind == "mixed" or device.supports(f"{oracle.name}.{kind}"))]  # fmt: skip
+
+
+def types_without(device: Device, chosen: list[Oracle]) -> list[str]:
+    """Types that the device says an operation takes, and that the operation's oracle does not draw."""
+    return [f"{device.backend} supports {o.name}.{kind}, which has no oracle" for o in chosen for kind in TYPES
+            if kind not in o.types and device.supports(f"{o.name}.{kind}")]  # fmt: skip
 
 
 def run_mutations(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
@@ -163,7 +171,7 @@ def run_mutations(device: Device, chosen: list[Oracle], options) -> tuple[int, i
     what it may be off. Every library has to say that it is wrong."""
     total = unseen = 0
     for oracle in chosen:
-        for kind, form in combinations(oracle, options):
+        for kind, form in combinations(device, oracle, options):
             for index in range(options.first, options.first + options.cases):
                 case, draw = draw_case(oracle, kind, form, options.seed, index, options.block)
                 outputs = device.run(case, draw)
@@ -252,6 +260,9 @@ def main() -> int:
     for place, backend in enumerate(backends):
         options.block = block or (25 if backend == "vulkan" else 1)
         device = Device(backend)
+        for problem in types_without(device, chosen):
+            print(f"oracle: {problem}")
+            total, failed = total + 1, failed + 1
         if options.mutations:
             cases, wrong = run_mutations(device, chosen, options)
         elif options.seconds:
