@@ -16,8 +16,8 @@ PACKAGES=(
   # tool, tests, benchmarks
   libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev vulkan-validationlayers spirv-tools
   # callers in other languages, and the demo's data and pictures
-  python3 python3-venv python3-numpy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil luajit ruby
-  bindgen rustc
+  python3 python3-venv python3-numpy python3-scipy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil
+  luajit ruby bindgen rustc
   # what is generated from the header, and its comparison with earlier versions
   python3-clang abigail-tools
 )

@@ -1,0 +1,251 @@
+"""Attention against scipy.special.softmax and logsumexp, PyTorch's scaled_dot_product_attention and ONNX's Attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+import libraries
+from case import TYPES, Case, Draw, Handle, dense, operand, oracle
+from elements import FLT_MIN, U32, Near, gamma
+
+FLT_MAX = float(np.finfo(np.float32).max)
+NONE, TOP_LEFT, BOTTOM_RIGHT = range(3)
+
+
+def _extra(draw: Draw, shape, way: str) -> list[int]:
+    """Strides of bias and mask: 0 where one serves all."""
+    batch, heads, rows, keys = shape
+    width = keys + draw.gap(0.3)
+    full = [heads * rows * width, rows * width, width]
+    return {"own": full, "all": [0, 0, 0], "heads": [rows * width, 0, width], "batches": [0, rows * width, width],
+            "rows": [heads * width, width, 0]}[way]  # fmt: skip
+
+
+@oracle("attention", ["tuff_attention", "tuff_attention_ex"], forms=("heads first", "rows first", "cache"))
+def attention(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    plain = form == "heads first" and draw.maybe(0.3)
+    causal = draw.option([NONE, TOP_LEFT, BOTTOM_RIGHT])
+    softcap = 0.0 if plain or draw.maybe(0.7) else draw.slow.choice([5.0, 30.0])
+    has_bias, has_mask = not plain and draw.maybe(0.3), not plain and draw.maybe(0.3)
+    windowed, has_lengths = not plain and draw.maybe(0.3), not plain and draw.maybe(0.3)
+    wants_lse = not plain and draw.maybe(0.4)
+    bias_f32 = draw.maybe(0.5)
+    same = [draw.option(["own", "all", "heads", "batches", "rows"]) for _ in "bm"]
+    head_dim = draw.option([1, 3, 8, 13, 16, 32, 40, 64, 64, 80])
+    head_dim_v = 0 if plain or draw.maybe(0.6) else draw.slow.choice([4, 7, 24, 64])
+    sharing = 1 if plain else draw.option([1, 1, 2, 4])
+    few = draw.maybe(0.25)
+    wide_scores = draw.maybe(0.25)
+    poisoned = not plain and draw.maybe(0.3)
+    special = draw.option(["", "", "", "q", "k", "v"])  # which of them has numbers that are not finite
+
+    batch, kv_heads = draw.size(3, 0.02), draw.size(3)
+    heads, dv = kv_heads * sharing, head_dim_v or head_dim
+    rows, keys = draw.size(8 if few else 70), draw.size(90)
+    while batch * heads * rows * keys * max(head_dim, dv) > 2**20 and rows * keys > 1:
+        rows, keys = max(1, rows // 2), max(1, keys // 2)
+    scale = draw.pick([1.0 / np.sqrt(head_dim), draw.fast.uniform(0.05, 1.0)])
+    if not plain and draw.flip(0.3):
+        scale = 0.0
+    used = float(np.float32(scale or 1 / np.sqrt(head_dim)))
+    left = draw.between(0, keys) if windowed else 0
+    right = draw.between(0, keys) if windowed else 0
+
+    def strides(n_heads: int, n_rows: int, width: int, output: bool = False) -> list[int]:
+        if form == "rows first":
+            row = n_heads * width
+            return [n_rows * row, width, row]
+        if form == "cache":
+            gap = draw.between(0, 5)
+            row = width + draw.pick([0, 4, 1])
+            head = (n_rows + gap) * row
+            return [n_heads * head + draw.pick([0, 8]), head, row]
+        return dense([batch, n_heads, n_rows, width])[:3]
+
+    operands, stride = {}, {}
+    spread = 3.0 if wide_scores and special != "v" else 1.0
+    for name, n_heads, n_rows, width in (("q", heads, rows, head_dim), ("k", kv_heads, keys, head_dim),
+                                         ("v", kv_heads, keys, dv), ("o", heads, rows, dv)):  # fmt: skip
+        shape, stride[name] = [batch, n_heads, n_rows, width], strides(n_heads, n_rows, width)
+        if name == "o":
+            operands["o"] = operand(draw, t, shape, [*stride["o"], 1], output=True)
+            continue
+        values = draw.values(shape) * (spread if name != "v" else 1.0)
+        if name == special:
+            values = draw.sprinkled(values, [np.nan, np.inf, -np.inf], 2)
+        operands[name] = operand(draw, t, values, [*stride[name], 1])
+
+    # What each row may see.
+    q_ends, kv_ends = np.full(batch, rows), np.full(batch, keys)
+    if has_lengths:
+        which = draw.pick(["both", "q", "kv"])
+        for name, ends, most in (("q_lengths", q_ends, rows), ("kv_lengths", kv_ends, keys)):
+            if which in ("both", name[: name.index("_")]):
+                given = draw.data.integers(-1, most + 2, batch)
+                operands[name] = operand(draw, TYPES[draw.pick(["i32", "i32"])], given)
+                ends[:] = np.clip(given, 0, most)
+    seen = np.ones((batch, heads, rows, keys), bool)
+    for b in range(batch):
+        shift = int(kv_ends[b] - q_ends[b]) if causal == BOTTOM_RIGHT else 0
+        of = np.ones((rows, keys), bool)
+        if causal != NONE:
+            of = np.tril(of, shift)
+        if left:
+            of = np.triu(of, shift - left + 1)
+        if right:
+            of = np.tril(of, shift + right - 1)
+        of[q_ends[b] :], of[:, kv_ends[b] :] = False, False
+        seen[b] = of
+    shape = (batch, heads, rows, keys)
+    bias = None
+    bias_strides, mask_strides = [0, 0, 0], [0, 0, 0]
+
+    def repeated(values, s):
+        """One for all where a stride is 0."""
+        for axis, step in enumerate(s):
+            if step == 0:
+                values = np.take(values, [0] * values.shape[axis], axis) if values.shape[axis] else values
+        return values
+
+    if has_bias:
+        bias_strides = _extra(draw, shape, same[0])
+        values = draw.values(shape)
+        values = np.where(draw.data.random(shape) < draw.pick([0.0, 0.2]), -np.inf, values)
+        tb = TYPES["f32"] if bias_f32 else t
+        operands["bias"] = operand(draw, tb, repeated(values, bias_strides), [*bias_strides, 1])
+        bias = operands["bias"].values
+        seen &= bias != -np.inf
+    if has_mask:
+        mask_strides = _extra(draw, shape, same[1])
+        values = draw.data.integers(0, 3, shape) * draw.data.integers(1, 100, shape)
+        operands["mask"] = operand(draw, TYPES["u8"], repeated(values, mask_strides), [*mask_strides, 1])
+        seen &= operands["mask"].values != 0
+    if wants_lse:
+        operands["lse"] = operand(draw, TYPES["f32"], [batch, heads, rows], output=True)
+    if poisoned and seen.size:
+        # Keys and values that no row sees may be anything.
+        unseen = ~seen.reshape(batch, kv_heads, sharing, rows, keys).any(axis=(2, 3))
+        for name in "kv":
+            places = operands[name].index[unseen]
+            operands[name].raw[places] = draw.bits(t, 1)[0] if t.name == "bf16" else np.nan
+            if t.name == "bf16":
+                operands[name].raw[places] = 0x7FC1
+    q, k, v = (operands[name].values for name in "qkv")
+    k, v = np.repeat(k, sharing, axis=1), np.repeat(v, sharing, axis=1)
+    any_seen = seen.any(axis=3)
+
+    def scores(a, b):
+        with np.errstate(invalid="ignore"):
+            return np.einsum("bhid,bhjd->bhij", a, b)
+
+    def scipy_way():
+        s = used * scores(q, k)
+        if softcap:
+            s = softcap * np.tanh(s / softcap)
+        if bias is not None:
+            s = s + bias
+        # A score of infinity counts as the largest number, one of minus infinity has no weight (tuff.h).
+        s = np.where(seen, np.minimum(s, FLT_MAX), -np.inf)
+        some = (s != -np.inf).any(axis=3)
+        p = np.where(some[..., None], scipy.special.softmax(np.where(some[..., None], s, 0.0), axis=3), 0.0)
+        lse = np.where(some, scipy.special.logsumexp(np.where(some[..., None], s, 0.0), axis=3), -np.inf)
+        return s, p, np.einsum("bhij,bhjd->bhid", p, np.where(np.isfinite(v), v, 0.0)), lse
+
+    def with_values(y, counts):
+        """What values that are not finite make of the outputs that these weights let them reach."""
+        nan, plus, minus = (np.einsum("bhij,bhjd->bhid", counts * 1.0, is_ * 1.0) > 0 for is_ in
+                            (np.isnan(v), v == np.inf, v == -np.inf))  # fmt: skip
+        y = np.where(plus, np.inf, np.where(minus, -np.inf, y))
+        return np.where(nan | (plus & minus), np.nan, y)
+
+    def bound(s, p, lse):
+        """A score in f32 is off by at most d = gamma(head_dim + 3) scale sum |q k| (products, sums, the scaling), and the
+        roundings of soft cap (a division, tanh to 4 ULP, a product; its slope is at most 1) and bias. Its weight is the
+        true one times e^t, |t| <= d + u |s - max| + exp's error (3 + 2 |x| ULP, Vulkan's) + that of rescaling: an online
+        softmax multiplies by exp(old - new maximum) once for each block of at least eight keys, with arguments that
+        add up to the range of the scores. On matrix units weights are rounded to the type of v. Sums over keys and the
+        division add gamma(2 n + 2); weights below FLT_MIN (and those rounded to f16, 2^-25) may vanish."""
+        finite_q, finite_k = np.where(np.isfinite(q), q, 0.0), np.where(np.isfinite(k), k, 0.0)
+        d = gamma(head_dim + 3) * used * scores(np.abs(finite_q), np.abs(finite_k))
+        flat = used * scores(finite_q, finite_k)
+        if softcap:
+            d = d + U32 * np.abs(flat) + 10 * U32 * softcap
+        if bias is not None:
+            d = d + U32 * np.clip(np.abs(np.where(np.isfinite(s), s, 0.0)), 0, 1e4)
+        # (What lies 200 below the maximum has no weight left: neither it nor its rescaling counts.)
+        counts = np.isfinite(s)
+        highest = np.max(np.where(counts, s, -1e300), axis=3, keepdims=True, initial=-1e300)
+        lowest = np.min(np.where(counts, s, 1e300), axis=3, keepdims=True, initial=1e300)
+        below = np.clip(np.where(counts, highest - s, 0.0), 0.0, 200.0)
+        blocks, n = -(-keys // 8), np.sum(counts, axis=3, keepdims=True)
+        span = np.clip(np.where(n > 0, highest - lowest, 0.0), 0.0, 200.0)
+        t_ = d + U32 * below + (3 + 2 * below) * 2 * U32 + blocks * 7 * U32 + 4 * U32 * span
+        largest = np.max(np.where(seen, t_, 0.0), axis=3, keepdims=True, initial=0.0)
+        of_weights = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[t.name]
+        vanishing = FLT_MIN + (2.0**-25 if t.name == "f16" else 0.0)
+        allowed = p * (np.expm1(np.minimum(t_ + largest, 50)) + gamma(2 * n + 2) + of_weights) + vanishing
+        allowed = np.where(counts & np.isfinite(allowed), allowed, 0.0)
+        of_o = np.einsum("bhij,bhjd->bhid", allowed, np.abs(np.where(np.isfinite(v), v, 0.0)))
+        # max + log(sum): the sum's error, a logarithm to 4 ULP (2^-21 near 1), products and a sum.
+        some = n[..., 0] > 0
+        total = np.where(some, np.where(np.isfinite(lse), lse, 0.0) - highest[..., 0], 0.0)
+        of_lse = (largest[..., 0] + np.expm1(gamma(2 * n[..., 0] + 2)) + 8 * U32 * np.abs(total) + 2.0**-21
+                  + 8 * U32 * np.abs(np.where(some, highest[..., 0], 0.0)))  # fmt: skip
+        return of_o, np.where(some, of_lse, 0.0)
+
+    def torch_way():
+        torch = libraries.torch
+        mask = np.where(seen, 0.0 if bias is None else np.where(np.isfinite(bias), bias, 0.0), -np.inf)
+        y = torch.nn.functional.scaled_dot_product_attention(
+            *map(libraries.tensor, (q, np.nan_to_num(k), np.nan_to_num(v), mask)), scale=used).numpy()  # fmt: skip
+        return np.where(any_seen[..., None], y, 0.0)
+
+    def onnx_way():
+        mask = np.where(seen, 0.0 if bias is None else np.where(np.isfinite(bias), bias, 0.0), -np.inf)
+        y = libraries.run_onnx("Attention", [q, np.nan_to_num(k), np.nan_to_num(v), mask], scale=used)[0]
+        return np.where(any_seen[..., None], y, 0.0)
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            s, p, y, lse = scipy_way()
+            of_o, of_lse = bound(s, p, lse)
+            if library == "torch":
+                y = torch_way()
+            if library == "onnx":
+                y = onnx_way()
+            near = Near(y, of_o)
+            if special == "v":
+                # NaN of a value whose weight rounds to 0 may reach the result or not (docs/accuracy.md).
+                near = Near(with_values(y, p > 2.0**-20), of_o, [(with_values(y, p > 0), of_o)])
+            result = {"o": near}
+            if wants_lse:
+                result["lse"] = Near(lse, of_lse)
+            return result
+
+    references = {"scipy": lambda: reference("scipy")}
+    if batch and not softcap and not special:
+        if libraries.torch is not None:
+            references["torch"] = lambda: reference("torch")
+        if libraries.onnx is not None:
+            references["onnx"] = lambda: reference("onnx")
+    names = [Handle(name) for name in "qkvo"]
+    if plain:
+        arguments = [t.code, *names, batch, heads, rows, keys, head_dim, used, causal]
+        return Case("tuff_attention", arguments, operands, references)
+    desc = {"dtype": t.code, **dict(zip("qkvo", names)), "batch": batch, "heads": heads, "seq_q": rows,
+            "seq_kv": keys, "head_dim": head_dim, "scale": scale, "causal": causal, "head_dim_v": head_dim_v,
+            "kv_heads": 0 if sharing == 1 and draw.flip(0.5) else kv_heads, "softcap": softcap,
+            "window_left": left, "window_right": right}  # fmt: skip
+    if form != "heads first":
+        desc |= {f"{name}_strides": s for name, s in stride.items()}
+    if has_bias:
+        desc |= {"bias": Handle("bias"), "bias_strides": bias_strides,
+                 "bias_type": TYPES["f32"].code if bias_f32 else draw.pick([0, t.code])}  # fmt: skip
+    if has_mask:
+        desc |= {"mask": Handle("mask"), "mask_strides": mask_strides}
+    for name in ("q_lengths", "kv_lengths", "lse"):
+        if name in operands:
+            desc[name] = Handle(name)
+    return Case("tuff_attention_ex", desc, operands, references)

@@ -1,0 +1,94 @@
+"""That every operation has an oracle, and that what is drawn sets every field of every descriptor."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from case import Draw, Handle
+
+# Named constants that fields take: those of each group have to be drawn, but for what is left out.
+GROUPS = {
+    ("unary", "op"): ("tuff_unary_op",),
+    ("binary", "op"): ("tuff_binary_op",),
+    ("reduce", "op"): ("tuff_reduce_op",),
+    ("gemm", "ta"): ("tuff_transpose",),
+    ("gemm", "tb"): ("tuff_transpose",),
+    ("gemm", "activation"): ("tuff_activation",),
+    ("batched_gemm", "activation"): ("tuff_activation",),
+    ("gemm", "bias_axis"): ("tuff_bias_axis",),
+    ("batched_gemm", "bias_axis"): ("tuff_bias_axis",),
+    ("gemm", "precision"): ("tuff_precision", "TUFF_PRECISION_ALLOW_WINOGRAD"),
+    ("conv1d", "activation"): ("tuff_activation",),
+    ("conv2d", "activation"): ("tuff_activation",),
+    ("conv3d", "activation"): ("tuff_activation",),
+    ("conv_transpose2d", "activation"): ("tuff_activation",),
+    ("conv2d", "layout"): ("tuff_layout",),
+    ("resize", "layout"): ("tuff_layout",),
+    ("resize", "mode"): ("tuff_resize_mode",),
+    ("attention", "causal"): ("tuff_causal",),
+}
+# Sections of tuff.h in which the functions that compute are, and those in them that compute nothing.
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions")
+COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
+
+
+def _header() -> dict:
+    root = Path(__file__).resolve().parents[2]
+    return json.loads((root / "include" / "tuff" / "tuff.json").read_text())
+
+
+def missing_operations(oracles) -> list[str]:
+    """Functions of tuff.json that no oracle calls, and functions that oracles name and tuff.json lacks."""
+    functions = _header()["functions"]
+    sections = {f["section"] for f in functions}
+    problems = [f"tuff.json has no section {s!r}: SECTIONS of coverage.py is out of date" for s in SECTIONS
+                if s not in sections]  # fmt: skip
+    wanted = {f["name"] for f in functions if f["section"] in SECTIONS} - set(COMPUTES_NOTHING)
+    # A function that takes a stream and a dtype computes, whatever section it stands in.
+    wanted |= {f["name"] for f in functions if {"stream", "dtype"} <= {p["name"] for p in f["parameters"]}}
+    named = {name for oracle in oracles.values() for name in oracle.functions}
+    problems += [f"{name} has no oracle" for name in sorted(wanted - named)]
+    return problems + [f"tuff.json has no {name}" for name in sorted(named - wanted)]
+
+
+def unused_fields(oracles, seed: str, cases: int = 400) -> list[str]:
+    """Fields of descriptors that no case sets to anything but zero, and functions that no case calls."""
+    from device import descriptor_of
+
+    problems = []
+    for oracle in oracles.values():
+        used, called, values = defaultdict(set), set(), defaultdict(set)
+        combinations = oracle.combinations()
+        for kind, form in combinations:
+            for index in range(max(2, cases // len(combinations))):
+                draw = Draw(f"{seed}/{oracle.name}/{kind}/{form}", index, index)
+                case = oracle.draw(draw, kind, form)
+                called.add(case.function)
+                if isinstance(case.arguments, dict):
+                    used[case.function] |= {n for n, v in case.arguments.items() if _set(v)}
+                    for name in {name for of, name in GROUPS if of == oracle.name}:
+                        values[name].add(case.arguments.get(name, 0))
+        for function in oracle.functions:
+            if function not in called:
+                problems.append(f"{function}: no case calls it")
+            elif (kind_ := descriptor_of(function)) is not None:
+                fields = {name for name, *_ in kind_._fields_} - {"struct_size", *oracle.constant}
+                problems += [f"{function}: no case sets {name}" for name in sorted(fields - used[function])]
+        for (of, name), (group, *without) in GROUPS.items():
+            if of == oracle.name:
+                problems += [f"{of}: no case has {name} = {constant}" for constant, value in _constants(group)
+                             if constant not in without and value not in values[name]]  # fmt: skip
+    return problems
+
+
+def _constants(group: str) -> list[tuple[str, int]]:
+    values = next(g for g in _header()["groups"] if g["name"] == group)["values"]
+    return [(v["name"], v["value"]) for v in values if v["value"] != -1]
+
+
+def _set(value) -> bool:
+    if isinstance(value, Handle):
+        return True
+    return any(map(_set, value)) if isinstance(value, (list, tuple)) else bool(value)

@@ -1,0 +1,157 @@
+"""Element types: how they are stored, how numbers are rounded to them, and what counts as the same number.
+
+References are float64 (or wider). A result is right if it lies between what the ends of the interval that the promise
+allows round to: `round_to(value - bound) <= got <= round_to(value + bound)`. That is one rounding to the type of the
+result, whatever its width, and no tolerance of its own: with a bound of 0 the result has to be the correctly rounded
+one, bit for bit (but for the sign of a zero).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+U32 = 2.0**-24  # unit roundoff of f32
+U64 = 2.0**-53
+FLT_MIN = 2.0**-126
+
+
+@dataclass(frozen=True)
+class Type:
+    name: str
+    code: int  # tuff_dtype
+    storage: np.dtype
+    digits: int = 0  # of the significand; 0: an integer
+    least: int = 0  # exponent of the smallest normal number
+
+    @property
+    def size(self) -> int:
+        return self.storage.itemsize
+
+    @property
+    def float(self) -> bool:
+        return self.digits != 0
+
+
+TYPES = {
+    t.name: t
+    for t in (
+        Type("f32", 1, np.dtype(np.float32), 24, -126),
+        Type("f16", 2, np.dtype(np.float16), 11, -14),
+        Type("bf16", 3, np.dtype(np.uint16), 8, -126),
+        Type("f64", 4, np.dtype(np.float64), 53, -1022),
+        Type("i32", 5, np.dtype(np.int32)),
+        Type("u32", 6, np.dtype(np.uint32)),
+        Type("i8", 7, np.dtype(np.int8)),
+        Type("u8", 8, np.dtype(np.uint8)),
+    )
+}
+
+
+def decode(t: Type, raw: np.ndarray) -> np.ndarray:
+    """What is stored, as float64 (int64 for integers): exactly."""
+    if not t.float:
+        return raw.astype(np.int64)
+    if t.name == "bf16":
+        raw = np.asarray(np.left_shift(raw.astype(np.uint32), np.uint32(16), dtype=np.uint32)).view(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        x = raw.astype(np.float64)
+        return np.where(np.isnan(x), np.nan, x)
+
+
+def round_to(t: Type, x: np.ndarray) -> np.ndarray:
+    """The nearest number of the type, ties to even, as float64; beyond the largest one infinity."""
+    x = np.asarray(x)
+    if not t.float:
+        return x
+    with np.errstate(all="ignore"):
+        if t.name != "bf16":
+            return x.astype(t.storage).astype(np.float64)
+        x = x.astype(np.float64)
+        _, exponent = np.frexp(x)  # |x| in [2^(e-1), 2^e)
+        step = np.ldexp(1.0, np.maximum(exponent - 1, t.least) - (t.digits - 1))
+        y = np.where(np.isfinite(x), np.rint(x / step) * step, x)
+        return np.where(np.abs(y) >= 2.0**128, np.copysign(np.inf, y), y)
+
+
+def encode(t: Type, x: np.ndarray) -> np.ndarray:
+    """As it is stored, rounded once."""
+    if t.name != "bf16":
+        with np.errstate(all="ignore"):
+            return np.asarray(x).astype(t.storage)
+    y = np.asarray(round_to(t, x), dtype=np.float32)
+    return np.where(np.isnan(y), np.uint16(0x7FC0), (y.view(np.uint32) >> 16).astype(np.uint16)).astype(np.uint16)
+
+
+def ulp(t: Type, x: np.ndarray) -> np.ndarray:
+    """One unit in the last place at x."""
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+        return np.ldexp(1.0, np.maximum(exponent - 1, t.least) - (t.digits - 1))
+
+
+def gamma(n, u: float = U32):
+    """n roundings in a row change a value by a factor within 1 +- gamma(n): Higham, Accuracy and Stability, ch. 3."""
+    return n * u / (1 - n * u)
+
+
+def sum_depth(n: int) -> float:
+    """Roundings on the longest path of a reduction's sum of n terms: a lane's serial additions, below 256 over all
+    stages (docs/accuracy.md: the longest chain of additions), then a tree."""
+    return float(min(n, (int(n - 1).bit_length() if n > 1 else 0) + 256))
+
+
+@dataclass
+class Near:
+    """An output's values within bounds. others: results that are right as well where an operand was denormal and was
+    flushed to zero (tuff.h's promise: preserved, or flushed with the sign kept)."""
+
+    value: np.ndarray
+    bound: np.ndarray | float = 0.0
+    others: list = field(default_factory=list)
+
+    def wrong(self, t: Type, raw: np.ndarray) -> tuple[np.ndarray, float]:
+        """Which elements are wrong, and the largest part of its interval that a right one used."""
+        got = decode(t, raw)
+        if not t.float:
+            return got != np.asarray(self.value), 0.0
+        right, used = _within(t, got, self.value, self.bound)
+        for value, bound in self.others:
+            right |= _within(t, got, value, bound)[0]
+        return ~right, used
+
+
+@dataclass
+class Bits:
+    """An output's elements bit for bit, as stored; nan: of a NaN any payload."""
+
+    raw: np.ndarray
+    nan: bool = False
+
+    def wrong(self, t: Type, raw: np.ndarray) -> tuple[np.ndarray, float]:
+        unsigned = np.dtype(f"u{t.size}")
+        different = np.ascontiguousarray(raw).view(unsigned) != np.ascontiguousarray(self.raw).view(unsigned)
+        if self.nan and t.float:
+            different &= ~(np.isnan(decode(t, raw)) & np.isnan(decode(t, self.raw)))
+        return different, 0.0
+
+    @property
+    def value(self) -> np.ndarray:
+        return self.raw
+
+
+def _within(t: Type, got, value, bound) -> tuple[np.ndarray, float]:
+    with np.errstate(all="ignore"):
+        value = np.asarray(value)
+        bound = np.where(np.isfinite(value), bound, 0.0)
+        if not np.all(np.isfinite(bound)):
+            raise AssertionError("the oracle has no finite bound for a finite result")
+        right = (got >= round_to(t, value - bound)) & (got <= round_to(t, value + bound))
+        right |= np.isnan(got) & np.isnan(value)
+        # Denormals may be flushed to zero: those of f32, which all is computed in, and those of the type.
+        right |= (got == 0) & (np.abs(value) - bound < 2.0**t.least)
+        finite = np.isfinite(got) & np.isfinite(value) & right & (bound > 0)
+        room = bound + ulp(t, np.abs(value) + bound)
+        used = np.max(np.abs(got - value)[finite] / room[finite], initial=0.0) if finite.any() else 0.0
+    return right, float(used)

@@ -1,0 +1,278 @@
+"""unary, binary and cast against NumPy, scipy.special and PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+import libraries
+from activations import gelu, gelu_tanh, gelu_tanh_ulps, silu
+from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
+from device import raw
+from elements import FLT_MIN, Bits, Near, round_to, ulp
+
+F32 = TYPES["f32"]
+
+
+def _hardswish(x, alpha):
+    with np.errstate(invalid="ignore"):
+        return np.where(x == -np.inf, 0.0, x * np.clip(x + 3, 0, 6) / 6)
+
+
+# name: number, function of (x, alpha), ULP promised (docs/accuracy.md; 0: exact), PyTorch's function
+def _torch_unary(name: str):
+    torch = libraries.torch
+    functional = torch.nn.functional
+    return {
+        "relu": lambda x, a: functional.relu(x),
+        "sigmoid": lambda x, a: torch.sigmoid(x),
+        "tanh": lambda x, a: torch.tanh(x),
+        "exp": lambda x, a: torch.exp(x),
+        "log": lambda x, a: torch.log(x),
+        "sqrt": lambda x, a: torch.sqrt(x),
+        "abs": lambda x, a: torch.abs(x),
+        "neg": lambda x, a: torch.neg(x),
+        "gelu": lambda x, a: functional.gelu(x),
+        "gelu_tanh": lambda x, a: functional.gelu(x, approximate="tanh"),
+        "silu": lambda x, a: functional.silu(x),
+        "leaky_relu": lambda x, a: functional.leaky_relu(x, a),
+        "elu": lambda x, a: functional.elu(x, a),
+        "hardswish": lambda x, a: functional.hardswish(x),
+        "softplus": lambda x, a: torch.logaddexp(x, torch.zeros_like(x)),
+        "sin": lambda x, a: torch.sin(x),
+        "cos": lambda x, a: torch.cos(x),
+        "erf": lambda x, a: torch.erf(x),
+    }[name]
+
+
+UNARY = {
+    "relu": (1, lambda x, a: np.maximum(x, 0), 0),
+    "sigmoid": (2, lambda x, a: scipy.special.expit(x), 4),
+    "tanh": (3, lambda x, a: np.tanh(x), 4),
+    "exp": (4, lambda x, a: np.exp(x), 4),
+    "log": (5, lambda x, a: np.log(x), 4),
+    "sqrt": (6, lambda x, a: np.sqrt(x), 4),
+    "abs": (7, lambda x, a: np.abs(x), 0),
+    "neg": (8, lambda x, a: -x, 0),
+    "gelu": (9, lambda x, a: gelu(x), 8),
+    "gelu_tanh": (10, lambda x, a: gelu_tanh(x), gelu_tanh_ulps),
+    "silu": (11, lambda x, a: silu(x), 8),
+    "leaky_relu": (12, lambda x, a: np.where(x > 0, x, a * x), 4),
+    "elu": (13, lambda x, a: np.where(x > 0, x, a * np.expm1(np.minimum(x, 0))), 4),
+    "hardswish": (14, _hardswish, 4),
+    "softplus": (15, lambda x, a: np.logaddexp(x, 0), 4),
+    "sin": (16, lambda x, a: np.sin(x), 4),
+    "cos": (17, lambda x, a: np.cos(x), 4),
+    "erf": (18, lambda x, a: scipy.special.erf(x), 4),
+}
+# Those that the header has.
+UNARY = {name: row for name, row in UNARY.items() if hasattr(raw, f"UNARY_{name.upper()}")}
+assert all(getattr(raw, f"UNARY_{name.upper()}") == row[0] for name, row in UNARY.items())
+# Infinite arguments of which PyTorch makes 0 * infinity; tuff.h gives the limit.
+LIMITS = ("gelu", "gelu_tanh", "silu", "hardswish")
+
+
+def _near(values: np.ndarray, ulps) -> Near:
+    with np.errstate(all="ignore"):
+        return Near(values, np.where(np.isfinite(values), ulps * ulp(F32, values), 0.0))
+
+
+def _flushed(x: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(x) < FLT_MIN, np.copysign(0.0, x), x)
+
+
+def _arguments(draw: Draw, t, shape) -> np.ndarray:
+    """As stored: moderate numbers, numbers of any magnitude, any patterns."""
+    count = int(np.prod(shape))
+    way = draw.pick(["moderate", "moderate", "any", "special"])
+    if way == "any":
+        return draw.bits(t, count).reshape(shape)
+    x = draw.data.uniform(-12, 12, shape)
+    if way == "special":
+        x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38, 1e-30, 88.8, -104.0, 1e6], 12)
+    return encode(t, x)
+
+
+@oracle("unary", ["tuff_unary", "tuff_unary_ex"], forms=tuple(UNARY))
+def unary(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    number, function, ulps = UNARY[form]
+    takes_alpha = form in ("leaky_relu", "elu")
+    alpha = draw.pick([0.0, 0.2, 1.5, draw.fast.uniform(-2, 3) or 1.0]) if takes_alpha and draw.flip(0.7) else 0.0
+    n = draw.size(3000, 0.02)
+    in_place = draw.flip(0.25)
+    operands = {"input": operand(draw, t, _arguments(draw, t, [n]), output=in_place, raw=True)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, [n], output=True)
+    used = float(np.float32(alpha)) if alpha else {"leaky_relu": float(np.float32(0.01))}.get(form, 1.0)
+
+    def evaluated(library: str, x):
+        with np.errstate(all="ignore"):
+            if library == "numpy":
+                return function(x, used)
+            y = _torch_unary(form)(libraries.tensor(x), used).numpy()
+            return np.where(x == -np.inf, 0.0, y) if form in LIMITS else y
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            near = _near(evaluated(library, x), ulps(x) if callable(ulps) else ulps)
+            if library == "torch" and form in ("gelu", "gelu_tanh"):
+                near.bound = near.bound + np.where(np.isfinite(x), 2.0**-49 * np.abs(x), 0)  # digits lost by it, in float64
+            flushed = _near(evaluated(library, _flushed(x)), ulps(x) if callable(ulps) else ulps)
+            near.others.append((flushed.value, flushed.bound))
+            return {"input" if in_place else "output": near}
+
+    references = {"numpy": lambda: reference("numpy")}
+    # PyTorch has no ELU of a negative factor; its leaky ReLU and ELU are these everywhere else.
+    if libraries.torch is not None and not (form == "elu" and used < 0):
+        references["torch"] = lambda: reference("torch")
+    if form in ("abs", "neg"):
+        sign = np.array(1 << (8 * t.size - 1), f"u{t.size}")
+        stored = np.ascontiguousarray(operands["input"].raw).view(f"u{t.size}")
+        stored = (stored & ~sign if form == "abs" else stored ^ sign).view(t.storage)
+        name = "input" if in_place else "output"
+        references["bits"] = lambda: {name: _or_flushed(t, stored)}
+    out = Handle("input" if in_place else "output")
+    if not takes_alpha and draw.flip(0.5):
+        return Case("tuff_unary", [t.code, number, Handle("input"), out, n], operands, references)
+    desc = {"dtype": t.code, "op": number, "input": Handle("input"), "output": out, "n": n, "alpha": alpha}
+    return Case("tuff_unary_ex", desc, operands, references)
+
+
+class _or_flushed(Bits):
+    """Bit for bit, or zero of the same sign for a denormal number."""
+
+    def __init__(self, t, raw):
+        super().__init__(raw, nan=True)
+
+    def wrong(self, t, raw):
+        different, used = super().wrong(t, raw)
+        with np.errstate(all="ignore"):
+            want, got = decode(t, self.raw), decode(t, raw)
+            small = (got == 0) & (np.signbit(got) == np.signbit(want)) & (np.abs(want) < 2.0**t.least)
+        return different & ~small, used
+
+
+BINARY = {
+    "add": (1, np.add, 0),
+    "sub": (2, np.subtract, 0),
+    "mul": (3, np.multiply, 0),
+    "div": (4, np.divide, 4),
+    "max": (5, np.maximum, 0),
+    "min": (6, np.minimum, 0),
+    "pow": (7, np.power, 4),
+}
+
+
+def _torch_binary(name: str):
+    torch = libraries.torch
+    return {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "max": torch.maximum,
+            "min": torch.minimum, "pow": torch.pow}[name]  # fmt: skip
+
+
+@oracle("binary", ["tuff_binary", "tuff_binary_ex"], forms=tuple(BINARY))
+def binary(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    number, function, ulps = BINARY[form]
+    rank = draw.pick([0, 0, 1, 2, 3, 4, 8])
+    if rank:
+        shape = draw.sizes(rank, 9 if rank > 3 else 40, 4000, 0.02)
+        a_shape = [1 if draw.flip(0.25) else s for s in shape]
+        b_shape = [1 if a != 1 and draw.flip(0.3) else s for a, s in zip(a_shape, shape)]
+    else:
+        a_shape = b_shape = [draw.size(3000, 0.02)]
+    shape = list(np.broadcast_shapes(tuple(a_shape), tuple(b_shape)))
+    way = draw.pick(["apart", "apart", "a", "b", "same"])
+    if (way == "a" and a_shape != shape) or (way == "b" and b_shape != shape) or (way == "same" and a_shape != b_shape):
+        way = "apart"
+    operands = {"a": operand(draw, t, _arguments(draw, t, a_shape), output=way == "a", raw=True)}
+    if way != "same":
+        operands["b"] = operand(draw, t, _arguments(draw, t, b_shape), output=way == "b", raw=True)
+    out = way if way in ("a", "b") else "output"
+    if out == "output":
+        operands["output"] = operand(draw, t, shape, output=True)
+    a, b = operands["a"].values, operands["a" if way == "same" else "b"].values
+
+    def evaluated(library: str, a, b) -> Near:
+        with np.errstate(all="ignore"):
+            if library == "numpy":
+                return _near(function(a, b), ulps)
+            return _near(_torch_binary(form)(libraries.tensor(a), libraries.tensor(b)).numpy(), ulps)
+
+    def reference(library: str) -> dict:
+        near = evaluated(library, a, b)
+        for x, y in ((_flushed(a), b), (a, _flushed(b)), (_flushed(a), _flushed(b))):
+            other = evaluated(library, x, y)
+            near.others.append((other.value, other.bound))
+        return {out: near}
+
+    references = {"numpy": lambda: reference("numpy")}
+    if libraries.torch is not None:
+        references["torch"] = lambda: reference("torch")
+    handles = [Handle("a"), Handle("a" if way == "same" else "b"), Handle(out)]
+    if not rank and draw.flip(0.5):
+        return Case("tuff_binary", [t.code, number, *handles, shape[0]], operands, references)
+    desc = {"dtype": t.code, "op": number, "a": handles[0], "b": handles[1], "output": handles[2], "rank": rank}
+    desc["n"] = int(np.prod(shape)) if not rank or draw.flip(0.3) else 0
+    if rank:
+        desc |= {"a_shape": a_shape, "b_shape": b_shape}
+    return Case("tuff_binary_ex", desc, operands, references)
+
+
+@oracle("cast", ["tuff_cast", "tuff_cast_ex"], ALL, ALL)
+def cast(draw: Draw, kind: str, form: str) -> Case:
+    """kind to form."""
+    t, to = TYPES[kind], TYPES[form]
+    n = draw.size(3000, 0.02)
+    stored = draw.bits(t, n)
+    if t.float and draw.flip(0.5):
+        # Numbers around the ends of integers, and halves between the numbers of the other type.
+        x = draw.data.choice([-1.0, 1.0], n) * np.exp2(draw.data.uniform(-3, 33, n))
+        x = np.where(draw.data.random(n) < 0.5, np.rint(x), x)
+        if to.float:
+            near = round_to(to, draw.data.standard_normal(n) * np.exp2(draw.data.integers(-30, 30, n)))
+            with np.errstate(all="ignore"):
+                x = np.where(draw.data.random(n) < 0.5, near + ulp(to, near) / 2, x)
+        stored = encode(t, x)
+    in_place = t.size == to.size and draw.flip(0.2)
+    operands = {"input": operand(draw, t, stored, raw=True)}
+    if in_place:
+        # One buffer, read as the one type and written as the other.
+        made = operand(draw, to, np.ascontiguousarray(stored).view(to.storage), output=True, raw=True)
+        operands = {"output": made}
+    else:
+        operands["output"] = operand(draw, to, [n], output=True)
+    x = decode(t, stored)
+
+    def numpy_cast() -> np.ndarray:
+        if t is to:
+            return stored
+        if to.float:
+            return encode(to, x)
+        limits = np.iinfo(to.storage)
+        if t.float:
+            return np.clip(np.nan_to_num(np.trunc(x), nan=0.0), limits.min, limits.max).astype(to.storage)
+        return np.clip(x, limits.min, limits.max).astype(to.storage)
+
+    references = {"numpy": lambda: {"output": Bits(numpy_cast(), nan=t is not to)}}
+    if libraries.torch is not None and t.float and to.float and n:
+        # (PyTorch's conversions to integers neither saturate nor say what they do.)
+        references["torch"] = lambda: {"output": Bits(_torch_cast(x, stored, t, to), nan=True)}
+    name = "output" if in_place else "input"
+    if draw.flip(0.5):
+        return Case("tuff_cast", [t.code, to.code, Handle(name), Handle("output"), n], operands, references)
+    desc = {"input_type": t.code, "output_type": to.code, "input": Handle(name), "output": Handle("output"), "n": n}
+    return Case("tuff_cast_ex", desc, operands, references)
+
+
+def _torch_cast(x, stored, t, to) -> np.ndarray:
+    torch = libraries.torch
+    kinds = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64}
+    source = torch.from_numpy(stored.view(np.int16).copy()).view(torch.bfloat16) if t.name == "bf16" \
+        else torch.from_numpy(stored.copy())  # fmt: skip
+    if t.name == "f64" and to.name in ("f16", "bf16"):
+        # PyTorch goes by way of f32, and rounds twice: not the judge of that.
+        return encode(to, x)
+    result = source.to(kinds[to.name])
+    return result.view(torch.int16).numpy().view(np.uint16) if to.name == "bf16" else result.numpy()

@@ -1,0 +1,194 @@
+"""reduce and softmax against NumPy's reductions, scipy.special.softmax and log_softmax, and PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+import libraries
+from case import FLOATS, TYPES, Case, Draw, Handle, operand, oracle
+from elements import FLT_MIN, U32, Near, gamma, sum_depth
+
+SUM, MAX, MIN, MEAN, PROD, ARGMAX, ARGMIN = range(1, 8)
+NAMES = {SUM: "sum", MAX: "max", MIN: "min", MEAN: "mean", PROD: "prod", ARGMAX: "argmax", ARGMIN: "argmin"}
+
+
+def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
+    """A shape of rank 1 to 8 and an axis of it, long or short."""
+    rank = draw.pick([1, 2, 2, 3, 3, 4, 8])
+    axis = draw.between(0, rank - 1)
+    shape = draw.sizes(rank, 12 if rank > 3 else 60, 3000, 0.01)
+    if draw.flip(0.3):
+        room = max(1, 40_000 // max(1, int(np.prod(shape)) // max(1, shape[axis])))
+        shape[axis] = draw.size(min(room, 9000))
+    if draw.flip(zero_axis):
+        shape[axis] = 0
+    elif shape[axis] == 0:
+        shape[axis] = 1
+    return shape, axis
+
+
+def _of_integers(kind: str, form: str) -> bool:
+    return kind != "i32" or form in ("sum", "max", "min", "prod")
+
+
+@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], (*FLOATS, "i32"), tuple(NAMES.values()), has=_of_integers)
+def reduce(draw: Draw, kind: str, form: str) -> Case:
+    t, op = TYPES[kind], {name: number for number, name in NAMES.items()}[form]
+    values = draw.pick(["whole", "normal", "spread", "special"])
+    shape, axis = _shape(draw, 0.05 if op in (SUM, MEAN, PROD) else 0.0)
+    n, out_shape = shape[axis], shape[:axis] + shape[axis + 1 :]
+    if not t.float:
+        most = draw.pick([5, 2**31])
+        x = draw.data.integers(-most, most, shape)
+    elif op == PROD:
+        # Near 1, so that products stay in range: its logarithm is a random walk of so many small steps.
+        spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
+        x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
+    else:
+        x = draw.values(shape, "normal" if values == "special" else values)
+    if values == "special" and op != PROD and t.float:
+        x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
+    to = TYPES["u32"] if op in (ARGMAX, ARGMIN) else t
+    operands = {"input": operand(draw, t, x), "output": operand(draw, to, out_shape, output=True)}
+    x = operands["input"].values
+
+    def value(library: str):
+        if library == "torch":
+            data = libraries.tensor(x)
+            if op in (MAX, MIN):
+                return getattr(libraries.torch, "a" + NAMES[op])(data, dim=axis).numpy()
+            return getattr(libraries.torch, NAMES[op])(data, dim=axis).numpy()
+        if op == MEAN and n == 0:
+            return np.full(out_shape, np.nan)
+        return np.asarray(getattr(np, NAMES[op])(x, axis=axis))
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            y = value(library)
+            if not t.float:  # modulo 2^32, as int64 is modulo 2^64
+                return {"output": Near(np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64))}
+            size = np.sum(np.abs(x), axis=axis)
+            if op in (SUM, MEAN):
+                exact = op == SUM and values == "whole"
+                # docs/accuracy.md: gamma of the longest chain of additions; a mean has a division or a product more.
+                bound = 0.0 if exact else gamma(sum_depth(n) + (2 if op == MEAN else 0)) * size
+                bound = bound / max(n, 1) if op == MEAN else bound
+            elif op == PROD:
+                bound = gamma(n) * np.abs(y)  # n - 1 roundings, in any order
+            else:
+                bound = 0.0
+            return {"output": Near(y, np.where(np.isfinite(y), bound, 0.0) if to is t else 0.0)}
+
+    references = {"numpy": lambda: reference("numpy")}
+    if libraries.torch is not None and n:
+        references["torch"] = lambda: reference("torch")
+    if draw.flip(0.5):
+        return Case("tuff_reduce", [t.code, op, Handle("input"), Handle("output"), shape, len(shape), axis], operands,
+                    references)  # fmt: skip
+    desc = {"dtype": t.code, "op": op, "rank": len(shape), "input": Handle("input"), "output": Handle("output"),
+            "shape": shape, "axis": axis}  # fmt: skip
+    return Case("tuff_reduce_ex", desc, operands, references, {"values": values})
+
+
+@oracle("softmax", ["tuff_softmax", "tuff_softmax_ex"], forms=("exp", "log"))
+def softmax(draw: Draw, kind: str, form: str) -> Case:
+    t, logarithm = TYPES[kind], form == "log"
+    masked = draw.option(["none", "none", "added", "bytes"])
+    scaled = draw.maybe(0.5)
+    shape, axis = _shape(draw)
+    n, outer = shape[axis], int(np.prod(shape[:axis]))
+    behind = shape[axis:]
+    scale = draw.pick([0.125, -2.5, 3.0, draw.fast.uniform(-2, 2) or 1.0]) if scaled else 0.0
+    values = draw.pick(["normal", "wide", "special"])
+    x = draw.values(shape) * (30.0 if values == "wide" else 3.0)
+    if values == "special":
+        x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, -np.inf])
+        if x.size and draw.flip(0.3):
+            np.moveaxis(x, axis, -1).reshape(-1, n)[draw.between(0, x.size // n - 1)] = -np.inf
+    in_place = draw.flip(0.25)
+    operands = {"input": operand(draw, t, x, output=in_place)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, shape, output=True)
+    rows = repeat = 0
+    used = np.float64(np.float32(scale)) if scale else 1.0
+    with np.errstate(invalid="ignore"):
+        z = used * x
+    hidden = np.zeros(shape, bool)
+    error = U32 * np.abs(z) if scaled else np.zeros(shape)
+    if masked != "none":
+        # Rows of the mask: all, one, or some that come again.
+        rows, repeat = draw.pick([(0, 0), (1, 0), (draw.between(1, 4), draw.between(0, 3))])
+        count = rows or outer
+        mask = draw.values([count, *behind]) * 2
+        take = np.arange(outer) // max(repeat, 1) % max(count, 1)
+        if masked == "added":
+            if n > 5:
+                mask = draw.sprinkled(mask, [-np.inf])
+            operands["mask"] = operand(draw, t, mask)
+            added = operands["mask"].values[take].reshape(shape)
+            with np.errstate(invalid="ignore"):
+                z = z + added
+                error = error + np.where(np.isfinite(z), U32 * np.abs(z), 0)
+        else:
+            seen = draw.data.integers(0, 3, mask.shape) * draw.data.integers(1, 100, mask.shape)
+            if count and draw.flip(0.3):
+                seen[draw.between(0, count - 1)] = 0
+            operands["mask"] = operand(draw, TYPES["u8"], seen)
+            hidden = (operands["mask"].values[take] == 0).reshape(shape)
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            seen = np.where(hidden, -np.inf, z)
+            if library == "torch":
+                function = libraries.torch.log_softmax if logarithm else libraries.torch.softmax
+                y = function(libraries.tensor(seen), dim=axis).numpy()
+            else:
+                y = (scipy.special.log_softmax if logarithm else scipy.special.softmax)(seen, axis=axis)
+            # As tuff.h has it: NaN for a slice of which an element is NaN or infinite, or all are minus infinity; but
+            # what bytes hide whole is 0.
+            whole = hidden.all(axis=axis, keepdims=True)
+            y = np.where(whole, -np.inf if logarithm else 0.0, y)
+            highest = np.max(seen, axis=axis, keepdims=True, initial=-np.inf)
+            y = np.where(~whole & ~np.isfinite(highest), np.nan, y)
+            return {"input" if in_place else "output": Near(y, _bound(seen, y, np.where(hidden, 0, error)))}
+
+    def _bound(s, y, error):
+        """y = e^(z - m) / sum e^(z - m), or its logarithm. The argument is rounded (u |z - m|), exp errs by 3 + 2 |x| ULP
+        at most (Vulkan's precision of exp, which 4 ULP are within for what counts), the sum by gamma of its depth, the
+        division by 2.5 ULP; a kernel that goes through a row once rescales once for each element of a lane's run at
+        most, and the arguments of that add up to the range. Results below FLT_MIN may be zero."""
+        s = np.where(np.isfinite(s), s, np.nan)
+        if not s.size:
+            return 0.0
+        highest = np.nanmax(np.where(np.isnan(s), -1e300, s), axis=axis, keepdims=True)
+        lowest = np.nanmin(np.where(np.isnan(s), 1e300, s), axis=axis, keepdims=True)
+        depth, e = sum_depth(n), np.nan_to_num(np.where(np.isfinite(error), error, 0.0))
+        below = np.nan_to_num(highest - s)
+        exp_error = (3 + 2 * below) * 2 * U32
+        span = np.clip(highest - lowest, 0, None)
+        worst_error = np.max(e, axis=axis, keepdims=True)
+        each = U32 * below + exp_error + depth * (6 * U32 + U32) + 5 * U32 * span + 2 * worst_error
+        weight = np.nan_to_num(np.exp(s - highest))
+        total = np.sum(weight, axis=axis, keepdims=True)
+        worst = np.sum(weight * each, axis=axis, keepdims=True) / np.where(total > 0, total, 1)
+        if logarithm:
+            bound = (2 * worst_error + U32 * below + np.expm1(worst + gamma(depth + 5))
+                     + 8 * U32 * np.abs(np.log(np.where(total > 0, total, 1))) + 2 * U32 * np.abs(y) + FLT_MIN)  # fmt: skip
+        else:
+            bound = np.abs(y) * np.expm1(np.minimum(each + worst + gamma(depth + 5), 50)) + FLT_MIN
+        return np.where(np.isfinite(y), np.nan_to_num(bound), 0.0)
+
+    references = {"scipy": lambda: reference("scipy")}
+    if libraries.torch is not None:
+        references["torch"] = lambda: reference("torch")
+    out = Handle("input" if in_place else "output")
+    if masked == "none" and not scaled and not logarithm and draw.flip(0.5):
+        return Case("tuff_softmax", [t.code, Handle("input"), out, shape, len(shape), axis], operands, references)
+    desc = {"dtype": t.code, "input": Handle("input"), "output": out, "shape": shape, "rank": len(shape),
+            "axis": axis, "scale": scale, "logarithm": int(logarithm)}  # fmt: skip
+    if masked != "none":
+        mask_type = TYPES["u8"].code if masked == "bytes" else draw.pick([0, t.code])
+        desc |= {"mask": Handle("mask"), "mask_type": mask_type, "mask_rows": rows, "mask_repeat": repeat}
+    return Case("tuff_softmax_ex", desc, operands, references, {"values": values})
