@@ -1,4 +1,4 @@
-"""reduce and softmax against NumPy's reductions, scipy.special.softmax and log_softmax, and PyTorch's."""
+"""reduce, scans and softmax against NumPy, scipy.special.softmax and log_softmax, and PyTorch."""
 
 from __future__ import annotations
 
@@ -192,3 +192,56 @@ def softmax(draw: Draw, kind: str, form: str) -> Case:
         mask_type = TYPES["u8"].code if masked == "bytes" else draw.pick([0, t.code])
         desc |= {"mask": Handle("mask"), "mask_type": mask_type, "mask_rows": rows, "mask_repeat": repeat}
     return Case("tuff_softmax_ex", desc, operands, references, {"values": values})
+
+
+@oracle("cumsum", ["tuff_cumsum"])
+def cumsum(draw: Draw, kind: str, form: str) -> Case:
+    return _scan("tuff_cumsum", draw, kind)
+
+
+@oracle("cumprod", ["tuff_cumprod"])
+def cumprod(draw: Draw, kind: str, form: str) -> Case:
+    return _scan("tuff_cumprod", draw, kind)
+
+
+def _scan(function: str, draw: Draw, kind: str) -> Case:
+    t, product = TYPES[kind], function == "tuff_cumprod"
+    exclusive, reverse, in_place = draw.maybe(0.5), draw.maybe(0.5), draw.flip(0.25)
+    shape, axis = _shape(draw, 0.02)
+    n = shape[axis]
+    if product:
+        # Near 1: what is multiplied stays in range in whatever order.
+        spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
+        x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
+    else:
+        x = draw.values(shape, draw.pick(["whole", "normal", "spread"]))
+    operands = {"input": operand(draw, t, x, output=in_place)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, shape, output=True)
+
+    def reference(library: str) -> dict:
+        along = np.flip(x, axis) if reverse else x
+        if library == "torch":
+            run = libraries.torch.cumprod if product else libraries.torch.cumsum
+            y = run(libraries.tensor(np.ascontiguousarray(along)), dim=axis).numpy()
+        else:
+            y = (np.cumprod if product else np.cumsum)(along, axis=axis)
+        # tuff.h: of sums the smaller of n and 6000 roundings, of the sum of magnitudes; of products, n.
+        count = np.arange(1, n + 1).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        bound = gamma(count) * np.abs(y) if product else gamma(np.minimum(count, 6000)) * np.cumsum(np.abs(along), axis=axis)
+        if exclusive and n:
+            first = np.full([1 if i == axis else size for i, size in enumerate(shape)], 1.0 if product else 0.0)
+            keep = tuple(slice(0, n - 1) if i == axis else slice(None) for i in range(len(shape)))
+            y, bound = np.concatenate([first, y[keep]], axis), np.concatenate([0 * first, bound[keep]], axis)
+        if reverse:
+            y, bound = np.flip(y, axis), np.flip(bound, axis)
+        return {"input" if in_place else "output": Near(y, np.where(np.isfinite(y), bound, 0.0))}
+
+    references = {"numpy": lambda: reference("numpy")}
+    if libraries.torch is not None and n:
+        references["torch"] = lambda: reference("torch")
+    target = Handle("input" if in_place else "output")
+    desc = {"dtype": t.code, "input": Handle("input"), "output": target, "shape": shape, "rank": len(shape), "axis": axis,
+            "exclusive": int(exclusive), "reverse": int(reverse)}  # fmt: skip
+    return Case(function, desc, operands, references)
