@@ -36,6 +36,7 @@ struct Options {
 };
 
 constexpr int kFailed = 77;
+constexpr int kCalm = 6;  // programs
 constexpr unsigned kProgramSeconds = 240;  // a kernel may take a busy processor ten seconds to compile
 
 // What a child and its parent share.
@@ -175,7 +176,7 @@ int fuzz(const Options& options) {
   Counts all;
   uint64_t batches = 0, findings = 0, pipelines = 0;
   Draw seeds(options.seed);
-  const double batch = options.batch > 0 ? options.batch : options.device ? 12 : 30;
+  const double batch = options.batch > 0 ? options.batch : options.device ? 60 : 30;
   while (since(begin) < options.seconds && all.calls < options.calls && findings < options.findings) {
     const uint64_t seed = seeds.next();
     shared().counts = {};
@@ -184,10 +185,15 @@ int fuzz(const Options& options) {
       World world(options.device);
       Draw draw(seed);
       const uint64_t dialects = draw.next();
-      const auto count = static_cast<uint8_t>(options.device ? draw.between(8, 16) : 0);
-      while (since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls) {
+      // A device compiles kernels for each dialect, which takes a processor a second. Another one is taken up when some
+      // programs have needed no new kernel, so that most of the time goes into calls.
+      uint8_t count = options.device ? 2 : 0;
+      uint64_t kernels = 0;
+      for (int calm = 0; since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls; ++calm) {
         const size_t records = draw.between(4, options.device ? 80 : 60);
         if (!run_in(world, draw_program(draw, dialects, count, records))) return kFailed;
+        if (const uint64_t now = shared().pipelines; now != kernels) kernels = now, calm = 0;
+        if (options.device && calm >= kCalm && count < 200) ++count, calm = 0;
       }
       return 0;
     });

@@ -339,6 +339,15 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
   } else if (spoil && !spoil_call(world, draft.call, draw, expected)) {
     spoil = false;
   }
+  if (expected.answer == Answer::alike) {
+    // What was nothing before may have elements now.
+    for (Operand& operand : draft.operands) {
+      if (operand.elements != 0 || operand.object < 0) continue;
+      const Object& object = world.objects[static_cast<size_t>(operand.object)];
+      operand.root = object.root, operand.offset = object.offset, operand.bytes = object.bytes;
+      world.order(draw, operand.root, stream);
+    }
+  }
   if (captured) {
     world.capture.calls.push_back({shared, {}, {}});
     for (Operand& operand : draft.operands) {

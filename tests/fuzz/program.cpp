@@ -8,7 +8,7 @@
 namespace tuff_fuzz {
 namespace {
 
-constexpr size_t kVariations = 3;  // of a dialect: options and sizes
+constexpr size_t kVariations = 2;  // of a dialect: options and sizes
 constexpr size_t kMostCaptured = 6;
 
 uint64_t load(const uint8_t* from) {

@@ -133,7 +133,7 @@ bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected) {
         return true;
       }
     }
-    if (function.places.empty()) return false;
+    if (function.places.empty()) break;
     const size_t p = draw.below(function.places.size());
     const Place& place = function.places[p];
     const Slot& slot = call.slot(p);
@@ -192,6 +192,7 @@ bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected) {
         break;
     }
   }
+  expected = {};
   return false;
 }
 

@@ -107,7 +107,7 @@ void set_tuning(Step& s) {
   if (which != 0) call.set("json", reinterpret_cast<uint64_t>(texts[which]));
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, call);
-    const tuff_status wanted = side == 0 ? TUFF_ERROR_UNSUPPORTED : which == 0 ? TUFF_OK : TUFF_ERROR_INVALID_ARGUMENT;
+    const tuff_status wanted = which == 0 ? TUFF_OK : side == 0 ? TUFF_ERROR_UNSUPPORTED : TUFF_ERROR_INVALID_ARGUMENT;
     if (outcome.status != wanted) s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " + outcome.message);
   }
 }

@@ -156,12 +156,12 @@ void graph_bind(Step& s) {
   const int old = object_of(s, buffer).root;
   const uint64_t bytes = s.world.roots[static_cast<size_t>(old)].bytes;
   if (s.world.roots[static_cast<size_t>(old)].object != buffer || object_of(s, buffer).bytes != bytes || bytes == 0) return;
-  bool used = false, array = false;
+  bool used = false, array = false, written = false;
   for (const Captured& captured : graph.calls) {
     for (size_t i = 0; i < captured.origins.size(); ++i) {
       const Operand& operand = captured.draft->operands[i];
       if (captured.origins[i] != old || operand.elements == 0) continue;
-      used = true;
+      used = true, written = written || operand.written;
       array = array || std::string_view(operand.name).ends_with("_array");
     }
   }
@@ -177,8 +177,9 @@ void graph_bind(Step& s) {
     return;
   }
   if (array) return;
+  // An operand that is only read need not be: where alpha is zero, or k.
+  if (outcome.status == TUFF_ERROR_INVALID_ARGUMENT && !written) return;
   if (outcome.status != TUFF_OK) {
-    // Two memories that were replaced by others may be asked back in an order in which outputs would overlap.
     s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
   }
   const int now = object_of(s, replacement).root;

@@ -76,7 +76,12 @@ void World::check(size_t side, const char* what, tuff_status status) {
 
 Outcome World::call_on(size_t side, const Call& call) {
   ++counts.calls;
+  if (verbose) {  // before the call, which may be the last
+    std::fprintf(stderr, "  %s: %s\n", sides_[side].backend, call.text().c_str());
+    std::fflush(stderr);
+  }
   Outcome outcome = call.invoke(sides_[side]);
+  if (verbose && outcome.status != TUFF_OK) std::fprintf(stderr, "    %s\n", outcome.message.c_str());
   if (outcome.status == TUFF_OK) return outcome;
   const auto complain = [&](const char* what) {
     fail(std::string(sides_[side].backend) + ": " + what + " " + tuff_status_name(outcome.status) + ": " + outcome.message);
@@ -91,10 +96,6 @@ Outcome World::call_on(size_t side, const Call& call) {
 }
 
 bool World::call(const Call& call, const Expected& expected, std::array<Outcome, 2>* outcomes) {
-  if (verbose) {
-    std::fprintf(stderr, "  %s%s\n", call.text().c_str(), expected.answer == Answer::refusal ? "  [to be refused]" : "");
-    std::fflush(stderr);
-  }
   std::array<Outcome, 2> answers;
   current_ = "";
   const auto told = [&](size_t s) {
