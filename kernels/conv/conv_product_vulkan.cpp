@@ -203,7 +203,7 @@ void define_geometry(KernelRequest& kernel, const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents& window = args.taps();
   kernel.define("TYPE", args.dtype).define("CHANNELS_LAST", args.channels_last());
-  kernel.define("DEPTH", args.in()[0] != 1 || window[0] != 1).define("SPACED", product.spaced);
+  kernel.define("DEPTH", !args.flat()).define("SPACED", product.spaced);
   kernel.define("TAP_MASK", window[0] + window[1] + window[2] <= 31);
 }
 

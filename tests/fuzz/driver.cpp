@@ -33,10 +33,11 @@ struct Options {
   bool seeded = false, device = true, verbose = false, describe = false;
   std::string corpus, replay, found = ".";
   uint64_t findings = 3;
+  uint64_t calm = 6;  // programs without a new kernel before there is another dialect
+  uint64_t pool = 0;  // sets of dialects to take from; 0: any
 };
 
 constexpr int kFailed = 77;
-constexpr int kCalm = 6;  // programs
 constexpr unsigned kProgramSeconds = 240;  // a kernel may take a busy processor ten seconds to compile
 
 // What a child and its parent share.
@@ -184,16 +185,16 @@ int fuzz(const Options& options) {
       const Clock::time_point start = Clock::now();
       World world(options.device);
       Draw draw(seed);
-      const uint64_t dialects = draw.next();
+      const uint64_t dialects = options.pool != 0 ? draw.below(options.pool) : draw.next();
       // A device compiles kernels for each dialect, which takes a processor a second. Another one is taken up when some
       // programs have needed no new kernel, so that most of the time goes into calls.
       uint8_t count = options.device ? 2 : 0;
       uint64_t kernels = 0;
-      for (int calm = 0; since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls; ++calm) {
+      for (uint64_t calm = 0; since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls; ++calm) {
         const size_t records = draw.between(4, options.device ? 80 : 60);
         if (!run_in(world, draw_program(draw, dialects, count, records))) return kFailed;
         if (const uint64_t now = shared().pipelines; now != kernels) kernels = now, calm = 0;
-        if (options.device && calm >= kCalm && count < 200) ++count, calm = 0;
+        if (options.device && calm >= options.calm && count < 200) ++count, calm = 0;
       }
       return 0;
     });
@@ -218,6 +219,9 @@ int fuzz(const Options& options) {
   std::fprintf(stderr,
                "tuff_fuzz: %s\n"
                "tuff_fuzz [--calls N] [--seconds S] [--seed X] [--backend both|host] [--findings N] [--found DIR]\n"
+               "          [--batch S]   seconds for which a process runs, with one set of dialects\n"
+               "          [--calm N]    programs that need no new kernel before there is another dialect\n"
+               "          [--pool N]    sets of dialects to take from: kernels that the driver's cache has by then\n"
                "tuff_fuzz --corpus DIR | --replay FILE [--verbose]   programs that were found\n"
                "tuff_fuzz --describe                                 what of the ABI is in no description\n",
                wrong);
@@ -245,6 +249,8 @@ Options parse(int count, char** arguments) {
     else if (name == "--batch") options.batch = static_cast<double>(number());
     else if (name == "--seed") options.seed = number(), options.seeded = true;
     else if (name == "--findings") options.findings = number();
+    else if (name == "--calm") options.calm = number();
+    else if (name == "--pool") options.pool = number();
     else if (name == "--corpus") options.corpus = value;
     else if (name == "--replay") options.replay = value;
     else if (name == "--found") options.found = value;

@@ -52,7 +52,7 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
       break;
     case 2: {
       const int stale = world.pick_stale(draw);
-      if (stale < 0) return false;
+      if (stale < 0 || world.handle(0, stale) == 0) return false;  // of what the host backend has none
       value = static_cast<uint64_t>(stale) + 1;
       break;
     }
@@ -60,7 +60,7 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
       // Of another kind. A context stands for its default stream.
       const Type other = static_cast<Type>(draw.below(6));
       const int object = world.pick(draw, other);
-      if (object < 0 || other == type || (type == Type::stream && other == Type::context)) return false;
+      if (object < 0 || world.handle(0, object) == 0 || other == type || (type == Type::stream && other == Type::context)) return false;
       value = static_cast<uint64_t>(object) + 1;
       break;
     }
