@@ -19,12 +19,12 @@ enum class Kind : uint8_t { number, enumerator, flags, real, handle, text, memor
 struct Place {
   const char* name;
   Kind kind;
-  uint8_t bytes;        // of one element
-  int16_t group;        // of enumerators and flags the index in groups(), of handles that in handle_types()
-  uint8_t argument;     // index of the parameter that it is, or lies in
-  uint32_t offset;      // in the structure
-  uint32_t count;       // elements of an array; 0: a pointer to as many as `length` says
-  const char* length;   // the place that counts the elements or bytes behind a pointer; or null
+  uint8_t bytes;       // of one element
+  int16_t group;       // of enumerators and flags the index in groups(), of handles that in handle_types()
+  uint8_t argument;    // index of the parameter that it is, or lies in
+  uint32_t offset;     // in the structure
+  uint32_t count;      // elements of an array; 0: a pointer to as many as `length` says
+  const char* length;  // the place that counts the elements or bytes behind a pointer; or null
   bool in_structure;
   bool pointer;
   bool nullable;
@@ -37,7 +37,7 @@ struct Argument {
   const char* name;
   int16_t structure;  // index in structures(), or -1
   Way way;
-  uint8_t bytes;      // of what an `out` pointer receives
+  uint8_t bytes;  // of what an `out` pointer receives
   bool nullable;
   bool pointer;
 };

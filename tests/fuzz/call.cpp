@@ -123,7 +123,7 @@ Outcome Call::invoke(const Resolver& resolver) const {
     const Slot& slot = slots_[p];
     const auto resolved = [&](size_t i) {
       const uint64_t bits = pool_[slot.begin + i];
-      return place.kind == Kind::handle ? resolver.handle(bits)
+      return place.kind == Kind::handle                               ? resolver.handle(bits)
              : place.kind == Kind::memory || place.kind == Kind::text ? resolver.memory(bits)
                                                                       : bits;
     };

@@ -36,9 +36,9 @@ struct Slot {
 
 struct Outcome {
   tuff_status status = TUFF_OK;
-  std::string message;          // where it failed
-  std::vector<uint64_t> out;    // for each argument what its pointer received
-  bool touched = false;         // where it failed: something was written all the same
+  std::string message;        // where it failed
+  std::vector<uint64_t> out;  // for each argument what its pointer received
+  bool touched = false;       // where it failed: something was written all the same
 };
 
 class Call {
@@ -59,10 +59,10 @@ class Call {
   uint64_t value(size_t place, size_t index) const { return pool_[slots_[place].begin + index]; }
 
   // What is wrong with structures and pointers themselves.
-  int null_argument = -1;        // this pointer is NULL
-  int sized_argument = -1;       // this structure's struct_size is `claimed`
+  int null_argument = -1;   // this pointer is NULL
+  int sized_argument = -1;  // this structure's struct_size is `claimed`
   uint32_t claimed = 0;
-  bool tail = false;             // and something behind the known part is not zero
+  bool tail = false;  // and something behind the known part is not zero
 
   Outcome invoke(const Resolver& resolver) const;
   std::string text() const;

@@ -28,7 +28,8 @@ void draw_attention(Draft& d) {
   const int32_t dtype = draw_float(draw);
   const bool desc = d.has("kv_heads");
   const uint64_t batch = draw_size(draw, 3), shared = desc ? draw.between(1, 2) : 1, kv_heads = draw.between(1, 2);
-  const uint64_t heads = shared * kv_heads, seq_q = draw.between(1, 9), seq_kv = draw.between(1, draw.one_in(4) ? 40 : 9);
+  const uint64_t heads = shared * kv_heads, seq_q = draw.between(1, 9),
+                 seq_kv = draw.between(1, draw.one_in(4) ? 40 : 9);
   const uint64_t size = draw.between(1, 20), values = desc && draw.one_in(3) ? draw.between(1, 20) : size;
   const double scale = desc && draw.one_in(4) ? 0 : draw.of({1.0, 0.5, 0.25});
   d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq_q", seq_q), d.set("seq_kv", seq_kv);
@@ -55,7 +56,9 @@ void draw_attention(Draft& d) {
       const Axis axes[] = {{batch, strides[0]}, {heads, strides[1]}, {seq_q, strides[2]}, {seq_kv, 1}};
       d.list(bias ? "bias_strides" : "mask_strides", strides);
       if (bias && draw.one_in(2)) d.set("bias_type", wide ? int32_t{TUFF_F32} : dtype);
-      const int32_t type = !bias ? int32_t{TUFF_U8} : d.call.get("bias_type") == 0 ? dtype : static_cast<int32_t>(d.call.get("bias_type"));
+      const int32_t type = !bias                          ? int32_t{TUFF_U8}
+                           : d.call.get("bias_type") == 0 ? dtype
+                                                          : static_cast<int32_t>(d.call.get("bias_type"));
       d.input(name, type, footprint(axes), bias ? Fill::integers : Fill::booleans);
     }
     if (draw.one_in(4)) d.set("window_left", draw.between(1, 5));
@@ -64,8 +67,8 @@ void draw_attention(Draft& d) {
     if (draw.one_in(4)) d.input("kv_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_kv) + 2);
     if (draw.one_in(3)) d.output("lse", TUFF_F32, batch * heads * seq_q);
   }
-  // A score's error: gamma of its sum, what tanh and the bias add; of a weight e^(2 d) - 1 and an exp of 4 ULP, rescaled by at most as
-  // many others as there are keys; sums over the keys, the quotient.
+  // A score's error: gamma of its sum, what tanh and the bias add; of a weight e^(2 d) - 1 and an exp of 4 ULP,
+  // rescaled by at most as many others as there are keys; sums over the keys, the quotient.
   const auto error = [&d, size, seq_kv, softcap, scale] {
     const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
     const double terms = static_cast<double>(size), keys = static_cast<double>(seq_kv);

@@ -54,9 +54,9 @@ void finish_sums(Draft& d, Epilogue epilogue, uint64_t terms, bool winograd) {
     if (!operand.written) continue;
     operand.allowed = epilogue.allowed(operand.dtype);
     if (winograd) {
-      // Transforms of 6 x 6 magnify numbers by at most 10 on each of two axes, filters not at all, outputs by 18 on each:
-      // 32,400, on what is off by gamma of the roundings of a sum and of the transforms. An activation's slope is at
-      // most 1.13.
+      // Transforms of 6 x 6 magnify numbers by at most 10 on each of two axes, filters not at all, outputs by 18 on
+      // each: 32,400, on what is off by gamma of the roundings of a sum and of the transforms. An activation's slope is
+      // at most 1.13.
       const int32_t dtype = operand.dtype;
       const double size = 32400 * 1.2 * gamma(static_cast<double>(terms) + 40) * static_cast<double>(terms);
       operand.allowed = [&d, dtype, size](uint64_t, double y) {

@@ -124,9 +124,12 @@ void draw_product(Draft& d, bool batched) {
       const bool first = operand.name[0] == 'a', second = operand.name[0] == 'b' && operand.name[1] != 'i';
       if ((first || second) && !multiplies) continue;
       if (!operand.seen.integral && !exact_always) return false;
-      if (first) a_most = std::max(a_most, operand.seen.most);
-      else if (second) b_most = std::max(b_most, operand.seen.most);
-      else added += operand.seen.most * std::max(1.0, std::fabs(beta));
+      if (first)
+        a_most = std::max(a_most, operand.seen.most);
+      else if (second)
+        b_most = std::max(b_most, operand.seen.most);
+      else
+        added += operand.seen.most * std::max(1.0, std::fabs(beta));
     }
     // Permitted types: f16 and bf16 hold whole numbers up to 256.
     if (a_most > 256 || b_most > 256) return exact_always;

@@ -68,7 +68,8 @@ void draw_unary(Draft& d) {
   const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 17));
   const uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70);
   d.set("dtype", dtype), d.set("op", op), d.set("n", n);
-  if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2)) d.real("alpha", draw.of({0.5, 2.0, 1e-60}));
+  if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
+    d.real("alpha", draw.of({0.5, 2.0, 1e-60}));
   d.input("input", dtype, n, d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
   d.operands[0].keep_values = true;
   Operand& output = d.output("output", dtype, n);
@@ -105,10 +106,14 @@ void draw_binary(Draft& d) {
   d.input("a", dtype, left, power || d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
   d.input("b", dtype, right, ratio ? Fill::positive : Fill::integers, 8);
   Operand& output = d.output("output", dtype, n);
-  if (left == n && d.free.one_in(5)) output.same = 0;
-  else if (right == n && d.free.one_in(5)) output.same = 1;
+  if (left == n && d.free.one_in(5))
+    output.same = 0;
+  else if (right == n && d.free.one_in(5))
+    output.same = 1;
   if (power || ratio) {
-    output.allowed = [dtype, power](uint64_t, double y) { return std::isinf(y) ? 0 : rounded(dtype, power ? 4 : 4, y); };
+    output.allowed = [dtype, power](uint64_t, double y) {
+      return std::isinf(y) ? 0 : rounded(dtype, power ? 4 : 4, y);
+    };
   }
   d.suits = [&d, power, op] {
     const Seen &a = d.of("a").seen, &b = d.of("b").seen;
@@ -139,8 +144,8 @@ void draw_softmax(Draft& d) {
   d.input("input", dtype, all, Fill::integers, 8);
   Operand& output = d.output("output", dtype, all);
   if (d.free.one_in(4)) output.same = 0;
-  // exp 4 ULP of the difference, which is exact; a sum of `length` of them; the quotient. The logarithm's absolute error
-  // is that relative one, and its own. Rescaling by another maximum costs an exp and a product for each block.
+  // exp 4 ULP of the difference, which is exact; a sum of `length` of them; the quotient. The logarithm's absolute
+  // error is that relative one, and its own. Rescaling by another maximum costs an exp and a product for each block.
   const double relative = gamma(3 * static_cast<double>(length) + 40);
   output.allowed = [dtype, relative, logarithm](uint64_t, double y) {
     if (std::isinf(y)) return 0.0;
@@ -158,12 +163,13 @@ void draw_softmax(Draft& d) {
   }
   d.suits = [&d, masked] {
     const Seen& input = d.of("input").seen;
-    return input.integral && input.most < 256 && (!masked || (d.of("mask").seen.integral && d.of("mask").seen.most < 256));
+    return input.integral && input.most < 256 &&
+           (!masked || (d.of("mask").seen.integral && d.of("mask").seen.most < 256));
   };
 }
 
-// Rows of `length` whole numbers up to `most`: their means are off by E at most, their variances as docs/accuracy.md says.
-// With epsilon of 0.25 and more the root of the variance is 0.5 or more, so that nothing is magnified further.
+// Rows of `length` whole numbers up to `most`: their means are off by E at most, their variances as docs/accuracy.md
+// says. With epsilon of 0.25 and more the root of the variance is 0.5 or more, so that nothing is magnified further.
 double norm_error(double length, double most, double weight, double epsilon) {
   const double sigma = std::sqrt(epsilon), shift = gamma(length + 8) * most, variance = most * most;
   const double off = gamma(length + 8) * variance + 12 * shift * most + 12 * shift * shift;
@@ -251,14 +257,22 @@ void draw_channel_norm(Draft& d) {
 }
 
 constexpr Description kRows[] = {
-    {"tuff_reduce", draw_reduce},        {"tuff_reduce_ex", draw_reduce},
-    {"tuff_unary", draw_unary},          {"tuff_unary_ex", draw_unary},
-    {"tuff_binary", draw_binary},        {"tuff_binary_ex", draw_binary},
-    {"tuff_softmax", draw_softmax},      {"tuff_softmax_ex", draw_softmax},
-    {"tuff_layer_norm", draw_row_norm},  {"tuff_layer_norm_ex", draw_row_norm},
-    {"tuff_rms_norm", draw_row_norm},    {"tuff_rms_norm_ex", draw_row_norm},
-    {"tuff_group_norm", draw_channel_norm}, {"tuff_group_norm_ex", draw_channel_norm},
-    {"tuff_batch_norm", draw_channel_norm}, {"tuff_batch_norm_ex", draw_channel_norm},
+    {"tuff_reduce", draw_reduce},
+    {"tuff_reduce_ex", draw_reduce},
+    {"tuff_unary", draw_unary},
+    {"tuff_unary_ex", draw_unary},
+    {"tuff_binary", draw_binary},
+    {"tuff_binary_ex", draw_binary},
+    {"tuff_softmax", draw_softmax},
+    {"tuff_softmax_ex", draw_softmax},
+    {"tuff_layer_norm", draw_row_norm},
+    {"tuff_layer_norm_ex", draw_row_norm},
+    {"tuff_rms_norm", draw_row_norm},
+    {"tuff_rms_norm_ex", draw_row_norm},
+    {"tuff_group_norm", draw_channel_norm},
+    {"tuff_group_norm_ex", draw_channel_norm},
+    {"tuff_batch_norm", draw_channel_norm},
+    {"tuff_batch_norm_ex", draw_channel_norm},
 };
 
 }  // namespace

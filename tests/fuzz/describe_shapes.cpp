@@ -180,10 +180,10 @@ void draw_rope(Draft& d) {
 }
 
 constexpr Description kShapes[] = {
-    {"tuff_permute", draw_permute}, {"tuff_permute_ex", draw_permute}, {"tuff_cast", draw_cast},
-    {"tuff_cast_ex", draw_cast},    {"tuff_slice", draw_slice},        {"tuff_slice_ex", draw_slice},
-    {"tuff_concat", draw_concat},   {"tuff_concat_ex", draw_concat},   {"tuff_gather", draw_gather},
-    {"tuff_gather_ex", draw_gather}, {"tuff_rope", draw_rope},         {"tuff_rope_ex", draw_rope},
+    {"tuff_permute", draw_permute},  {"tuff_permute_ex", draw_permute}, {"tuff_cast", draw_cast},
+    {"tuff_cast_ex", draw_cast},     {"tuff_slice", draw_slice},        {"tuff_slice_ex", draw_slice},
+    {"tuff_concat", draw_concat},    {"tuff_concat_ex", draw_concat},   {"tuff_gather", draw_gather},
+    {"tuff_gather_ex", draw_gather}, {"tuff_rope", draw_rope},          {"tuff_rope_ex", draw_rope},
 };
 
 }  // namespace

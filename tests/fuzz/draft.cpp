@@ -36,19 +36,14 @@ int32_t draw_float(Draw& draw) { return draw.of<int32_t>({TUFF_F32, TUFF_F32, TU
 // Nothing, one, a little, and whatever.
 uint64_t draw_size(Draw& draw, uint64_t most) {
   switch (draw.below(16)) {
-    case 0:
-      return draw.one_in(3) ? 0 : 1;
+    case 0: return draw.one_in(3) ? 0 : 1;
     case 1:
-    case 2:
-      return 1;
+    case 2: return 1;
     case 3:
     case 4:
-    case 5:
-      return draw.between(1, std::min<uint64_t>(most, 5));
-    case 6:
-      return std::min<uint64_t>(most, uint64_t{4} << draw.below(4));
-    default:
-      return draw.between(1, most);
+    case 5: return draw.between(1, std::min<uint64_t>(most, 5));
+    case 6: return std::min<uint64_t>(most, uint64_t{4} << draw.below(4));
+    default: return draw.between(1, most);
   }
 }
 
@@ -81,11 +76,10 @@ Allowed Epilogue::allowed(int32_t dtype) const {
     case TUFF_ACTIVATION_SILU:
       return [dtype](uint64_t, double y) { return rounded(dtype, 2 * tuff_test::kPromised, y); };
     case TUFF_ACTIVATION_GELU_TANH:
-      // 8 + 7 * |t| * (1 - sigmoid(t)): |t| * exp(-|t|) is below 0.37, and where results are negative the sigmoid is of a
-      // number down to -104, below which it is no number of f32.
+      // 8 + 7 * |t| * (1 - sigmoid(t)): |t| * exp(-|t|) is below 0.37, and where results are negative the sigmoid is of
+      // a number down to -104, below which it is no number of f32.
       return [dtype](uint64_t, double y) { return rounded(dtype, 8 + (y < 0 ? 7 * 104.0 : 3), y); };
-    default:
-      return {};
+    default: return {};
   }
 }
 

@@ -29,10 +29,10 @@ struct Axis {
 
 // What the numbers of an operand are, before the call.
 struct Seen {
-  double most = 0;        // the largest magnitude
-  bool integral = true;   // whole numbers all of them, and finite
-  bool positive = true;   // none zero or below
-  double product = 1;     // of the magnitudes that are not zero
+  double most = 0;       // the largest magnitude
+  bool integral = true;  // whole numbers all of them, and finite
+  bool positive = true;  // none zero or below
+  double product = 1;    // of the magnitudes that are not zero
 };
 
 // How far a result may be from that of the host backend; `value` is what the host backend has.
@@ -47,9 +47,9 @@ struct Operand {
   Fill fill = Fill::integers;
   double most = 4;
   std::vector<Axis> axes = {};  // of what is written, where that is not all of the footprint
-  Allowed allowed = {};    // none: to the bit, but for signs of zeros and payloads of NaN
-  bool moved = false;      // not even those may differ
-  int same = -1;           // it is exactly this operand
+  Allowed allowed = {};         // none: to the bit, but for signs of zeros and payloads of NaN
+  bool moved = false;           // not even those may differ
+  int same = -1;                // it is exactly this operand
 
   // Where it lies.
   int object = -1, root = -1;

@@ -50,8 +50,8 @@ struct Shared {
 };
 
 Shared& shared() {
-  static auto* const memory = static_cast<Shared*>(
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  static auto* const memory =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return *memory;
 }
 
@@ -150,7 +150,8 @@ void report(const Options& options, int status) {
   char name[64];
   std::snprintf(name, sizeof name, "/found-%016llx", static_cast<unsigned long long>(hash));
   const std::string path = options.found + name;
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(program.data()), static_cast<std::streamsize>(program.size()));
   if (!alone) {
     std::printf("  not by itself: only after the batch's other programs; the one it ended in is %s\n", path.c_str());
     return;
@@ -190,7 +191,9 @@ int fuzz(const Options& options) {
       // programs have needed no new kernel, so that most of the time goes into calls.
       uint8_t count = options.device ? 2 : 0;
       uint64_t kernels = 0;
-      for (uint64_t calm = 0; since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls; ++calm) {
+      for (uint64_t calm = 0;
+           since(start) < batch && since(begin) < options.seconds && all.calls + world.counts.calls < options.calls;
+           ++calm) {
         const size_t records = draw.between(4, options.device ? 80 : 60);
         if (!run_in(world, draw_program(draw, dialects, count, records))) return kFailed;
         if (const uint64_t now = shared().pipelines; now != kernels) kernels = now, calm = 0;
@@ -205,13 +208,14 @@ int fuzz(const Options& options) {
     if (status != 0) ++findings, report(options, status);
   }
   const double took = since(begin);
-  std::printf("%llu calls in %.1f s (%.0f a second), %llu programs, %llu batches, %llu kernels; %llu refusals, %llu "
-              "comparisons of memory, %llu results not judged, %llu launches of graphs; %llu findings\n",
-              static_cast<unsigned long long>(all.calls), took, static_cast<double>(all.calls) / took,
-              static_cast<unsigned long long>(all.programs), static_cast<unsigned long long>(batches),
-              static_cast<unsigned long long>(pipelines), static_cast<unsigned long long>(all.refusals),
-              static_cast<unsigned long long>(all.compared), static_cast<unsigned long long>(all.unjudged),
-              static_cast<unsigned long long>(all.launches), static_cast<unsigned long long>(findings));
+  std::printf(
+      "%llu calls in %.1f s (%.0f a second), %llu programs, %llu batches, %llu kernels; %llu refusals, %llu "
+      "comparisons of memory, %llu results not judged, %llu launches of graphs; %llu findings\n",
+      static_cast<unsigned long long>(all.calls), took, static_cast<double>(all.calls) / took,
+      static_cast<unsigned long long>(all.programs), static_cast<unsigned long long>(batches),
+      static_cast<unsigned long long>(pipelines), static_cast<unsigned long long>(all.refusals),
+      static_cast<unsigned long long>(all.compared), static_cast<unsigned long long>(all.unjudged),
+      static_cast<unsigned long long>(all.launches), static_cast<unsigned long long>(findings));
   return findings != 0;
 }
 
@@ -244,19 +248,32 @@ Options parse(int count, char** arguments) {
       if (*value == '\0' || *end != '\0') usage((name + " takes a number").c_str());
       return parsed;
     };
-    if (name == "--calls") options.calls = number();
-    else if (name == "--seconds") options.seconds = static_cast<double>(number());
-    else if (name == "--batch") options.batch = static_cast<double>(number());
-    else if (name == "--seed") options.seed = number(), options.seeded = true;
-    else if (name == "--findings") options.findings = number();
-    else if (name == "--calm") options.calm = number();
-    else if (name == "--pool") options.pool = number();
-    else if (name == "--corpus") options.corpus = value;
-    else if (name == "--replay") options.replay = value;
-    else if (name == "--found") options.found = value;
-    else if (name == "--backend" && std::strcmp(value, "both") == 0) options.device = true;
-    else if (name == "--backend" && std::strcmp(value, "host") == 0) options.device = false;
-    else usage(("unknown: " + name + " " + value).c_str());
+    if (name == "--calls")
+      options.calls = number();
+    else if (name == "--seconds")
+      options.seconds = static_cast<double>(number());
+    else if (name == "--batch")
+      options.batch = static_cast<double>(number());
+    else if (name == "--seed")
+      options.seed = number(), options.seeded = true;
+    else if (name == "--findings")
+      options.findings = number();
+    else if (name == "--calm")
+      options.calm = number();
+    else if (name == "--pool")
+      options.pool = number();
+    else if (name == "--corpus")
+      options.corpus = value;
+    else if (name == "--replay")
+      options.replay = value;
+    else if (name == "--found")
+      options.found = value;
+    else if (name == "--backend" && std::strcmp(value, "both") == 0)
+      options.device = true;
+    else if (name == "--backend" && std::strcmp(value, "host") == 0)
+      options.device = false;
+    else
+      usage(("unknown: " + name + " " + value).c_str());
   }
   return options;
 }

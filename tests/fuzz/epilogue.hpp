@@ -13,8 +13,8 @@ struct Epilogue {
   Allowed allowed(int32_t dtype) const;
 };
 
-// A number that both sides have to within `ulps` units of f32 and round once to dtype. The host backend computes in f64,
-// and is within one unit.
+// A number that both sides have to within `ulps` units of f32 and round once to dtype. The host backend computes in
+// f64, and is within one unit.
 double rounded(int32_t dtype, double ulps, double value);
 
 }  // namespace tuff_fuzz

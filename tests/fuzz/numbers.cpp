@@ -48,36 +48,24 @@ uint16_t to_half(double value) {
 uint64_t size_of(int32_t dtype) {
   switch (dtype) {
     case TUFF_F16:
-    case TUFF_BF16:
-      return 2;
-    case TUFF_F64:
-      return 8;
+    case TUFF_BF16: return 2;
+    case TUFF_F64: return 8;
     case TUFF_I8:
-    case TUFF_U8:
-      return 1;
-    default:
-      return 4;
+    case TUFF_U8: return 1;
+    default: return 4;
   }
 }
 
 double decode(int32_t dtype, const uint8_t* element) {
   switch (dtype) {
-    case TUFF_F16:
-      return of_half(load<uint16_t>(element));
-    case TUFF_BF16:
-      return double{std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(element)) << 16)};
-    case TUFF_F64:
-      return load<double>(element);
-    case TUFF_I32:
-      return load<int32_t>(element);
-    case TUFF_U32:
-      return load<uint32_t>(element);
-    case TUFF_I8:
-      return load<int8_t>(element);
-    case TUFF_U8:
-      return load<uint8_t>(element);
-    default:
-      return double{load<float>(element)};
+    case TUFF_F16: return of_half(load<uint16_t>(element));
+    case TUFF_BF16: return double{std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(element)) << 16)};
+    case TUFF_F64: return load<double>(element);
+    case TUFF_I32: return load<int32_t>(element);
+    case TUFF_U32: return load<uint32_t>(element);
+    case TUFF_I8: return load<int8_t>(element);
+    case TUFF_U8: return load<uint8_t>(element);
+    default: return double{load<float>(element)};
   }
 }
 
@@ -93,38 +81,23 @@ void encode(int32_t dtype, double value, uint8_t* element) {
       std::memcpy(element, &bits, 2);
       return;
     }
-    case TUFF_F64:
-      return store<double>(value, element);
-    case TUFF_I32:
-      return store<int32_t>(value, element);
-    case TUFF_U32:
-      return store<uint32_t>(value, element);
-    case TUFF_I8:
-      return store<int8_t>(value, element);
-    case TUFF_U8:
-      return store<uint8_t>(value, element);
-    default:
-      return store<float>(value, element);
+    case TUFF_F64: return store<double>(value, element);
+    case TUFF_I32: return store<int32_t>(value, element);
+    case TUFF_U32: return store<uint32_t>(value, element);
+    case TUFF_I8: return store<int8_t>(value, element);
+    case TUFF_U8: return store<uint8_t>(value, element);
+    default: return store<float>(value, element);
   }
 }
 
 double spacing(int32_t dtype, double value) {
   int digits, least;
   switch (dtype) {
-    case TUFF_F32:
-      digits = 24, least = -149;
-      break;
-    case TUFF_F16:
-      digits = 11, least = -24;
-      break;
-    case TUFF_BF16:
-      digits = 8, least = -133;
-      break;
-    case TUFF_F64:
-      digits = 53, least = -1074;
-      break;
-    default:
-      return 0;
+    case TUFF_F32: digits = 24, least = -149; break;
+    case TUFF_F16: digits = 11, least = -24; break;
+    case TUFF_BF16: digits = 8, least = -133; break;
+    case TUFF_F64: digits = 53, least = -1074; break;
+    default: return 0;
   }
   if (!std::isfinite(value) || value == 0) return std::ldexp(1.0, least);
   int exponent;

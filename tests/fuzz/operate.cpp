@@ -21,7 +21,8 @@ bool fits(const Draft& draft, const Operand& operand, uint64_t offset) {
   Operand moved = operand;
   moved.offset = offset;
   for (const Operand& other : draft.operands) {
-    if (&other != &operand && other.root >= 0 && (other.written || operand.written) && overlap(moved, other)) return false;
+    if (&other != &operand && other.root >= 0 && (other.written || operand.written) && overlap(moved, other))
+      return false;
   }
   return true;
 }
@@ -61,7 +62,8 @@ void show(World& world, Draft& draft, Operand& operand, uint64_t bytes) {
     return;
   }
   uint64_t slack = 0;
-  if (bytes == bytes_of(operand) && draw.one_in(3)) slack = draw.below(std::min<uint64_t>(root.end - operand.offset - bytes, 40) + 1);
+  if (bytes == bytes_of(operand) && draw.one_in(3))
+    slack = draw.below(std::min<uint64_t>(root.end - operand.offset - bytes, 40) + 1);
   operand.object = world.view(root.object, operand.offset, bytes + slack);
   operand.bytes = bytes + slack;
 }
@@ -78,7 +80,8 @@ bool place_all(World& world, Draft& draft) {
     if (other.root < 0 || !fits(draft, other, other.offset)) operand.same = -1;
     // What another operand of the call reads must not lie there but that one.
     for (const Operand& third : draft.operands) {
-      if (&third != &other && &third != &operand && third.root >= 0 && other.root >= 0 && overlap(third, other)) operand.same = -1;
+      if (&third != &other && &third != &operand && third.root >= 0 && other.root >= 0 && overlap(third, other))
+        operand.same = -1;
     }
     if (operand.same < 0) {
       if (!place(world, draft, operand)) return false;
@@ -112,29 +115,24 @@ double draw_value(const Operand& operand, Draw& draw) {
   const auto most = static_cast<int64_t>(operand.most);
   const bool has_negative = operand.dtype != TUFF_U8 && operand.dtype != TUFF_U32;
   switch (operand.fill) {
-    case Fill::positive:
-      return static_cast<double>(draw.between(1, static_cast<uint64_t>(most)));
-    case Fill::powers:
-      return draw.of({1.0, -1.0, 2.0, -2.0, 1.0, 1.0});
+    case Fill::positive: return static_cast<double>(draw.between(1, static_cast<uint64_t>(most)));
+    case Fill::powers: return draw.of({1.0, -1.0, 2.0, -2.0, 1.0, 1.0});
     case Fill::indices:
-      return static_cast<double>(static_cast<int64_t>(draw.below(static_cast<uint64_t>(most) + 2)) - (has_negative ? 1 : 0));
-    case Fill::booleans:
-      return static_cast<double>(draw.below(3) != 0 ? draw.below(3) : 0);
+      return static_cast<double>(static_cast<int64_t>(draw.below(static_cast<uint64_t>(most) + 2)) -
+                                 (has_negative ? 1 : 0));
+    case Fill::booleans: return static_cast<double>(draw.below(3) != 0 ? draw.below(3) : 0);
     default:
-      return static_cast<double>(static_cast<int64_t>(draw.below(2 * static_cast<uint64_t>(most) + 1)) - (has_negative ? most : 0));
+      return static_cast<double>(static_cast<int64_t>(draw.below(2 * static_cast<uint64_t>(most) + 1)) -
+                                 (has_negative ? most : 0));
   }
 }
 
 bool suitable(const Operand& operand) {
   switch (operand.fill) {
-    case Fill::anything:
-      return true;
-    case Fill::integers:
-      return operand.seen.integral && operand.seen.most <= 2 * operand.most;
-    case Fill::positive:
-      return operand.seen.integral && operand.seen.most <= 2 * operand.most && operand.seen.positive;
-    default:
-      return false;
+    case Fill::anything: return true;
+    case Fill::integers: return operand.seen.integral && operand.seen.most <= 2 * operand.most;
+    case Fill::positive: return operand.seen.integral && operand.seen.most <= 2 * operand.most && operand.seen.positive;
+    default: return false;
   }
 }
 
@@ -158,7 +156,8 @@ void fill(World& world, Operand& operand, Draw& draw, int stream) {
   }
   for (uint64_t at = pattern; at < bytes; at += pattern) std::memcpy(to + at, to, pattern);
   world.each("tuff_fill", [&](size_t s) {
-    return tuff_fill(world.handle(s, stream), world.handle(s, root.object), operand.offset - root.begin, bytes, to, pattern);
+    return tuff_fill(world.handle(s, stream), world.handle(s, root.object), operand.offset - root.begin, bytes, to,
+                     pattern);
   });
 }
 
@@ -194,7 +193,8 @@ bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const ui
   const double allowed = operand.allowed(index, wanted);
   if (std::isinf(wanted) || std::isinf(got)) {
     // The largest number and infinity are neighbours.
-    return std::signbit(wanted) == std::signbit(got) && operand.dtype == TUFF_F16 && std::fabs(std::isinf(wanted) ? got : wanted) > 65000;
+    return std::signbit(wanted) == std::signbit(got) && operand.dtype == TUFF_F16 &&
+           std::fabs(std::isinf(wanted) ? got : wanted) > 65000;
   }
   return std::fabs(wanted - got) <= allowed;
 }
@@ -234,7 +234,8 @@ void judge_device(World& world, const Draft& draft, bool judged, int stream) {
       if (std::memcmp(host, got, unit) == 0) continue;
       same = false;
       if (written[at] == 0) {
-        world.fail(draft.call.text() + "\n  vulkan: element " + std::to_string(i) + " of " + operand.name + " was not to be written");
+        world.fail(draft.call.text() + "\n  vulkan: element " + std::to_string(i) + " of " + operand.name +
+                   " was not to be written");
       }
       if (judged && !alike(operand, i, host, got)) {
         const double y = decode(operand.dtype, host);
@@ -258,8 +259,10 @@ void take_host(World& world, const Draft& draft, bool anywhere) {
     written.assign(root.bytes, 0);
     for (const Operand& other : draft.operands) {
       if (!other.written || other.root != operand.root) continue;
-      if (anywhere) std::memset(written.data() + other.offset, 1, other.bytes);
-      else if (other.elements != 0) mark(other, written);
+      if (anywhere)
+        std::memset(written.data() + other.offset, 1, other.bytes);
+      else if (other.elements != 0)
+        mark(other, written);
     }
     world.compare_host(operand.root, &written, true);
   }
@@ -299,7 +302,9 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
   for (Operand& operand : draft.operands) {
     if (operand.elements == 0) {
       operand.object = draw.one_in(2) ? world.pick(draw, Type::buffer) : -1;
-      if (operand.object >= 0 && world.roots[static_cast<size_t>(world.objects[static_cast<size_t>(operand.object)].root)].mapped) operand.object = -1;
+      if (operand.object >= 0 &&
+          world.roots[static_cast<size_t>(world.objects[static_cast<size_t>(operand.object)].root)].mapped)
+        operand.object = -1;
       continue;
     }
     if (operand.same >= 0) {
@@ -308,12 +313,14 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
       if (operand.object >= 0) continue;
     }
     const bool is_cut = cut >= 0 && &operand == &draft.operands[static_cast<size_t>(cut)];
-    show(world, draft, operand, is_cut ? bytes_of(operand) - draw.between(1, std::min<uint64_t>(bytes_of(operand), 9)) : bytes_of(operand));
+    show(world, draft, operand,
+         is_cut ? bytes_of(operand) - draw.between(1, std::min<uint64_t>(bytes_of(operand), 9)) : bytes_of(operand));
   }
   for (const Operand& operand : draft.operands) {
     const int place = draft.call.find(operand.name);
     draft.call.slot(static_cast<size_t>(place)).set = true;
-    draft.call.put(static_cast<size_t>(place), operand.index, operand.object < 0 ? 0 : static_cast<uint64_t>(operand.object) + 1);
+    draft.call.put(static_cast<size_t>(place), operand.index,
+                   operand.object < 0 ? 0 : static_cast<uint64_t>(operand.object) + 1);
   }
   draft.call.set("stream", static_cast<uint64_t>(stream) + 1);
 
@@ -352,13 +359,18 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
     world.capture.calls.push_back({shared, {}, {}});
     for (Operand& operand : draft.operands) {
       uint64_t view = 0;
-      if (operand.object >= 0) world.check(0, "tuff_view", tuff_view(world.handle(0, operand.object), 0, world.objects[static_cast<size_t>(operand.object)].bytes, &view));
+      if (operand.object >= 0)
+        world.check(0, "tuff_view",
+                    tuff_view(world.handle(0, operand.object), 0,
+                              world.objects[static_cast<size_t>(operand.object)].bytes, &view));
       world.capture.calls.back().handles.push_back(view);
       world.capture.calls.back().origins.push_back(operand.root);
       if (operand.elements != 0) world.capture.roots.push_back(operand.root);
     }
     const Outcome outcome = world.call_on(1, draft.call);
-    if (outcome.status != TUFF_OK) world.fail(draft.call.text() + "\n  vulkan, captured: " + tuff_status_name(outcome.status) + " " + outcome.message);
+    if (outcome.status != TUFF_OK)
+      world.fail(draft.call.text() + "\n  vulkan, captured: " + tuff_status_name(outcome.status) + " " +
+                 outcome.message);
   } else {
     const bool suits = !draft.suits || draft.suits();
     std::array<Outcome, 2> outcomes;
@@ -383,7 +395,8 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
   // Views go at once, while the device uses them, or later.
   for (const Operand& operand : draft.operands) {
     if (operand.object < 0 || operand.root < 0 || !world.objects[static_cast<size_t>(operand.object)].live) continue;
-    if (operand.object != world.roots[static_cast<size_t>(operand.root)].object && !draw.one_in(6)) world.free(operand.object);
+    if (operand.object != world.roots[static_cast<size_t>(operand.root)].object && !draw.one_in(6))
+      world.free(operand.object);
   }
 }
 
@@ -413,7 +426,8 @@ void launch(World& world, Draw& rest, int object) {
     Call call = draft.call;
     for (size_t i = 0; i < draft.operands.size(); ++i) {
       const Operand& operand = draft.operands[i];
-      call.put(static_cast<size_t>(call.find(operand.name)), operand.index, captured.handles[i] == 0 ? 0 : kForged | captured.handles[i]);
+      call.put(static_cast<size_t>(call.find(operand.name)), operand.index,
+               captured.handles[i] == 0 ? 0 : kForged | captured.handles[i]);
     }
     call.set("stream", uint64_t{1});
     const Outcome outcome = world.call_on(0, call);

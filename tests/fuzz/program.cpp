@@ -19,6 +19,28 @@ uint64_t load(const uint8_t* from) {
 
 uint64_t mix(uint64_t a, uint64_t b) { return Draw(a * 0x9e3779b97f4a7c15 + b).next(); }
 
+// Which of a table's rows a number means. Rendezvous hashing, by the functions' names (Thaler and Ravishankar, 1998):
+// where a row is added, nearly all programs that were found before keep their calls.
+template <typename Row>
+const Row& chosen(std::span<const Row> rows, uint64_t key) {
+  static const std::vector<uint64_t> names = [rows] {
+    std::map<std::string, uint64_t> times;
+    std::vector<uint64_t> result;
+    for (const Row& row : rows) {
+      uint64_t hash = ++times[row.function];
+      for (const char* at = row.function; *at != '\0'; ++at) hash = mix(hash, static_cast<uint8_t>(*at));
+      result.push_back(hash);
+    }
+    return result;
+  }();
+  size_t best = 0;
+  uint64_t most = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (const uint64_t weight = mix(key, names[i]); weight >= most) best = i, most = weight;
+  }
+  return rows[best];
+}
+
 void run_record(World& world, const uint8_t* header, const uint8_t* record) {
   const uint64_t whole = mix(load(record), load(record + 8));
   const bool spoil = record[1] >= 208;
@@ -26,16 +48,17 @@ void run_record(World& world, const uint8_t* header, const uint8_t* record) {
     return capture_step(world, Draw(whole));
   }
   if (record[0] >= 160) {
-    const StepOf& of = all_steps()[mix(record[2], record[4]) % all_steps().size()];
+    const StepOf& of = chosen(std::span(all_steps()), mix(record[2], record[4]));
     Step step(world, Draw(whole), spoil);
     return of.run(step);
   }
   if (header[8] == 0) {
-    const uint64_t which = record[2] + 256u * record[4];
-    return operate(world, descriptions()[which % descriptions().size()], Draw(mix(whole, 1)), Draw(mix(whole, 2)), spoil);
+    const Description& any = chosen(std::span(descriptions()), mix(record[2], record[4] + 256u));
+    return operate(world, any, Draw(mix(whole, 1)), Draw(mix(whole, 2)), spoil);
   }
   const uint64_t dialect = mix(load(header), record[2] % header[8]);
-  operate(world, descriptions()[dialect % descriptions().size()], Draw(mix(dialect, record[3] % kVariations)), Draw(whole), spoil);
+  operate(world, chosen(std::span(descriptions()), dialect), Draw(mix(dialect, record[3] % kVariations)), Draw(whole),
+          spoil);
 }
 
 }  // namespace
@@ -65,36 +88,41 @@ void run_program(World& world, std::span<const uint8_t> bytes) {
 
 std::string undescribed() {
   std::string missing;
-  std::map<int, std::set<int64_t>> enumerators;  // by group
+  std::map<int, std::set<int64_t>> enumerators;   // by group
   std::map<std::string, std::set<uint64_t>> all;  // by field, of whatever function
   for (const Function& function : functions()) {
     const auto named = [&](const auto& each) { return std::strcmp(each.function, function.name) == 0; };
     const auto description = std::find_if(descriptions().begin(), descriptions().end(), named);
     if (description == descriptions().end()) {
-      if (std::none_of(all_steps().begin(), all_steps().end(), named)) missing += std::string(function.name) + " is not described\n";
+      if (std::none_of(all_steps().begin(), all_steps().end(), named))
+        missing += std::string(function.name) + " is not described\n";
       continue;
     }
     const auto key = [&](const Place& place) {
       const int structure = function.arguments[place.argument].structure;
-      return (place.in_structure ? structures()[static_cast<size_t>(structure)].name : function.name) + std::string(": ") + place.name;
+      return (place.in_structure ? structures()[static_cast<size_t>(structure)].name : function.name) +
+             std::string(": ") + place.name;
     };
     std::vector<std::set<uint64_t>> seen(function.places.size());
     for (uint64_t seed = 0; seed < 3000; ++seed) {
       Draft draft(function, Draw(mix(seed, 1)), Draw(mix(seed, 2)));
       description->draw(draft);
-      for (const Operand& operand : draft.operands) seen[static_cast<size_t>(draft.call.find(operand.name))].insert({1, 2});
+      for (const Operand& operand : draft.operands)
+        seen[static_cast<size_t>(draft.call.find(operand.name))].insert({1, 2});
       for (size_t p = 0; p < seen.size(); ++p) {
         const Place& place = function.places[p];
         const Slot& slot = draft.call.slot(p);
         for (size_t i = 0; i < slot.count && !slot.null; ++i) {
           seen[p].insert(draft.call.value(p, i));
-          if (place.kind == Kind::enumerator) enumerators[place.group].insert(static_cast<int32_t>(draft.call.value(p, i)));
+          if (place.kind == Kind::enumerator)
+            enumerators[place.group].insert(static_cast<int32_t>(draft.call.value(p, i)));
         }
       }
     }
     for (size_t p = 0; p < seen.size(); ++p) {
       const Place& place = function.places[p];
-      const bool drawn = place.kind == Kind::struct_size || place.kind == Kind::reserved || std::strcmp(place.name, "stream") == 0;
+      const bool drawn =
+          place.kind == Kind::struct_size || place.kind == Kind::reserved || std::strcmp(place.name, "stream") == 0;
       if (!drawn) all[key(place)].merge(seen[p]);
     }
   }

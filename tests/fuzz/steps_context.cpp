@@ -8,7 +8,6 @@ namespace {
 
 uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
 
-
 // Functions of a context alone.
 void of_context(Step& s, const char* function) {
   Call call(function_of(function));
@@ -71,7 +70,8 @@ void context_create(Step& s) {
       if (spoil_call(s.world, call, same, wrong) && wrong.answer == Answer::success) wrong = {};
     }
     const Outcome outcome = s.world.call_on(side, call);
-    if (s.spoil != (outcome.status != TUFF_OK)) s.world.fail(call.text() + "\n  " + tuff_status_name(outcome.status) + " " + outcome.message);
+    if (s.spoil != (outcome.status != TUFF_OK))
+      s.world.fail(call.text() + "\n  " + tuff_status_name(outcome.status) + " " + outcome.message);
     if (outcome.status != TUFF_OK) continue;
     // Goes with everything in it, while it works.
     const uint64_t context = outcome.out[1];
@@ -95,27 +95,33 @@ void context_destroy(Step& s) {  // of what is none
 void set_limits(Step& s) {
   Call call(function_of("tuff_context_set_limits"));
   call.set("context", reference(0)), call.set("memory_bytes", s.draw.of<uint64_t>({0, uint64_t{1} << 40}));
-  call.set("wait_milliseconds", s.draw.of<uint64_t>({0, 500000})), call.set("pipelines", s.draw.of<uint64_t>({0, 512, 300}));
+  call.set("wait_milliseconds", s.draw.of<uint64_t>({0, 500000})),
+      call.set("pipelines", s.draw.of<uint64_t>({0, 512, 300}));
   s.run(call, {});
 }
 
 void set_tuning(Step& s) {
   Call call(function_of("tuff_context_set_tuning"));
-  const char* const texts[] = {nullptr, "", "{}", "[1, 2", "{\"devices\": 3}", "\xff\xfe", "{\"device\": {\"uuid\": \"00\"}, \"entries\": []}"};
+  const char* const texts[] = {
+      nullptr, "", "{}", "[1, 2", "{\"devices\": 3}", "\xff\xfe", "{\"device\": {\"uuid\": \"00\"}, \"entries\": []}"};
   const size_t which = s.draw.below(std::size(texts));
   call.set("context", reference(0));
   if (which != 0) call.set("json", reinterpret_cast<uint64_t>(texts[which]));
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, call);
     const tuff_status wanted = which == 0 ? TUFF_OK : side == 0 ? TUFF_ERROR_UNSUPPORTED : TUFF_ERROR_INVALID_ARGUMENT;
-    if (outcome.status != wanted) s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " + outcome.message);
+    if (outcome.status != wanted)
+      s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " +
+                   outcome.message);
   }
 }
 
 void variants(Step& s) {
   Call call(function_of("tuff_batched_gemm_variants"));
-  call.set("stream", reference(0)), call.set("dtype", uint64_t{TUFF_F32}), call.set("capacity", uint64_t{500}), call.set("json", kScratch);
-  call.set("m", s.draw.between(1, 40)), call.set("n", s.draw.between(1, 40)), call.set("k", s.draw.between(1, 40)), call.set("batch_count", uint64_t{1});
+  call.set("stream", reference(0)), call.set("dtype", uint64_t{TUFF_F32}), call.set("capacity", uint64_t{500}),
+      call.set("json", kScratch);
+  call.set("m", s.draw.between(1, 40)), call.set("n", s.draw.between(1, 40)), call.set("k", s.draw.between(1, 40)),
+      call.set("batch_count", uint64_t{1});
   // The largest memory holds all three, which do not overlap, or are refused.
   for (const char* name : {"a", "b", "c"}) {
     const int buffer = s.world.pick(s.draw, Type::buffer);
@@ -125,8 +131,10 @@ void variants(Step& s) {
   s.spoil = false;
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, call);
-    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT && outcome.status != (side == 0 ? TUFF_ERROR_UNSUPPORTED : TUFF_OK)) {
-      s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " + outcome.message);
+    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT &&
+        outcome.status != (side == 0 ? TUFF_ERROR_UNSUPPORTED : TUFF_OK)) {
+      s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " +
+                   outcome.message);
     }
   }
 }
@@ -179,9 +187,16 @@ constexpr StepOf kSteps[] = {
     {"tuff_status_hint", [](Step& s) { no_arguments(s, "tuff_status_hint"); }},
     {"tuff_last_error", [](Step& s) { text(s, "tuff_last_error", "buffer"); }},
     {"tuff_set_log", set_log},
-    {"tuff_device_count", [](Step& s) { Call call(function_of("tuff_device_count")); if (s.world.device()) s.run(call, {}); }},
+    {"tuff_device_count",
+     [](Step& s) {
+       Call call(function_of("tuff_device_count"));
+       if (s.world.device()) s.run(call, {});
+     }},
     {"tuff_device_info", device_info},
-    {"tuff_device_refusals", [](Step& s) { if (s.world.device()) text(s, "tuff_device_refusals", "buffer"); }},
+    {"tuff_device_refusals",
+     [](Step& s) {
+       if (s.world.device()) text(s, "tuff_device_refusals", "buffer");
+     }},
     {"tuff_context_create", context_create},
     {"tuff_context_destroy", context_destroy},
     {"tuff_context_info", [](Step& s) { of_context(s, "tuff_context_info"); }},

@@ -12,7 +12,8 @@ namespace {
 int pick_buffer(Step& s) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const int object = s.world.pick(s.draw, Type::buffer);
-    if (object >= 0 && !s.world.roots[static_cast<size_t>(s.world.objects[static_cast<size_t>(object)].root)].mapped) return object;
+    if (object >= 0 && !s.world.roots[static_cast<size_t>(s.world.objects[static_cast<size_t>(object)].root)].mapped)
+      return object;
   }
   return -1;
 }
@@ -45,7 +46,9 @@ void alloc(Step& s) {
   const bool plain = s.draw.one_in(2);
   Call call(function_of(plain ? "tuff_alloc" : "tuff_alloc_ex"));
   const bool huge = s.draw.one_in(10);
-  const uint64_t bytes = huge ? s.draw.of<uint64_t>({uint64_t{1} << 60, ~uint64_t{0}, ~uint64_t{0} - 255, uint64_t{1} << 52}) : s.draw.below(9000);
+  const uint64_t bytes =
+      huge ? s.draw.of<uint64_t>({uint64_t{1} << 60, ~uint64_t{0}, ~uint64_t{0} - 255, uint64_t{1} << 52})
+           : s.draw.below(9000);
   const uint32_t flags = plain ? 0 : static_cast<uint32_t>(s.draw.below(8));
   call.set("context", reference(0));
   call.set("bytes", bytes);
@@ -110,7 +113,8 @@ void buffer_size(Step& s) {
   call.set("buffer", reference(buffer));
   s.run(call, {}, [&](const std::array<Outcome, 2>& outcomes) {
     for (size_t side = 0; side < s.world.sides(); ++side) {
-      if (outcomes[side].out[1] != object_of(s, buffer).bytes) s.world.fail("tuff_buffer_size: not what it was made with");
+      if (outcomes[side].out[1] != object_of(s, buffer).bytes)
+        s.world.fail("tuff_buffer_size: not what it was made with");
     }
   });
 }
@@ -152,7 +156,8 @@ void copy_dtoh(Step& s) {
         s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": not what the buffer holds");
       }
       for (uint64_t i = 0; i < 32; ++i) {
-        if (got[i] != 0xcd || got[32 + range.bytes + i] != 0xcd) s.world.fail(call.text() + "\n  wrote beyond the bytes asked for");
+        if (got[i] != 0xcd || got[32 + range.bytes + i] != 0xcd)
+          s.world.fail(call.text() + "\n  wrote beyond the bytes asked for");
       }
     }
   });
@@ -171,10 +176,11 @@ void copy_dtod(Step& s) {
   const uint64_t a = dst.offset + into, b = src.offset + out;
   const bool overlaps = dst.root == src.root && source.bytes != 0 && a < b + source.bytes && b < a + source.bytes;
   if (overlaps) s.spoil = false;
-  s.run(call, overlaps ? Expected{Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""} : Expected{}, [&](const std::array<Outcome, 2>&) {
-    std::memcpy(root_of(s, to).mirror.data() + a, root_of(s, from).mirror.data() + b, source.bytes);
-    root_of(s, to).dirty = true;
-  });
+  s.run(call, overlaps ? Expected{Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""} : Expected{},
+        [&](const std::array<Outcome, 2>&) {
+          std::memcpy(root_of(s, to).mirror.data() + a, root_of(s, from).mirror.data() + b, source.bytes);
+          root_of(s, to).dirty = true;
+        });
 }
 
 // Between the two contexts of each backend, there and back.
@@ -188,7 +194,8 @@ void copy_peer(Step& s) {
   const uint64_t at = s.draw.below(here.bytes - range.bytes + 1);
   s.world.order(s.draw, here.root, stream);
   Call call(function_of("tuff_copy_peer"));
-  call.set("dst_stream", out ? reference(1) : reference(stream)), call.set("src_stream", out ? reference(stream) : reference(1));
+  call.set("dst_stream", out ? reference(1) : reference(stream)),
+      call.set("src_stream", out ? reference(stream) : reference(1));
   call.set("dst", reference(out ? other : buffer)), call.set("src", reference(out ? buffer : other));
   call.set("dst_offset", out ? range.offset : at), call.set("src_offset", out ? at : range.offset);
   call.set("bytes", range.bytes);
@@ -198,6 +205,26 @@ void copy_peer(Step& s) {
     std::memcpy(out ? its : mine, out ? mine : its, range.bytes);
     root_of(s, buffer).dirty = root_of(s, other).dirty = true;
   });
+}
+
+// From the host backend to the device, and from the device to the host backend: each gets what the other's copy gives.
+void copy_across(Step& s) {
+  const int to = pick_buffer(s), from = pick_buffer(s), stream = pick_stream(s);
+  if (!s.world.device() || to < 0 || from < 0) return copy_peer(s);
+  const Object dst = object_of(s, to), src = object_of(s, from);
+  if (dst.root == src.root) return copy_peer(s);
+  const Range source = draw_range(s.draw, std::min(src.bytes, dst.bytes), 30000);
+  const uint64_t into = s.draw.below(dst.bytes - source.bytes + 1), out = s.draw.below(src.bytes - source.bytes + 1);
+  s.world.order(s.draw, dst.root, stream), s.world.order(s.draw, src.root, stream);
+  const auto copy = [&](size_t target, size_t origin) {
+    s.world.check(target, "tuff_copy_peer from the other backend",
+                  tuff_copy_peer(s.world.handle(target, stream), s.world.handle(target, to), into,
+                                 s.world.handle(origin, stream), s.world.handle(origin, from), out, source.bytes));
+  };
+  copy(0, 1), copy(1, 0);
+  std::memcpy(root_of(s, to).mirror.data() + dst.offset + into, root_of(s, from).mirror.data() + src.offset + out,
+              source.bytes);
+  root_of(s, to).dirty = true;
 }
 
 void fill(Step& s) {
@@ -216,7 +243,8 @@ void fill(Step& s) {
   call.set("bytes", range.bytes), call.set("pattern", kScratch), call.set("pattern_bytes", pattern);
   s.run(call, {}, [&](const std::array<Outcome, 2>&) {
     Root& root = root_of(s, buffer);
-    for (uint64_t i = 0; i < range.bytes; ++i) root.mirror[object.offset + range.offset + i] = s.world.scratch(0)[i % pattern];
+    for (uint64_t i = 0; i < range.bytes; ++i)
+      root.mirror[object.offset + range.offset + i] = s.world.scratch(0)[i % pattern];
     root.dirty = true;
   });
 }
@@ -242,14 +270,21 @@ void map(Step& s) {
     if (object.bytes != 0) {
       const uint64_t at = s.draw.below(object.bytes);
       mirror[at] = static_cast<uint8_t>(s.draw.next());
-      for (size_t side = 0; side < s.world.sides(); ++side) reinterpret_cast<uint8_t*>(outcomes[side].out[1])[at] = mirror[at];
+      for (size_t side = 0; side < s.world.sides(); ++side)
+        reinterpret_cast<uint8_t*>(outcomes[side].out[1])[at] = mirror[at];
     }
     const uint64_t wrong = s.draw.below(4);
-    Call meanwhile(function_of(wrong == 0 ? "tuff_map" : wrong == 1 ? "tuff_copy_htod" : wrong == 2 ? "tuff_fill" : "tuff_unary"));
-    meanwhile.set("stream", reference(0)), meanwhile.set("buffer", reference(buffer)), meanwhile.set("dst", reference(buffer));
+    Call meanwhile(function_of(wrong == 0   ? "tuff_map"
+                               : wrong == 1 ? "tuff_copy_htod"
+                               : wrong == 2 ? "tuff_fill"
+                                            : "tuff_unary"));
+    meanwhile.set("stream", reference(0)), meanwhile.set("buffer", reference(buffer)),
+        meanwhile.set("dst", reference(buffer));
     meanwhile.set("src", kScratch), meanwhile.set("bytes", uint64_t{1}), meanwhile.set("pattern", kScratch);
-    meanwhile.set("pattern_bytes", uint64_t{1}), meanwhile.set("input", reference(buffer)), meanwhile.set("output", reference(buffer));
-    meanwhile.set("dtype", uint64_t{TUFF_F32}), meanwhile.set("op", uint64_t{TUFF_UNARY_NEG}), meanwhile.set("n", uint64_t{1});
+    meanwhile.set("pattern_bytes", uint64_t{1}), meanwhile.set("input", reference(buffer)),
+        meanwhile.set("output", reference(buffer));
+    meanwhile.set("dtype", uint64_t{TUFF_F32}), meanwhile.set("op", uint64_t{TUFF_UNARY_NEG}),
+        meanwhile.set("n", uint64_t{1});
     if (object.bytes >= 4) s.world.call(meanwhile, {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""});
     Call unmap(function_of("tuff_unmap"));
     unmap.set("buffer", reference(buffer));
@@ -270,7 +305,8 @@ void unmap(Step& s) {  // of what is not mapped
 // Between pinned memory and another buffer, and an event that says when it has happened.
 void copy_async(Step& s) {
   const bool down = s.draw.one_in(2);
-  const int pinned = s.world.alloc(s.draw.between(1, 5000), TUFF_ALLOC_HOST_PINNED, 0), buffer = pick_buffer(s), stream = pick_stream(s);
+  const int pinned = s.world.alloc(s.draw.between(1, 5000), TUFF_ALLOC_HOST_PINNED, 0), buffer = pick_buffer(s),
+            stream = pick_stream(s);
   if (buffer < 0 || buffer == pinned) return;
   Root& memory = root_of(s, pinned);
   s.world.each("tuff_map", [&](size_t side) { return tuff_map(s.world.handle(side, pinned), &memory.memory[side]); });
@@ -281,7 +317,8 @@ void copy_async(Step& s) {
   s.world.order(s.draw, object.root, stream);
   for (size_t side = 0; side < s.world.sides(); ++side) {
     Draw same(range.bytes);
-    for (uint64_t i = 0; i < memory.bytes; ++i) static_cast<uint8_t*>(memory.memory[side])[i] = static_cast<uint8_t>(same.next());
+    for (uint64_t i = 0; i < memory.bytes; ++i)
+      static_cast<uint8_t*>(memory.memory[side])[i] = static_cast<uint8_t>(same.next());
   }
   std::memcpy(memory.mirror.data(), memory.memory[0], memory.bytes);
   Call call(function_of(down ? "tuff_copy_dtoh_async" : "tuff_copy_htod_async"));
@@ -317,14 +354,17 @@ void import_host(Step& s) {
     pages[side] = std::aligned_alloc(65536, 65536);
     std::memset(pages[side], 3, kPage);
   }
-  const uint64_t bytes = s.draw.one_in(4) ? s.draw.below(kPage) : kPage, shift = s.draw.one_in(4) ? s.draw.between(1, 63) : 0;
+  const uint64_t bytes = s.draw.one_in(4) ? s.draw.below(kPage) : kPage,
+                 shift = s.draw.one_in(4) ? s.draw.between(1, 63) : 0;
   const bool right = bytes == kPage && shift == 0;
   for (size_t side = 0; side < s.world.sides(); ++side) {
     Call call(function_of("tuff_buffer_import_host"));
-    call.set("context", reference(0)), call.set("memory", reinterpret_cast<uint64_t>(pages[side]) + shift), call.set("bytes", bytes);
+    call.set("context", reference(0)), call.set("memory", reinterpret_cast<uint64_t>(pages[side]) + shift),
+        call.set("bytes", bytes);
     const Outcome outcome = s.world.call_on(side, call);
     // A device may ask for more than the host backend, up to 65536.
-    if (!right && outcome.status != TUFF_ERROR_INVALID_ARGUMENT && outcome.status != TUFF_ERROR_UNSUPPORTED && bytes != 0) {
+    if (!right && outcome.status != TUFF_ERROR_INVALID_ARGUMENT && outcome.status != TUFF_ERROR_UNSUPPORTED &&
+        bytes != 0) {
       s.world.fail(call.text() + "\n  memory that no page begins with was taken: " + tuff_status_name(outcome.status));
     }
     if (outcome.status != TUFF_OK) continue;
@@ -335,7 +375,8 @@ void import_host(Step& s) {
       const auto* const got = static_cast<const uint8_t*>(pages[side]);
       for (uint64_t i = 0; i < kPage; ++i) {
         const uint8_t wanted = i >= 16 && i < 48 ? static_cast<uint8_t>("abcd"[i % 4]) : 3;
-        if (got[i] != wanted) s.world.fail("imported memory: byte " + std::to_string(i) + " is " + std::to_string(got[i]));
+        if (got[i] != wanted)
+          s.world.fail("imported memory: byte " + std::to_string(i) + " is " + std::to_string(got[i]));
       }
     }
     s.world.check(side, "tuff_free of imported memory", tuff_free(buffer));
@@ -359,7 +400,8 @@ void memory_fd(Step& s) {
   Call import(function_of("tuff_buffer_import_fd"));
   import.set("context", reference(0));
   import.set("fd", static_cast<uint64_t>(s.draw.of<int64_t>({-1, 0, 999, -100})));
-  import.set("memory_bytes", s.draw.below(5000)), import.set("bytes", s.draw.below(5000)), import.set("offset", s.draw.below(5000));
+  import.set("memory_bytes", s.draw.below(5000)), import.set("bytes", s.draw.below(5000)),
+      import.set("offset", s.draw.below(5000));
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, import);
     if (outcome.status != TUFF_ERROR_UNSUPPORTED && (side == 0 || outcome.status != TUFF_ERROR_INVALID_ARGUMENT)) {
@@ -369,13 +411,28 @@ void memory_fd(Step& s) {
 }
 
 constexpr StepOf kSteps[] = {
-    {"tuff_alloc", alloc},           {"tuff_alloc_ex", alloc},          {"tuff_view", view},
-    {"tuff_view", view},             {"tuff_free", free_buffer},        {"tuff_free", free_buffer},
-    {"tuff_buffer_size", buffer_size}, {"tuff_copy_htod", copy_htod},   {"tuff_copy_dtoh", copy_dtoh},
-    {"tuff_copy_dtod", copy_dtod},   {"tuff_copy_dtod", copy_dtod},     {"tuff_copy_peer", copy_peer},
-    {"tuff_fill", fill},             {"tuff_fill", fill},               {"tuff_map", map},
-    {"tuff_unmap", unmap},           {"tuff_copy_htod_async", copy_async}, {"tuff_copy_dtoh_async", copy_async},
-    {"tuff_buffer_import_host", import_host}, {"tuff_buffer_export_fd", memory_fd}, {"tuff_buffer_import_fd", memory_fd},
+    {"tuff_alloc", alloc},
+    {"tuff_alloc_ex", alloc},
+    {"tuff_view", view},
+    {"tuff_view", view},
+    {"tuff_free", free_buffer},
+    {"tuff_free", free_buffer},
+    {"tuff_buffer_size", buffer_size},
+    {"tuff_copy_htod", copy_htod},
+    {"tuff_copy_dtoh", copy_dtoh},
+    {"tuff_copy_dtod", copy_dtod},
+    {"tuff_copy_dtod", copy_dtod},
+    {"tuff_copy_peer", copy_peer},
+    {"tuff_copy_peer", copy_across},
+    {"tuff_fill", fill},
+    {"tuff_fill", fill},
+    {"tuff_map", map},
+    {"tuff_unmap", unmap},
+    {"tuff_copy_htod_async", copy_async},
+    {"tuff_copy_dtoh_async", copy_async},
+    {"tuff_buffer_import_host", import_host},
+    {"tuff_buffer_export_fd", memory_fd},
+    {"tuff_buffer_import_fd", memory_fd},
 };
 
 }  // namespace
@@ -407,7 +464,8 @@ void Step::run(Call& call, Expected expected, const Done& done) {
     const std::string_view name = call.function().name;
     for (size_t side = 0; side < world.sides(); ++side) {
       const uint64_t out = outcomes[side].out[a];
-      if (name == "tuff_alloc" || name == "tuff_alloc_ex" || name == "tuff_view") world.check(side, "tuff_free", tuff_free(out));
+      if (name == "tuff_alloc" || name == "tuff_alloc_ex" || name == "tuff_view")
+        world.check(side, "tuff_free", tuff_free(out));
       if (name == "tuff_stream_create") world.check(side, "tuff_stream_destroy", tuff_stream_destroy(out));
       if (name == "tuff_event_create") world.check(side, "tuff_event_destroy", tuff_event_destroy(out));
     }

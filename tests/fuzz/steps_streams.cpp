@@ -74,7 +74,8 @@ void with_event(Step& s, const char* function, bool has_stream) {
     for (size_t side = 0; side < s.world.sides(); ++side) {
       const auto done = static_cast<int32_t>(outcomes[side].out[1]);
       if (done != 0 && done != 1) s.world.fail("tuff_event_query: *done is " + std::to_string(done));
-      if (done == 0 && (side == 0 || !object_of(s, event).recorded)) s.world.fail("tuff_event_query: not done, with nothing to wait for");
+      if (done == 0 && (side == 0 || !object_of(s, event).recorded))
+        s.world.fail("tuff_event_query: not done, with nothing to wait for");
     }
   });
 }
@@ -86,7 +87,8 @@ void event_elapsed(Step& s) {
   call.set("start", reference(start)), call.set("end", reference(end));
   const auto right = [&](int event) { return object_of(s, event).timed && object_of(s, event).recorded; };
   Expected expected;
-  if (!right(start) || !right(end)) expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), right(start) ? "end" : "start"};
+  if (!right(start) || !right(end))
+    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), right(start) ? "end" : "start"};
   if (!right(start) && !right(end)) expected.word = "";
   s.run(call, expected);
 }
@@ -155,7 +157,8 @@ void graph_bind(Step& s) {
   if (buffer < 0) return;
   const int old = object_of(s, buffer).root;
   const uint64_t bytes = s.world.roots[static_cast<size_t>(old)].bytes;
-  if (s.world.roots[static_cast<size_t>(old)].object != buffer || object_of(s, buffer).bytes != bytes || bytes == 0) return;
+  if (s.world.roots[static_cast<size_t>(old)].object != buffer || object_of(s, buffer).bytes != bytes || bytes == 0)
+    return;
   bool used = false, array = false, written = false;
   for (const Captured& captured : graph.calls) {
     for (size_t i = 0; i < captured.origins.size(); ++i) {
@@ -168,7 +171,8 @@ void graph_bind(Step& s) {
   const bool undo = s.draw.one_in(4);
   const int replacement = undo ? buffer : s.world.alloc(bytes + s.draw.below(100), 0, 0);
   Call call(function_of("tuff_graph_bind"));
-  call.set("graph", reference(index)), call.set("captured", reference(buffer)), call.set("replacement", reference(replacement));
+  call.set("graph", reference(index)), call.set("captured", reference(buffer)),
+      call.set("replacement", reference(replacement));
   const Outcome outcome = s.world.call_on(1, call);
   if (!used || (array && !undo)) {
     if (!used ? outcome.status != TUFF_ERROR_INVALID_ARGUMENT : outcome.status != TUFF_ERROR_UNSUPPORTED) {
@@ -190,7 +194,8 @@ void graph_bind(Step& s) {
       if (captured.origins[i] != old || captured.handles[i] == 0 || operand.elements == 0) continue;
       operand.root = now;
       s.world.check(0, "tuff_free", tuff_free(captured.handles[i]));
-      s.world.check(0, "tuff_view", tuff_view(s.world.handle(0, replacement), operand.offset, operand.bytes, &captured.handles[i]));
+      s.world.check(0, "tuff_view",
+                    tuff_view(s.world.handle(0, replacement), operand.offset, operand.bytes, &captured.handles[i]));
     }
   }
 }
@@ -225,14 +230,18 @@ void kernel_create(Step& s) {
     // The host backend has no kernels: its refusal may come first.
     for (size_t side = 0; side < s.world.sides(); ++side) {
       const Outcome outcome = s.world.call_on(side, call);
-      if (outcome.status == TUFF_OK || ((wrong.statuses & bit_of(outcome.status)) == 0 && (side != 0 || outcome.status != TUFF_ERROR_UNSUPPORTED))) {
-        s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " + outcome.message);
+      if (outcome.status == TUFF_OK ||
+          ((wrong.statuses & bit_of(outcome.status)) == 0 && (side != 0 || outcome.status != TUFF_ERROR_UNSUPPORTED))) {
+        s.world.fail(call.text() + "\n  side " + std::to_string(side) + ": " + tuff_status_name(outcome.status) + " " +
+                     outcome.message);
       }
     }
     return;
   }
   if (!s.world.device()) expected = {Answer::refusal, bit_of(TUFF_ERROR_UNSUPPORTED), ""};
-  s.run(call, expected, [&](const std::array<Outcome, 2>& outcomes) { s.world.add({Type::kernel, true, 0}, outcomes, 2); });
+  s.run(call, expected, [&](const std::array<Outcome, 2>& outcomes) {
+    s.world.add({Type::kernel, true, 0}, outcomes, 2);
+  });
 }
 
 void kernel_info(Step& s) {
@@ -241,7 +250,8 @@ void kernel_info(Step& s) {
   tuff_kernel_properties info{};
   info.struct_size = sizeof info;
   s.world.check(1, "tuff_kernel_info", tuff_kernel_info(s.world.handle(1, kernel), &info));
-  if (info.binding_count != 2 || info.push_bytes != 8 || info.written != 2 || info.robust != 1) s.world.fail("tuff_kernel_info: not the kernel's");
+  if (info.binding_count != 2 || info.push_bytes != 8 || info.written != 2 || info.robust != 1)
+    s.world.fail("tuff_kernel_info: not the kernel's");
 }
 
 void kernel_launch(Step& s) {
@@ -262,7 +272,9 @@ void kernel_launch(Step& s) {
     const uint64_t first = (root.begin + step - 1) / step;
     if (first * step + bytes > root.end) return;
     offsets[i] = (first + s.draw.below((root.end - bytes) / step - first + 1)) * step;
-    if (i == 1 && object_of(s, views[0]).root == object_of(s, buffer).root && offsets[0] < offsets[1] + bytes && offsets[1] < offsets[0] + bytes) return;
+    if (i == 1 && object_of(s, views[0]).root == object_of(s, buffer).root && offsets[0] < offsets[1] + bytes &&
+        offsets[1] < offsets[0] + bytes)
+      return;
     views[i] = s.world.view(root.object, offsets[i], bytes);
     s.world.order(s.draw, object_of(s, buffer).root, stream);
   }
@@ -286,11 +298,15 @@ void kernel_launch(Step& s) {
     if (which == 3) wrong.put(static_cast<size_t>(wrong.find("buffers")), 1, reference(views[0]));
     if (which == 4) wrong.put(static_cast<size_t>(wrong.find("buffers")), s.draw.below(2), kForged | 12345);
     const Outcome outcome = s.world.call_on(1, wrong);
-    const tuff_status wanted = which == 2 ? TUFF_ERROR_LIMIT_EXCEEDED : which == 4 ? TUFF_ERROR_INVALID_HANDLE : TUFF_ERROR_INVALID_ARGUMENT;
-    if (outcome.status != wanted && runs) s.world.fail(wrong.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
+    const tuff_status wanted = which == 2   ? TUFF_ERROR_LIMIT_EXCEEDED
+                               : which == 4 ? TUFF_ERROR_INVALID_HANDLE
+                                            : TUFF_ERROR_INVALID_ARGUMENT;
+    if (outcome.status != wanted && runs)
+      s.world.fail(wrong.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
   }
   const Outcome outcome = s.world.call_on(1, call);
-  if (outcome.status != TUFF_OK) s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
+  if (outcome.status != TUFF_OK)
+    s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
   if (runs) {
     for (uint64_t i = 0; i < n; ++i) {
       uint32_t a;
@@ -298,7 +314,9 @@ void kernel_launch(Step& s) {
       const uint32_t b = a * 5 + push[1] + 7;
       std::memcpy(to.mirror.data() + offsets[1] + 4 * i, &b, 4);
     }
-    s.world.check(0, "tuff_copy_htod", tuff_copy_htod(s.world.handle(0, 0), s.world.handle(0, views[1]), 0, to.mirror.data() + offsets[1], bytes));
+    s.world.check(
+        0, "tuff_copy_htod",
+        tuff_copy_htod(s.world.handle(0, 0), s.world.handle(0, views[1]), 0, to.mirror.data() + offsets[1], bytes));
     to.dirty = true;
   }
   s.world.free(views[0]), s.world.free(views[1]);
@@ -344,22 +362,22 @@ void capture_step(World& world, Draw rest) {
   const int stream = world.capturing;
   const auto refused = [&](const char* function, tuff_status status) {
     Call call(function_of(function));
-    call.set("stream", reference(stream)), call.set("dst", reference(2)), call.set("src", kScratch), call.set("bytes", uint64_t{4});
+    call.set("stream", reference(stream)), call.set("dst", reference(2)), call.set("src", kScratch),
+        call.set("bytes", uint64_t{4});
     const Outcome outcome = world.call_on(1, call);
-    if (outcome.status != status) world.fail(call.text() + "\n  while it captures: " + tuff_status_name(outcome.status) + " " + outcome.message);
+    if (outcome.status != status)
+      world.fail(call.text() + "\n  while it captures: " + tuff_status_name(outcome.status) + " " + outcome.message);
   };
   switch (rest.below(6)) {
-    case 0:
-      return refused("tuff_graph_begin", TUFF_ERROR_INVALID_ARGUMENT);
-    case 1:
-      return refused("tuff_synchronize", TUFF_ERROR_UNSUPPORTED);
-    default:
-      break;
+    case 0: return refused("tuff_graph_begin", TUFF_ERROR_INVALID_ARGUMENT);
+    case 1: return refused("tuff_synchronize", TUFF_ERROR_UNSUPPORTED);
+    default: break;
   }
   Call call(function_of("tuff_graph_end"));
   call.set("stream", reference(stream));
   const Outcome outcome = world.call_on(1, call);
-  if (outcome.status != TUFF_OK) world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
+  if (outcome.status != TUFF_OK)
+    world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
   Object graph{Type::graph, true, 0};
   graph.graph = static_cast<int>(world.graphs.size());
   world.graphs.push_back(std::move(world.capture));

@@ -84,10 +84,12 @@ Outcome World::call_on(size_t side, const Call& call) {
   if (verbose && outcome.status != TUFF_OK) std::fprintf(stderr, "    %s\n", outcome.message.c_str());
   if (outcome.status == TUFF_OK) return outcome;
   const auto complain = [&](const char* what) {
-    fail(std::string(sides_[side].backend) + ": " + what + " " + tuff_status_name(outcome.status) + ": " + outcome.message);
+    fail(std::string(sides_[side].backend) + ": " + what + " " + tuff_status_name(outcome.status) + ": " +
+         outcome.message);
   };
   if (outcome.touched) complain("a call that failed has written its results:");
-  if (outcome.message.rfind(std::string(call.function().name) + ": ", 0) != 0) complain("the message does not name the function:");
+  if (outcome.message.rfind(std::string(call.function().name) + ": ", 0) != 0)
+    complain("the message does not name the function:");
   if (outcome.status == TUFF_ERROR_INTERNAL || outcome.status == TUFF_ERROR_DEVICE_LOST ||
       outcome.status == TUFF_ERROR_TIMEOUT || outcome.status > 0 || outcome.status < TUFF_ERROR_INTERNAL) {
     complain("no caller can be the cause of");
@@ -138,7 +140,8 @@ bool World::call(const Call& call, const Expected& expected, std::array<Outcome,
           }
           break;
         case Answer::device_success:
-          if (s == 0 && status != TUFF_ERROR_UNSUPPORTED) complain("the host backend cannot do this, and says otherwise");
+          if (s == 0 && status != TUFF_ERROR_UNSUPPORTED)
+            complain("the host backend cannot do this, and says otherwise");
           if (s == 1 && status != TUFF_OK) complain("a call that is right was refused");
           break;
       }
@@ -233,7 +236,8 @@ void World::forget(int index) {
   root.object = -1, root.begin = root.end = 0;
   for (size_t i = 0; i < objects.size(); ++i) {
     const Object& other = objects[i];
-    if (!other.live || other.type != Type::buffer || other.root != object.root || other.bytes <= root.end - root.begin) continue;
+    if (!other.live || other.type != Type::buffer || other.root != object.root || other.bytes <= root.end - root.begin)
+      continue;
     root.object = static_cast<int>(i), root.begin = other.offset, root.end = other.offset + other.bytes;
   }
 }
@@ -264,7 +268,8 @@ void World::order(Draw& draw, int index, int stream) {
 
 void World::synchronize(int stream) {
   each("tuff_synchronize", [&](size_t s) -> tuff_status {
-    if (capturing >= 0 && (stream == capturing || objects[static_cast<size_t>(stream)].type == Type::context)) return TUFF_OK;
+    if (capturing >= 0 && (stream == capturing || objects[static_cast<size_t>(stream)].type == Type::context))
+      return TUFF_OK;
     return tuff_synchronize(handle(s, stream));
   });
 }
@@ -273,7 +278,8 @@ void World::write(int index, uint64_t offset, uint64_t bytes, int stream) {
   const Root& root = roots[static_cast<size_t>(index)];
   if (bytes == 0) return;
   each("tuff_copy_htod", [&](size_t s) {
-    return tuff_copy_htod(handle(s, stream), handle(s, root.object), offset - root.begin, root.mirror.data() + offset, bytes);
+    return tuff_copy_htod(handle(s, stream), handle(s, root.object), offset - root.begin, root.mirror.data() + offset,
+                          bytes);
   });
 }
 
@@ -318,7 +324,9 @@ void World::compare_device(int index) {
     if (mirror[i] != bytes[i]) at = i, ++count;
   }
   char text[256];
-  std::snprintf(text, sizeof text, "vulkan: %zu bytes of memory %d differ, the first at %zu (window %llu to %llu): %02x%02x%02x%02x, host %02x%02x%02x%02x",
+  std::snprintf(text, sizeof text,
+                "vulkan: %zu bytes of memory %d differ, the first at %zu (window %llu to %llu): %02x%02x%02x%02x, host "
+                "%02x%02x%02x%02x",
                 count, index, root.begin + at, static_cast<unsigned long long>(root.begin),
                 static_cast<unsigned long long>(root.end), bytes[at], at + 1 < bytes.size() ? bytes[at + 1] : 0,
                 at + 2 < bytes.size() ? bytes[at + 2] : 0, at + 3 < bytes.size() ? bytes[at + 3] : 0, mirror[at],
@@ -352,7 +360,8 @@ void World::begin(Draw& draw) {
   const uint64_t count = draw.between(2, 4);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t bytes = i == 0 ? 65536 + draw.below(999) : draw.between(1, 3) * 8192 + draw.below(999);
-    alloc(bytes, draw.of<uint32_t>({0, 0, TUFF_ALLOC_UNINITIALIZED, TUFF_ALLOC_HOST_VISIBLE, TUFF_ALLOC_HOST_PINNED}), 0);
+    alloc(bytes, draw.of<uint32_t>({0, 0, TUFF_ALLOC_UNINITIALIZED, TUFF_ALLOC_HOST_VISIBLE, TUFF_ALLOC_HOST_PINNED}),
+          0);
     Root& root = roots.back();
     // Whole numbers of f32, and their bytes of everything else.
     for (uint64_t at = 0; at + 4 <= bytes; at += 4) {
@@ -388,18 +397,12 @@ void World::end() {
     each("the end of an object", [&](size_t s) -> tuff_status {
       const uint64_t it = handle(s, static_cast<int>(i));
       switch (object.type) {
-        case Type::context:
-          return tuff_context_destroy(it);
-        case Type::buffer:
-          return tuff_free(it);
-        case Type::stream:
-          return tuff_stream_destroy(it);
-        case Type::kernel:
-          return tuff_kernel_destroy(it);
-        case Type::event:
-          return tuff_event_destroy(it);
-        case Type::graph:
-          return tuff_graph_destroy(it);
+        case Type::context: return tuff_context_destroy(it);
+        case Type::buffer: return tuff_free(it);
+        case Type::stream: return tuff_stream_destroy(it);
+        case Type::kernel: return tuff_kernel_destroy(it);
+        case Type::event: return tuff_event_destroy(it);
+        case Type::graph: return tuff_graph_destroy(it);
       }
       return TUFF_OK;
     });
@@ -416,7 +419,8 @@ void World::end() {
       stats.struct_size = sizeof stats;
       const tuff_status status = tuff_context_stats(sides_[s].contexts[context], &stats);
       if (status == TUFF_OK && stats.live_buffers != 0) {
-        fail(std::string(sides_[s].backend) + ": " + std::to_string(stats.live_buffers) + " buffers live on when all were freed");
+        fail(std::string(sides_[s].backend) + ": " + std::to_string(stats.live_buffers) +
+             " buffers live on when all were freed");
       }
       return status;
     });

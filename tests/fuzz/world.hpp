@@ -1,4 +1,5 @@
-// What a program acts on: the same objects on the host backend and on a device, and a mirror of what their buffers hold.
+// What a program acts on: the same objects on the host backend and on a device, and a mirror of what their buffers
+// hold.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ struct Root {
   std::vector<uint8_t> mirror;
   int object = -1;  // whose window it is; -1: no handle is left
   uint64_t begin = 0, end = 0;
-  int stream = -1;  // that used it last
+  int stream = -1;     // that used it last
   bool dirty = false;  // not compared since
   bool visible = false, pinned = false, mapped = false;
   std::array<void*, 2> memory{};  // while it is mapped
@@ -67,8 +68,8 @@ enum class Answer : uint8_t {
 
 struct Expected {
   Answer answer = Answer::success;
-  uint32_t statuses = 0;      // bit -status
-  std::string word = {};      // stands in the message; empty: any
+  uint32_t statuses = 0;         // bit -status
+  std::string word = {};         // stands in the message; empty: any
   bool device_may_lack = false;  // UNSUPPORTED or LIMIT_EXCEEDED where the host backend computes
 };
 constexpr uint32_t bit_of(tuff_status status) { return uint32_t{1} << -status; }
@@ -86,8 +87,8 @@ class World {
   World& operator=(const World&) = delete;
 
   void begin(Draw& draw);
-  void end();       // compares all, frees all, and looks for what was left
-  void abandon();   // after a failure
+  void end();      // compares all, frees all, and looks for what was left
+  void abandon();  // after a failure
 
   bool device() const { return sides_.size() > 1; }
   size_t sides() const { return sides_.size(); }
@@ -131,7 +132,7 @@ class World {
   std::vector<Graph> graphs;
   int capturing = -1;  // the stream
   Graph capture;
-  int foreign = -1;    // a buffer of the other context
+  int foreign = -1;  // a buffer of the other context
   Counts counts;
   bool verbose = false;
 
