@@ -375,7 +375,7 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
     const bool suits = !draft.suits || draft.suits();
     std::array<Outcome, 2> outcomes;
     const bool done = world.call(draft.call, expected, &outcomes);
-    const bool known = expected.answer == Answer::success;
+    const bool known = expected.answer == Answer::success && outcomes[1].status == TUFF_OK;
     if (done) {
       take_host(world, draft, !known);
       bool later = known && suits;

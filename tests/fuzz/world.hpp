@@ -148,8 +148,11 @@ class World {
     uint64_t contexts[2] = {0, 0};
   };
 
+  void ask_types();
+
   std::vector<Side> sides_;
-  std::string current_;  // what is being called, for failures
+  bool lacks_types_ = false;  // the device has not all element types: some of what is right is UNSUPPORTED there
+  std::string current_;       // what is being called, for failures
 };
 
 // A call of the runtime, with what it needs before and changes after.
