@@ -4,6 +4,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "planning/status.hpp"
 
@@ -31,8 +32,9 @@ void fill_leading_dimensions(Desc& desc) {
 // What is zero in a descriptor and means something else.
 template <typename Desc>
 void fill_types(Desc& desc) {
-  const bool all_by_dtype = desc.a_type == 0 && desc.b_type == 0 && desc.c_type == 0;
-  if (all_by_dtype) tuff::dtype_size(desc.dtype);  // the message then names dtype
+  // Where others are given it may be left out, but not be wrong.
+  const bool alone = desc.a_type == 0 && desc.b_type == 0 && desc.c_type == 0;
+  if (alone || desc.dtype != 0) tuff::check_known_type(desc.dtype, "dtype");
   if (desc.a_type == 0) desc.a_type = desc.dtype;
   if (desc.b_type == 0) desc.b_type = desc.dtype;
   if (desc.c_type == 0) desc.c_type = desc.dtype == TUFF_I8 ? TUFF_I32 : desc.dtype;

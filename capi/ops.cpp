@@ -18,7 +18,9 @@ using tuff::capi::read_structure;
 
 namespace {
 
-void check_reserved(int64_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
+void check_reserved(int64_t reserved, const char* name = "reserved") {
+  tuff::require(reserved == 0, "desc->{} is {}, needs 0", name, reserved);
+}
 
 // shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
@@ -119,7 +121,7 @@ tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc) {
   return guarded("tuff_binary_ex", [&] {
     const tuff_binary_desc wanted = read_structure(desc, "desc");
     check_reserved(wanted.reserved);
-    check_reserved(wanted.reserved2);
+    check_reserved(wanted.reserved2, "reserved2");
     binary(stream, wanted);
   });
 }

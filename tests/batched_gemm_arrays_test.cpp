@@ -156,6 +156,28 @@ TEST_P(BatchedGemmArrays, Thousands) {
   EXPECT_EQ(after, values);
 }
 
+// A residual's footprint is that of its own leading dimension, not of C's: this one ends where a matrix of C begins.
+TEST_P(BatchedGemmArrays, ResidualRightBeforeAMatrix) {
+  const OwnBuffer memory(context(), 256 + 480), a(context(), 256), b(context(), 256);
+  tuff_buffer parts[2];
+  ASSERT_OK(tuff_view(memory, 0, 256, &parts[0]));
+  ASSERT_OK(tuff_view(memory, 256, 480, &parts[1]));
+  const OwnBuffer residual(parts[0]), c(parts[1]);
+  const std::vector<float> ones(64, 1);
+  for (const tuff_buffer each : {tuff_buffer{a}, tuff_buffer{b}, tuff_buffer{residual}}) {
+    ASSERT_OK(tuff_copy_htod(context(), each, 0, ones.data(), 256));
+  }
+  const tuff_buffer as[] = {a}, bs[] = {b}, cs[] = {c};
+  tuff_batched_gemm_desc desc{};
+  desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.m = desc.n = desc.k = 8, desc.alpha = 1;
+  desc.batch_count = 1, desc.a_array = as, desc.b_array = bs, desc.c_array = cs, desc.ldc = 16;
+  desc.residual = residual;
+  ASSERT_OK(tuff_batched_gemm_ex(context(), &desc));
+  std::vector<float> got(120);
+  ASSERT_OK(tuff_copy_dtoh(context(), got.data(), c, 0, 480));
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], i % 16 < 8 ? 9 : 0) << i;
+}
+
 TEST_P(BatchedGemmArrays, OneDispatchAndNothingNew) {
   if (!vulkan()) GTEST_SKIP() << "counts are the device's";
   const uint64_t batch = 64, size = 24;

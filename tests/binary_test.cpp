@@ -333,7 +333,7 @@ TEST_P(BinaryShapes, BadShapes) {
   desc.rank = 1, desc.a_shape[0] = 5, desc.b_shape[0] = 1, desc.n = 6;
   EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "n");
   desc.n = 5, desc.reserved2 = 1;
-  EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "reserved");
+  EXPECT_FAILS(tuff_binary_ex(context(), &desc), kArgument, name, "reserved2");
   x.expect_poisoned();
   y.expect_poisoned();
   z.expect_poisoned();

@@ -153,6 +153,15 @@ std::vector<ConvShape> cases() {
     volume.depth_stride = 2, volume.stride = {1, 2}, volume.depth_dilation = 2, volume.groups = 2;
     volume.bias = true, volume.residual = Residual::own, volume.activation = TUFF_ACTIVATION_RELU;
     all.push_back(volume);
+    // One plane and one of the window, and outputs that lie in the padding before and behind it: none, all, the only one.
+    for (const uint64_t stride : {1, 2, 3}) {
+      for (const uint64_t groups : {1, 4}) {
+        ConvShape plane = volume;
+        plane.depth = plane.planes = plane.depth_dilation = 1, plane.depth_padding = 1, plane.depth_stride = stride;
+        plane.groups = groups, plane.filters = 4 * (stride + groups), plane.residual = Residual::none;
+        all.push_back(plane);
+      }
+    }
     volume.groups = 1, volume.channels = 3, volume.height = 20, volume.rows = 20, volume.planes = 6;
     volume.depth_dilation = 1, volume.width = 12, volume.cols = 10;  // a window too large for a mask of bits
     all.push_back(volume);

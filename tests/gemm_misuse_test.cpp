@@ -72,6 +72,7 @@ TEST_P(GemmMisuse, Fields) {
   } rows[] = {
       {"dtype", kArgument, [](auto& d) { d.dtype = 0; }},
       {"dtype", kUnsupported, [](auto& d) { d.dtype = TUFF_I32; }},
+      {"dtype", kArgument, [](auto& d) { d.dtype = 99, d.a_type = d.b_type = d.c_type = TUFF_F32; }},
       {"a_type", kArgument, [](auto& d) { d.a_type = 99; }},
       {"b_type", kArgument, [](auto& d) { d.dtype = 0, d.a_type = TUFF_F32; }},
       {"c_type", kArgument, [](auto& d) { d.c_type = -1; }},
@@ -150,6 +151,14 @@ TEST_P(GemmMisuse, ElementsOfArrays) {
   expect(desc, kArgument, "residual");
   desc.bias_axis = TUFF_BIAS_ROWS, desc.bias = inside, desc.residual = 0;
   expect(desc, kArgument, "bias");
+  // It ends within a matrix of C by its own leading dimension: by C's it would end before.
+  const OwnBuffer wide = view(2, 32, 480);
+  const OwnBuffer last[3] = {view(2, 1280, 256), view(2, 480, 256), view(2, 1024, 256)};
+  desc = arrays();
+  for (int i = 0; i < 3; ++i) cs_[i] = last[i];
+  desc.residual = wide, desc.ld_residual = 16;
+  expect(desc, kArgument, "residual");
+  for (int i = 0; i < 3; ++i) cs_[i] = views_[i];
   // More handles than any process has room for: none is read.
   desc = arrays();
   desc.batch_count = uint64_t{1} << 60;

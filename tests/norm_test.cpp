@@ -359,7 +359,7 @@ TEST_P(NormOnce, BadArguments) {
   expect_bad(kArgument, "sum", [&](auto& d) { d.residual = z, d.sum = d.output; });
   expect_bad(kArgument, "weight", [&](auto& d) { d.weight = d.output; });
   expect_bad(kUnsupported, "weight_type", [&](auto& d) { d.weight_type = TUFF_F16; });
-  expect_bad(kArgument, "dtype", [&](auto& d) { d.weight_type = 77; });
+  expect_bad(kArgument, "weight_type", [&](auto& d) { d.weight_type = 77; });
   x.expect_poisoned();
   y.expect_poisoned();
   z.expect_poisoned();

@@ -488,8 +488,8 @@ TEST_P(ShapeOnce, BadArguments) {
   EXPECT_FAILS(call(TUFF_F64, shape, 2, order), kArgument, permute, "input");
   EXPECT_FAILS(tuff_permute(context(), TUFF_F32, x, x, shape, 2, order), kArgument, permute, "output");
   const char* cast = "tuff_cast";
-  EXPECT_FAILS(tuff_cast(context(), 9, TUFF_F32, x, y, 10), kArgument, cast, "dtype");
-  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, 0, x, y, 10), kArgument, cast, "dtype");
+  EXPECT_FAILS(tuff_cast(context(), 9, TUFF_F32, x, y, 10), kArgument, cast, "input_type");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, 0, x, y, 10), kArgument, cast, "output_type");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F64, x, y, 100), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, x, 10), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, y, ~uint64_t{0}), kArgument, cast, "n");
@@ -521,7 +521,7 @@ TEST_P(ShapeOnce, BadArguments) {
     return tuff_gather(context(), TUFF_F32, index_type, x, y, into, shape, 2, axis, count);
   };
   EXPECT_FAILS(name(TUFF_F32, 0, 5, z), TUFF_ERROR_UNSUPPORTED, gather, "index_type");
-  EXPECT_FAILS(name(0, 0, 5, z), kArgument, gather, "dtype");
+  EXPECT_FAILS(name(0, 0, 5, z), kArgument, gather, "index_type");
   EXPECT_FAILS(name(TUFF_U32, 2, 5, z), kArgument, gather, "axis");
   EXPECT_FAILS(name(TUFF_U32, 0, 101, z), kArgument, gather, "indices");
   EXPECT_FAILS(name(TUFF_U32, 0, 13, z), kArgument, gather, "output");

@@ -499,7 +499,7 @@ TUFF_API tuff_status tuff_context_set_limits(tuff_context context, const tuff_li
  * with another they are within the same bounds.
  *   json   the table, NUL-terminated; NULL: none, the built-in choices
  * Since 0.3.0. Errors: INVALID_ARGUMENT for a text that is no table or has nothing for this device (the message says
- * why; the table before stays); UNSUPPORTED on the host backend, which has no variants. */
+ * why; the table before stays); UNSUPPORTED for a table on the host backend, which has no variants. */
 TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* json);
 
 /* ---------------------------------------------------------------------------------------------

@@ -4,6 +4,10 @@
 
 namespace tuff {
 
+void check_known_type(int32_t dtype, std::string_view name) {
+  require(kAllTypes.has(dtype), "{} is {}, not a TUFF_F32 … TUFF_U8", name, dtype);
+}
+
 void check_f32_only(int32_t dtype) {
   if (dtype == TUFF_F32) [[likely]] {
     return;

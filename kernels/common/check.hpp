@@ -15,6 +15,9 @@
 
 namespace tuff {
 
+// INVALID_ARGUMENT if the argument `name` is no element type.
+void check_known_type(int32_t dtype, std::string_view name);
+
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
 void check_f32_only(int32_t dtype);
 

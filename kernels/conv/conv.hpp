@@ -53,6 +53,8 @@ struct ConvArgs {
   const ConvExtents& in() const { return in_shape.extents; }
   const ConvExtents& taps() const { return filter_shape.extents; }
   const ConvExtents& out() const { return out_shape.extents; }
+  // No depth: the one plane of an output is made of the one plane of its input. With a padding in depth it is not.
+  bool flat() const { return in()[0] == 1 && taps()[0] == 1 && out()[0] == 1 && padding[0] == 0; }
 };
 
 void check_conv(const ConvArgs& args);

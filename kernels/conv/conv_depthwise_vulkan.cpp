@@ -22,9 +22,8 @@ bool is_fixed(const ConvArgs& args) {
 }  // namespace
 
 bool is_depthwise(const ConvArgs& args) {
-  const bool flat = args.in()[0] == 1 && args.taps()[0] == 1 && args.out()[0] == 1;
   const uint64_t taps = args.filter_shape.pixels();
-  return !args.transposed && args.groups > 1 && args.group_channels() == 1 && flat && taps <= 1024 &&
+  return !args.transposed && args.groups > 1 && args.group_channels() == 1 && args.flat() && taps <= 1024 &&
          args.in_shape.elements() != 0;
 }
 

@@ -162,7 +162,7 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || traits.max_invocations < 256) return false;
-  if (args.in()[0] != 1 || args.taps()[0] != 1 || args.out()[0] != 1 || args.in_shape.elements() == 0) return false;
+  if (!args.flat() || args.in_shape.elements() == 0) return false;
   const Pixels pixels = pixels_of(args);
   const bool worth = pixels.joined ? pixels.k(args) <= kMostZeros * args.filter_shape.pixels() * args.channels()
                                    : args.channels() >= kLeastChannels;

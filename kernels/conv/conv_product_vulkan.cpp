@@ -208,7 +208,7 @@ shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents& window = args.taps();
   return {.channels_last = args.channels_last(),
-          .depth = args.in()[0] != 1 || window[0] != 1,
+          .depth = !args.flat(),
           .spaced = product.spaced,
           .tap_mask = window[0] + window[1] + window[2] <= 31,
           .type = args.dtype};

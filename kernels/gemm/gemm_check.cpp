@@ -21,15 +21,11 @@ void check_transpose(int32_t transpose, const char* name) {
 
 bool is_float(int32_t type) { return type == TUFF_F32 || type == TUFF_F16 || type == TUFF_BF16; }
 
-void check_known(int32_t type, const char* name) {
-  require(type >= TUFF_F32 && type <= TUFF_U8, "{} is {}, not a TUFF_F32 … TUFF_U8", name, type);
-}
-
 void check_types(const GemmArgs& args) {
-  check_known(args.a_type, "a_type");
-  check_known(args.b_type, "b_type");
-  check_known(args.c_type, "c_type");
-  check_known(args.accumulate, "accumulate");
+  check_known_type(args.a_type, "a_type");
+  check_known_type(args.b_type, "b_type");
+  check_known_type(args.c_type, "c_type");
+  check_known_type(args.accumulate, "accumulate");
   const bool floats = is_float(args.a_type) && is_float(args.b_type) && is_float(args.c_type);
   const bool integers =
       args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && (args.c_type == TUFF_I32 || is_float(args.c_type));
@@ -175,11 +171,12 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
   const uint64_t size = dtype_size(args.c_type);
   const bool laid_out_alike = args.m == 1 || args.ldc == epilogue.ld_residual;
   const bool repeated = epilogue.stride_residual == 0 && args.batch_count > 1;
+  const uint64_t bytes = footprint(args.m, args.n, epilogue.ld_residual, "residual") * size;  // of one matrix
   for (uint64_t i = 0; i < (repeated ? 1 : args.batch_count); ++i) {
     Buffer matrix = *epilogue.residual;
     matrix.offset += i * epilogue.stride_residual * size;
     outputs.check_apart(
-        &matrix, c.elements * size, [&] { return fmt::format("residual (matrix {})", i); },
+        &matrix, bytes, [&] { return fmt::format("residual (matrix {})", i); },
         laid_out_alike && !repeated ? args.c_array[i] : nullptr);
   }
 }

@@ -25,6 +25,8 @@ T converted(double value) {
 }  // namespace
 
 void check_cast(const CastArgs& args) {
+  check_known_type(args.from, "input_type");
+  check_known_type(args.to, "output_type");
   const uint64_t from = dtype_size(args.from), to = dtype_size(args.to);
   if (args.n == 0) return;
   const auto detail = [&] { return fmt::format("n={}", args.n); };

@@ -24,7 +24,7 @@ uint64_t results_of(const GatherArgs& args) {
 
 void check_gather(const GatherArgs& args) {
   const uint64_t size = dtype_size(args.dtype);
-  dtype_size(args.index_type);
+  check_known_type(args.index_type, "index_type");
   if (args.index_type != TUFF_I32 && args.index_type != TUFF_U32) {
     fail(TUFF_ERROR_UNSUPPORTED, "index_type is {}, needs i32 or u32", dtype_name(args.index_type));
   }

@@ -1,0 +1,249 @@
+// Convolutions, pooling, resizing.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "fuzz/draft.hpp"
+#include "fuzz/epilogue.hpp"
+#include "fuzz/numbers.hpp"
+#include "support/bounds.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+using tuff_test::gamma;
+
+struct Window {
+  std::vector<uint64_t> in, taps, out, stride, dilation, padding, padding_end;
+};
+
+// Windows over `axes` axes that fit their padded input.
+Window draw_window(Draw& draw, size_t axes, bool dilated, bool asymmetric, uint64_t most) {
+  Window w;
+  const bool same = draw.one_in(3), three = draw.one_in(3);
+  for (size_t i = 0; i < axes; ++i) {
+    const uint64_t taps = three ? 3 : draw.between(1, 4), stride = same ? 1 : draw.between(1, 3);
+    const uint64_t dilation = dilated && draw.one_in(2) ? draw.between(1, 3) : 1;
+    const uint64_t span = dilation * (taps - 1) + 1;
+    const uint64_t padding = draw.one_in(2) ? span / 2 : draw.below(3);
+    const uint64_t end = asymmetric ? draw.below(3) : padding;
+    const uint64_t least = span > padding + end ? span - padding - end : 1;
+    const uint64_t in = std::max(least, draw.between(1, most));
+    w.in.push_back(in), w.taps.push_back(taps), w.stride.push_back(stride), w.dilation.push_back(dilation);
+    w.padding.push_back(padding), w.padding_end.push_back(end);
+    w.out.push_back((in + padding + end - span) / stride + 1);
+  }
+  return w;
+}
+
+uint64_t product(std::span<const uint64_t> sizes) {
+  uint64_t all = 1;
+  for (const uint64_t size : sizes) all *= size;
+  return all;
+}
+
+std::vector<uint64_t> shape_of(uint64_t first, uint64_t second, const std::vector<uint64_t>& rest) {
+  std::vector<uint64_t> shape = {first, second};
+  shape.insert(shape.end(), rest.begin(), rest.end());
+  return shape;
+}
+
+// Sums of whole numbers, a bias and a residual of them, and what an activation makes of that.
+void finish_sums(Draft& d, Epilogue epilogue, uint64_t terms, bool winograd) {
+  for (Operand& operand : d.operands) {
+    if (!operand.written) continue;
+    operand.allowed = epilogue.allowed(operand.dtype);
+    if (winograd) {
+      // Transforms of 6 x 6 magnify numbers by at most 10 on each of two axes, filters not at all, outputs by 18 on
+      // each: 32,400, on what is off by gamma of the roundings of a sum and of the transforms. An activation's slope is
+      // at most 1.13.
+      const int32_t dtype = operand.dtype;
+      const double size = 32400 * 1.2 * gamma(static_cast<double>(terms) + 40) * static_cast<double>(terms);
+      operand.allowed = [&d, dtype, size](uint64_t, double y) {
+        return size * d.of("input").seen.most * d.of("filter").seen.most + rounded(dtype, 16, y) +
+               spacing(dtype, std::fabs(y) + 64);
+      };
+    }
+  }
+  d.suits = [&d, terms] {
+    double added = 0;
+    for (const Operand& operand : d.operands) {
+      if (!operand.read || operand.elements == 0) continue;
+      if (!operand.seen.integral) return false;
+      const std::string_view name = operand.name;
+      if (name == "bias" || name == "residual") added += operand.seen.most;
+    }
+    return d.of("input").seen.most * d.of("filter").seen.most * static_cast<double>(terms) + added < 0x1p22;
+  };
+}
+
+Epilogue draw_epilogue(Draft& d, int32_t dtype, uint64_t filters, uint64_t results, bool used) {
+  Epilogue epilogue;
+  if (!d.has("activation")) return epilogue;
+  if (d.shape.one_in(2)) d.set("activation", epilogue.activation = static_cast<int32_t>(d.shape.below(6)));
+  if (d.shape.one_in(2)) d.input("bias", dtype, used ? filters : 0);
+  if (d.has("residual") && used && d.shape.one_in(3)) {
+    d.input("residual", dtype, results);
+    if (d.free.one_in(2)) d.operands[static_cast<size_t>(d.index_of("output"))].same = d.index_of("residual");
+  }
+  return epilogue;
+}
+
+void draw_conv(Draft& d, size_t axes) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const bool desc = d.has("groups");
+  const bool asymmetric = desc && draw.one_in(4);
+  const Window w = draw_window(draw, axes, desc, asymmetric, axes == 1 ? 40 : axes == 2 ? 9 : 5);
+  const uint64_t groups = !desc || draw.one_in(2) ? 1 : draw.between(1, 4);
+  const uint64_t each = draw.one_in(3) ? 1 : draw.between(1, 4), channels = groups * each;
+  const uint64_t filters = groups * draw.between(1, 4), batch = draw_size(draw, 3);
+  d.set("dtype", dtype);
+  const std::vector<uint64_t> in = shape_of(batch, channels, w.in), filter = shape_of(filters, each, w.taps),
+                              out = shape_of(batch, filters, w.out);
+  d.list("in_shape", in), d.list("filter_shape", filter), d.list("out_shape", out);
+  if (axes == 1 && !desc) {
+    d.set("stride", w.stride[0]), d.set("padding", w.padding[0]);
+  } else {
+    d.list("stride", w.stride), d.list("padding", w.padding);
+  }
+  bool winograd = false;
+  if (desc) {
+    d.list("dilation", w.dilation);
+    d.set("groups", groups);
+    d.set("layout", static_cast<int32_t>(draw.below(2)));
+    d.set("asymmetric", int32_t{asymmetric});
+    if (asymmetric) d.list("padding_end", w.padding_end);
+    winograd = d.has("precision") && draw.one_in(3);
+    if (winograd) d.set("precision", TUFF_PRECISION_ALLOW_WINOGRAD);
+  }
+  const bool used = batch != 0;
+  d.input("input", dtype, product(in), d.free.one_in(2) ? Fill::positive : Fill::integers);
+  d.input("filter", dtype, used ? product(filter) : 0);
+  d.output("output", dtype, product(out));
+  const Epilogue epilogue = draw_epilogue(d, dtype, filters, product(out), used);
+  finish_sums(d, epilogue, each * product(w.taps), winograd);
+}
+
+void draw_transposed(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const bool desc = d.has("groups");
+  const uint64_t groups = !desc || draw.one_in(2) ? 1 : draw.between(1, 3), channels = groups * draw.between(1, 4);
+  const uint64_t each = draw.between(1, 3), batch = draw_size(draw, 3);
+  std::vector<uint64_t> in = {batch, channels}, filter = {channels, each}, out = {batch, groups * each};
+  std::vector<uint64_t> stride, padding, further, dilation;
+  for (int i = 0; i < 2; ++i) {
+    const uint64_t by = draw.between(1, 3), apart = desc && draw.one_in(2) ? draw.between(1, 3) : 1;
+    const uint64_t taps = draw.between(1, 4), size = draw.between(1, 6), more = draw.below(std::max(by, apart));
+    const uint64_t whole = (size - 1) * by + apart * (taps - 1) + 1 + more;
+    const uint64_t around = std::min<uint64_t>(draw.below(3), (whole - 1) / 2);
+    in.push_back(size), filter.push_back(taps), out.push_back(whole - 2 * around);
+    stride.push_back(by), padding.push_back(around), further.push_back(more), dilation.push_back(apart);
+  }
+  d.set("dtype", dtype);
+  d.list("in_shape", in), d.list("filter_shape", filter), d.list("out_shape", out);
+  d.list("stride", stride), d.list("padding", padding), d.list("output_padding", further);
+  d.list("dilation", dilation);
+  d.set("groups", groups);
+  d.set("layout", static_cast<int32_t>(draw.below(2)));
+  d.input("input", dtype, product(in), d.free.one_in(2) ? Fill::positive : Fill::integers);
+  d.input("filter", dtype, batch == 0 ? 0 : product(filter));
+  d.output("output", dtype, product(out));
+  const Epilogue epilogue = draw_epilogue(d, dtype, groups * each, product(out), batch != 0);
+  finish_sums(d, epilogue, channels / groups * filter[2] * filter[3], false);
+}
+
+void draw_pool(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const bool largest = std::string_view(d.call.function().name) == "tuff_max_pool";
+  const size_t axes = draw.between(1, 3);
+  const uint64_t batch = draw_size(draw, 3), channels = draw_size(draw, 5);
+  d.set("dtype", dtype), d.set("spatial", axes), d.set("batch", batch), d.set("channels", channels);
+  std::vector<uint64_t> in, out, kernel, stride, padding, dilation;
+  const bool adaptive = draw.one_in(4), up = !adaptive && draw.one_in(3);
+  uint64_t taps = 1;
+  for (size_t i = 0; i < axes; ++i) {
+    const uint64_t window = draw.between(1, 4), by = draw.between(1, 4);
+    const uint64_t apart = largest && draw.one_in(3) ? draw.between(1, 3) : 1;
+    const uint64_t span = apart * (window - 1) + 1, around = draw.below(span / 2 + 1);
+    const uint64_t size = std::max(span > 2 * around ? span - 2 * around : 1, draw.between(1, axes == 1 ? 40 : 8));
+    uint64_t places = size + 2 * around - span;
+    uint64_t count = places / by + 1;
+    if (up && places % by != 0 && count * by < size + around) ++count;
+    in.push_back(size), kernel.push_back(window), stride.push_back(by), padding.push_back(around);
+    dilation.push_back(apart), out.push_back(adaptive ? draw.between(1, 5) : count);
+    taps *= adaptive ? size : window;
+  }
+  d.list("in_shape", in), d.list("out_shape", out);
+  if (adaptive) {
+    d.set("adaptive", 1);
+  } else {
+    d.list("kernel", kernel), d.list("stride", stride), d.list("padding", padding);
+    if (largest) d.list("dilation", dilation);
+    d.set("ceil_mode", int32_t{up});
+    if (!largest) d.set("count_include_pad", static_cast<int32_t>(draw.below(2)));
+  }
+  const uint64_t planes = batch * channels, results = planes * product(out);
+  d.input("input", dtype, planes * product(in));
+  Operand& output = d.output("output", dtype, results);
+  if (!largest) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
+  if (largest && draw.one_in(2)) d.output("indices", TUFF_U32, results);
+  d.suits = [&d, taps, largest] {
+    const Seen& seen = d.of("input").seen;
+    return largest || (seen.integral && seen.most * static_cast<double>(taps) < 0x1p22);
+  };
+}
+
+void draw_resize(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), mode = static_cast<int32_t>(draw.below(3));
+  const size_t axes = draw.between(1, 3);
+  const uint64_t batch = draw_size(draw, 3), channels = draw_size(draw, 4);
+  const bool corners = mode == TUFF_RESIZE_LINEAR && draw.one_in(3), scaled = !corners && draw.one_in(3);
+  std::vector<uint64_t> in, out;
+  for (size_t i = 0; i < axes; ++i) {
+    in.push_back(draw.between(1, axes == 1 ? 40 : 7)), out.push_back(draw.between(1, axes == 1 ? 40 : 7));
+  }
+  d.set("dtype", dtype), d.set("mode", mode), d.set("spatial", axes);
+  d.set("batch", batch), d.set("channels", channels);
+  d.list("in_shape", in), d.list("out_shape", out);
+  d.set("align_corners", int32_t{corners});
+  d.set("layout", static_cast<int32_t>(draw.below(2)));
+  if (scaled) {
+    std::vector<uint64_t> scales;
+    for (size_t i = 0; i < axes; ++i) scales.push_back(std::bit_cast<uint64_t>(draw.of({1.5, 0.5, 2.0, 0.3, 1.0})));
+    d.list("scale", scales);
+  }
+  const uint64_t planes = batch * channels;
+  d.input("input", dtype, planes * product(in));
+  Operand& output = d.output("output", dtype, planes * product(out));
+  if (mode == TUFF_RESIZE_LINEAR) {
+    // tests/resize_test.cpp: twelve roundings an axis of what is at most the largest element.
+    output.allowed = [&d, dtype, axes](uint64_t, double y) {
+      return gamma(12.0 * static_cast<double>(axes)) * d.of("input").seen.most + rounded(dtype, 1, y);
+    };
+    d.suits = [&d] { return d.of("input").seen.integral && d.of("input").seen.most < 0x1p15; };
+  }
+}
+
+constexpr Description kImages[] = {
+    {"tuff_conv1d", [](Draft& d) { draw_conv(d, 1); }},
+    {"tuff_conv1d_ex", [](Draft& d) { draw_conv(d, 1); }},
+    {"tuff_conv2d", [](Draft& d) { draw_conv(d, 2); }},
+    {"tuff_conv2d_ex", [](Draft& d) { draw_conv(d, 2); }},
+    {"tuff_conv3d", [](Draft& d) { draw_conv(d, 3); }},
+    {"tuff_conv3d_ex", [](Draft& d) { draw_conv(d, 3); }},
+    {"tuff_conv_transpose2d", draw_transposed},
+    {"tuff_conv_transpose2d_ex", draw_transposed},
+    {"tuff_max_pool", draw_pool},
+    {"tuff_avg_pool", draw_pool},
+    {"tuff_resize", draw_resize},
+};
+
+}  // namespace
+
+std::span<const Description> describe_images() { return kImages; }
+
+}  // namespace tuff_fuzz

@@ -1,0 +1,304 @@
+// What goes along rows or element by element: reductions, softmax, normalisations, functions of one and two numbers.
+#include <algorithm>
+#include <cmath>
+
+#include "fuzz/draft.hpp"
+#include "fuzz/epilogue.hpp"
+#include "fuzz/numbers.hpp"
+#include "support/bounds.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+using tuff_test::gamma;
+using tuff_test::kU;
+
+// Some sizes whose product is at most `most`.
+std::vector<uint64_t> draw_shape(Draw& draw, uint64_t most) {
+  std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
+  for (uint64_t& size : shape) {
+    size = std::min<uint64_t>(draw_size(draw, 40), most);
+    most /= std::max<uint64_t>(size, 1);
+  }
+  std::swap(shape[draw.below(shape.size())], shape[0]);
+  return shape;
+}
+
+uint64_t product(std::span<const uint64_t> sizes) {
+  uint64_t all = 1;
+  for (const uint64_t size : sizes) all *= size;
+  return all;
+}
+
+void set_shape(Draft& d, const std::vector<uint64_t>& shape) {
+  d.set("rank", shape.size());
+  d.list("shape", shape);
+}
+
+void draw_reduce(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
+  std::vector<uint64_t> shape = draw_shape(draw, 2000);
+  const uint64_t axis = draw.below(shape.size());
+  const bool empty = op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_PROD || op == TUFF_REDUCE_MEAN;
+  if (!empty && shape[axis] == 0) shape[axis] = 3;
+  const uint64_t length = shape[axis];
+  uint64_t results = 1;
+  for (size_t i = 0; i < shape.size(); ++i) results *= i == axis ? 1 : shape[i];
+  d.set("dtype", dtype), d.set("op", op), d.set("axis", axis);
+  set_shape(d, shape);
+  const bool where = op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN;
+  d.input("input", dtype, product(shape), op == TUFF_REDUCE_PROD ? Fill::powers : Fill::integers, 4);
+  Operand& output = d.output("output", where ? int32_t{TUFF_U32} : dtype, results);
+  // A sum that is exact, and a division, which may be by a reciprocal of 4 ULP.
+  if (op == TUFF_REDUCE_MEAN) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
+  d.suits = [&d, op, length] {
+    const Seen& seen = d.of("input").seen;
+    if (op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_MEAN) {
+      return seen.integral && seen.most * static_cast<double>(length) < 0x1p24;
+    }
+    // Whatever is multiplied first: no factor is beyond that product.
+    if (op == TUFF_REDUCE_PROD) return seen.integral && std::pow(seen.most, static_cast<double>(length)) < 0x1p24;
+    return true;
+  };
+}
+
+// Of whole numbers: every order of additions or products is exact.
+template <bool product_of>
+void draw_scan(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const std::vector<uint64_t> shape = draw_shape(draw, 2000);
+  const uint64_t axis = draw.below(shape.size()), length = shape[axis];
+  d.set("dtype", dtype), d.set("axis", axis);
+  d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
+  set_shape(d, shape);
+  d.input("input", dtype, product(shape), product_of ? Fill::powers : Fill::integers, 4);
+  Operand& output = d.output("output", dtype, product(shape));
+  if (d.free.one_in(4)) output.same = 0;
+  d.suits = [&d, length] {
+    const Seen& seen = d.of("input").seen;
+    const auto n = static_cast<double>(length);
+    return seen.integral && (product_of ? std::pow(seen.most, n) : seen.most * n) < 0x1p24;
+  };
+}
+
+void draw_unary(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 18));
+  const uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70);
+  d.set("dtype", dtype), d.set("op", op), d.set("n", n);
+  if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
+    d.real("alpha", draw.of({0.5, 2.0, 1e-60}));
+  d.input("input", dtype, n, d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
+  d.operands[0].keep_values = true;
+  Operand& output = d.output("output", dtype, n);
+  if (d.free.one_in(4)) output.same = 0;
+  const bool bits = op == TUFF_UNARY_RELU || op == TUFF_UNARY_ABS || op == TUFF_UNARY_NEG;
+  if (!bits) {
+    output.allowed = [&d, dtype, op](uint64_t i, double y) {
+      return rounded(dtype, promised_ulps(op, d.operands[0].values[i]), y);
+    };
+  }
+  d.suits = [&d, bits] { return bits || (d.of("input").seen.integral && d.of("input").seen.most < 0x1p20); };
+}
+
+void draw_binary(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
+  d.set("dtype", dtype), d.set("op", op);
+  uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70), left = n, right = n;
+  if (d.has("rank") && draw.one_in(2)) {
+    std::vector<uint64_t> shape = draw_shape(draw, 1500), a = shape, b = shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (draw.one_in(3)) (draw.one_in(2) ? a : b)[i] = 1;
+    }
+    left = product(a), right = product(b), n = 1;
+    for (size_t i = 0; i < shape.size(); ++i) n *= a[i] == 1 ? b[i] : b[i] == 1 ? a[i] : shape[i];
+    d.set("rank", shape.size());
+    d.list("a_shape", a), d.list("b_shape", b);
+    d.set("n", draw.one_in(2) ? 0 : n);
+    if (n == 0) left = right = 0;
+  } else {
+    d.set("n", n);
+  }
+  const bool power = op == TUFF_BINARY_POW, ratio = op == TUFF_BINARY_DIV;
+  d.input("a", dtype, left, power || d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
+  d.input("b", dtype, right, ratio ? Fill::positive : Fill::integers, 8);
+  Operand& output = d.output("output", dtype, n);
+  if (left == n && d.free.one_in(5))
+    output.same = 0;
+  else if (right == n && d.free.one_in(5))
+    output.same = 1;
+  if (power || ratio) {
+    output.allowed = [dtype, power](uint64_t, double y) {
+      return std::isinf(y) ? 0 : rounded(dtype, power ? 4 : 4, y);
+    };
+  }
+  d.suits = [&d, power, op] {
+    const Seen &a = d.of("a").seen, &b = d.of("b").seen;
+    if (op == TUFF_BINARY_MAX || op == TUFF_BINARY_MIN) return true;
+    if (power && (a.most > 64 || b.most > 20)) return false;
+    return a.integral && b.integral && a.most < 0x1p11 && b.most < 0x1p11;
+  };
+}
+
+void draw_softmax(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  const uint64_t axis = draw.below(shape.size()), all = product(shape), length = shape[axis];
+  uint64_t before = 1, behind = 1;
+  for (size_t i = 0; i < shape.size(); ++i) (i < axis ? before : behind) *= i == axis ? 1 : shape[i];
+  d.set("dtype", dtype), d.set("axis", axis);
+  set_shape(d, shape);
+  double scale = 1;
+  bool logarithm = false, masked = false;
+  if (d.has("scale")) {
+    scale = draw.of({0.0, 1.0, 0.5, -2.0});
+    d.real("scale", scale);
+    if (scale == 0) scale = 1;
+    logarithm = draw.one_in(3);
+    d.set("logarithm", int32_t{logarithm});
+  }
+  d.input("input", dtype, all, Fill::integers, 8);
+  Operand& output = d.output("output", dtype, all);
+  if (d.free.one_in(4)) output.same = 0;
+  // exp 4 ULP of the difference, which is exact; a sum of `length` of them; the quotient. The logarithm's absolute
+  // error is that relative one, and its own. Rescaling by another maximum costs an exp and a product for each block.
+  const double relative = gamma(3 * static_cast<double>(length) + 40);
+  output.allowed = [dtype, relative, logarithm](uint64_t, double y) {
+    if (std::isinf(y)) return 0.0;
+    return rounded(dtype, 4, y) + (logarithm ? relative * 2 + 8 * kU * (8 + std::fabs(y)) : relative * std::fabs(y));
+  };
+  if (d.has("scale") && draw.one_in(2)) {
+    const bool bytes = draw.one_in(2);
+    const uint64_t repeat = before > 0 && draw.one_in(3) ? draw.between(1, 3) : 0;
+    const uint64_t rows = draw.one_in(2) ? 0 : draw.between(1, std::max<uint64_t>(before, 1));
+    d.set("mask_repeat", repeat), d.set("mask_rows", rows);
+    if (bytes) d.set("mask_type", TUFF_U8);
+    d.input("mask", bytes ? int32_t{TUFF_U8} : dtype, all == 0 ? 0 : (rows == 0 ? before : rows) * length * behind,
+            bytes ? Fill::booleans : Fill::integers, 4);
+    masked = true;
+  }
+  d.suits = [&d, masked] {
+    const Seen& input = d.of("input").seen;
+    return input.integral && input.most < 256 &&
+           (!masked || (d.of("mask").seen.integral && d.of("mask").seen.most < 256));
+  };
+}
+
+// Rows of `length` whole numbers up to `most`: their means are off by E at most, their variances as docs/accuracy.md
+// says. With epsilon of 0.25 and more the root of the variance is 0.5 or more, so that nothing is magnified further.
+double norm_error(double length, double most, double weight, double epsilon) {
+  const double sigma = std::sqrt(epsilon), shift = gamma(length + 8) * most, variance = most * most;
+  const double off = gamma(length + 8) * variance + 12 * shift * most + 12 * shift * shift;
+  const double scale = 0.5 * off / (epsilon) + 8 * kU;
+  return weight * (shift / sigma * 2 + 2 * most / sigma * scale) + 16 * kU * (weight * 2 * most / sigma + 8);
+}
+
+void finish_norm(Draft& d, int32_t dtype, double length, double epsilon, const char* bias) {
+  const auto error = [&d, length, epsilon] {
+    double weight = 1, most = 0;
+    for (const Operand& operand : d.operands) {
+      const std::string_view name = operand.name;
+      if (name == "weight" && operand.elements != 0) weight = std::max(weight, operand.seen.most);
+      if (name == "input" || name == "residual" || name == "mean") most += operand.seen.most;
+    }
+    return norm_error(length, std::max(most, 1.0), weight, epsilon);
+  };
+  for (Operand& operand : d.operands) {
+    if (operand.written && std::string_view(operand.name) == "output") {
+      operand.allowed = [dtype, error](uint64_t, double y) { return error() + rounded(dtype, 8, y); };
+    }
+  }
+  d.suits = [&d, bias] {
+    for (const Operand& operand : d.operands) {
+      if (!operand.read || operand.elements == 0) continue;
+      if (!operand.seen.integral || operand.seen.most > 32) return false;
+      if (std::string_view(operand.name) == "variance" && !operand.seen.positive) return false;
+    }
+    return bias != nullptr;
+  };
+}
+
+constexpr double kEpsilons[] = {0.25, 1.0, 4.0};
+
+void draw_row_norm(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const uint64_t rows = draw_size(draw, 20), cols = std::max<uint64_t>(draw_size(draw, 80), 1), all = rows * cols;
+  const double epsilon = kEpsilons[draw.below(3)];
+  d.set("dtype", dtype), d.set("rows", rows), d.set("cols", cols), d.real("epsilon", epsilon);
+  int32_t weights = dtype;
+  if (d.has("weight_type") && draw.one_in(2)) d.set("weight_type", weights = draw.of<int32_t>({TUFF_F32, dtype}));
+  d.input("input", dtype, all);
+  Operand output{"output", 0, dtype, all, false, true};
+  if (d.free.one_in(4)) output.same = 0;
+  d.operands.push_back(output);
+  if (draw.one_in(2)) d.input("weight", weights, rows == 0 ? 0 : cols);
+  if (d.has("bias") && draw.one_in(2)) d.input("bias", weights, rows == 0 ? 0 : cols);
+  if (d.has("residual") && draw.one_in(2) && all != 0) {
+    d.input("residual", dtype, all);
+    if (draw.one_in(2)) {
+      Operand& sum = d.output("sum", dtype, all);
+      const int residual = d.index_of("residual");
+      const uint64_t way = d.free.below(3);
+      if (way == 1) sum.same = residual;
+      if (way == 2 && d.operands[1].same < 0) sum.same = 0;
+    }
+  }
+  finish_norm(d, dtype, static_cast<double>(cols), epsilon, "bias");
+}
+
+void draw_channel_norm(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const bool group = d.has("groups");
+  const uint64_t batch = draw_size(draw, 4), groups = draw.between(1, 4), channels = groups * draw.between(1, 4);
+  const uint64_t inner = group ? std::max<uint64_t>(draw_size(draw, 40), 1) : draw_size(draw, 40);
+  const uint64_t all = batch * channels * inner;
+  const double epsilon = kEpsilons[draw.below(3)];
+  d.set("dtype", dtype), d.set("batch", batch), d.set("channels", channels), d.set("inner", inner);
+  d.real("epsilon", epsilon);
+  const bool instance = group && d.has("weight_type") && draw.one_in(4);
+  if (group) d.set("groups", instance ? 0 : groups);
+  int32_t weights = dtype;
+  if (d.has("weight_type") && draw.one_in(2)) d.set("weight_type", weights = draw.of<int32_t>({TUFF_F32, dtype}));
+  const uint64_t used = all == 0 ? 0 : channels;
+  d.input("input", dtype, all);
+  Operand output{"output", 0, dtype, all, false, true};
+  if (d.free.one_in(4)) output.same = 0;
+  d.operands.push_back(output);
+  if (!group) d.input("mean", weights, used), d.input("variance", weights, used, Fill::positive);
+  if (draw.one_in(2)) d.input("weight", weights, used);
+  if (draw.one_in(2)) d.input("bias", weights, used);
+  finish_norm(d, dtype, static_cast<double>(instance ? inner : channels / groups * inner), epsilon, "bias");
+}
+
+constexpr Description kRows[] = {
+    {"tuff_reduce", draw_reduce},
+    {"tuff_reduce_ex", draw_reduce},
+    {"tuff_cumsum", draw_scan<false>},
+    {"tuff_cumprod", draw_scan<true>},
+    {"tuff_unary", draw_unary},
+    {"tuff_unary_ex", draw_unary},
+    {"tuff_binary", draw_binary},
+    {"tuff_binary_ex", draw_binary},
+    {"tuff_softmax", draw_softmax},
+    {"tuff_softmax_ex", draw_softmax},
+    {"tuff_layer_norm", draw_row_norm},
+    {"tuff_layer_norm_ex", draw_row_norm},
+    {"tuff_rms_norm", draw_row_norm},
+    {"tuff_rms_norm_ex", draw_row_norm},
+    {"tuff_group_norm", draw_channel_norm},
+    {"tuff_group_norm_ex", draw_channel_norm},
+    {"tuff_batch_norm", draw_channel_norm},
+    {"tuff_batch_norm_ex", draw_channel_norm},
+};
+
+}  // namespace
+
+std::span<const Description> describe_rows() { return kRows; }
+
+}  // namespace tuff_fuzz

@@ -1,0 +1,193 @@
+// What moves elements, and the rotary embedding.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fuzz/draft.hpp"
+#include "fuzz/epilogue.hpp"
+#include "fuzz/numbers.hpp"
+#include "support/bounds.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(1, 8)); }
+
+std::vector<uint64_t> draw_shape(Draw& draw, uint64_t most) {
+  std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
+  for (uint64_t& size : shape) {
+    size = std::min<uint64_t>(draw_size(draw, 20), most);
+    most /= std::max<uint64_t>(size, 1);
+  }
+  return shape;
+}
+
+uint64_t product(std::span<const uint64_t> sizes) {
+  uint64_t all = 1;
+  for (const uint64_t size : sizes) all *= size;
+  return all;
+}
+
+void moved_output(Draft& d, int32_t dtype, uint64_t elements) { d.output("output", dtype, elements).moved = true; }
+
+void draw_permute(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw);
+  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  std::vector<uint64_t> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw.below(i)]);
+  d.set("dtype", dtype), d.set("rank", shape.size());
+  d.list("shape", shape), d.list("order", order);
+  d.input("input", dtype, product(shape), Fill::anything);
+  moved_output(d, dtype, product(shape));
+}
+
+void draw_cast(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t from = draw_any(draw), to = draw_any(draw);
+  const uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70);
+  d.set("input_type", from), d.set("output_type", to), d.set("n", n);
+  d.input("input", from, n, d.free.one_in(2) ? Fill::anything : Fill::integers, 100);
+  Operand& output = d.output("output", to, n);
+  output.moved = from == to;
+  if (size_of(from) == size_of(to) && d.free.one_in(4)) output.same = 0;
+}
+
+void draw_slice(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw);
+  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  std::vector<uint64_t> start, out, step;
+  for (const uint64_t size : shape) {
+    const int64_t by = draw.of<int64_t>({1, 1, 1, 2, -1, -2, 3});
+    const uint64_t from = size == 0 ? 0 : draw.below(size);
+    const uint64_t left = size == 0 ? 0 : (by > 0 ? size - 1 - from : from) / static_cast<uint64_t>(std::abs(by)) + 1;
+    start.push_back(from), step.push_back(static_cast<uint64_t>(by));
+    out.push_back(left == 0 || draw.one_in(20) ? 0 : draw.one_in(2) ? left : draw.between(1, left));
+  }
+  d.set("dtype", dtype), d.set("rank", shape.size());
+  d.list("shape", shape), d.list("start", start), d.list("out_shape", out);
+  if (draw.one_in(4)) {
+    // No steps: ones.
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] != 0) out[i] = std::min(out[i], shape[i] - start[i]);
+    }
+    d.list("out_shape", out);
+  } else {
+    d.list("step", step);
+  }
+  const uint64_t results = product(out);
+  d.input("input", dtype, results == 0 ? 0 : product(shape), Fill::anything);
+  moved_output(d, dtype, results);
+}
+
+void draw_concat(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw);
+  std::vector<uint64_t> shape = draw_shape(draw, 800), sizes(draw.between(1, draw.one_in(6) ? 20 : 4));
+  const uint64_t axis = draw.below(shape.size());
+  shape[axis] = 0;
+  uint64_t others = 1;
+  for (size_t i = 0; i < shape.size(); ++i) others *= i == axis ? 1 : shape[i];
+  for (uint64_t& size : sizes) {
+    size = others > 400 ? draw.below(2) : draw.below(5);
+    shape[axis] += size;
+  }
+  d.set("dtype", dtype), d.set("rank", shape.size()), d.set("axis", axis), d.set("count", sizes.size());
+  d.list("shape", shape), d.list("sizes", sizes);
+  d.list("inputs", std::vector<uint64_t>(sizes.size(), 0));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    d.input("inputs", dtype, sizes[i] * others, Fill::anything, 4, static_cast<uint32_t>(i));
+  }
+  moved_output(d, dtype, product(shape));
+}
+
+void draw_gather(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32});
+  const std::vector<uint64_t> shape = draw_shape(draw, 800);
+  const uint64_t axis = draw.below(shape.size());
+  std::vector<uint64_t> out = shape;
+  d.set("dtype", dtype), d.set("index_type", index_type), d.set("rank", shape.size()), d.set("axis", axis);
+  d.list("shape", shape);
+  const bool each = d.has("elementwise") && draw.one_in(2);
+  uint64_t indices;
+  if (each) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = i == axis ? draw.below(6) : out[i] == 0 || draw.one_in(2) ? out[i] : draw.between(1, out[i]);
+    }
+    d.set("elementwise", 1);
+    d.list("index_shape", out);
+    indices = product(out);
+  } else {
+    const uint64_t others = std::max<uint64_t>(product(shape) / std::max<uint64_t>(shape[axis], 1), 1);
+    indices = out[axis] = others > 300 ? draw.below(4) : draw.below(9);
+    d.set("count", indices);
+  }
+  const uint64_t results = product(out);
+  if (results == 0) indices = 0;
+  d.input("input", dtype, results == 0 ? 0 : product(shape), Fill::anything);
+  d.input("indices", index_type, indices, d.free.one_in(5) ? Fill::anything : Fill::indices,
+          static_cast<double>(shape[axis]));
+  moved_output(d, dtype, results);
+}
+
+void draw_rope(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const uint64_t batch = draw_size(draw, 3), heads = draw_size(draw, 4), seq = draw_size(draw, 9);
+  const uint64_t head = draw.one_in(20) ? 0 : 2 * draw.between(1, 12);
+  d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq", seq), d.set("head_dim", head);
+  d.set("offset", static_cast<uint64_t>(d.free.of<int64_t>({0, 1, -3, 1000, 100000})));
+  const double base = draw.of({10000.0, 500000.0, 2.0});
+  d.real("base", base);
+  const uint64_t all = batch * heads * seq * head;
+  std::vector<Axis> axes;
+  bool strided = false;
+  if (d.has("rotary_dim")) {
+    if (head > 2 && draw.one_in(3)) d.set("rotary_dim", 2 * draw.between(1, head / 2 - 1));
+    d.set("interleaved", static_cast<int32_t>(draw.below(2)));
+    if (draw.one_in(3) && all != 0) {  // [batch][seq][heads][head_dim], and room between rows
+      const uint64_t row = head + draw.below(3);
+      const uint64_t strides[3] = {seq * heads * row, row, heads * row};
+      d.list("input_strides", strides), d.list("output_strides", strides);
+      axes = {{batch, strides[0]}, {heads, strides[1]}, {seq, strides[2]}, {head, 1}};
+      strided = true;
+    }
+  }
+  const uint64_t elements = strided ? footprint(axes) : all;
+  d.input("input", dtype, elements, Fill::integers, 8);
+  Operand& output = d.output("output", dtype, elements);
+  output.axes = axes;
+  if (d.free.one_in(4)) output.same = 0;
+  // tests/rope_test.cpp derives it: sine and cosine to 4 ULP of one, the angle to 2^-29, three roundings.
+  output.allowed = [&d, dtype](uint64_t, double y) {
+    return 2 * d.of("input").seen.most * (4 * 2 * tuff_test::kU + 0x1p-29 + 3 * tuff_test::kU) + rounded(dtype, 1, y);
+  };
+  if (d.has("positions") && draw.one_in(3)) {
+    const bool same = draw.one_in(2);
+    d.set("positions_stride", same ? 0 : seq);
+    d.input("positions", TUFF_I32, all == 0 ? 0 : same ? seq : batch * seq, Fill::integers, 1000);
+  }
+  d.suits = [&d] {
+    for (const Operand& operand : d.operands) {
+      if (operand.read && operand.elements != 0 && !operand.seen.integral) return false;
+      if (operand.dtype == TUFF_I32 && operand.seen.most > 1e6) return false;
+    }
+    return d.of("input").seen.most < 1000;
+  };
+}
+
+constexpr Description kShapes[] = {
+    {"tuff_permute", draw_permute},  {"tuff_permute_ex", draw_permute}, {"tuff_cast", draw_cast},
+    {"tuff_cast_ex", draw_cast},     {"tuff_slice", draw_slice},        {"tuff_slice_ex", draw_slice},
+    {"tuff_concat", draw_concat},    {"tuff_concat_ex", draw_concat},   {"tuff_gather", draw_gather},
+    {"tuff_gather_ex", draw_gather}, {"tuff_rope", draw_rope},          {"tuff_rope_ex", draw_rope},
+};
+
+}  // namespace
+
+std::span<const Description> describe_shapes() { return kShapes; }
+
+}  // namespace tuff_fuzz

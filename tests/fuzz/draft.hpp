@@ -1,0 +1,116 @@
+// A valid call of an operation, while a description puts it together: the numbers, and what each operand has to be.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fuzz/call.hpp"
+#include "fuzz/draw.hpp"
+
+namespace tuff_fuzz {
+
+// What an operand is filled with, where what is there does not do.
+enum class Fill : uint8_t {
+  integers,  // from -most to most
+  positive,  // from 1 to most
+  powers,    // -2, -1, 1, 2
+  indices,   // integers from -1 to most: one beyond each end
+  booleans,  // 0 and 1
+  anything   // any bits at all
+};
+
+// Elements that a strided operand has along one of its axes.
+struct Axis {
+  uint64_t count, stride;
+};
+
+// What the numbers of an operand are, before the call.
+struct Seen {
+  double most = 0;       // the largest magnitude
+  bool integral = true;  // whole numbers all of them, and finite
+  bool positive = true;  // none zero or below
+  double product = 1;    // of the magnitudes that are not zero
+};
+
+// How far a result may be from that of the host backend; `value` is what the host backend has.
+using Allowed = std::function<double(uint64_t index, double value)>;
+
+struct Operand {
+  const char* name;  // of its place
+  uint32_t index;    // in an array of handles
+  int32_t dtype;
+  uint64_t elements;  // the footprint; 0: it has none
+  bool read, written;
+  Fill fill = Fill::integers;
+  double most = 4;
+  std::vector<Axis> axes = {};  // of what is written, where that is not all of the footprint
+  Allowed allowed = {};         // none: to the bit, but for signs of zeros and payloads of NaN
+  bool moved = false;           // not even those may differ
+  int same = -1;                // it is exactly this operand
+
+  // Where it lies.
+  int object = -1, root = -1;
+  uint64_t offset = 0, bytes = 0;
+  Seen seen = {};
+  std::vector<double> values = {};  // before the call, where a description asked for them
+  bool keep_values = false;
+};
+
+class Draft {
+ public:
+  // `shapes` draws what kernels are compiled for, options and sizes; `rest` everything else.
+  Draft(const Function& function, Draw shapes, Draw rest) : call(function), shape(shapes), free(rest) {}
+  Draft(const Draft&) = delete;  // what it holds refers to it
+  Draft& operator=(const Draft&) = delete;
+
+  bool has(std::string_view name) const { return call.has(name); }
+  void set(std::string_view name, uint64_t value) { call.set(name, value); }
+  void set(std::string_view name, int32_t value) { call.set(name, static_cast<uint64_t>(int64_t{value})); }
+  void real(std::string_view name, double value) { call.set(name, value); }
+  void list(std::string_view name, std::span<const uint64_t> values) { call.list(name, values); }
+  void list(std::string_view name, const std::vector<uint64_t>& values) { call.list(name, std::span(values)); }
+
+  Operand& input(const char* name, int32_t dtype, uint64_t elements, Fill fill = Fill::integers, double most = 4,
+                 uint32_t index = 0) {
+    Operand operand{name, index, dtype, elements, true, false};
+    operand.fill = fill, operand.most = most;
+    operands.push_back(std::move(operand));
+    return operands.back();
+  }
+  Operand& output(const char* name, int32_t dtype, uint64_t elements, uint32_t index = 0) {
+    operands.push_back({name, index, dtype, elements, false, true});
+    return operands.back();
+  }
+  const Operand& of(std::string_view name) const;
+  int index_of(std::string_view name) const;
+
+  Call call;
+  Draw shape, free;
+  std::vector<Operand> operands;
+  // Whether with the numbers that are there the results are as near as the operands say; none: with any.
+  std::function<bool()> suits;
+};
+
+// A description of each operation. Every function of tuff.h that takes a stream and buffers has one.
+struct Description {
+  const char* function;
+  void (*draw)(Draft& draft);
+};
+
+// The families, each in a file of its own.
+std::span<const Description> describe_products();
+std::span<const Description> describe_images();
+std::span<const Description> describe_rows();
+std::span<const Description> describe_shapes();
+std::span<const Description> describe_attention();
+const std::vector<Description>& descriptions();
+
+// What they share.
+int32_t draw_float(Draw& draw);
+uint64_t draw_size(Draw& draw, uint64_t most);
+uint64_t footprint(std::span<const Axis> axes);
+
+}  // namespace tuff_fuzz

@@ -1,0 +1,108 @@
+#include "fuzz/numbers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "tuff/tuff.h"
+
+namespace tuff_fuzz {
+namespace {
+
+template <typename T>
+T load(const uint8_t* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <typename T>
+void store(double value, uint8_t* to) {
+  const T number = static_cast<T>(value);
+  std::memcpy(to, &number, sizeof number);
+}
+
+double of_half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const double fraction = bits & 1023;
+  const double size = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
+                      : exponent == 0 ? std::ldexp(fraction, -24)
+                                      : std::ldexp(fraction + 1024, exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (size == 0) return sign;
+  int exponent;
+  std::frexp(size, &exponent);  // size in [2^(e-1), 2^e)
+  const int biased = std::max(exponent - 1 + 15, 1);
+  const auto mantissa = static_cast<uint32_t>(std::ldexp(size, 25 - biased));  // with the leading bit, where it has one
+  return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(biased - 1) << 10) + mantissa));
+}
+
+}  // namespace
+
+uint64_t size_of(int32_t dtype) {
+  switch (dtype) {
+    case TUFF_F16:
+    case TUFF_BF16: return 2;
+    case TUFF_F64: return 8;
+    case TUFF_I8:
+    case TUFF_U8: return 1;
+    default: return 4;
+  }
+}
+
+double decode(int32_t dtype, const uint8_t* element) {
+  switch (dtype) {
+    case TUFF_F16: return of_half(load<uint16_t>(element));
+    case TUFF_BF16: return double{std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(element)) << 16)};
+    case TUFF_F64: return load<double>(element);
+    case TUFF_I32: return load<int32_t>(element);
+    case TUFF_U32: return load<uint32_t>(element);
+    case TUFF_I8: return load<int8_t>(element);
+    case TUFF_U8: return load<uint8_t>(element);
+    default: return double{load<float>(element)};
+  }
+}
+
+void encode(int32_t dtype, double value, uint8_t* element) {
+  switch (dtype) {
+    case TUFF_F16: {
+      const uint16_t bits = to_half(value);
+      std::memcpy(element, &bits, 2);
+      return;
+    }
+    case TUFF_BF16: {
+      const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
+      std::memcpy(element, &bits, 2);
+      return;
+    }
+    case TUFF_F64: return store<double>(value, element);
+    case TUFF_I32: return store<int32_t>(value, element);
+    case TUFF_U32: return store<uint32_t>(value, element);
+    case TUFF_I8: return store<int8_t>(value, element);
+    case TUFF_U8: return store<uint8_t>(value, element);
+    default: return store<float>(value, element);
+  }
+}
+
+double spacing(int32_t dtype, double value) {
+  int digits, least;
+  switch (dtype) {
+    case TUFF_F32: digits = 24, least = -149; break;
+    case TUFF_F16: digits = 11, least = -24; break;
+    case TUFF_BF16: digits = 8, least = -133; break;
+    case TUFF_F64: digits = 53, least = -1074; break;
+    default: return 0;
+  }
+  if (!std::isfinite(value) || value == 0) return std::ldexp(1.0, least);
+  int exponent;
+  std::frexp(value, &exponent);
+  return std::ldexp(1.0, std::max(exponent - digits, least));
+}
+
+}  // namespace tuff_fuzz

@@ -1,0 +1,16 @@
+// Elements in memory, as numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tuff_fuzz {
+
+uint64_t size_of(int32_t dtype);
+double decode(int32_t dtype, const uint8_t* element);
+// Of a number that the type holds.
+void encode(int32_t dtype, double value, uint8_t* element);
+// The distance from a number of the type to the next, at `value`; 0 for integers.
+double spacing(int32_t dtype, double value);
+
+}  // namespace tuff_fuzz

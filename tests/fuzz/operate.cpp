@@ -1,0 +1,458 @@
+// An operation from its description to its results: operands are placed in memory, filled where what is there does not
+// do, and what comes out is compared.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "fuzz/numbers.hpp"
+#include "fuzz/world.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+uint64_t bytes_of(const Operand& operand) { return operand.elements * size_of(operand.dtype); }
+
+bool overlap(const Operand& a, const Operand& b) {
+  return a.root == b.root && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
+}
+
+bool fits(const Draft& draft, const Operand& operand, uint64_t offset) {
+  Operand moved = operand;
+  moved.offset = offset;
+  for (const Operand& other : draft.operands) {
+    if (&other != &operand && other.root >= 0 && (other.written || operand.written) && overlap(moved, other))
+      return false;
+  }
+  return true;
+}
+
+// Finds a place for it. False: there is no room.
+bool place(World& world, Draft& draft, Operand& operand) {
+  Draw& draw = draft.free;
+  const uint64_t bytes = bytes_of(operand), unit = size_of(operand.dtype);
+  for (int attempt = 0; attempt < 24; ++attempt) {
+    const int index = static_cast<int>(draw.below(world.roots.size()));
+    const Root& root = world.roots[static_cast<size_t>(index)];
+    if (root.context != 0 || root.object < 0 || root.mapped || root.end - root.begin < bytes) continue;
+    // From a multiple of the element's size.
+    const uint64_t first = (root.begin + unit - 1) / unit;
+    if (first * unit + bytes > root.end) continue;
+    const uint64_t places = (root.end - bytes) / unit - first + 1;
+    uint64_t at = draw.one_in(6) ? 0 : draw.below(places);
+    if (draw.one_in(3)) at = std::min(places - 1, at / 4 * 4);
+    if (draw.one_in(8)) at = places - 1;  // up to its end
+    operand.root = index;
+    if (!fits(draft, operand, (first + at) * unit)) {
+      operand.root = -1;
+      continue;
+    }
+    operand.offset = (first + at) * unit;
+    return true;
+  }
+  return false;
+}
+
+// A handle that shows it: the memory's own, where that begins there, or a view of its own.
+void show(World& world, Draft& draft, Operand& operand, uint64_t bytes) {
+  const Root& root = world.roots[static_cast<size_t>(operand.root)];
+  Draw& draw = draft.free;
+  if (operand.offset == root.begin && bytes == bytes_of(operand) && draw.one_in(2)) {
+    operand.object = root.object, operand.bytes = root.end - root.begin;
+    return;
+  }
+  uint64_t slack = 0;
+  if (bytes == bytes_of(operand) && draw.one_in(3))
+    slack = draw.below(std::min<uint64_t>(root.end - operand.offset - bytes, 40) + 1);
+  operand.object = world.view(root.object, operand.offset, bytes + slack);
+  operand.bytes = bytes + slack;
+}
+
+bool place_all(World& world, Draft& draft) {
+  for (size_t i = 0; i < draft.operands.size(); ++i) {
+    Operand& operand = draft.operands[i];
+    if (operand.elements == 0 || operand.same >= 0) continue;
+    if (!place(world, draft, operand)) return false;
+  }
+  for (Operand& operand : draft.operands) {
+    if (operand.same < 0 || operand.elements == 0) continue;
+    const Operand& other = draft.operands[static_cast<size_t>(operand.same)];
+    if (other.root < 0 || !fits(draft, other, other.offset)) operand.same = -1;
+    // What another operand of the call reads must not lie there but that one.
+    for (const Operand& third : draft.operands) {
+      if (&third != &other && &third != &operand && third.root >= 0 && other.root >= 0 && overlap(third, other))
+        operand.same = -1;
+    }
+    if (operand.same < 0) {
+      if (!place(world, draft, operand)) return false;
+    } else {
+      operand.root = other.root, operand.offset = other.offset;
+    }
+  }
+  return true;
+}
+
+void scan(const World& world, Operand& operand) {
+  const uint64_t unit = size_of(operand.dtype);
+  const uint8_t* const from = world.roots[static_cast<size_t>(operand.root)].mirror.data() + operand.offset;
+  Seen seen;
+  operand.values.clear();
+  for (uint64_t i = 0; i < operand.elements; ++i) {
+    const double value = decode(operand.dtype, from + i * unit);
+    if (operand.keep_values) operand.values.push_back(value);
+    if (!(std::fabs(value) <= 1e18) || value != std::trunc(value)) {
+      seen.integral = false, seen.most = INFINITY;
+      if (!operand.keep_values) break;
+      continue;
+    }
+    seen.most = std::max(seen.most, std::fabs(value));
+    seen.positive = seen.positive && value > 0;
+  }
+  operand.seen = seen;
+}
+
+double draw_value(const Operand& operand, Draw& draw) {
+  const auto most = static_cast<int64_t>(operand.most);
+  const bool has_negative = operand.dtype != TUFF_U8 && operand.dtype != TUFF_U32;
+  switch (operand.fill) {
+    case Fill::positive: return static_cast<double>(draw.between(1, static_cast<uint64_t>(most)));
+    case Fill::powers: return draw.of({1.0, -1.0, 2.0, -2.0, 1.0, 1.0});
+    case Fill::indices:
+      return static_cast<double>(static_cast<int64_t>(draw.below(static_cast<uint64_t>(most) + 2)) -
+                                 (has_negative ? 1 : 0));
+    case Fill::booleans: return static_cast<double>(draw.below(3) != 0 ? draw.below(3) : 0);
+    default:
+      return static_cast<double>(static_cast<int64_t>(draw.below(2 * static_cast<uint64_t>(most) + 1)) -
+                                 (has_negative ? most : 0));
+  }
+}
+
+bool suitable(const Operand& operand) {
+  switch (operand.fill) {
+    case Fill::anything: return true;
+    case Fill::integers: return operand.seen.integral && operand.seen.most <= 2 * operand.most;
+    case Fill::positive: return operand.seen.integral && operand.seen.most <= 2 * operand.most && operand.seen.positive;
+    default: return false;
+  }
+}
+
+// By a copy from the host or by a pattern.
+void fill(World& world, Operand& operand, Draw& draw, int stream) {
+  Root& root = world.roots[static_cast<size_t>(operand.root)];
+  const uint64_t unit = size_of(operand.dtype), bytes = bytes_of(operand);
+  uint8_t* const to = root.mirror.data() + operand.offset;
+  uint64_t pattern = 16;
+  while ((operand.offset - root.begin) % pattern != 0 || bytes % pattern != 0) pattern /= 2;
+  const bool repeated = operand.fill != Fill::anything && pattern >= unit && draw.one_in(3);
+  const uint64_t count = repeated ? pattern / unit : operand.elements;
+  if (operand.fill == Fill::anything) {
+    for (uint64_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(draw.next());
+  } else {
+    for (uint64_t i = 0; i < count; ++i) encode(operand.dtype, draw_value(operand, draw), to + i * unit);
+  }
+  if (!repeated) {
+    world.write(operand.root, operand.offset, bytes, stream);
+    return;
+  }
+  for (uint64_t at = pattern; at < bytes; at += pattern) std::memcpy(to + at, to, pattern);
+  world.each("tuff_fill", [&](size_t s) {
+    return tuff_fill(world.handle(s, stream), world.handle(s, root.object), operand.offset - root.begin, bytes, to,
+                     pattern);
+  });
+}
+
+// Which bytes of each memory the call may write.
+void mark(const Operand& operand, std::vector<uint8_t>& bytes) {
+  const uint64_t unit = size_of(operand.dtype);
+  if (operand.axes.empty()) {
+    std::memset(bytes.data() + operand.offset, 1, bytes_of(operand));
+    return;
+  }
+  std::vector<uint64_t> index(operand.axes.size(), 0);
+  for (;;) {
+    uint64_t at = 0;
+    for (size_t i = 0; i < index.size(); ++i) at += index[i] * operand.axes[i].stride;
+    const Axis& last = operand.axes.back();
+    for (uint64_t i = 0; i < last.count; ++i) {
+      std::memset(bytes.data() + operand.offset + (at + i * last.stride) * unit, 1, unit);
+    }
+    size_t axis = index.size() - 1;
+    while (axis-- > 0) {
+      if (++index[axis] < operand.axes[axis].count) break;
+      index[axis] = 0;
+    }
+    if (axis == static_cast<size_t>(-1)) return;
+  }
+}
+
+bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const uint8_t* device) {
+  const double wanted = decode(operand.dtype, host), got = decode(operand.dtype, device);
+  if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
+  if (wanted == got) return true;
+  if (!operand.allowed) return false;
+  const double allowed = operand.allowed(index, wanted);
+  if (std::isinf(wanted) || std::isinf(got)) {
+    // The largest number and infinity are neighbours.
+    return std::signbit(wanted) == std::signbit(got) && operand.dtype == TUFF_F16 &&
+           std::fabs(std::isinf(wanted) ? got : wanted) > 65000;
+  }
+  return std::fabs(wanted - got) <= allowed;
+}
+
+// True where zeros and NaN, whose signs and payloads may differ, are not among the results, so that bits are compared
+// later, together with everything else.
+bool plain(const World& world, const Operand& operand) {
+  if (operand.moved) return true;
+  if (operand.allowed) return false;
+  const uint64_t unit = size_of(operand.dtype);
+  if (spacing(operand.dtype, 1) == 0) return true;
+  const uint8_t* const from = world.roots[static_cast<size_t>(operand.root)].mirror.data() + operand.offset;
+  for (uint64_t i = 0; i < operand.elements; ++i) {
+    const double value = decode(operand.dtype, from + i * unit);
+    if (value == 0 || std::isnan(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Compares what the device has for the operands with what the host backend has, and takes over the host's bits.
+void judge_device(World& world, const Draft& draft, bool judged, int stream) {
+  for (const Operand& operand : draft.operands) {
+    if (!operand.written || operand.elements == 0) continue;
+    Root& root = world.roots[static_cast<size_t>(operand.root)];
+    if (root.object < 0 || operand.offset < root.begin || operand.offset + bytes_of(operand) > root.end) continue;
+    static thread_local std::vector<uint8_t> bytes, written;
+    world.read(1, operand.root, bytes);
+    written.assign(root.bytes, 0);
+    mark(operand, written);
+    const uint64_t unit = size_of(operand.dtype);
+    bool same = true;
+    for (uint64_t i = 0; i < operand.elements; ++i) {
+      const uint64_t at = operand.offset + i * unit;
+      const uint8_t *const host = root.mirror.data() + at, *const got = bytes.data() + at - root.begin;
+      if (std::memcmp(host, got, unit) == 0) continue;
+      same = false;
+      if (written[at] == 0) {
+        world.fail(draft.call.text() + "\n  vulkan: element " + std::to_string(i) + " of " + operand.name +
+                   " was not to be written");
+      }
+      if (judged && !alike(operand, i, host, got)) {
+        const double y = decode(operand.dtype, host);
+        char text[200];
+        std::snprintf(text, sizeof text, "vulkan: element %llu of %s is %.17g, host %.17g; allowed %g",
+                      static_cast<unsigned long long>(i), operand.name, decode(operand.dtype, got), y,
+                      operand.allowed ? operand.allowed(i, y) : 0.0);
+        world.fail(draft.call.text() + "\n  " + text);
+      }
+    }
+    if (!same) world.write(operand.root, operand.offset, bytes_of(operand), stream);
+  }
+}
+
+// After a call that both backends carried out: what the host backend wrote becomes the mirror's.
+void take_host(World& world, const Draft& draft, bool anywhere) {
+  static thread_local std::vector<uint8_t> written;
+  for (const Operand& operand : draft.operands) {
+    if (!operand.written || operand.root < 0) continue;
+    const Root& root = world.roots[static_cast<size_t>(operand.root)];
+    written.assign(root.bytes, 0);
+    for (const Operand& other : draft.operands) {
+      if (!other.written || other.root != operand.root) continue;
+      if (anywhere)
+        std::memset(written.data() + other.offset, 1, other.bytes);
+      else if (other.elements != 0)
+        mark(other, written);
+    }
+    world.compare_host(operand.root, &written, true);
+  }
+}
+
+void operate(World& world, const Description& description, Draw shape, Draw rest, bool spoil) {
+  const auto shared = std::make_shared<Draft>(function_of(description.function), shape, rest);
+  Draft& draft = *shared;
+  description.draw(draft);
+  Draw& draw = draft.free;
+  if (!place_all(world, draft)) return;
+  int stream = 0;
+  const int other = world.pick(draw, Type::stream);
+  if (other >= 0 && draw.one_in(2)) stream = other;
+  const bool captured = world.capturing >= 0;
+  if (captured) stream = world.capturing, spoil = false;
+
+  // A view that is too small is known to be one.
+  int cut = -1, doubled = -1;
+  if (spoil && draw.one_in(4)) {
+    const auto i = static_cast<size_t>(draw.below(draft.operands.size()));
+    if (draft.operands[i].elements != 0 && draft.operands[i].same < 0) cut = static_cast<int>(i);
+  } else if (spoil && draw.one_in(4)) {
+    // An output that begins within another operand, and is not exactly it.
+    for (size_t i = 0; i < draft.operands.size() && doubled < 0; ++i) {
+      Operand& output = draft.operands[i];
+      if (!output.written || output.elements == 0 || output.same >= 0) continue;
+      const auto j = static_cast<size_t>(draw.below(draft.operands.size()));
+      const Operand& under = draft.operands[j];
+      if (j == i || under.elements < 2 || under.same >= 0) continue;
+      const Root& root = world.roots[static_cast<size_t>(under.root)];
+      const uint64_t unit = size_of(output.dtype), offset = (under.offset + bytes_of(under) - 1) / unit * unit;
+      if (offset <= under.offset || offset < root.begin || offset + bytes_of(output) > root.end) continue;
+      output.root = under.root, output.offset = offset, doubled = static_cast<int>(i);
+    }
+  }
+  for (Operand& operand : draft.operands) {
+    if (operand.elements == 0) {
+      operand.object = draw.one_in(2) ? world.pick(draw, Type::buffer) : -1;
+      if (operand.object >= 0 &&
+          world.roots[static_cast<size_t>(world.objects[static_cast<size_t>(operand.object)].root)].mapped)
+        operand.object = -1;
+      continue;
+    }
+    if (operand.same >= 0) {
+      const Operand& same = draft.operands[static_cast<size_t>(operand.same)];
+      operand.object = same.object, operand.bytes = same.bytes;
+      if (operand.object >= 0) continue;
+    }
+    const bool is_cut = cut >= 0 && &operand == &draft.operands[static_cast<size_t>(cut)];
+    show(world, draft, operand,
+         is_cut ? bytes_of(operand) - draw.between(1, std::min<uint64_t>(bytes_of(operand), 9)) : bytes_of(operand));
+  }
+  for (const Operand& operand : draft.operands) {
+    const int place = draft.call.find(operand.name);
+    draft.call.slot(static_cast<size_t>(place)).set = true;
+    draft.call.put(static_cast<size_t>(place), operand.index,
+                   operand.object < 0 ? 0 : static_cast<uint64_t>(operand.object) + 1);
+  }
+  draft.call.set("stream", static_cast<uint64_t>(stream) + 1);
+
+  if (!captured) {
+    for (Operand& operand : draft.operands) {
+      if (operand.elements != 0) world.order(draw, operand.root, stream);
+    }
+    for (Operand& operand : draft.operands) {
+      if (!operand.read || operand.elements == 0) continue;
+      scan(world, operand);
+      if (!suitable(operand) ? !draw.one_in(30) : draw.one_in(6)) fill(world, operand, draw, stream);
+    }
+    for (Operand& operand : draft.operands) {
+      if (operand.read && operand.elements != 0) scan(world, operand);
+    }
+  }
+
+  Expected expected;
+  if (cut >= 0) {
+    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), draft.operands[static_cast<size_t>(cut)].name};
+  } else if (doubled >= 0) {
+    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""};
+  } else if (spoil && !spoil_call(world, draft.call, draw, expected)) {
+    spoil = false;
+  }
+  if (expected.answer == Answer::alike) {
+    // What was nothing before may have elements now.
+    for (Operand& operand : draft.operands) {
+      if (operand.elements != 0 || operand.object < 0) continue;
+      const Object& object = world.objects[static_cast<size_t>(operand.object)];
+      operand.root = object.root, operand.offset = object.offset, operand.bytes = object.bytes;
+      world.order(draw, operand.root, stream);
+    }
+  }
+  if (captured) {
+    world.capture.calls.push_back({shared, {}, {}});
+    for (Operand& operand : draft.operands) {
+      uint64_t view = 0;
+      if (operand.object >= 0)
+        world.check(0, "tuff_view",
+                    tuff_view(world.handle(0, operand.object), 0,
+                              world.objects[static_cast<size_t>(operand.object)].bytes, &view));
+      world.capture.calls.back().handles.push_back(view);
+      world.capture.calls.back().origins.push_back(operand.root);
+      if (operand.elements != 0) world.capture.roots.push_back(operand.root);
+    }
+    const Outcome outcome = world.call_on(1, draft.call);
+    if (outcome.status != TUFF_OK)
+      world.fail(draft.call.text() + "\n  vulkan, captured: " + tuff_status_name(outcome.status) + " " +
+                 outcome.message);
+  } else {
+    const bool suits = !draft.suits || draft.suits();
+    std::array<Outcome, 2> outcomes;
+    const bool done = world.call(draft.call, expected, &outcomes);
+    const bool known = expected.answer == Answer::success && outcomes[1].status == TUFF_OK;
+    if (done) {
+      take_host(world, draft, !known);
+      bool later = known && suits;
+      for (const Operand& operand : draft.operands) {
+        if (operand.written && operand.elements != 0) later = later && plain(world, operand);
+      }
+      if (!suits || !known) ++world.counts.unjudged;
+      if (world.device() && known && !later) judge_device(world, draft, suits, stream);
+      for (const Operand& operand : draft.operands) {
+        if (!operand.written || operand.root < 0) continue;
+        // What a call with other numbers did is the host's to say.
+        if (!known && world.device()) world.write(operand.root, operand.offset, operand.bytes, stream);
+        world.roots[static_cast<size_t>(operand.root)].dirty = true;
+      }
+    }
+  }
+  // Views go at once, while the device uses them, or later.
+  for (const Operand& operand : draft.operands) {
+    if (operand.object < 0 || operand.root < 0 || !world.objects[static_cast<size_t>(operand.object)].live) continue;
+    if (operand.object != world.roots[static_cast<size_t>(operand.root)].object && !draw.one_in(6))
+      world.free(operand.object);
+  }
+}
+
+// The graph's calls one after another on the host, then the launch on the device, whose results are compared.
+void launch(World& world, Draw& rest, int object) {
+  Graph& graph = world.graphs[static_cast<size_t>(world.objects[static_cast<size_t>(object)].graph)];
+  ++world.counts.launches;
+  int stream = world.pick(rest, Type::stream);
+  if (stream < 0 || stream == world.capturing || rest.one_in(2)) stream = 0;
+  for (const int root : graph.roots) {
+    if (world.roots[static_cast<size_t>(root)].mapped) return;
+  }
+  for (const int root : graph.roots) world.order(rest, root, stream);
+  // Memory of which no handle is left cannot be looked at, nor can what depends on it.
+  bool exact = true;
+  for (const int root : graph.roots) {
+    const Root& memory = world.roots[static_cast<size_t>(root)];
+    exact = exact && memory.object >= 0 && memory.begin == 0 && memory.end == memory.bytes;
+  }
+  for (const Captured& captured : graph.calls) {
+    Draft& draft = *captured.draft;
+    if (!exact) break;
+    for (Operand& operand : draft.operands) {
+      if (operand.read && operand.elements != 0) scan(world, operand);
+    }
+    if (draft.suits && !draft.suits()) exact = false;
+    Call call = draft.call;
+    for (size_t i = 0; i < draft.operands.size(); ++i) {
+      const Operand& operand = draft.operands[i];
+      call.put(static_cast<size_t>(call.find(operand.name)), operand.index,
+               captured.handles[i] == 0 ? 0 : kForged | captured.handles[i]);
+    }
+    call.set("stream", uint64_t{1});
+    const Outcome outcome = world.call_on(0, call);
+    if (outcome.status != TUFF_OK) world.fail(call.text() + "\n  host, of a graph: " + outcome.message);
+    take_host(world, draft, false);
+    for (const Operand& operand : draft.operands) {
+      if (operand.written && operand.elements != 0) exact = exact && plain(world, operand);
+    }
+  }
+  world.check(1, "tuff_graph_launch", tuff_graph_launch(world.handle(1, stream), world.handle(1, object)));
+  for (const int root : graph.roots) {
+    Root& memory = world.roots[static_cast<size_t>(root)];
+    if (memory.object < 0) continue;
+    if (exact) {
+      memory.dirty = true;
+    } else {
+      // Not all of its numbers are ones that the backends agree on to the bit.
+      ++world.counts.unjudged;
+      std::vector<uint8_t> bytes;
+      world.read(0, root, bytes);
+      std::memcpy(memory.mirror.data() + memory.begin, bytes.data(), bytes.size());
+      world.write(root, memory.begin, bytes.size(), stream);
+      memory.dirty = true;
+    }
+  }
+}
+
+}  // namespace tuff_fuzz

@@ -1,0 +1,190 @@
+// What a program acts on: the same objects on the host backend and on a device, and a mirror of what their buffers
+// hold.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fuzz/call.hpp"
+#include "fuzz/draft.hpp"
+#include "fuzz/draw.hpp"
+
+namespace tuff_fuzz {
+
+// What the two backends, or a backend and what was expected of it, disagree about.
+struct Failure {
+  std::string text;
+};
+
+// As handle_types() has them.
+enum class Type : uint8_t { context, buffer, stream, kernel, event, graph };
+
+struct Object {
+  Type type;
+  bool live;
+  int context;
+  int root = -1;  // of a buffer: its memory, and where in it
+  uint64_t offset = 0, bytes = 0;
+  int graph = -1;         // of a graph: index in World::graphs
+  bool recorded = false;  // of an event
+  bool timed = true;
+};
+
+// Memory. Placed operands lie in the window that a live buffer shows of it.
+struct Root {
+  int context;
+  uint64_t bytes;
+  std::vector<uint8_t> mirror;
+  int object = -1;  // whose window it is; -1: no handle is left
+  uint64_t begin = 0, end = 0;
+  int stream = -1;     // that used it last
+  bool dirty = false;  // not compared since
+  bool visible = false, pinned = false, mapped = false;
+  std::array<void*, 2> memory{};  // while it is mapped
+};
+
+struct Captured {
+  std::shared_ptr<Draft> draft;
+  std::vector<uint64_t> handles;  // the host's own views of its operands
+  std::vector<int> origins;       // the memory that each operand had when it was captured
+};
+
+// What a graph has to do, for the host backend, which has none.
+struct Graph {
+  std::vector<Captured> calls;
+  std::vector<int> roots;
+  bool failed = false;
+};
+
+enum class Answer : uint8_t {
+  success,
+  refusal,         // with one of `statuses`
+  alike,           // whatever it is, the same from both
+  device_success,  // which the host backend does not support
+};
+
+struct Expected {
+  Answer answer = Answer::success;
+  uint32_t statuses = 0;         // bit -status
+  std::string word = {};         // stands in the message; empty: any
+  bool device_may_lack = false;  // UNSUPPORTED or LIMIT_EXCEEDED where the host backend computes
+};
+constexpr uint32_t bit_of(tuff_status status) { return uint32_t{1} << -status; }
+
+struct Counts {
+  uint64_t programs = 0, calls = 0, refusals = 0, compared = 0, unjudged = 0, launches = 0;
+};
+
+class World {
+ public:
+  // device: beside the host backend a Vulkan device.
+  explicit World(bool device);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void begin(Draw& draw);
+  void end();      // compares all, frees all, and looks for what was left
+  void abandon();  // after a failure
+
+  bool device() const { return sides_.size() > 1; }
+  size_t sides() const { return sides_.size(); }
+  uint64_t handle(size_t side, int object) const { return sides_[side].handles[static_cast<size_t>(object)]; }
+  const Resolver& side(size_t index) const { return sides_[index]; }
+  uint8_t* scratch(size_t side) { return sides_[side].scratch.data(); }
+  uint64_t pipelines() const;
+
+  // Calls it everywhere, and checks the answers. True: it succeeded (on the host, where there is one).
+  bool call(const Call& call, const Expected& expected, std::array<Outcome, 2>* outcomes = nullptr);
+  // On one side alone.
+  Outcome call_on(size_t side, const Call& call);
+  // A direct call that has to succeed.
+  template <typename F>
+  void each(const char* what, F&& f) {
+    for (size_t s = 0; s < sides_.size(); ++s) check(s, what, f(s));
+  }
+  void check(size_t side, const char* what, tuff_status status);
+  [[noreturn]] void fail(const std::string& text) const;
+
+  int add(Object object, const std::array<uint64_t, 2>& handles);
+  int add(Object object, const std::array<Outcome, 2>& outcomes, size_t argument);
+  int pick(Draw& draw, Type type, int context = 0) const;  // -1: none
+  int pick_stale(Draw& draw) const;
+  int alloc(uint64_t bytes, uint32_t flags, int context);
+  int view(int object, uint64_t offset, uint64_t bytes);  // offset in the root
+  void free(int object);
+  void forget(int object);  // its handle has ended
+
+  // Before `stream` uses a root that another one used.
+  void order(Draw& draw, int root, int stream);
+  void write(int root, uint64_t offset, uint64_t bytes, int stream);  // from the mirror
+  void compare_host(int root, const std::vector<uint8_t>* may_differ = nullptr, bool adopt = false);
+  void compare_device(int root);
+  void read(size_t side, int root, std::vector<uint8_t>& bytes);
+  void settle();  // compares every root
+  void synchronize(int stream);
+
+  std::vector<Object> objects;
+  std::vector<Root> roots;
+  std::vector<Graph> graphs;
+  int capturing = -1;  // the stream
+  Graph capture;
+  int foreign = -1;  // a buffer of the other context
+  Counts counts;
+  bool verbose = false;
+
+ private:
+  struct Side final : Resolver {
+    uint64_t handle(uint64_t reference) const override;
+    uint64_t memory(uint64_t reference) const override;
+    const World* world = nullptr;
+    size_t index = 0;
+    const char* backend = "";
+    std::vector<uint64_t> handles;  // by object
+    std::vector<uint8_t> scratch;
+    uint64_t contexts[2] = {0, 0};
+  };
+
+  void ask_types();
+
+  std::vector<Side> sides_;
+  bool lacks_types_ = false;  // the device has not all element types: some of what is right is UNSUPPORTED there
+  std::string current_;       // what is being called, for failures
+};
+
+// A call of the runtime, with what it needs before and changes after.
+class Step {
+ public:
+  Step(World& its_world, Draw its_draw, bool is_spoiled) : world(its_world), draw(its_draw), spoil(is_spoiled) {}
+  using Done = std::function<void(const std::array<Outcome, 2>&)>;
+  // `done` where the call was right and has succeeded.
+  void run(Call& call, Expected expected, const Done& done = {});
+
+  World& world;
+  Draw draw;
+  bool spoil;
+};
+
+struct StepOf {
+  const char* function;
+  void (*run)(Step& step);
+};
+std::span<const StepOf> memory_steps();
+std::span<const StepOf> stream_steps();
+std::span<const StepOf> context_steps();
+const std::vector<StepOf>& all_steps();
+
+// What the records of a program do.
+void operate(World& world, const Description& description, Draw shape, Draw rest, bool spoil);
+void launch(World& world, Draw& rest, int graph);
+void capture_step(World& world, Draw rest);  // while a stream captures
+// Everything with everything, after a call of which only that the backends agree is known.
+void compare_all(World& world);
+
+// Makes a call that is right into one that is not, and says what has to come of it. False: there is nothing to spoil.
+bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected);
+
+}  // namespace tuff_fuzz
