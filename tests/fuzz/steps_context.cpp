@@ -18,6 +18,7 @@ void of_context(Step& s, const char* function) {
 void no_arguments(Step& s, const char* function) {
   Call call(function_of(function));
   call.set("status", s.draw.below(20) - 15);
+  call.set("index", s.draw.below(40));
   s.spoil = false;
   s.run(call, {});
 }
@@ -183,6 +184,7 @@ constexpr StepOf kSteps[] = {
     {"tuff_version", [](Step& s) { no_arguments(s, "tuff_version"); }},
     {"tuff_abi_version", [](Step& s) { no_arguments(s, "tuff_abi_version"); }},
     {"tuff_build_info", [](Step& s) { no_arguments(s, "tuff_build_info"); }},
+    {"tuff_operation_name", [](Step& s) { no_arguments(s, "tuff_operation_name"); }},
     {"tuff_status_name", [](Step& s) { no_arguments(s, "tuff_status_name"); }},
     {"tuff_status_hint", [](Step& s) { no_arguments(s, "tuff_status_hint"); }},
     {"tuff_last_error", [](Step& s) { text(s, "tuff_last_error", "buffer"); }},
