@@ -165,7 +165,7 @@ TEST_P(ScanOnce, AnEmptyTensorTouchesNothing) {
 }
 
 TEST_P(ScanOnce, BadCallsSayWhatIsWrong) {
-  const Tensor x(context(), 100), y(context(), 99);
+  const Tensor x(context(), 1000), y(context(), 99);
   const auto status = [&](auto change) {
     tuff_scan_desc desc = described({{{10, 10}, 1, 0}}, x, y);
     desc.shape[0] = 9;

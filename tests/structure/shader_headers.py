@@ -8,7 +8,8 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(sys.argv.pop(1))
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(ROOT / "cmake"))
 spec = importlib.util.spec_from_file_location("shaders", ROOT / "cmake" / "shaders.py")
 shaders = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(shaders)
