@@ -73,8 +73,7 @@ double rounded(int32_t dtype, double ulps, double value) {
 Allowed Epilogue::allowed(int32_t dtype) const {
   switch (activation) {
     case TUFF_ACTIVATION_GELU:
-    case TUFF_ACTIVATION_SILU:
-      return [dtype](uint64_t, double y) { return rounded(dtype, 8, y); };  // docs/accuracy.md
+    case TUFF_ACTIVATION_SILU: return [dtype](uint64_t, double y) { return rounded(dtype, 8, y); };  // docs/accuracy.md
     case TUFF_ACTIVATION_GELU_TANH:
       // 8 + 7 * |t| * (1 - sigmoid(t)): |t| * exp(-|t|) is below 0.37, and where results are negative the sigmoid is of
       // a number down to -104, below which it is no number of f32.
