@@ -144,7 +144,7 @@ bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected) {
       case Kind::enumerator:
         if (slot.null || slot.count != 1 || std::strcmp(place.name, "status") == 0) break;
         call.put(p, 0,
-                 static_cast<uint64_t>(draw.of<int64_t>({-1, 99, 18, std::numeric_limits<int32_t>::min(), 0x10001})));
+                 static_cast<uint64_t>(draw.of<int64_t>({-1, 99, 64, std::numeric_limits<int32_t>::min(), 0x10001})));
         expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), place.name};
         return true;
       case Kind::flags:
