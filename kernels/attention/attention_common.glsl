@@ -11,6 +11,7 @@
 //# BIAS : 0..3 : type of the bias; 0: none
 //# MASK : 0|1 : 1: there is a mask
 //# CAP : 0|1 : 1: there is a soft cap
+//# group call : BIAS CAP CAUSAL EXTENDED MASK TUFF_EXACT_ARITHMETIC TYPE : what the call says, to each of its kernels
 #include "kernels/common/types.glsl"
 #if CAP
 #include "kernels/elementwise/math.glsl"

@@ -92,22 +92,16 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
 
   const uint64_t groups = ceil_div(args.seq_q, variant->rows()) * call.args.heads * call.args.batch;
   if (groups > kMaxGroups) return false;
-  KernelRequest kernel = shaders::AttentionMatrix::request({.bias = call.bias_type(),
-                                                            .cap = args.softcap != 0,
-                                                            .causal = call.plainly_causal(),
-                                                            .exact_arithmetic = traits.cpu,
-                                                            .extended = call.extended,
+  KernelRequest kernel = shaders::AttentionMatrix::request({.call = call.defines(traits),
                                                             .head_dim_is = args.head_dim,
                                                             .head_dim_v_is = args.head_dim_v,
                                                             .keys = variant->keys,
-                                                            .mask = args.mask != nullptr,
                                                             .parts = 0,
                                                             .prefetch = variant->prefetch,
                                                             .quads = variant->quads,
                                                             .ranges = 0,
                                                             .row_blocks = variant->row_blocks,
                                                             .subgroups = variant->subgroups,
-                                                            .type = args.dtype,
                                                             .width = 32});
   kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).wide(call.wide);
   Dispatch dispatch("attention matrices");

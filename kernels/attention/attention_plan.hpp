@@ -32,9 +32,16 @@ struct Call {
   bool wide = false, extended = false, causal = false, scaled = false;
   uint64_t elements[4] = {};  // of q, k, v, o
 
-  // BIAS and CAUSAL of attention_common.glsl.
-  int32_t bias_type() const { return args.bias == nullptr ? 0 : args.bias_type; }
-  bool plainly_causal() const { return causal && !extended; }
+  // What every kernel of the call is compiled by.
+  shaders::AttentionCommon defines(const DeviceTraits& traits) const {
+    return {.bias = args.bias == nullptr ? 0 : args.bias_type,
+            .cap = args.softcap != 0,
+            .causal = causal && !extended,
+            .exact_arithmetic = traits.cpu,
+            .extended = extended,
+            .mask = args.mask != nullptr,
+            .type = args.dtype};
+  }
   // q, k, v, o, scratch where the kernel has any, and what an extended call adds.
   void operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
                 Access access) const;

@@ -102,22 +102,16 @@ const SplitVariant* choose(const DeviceTraits& traits, const Layout& layout, uin
 
 KernelRequest matrix_kernel(const DeviceTraits& traits, const Call& call, bool quads) {
   const AttentionArgs& args = call.args;
-  KernelRequest kernel = shaders::AttentionMatrix::request({.bias = call.bias_type(),
-                                                            .cap = args.softcap != 0,
-                                                            .causal = call.plainly_causal(),
-                                                            .exact_arithmetic = traits.cpu,
-                                                            .extended = call.extended,
+  KernelRequest kernel = shaders::AttentionMatrix::request({.call = call.defines(traits),
                                                             .head_dim_is = args.head_dim,
                                                             .head_dim_v_is = args.head_dim_v,
                                                             .keys = kMatrixKeys,
-                                                            .mask = args.mask != nullptr,
                                                             .parts = 1,
                                                             .prefetch = 1,
                                                             .quads = quads,
                                                             .ranges = 0,
                                                             .row_blocks = 1,
                                                             .subgroups = 1,
-                                                            .type = args.dtype,
                                                             .width = traits.subgroup_size});
   kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).wide(call.wide);
   return kernel;
@@ -126,20 +120,14 @@ KernelRequest matrix_kernel(const DeviceTraits& traits, const Call& call, bool q
 KernelRequest split_kernel(const DeviceTraits& traits, const Layout& layout, const Call& call, uint32_t rows,
                            bool merges) {
   const AttentionArgs& args = call.args;
-  KernelRequest kernel = shaders::AttentionSplit::request({.bias = call.bias_type(),
-                                                           .cap = args.softcap != 0,
-                                                           .causal = call.plainly_causal(),
-                                                           .exact_arithmetic = traits.cpu,
-                                                           .extended = call.extended,
+  KernelRequest kernel = shaders::AttentionSplit::request({.call = call.defines(traits),
                                                            .head_dim_is = args.head_dim,
                                                            .head_dim_v_is = args.head_dim_v,
                                                            .lanes = layout.lanes,
-                                                           .mask = args.mask != nullptr,
                                                            .parts = merges,
                                                            .ranges = 0,
                                                            .rows = rows,
                                                            .subgroups = layout.subgroups,
-                                                           .type = args.dtype,
                                                            .unroll = kUnroll,
                                                            .width = layout.width});
   kernel.wide(call.wide);
@@ -149,18 +137,12 @@ KernelRequest split_kernel(const DeviceTraits& traits, const Layout& layout, con
 KernelRequest merge_kernel(const DeviceTraits& traits, const Layout& layout, const Call& call, uint32_t rows,
                            uint32_t subgroups) {
   const AttentionArgs& args = call.args;
-  KernelRequest kernel = shaders::AttentionMerge::request({.bias = call.bias_type(),
-                                                           .cap = args.softcap != 0,
-                                                           .causal = call.plainly_causal(),
-                                                           .exact_arithmetic = traits.cpu,
-                                                           .extended = call.extended,
+  KernelRequest kernel = shaders::AttentionMerge::request({.call = call.defines(traits),
                                                            .head_dim_v_is = args.head_dim_v,
-                                                           .mask = args.mask != nullptr,
                                                            .parts = 1,
                                                            .ranges = 0,
                                                            .rows = rows,
                                                            .subgroups = subgroups,
-                                                           .type = args.dtype,
                                                            .width = layout.width});
   kernel.wide(call.wide);
   return kernel;

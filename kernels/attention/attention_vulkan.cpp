@@ -131,42 +131,28 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
 
 KernelRequest tile_kernel(const DeviceTraits& traits, const Variant& variant, const attention::Call& call, bool ranges,
                           bool vec) {
-  const AttentionArgs& args = call.args;
-  return shaders::AttentionTile::request({.bias = call.bias_type(),
-                                          .cap = args.softcap != 0,
-                                          .causal = call.plainly_causal(),
+  return shaders::AttentionTile::request({.call = call.defines(traits),
                                           .columns = variant.columns,
                                           .depth = Variant::kDepth,
-                                          .exact_arithmetic = traits.cpu,
-                                          .extended = call.extended,
                                           .keys = variant.keys,
                                           .lanes = variant.lanes,
-                                          .mask = args.mask != nullptr,
                                           .parts = 0,
                                           .ranges = ranges,
                                           .rows = variant.rows,
                                           .shuffle = variant.shuffles(traits),
                                           .tr = variant.thread_rows,
-                                          .type = args.dtype,
                                           .vec = vec});
 }
 
 KernelRequest subgroup_kernel(const DeviceTraits& traits, const Variant& variant, const attention::Call& call,
                               bool ranges, bool vec) {
-  const AttentionArgs& args = call.args;
-  return shaders::AttentionSubgroup::request({.bias = call.bias_type(),
-                                              .cap = args.softcap != 0,
-                                              .causal = call.plainly_causal(),
+  return shaders::AttentionSubgroup::request({.call = call.defines(traits),
                                               .column_blocks = variant.columns,
-                                              .exact_arithmetic = traits.cpu,
-                                              .extended = call.extended,
                                               .key_blocks = variant.keys,
-                                              .mask = args.mask != nullptr,
                                               .pairs = traits.addresses,
                                               .parts = 0,
                                               .ranges = ranges,
                                               .row_blocks = variant.rows,
-                                              .type = args.dtype,
                                               .vec = vec,
                                               .width = traits.subgroup_size});
 }

@@ -93,22 +93,22 @@ struct AttentionForm {
 
 std::vector<uint32_t> compile(const AttentionForm& form) {
   const int type = form.kind == Matrices::bf16 ? TUFF_BF16 : TUFF_F16;
-  KernelRequest request = shaders::AttentionMatrix::request({.bias = form.extended ? type : 0,
-                                                             .cap = form.extended,
-                                                             .causal = form.causal,
-                                                             .exact_arithmetic = 0,
-                                                             .extended = form.extended,
+  KernelRequest request = shaders::AttentionMatrix::request({.call = {.bias = form.extended ? type : 0,
+                                                                      .cap = form.extended,
+                                                                      .causal = form.causal,
+                                                                      .exact_arithmetic = 0,
+                                                                      .extended = form.extended,
+                                                                      .mask = form.extended,
+                                                                      .type = type},
                                                              .head_dim_is = form.head_dim,
                                                              .head_dim_v_is = form.head_dim_v,
                                                              .keys = form.parts ? 16 : 32,
-                                                             .mask = form.extended,
                                                              .parts = form.parts,
                                                              .prefetch = form.prefetch,
                                                              .quads = form.quads,
                                                              .ranges = 0,
                                                              .row_blocks = form.row_blocks,
                                                              .subgroups = form.parts ? 1 : 4,
-                                                             .type = type,
                                                              .width = 32});
   request.matrices(form.kind).wide(form.wide);
   return compile_glsl("attention_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
