@@ -998,8 +998,8 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32 by
  * devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean may
  * not. The host backend sums in f64.
- * SUM, MAX, MIN and PROD take TUFF_I32 too, exactly: sums and products wrap, modulo 2^32. The others of it are
- * UNSUPPORTED. Since 0.9.0; tuff_supports() tells by "reduce.i32". */
+ * TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since 0.9.0 by SUM, MAX, MIN and PROD, exactly:
+ * sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1029,10 +1029,10 @@ typedef struct tuff_scan_desc {
 /* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly it.
  * Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c is the
  * smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in the input
- * reaches the results from its place on, and no others. */
+ * reaches the results from its place on, and no others. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
 /* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or NaN
- * though the result is not. */
+ * though the result is not. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* output[i] = op(input[i]) for i < n. */

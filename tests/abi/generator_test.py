@@ -33,6 +33,17 @@ def by_name(entries, name):
     return next(entry for entry in entries if entry["name"] == name)
 
 
+class Versions(unittest.TestCase):
+    def test_functions_of_version_0_8_0_are_no_younger_and_others_are(self):
+        baseline = (TOP / "tests" / "abi" / "baseline.xml").read_text(encoding="utf-8")
+        old = set(re.findall(r"<elf-symbol name='(tuff_\w+)' type='func-type'", baseline))
+        functions = header.read(TOP / "include" / "tuff" / "tuff.h")["functions"]
+        self.assertGreater(len(old), 100)
+        for function in functions:
+            version = tuple(int(part) for part in function["since"].split("."))
+            self.assertEqual(version <= (0, 8, 0), function["name"] in old, function["name"])
+
+
 class Refusals(unittest.TestCase):
     def refuses(self, declaration, *words):
         with self.assertRaises(header.HeaderError) as caught:
