@@ -38,12 +38,7 @@ void add_reduce() {
             if (softmax) {
               context.softmax(dtype, *input, *output, shape, axis);
             } else if (scan) {
-              tuff_scan_desc desc{};
-              desc.dtype = static_cast<int32_t>(dtype);
-              desc.input = input->handle(), desc.output = output->handle();
-              std::copy(shape.begin(), shape.end(), desc.shape);
-              desc.rank = static_cast<uint32_t>(shape.size()), desc.axis = axis;
-              context.cumsum(desc);
+              context.cumsum(dtype, *input, *output, shape, axis);
             } else {
               context.reduce(dtype, kReduce.at(name), *input, *output, shape, axis);
             }

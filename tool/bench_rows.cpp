@@ -91,17 +91,13 @@ Row sum_row(const char* name, std::vector<uint64_t> shape, uint64_t results) {
                     });
 }
 
-template <typename Call>
-Row scan_row(const char* operation, const std::string& text, const std::vector<uint64_t>& shape, Call call) {
+Row scan_row(const char* operation, const std::string& text, const std::vector<uint64_t>& shape, bool product) {
   uint64_t n = 1;
   for (const uint64_t size : shape) n *= size;
+  const auto axis = static_cast<uint32_t>(shape.size() - 1);
   return memory_row(operation, operation, text, 8 * n, {n, n}, [=](const tuff::Context& context, Buffers& b) {
-    tuff_scan_desc desc{};
-    desc.dtype = TUFF_F32;
-    desc.input = b[0].handle(), desc.output = b[1].handle();
-    std::copy(shape.begin(), shape.end(), desc.shape);
-    desc.rank = static_cast<uint32_t>(shape.size()), desc.axis = desc.rank - 1;
-    (context.*call)(desc);
+    product ? context.cumprod(DType::f32, b[0], b[1], shape, axis)
+            : context.cumsum(DType::f32, b[0], b[1], shape, axis);
   });
 }
 
@@ -327,8 +323,8 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                            }));
   all.push_back(sum_row("sum", {values}, 1));
   all.push_back(sum_row("sum of rows", {rows, kColumns}, rows));
-  all.push_back(scan_row("cumsum", fmt::format("{}", values), {values}, &tuff::Context::cumsum));
-  all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, &tuff::Context::cumprod));
+  all.push_back(scan_row("cumsum", fmt::format("{}", values), {values}, false));
+  all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, true));
   all.push_back(softmax_row(rows, kColumns));
   add_norm_rows(all, rows, kColumns, Images(values));
   add_moving_rows(all, rows, kColumns);

@@ -581,20 +581,17 @@ void add_shape_cases(std::vector<Case>& cases) {
           });
     }
   }
-  for (const auto& [name, call, length] : {std::tuple{"cumsum", &tuff::Context::cumsum, uint64_t{100}},
-                                           {"cumprod", &tuff::Context::cumprod, uint64_t{2}}}) {
-    add(name, fmt::format("{}x{} axis 1, reverse", 12'000 / length, length), 12'000, 12'000,
-        [call = call, length = length](const tuff::Context& context, const Buffers& in, const auto& out) {
-          tuff_scan_desc desc{};
-          desc.dtype = TUFF_F32;
-          desc.input = in[0].handle(), desc.output = out.handle();
-          desc.shape[0] = 12'000 / length, desc.shape[1] = length;
-          desc.rank = 2, desc.axis = 1, desc.reverse = 1;
-          (context.*call)(desc);
-        });
-  }
-  // A product of two is rounded once; a sum is one of at most a hundred numbers of at most 300, with as many roundings.
-  cases[cases.size() - 2] = within(cases[cases.size() - 2], 100.0 * 300 * 100 * kRounding);
+  add("cumsum", "120x100 axis 1, reverse", 12'000, 12'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.cumsum(DType::f32, in[0], out, {120, 100}, 1, false, true);
+      });
+  // Numbers of at most 300, a hundred of them at most, with as many roundings.
+  cases.back() = within(cases.back(), 100.0 * 300 * 100 * kRounding);
+  // A product of two, which is rounded once.
+  add("cumprod", "6000x2 axis 1, reverse", 12'000, 12'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
+      });
   cases.push_back(rope_case());
 }
 

@@ -831,7 +831,15 @@ class Operations {
   }
   Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
 
+  Outcome cumsum(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis, bool exclusive = false,
+                 bool reverse = false) const {
+    return cumsum(scan(dtype, input, output, shape, axis, exclusive, reverse));
+  }
   Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
+  Outcome cumprod(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis, bool exclusive = false,
+                  bool reverse = false) const {
+    return cumprod(scan(dtype, input, output, shape, axis, exclusive, reverse));
+  }
   Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
 
   Outcome unary(DType dtype, Unary op, Operand input, Operand output, uint64_t n) const {
@@ -955,6 +963,15 @@ class Operations {
   template <typename Enum>
   static constexpr int32_t value(Enum constant) noexcept {
     return static_cast<int32_t>(constant);
+  }
+  // A shape of more than eight sizes is left to the library to refuse.
+  static tuff_scan_desc scan(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis,
+                             bool exclusive, bool reverse) noexcept {
+    tuff_scan_desc desc{};
+    desc.dtype = value(dtype), desc.input = input.handle(), desc.output = output.handle();
+    for (uint32_t i = 0; i < shape.rank() && i < 8; ++i) desc.shape[i] = shape.data()[i];
+    desc.rank = shape.rank(), desc.axis = axis, desc.exclusive = exclusive, desc.reverse = reverse;
+    return desc;
   }
   template <typename Desc>
   Outcome with_size(tuff_status (*operation)(tuff_stream, const Desc*), Desc& desc) const {

@@ -4,6 +4,7 @@
 //# TUFF_STAGE : 0..2 : 0: whole axes; 1: the total of each segment, f32; 2: results, from the totals of the segments before
 //# TUFF_EXCLUSIVE : 0|1 : 1: an element is not part of its own result
 //# TUFF_REVERSE : 0|1 : 1: from the end of the axis to its beginning
+//# group form : TUFF_EXCLUSIVE TUFF_OP TUFF_REVERSE TUFF_STAGE TUFF_TYPE : what is computed, and which part of it
 #include "kernels/elementwise/blocks.glsl"
 
 #if TUFF_OP == 1

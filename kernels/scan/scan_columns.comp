@@ -65,7 +65,14 @@ void main() {
   uint rows = min(push.segment, push.extent - begin);
   TuffBlock run = tuff_block(TUFF_IDENTITY);
 #if TUFF_STAGE == 2
-  for (uint s = 0; s < segment; ++s) run = combined(run, LOAD(Totals, (slice - segment + s) * push.columns + column));
+  // In sixty-fours, so that few additions follow one another where segments are many.
+  for (uint s = 0; s < segment;) {
+    TuffBlock some = tuff_block(TUFF_IDENTITY);
+    for (uint end = min(s + 64, segment); s < end; ++s) {
+      some = combined(some, LOAD(Totals, (slice - segment + s) * push.columns + column));
+    }
+    run = combined(run, some);
+  }
 #endif
 #if TUFF_REVERSE
   TUFF_INDEX at = (TUFF_INDEX(outer) * push.extent + (push.extent - 1 - begin)) * push.columns + column;

@@ -8,9 +8,8 @@
 // Rows that are cut take two dispatches: TUFF_STAGE 1 leaves each segment's total, TUFF_STAGE 2 begins with the totals
 // of the segments before. Input is read twice then, output written once.
 //
-//# TUFF_LANES : 1..1024 : a power of two up to the subgroup's size, or the whole workgroup
-//# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_BLOCKED : 0|1 : 1: an item is a block of 16 bytes, and rows are whole blocks; 0: an item is an element
+#include "kernels/common/lanes.glsl"
 #include "kernels/scan/scan.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -71,10 +70,6 @@ void store_item(TUFF_INDEX i, Item item) {
   Y_store(i, item.value[0]);
 #endif
 }
-#endif
-
-#if TUFF_SHARED
-shared float parts[TUFF_LANES];
 #endif
 
 // What the lanes before this one have together; total: what all have.

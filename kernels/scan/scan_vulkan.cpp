@@ -8,8 +8,9 @@
 // and the device alone, so results are the same run after run. All arithmetic is f32.
 //
 // Serial operations that a result has behind it, the c of the error bound c 2^-24 sum |x|: at most kMaxSteps of a
-// segment, its lanes' (8 elements, 10 shuffles, 32 subgroups), and the segments before, at most kMaxSegments of them
-// for rows (by lanes: fewer) and ceil(length / kMaxSteps) beyond that.
+// segment, its lanes' (8 elements, 10 shuffles, 32 subgroups), and the segments before, max(kMaxSegments, length /
+// kMaxSteps): rows share them out among lanes, columns gather them in sixty-fours. That is below tuff.h's 6000 for
+// columns of up to 2^28 rows.
 #include <algorithm>
 #include <bit>
 
@@ -19,6 +20,7 @@
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
+#include "shaders/scan.hpp"
 #include "shaders/scan_columns.hpp"
 #include "shaders/scan_rows.hpp"
 
@@ -34,6 +36,13 @@ struct Scan {
 
   const char* name() const { return args.op == ScanOp::sum ? "cumsum" : "cumprod"; }
   uint64_t element_bytes() const { return dtype_size(args.dtype); }
+  shaders::Scan form(int stage) const {
+    return {.exclusive = args.exclusive,
+            .op = static_cast<int>(args.op),
+            .reverse = args.reverse,
+            .stage = stage,
+            .type = args.dtype};
+  }
 };
 
 // How an axis of `length` items is cut, each item a step of `lanes` lanes' or one of a column.
@@ -59,9 +68,10 @@ void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32
                      uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
   const DeviceTraits& traits = scan.recorder.traits();
   const uint64_t size = scan.element_bytes(), bytes = elements * size, total_bytes = totals * sizeof(float);
-  const Buffer* scratch = segments > 1 ? &scan.recorder.scratch(total_bytes) : nullptr;
-  for (int stage = segments > 1 ? 1 : 0; stage < 3; stage += stage == 0 ? 3 : 1) {
-    request.stage = stage;
+  const bool cut = segments > 1;
+  const Buffer* scratch = cut ? &scan.recorder.scratch(total_bytes) : nullptr;
+  for (int stage = cut ? 1 : 0; stage <= (cut ? 2 : 0); ++stage) {
+    request.form = scan.form(stage);
     KernelRequest kernel = Shader::request(request);
     kernel.streaming().constant(0, workgroup).wide(needs_wide(elements));
     Dispatch dispatch(scan.name());
@@ -105,14 +115,10 @@ void scan_rows(const Scan& scan, uint64_t first, uint64_t rows, uint64_t length)
   const uint64_t groups = ceil_div(rows * cut.segments * lanes, device.workgroup);
   dispatch_stages<shaders::ScanRows>(scan,
                                      shaders::ScanRows::Defines{.blocked = blocked,
-                                                                .exclusive = scan.args.exclusive,
+                                                                .form = scan.form(0),
                                                                 .lanes = lanes,
-                                                                .op = static_cast<int>(scan.args.op),
                                                                 .parts = parts,
-                                                                .reverse = scan.args.reverse,
                                                                 .shared = lanes > device.subgroup,
-                                                                .stage = 0,
-                                                                .type = scan.args.dtype,
                                                                 .vector = vector_mode(traits, blocked && aligned)},
                                      push, device.workgroup, groups, first, rows * length, cut.segments,
                                      rows * cut.segments, "rows");
@@ -140,12 +146,8 @@ void scan_columns(const Scan& scan, uint64_t first, uint64_t outer, uint64_t len
                                   .segment = static_cast<uint32_t>(cut.segment)};
   dispatch_stages<shaders::ScanColumns>(
       scan,
-      shaders::ScanColumns::Defines{.exclusive = scan.args.exclusive,
-                                    .op = static_cast<int>(scan.args.op),
+      shaders::ScanColumns::Defines{.form = scan.form(0),
                                     .parts = parts,
-                                    .reverse = scan.args.reverse,
-                                    .stage = 0,
-                                    .type = scan.args.dtype,
                                     .unroll = cut.segment >= 4 ? 4 : 1,
                                     .vector = vector_mode(traits, width > 1 && aligned),
                                     .width = width},
