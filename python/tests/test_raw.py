@@ -11,46 +11,12 @@ import pytest
 import tuff
 from tuff import raw
 
+
+# All of raw's structures, by the names that C has for them: Conv1dDesc is tuff_conv1d_desc.
 STRUCTURES = {
-    "tuff_queue_family": raw.QueueFamily,
-    "tuff_matrix_shape": raw.MatrixShape,
-    "tuff_device_properties": raw.DeviceProperties,
-    "tuff_context_desc": raw.ContextDesc,
-    "tuff_stats": raw.Stats,
-    "tuff_limits": raw.Limits,
-    "tuff_memory_stats": raw.MemoryStats,
-    "tuff_memory_pressure": raw.MemoryPressure,
-    "tuff_memory_fd": raw.MemoryFd,
-    "tuff_alloc_desc": raw.AllocDesc,
-    "tuff_gemm_desc": raw.GemmDesc,
-    "tuff_batched_gemm_desc": raw.BatchedGemmDesc,
-    "tuff_conv2d_desc": raw.Conv2dDesc,
-    "tuff_conv1d_desc": raw.Conv1dDesc,
-    "tuff_conv3d_desc": raw.Conv3dDesc,
-    "tuff_conv_transpose2d_desc": raw.ConvTranspose2dDesc,
-    "tuff_attention_desc": raw.AttentionDesc,
-    "tuff_reduce_desc": raw.ReduceDesc,
-    "tuff_unary_desc": raw.UnaryDesc,
-    "tuff_binary_desc": raw.BinaryDesc,
-    "tuff_softmax_desc": raw.SoftmaxDesc,
-    "tuff_layer_norm_desc": raw.LayerNormDesc,
-    "tuff_rms_norm_desc": raw.RmsNormDesc,
-    "tuff_group_norm_desc": raw.GroupNormDesc,
-    "tuff_batch_norm_desc": raw.BatchNormDesc,
-    "tuff_permute_desc": raw.PermuteDesc,
-    "tuff_cast_desc": raw.CastDesc,
-    "tuff_slice_desc": raw.SliceDesc,
-    "tuff_concat_desc": raw.ConcatDesc,
-    "tuff_gather_desc": raw.GatherDesc,
-    "tuff_pool_desc": raw.PoolDesc,
-    "tuff_rope_desc": raw.RopeDesc,
-    "tuff_resize_desc": raw.ResizeDesc,
-    "tuff_stream_desc": raw.StreamDesc,
-    "tuff_event_desc": raw.EventDesc,
-    "tuff_kernel_define": raw.KernelDefine,
-    "tuff_kernel_constant": raw.KernelConstant,
-    "tuff_kernel_desc": raw.KernelDesc,
-    "tuff_kernel_properties": raw.KernelProperties,
+    "tuff_" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): structure
+    for name, structure in vars(raw).items()
+    if isinstance(structure, type) and issubclass(structure, ctypes.Structure) and hasattr(structure, "_fields_")
 }
 
 # What a parameter's C type is in ctypes.
