@@ -156,6 +156,57 @@ TEST_P(BatchedGemmArrays, Thousands) {
   EXPECT_EQ(after, values);
 }
 
+// Offset 0 is the best aligned of all: a matrix there says nothing of the others.
+TEST_P(BatchedGemmArrays, OneMatrixAtTheBeginningOfItsMemoryAndOthersMisaligned) {
+  const uint64_t m = 32, n = 3, k = 4, batch = 4;
+  const uint64_t places[batch] = {203, 402, 0, 601};  // elements
+  const std::vector<float> values = integers(1000, 3, 7);
+  const OwnBuffer a_memory(context(), 4000), b_memory(context(), 4000);
+  ASSERT_OK(tuff_copy_htod(context(), a_memory, 0, values.data(), 4000));
+  ASSERT_OK(tuff_copy_htod(context(), b_memory, 0, values.data(), 4000));
+  for (const bool transposed : {false, true}) {
+    SCOPED_TRACE(transposed);
+    std::vector<OwnBuffer> views;
+    std::vector<Tensor> results;
+    std::vector<tuff_buffer> a, b, c;
+    const auto view = [&](tuff_buffer memory, uint64_t place, uint64_t elements) {
+      tuff_buffer handle = 0;
+      EXPECT_OK(tuff_view(memory, 4 * place, 4 * elements, &handle));
+      views.emplace_back(handle);
+      return handle;
+    };
+    for (uint64_t i = 0; i < batch; ++i) {
+      a.push_back(view(a_memory, places[i], m * k));
+      b.push_back(view(b_memory, places[batch - 1 - i], k * n));
+      results.emplace_back(context(), m * n);
+      c.push_back(results.back());
+    }
+    tuff_batched_gemm_desc desc{};
+    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.alpha = 1;
+    desc.m = m, desc.n = n, desc.k = k, desc.ta = transposed ? TUFF_TRANS : TUFF_NO_TRANS, desc.tb = desc.ta;
+    desc.batch_count = batch, desc.a_array = a.data(), desc.b_array = b.data(), desc.c_array = c.data();
+    ASSERT_OK(tuff_batched_gemm_ex(context(), &desc));
+    for (uint64_t i = 0; i < batch; ++i) {
+      SCOPED_TRACE(i);
+      const float* const x = values.data() + places[i];
+      const float* const y = values.data() + places[batch - 1 - i];
+      Expected expected;
+      for (uint64_t row = 0; row < m; ++row) {
+        for (uint64_t column = 0; column < n; ++column) {
+          double sum = 0;
+          for (uint64_t p = 0; p < k; ++p) {
+            sum += static_cast<double>(transposed ? x[p * m + row] : x[row * k + p]) *
+                   (transposed ? y[column * k + p] : y[p * n + column]);
+          }
+          expected.value.push_back(sum);
+          expected.bound.push_back(0);
+        }
+      }
+      expect_matches(results[i].read(), expected);
+    }
+  }
+}
+
 // A residual's footprint is that of its own leading dimension, not of C's: this one ends where a matrix of C begins.
 TEST_P(BatchedGemmArrays, ResidualRightBeforeAMatrix) {
   const OwnBuffer memory(context(), 256 + 480), a(context(), 256), b(context(), 256);

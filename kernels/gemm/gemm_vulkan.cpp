@@ -23,11 +23,9 @@ namespace {
 
 // The one at the least aligned address.
 const Buffer* least_aligned(const Buffer* const* buffers, uint64_t count) {
-  const auto alignment = [](const Buffer* buffer) {
-    return buffer->offset == 0 ? ~0 : std::countr_zero(buffer->offset);
-  };
-  return *std::min_element(buffers, buffers + count,
-                           [&](const Buffer* x, const Buffer* y) { return alignment(x) < alignment(y); });
+  return *std::min_element(buffers, buffers + count, [](const Buffer* x, const Buffer* y) {
+    return std::countr_zero(x->offset) < std::countr_zero(y->offset);
+  });
 }
 
 }  // namespace
