@@ -288,10 +288,17 @@ void World::synchronize(int stream) {
 void World::write(int index, uint64_t offset, uint64_t bytes, int stream) {
   const Root& root = roots[static_cast<size_t>(index)];
   if (bytes == 0) return;
-  each("tuff_copy_htod", [&](size_t s) {
-    return tuff_copy_htod(handle(s, stream), handle(s, root.object), offset - root.begin, root.mirror.data() + offset,
-                          bytes);
-  });
+  // By any handle that shows them: the window may be that of another one, as where the first handle was freed.
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const Object& object = objects[i];
+    if (!object.live || object.type != Type::buffer || object.root != index) continue;
+    if (offset < object.offset || offset + bytes > object.offset + object.bytes) continue;
+    each("tuff_copy_htod", [&](size_t s) {
+      return tuff_copy_htod(handle(s, stream), handle(s, static_cast<int>(i)), offset - object.offset,
+                            root.mirror.data() + offset, bytes);
+    });
+    return;
+  }
 }
 
 void World::read(size_t side, int index, std::vector<uint8_t>& bytes) {
