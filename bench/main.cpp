@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLeastSeconds = 0.02;  // of work between two waits, so that waiting does not count
-constexpr double kMostSeconds = 2;      // a call expected to take longer is left out
+constexpr double kMinSeconds = 0.02;  // of work between two waits, so that waiting does not count
+constexpr double kMaxSeconds = 2;      // a call expected to take longer is left out
 // OpenBLAS's threads spin for some milliseconds after their last call and would take the processor from the next.
 constexpr auto kPeersRest = std::chrono::milliseconds(60);
 
@@ -41,7 +41,7 @@ double timed(const Repeat& repeat, uint64_t repetitions, const Repeat& finish) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// How many repetitions of a row make up kLeastSeconds; 0: not known yet. The library wants as many iterations of a row
+// How many repetitions of a row make up kMinSeconds; 0: not known yet. The library wants as many iterations of a row
 // every time that it repeats it.
 using Batch = std::shared_ptr<uint64_t>;
 
@@ -49,7 +49,7 @@ void run(benchmark::State& state, Work work, uint64_t calls, const Batch& batch,
          const Repeat& finish) {
   timed(repeat, 1, finish);  // compiles, and touches memory for the first time
   const double once = timed(repeat, 1, finish);
-  if (*batch == 0) *batch = static_cast<uint64_t>(kLeastSeconds / once) + 1;
+  if (*batch == 0) *batch = static_cast<uint64_t>(kMinSeconds / once) + 1;
   // One call is an iteration, so that their times add up to what passes: a row takes as long as it is asked to.
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(*batch * calls))) {
     state.SetIterationTime(timed(repeat, *batch, finish));
@@ -90,8 +90,8 @@ std::string open_device() {
 
 void add(const std::string& name, Work work, uint64_t memory_bytes, std::function<Repeat(const tuff::Context&)> prepare,
          uint64_t calls) {
-  if (memory_bytes > device.properties.memory_bytes / 2 || work.flops > kMostSeconds * device.flops_per_second ||
-      work.bytes > kMostSeconds * device.bytes_per_second) {
+  if (memory_bytes > device.properties.memory_bytes / 2 || work.flops > kMaxSeconds * device.flops_per_second ||
+      work.bytes > kMaxSeconds * device.bytes_per_second) {
     return;
   }
   benchmark::RegisterBenchmark(name.c_str(),
@@ -116,7 +116,7 @@ void add_peer(const std::string& name, Work work, std::function<Repeat()> prepar
 }
 
 void add_peer(const std::string& name, Work work, uint64_t calls, std::function<Begun()> prepare) {
-  if (work.flops > kMostSeconds * device.flops_per_second || work.bytes > kMostSeconds * device.bytes_per_second)
+  if (work.flops > kMaxSeconds * device.flops_per_second || work.bytes > kMaxSeconds * device.bytes_per_second)
     return;
   benchmark::RegisterBenchmark(name.c_str(),
                                [=, batch = std::make_shared<uint64_t>(0)](benchmark::State& state) {

@@ -24,10 +24,10 @@ using tuff::capi::OperandArrays;
 
 namespace {
 
-constexpr uint64_t kDefaultSourceBytes = 1 << 20, kMostSourceBytes = 64 << 20;
-constexpr uint64_t kDefaultMilliseconds = 10'000, kMostMilliseconds = 3'600'000;
-constexpr uint64_t kDefaultMemory = 512 << 20, kLeastMemory = 64 << 20;
-constexpr uint32_t kMostEntries = 1024;  // of defines, and of constants
+constexpr uint64_t kDefaultSourceBytes = 1 << 20, kMaxSourceBytes = 64 << 20;
+constexpr uint64_t kDefaultMilliseconds = 10'000, kMaxMilliseconds = 3'600'000;
+constexpr uint64_t kDefaultMemory = 512 << 20, kMinMemory = 64 << 20;
+constexpr uint32_t kMaxEntries = 1024;  // of defines, and of constants
 constexpr size_t kLongestName = 256;
 
 Ref<KernelObject> acquire_kernel(tuff_kernel handle) {
@@ -64,7 +64,7 @@ void read_source(const tuff_kernel_desc& desc, uint64_t most, CustomSource& sour
 void read_defines(const tuff_kernel_desc& desc, uint64_t most, CustomSource& source) {
   require(desc.define_count == 0 || desc.defines != nullptr, "desc->defines is null, define_count is {}",
           desc.define_count);
-  require(desc.define_count <= kMostEntries, "desc->define_count is {}, at most {}", desc.define_count, kMostEntries);
+  require(desc.define_count <= kMaxEntries, "desc->define_count is {}, at most {}", desc.define_count, kMaxEntries);
   require(desc.define_count == 0 || desc.language == TUFF_KERNEL_GLSL,
           "desc->define_count is {}, SPIR-V has no defines", desc.define_count);
   uint64_t total = source.text.size();
@@ -84,8 +84,8 @@ void read_defines(const tuff_kernel_desc& desc, uint64_t most, CustomSource& sou
 void read_constants(const tuff_kernel_desc& desc, CustomSource& source) {
   require(desc.constant_count == 0 || desc.constants != nullptr, "desc->constants is null, constant_count is {}",
           desc.constant_count);
-  require(desc.constant_count <= kMostEntries, "desc->constant_count is {}, at most {}", desc.constant_count,
-          kMostEntries);
+  require(desc.constant_count <= kMaxEntries, "desc->constant_count is {}, at most {}", desc.constant_count,
+          kMaxEntries);
   for (uint32_t i = 0; i < desc.constant_count; ++i) {
     const tuff_kernel_constant& constant = desc.constants[i];
     require(constant.reserved == 0, "desc->constants[{}].reserved is {}, needs 0", i, constant.reserved);
@@ -100,16 +100,16 @@ KernelOptions read_options(const tuff_kernel_desc& desc) {
   require((desc.flags & ~kKnownFlags) == 0, "desc->flags is {:#x}, this version knows {:#x}", desc.flags, kKnownFlags);
   require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
   const uint64_t most = desc.max_source_bytes != 0 ? desc.max_source_bytes : kDefaultSourceBytes;
-  require(most <= kMostSourceBytes, "desc->max_source_bytes is {}, at most {}", most, kMostSourceBytes);
+  require(most <= kMaxSourceBytes, "desc->max_source_bytes is {}, at most {}", most, kMaxSourceBytes);
   KernelOptions options;
   options.robust = (desc.flags & TUFF_KERNEL_ROBUST) != 0;
   options.untrusted = (desc.flags & TUFF_KERNEL_UNTRUSTED) != 0;
   options.limits.milliseconds = desc.compile_milliseconds != 0 ? desc.compile_milliseconds : kDefaultMilliseconds;
   options.limits.memory_bytes = desc.compile_memory_bytes != 0 ? desc.compile_memory_bytes : kDefaultMemory;
-  require(options.limits.milliseconds <= kMostMilliseconds, "desc->compile_milliseconds is {}, at most {}",
-          options.limits.milliseconds, kMostMilliseconds);
-  require(options.limits.memory_bytes >= kLeastMemory, "desc->compile_memory_bytes is {}, needs at least {}",
-          options.limits.memory_bytes, kLeastMemory);
+  require(options.limits.milliseconds <= kMaxMilliseconds, "desc->compile_milliseconds is {}, at most {}",
+          options.limits.milliseconds, kMaxMilliseconds);
+  require(options.limits.memory_bytes >= kMinMemory, "desc->compile_memory_bytes is {}, needs at least {}",
+          options.limits.memory_bytes, kMinMemory);
   CustomSource& source = options.source;
   source.language = desc.language;
   source.name = read_name(desc.name, "desc->name", "kernel");

@@ -17,7 +17,7 @@ class KeptVector {
     if (std::vector<T>* kept = PerThread<std::vector<T>>::find()) items_ = std::move(*kept);
   }
   ~KeptVector() {
-    if (items_.capacity() == 0 || items_.capacity() * sizeof(T) > kMostBytes) return;
+    if (items_.capacity() == 0 || items_.capacity() * sizeof(T) > kMaxBytes) return;
     items_.clear();
     if (std::vector<T>* kept = PerThread<std::vector<T>>::get()) *kept = std::move(items_);
   }
@@ -30,7 +30,7 @@ class KeptVector {
   const std::vector<T>* operator->() const { return &items_; }
 
  private:
-  static constexpr size_t kMostBytes = 1 << 20;
+  static constexpr size_t kMaxBytes = 1 << 20;
   std::vector<T> items_;
 };
 

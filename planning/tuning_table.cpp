@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMostDepth = 8;                                // of brackets within brackets: a table has five
-constexpr size_t kMostVariantText = 64, kMostOperationText = 20;  // no name is as long
+constexpr uint32_t kMaxDepth = 8;                                // of brackets within brackets: a table has five
+constexpr size_t kMaxVariantText = 64, kMaxOperationText = 20;  // no name is as long
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -31,7 +31,7 @@ class Watch {
       case Json::parse_event_t::object_start:
       case Json::parse_event_t::array_start:
         names_.emplace_back();
-        if (names_.size() > kMostDepth) problem_ = fmt::format("it is nested more than {} deep", kMostDepth);
+        if (names_.size() > kMaxDepth) problem_ = fmt::format("it is nested more than {} deep", kMaxDepth);
         break;
       case Json::parse_event_t::object_end:
       case Json::parse_event_t::array_end: names_.pop_back(); break;
@@ -80,8 +80,8 @@ const Json& list_member(const Json& object, const char* name, const std::string&
 }
 
 Json parse_json(std::string_view text) {
-  if (text.size() > TuningTable::kMostBytes) {
-    refuse("it holds {} bytes, at most {} are read", text.size(), +TuningTable::kMostBytes);
+  if (text.size() > TuningTable::kMaxBytes) {
+    refuse("it holds {} bytes, at most {} are read", text.size(), +TuningTable::kMaxBytes);
   }
   Watch watch;
   try {
@@ -96,7 +96,7 @@ Json parse_json(std::string_view text) {
   refuse("{}", watch.problem());
 }
 
-constexpr size_t kMostIdentityText = 1024;
+constexpr size_t kMaxIdentityText = 1024;
 constexpr const char* kIdentity[] = {"uuid", "name", "driver", "library"};
 
 }  // namespace
@@ -136,7 +136,7 @@ Json parse_tuning(std::string_view text) {
   const Json& devices = list_member(document, "devices", root);
   for (size_t i = 0; i < devices.size(); ++i) {
     const std::string place = fmt::format("devices[{}]", i);
-    for (const char* name : kIdentity) text_member(devices[i], name, place, kMostIdentityText);
+    for (const char* name : kIdentity) text_member(devices[i], name, place, kMaxIdentityText);
     number(member(devices[i], "driver_version", place), place + ".driver_version", 0, UINT32_MAX);
     list_member(devices[i], "choices", place);
   }
@@ -149,13 +149,13 @@ bool is_for(const Json& section, const TuningDevice& device) {
 }
 
 TuningKey tuning_key(const Json& choice, const std::string& place) {
-  const std::string& operation = text_member(choice, "operation", place, kMostOperationText);
-  const std::string& form = text_member(choice, "form", place, TuningKey::kMostText - kMostOperationText - 1);
+  const std::string& operation = text_member(choice, "operation", place, kMaxOperationText);
+  const std::string& form = text_member(choice, "form", place, TuningKey::kMaxText - kMaxOperationText - 1);
   TuningKey key(operation);
   key.word(form);
   const Json& sizes = list_member(choice, "sizes", place);
-  if (sizes.empty() || sizes.size() > TuningKey::kMostSizes) {
-    refuse("{}.sizes has {} numbers, needs 1 to {}", place, sizes.size(), +TuningKey::kMostSizes);
+  if (sizes.empty() || sizes.size() > TuningKey::kMaxSizes) {
+    refuse("{}.sizes has {} numbers, needs 1 to {}", place, sizes.size(), +TuningKey::kMaxSizes);
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     key.size(number(sizes[i], fmt::format("{}.sizes[{}]", place, i), 1, UINT64_MAX));
@@ -172,10 +172,10 @@ void TuningTable::read(const Json& choices, const std::string& place) {
     if (!is_new) refuse("{} is for the same as {}.choices[{}]", here, place, before->second);
     TunedChoice choice;
     if (choices[i].contains("slices")) {
-      choice.slices = static_cast<uint32_t>(number(choices[i]["slices"], here + ".slices", 0, kMostSlices));
+      choice.slices = static_cast<uint32_t>(number(choices[i]["slices"], here + ".slices", 0, kMaxSlices));
     }
     if (!choices[i].contains("variant")) continue;  // measured, and the built-in choice was as good
-    choice.variant = text_member(choices[i], "variant", here, kMostVariantText);
+    choice.variant = text_member(choices[i], "variant", here, kMaxVariantText);
     choices_.emplace(key, std::move(choice));
   }
 }

@@ -23,7 +23,7 @@ uint8_t size_bucket(uint64_t size);
 // only the buckets have to. Of fixed size, so that a look-up allocates nothing.
 class TuningKey {
  public:
-  static constexpr size_t kMostText = 62, kMostSizes = 8;
+  static constexpr size_t kMaxText = 62, kMaxSizes = 8;
 
   explicit TuningKey(std::string_view operation) { append(operation); }
 
@@ -32,7 +32,7 @@ class TuningKey {
     return append(text);
   }
   TuningKey& size(uint64_t value) {
-    assert(sizes_ < kMostSizes);
+    assert(sizes_ < kMaxSizes);
     buckets_[sizes_++] = static_cast<uint8_t>(size_bucket(value) + 1);  // 0: there is no such size
     return *this;
   }
@@ -42,14 +42,14 @@ class TuningKey {
 
  private:
   TuningKey& append(std::string_view text) {
-    assert(length_ + text.size() <= kMostText);
+    assert(length_ + text.size() <= kMaxText);
     std::memcpy(text_.data() + length_, text.data(), text.size());
     length_ = static_cast<uint8_t>(length_ + text.size());
     return *this;
   }
 
-  std::array<char, kMostText> text_{};
-  std::array<uint8_t, kMostSizes> buckets_{};
+  std::array<char, kMaxText> text_{};
+  std::array<uint8_t, kMaxSizes> buckets_{};
   uint8_t length_ = 0, sizes_ = 0;
 };
 
@@ -82,7 +82,7 @@ TuningKey tuning_key(const nlohmann::json& choice, const std::string& place);
 
 class TuningTable {
  public:
-  static constexpr uint64_t kMostBytes = 4u << 20, kMostSlices = 256;
+  static constexpr uint64_t kMaxBytes = 4u << 20, kMaxSlices = 256;
   static constexpr uint32_t kVersion = 1;
 
   TuningTable() = default;

@@ -249,11 +249,11 @@ bool overwrite(const std::filesystem::path& path, std::span<const std::byte> exp
 }
 
 std::string thread_name() {
-  constexpr size_t kMost = 15;  // bytes of a name, which Linux cuts there
+  constexpr size_t kMax = 15;  // bytes of a name, which Linux cuts there
   char name[64] = {};
   if (::pthread_getname_np(::pthread_self(), name, sizeof name) != 0) return {};
   const std::string program = program_invocation_short_name;
-  return program.compare(0, kMost, name) == 0 ? "" : name;
+  return program.compare(0, kMax, name) == 0 ? "" : name;
 }
 
 uint64_t physical_memory_bytes() noexcept {

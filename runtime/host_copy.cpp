@@ -19,8 +19,8 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kPiece = 128ull << 10;        // what a thread takes at a time
-constexpr uint32_t kMostThreads = 8;             // with the caller
-constexpr uint64_t kLeastStreamed = 4ull << 20;  // smaller copies may be wanted in a cache
+constexpr uint32_t kMaxThreads = 8;             // with the caller
+constexpr uint64_t kMinStreamed = 4ull << 20;  // smaller copies may be wanted in a cache
 constexpr int kYields = 16;                      // before a caller sleeps: a piece is over in microseconds
 
 #if defined(__SSE2__)
@@ -94,7 +94,7 @@ class CopyTeam {
  private:
   friend class NeverDestroyed<CopyTeam>;
   CopyTeam() {
-    const uint32_t threads = std::min(kMostThreads, std::thread::hardware_concurrency());
+    const uint32_t threads = std::min(kMaxThreads, std::thread::hardware_concurrency());
     const platform::SignalsBlocked blocked;  // the program's handlers run on the program's threads
     try {
       while (helpers_ + 1 < threads) {
@@ -140,12 +140,12 @@ void HostCopy::start(void* dst, const void* src, uint64_t bytes) noexcept {
   src_ = static_cast<const std::byte*>(src);
   bytes_ = bytes;
   taken_.store(0, std::memory_order_relaxed);
-  if (bytes >= kLeastShared) CopyTeam::get().list(*this);
+  if (bytes >= kMinShared) CopyTeam::get().list(*this);
 }
 
 void HostCopy::finish() noexcept {
   if (bytes_ == 0) return;
-  if (bytes_ < kLeastShared) {
+  if (bytes_ < kMinShared) {
     std::memcpy(dst_, src_, bytes_);
   } else {
     copy_pieces();
@@ -159,7 +159,7 @@ void HostCopy::copy_pieces() noexcept {
     const uint64_t at = taken_.fetch_add(kPiece, std::memory_order_relaxed);
     if (at >= bytes_) return;
     const uint64_t piece = std::min(kPiece, bytes_ - at);
-    if (bytes_ >= kLeastStreamed) {
+    if (bytes_ >= kMinStreamed) {
       stream(dst_ + at, src_ + at, piece);
     } else {
       std::memcpy(dst_ + at, src_ + at, piece);

@@ -13,7 +13,7 @@ namespace tuff {
 class HostCopy {
  public:
   // From here on the team helps; below this a copy is over before it is awake.
-  static constexpr uint64_t kLeastShared = 1ull << 20;
+  static constexpr uint64_t kMinShared = 1ull << 20;
 
   HostCopy() = default;
   ~HostCopy() { finish(); }

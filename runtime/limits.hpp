@@ -5,6 +5,6 @@
 
 namespace tuff {
 
-inline constexpr uint32_t kMostStreams = 1024;  // alive, of a context, the default one among them
+inline constexpr uint32_t kMaxStreams = 1024;  // alive, of a context, the default one among them
 
 }  // namespace tuff

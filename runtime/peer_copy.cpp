@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t kSmall = 256 << 10;
 // Of memory that both have, what is filled and emptied at once. Waiting for a GPU takes as long as copying tens of
 // megabytes inside it; over a bus, as long as one.
-constexpr uint64_t kLeastHalf = 4 << 20, kMostHalfOnDevice = 32 << 20, kMostHalfOnHost = 16 << 20;
+constexpr uint64_t kMinHalf = 4 << 20, kMaxHalfOnDevice = 32 << 20, kMaxHalfOnHost = 16 << 20;
 constexpr uint64_t kPageAlignment = 64 << 10;  // the most that a device may ask for of memory that it imports
 
 enum class Way { device, host };
@@ -55,13 +55,13 @@ bool both_support(const char* feature, const PeerEnd& to, const PeerEnd& from) {
 }
 
 uint64_t half_for(uint64_t bytes, uint64_t most) {
-  return std::clamp(std::bit_ceil(std::min(bytes, 2 * most) / 2), kLeastHalf, most);
+  return std::clamp(std::bit_ceil(std::min(bytes, 2 * most) / 2), kMinHalf, most);
 }
 
 SharedPiece share_device_memory(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
   SharedPiece piece;
   piece.way = Way::device;
-  piece.half = half_for(bytes, kMostHalfOnDevice);
+  piece.half = half_for(bytes, kMaxHalfOnDevice);
   AllocOptions options;
   options.bytes = 2 * piece.half, options.exportable = true, options.zeroed = false;
   options.name = "peer copies";
@@ -79,7 +79,7 @@ SharedPiece share_device_memory(const PeerEnd& to, const PeerEnd& from, uint64_t
 SharedPiece share_host_memory(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
   SharedPiece piece;
   piece.way = Way::host;
-  piece.half = half_for(bytes, kMostHalfOnHost);
+  piece.half = half_for(bytes, kMaxHalfOnHost);
   const std::shared_ptr<void> pages(std::aligned_alloc(kPageAlignment, 2 * piece.half), std::free);
   if (pages == nullptr) throw std::bad_alloc();
   piece.of_source = from.backend.import_host(pages.get(), 2 * piece.half, pages);
@@ -110,7 +110,7 @@ class Shelf {
       piece = std::move(found->piece);
       kept_.erase(found);
     }
-    const uint64_t wanted = half_for(bytes, piece->way == Way::device ? kMostHalfOnDevice : kMostHalfOnHost);
+    const uint64_t wanted = half_for(bytes, piece->way == Way::device ? kMaxHalfOnDevice : kMaxHalfOnHost);
     if (piece->half < wanted) piece.reset();
     return piece;
   }
@@ -193,7 +193,7 @@ void copy_through(const SharedPiece& piece, const PeerEnd& to, const PeerEnd& fr
 }
 
 void copy_through_host(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
-  const uint64_t half_bytes = std::min(bytes, half_for(bytes, kMostHalfOnHost));
+  const uint64_t half_bytes = std::min(bytes, half_for(bytes, kMaxHalfOnHost));
   std::vector<std::byte> halves[2];
   by_halves(
       bytes, half_bytes,

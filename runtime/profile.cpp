@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-constexpr size_t kMostPlan = 1000;  // bytes of a planner's lines that are kept
+constexpr size_t kMaxPlan = 1000;  // bytes of a planner's lines that are kept
 
 thread_local ProfiledCall* current_call = nullptr;
 
@@ -167,7 +167,7 @@ void ProfiledCall::about(const CallText& text) {
 }
 
 void ProfiledCall::note_plan(std::string_view line) {
-  if (noted_.size() + line.size() > kMostPlan) return;
+  if (noted_.size() + line.size() > kMaxPlan) return;
   if (!noted_.empty()) noted_ += "; ";
   noted_ += line;
 }

@@ -70,9 +70,9 @@ struct DeviceRates {
 
 class Profile {
  public:
-  static constexpr size_t kMostSpans = size_t{1} << 18;  // of either kind: what comes later is counted alone
+  static constexpr size_t kMaxSpans = size_t{1} << 18;  // of either kind: what comes later is counted alone
 
-  explicit Profile(size_t most_spans = kMostSpans);
+  explicit Profile(size_t most_spans = kMaxSpans);
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;

@@ -11,7 +11,7 @@
 namespace tuff {
 namespace {
 
-constexpr size_t kMostRows = 40;  // of the second table
+constexpr size_t kMaxRows = 40;  // of the second table
 
 struct Row {
   std::string name, variant, shape;
@@ -115,13 +115,13 @@ std::string Profile::table(const tuff_stats& stats) const {
     fmt::format_to(end, "\n{:<20} {:<22} {:>7} {:>10} {:>9} {:>7} {}  {}\n", "kernel", "variant", "times", "device ms",
                    "mean us", "share", kRates, "shape");
     const std::vector<const Row*> order = sorted(kernels);
-    for (size_t i = 0; i < std::min(order.size(), kMostRows); ++i) {
+    for (size_t i = 0; i < std::min(order.size(), kMaxRows); ++i) {
       const Row& row = *order[i];
       fmt::format_to(end, "{:<20} {:<22} {:>7} {:>10.3f} {:>9} {:>7} {}  {}\n", cut(row.name, 20), cut(row.variant, 22),
                      row.kernels, row.device * 1e3, number(row.device / static_cast<double>(row.kernels) * 1e6, 1),
                      share(row.device, all.device), rates(row), row.shape);
     }
-    if (order.size() > kMostRows) fmt::format_to(end, "and {} shorter ones\n", order.size() - kMostRows);
+    if (order.size() > kMaxRows) fmt::format_to(end, "and {} shorter ones\n", order.size() - kMaxRows);
   }
   out += "\n";
   const char* between = "";

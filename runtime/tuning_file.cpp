@@ -19,7 +19,7 @@ std::optional<TuningPlace> tuning_place() {
 }
 
 std::optional<std::string> read_tuning(const std::filesystem::path& path, std::string& problem) {
-  const auto bytes = platform::read_file(path, TuningTable::kMostBytes, &problem);
+  const auto bytes = platform::read_file(path, TuningTable::kMaxBytes, &problem);
   if (!bytes) return std::nullopt;
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }

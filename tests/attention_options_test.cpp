@@ -1,4 +1,5 @@
 // What tuff_attention_ex adds: types, shared heads, layouts, bias, mask, soft cap, window, lengths, log-sum-exp.
+#include <cfloat>
 #include <cmath>
 
 #include "support/attention_problem.hpp"
@@ -323,6 +324,7 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
     }
   }
 }
+
 // A score of minus infinity hides its key, whatever made it: rows of which every score is one are zero, on every
 // kernel.
 TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
@@ -355,6 +357,68 @@ TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
         }
         if (!extended) continue;
         for (uint64_t row = 0; row < rows; row += 2) EXPECT_EQ(lse.read()[row], -INFINITY) << "row " << row;
+      }
+    }
+  }
+}
+// An infinity in the value of one key, the last one too, whose place kernels may read again for keys beyond the end, is
+// what every row that sees the key has in that column. Numbers of keys at and beside those that kernels take at a time.
+TEST_P(AttentionHidden, InfiniteValuesReachTheirRowsAsInfinity) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const uint64_t dim : {5, 64}) {
+      for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 1}, {1, 70}, {3, 301}, {40, 33}, {40, 70}}) {
+        for (const uint64_t key : {uint64_t{0}, keys - 1}) {
+          SCOPED_TRACE(testing::Message() << "type " << dtype << ", head_dim " << dim << ", " << rows << " rows, " << keys
+                                          << " keys, infinity in key " << key);
+          std::vector<float> v = rounded(dtype, uniforms(keys * dim, -1, 1, 3));
+          v[key * dim + 3] = INFINITY, v[key * dim + 4] = -INFINITY;
+          const StoredTensor q(context(), dtype, rounded(dtype, uniforms(rows * dim, -1, 1, 1))),
+              k(context(), dtype, rounded(dtype, uniforms(keys * dim, -1, 1, 2))), tv(context(), dtype, v),
+              o(context(), dtype, rows * dim);
+          ASSERT_OK(tuff_attention(context(), dtype, q, k, tv, o, 1, 1, rows, keys, dim, 0.125, TUFF_CAUSAL_NONE));
+          const std::vector<float> result = o.read();
+          for (uint64_t i = 0; i < result.size(); ++i) {
+            const uint64_t column = i % dim;
+            if (column == 3 || column == 4) {
+              ASSERT_EQ(result[i], column == 3 ? INFINITY : -INFINITY) << "row " << i / dim;
+            } else {
+              ASSERT_TRUE(std::isfinite(result[i])) << "row " << i / dim << ", column " << column;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// A score of infinity counts as the largest number: its key has all the weight, and the row's log-sum-exp is that number,
+// whatever the scale is.
+TEST_P(AttentionHidden, LogSumExpOfAnInfiniteScoreIsTheLargestNumber) {
+  constexpr uint64_t kDim = 16;
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const double scale : {0.125, 1.0, 4.0}) {
+      for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 300}, {3, 70}, {40, 70}}) {
+        for (const bool with_bias : {false, true}) {
+          SCOPED_TRACE(testing::Message() << "type " << dtype << ", scale " << scale << ", " << rows << " rows"
+                                          << (with_bias ? ", bias" : ""));
+          std::vector<float> k(keys * kDim, 0.0f);
+          for (uint64_t key = 0; key < keys; ++key) k[key * kDim] = key == 7 ? INFINITY : 0.5f;
+          const std::vector<float> v = rounded(dtype, uniforms(keys * kDim, -1, 1, 3));
+          const StoredTensor q(context(), dtype, std::vector<float>(rows * kDim, 1.0f)), tk(context(), dtype, k),
+              tv(context(), dtype, v), o(context(), dtype, rows * kDim),
+              bias(context(), dtype, std::vector<float>(keys, 0.5f));
+          const Tensor lse(context(), rows);
+          tuff_attention_desc d{};
+          d.struct_size = sizeof d;
+          d.dtype = dtype;
+          d.q = q, d.k = tk, d.v = tv, d.o = o, d.lse = lse;
+          d.batch = d.heads = 1, d.seq_q = rows, d.seq_kv = keys, d.head_dim = kDim, d.scale = scale;
+          if (with_bias) d.bias = bias;
+          ASSERT_OK(tuff_attention_ex(context(), &d));
+          for (const float value : lse.read()) EXPECT_EQ(value, FLT_MAX);
+          const std::vector<float> result = o.read();
+          for (uint64_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], v[7 * kDim + i % kDim]);
+        }
       }
     }
   }

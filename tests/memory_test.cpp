@@ -159,23 +159,23 @@ TEST_P(Memory, HolesAreFragmentation) {
 
 // --- short of memory ---------------------------------------------------------------------------------------
 
-constexpr uint64_t kLimit = 1'000'000, kMost = 600'000;
+constexpr uint64_t kLimit = 1'000'000, kMax = 600'000;
 
 TEST_P(Memory, ARefusalSaysWhatIsThere) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  const OwnBuffer held(own, kMost);
-  ASSERT_OK(tuff_fill(own, held, 0, kMost, "\x07", 1));
+  const OwnBuffer held(own, kMax);
+  ASSERT_OK(tuff_fill(own, held, 0, kMax, "\x07", 1));
   tuff_buffer buffer = 77;
-  EXPECT_FAILS(tuff_alloc(own, kMost, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_FAILS(tuff_alloc(own, kMax, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
   EXPECT_NE(last_error().find("1000000"), std::string::npos) << last_error();
   if (vulkan()) {
     EXPECT_NE(last_error().find("largest range"), std::string::npos) << last_error();
   }
   EXPECT_EQ(buffer, 77u);
-  std::vector<uint8_t> bytes(kMost);
-  ASSERT_OK(tuff_copy_dtoh(own, bytes.data(), held, 0, kMost));
-  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 7), static_cast<int64_t>(kMost)) << "what is live stays usable";
+  std::vector<uint8_t> bytes(kMax);
+  ASSERT_OK(tuff_copy_dtoh(own, bytes.data(), held, 0, kMax));
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 7), static_cast<int64_t>(kMax)) << "what is live stays usable";
   const OwnBuffer fits(own, 100'000);
 }
 
@@ -193,8 +193,8 @@ struct Callback {
 TEST_P(Memory, CallbackThatFreesEnough) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  OwnBuffer held(own, kMost);
-  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMost / 4));  // the device is not done with it
+  OwnBuffer held(own, kMax);
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMax / 4));  // the device is not done with it
   const uint64_t in_use = memory_of(own).bytes_in_use;
   tuff_memory_pressure seen{};
   Callback callback{[&](const tuff_memory_pressure& pressure) {
@@ -202,27 +202,27 @@ TEST_P(Memory, CallbackThatFreesEnough) {
     held.free();
   }};
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
-  const OwnBuffer wanted(own, kMost);
+  const OwnBuffer wanted(own, kMax);
   EXPECT_NE(static_cast<tuff_buffer>(wanted), 0u);
   EXPECT_EQ(callback.calls, 1);
   EXPECT_EQ(seen.struct_size, sizeof seen);
   EXPECT_EQ(seen.status, TUFF_ERROR_LIMIT_EXCEEDED);
-  EXPECT_EQ(seen.bytes_requested, kMost);
-  EXPECT_EQ(seen.bytes_needed, in_use + kMost - kLimit);
+  EXPECT_EQ(seen.bytes_requested, kMax);
+  EXPECT_EQ(seen.bytes_needed, in_use + kMax - kLimit);
   ASSERT_OK(tuff_context_set_memory_callback(own, nullptr, nullptr));
   tuff_buffer none = 0;
-  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
   EXPECT_EQ(callback.calls, 1) << "it was taken away";
 }
 
 TEST_P(Memory, CallbackThatFreesNothing) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  const OwnBuffer held(own, kMost);
+  const OwnBuffer held(own, kMax);
   Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // an error of its own
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
   tuff_buffer none = 0;
-  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
   EXPECT_EQ(callback.calls, 1);
   EXPECT_FAILS(tuff_alloc(own, kLimit + 1, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "1000001");
   EXPECT_EQ(callback.calls, 1) << "no freeing makes room for more than the limit";
@@ -233,21 +233,21 @@ TEST_P(Memory, CallbackThatFreesNothing) {
 TEST_P(Memory, CallbackMayAllocate) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  OwnBuffer held(own, kMost), made;
+  OwnBuffer held(own, kMax), made;
   tuff_status inner = 1;
   Callback callback{[&](const tuff_memory_pressure&) {
     tuff_buffer none = 0;
-    inner = tuff_alloc(own, kMost, &none);  // short as well: refused, without a call within the call
+    inner = tuff_alloc(own, kMax, &none);  // short as well: refused, without a call within the call
     held.free();
     EXPECT_OK(tuff_synchronize(own));
     made = OwnBuffer(own, 1000);
   }};
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
-  const OwnBuffer wanted(own, kMost);
+  const OwnBuffer wanted(own, kMax);
   EXPECT_EQ(callback.calls, 1);
   EXPECT_EQ(inner, TUFF_ERROR_LIMIT_EXCEEDED);
   EXPECT_NE(static_cast<tuff_buffer>(made), 0u);
-  EXPECT_OK(tuff_fill(own, wanted, 0, kMost, "x", 1));
+  EXPECT_OK(tuff_fill(own, wanted, 0, kMax, "x", 1));
 }
 
 // What an operation needs for partial results.
@@ -281,16 +281,16 @@ TEST_P(Memory, CallbackFreesForAnOperation) {
 TEST_P(Memory, CallbackIsReplacedFromInside) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  const OwnBuffer held(own, kMost);
+  const OwnBuffer held(own, kMax);
   Callback second, first{[&](const tuff_memory_pressure&) {
     EXPECT_OK(tuff_context_set_memory_callback(own, Callback::call, &second));
   }};
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &first));
   tuff_buffer none = 0;
-  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
   EXPECT_EQ(first.calls, 1);
   EXPECT_EQ(second.calls, 0);
-  EXPECT_FAILS(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
+  EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
   EXPECT_EQ(first.calls, 1);
   EXPECT_EQ(second.calls, 1);
 }
@@ -298,7 +298,7 @@ TEST_P(Memory, CallbackIsReplacedFromInside) {
 TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
-  const OwnBuffer held(own, kMost);
+  const OwnBuffer held(own, kMax);
   std::atomic<bool> inside{false}, go{false}, left{false}, replaced{false};
   Callback callback{[&](const tuff_memory_pressure&) {
     inside = true;
@@ -308,7 +308,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
   std::thread allocates([&] {
     tuff_buffer none = 0;
-    EXPECT_EQ(tuff_alloc(own, kMost, &none), TUFF_ERROR_LIMIT_EXCEEDED);
+    EXPECT_EQ(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED);
   });
   while (!inside) std::this_thread::yield();
   std::thread replaces([&] {

@@ -19,13 +19,13 @@
 namespace tuff_test {
 namespace {
 
-constexpr uint64_t kMost = ~uint64_t{0};
+constexpr uint64_t kMax = ~uint64_t{0};
 constexpr uint64_t bit(int n) { return uint64_t{1} << n; }
 const std::vector<uint64_t> kSuspects = {0,           1,           2,           3,           bit(16) - 1, bit(16),
                                          bit(16) + 1, bit(22) - 1, bit(23) - 1, bit(29),     bit(30) - 1, bit(30),
                                          bit(31) - 1, bit(31),     bit(31) + 1, bit(32) - 1, bit(32),     bit(32) + 1,
                                          bit(33),     bit(61),     bit(62),     bit(62) + 1, bit(63) - 1, bit(63),
-                                         bit(63) + 1, kMost / 3,   kMost - 1,   kMost};
+                                         bit(63) + 1, kMax / 3,   kMax - 1,   kMax};
 
 // The buffers of a row on one backend, all of them small whole numbers.
 class Side {
@@ -291,7 +291,7 @@ TEST(SemanticsSizes, AdaptivePoolingToTheLargestNumberIsRefused) {
   for (const auto& [function, which] : {std::pair{"tuff_avg_pool", 1}, {"tuff_max_pool", 1}}) {
     const SizeCall& row = row_of(function, static_cast<size_t>(which));
     std::vector<uint64_t> values = valid(row);
-    set(row, values, "out_shape[0]", kMost);  // plus one, it was divided by
+    set(row, values, "out_shape[0]", kMax);  // plus one, it was divided by
     EXPECT_EQ(sides.compare(row, values), TUFF_ERROR_INVALID_ARGUMENT);
   }
 }
@@ -376,7 +376,7 @@ TEST(SemanticsSizes, TransposedConvolutionsThatReachFar) {
   Sides sides;
   const SizeCall& row = row_of("tuff_conv_transpose2d_ex");
   for (const uint64_t far :
-       {bit(15), bit(16) + 1, bit(29), bit(30) + 1, bit(31) + 1, bit(32) + 1, bit(40), bit(62), bit(63) + 1, kMost}) {
+       {bit(15), bit(16) + 1, bit(29), bit(30) + 1, bit(31) + 1, bit(32) + 1, bit(40), bit(62), bit(63) + 1, kMax}) {
     struct Form {
       uint64_t in, taps, stride, dilation, padding, further;
     };
@@ -389,7 +389,7 @@ TEST(SemanticsSizes, TransposedConvolutionsThatReachFar) {
       const __uint128_t whole =
           __uint128_t{form.in - 1} * form.stride + __uint128_t{form.taps - 1} * form.dilation + 1 + form.further;
       const __uint128_t around = __uint128_t{form.padding} * 2;
-      if (whole > kMost || around > whole || whole - around > 8) continue;
+      if (whole > kMax || around > whole || whole - around > 8) continue;
       const auto out = static_cast<uint64_t>(whole - around);
       std::vector<uint64_t> values = valid(row);
       set_axes(row, values, "in_shape", 0, {1, 2, form.in, form.in});
@@ -409,8 +409,8 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
     SCOPED_TRACE(backend);
     const OwnContext context(backend);
     const auto refused = [&] {
-      for (const uint64_t bytes : {bit(50), bit(62), bit(63) - 1, bit(63), kMost / 3, kMost - 4096, kMost - 255,
-                                   kMost - 63, kMost - 62, kMost - 1, kMost}) {
+      for (const uint64_t bytes : {bit(50), bit(62), bit(63) - 1, bit(63), kMax / 3, kMax - 4096, kMax - 255,
+                                   kMax - 63, kMax - 62, kMax - 1, kMax}) {
         SCOPED_TRACE(bytes);
         tuff_buffer buffer = 0;
         std::vector<tuff_status> answers{tuff_alloc(context, bytes, &buffer)};
@@ -428,7 +428,7 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
       }
     };
     refused();
-    for (const uint64_t bytes : {kMost, kMost - 65535}) {  // more than there is behind any address
+    for (const uint64_t bytes : {kMax, kMax - 65535}) {  // more than there is behind any address
       alignas(65536) static unsigned char memory[65536];
       tuff_buffer buffer = 0;
       EXPECT_FAILS(tuff_buffer_import_host(context, memory, bytes, &buffer), TUFF_ERROR_INVALID_ARGUMENT,
@@ -438,7 +438,7 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
       tuff_limits limits{};
       limits.struct_size = sizeof limits, limits.memory_bytes = limits.wait_milliseconds = limit;
       EXPECT_OK(tuff_context_set_limits(context, &limits));
-      if (limit == 0 || limit == kMost || limit == bit(63)) refused();
+      if (limit == 0 || limit == kMax || limit == bit(63)) refused();
       if (limit != 0 && limit < bit(22)) continue;
       const OwnBuffer buffer(context, 4096);
       EXPECT_OK(tuff_fill(context, buffer, 0, 4096, "abcd", 4));

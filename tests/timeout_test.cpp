@@ -25,7 +25,7 @@ void main() {
 )";
 // Mesa's driver for processors ends every loop of an invocation after 65,535 rounds.
 constexpr uint32_t kSteps = 60000;
-constexpr uint32_t kGroup = 64, kMostGroups = 16384;
+constexpr uint32_t kGroup = 64, kMaxGroups = 16384;
 
 std::vector<uint32_t> expected(uint32_t count) {
   uint32_t factor = 1, added = 0;  // all the steps are one
@@ -44,7 +44,7 @@ struct Amount {
   uint32_t count() const { return groups * kGroup; }
   uint64_t bytes() const { return uint64_t{count()} * sizeof(uint32_t); }
   Amount times(uint32_t more) const {
-    const uint32_t wider = std::min(more, kMostGroups / groups);
+    const uint32_t wider = std::min(more, kMaxGroups / groups);
     return {groups * wider, launches * (more / wider)};
   }
 };

@@ -7,7 +7,7 @@ namespace tool {
 namespace {
 
 constexpr size_t kSamples = 4;  // that are to agree, of a quarter of the time each
-constexpr uint64_t kMostRepetitions = 1'000'000;
+constexpr uint64_t kMaxRepetitions = 1'000'000;
 
 }  // namespace
 
@@ -15,16 +15,16 @@ Steady measure_steadily(const std::function<double(uint64_t repetitions)>& elaps
                         double seconds, double warm_seconds) {
   elapsed(1);  // compiles, and touches memory for the first time
   const double begin = now(), share = seconds / kSamples;
-  const double patience = std::max(kLeastPatience, kPatience * seconds);
+  const double patience = std::max(kMinPatience, kPatience * seconds);
   std::vector<double> samples;
   double last = elapsed(1);
   while (true) {
     const auto repetitions =
-        static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMostRepetitions)));
+        static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMaxRepetitions)));
     const double took = elapsed(repetitions);
     last = took / static_cast<double>(repetitions);
     // Much less than a measurement: the first guess was of a slower device, or of one call alone.
-    if (took < share / 2 && repetitions < kMostRepetitions) continue;
+    if (took < share / 2 && repetitions < kMaxRepetitions) continue;
     samples.push_back(last);
     // Of what takes long two are enough.
     const auto wanted = static_cast<size_t>(std::clamp(seconds / last, 2.0, static_cast<double>(kSamples)));

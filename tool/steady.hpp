@@ -18,7 +18,7 @@ constexpr double kAgree = 1.05;
 // kept at work before anything counts, the first time for longer.
 constexpr double kWarmSeconds = 0.3, kFirstWarmSeconds = 1;
 // How long to wait for a rate to settle: in seconds, and in times that are measured.
-constexpr double kLeastPatience = 3, kPatience = 10;
+constexpr double kMinPatience = 3, kPatience = 10;
 
 // Measures until the last measurements agree, together about `seconds`, or patience ends.
 //   elapsed   carries out so many repetitions and waits for them: the seconds that it took

@@ -15,15 +15,15 @@ constexpr double kWarmSeconds = 0.03;
 constexpr int kSamples = 3;  // of each candidate; the best counts
 // The variants come in the order of what is expected of them: where so many in a row take so much longer than the best,
 // the rest is not worth the time.
-constexpr uint32_t kMostWorse = 3;
+constexpr uint32_t kMaxWorse = 3;
 constexpr double kWorse = 1.5;
 // The duel: in each round both run, one after the other. Of two that are equally fast either wins a round with
 // probability 1/2, and so 12 or 13 of 13 with probability 14/8192: below 0.2 %, for a table of some hundred rows. Less
 // than this gain is not worth a row.
 constexpr size_t kRounds = 13, kRoundsLost = 1;
-constexpr double kLeastGain = 1.02;
+constexpr double kMinGain = 1.02;
 // k is worth cutting where C is small, into slices that are not.
-constexpr uint64_t kMostSlicedResults = 1u << 20, kLeastSlice = 128;
+constexpr uint64_t kMaxSlicedResults = 1u << 20, kMinSlice = 128;
 constexpr uint32_t kSlices[] = {1, 2, 4, 8, 16, 32};
 
 // Values between -1 and 1 (-8 and 8, for i8): what a device draws, and so its clock, depends on the bits it moves.
@@ -95,7 +95,7 @@ bool wins(Trial& trial, const Candidate& a, const Candidate& b, double& a_second
   };
   a_seconds = median(as);
   b_seconds = median(bs);
-  return lost <= kRoundsLost && a_seconds >= kLeastGain * b_seconds;
+  return lost <= kRoundsLost && a_seconds >= kMinGain * b_seconds;
 }
 
 // Measures one candidate and keeps it if it is the best so far; the seconds it took.
@@ -113,7 +113,7 @@ double try_out(Trial& trial, const Candidate& candidate, Finding& finding) {
 
 bool try_variants(Trial& trial, Finding& finding, const std::function<bool()>& out_of_time) {
   uint32_t worse = 0;
-  for (size_t i = 1; i < trial.variants().size() && worse < kMostWorse; ++i) {
+  for (size_t i = 1; i < trial.variants().size() && worse < kMaxWorse; ++i) {
     if (out_of_time()) return false;
     const Candidate candidate{trial.variants()[i], 0};
     try {
@@ -129,10 +129,10 @@ bool try_variants(Trial& trial, Finding& finding, const std::function<bool()>& o
 bool try_slices(Trial& trial, Finding& finding, const std::function<bool()>& out_of_time) {
   const auto& sizes = trial.entry()["sizes"];
   const auto results = sizes[0].get<uint64_t>() * sizes[1].get<uint64_t>() * sizes[3].get<uint64_t>();
-  if (results > kMostSlicedResults) return true;
+  if (results > kMaxSlicedResults) return true;
   const std::string variant = finding.best.variant;
   for (const uint32_t slices : kSlices) {
-    if (sizes[2].get<uint64_t>() / slices < kLeastSlice) break;
+    if (sizes[2].get<uint64_t>() / slices < kMinSlice) break;
     if (out_of_time()) return false;
     const Candidate candidate{variant, slices};
     if (trial.choose(candidate)) try_out(trial, candidate, finding);

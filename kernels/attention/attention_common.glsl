@@ -241,6 +241,8 @@ void store_log_sum_exp(uint row, float maximum, float total, float scale_log2) {
   if ((SHAPE.present & 1u) == 0) return;
   const float sum = log2(total * HEADROOM_UNDONE);
   float result = saturate_finite((maximum * scale_log2 + sum) * 0.6931471805599453);
+  // A score of infinity counts as the largest number; where the scale is left to the weights, the maximum is one without it.
+  if (maximum >= LARGEST) result = LARGEST;
   if (total == 0.0) result = -TUFF_INFINITY;
   if (tuff_isnan(total)) result = TUFF_NAN;
   const uint heads = SHAPE.heads & 0xffffu;

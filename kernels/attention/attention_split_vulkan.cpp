@@ -30,11 +30,11 @@ constexpr SplitVariant kVariants[] = {
 constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;
 constexpr uint32_t kUnroll = 4, kSubgroups = 4;
 // Groups that a core works on at once, and the fewest keys that are worth one.
-constexpr uint64_t kGroupsPerCore = 4, kLeastKeys = 256;
+constexpr uint64_t kGroupsPerCore = 4, kMinKeys = 256;
 // With matrix units a group is one subgroup; registers let eight of them be on a multiprocessor of an H200, and a ninth
 // waits for another to end.
 constexpr uint32_t kMatrixKeys = 16;
-constexpr uint64_t kMatrixGroupsPerCore = 8, kLeastMatrixKeys = 64;
+constexpr uint64_t kMatrixGroupsPerCore = 8, kMinMatrixKeys = 64;
 constexpr uint32_t kMergers = 4;
 // Turns of loops that a step of the keys takes on a processor, all side paths included but the sums made anew.
 constexpr uint64_t kTurns = 8;
@@ -74,7 +74,7 @@ struct Cut {
     tiles = ceil_div(args.seq_q * (args.heads / args.kv_heads), variant.rows) * args.batch * args.kv_heads;
     const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
     const uint64_t each = variant.matrices() ? kMatrixGroupsPerCore : kGroupsPerCore;
-    const uint64_t least = variant.matrices() ? kLeastMatrixKeys : kLeastKeys;
+    const uint64_t least = variant.matrices() ? kMinMatrixKeys : kMinKeys;
     keys = std::max(ceil_div(args.seq_kv, std::max<uint64_t>(1, cores * each / tiles)), least);
     if (traits.cpu) keys = std::min(keys, kMaxLoopIterationsCpu / kTurns * step);
     keys = ceil_div(keys, step) * step;

@@ -234,8 +234,8 @@ void main() {
     }
 
     // Loops, not branches: Mesa 22.3 runs both sides of a branch, but leaves a loop that no lane enters.
-    // Keys beyond the last have weight 0 and repeat the last one's value, which a row that sees all sees too.
-    const bool guarded = BIAS != 0 || MASK != 0 || ((CAUSAL != 0 || EXTENDED != 0) && hides);
+    // Hidden keys, and those beyond the last, which repeat it, have weight 0; 0 times an infinity or NaN would make NaN.
+    const bool guarded = BIAS != 0 || MASK != 0 || hides;
     [[dont_unroll]] for (uint j = guarded ? WIDTH : 0; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
         TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
@@ -249,8 +249,6 @@ void main() {
         }
       }
     }
-#if CAUSAL || EXTENDED
-    // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
     [[dont_unroll]] for (uint j = guarded ? 0 : WIDTH; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
         TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
@@ -266,7 +264,6 @@ void main() {
         }
       }
     }
-#endif
   }
 
 #if RANGES

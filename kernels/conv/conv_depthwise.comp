@@ -14,7 +14,7 @@
 //# VEC : 0|1 : 1: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
 #define SUM_TYPE 1
 #define SLICED 0
-#include "kernels/gemm/gemm_stored.glsl"
+#include "kernels/gemm/common/gemm_stored.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(5)

@@ -15,11 +15,11 @@ namespace {
 
 constexpr uint64_t kUnit = 32;           // the least step of k on matrix units, in 16-bit elements
 constexpr uint64_t kPiece = 8;           // what is loaded at once
-constexpr uint64_t kLeastChannels = 16;  // of pixels whose channels are filled up to a step of k
-constexpr uint64_t kMostZeros = 4;       // of rows of taps that are: so many products for each that counts, at most
-constexpr double kLeastOperations = 1e7;
-constexpr uint64_t kMostPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
-constexpr uint64_t kMostInImage = uint64_t{1} << 28;     // elements of one image, with its padding
+constexpr uint64_t kMinChannels = 16;  // of pixels whose channels are filled up to a step of k
+constexpr uint64_t kMaxZeros = 4;       // of rows of taps that are: so many products for each that counts, at most
+constexpr double kMinOperations = 1e7;
+constexpr uint64_t kMaxPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
+constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding
 
 // How an image lies, with its padding, so that windows can be read from it.
 struct Pixels {
@@ -164,10 +164,10 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || traits.max_invocations < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
   const Pixels pixels = pixels_of(args);
-  const bool worth = pixels.joined ? pixels.k(args) <= kMostZeros * args.filter_shape.pixels() * args.channels()
-                                   : args.channels() >= kLeastChannels;
-  if (!worth || pixels.height >= kMostInImage || pixels.width >= kMostInImage || pixels.tap >= 1u << 16 ||
-      pixels.height * pixels.width >= kMostInImage || pixels.image() >= kMostInImage) {
+  const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
+                                   : args.channels() >= kMinChannels;
+  if (!worth || pixels.height >= kMaxInImage || pixels.width >= kMaxInImage || pixels.tap >= 1u << 16 ||
+      pixels.height * pixels.width >= kMaxInImage || pixels.image() >= kMaxInImage) {
     return false;
   }
   ConvArgs one = args;
@@ -177,7 +177,7 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
 
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   const double operations = 2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps_of(args));
-  return operations >= kLeastOperations && runs_matrices(traits, args);
+  return operations >= kMinOperations && runs_matrices(traits, args);
 }
 
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
@@ -188,7 +188,7 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const uint64_t most_elements =
       (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
   const uint64_t most = std::clamp<uint64_t>(
-      pixels.as_they_are ? most_elements : std::min(most_elements, kMostPixelBytes / image_bytes), 1, args.batch());
+      pixels.as_they_are ? most_elements : std::min(most_elements, kMaxPixelBytes / image_bytes), 1, args.batch());
   const uint64_t filter_bytes =
       filters_serve(args, pixels) ? 0 : ceil_div(args.filters() * taps.image() * 2, 256) * 256;
   const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes + behind(pixels) * 2;

@@ -13,7 +13,7 @@
 //# group geometry : TYPE CHANNELS_LAST DEPTH SPACED TAP_MASK : the tensors, and how a window lies in them
 // Who includes it has PATCHES: 1 for the kernel that stores the patches after all, else 0.
 #define SUM_TYPE 1
-#include "kernels/gemm/gemm_stored.glsl"
+#include "kernels/gemm/common/gemm_stored.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(5)

@@ -12,7 +12,7 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kMostPatches = uint64_t{1} << 23;  // elements of one piece
+constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece
 constexpr uint64_t kRun = 32;                         // rows of the patches that an invocation makes of a column
 
 // Some columns, with scratch memory for their patches and, where they are finished afterwards, for their sums.
@@ -96,20 +96,20 @@ void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piec
 
 bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
   return traits.cpu && !args.transposed && taps_of(args) != 0 && (args.groups == 1 || !args.channels_last()) &&
-         args.channels() * args.filter_shape.pixels() <= kMostPatches;
+         args.channels() * args.filter_shape.pixels() <= kMaxPatches;
 }
 
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
-  constexpr uint64_t kLeast = 96;
-  constexpr double kLeastOperations = 3e7;
-  return traits.cpu && traits.addresses && std::min({m, n, k}) >= kLeast &&
-         2.0 * static_cast<double>(m * n) * static_cast<double>(k) >= kLeastOperations;
+  constexpr uint64_t kMin = 96;
+  constexpr double kMinOperations = 3e7;
+  return traits.cpu && traits.addresses && std::min({m, n, k}) >= kMin &&
+         2.0 * static_cast<double>(m * n) * static_cast<double>(k) >= kMinOperations;
 }
 
 bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
-  constexpr uint64_t kLeastFilters = 384;  // by then patches cost less than the product saves
+  constexpr uint64_t kMinFilters = 384;  // by then patches cost less than the product saves
   const uint64_t pixels = args.out_shape.pixels() * (args.channels_last() ? args.batch() : 1);
-  return runs_patches(traits, args) && args.dtype == TUFF_F32 && args.groups == 1 && args.filters() >= kLeastFilters &&
+  return runs_patches(traits, args) && args.dtype == TUFF_F32 && args.groups == 1 && args.filters() >= kMinFilters &&
          packs_products(traits, args.filters(), pixels, taps_of(args));
 }
 
@@ -118,7 +118,7 @@ void record_patches(Recorder& recorder, const ConvArgs& args) {
   const bool last = args.channels_last();
   // Channels last, images follow one another in the output as pixels do.
   const uint64_t images = last ? 1 : args.batch(), columns = last ? args.batch() * pixels : pixels;
-  const uint64_t most = std::min(ceil_div(columns, 4) * 4, std::max<uint64_t>(kMostPatches / rows / 64 * 64, 64));
+  const uint64_t most = std::min(ceil_div(columns, 4) * 4, std::max<uint64_t>(kMaxPatches / rows / 64 * 64, 64));
   const uint64_t patch_bytes = ceil_div(rows * most * sizeof(float), 256) * 256;
   Piece piece;
   piece.patches = piece.sums = recorder.scratch(patch_bytes + args.filters() * most * sizeof(float), Scratch::outer);

@@ -45,7 +45,7 @@ constexpr Variant kVariants[] = {
 uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
   if (!traits.cpu) return ~uint64_t{0};
   // What tells which taps of a window lie inside (TAP_MASK) comes first: 31 turns for each column at worst.
-  constexpr uint32_t kMostColumns = 8, kMaskIterations = kMostColumns * 40;
+  constexpr uint32_t kMaxColumns = 8, kMaskIterations = kMaxColumns * 40;
   return (kMaxLoopIterationsCpu - kMaskIterations) / 16 * 16 * uint64_t{variant.shared ? variant.taps : 4};
 }
 

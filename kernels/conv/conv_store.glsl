@@ -23,7 +23,7 @@ TUFF_READ(4, Residual, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 
 #define NUMBER float
 #define C_TYPE TYPE
-#include "kernels/gemm/gemm_activation.glsl"
+#include "kernels/gemm/common/gemm_activation.glsl"
 
 // What a filter adds to each of its sums.
 float bias_of(uint filter_index) {

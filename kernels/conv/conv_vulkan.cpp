@@ -13,7 +13,7 @@ namespace tuff {
 namespace {
 
 // Columns of an implicit product, and items of the depthwise kernel, that one dispatch takes.
-constexpr uint64_t kMostColumns = uint64_t{1} << 31;
+constexpr uint64_t kMaxColumns = uint64_t{1} << 31;
 
 bool is_all(const ConvExtents& extents, uint64_t value) {
   return std::all_of(extents.begin(), extents.end(), [&](uint64_t x) { return x == value; });
@@ -138,10 +138,10 @@ void record_conv(Recorder& recorder, const ConvArgs& args) {
   conv::check_positions(args);
   const uint64_t image =
       std::max<uint64_t>(args.out_shape.pixels() * (conv::is_depthwise(args) ? args.filters() : 1), 1);
-  if (image >= kMostColumns) {
-    fail(TUFF_ERROR_UNSUPPORTED, "out_shape has {} outputs of an image, must be below {}", image, kMostColumns);
+  if (image >= kMaxColumns) {
+    fail(TUFF_ERROR_UNSUPPORTED, "out_shape has {} outputs of an image, must be below {}", image, kMaxColumns);
   }
-  const uint64_t most = (kMostColumns - 1) / image;
+  const uint64_t most = (kMaxColumns - 1) / image;
   if (args.batch() <= most) return record_images(recorder, args);
   record_cut(recorder, args, most);
 }

@@ -15,10 +15,10 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kLeastChannels = 16;  // and filters: for fewer the transforms cost more than the products save
-constexpr uint64_t kMostExtent = 1u << 30;
+constexpr uint64_t kMinChannels = 16;  // and filters: for fewer the transforms cost more than the products save
+constexpr uint64_t kMaxExtent = 1u << 30;
 // Transformed tiles and their sums in scratch memory, in elements; and a filter's.
-constexpr uint64_t kMostElements = 1u << 26, kMostElementsProcessor = 1u << 24, kMostWindowElements = 1u << 28;
+constexpr uint64_t kMaxElements = 1u << 26, kMaxElementsCpu = 1u << 24, kMaxWindowElements = 1u << 28;
 
 struct Form {
   const char* name;
@@ -34,7 +34,7 @@ struct Tiles {
       : down(ceil_div(args.out()[1], form.tile)),
         across(ceil_div(args.out()[2], form.tile)),
         all(args.batch() * down * across) {
-    const uint64_t elements = traits.cpu ? kMostElementsProcessor : kMostElements;
+    const uint64_t elements = traits.cpu ? kMaxElementsCpu : kMaxElements;
     const uint64_t fit = elements / (form.matrices() * (args.channels() + args.filters())) / 64 * 64;
     at_once = std::min(ceil_div(all, 4) * 4, std::max<uint64_t>(fit, 64));
   }
@@ -169,11 +169,11 @@ void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, 
 
 bool runs_winograd(const ConvArgs& args) {
   const auto one = [](const ConvExtents& extents) { return extents == ConvExtents{1, 1, 1}; };
-  const auto small = [](const ConvExtents& extents) { return std::max(extents[1], extents[2]) < kMostExtent; };
+  const auto small = [](const ConvExtents& extents) { return std::max(extents[1], extents[2]) < kMaxExtent; };
   return args.precision == TUFF_PRECISION_ALLOW_WINOGRAD && !args.transposed && args.groups == 1 &&
          args.taps() == ConvExtents{1, 3, 3} && args.in()[0] == 1 && one(args.stride) && one(args.dilation) &&
          args.in_shape.elements() != 0 && small(args.in()) && small(args.padding) && small(args.out()) &&
-         args.filters() * args.channels() * 36 <= kMostWindowElements;
+         args.filters() * args.channels() * 36 <= kMaxWindowElements;
 }
 
 const Form* form_of(std::string_view name) {
@@ -183,7 +183,7 @@ const Form* form_of(std::string_view name) {
 
 const Form* best_form(const DeviceTraits& traits, const ConvArgs& args) {
   // On matrix units the direct product is faster.
-  if (std::min(args.channels(), args.filters()) < kLeastChannels || suits_matrices(traits, args)) return nullptr;
+  if (std::min(args.channels(), args.filters()) < kMinChannels || suits_matrices(traits, args)) return nullptr;
   const Form& form = *std::min_element(std::begin(kForms), std::end(kForms), [&](const Form& x, const Form& y) {
     return winograd_cost(traits, args, x) < winograd_cost(traits, args, y);
   });

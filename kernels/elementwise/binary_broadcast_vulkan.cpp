@@ -17,7 +17,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint32_t kMostAxes = 6;  // of the kernel
+constexpr uint32_t kMaxAxes = 6;  // of the kernel
 
 struct Task {
   Recorder& recorder;
@@ -61,7 +61,7 @@ void record_piece(const Task& task, const Piece& piece) {
   const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
   shaders::BinaryBroadcast::Push push{.n = static_cast<uint32_t>(n), .run = static_cast<uint32_t>(run)};
-  AxisDividers<kMostAxes>(axes).store(push);
+  AxisDividers<kMaxAxes>(axes).store(push);
   for (uint32_t i = 0; i < axes.rank; ++i) {
     push.a_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][0]);
     push.b_strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][1]);
@@ -135,7 +135,7 @@ void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   if (result_count(args) == 0) return;
   const StridedAxes<2> axes = broadcast_axes(args);
-  if (axes.rank > kMostAxes) return record_expanded(recorder, args, axes);
+  if (axes.rank > kMaxAxes) return record_expanded(recorder, args, axes);
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
   const StreamDevice device =
       stream_device(recorder.traits(), forced_variant<"TUFF_ELEMENTWISE_VARIANT">(), dtype_size(args.dtype));

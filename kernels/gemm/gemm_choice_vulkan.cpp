@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/gemm/gemm_panels.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "kernels/common/loop_limit.hpp"
-#include "kernels/gemm/gemm_panels.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/status.hpp"
 
@@ -13,9 +13,9 @@ namespace gemm {
 namespace {
 
 // Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
-constexpr uint64_t kMostExtent = 1u << 30, kMostGroups = 1u << 31;
+constexpr uint64_t kMaxExtent = 1u << 30, kMaxGroups = 1u << 31;
 // Elements of one copy of an operand, or of sums that a second pass reads: of larger products pieces are made.
-constexpr uint64_t kMostScratch = 1u << 26;
+constexpr uint64_t kMaxScratch = 1u << 26;
 
 }  // namespace
 
@@ -121,7 +121,7 @@ double operations_of(const GemmArgs& args) {
 
 uint64_t most_k(const DeviceTraits& traits) {
   // The kernel that loops most takes an iteration for each step of k and one for every sixteen.
-  return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMostExtent;
+  return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMaxExtent;
 }
 
 uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t least) {
@@ -131,7 +131,7 @@ uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t leas
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
   const uint64_t k = plan.args.k, tuned = plan.choice.slices;
   const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
-  const bool fits = tuned != 0 && tuned <= kMostScratch / results;  // their sums in scratch memory
+  const bool fits = tuned != 0 && tuned <= kMaxScratch / results;  // their sums in scratch memory
   const uint64_t slices = fits || tuned == 1 ? std::min(tuned, k) : slices_of_k(k, groups, wanted, least);
   plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
@@ -209,7 +209,7 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
 }
 
 // The most rows (columns, matrices), of so many elements each, that scratch memory takes at once.
-uint64_t fitting(uint64_t elements) { return std::max<uint64_t>(kMostScratch / std::max<uint64_t>(elements, 1), 1); }
+uint64_t fitting(uint64_t elements) { return std::max<uint64_t>(kMaxScratch / std::max<uint64_t>(elements, 1), 1); }
 
 // A batch of buffers, one after another.
 void record_one_by_one(Recorder& recorder, const GemmArgs& args) {
@@ -233,11 +233,11 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
   const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
   const bool each = args.c_array != nullptr, finish = needs_finish(args);
-  if (each && (std::max(args.m, args.n) > kMostExtent || args.k > most_k(traits))) {
+  if (each && (std::max(args.m, args.n) > kMaxExtent || args.k > most_k(traits))) {
     return record_one_by_one(recorder, args);
   }
-  if (args.m > kMostExtent) return record_cut(recorder, args, &GemmArgs::m, kMostExtent, rows);
-  if (args.n > kMostExtent) return record_cut(recorder, args, &GemmArgs::n, kMostExtent, cols);
+  if (args.m > kMaxExtent) return record_cut(recorder, args, &GemmArgs::m, kMaxExtent, rows);
+  if (args.n > kMaxExtent) return record_cut(recorder, args, &GemmArgs::n, kMaxExtent, cols);
   if (!finish && args.k > most_k(traits)) return record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
   Plan plan(args);
   settle(recorder, plan);
@@ -245,8 +245,8 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   // Workgroups of the smallest tile bound how much of a batch goes at once.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
   uint64_t most_batch =
-      std::clamp<uint64_t>(kMostGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMostExtent);
-  uint64_t most_m = kMostExtent, most_n = kMostExtent;
+      std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
+  uint64_t most_m = kMaxExtent, most_n = kMaxExtent;
   // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
   const uint64_t row = std::max(plan.a_request.wanted ? args.k : 0, sums_kept ? args.n : 0);
@@ -254,8 +254,8 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
     most_batch = std::min(most_batch, fitting(largest));
-    if (args.m * row > kMostScratch) most_m = std::min(most_m, fitting(row));
-    if (args.n * col > kMostScratch) most_n = std::min(most_n, fitting(col));
+    if (args.m * row > kMaxScratch) most_m = std::min(most_m, fitting(row));
+    if (args.n * col > kMaxScratch) most_n = std::min(most_n, fitting(col));
   }
   if (args.batch_count > most_batch) {
     record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
@@ -336,9 +336,9 @@ void check_device(const DeviceTraits& traits, const GemmArgs& args) {
   check_device_type(traits, args.a_type, "a");
   check_device_type(traits, args.b_type, "b");
   check_device_type(traits, args.c_type, "c");
-  if (args.k > kMostExtent && needs_finish(args)) {
+  if (args.k > kMaxExtent && needs_finish(args)) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
-         args.k, kMostExtent);
+         args.k, kMaxExtent);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostSize = 0x3fffffff;  // of one axis, with its padding
+constexpr uint64_t kMaxSize = 0x3fffffff;  // of one axis, with its padding
 
 // The size that windows give along one axis.
 uint64_t expected_size(const PoolArgs& args, uint32_t i, uint64_t stride, uint64_t dilation) {
@@ -25,8 +25,8 @@ void check_window(const PoolArgs& args, uint32_t i) {
   require(kernel > 0, "kernel[{}] is 0", i);
   require(args.maximum || dilation == 1, "dilation[{}] is {}, a mean has none", i, dilation);
   const uint64_t largest = std::max({kernel, stride, dilation, args.padding[i], args.in_shape[i]});
-  const uint64_t span = largest <= kMostSize ? dilation * (kernel - 1) + 1 : largest;
-  require(span <= kMostSize,
+  const uint64_t span = largest <= kMaxSize ? dilation * (kernel - 1) + 1 : largest;
+  require(span <= kMaxSize,
           "kernel[{0}]={1} stride[{0}]={2} dilation[{0}]={3} padding[{0}]={4} of in_shape[{0}]={5}: too large", i,
           kernel, stride, dilation, args.padding[i], args.in_shape[i]);
   require(2 * args.padding[i] <= span, "padding[{}] is {}, at most half of what the window spans, {}", i,
@@ -79,7 +79,7 @@ void check_pool(const PoolArgs& args) {
                 args.ceil_mode == 0 && args.count_include_pad == 0,
             "adaptive is set, and so is something of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
     // (o + 1) in + out - 1 is divided by out in 31 bits.
-    require(args.out_shape[i] <= kMostSize && args.in_shape[i] <= kMostSize / (args.out_shape[i] + 1),
+    require(args.out_shape[i] <= kMaxSize && args.in_shape[i] <= kMaxSize / (args.out_shape[i] + 1),
             "in_shape[{0}]={1} out_shape[{0}]={2}: too large", i, args.in_shape[i], args.out_shape[i]);
   }
   const InputOutput count =

@@ -40,11 +40,11 @@ shaders::Pool::Push push_of(const PoolShape& s) {
 
 // TUFF_DILATED of pool.comp: few taps in front of the input are walked through sooner than a division is made.
 uint32_t dilation_mode(const PoolShape& s) {
-  constexpr uint64_t kMostWalked = 16;
+  constexpr uint64_t kMaxWalked = 16;
   bool dilated = false, far = false;
   for (uint32_t d = 0; d < 3; ++d) {
     dilated = dilated || s.dilation[d] != 1;
-    far = far || s.padding[d] / s.dilation[d] > kMostWalked;
+    far = far || s.padding[d] / s.dilation[d] > kMaxWalked;
   }
   return !dilated ? 0 : far ? 2 : 1;
 }

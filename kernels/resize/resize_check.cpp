@@ -8,8 +8,8 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostSize = (uint64_t{1} << 29) - 1;  // of one axis: twice as much has 30 bits
-constexpr double kMostReach = 1 << 30;                   // where the last output of an axis may lie in the input
+constexpr uint64_t kMaxSize = (uint64_t{1} << 29) - 1;  // of one axis: twice as much has 30 bits
+constexpr double kMaxReach = 1 << 30;                   // where the last output of an axis may lie in the input
 
 struct Fraction {
   uint64_t top, bottom;
@@ -21,10 +21,10 @@ Fraction fraction_of(double value) {
   uint64_t top = 1, bottom = 0, earlier_top = 0, earlier_bottom = 1;
   for (double rest = value;;) {
     const double whole = std::floor(rest);
-    if (whole > static_cast<double>(kMostSize)) break;
+    if (whole > static_cast<double>(kMaxSize)) break;
     const auto times = static_cast<uint64_t>(whole);
     const uint64_t next_top = times * top + earlier_top, next_bottom = times * bottom + earlier_bottom;
-    if (next_top > kMostSize || next_bottom > kMostSize) break;
+    if (next_top > kMaxSize || next_bottom > kMaxSize) break;
     earlier_top = top, earlier_bottom = bottom, top = next_top, bottom = next_bottom;
     const double got = static_cast<double>(top) / static_cast<double>(bottom);
     if (std::fabs(got - value) <= value * 0x1p-50 || rest == whole) break;
@@ -79,14 +79,14 @@ void check_resize(const ResizeArgs& args) {
   require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);
   for (uint32_t i = 0; i < args.spatial; ++i) {
     const uint64_t in = args.in_shape[i], out = args.out_shape[i];
-    require(in > 0 && in <= kMostSize, "in_shape[{}] is {}, needs 1 to {}", i, in, kMostSize);
-    require(out > 0 && out <= kMostSize, "out_shape[{}] is {}, needs 1 to {}", i, out, kMostSize);
+    require(in > 0 && in <= kMaxSize, "in_shape[{}] is {}, needs 1 to {}", i, in, kMaxSize);
+    require(out > 0 && out <= kMaxSize, "out_shape[{}] is {}, needs 1 to {}", i, out, kMaxSize);
     const double scale = args.scale[i];
     require(scale == 0 || (scale > 0 && std::isfinite(scale)), "scale[{}] is {}, needs a positive number, or 0", i,
             scale);
     require(scale == 0 || args.align_corners == 0, "scale[{}] is {}, and align_corners is set", i, scale);
     const double reach = scale == 0 ? 0 : (static_cast<double>(out) + 1) / scale;
-    require(reach < kMostReach && scale <= static_cast<double>(kMostSize),
+    require(reach < kMaxReach && scale <= static_cast<double>(kMaxSize),
             "scale[{0}]={1} out_shape[{0}]={2}: too small or too large", i, scale, out);
   }
   check_planes(args.input, args.output, args.batch, args.channels, {args.in_shape.data(), args.spatial},

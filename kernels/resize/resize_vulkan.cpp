@@ -17,7 +17,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostElements = (uint64_t{1} << 30) - 1;  // of one dispatch's input, and of its output
+constexpr uint64_t kMaxElements = (uint64_t{1} << 30) - 1;  // of one dispatch's input, and of its output
 
 using Push = shaders::Resize::Push;
 
@@ -55,16 +55,16 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
   if (s.planes == 0 || s.inner == 0) return;
   if (s.rank == 0) return record_copy(recorder, args, s.planes * s.inner);
   const uint64_t largest = std::max(s.inputs(), s.outputs());
-  if (largest > kMostElements) {
+  if (largest > kMaxElements) {
     fail(TUFF_ERROR_UNSUPPORTED, "planes of {} elements become {}, at most {} are resized", s.inputs(), s.outputs(),
-         kMostElements);
+         kMaxElements);
   }
   const uint64_t element = dtype_size(args.dtype);
   const StreamDevice device = stream_device(traits, forced_variant<"TUFF_RESIZE_VARIANT">(), element);
   const bool along_x = s.inner == 1 && s.axes[2].out % 4 == 0, along_inner = s.inner % 4 == 0;
   const uint64_t width = along_x || along_inner ? 4 : 1;
   Push push = push_of(s, along_inner ? s.inner / 4 : s.inner, along_x ? s.axes[2].out / 4 : s.axes[2].out);
-  const uint64_t at_once = kMostElements / largest;
+  const uint64_t at_once = kMaxElements / largest;
   for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
     const uint64_t planes = std::min(at_once, s.planes - begin), units = planes * push.sizes[0];
     // Enough groups for every core, several times over.

@@ -15,8 +15,8 @@ template <typename T>
 T converted(double value) {
   if constexpr (std::is_integral_v<T>) {
     if (std::isnan(value)) return 0;
-    constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
-    return static_cast<T>(std::fmin(std::fmax(std::trunc(value), kLeast), kMost));
+    constexpr double kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
+    return static_cast<T>(std::fmin(std::fmax(std::trunc(value), kMin), kMax));
   } else {
     return T(value);
   }

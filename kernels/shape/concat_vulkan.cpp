@@ -16,7 +16,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostUnits = 1u << 30;  // of the output
+constexpr uint64_t kMaxUnits = 1u << 30;  // of the output
 constexpr size_t kAtOnce = 4;
 
 // The largest unit that all operands consist of.
@@ -38,7 +38,7 @@ bool record_concat_at_once(Recorder& recorder, const ConcatArgs& args) {
   const uint64_t inner = view.inner * dtype_size(args.dtype), unit = unit_of(args, inner);
   if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) return false;
   const uint64_t pitch = view.axis * inner / unit;
-  if (view.outer * pitch > kMostUnits) return false;
+  if (view.outer * pitch > kMaxUnits) return false;
   const uint64_t run = unit < 16 ? 4 : 1;
   KernelRequest kernel = shaders::Concat::request({.long_ = traits.cpu && traits.addresses && unit >= 8, .unit = unit});
   kernel.streaming().constant(0, device.workgroup).constant(1, static_cast<uint32_t>(run));

@@ -14,8 +14,8 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostUnits = 1u << 30;  // of one dispatch
-constexpr uint64_t kMostStride = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
+constexpr uint64_t kMaxStride = (uint64_t{1} << 31) - 1;
 
 struct Task {
   Recorder& recorder;
@@ -71,15 +71,15 @@ void record_rows(Task task) {
   };
   while (task.unit < 16 && fits(2 * task.unit)) task.unit *= 2;
   const uint64_t inner = view.inner * element / task.unit;
-  if (inner > kMostUnits) {
+  if (inner > kMaxUnits) {
     fail(TUFF_ERROR_UNSUPPORTED, "rows of {} units of {} bytes are too long to gather", inner, task.unit);
   }
   // One look at an index for four units of a row, where lanes next to one another still have 128 bytes of it.
   const uint64_t repeat = inner % 4 == 0 && inner / 4 * task.unit >= 128 ? 4 : 1;
   // Some outer indices at once, or some of the indices of one.
-  const uint64_t rows_at_once = std::min(args.count, std::max<uint64_t>(kMostUnits / inner, 1));
-  const bool one = rows_at_once < args.count || view.axis * inner > kMostStride;
-  const uint64_t outers_at_once = one ? 1 : std::max<uint64_t>(kMostUnits / (args.count * inner), 1);
+  const uint64_t rows_at_once = std::min(args.count, std::max<uint64_t>(kMaxUnits / inner, 1));
+  const bool one = rows_at_once < args.count || view.axis * inner > kMaxStride;
+  const uint64_t outers_at_once = one ? 1 : std::max<uint64_t>(kMaxUnits / (args.count * inner), 1);
   for (uint64_t outer = 0; outer < view.outer; outer += outers_at_once) {
     const uint64_t outers = std::min(outers_at_once, view.outer - outer);
     for (uint64_t row = 0; row < args.count; row += rows_at_once) {
@@ -104,16 +104,16 @@ void record_rows(Task task) {
 // itself.
 void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t extent, uint64_t stride, uint64_t input,
                      uint64_t output) {
-  constexpr uint32_t kMostAxes = 7;
+  constexpr uint32_t kMaxAxes = 7;
   const uint64_t n = axes.count();
-  if (n <= kMostUnits && axes.rank <= kMostAxes) {
+  if (n <= kMaxUnits && axes.rank <= kMaxAxes) {
     shaders::Gather::Push<false> push{
         .n = static_cast<uint32_t>(n), .named = named_of(task.args), .stride = static_cast<uint32_t>(stride)};
-    AxisDividers<kMostAxes>(axes).store(push);
-    bool reach = stride <= kMostStride;
+    AxisDividers<kMaxAxes>(axes).store(push);
+    bool reach = stride <= kMaxStride;
     for (uint32_t i = 0; i < axes.rank; ++i) {
       const int64_t along = axes.strides[axes.rank - 1 - i][0];
-      reach = reach && static_cast<uint64_t>(along) <= kMostStride;
+      reach = reach && static_cast<uint64_t>(along) <= kMaxStride;
       push.strides[i] = static_cast<int32_t>(along);
     }
     if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
@@ -122,7 +122,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
     return;
   }
   const uint64_t inner = n / axes.sizes[0];
-  const uint64_t step = axes.rank > kMostAxes ? 1 : std::max<uint64_t>(kMostUnits / inner, 1);
+  const uint64_t step = axes.rank > kMaxAxes ? 1 : std::max<uint64_t>(kMaxUnits / inner, 1);
   for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
     StridedAxes<2> part;
     part.append(std::min(step, axes.sizes[0] - begin), axes.strides[0]);

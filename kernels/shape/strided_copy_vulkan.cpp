@@ -25,13 +25,13 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMostUnits = 1u << 30;  // of one dispatch
+constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
 constexpr uint64_t kShortestTiled = 16;    // an axis that a tile would be mostly empty along
 constexpr uint64_t kShortestTiledCpu = 6;
 // Rows that a CPU's copy command pays for: measured 0.2 us for each, and 0.05 ns for a byte (lavapipe), where
 // kernels move 3 GB/s on each core.
-constexpr uint64_t kShortestCopied = 1024, kMostCopied = 1u << 16;
-constexpr int64_t kMostStride = (int64_t{1} << 31) - 1;  // strides are 32-bit numbers in kernels
+constexpr uint64_t kShortestCopied = 1024, kMaxCopied = 1u << 16;
+constexpr int64_t kMaxStride = (int64_t{1} << 31) - 1;  // strides are 32-bit numbers in kernels
 
 struct Task {
   Recorder& recorder;
@@ -263,7 +263,7 @@ bool record_rows(Recorder& recorder, const StridedCopy& copy) {
   const StridedAxes<2>& axes = copy.axes;
   if (axes.rank > 2 || axes.inner_stride(0) != 1 || axes.inner_stride(1) != 1) return false;
   const uint64_t row = axes.inner_size() * copy.element, rows = axes.count() / axes.inner_size();
-  if (row < kShortestCopied || rows > kMostCopied ||
+  if (row < kShortestCopied || rows > kMaxCopied ||
       (axes.rank == 2 && (axes.strides[0][0] < 0 || axes.strides[0][1] < 0)))
     return false;
   const uint64_t pitch = copy.element * (axes.rank == 2);
@@ -278,15 +278,15 @@ void record_pieces(const Task& task, const Piece& piece) {
   const StridedAxes<2>& axes = piece.axes;
   const uint64_t count = axes.count();
   const auto reached = [&](uint32_t i) {
-    return std::max(std::llabs(axes.strides[i][0]), std::llabs(axes.strides[i][1])) <= kMostStride;
+    return std::max(std::llabs(axes.strides[i][0]), std::llabs(axes.strides[i][1])) <= kMaxStride;
   };
   bool reach = true;
   for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && reached(i);
-  if (count <= kMostUnits && reach) return record_piece(task, piece);
-  if (!reach && count <= kMostUnits && axes.rank > 1 && reached(0)) {
+  if (count <= kMaxUnits && reach) return record_piece(task, piece);
+  if (!reach && count <= kMaxUnits && axes.rank > 1 && reached(0)) {
     fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 units of {} bytes apart or more", task.unit);
   }
-  const uint64_t step = reached(0) ? std::max<uint64_t>(kMostUnits / (count / axes.sizes[0]), 1) : 1;
+  const uint64_t step = reached(0) ? std::max<uint64_t>(kMaxUnits / (count / axes.sizes[0]), 1) : 1;
   for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
     Piece part{{},
                piece.input_first + begin * static_cast<uint64_t>(axes.strides[0][0]) * task.unit,

@@ -146,9 +146,9 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::S
 // A core has one row at a time, by one large group, where what all cores have then is likely to be still in the
 // device's cache when it is read the second time. Shorter rows gain nothing by it.
 bool one_by_one(const Task& task) {
-  constexpr uint64_t kLeast = 64 << 10, kMost = 256 << 10;  // bytes of a row
+  constexpr uint64_t kMin = 64 << 10, kMax = 256 << 10;  // bytes of a row
   const uint64_t row = task.extent * task.element();
-  return !task.device.cpu && task.outer >= task.device.cores && row > kLeast && row <= kMost &&
+  return !task.device.cpu && task.outer >= task.device.cores && row > kMin && row <= kMax &&
          task.extent <= task.device.piece;
 }
 

@@ -18,7 +18,7 @@ using platform::ProcessEnd;
 
 // What a driver takes to begin, on a machine that is busy: of the time that a kernel has, nothing.
 constexpr uint64_t kDriverStartMilliseconds = 60'000;
-constexpr uint64_t kMostWords = 64 << 10;  // of messages, in bytes
+constexpr uint64_t kMaxWords = 64 << 10;  // of messages, in bytes
 
 // Beside the library (a build folder, a wheel), or where an installed library has it. TUFF_COMPILE names another.
 std::filesystem::path find_helper() {
@@ -92,7 +92,7 @@ struct Answer {
 Answer ask(const Work& work, const std::vector<std::string>& arguments, std::string_view request, uint64_t milliseconds,
            const std::vector<std::string>& environment) {
   const std::filesystem::path helper = find_helper();
-  Answer answer{platform::run_program(helper, arguments, request, milliseconds, kMaxUntrustedModuleBytes + kMostWords,
+  Answer answer{platform::run_program(helper, arguments, request, milliseconds, kMaxUntrustedModuleBytes + kMaxWords,
                                       environment),
                 std::nullopt};
   const ProcessEnd& end = answer.end;

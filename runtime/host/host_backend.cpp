@@ -290,8 +290,8 @@ class HostBackend final : public ComputeBackend {
   ComputeStream& default_stream() override { return stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
     const std::lock_guard lock(work_.mutex);
-    if (work_.streams >= kMostStreams) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
+    if (work_.streams >= kMaxStreams) {
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMaxStreams);
     }
     return std::make_unique<HostStream>(work_);
   }

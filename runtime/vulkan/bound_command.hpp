@@ -23,10 +23,10 @@ struct Bound {
 
 // All that a command touches: ranges, or more than is worth telling apart.
 struct Touched {
-  static constexpr uint32_t kMostBlocks = 4;  // of an operand that is a buffer for each matrix
-  static constexpr uint32_t kMostRanges = 32;
-  static_assert(kMostRanges >= Dispatch::kMaxOperands + Dispatch::kMaxEachOperands * kMostBlocks);
-  std::array<HazardTracker::Range, kMostRanges> ranges;
+  static constexpr uint32_t kMaxBlocks = 4;  // of an operand that is a buffer for each matrix
+  static constexpr uint32_t kMaxRanges = 32;
+  static_assert(kMaxRanges >= Dispatch::kMaxOperands + Dispatch::kMaxEachOperands * kMaxBlocks);
+  std::array<HazardTracker::Range, kMaxRanges> ranges;
   uint32_t count = 0;
   bool everything = false;
 
@@ -37,7 +37,7 @@ struct Touched {
 
 struct BoundDispatch {
   static constexpr uint32_t kMaxSlots = TUFF_KERNEL_MAX_BINDINGS;  // Tuff's own have fewer
-  static_assert(kMaxSlots >= Dispatch::kMaxSlots && kMaxSlots <= Touched::kMostRanges);
+  static_assert(kMaxSlots >= Dispatch::kMaxSlots && kMaxSlots <= Touched::kMaxRanges);
   static constexpr uint32_t kPushBytes = 256;
 
   const char *label = "", *kernel = "", *variant = "";

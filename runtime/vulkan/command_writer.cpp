@@ -90,7 +90,7 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
   }
   // A descriptor reaches back to an aligned start: what it spans is what counts, as validation sees it.
   const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
-  std::array<HazardTracker::Range, Touched::kMostRanges> ranges;
+  std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
   for (uint32_t i = 0; i < touched.count; ++i) {
     ranges[i] = touched.ranges[i];
     ranges[i].begin -= ranges[i].begin % alignment;

@@ -97,7 +97,7 @@ void check_limit(uint64_t value, uint64_t most, const char* what) {
 }
 
 // kernels/common/loop_limit.hpp has where that comes from. Seen with Mesa 22.3, and no longer with 25.0.
-constexpr uint64_t kMostLoopPasses = 65535;
+constexpr uint64_t kMaxLoopPasses = 65535;
 bool cuts_loops(const Device& device) {
   constexpr int kFirstWithout = 25;
   int mesa = kFirstWithout;
@@ -129,11 +129,11 @@ void check_device(const KernelInterface& kernel, bool robust, const Device& devi
          "TUFF_KERNEL_ROBUST needs VK_EXT_pipeline_robustness and robustBufferAccess2, which {} does not have",
          device.physical.properties.deviceName);
   }
-  if (kernel.loop_iterations > kMostLoopPasses && cuts_loops(device)) {
+  if (kernel.loop_iterations > kMaxLoopPasses && cuts_loops(device)) {
     fail(TUFF_ERROR_UNSUPPORTED,
          "the kernel has a loop of {} iterations; {} ends loops after {}, without an error: it has to be launched in "
          "parts",
-         kernel.loop_iterations, device.physical.properties.deviceName, kMostLoopPasses);
+         kernel.loop_iterations, device.physical.properties.deviceName, kMaxLoopPasses);
   }
   const VkPhysicalDeviceLimits& limits = device.physical.properties.limits;
   const DeviceTraits& traits = device.traits;

@@ -15,7 +15,7 @@ namespace {
 
 // More streams than that share queues. One: an H200 does not run two of them at once but gives each its time, and
 // changes between them in 80 us (docs/streams.md); a wait for another stream on the same queue is a barrier.
-constexpr uint32_t kMostQueues = 1;
+constexpr uint32_t kMaxQueues = 1;
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;
@@ -241,12 +241,12 @@ void Device::create() {
     features.features.robustBufferAccess = VK_TRUE;
     append(robust_access);
   }
-  std::array<float, kMostQueues> priorities;
+  std::array<float, kMaxQueues> priorities;
   priorities.fill(1.0f);
   VkDeviceQueueCreateInfo queue_info{};
   queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
   queue_info.queueFamilyIndex = physical.queue_family;
-  queue_info.queueCount = std::min(physical.queue_count, kMostQueues);
+  queue_info.queueCount = std::min(physical.queue_count, kMaxQueues);
   queue_info.pQueuePriorities = priorities.data();
   VkDeviceQueueCreateInfo queue_infos[2] = {queue_info, queue_info};
   queue_infos[1].queueFamilyIndex = physical.copy_family;

@@ -60,7 +60,7 @@ Bound DeviceRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operan
       HazardTracker::Range& range = touched.ranges[r - 1];
       range.begin = std::min(range.begin, at.offset);
       range.end = std::max(range.end, at.offset + operand.bytes);
-    } else if (touched.count - first < Touched::kMostBlocks) {
+    } else if (touched.count - first < Touched::kMaxBlocks) {
       touched.add(*at.block, at.offset, at.offset + operand.bytes, operand.access != Access::read);
     } else {
       touched.everything = true;

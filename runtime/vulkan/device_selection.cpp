@@ -12,7 +12,7 @@
 namespace tuff {
 namespace {
 
-constexpr size_t kMostIndexDigits = 4, kFewestUuidDigits = 4, kMostUuidDigits = 32;
+constexpr size_t kMaxIndexDigits = 4, kFewestUuidDigits = 4, kMaxUuidDigits = 32;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -34,7 +34,7 @@ std::string_view trimmed(std::string_view text) {
 std::string uuid_digits(std::string_view text) {
   std::string digits = lower(text);
   std::erase(digits, '-');
-  const bool good = digits.size() >= kFewestUuidDigits && digits.size() <= kMostUuidDigits &&
+  const bool good = digits.size() >= kFewestUuidDigits && digits.size() <= kMaxUuidDigits &&
                     std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c); });
   return good ? digits : "";
 }
@@ -67,7 +67,7 @@ std::string there_is(std::span<const DeviceIdentity> devices) {
 
 DeviceMatch match_devices(std::string_view wanted, std::span<const DeviceIdentity> devices) {
   DeviceMatch match;
-  if (!wanted.empty() && wanted.size() <= kMostIndexDigits && std::all_of(wanted.begin(), wanted.end(), is_digit)) {
+  if (!wanted.empty() && wanted.size() <= kMaxIndexDigits && std::all_of(wanted.begin(), wanted.end(), is_digit)) {
     size_t index = 0;
     std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
     match.by = DeviceMatch::By::index;

@@ -36,7 +36,7 @@ bool overlap(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t other_
 
 // Pairs of ranges of a command of which one is written and that overlap.
 uint32_t conflicts(const GraphCommand& command) {
-  std::array<HazardTracker::Range, Touched::kMostRanges> ranges;
+  std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
   uint32_t count = 0, found = 0;
   each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool write) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -294,14 +294,14 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   const auto idle = std::find_if(encodings_.begin(), encodings_.end(),
                                  [&](const Encoding& encoding) { return streams.timelines().done(encoding.last_use); });
   if (idle != encodings_.end()) return *idle;
-  if (encodings_.size() == kMostEncodings) {
+  if (encodings_.size() == kMaxEncodings) {
     const Use use = encodings_.front().last_use;
     streams.at(use.stream).wait(use.submission, StreamRecorder::For::room);
     std::rotate(encodings_.begin(), encodings_.begin() + 1, encodings_.end());
     return encodings_.back();
   }
   Device& device = backend_.device();
-  encodings_.reserve(kMostEncodings);
+  encodings_.reserve(kMaxEncodings);
   // Graphs that come and go may have no other occasion.
   backend_.retired().completed(streams.timelines());
   RetiredPipelines::Room room(backend_.retired());

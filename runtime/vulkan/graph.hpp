@@ -122,7 +122,7 @@ class VulkanGraph final : public ComputeGraph {
     uint64_t version = 0;
     Use last_use;
   };
-  static constexpr size_t kMostEncodings = 4;
+  static constexpr size_t kMaxEncodings = 4;
 
   static std::vector<GraphCommand> apply(const std::vector<GraphCommand>& commands,
                                          const std::vector<Replacement>& replacements);

@@ -47,9 +47,9 @@ void Profiler::begin(Profile& profile, const std::string& stream, uint32_t index
   index_ = index;
   if (profile_ == &profile) return;  // what it has of the stream's former name is still to be read
   for (Slot& slot : slots_) {
-    if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMostCommands);
+    if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMaxCommands);
     slot.spans.clear();
-    slot.spans.reserve(kMostCommands);
+    slot.spans.reserve(kMaxCommands);
   }
   clock_ = {};
   clock_.period = static_cast<double>(device_->physical.properties.limits.timestampPeriod);
@@ -76,9 +76,9 @@ void Profiler::opened(VkCommandBuffer commands, uint32_t index, bool computes) {
   slot.submission = 0;
   slot.computes = computes;
   if (computes) {
-    device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMostCommands);
+    device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMaxCommands);
   } else {
-    device_->vk.vkResetQueryPool(device_->handle, slot.queries, 0, 2 * kMostCommands);  // a queue for copies cannot
+    device_->vk.vkResetQueryPool(device_->handle, slot.queries, 0, 2 * kMaxCommands);  // a queue for copies cannot
   }
 }
 
@@ -91,7 +91,7 @@ void Profiler::submitted(uint32_t index, uint64_t submission) {
 // Whatever may fail comes before anything is recorded.
 bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& command) {
   Slot& slot = slots_[index];
-  const bool timed = profile_ != nullptr && slot.spans.size() < kMostCommands;
+  const bool timed = profile_ != nullptr && slot.spans.size() < kMaxCommands;
   if (timed) {
     slot.spans.push_back(describe(command, slot.computes));
   } else if (profile_ != nullptr) {
@@ -148,7 +148,7 @@ void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {
 void Profiler::read(Slot& slot) {
   if (slot.spans.empty()) return;
   const ProfiledStep step("read timestamps");  // Mesa's CPU driver waits here for all that it was given
-  std::array<uint64_t, 2 * kMostCommands> ticks;
+  std::array<uint64_t, 2 * kMaxCommands> ticks;
   const auto count = static_cast<uint32_t>(2 * slot.spans.size());
   const VkResult result =
       device_->vk.vkGetQueryPoolResults(device_->handle, slot.queries, 0, count, count * sizeof(uint64_t), ticks.data(),

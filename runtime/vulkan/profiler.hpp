@@ -26,7 +26,7 @@ struct Command {
 class Profiler {
  public:
   // Of one command buffer. The recorder submits after no more; if it did not, the rest would count as dropped.
-  static constexpr uint32_t kMostCommands = 128;
+  static constexpr uint32_t kMaxCommands = 128;
 
   Profiler(std::shared_ptr<Device> device, uint32_t ring);
   ~Profiler();

@@ -8,7 +8,7 @@ namespace tuff {
 namespace {
 
 constexpr int kRepeats = 4;
-constexpr uint64_t kLeastBytes = 1 << 20;
+constexpr uint64_t kMinBytes = 1 << 20;
 constexpr uint32_t kOne = 0x3f800000;  // 1.0f: numbers that no device is slow with
 
 Buffer ones(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
@@ -81,7 +81,7 @@ double with_memory(uint64_t size, uint64_t least, const Measure& measure) {
 DeviceRates measure_rates(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool) {
   const bool cpu = recorder.traits().cpu;
   DeviceRates rates;
-  rates.bytes_per_second = with_memory(cpu ? 64ull << 20 : 256ull << 20, kLeastBytes,
+  rates.bytes_per_second = with_memory(cpu ? 64ull << 20 : 256ull << 20, kMinBytes,
                                        [&](uint64_t bytes) { return copy_rate(recorder, pool, bytes); });
   rates.f32_flops_per_second =
       with_memory(cpu ? 512 : 2048, 64, [&](uint64_t n) { return gemm_rate(recorder, pool, n); });

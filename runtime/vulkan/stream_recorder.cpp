@@ -19,12 +19,12 @@ namespace {
 
 // When the open command buffer is worth a submission: so many operations, or so many seconds of work by
 // a rough guess. A submission costs 5 to 80 µs, so the guess may be off by a lot without harm.
-constexpr uint32_t kSubmitOperations = Profiler::kMostCommands;
+constexpr uint32_t kSubmitOperations = Profiler::kMaxCommands;
 constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
 // Copies from here on go to the queue for copies: changing queues costs two submissions.
 constexpr uint64_t kCopyQueueBytes = 1 << 20;
 // Submissions of graphs are no part of the ring, but the queue holds only so many.
-constexpr uint64_t kMostInFlight = 256;
+constexpr uint64_t kMaxInFlight = 256;
 constexpr std::chrono::microseconds kAwake{200};  // waiting for a GPU's result
 
 }  // namespace
@@ -270,7 +270,7 @@ bool StreamRecorder::at_rest(uint64_t milliseconds) noexcept {
 void StreamRecorder::make_room(std::unique_lock<std::mutex>& lock) {
   const std::vector<Slot>& slots = compute_.slots;
   const auto in_the_way = [&] {
-    const uint64_t of_graphs = submitted_ > kMostInFlight ? submitted_ - kMostInFlight : 0;
+    const uint64_t of_graphs = submitted_ > kMaxInFlight ? submitted_ - kMaxInFlight : 0;
     const size_t ahead = compute_.slot + slots.size() / 4;
     return std::max(of_graphs, slots[ahead < slots.size() ? ahead : ahead - slots.size()].submission);
   };

@@ -7,8 +7,8 @@ namespace tuff {
 
 Streams::Streams(RecorderBase& base) : base_(base) {
   // Neither ever moves: who waits needs no lock.
-  all_.reserve(kMostStreams);
-  closed_.reserve(kMostStreams);
+  all_.reserve(kMaxStreams);
+  closed_.reserve(kMaxStreams);
   all_.push_back(std::make_unique<StreamRecorder>(*this, base_, 0, StreamRecorder::kDefaultRing));
 }
 
@@ -30,14 +30,14 @@ StreamRecorder& Streams::open(std::string name) {
     poll_all();  // nobody may have looked since
     taken = idle();
   }
-  if (taken == closed_.end() && all_.size() < kMostStreams) {
+  if (taken == closed_.end() && all_.size() < kMaxStreams) {
     const auto index = static_cast<uint32_t>(all_.size());
     all_.push_back(std::make_unique<StreamRecorder>(*this, base_, index, StreamRecorder::kRing));
     closed_.push_back(index);
     taken = closed_.end() - 1;
   }
   if (closed_.empty()) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMostStreams);
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMaxStreams);
   }
   if (taken == closed_.end()) taken = closed_.begin();
   StreamRecorder& stream = *all_[*taken];

@@ -55,7 +55,7 @@ class Timelines {
   }
 
  private:
-  std::array<std::atomic<uint64_t>, kMostStreams> completed_{}, recorded_{};
+  std::array<std::atomic<uint64_t>, kMaxStreams> completed_{}, recorded_{};
   std::atomic<uint32_t> count_{0};
 };
 

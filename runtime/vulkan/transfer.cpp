@@ -15,10 +15,10 @@ namespace {
 
 // So many chunks are under way at once: some are copied by the device, two by the host.
 constexpr uint64_t kDepth = 4;
-constexpr uint64_t kMostChunk = 8ull << 20, kLeastChunk = 1ull << 20;
+constexpr uint64_t kMaxChunk = 8ull << 20, kMinChunk = 1ull << 20;
 // The host writes up to this into mapped memory at the device's end of the link, where one thread is as fast as into
 // staging and the device is not needed. On an H200 4 MiB go up at 31 GB/s so, staged at 18; 16 MiB at 33 and 35.
-constexpr uint64_t kMostMapped = 8ull << 20;
+constexpr uint64_t kMaxMapped = 8ull << 20;
 // Uploads above this into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
 
@@ -29,7 +29,7 @@ void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder,
 
 // To or from mapped memory.
 void copy_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const std::byte* src, uint64_t bytes) {
-  if (bytes < HostCopy::kLeastShared) {
+  if (bytes < HostCopy::kMinShared) {
     std::memcpy(dst, src, bytes);
     return;
   }
@@ -63,7 +63,7 @@ class Chunks {
   // A small transfer overlaps too: it has as many chunks as the ring.
   Chunks(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
       : bytes_(bytes),
-        chunk_(std::clamp(round_up(ceil_div(bytes, kDepth), kLeastChunk), kLeastChunk, kMostChunk)),
+        chunk_(std::clamp(round_up(ceil_div(bytes, kDepth), kMinChunk), kMinChunk, kMaxChunk)),
         count_(ceil_div(bytes, chunk_)) {
     for (uint64_t i = 0; i < std::min(count_, kDepth); ++i) ring_[i].emplace(pool, recorder, std::min(bytes, chunk_));
   }
@@ -106,7 +106,7 @@ bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& ds
   std::byte* mapped = dst.allocation->host();
   if (mapped == nullptr || all_staged_) return false;
   const bool fast = locate(dst, 0).block->cached;
-  if (!fast && bytes > kMostMapped) return false;
+  if (!fast && bytes > kMaxMapped) return false;
   if (bytes > kStageLimit && recorder_.busy(dst)) wait_unlocked(lock, recorder_, recorder_.submit(false));
   if (recorder_.busy(dst)) return false;
   copy_mapped(lock, mapped + dst.offset + offset, src, bytes);
@@ -116,7 +116,7 @@ bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& ds
 void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
   recorder_.make_room(lock);
-  if (bytes < HostCopy::kLeastShared) {
+  if (bytes < HostCopy::kMinShared) {
     // Goes to the device with what is recorded around it.
     Staging staging(*pool_, recorder_, bytes);
     std::memcpy(staging.host(), src, bytes);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kUntouched = 0xa5a5a5a5a5a5a5a5;
 constexpr size_t kLargest = 16384;  // bytes of a structure and of what may be claimed behind it
-constexpr size_t kMostPlaces = 512, kMostArguments = 32;
+constexpr size_t kMaxPlaces = 512, kMaxArguments = 32;
 
 using Names = std::unordered_map<std::string_view, int>;
 
@@ -36,9 +36,9 @@ std::string last_message() {
 // The memory that arguments point to during one call.
 struct Frame {
   alignas(16) unsigned char structure[kLargest];
-  uint64_t lists[kMostPlaces];
-  uint64_t out[kMostArguments];
-  uint64_t arguments[kMostArguments];
+  uint64_t lists[kMaxPlaces];
+  uint64_t out[kMaxArguments];
+  uint64_t arguments[kMaxArguments];
 };
 
 }  // namespace
@@ -132,7 +132,7 @@ Outcome Call::invoke(const Resolver& resolver) const {
     if (by_pointer) {  // to elements, which lie side by side
       uint64_t address = 0;
       if (!slot.null) {
-        if (lists + slot.count > kMostPlaces) throw std::logic_error("too many elements");
+        if (lists + slot.count > kMaxPlaces) throw std::logic_error("too many elements");
         auto* const elements = reinterpret_cast<unsigned char*>(&frame.lists[lists]);
         for (size_t i = 0; i < slot.count; ++i) {
           const uint64_t value = resolved(i);

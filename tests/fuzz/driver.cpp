@@ -45,7 +45,7 @@ struct Shared {
   Counts counts;
   uint64_t pipelines;
   uint64_t size;  // of the program that runs
-  uint8_t program[(kMostRecords + 1) * kRecord];
+  uint8_t program[(kMaxRecords + 1) * kRecord];
   char failure[8192];
 };
 

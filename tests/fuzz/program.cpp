@@ -9,7 +9,7 @@ namespace tuff_fuzz {
 namespace {
 
 constexpr size_t kVariations = 2;  // of a dialect: options and sizes
-constexpr size_t kMostCaptured = 6;
+constexpr size_t kMaxCaptured = 6;
 
 uint64_t load(const uint8_t* from) {
   uint64_t value;
@@ -44,7 +44,7 @@ const Row& chosen(std::span<const Row> rows, uint64_t key) {
 void run_record(World& world, const uint8_t* header, const uint8_t* record) {
   const uint64_t whole = mix(load(record), load(record + 8));
   const bool spoil = record[1] >= 208;
-  if (world.capturing >= 0 && (record[0] >= 160 || world.capture.calls.size() >= kMostCaptured)) {
+  if (world.capturing >= 0 && (record[0] >= 160 || world.capture.calls.size() >= kMaxCaptured)) {
     return capture_step(world, Draw(whole));
   }
   if (record[0] >= 160) {
@@ -78,7 +78,7 @@ void run_program(World& world, std::span<const uint8_t> bytes) {
   if (bytes.size() < kRecord) return;
   Draw layout(load(bytes.data() + 8));
   world.begin(layout);
-  const size_t count = std::min(bytes.size() / kRecord - 1, kMostRecords);
+  const size_t count = std::min(bytes.size() / kRecord - 1, kMaxRecords);
   for (size_t i = 0; i < count; ++i) {
     run_record(world, bytes.data(), bytes.data() + (i + 1) * kRecord);
     if (i % 16 == 15 && world.capturing < 0) world.settle();

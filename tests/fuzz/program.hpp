@@ -12,7 +12,7 @@
 namespace tuff_fuzz {
 
 inline constexpr size_t kRecord = 16;
-inline constexpr size_t kMostRecords = 400;
+inline constexpr size_t kMaxRecords = 400;
 
 // bytes[0..8): what the dialects come from; bytes[8]: how many there are, 0: as many as records. A dialect is an
 // operation with its options and sizes, so that few kernels have to be compiled for many calls.

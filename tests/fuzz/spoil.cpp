@@ -11,13 +11,13 @@ namespace {
 constexpr uint64_t bit(int n) { return uint64_t{1} << n; }
 
 uint64_t draw_suspect(Draw& draw) {
-  constexpr uint64_t kMost = ~uint64_t{0};
+  constexpr uint64_t kMax = ~uint64_t{0};
   switch (draw.below(4)) {
     case 0: return draw.below(6);
     case 1: return draw.below(300);
     case 2: return bit(static_cast<int>(draw.between(12, 63))) + draw.below(3) - 1;
     default:
-      return draw.of({kMost, kMost - 1, kMost / 3, bit(63) - 1, bit(62) + 1, bit(32) + 1, bit(31) - 1, kMost - 4096});
+      return draw.of({kMax, kMax - 1, kMax / 3, bit(63) - 1, bit(62) + 1, bit(32) + 1, bit(31) - 1, kMax - 4096});
   }
 }
 

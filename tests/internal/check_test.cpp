@@ -30,7 +30,7 @@ void expect_error(tuff_status code, const std::string& word, const std::function
   }
 }
 
-constexpr uint64_t kMost = ~uint64_t{0};
+constexpr uint64_t kMax = ~uint64_t{0};
 
 TEST(Check, ElementTypes) {
   const std::array<std::pair<int32_t, uint64_t>, 8> sizes = {{{TUFF_F32, 4},
@@ -51,12 +51,12 @@ TEST(Check, ElementTypes) {
 }
 
 TEST(Check, ArithmeticAtTheEdgeOf64Bits) {
-  EXPECT_EQ(checked_mul(uint64_t{1} << 32, (uint64_t{1} << 32) - 1, "x"), kMost - (uint64_t{1} << 32) + 1);
-  EXPECT_EQ(checked_mul(0, kMost, "x"), 0u);
-  EXPECT_EQ(checked_mul(1, kMost, "x"), kMost);
-  EXPECT_EQ(checked_add(kMost - 5, 5, "x"), kMost);
+  EXPECT_EQ(checked_mul(uint64_t{1} << 32, (uint64_t{1} << 32) - 1, "x"), kMax - (uint64_t{1} << 32) + 1);
+  EXPECT_EQ(checked_mul(0, kMax, "x"), 0u);
+  EXPECT_EQ(checked_mul(1, kMax, "x"), kMax);
+  EXPECT_EQ(checked_add(kMax - 5, 5, "x"), kMax);
   expect_error(TUFF_ERROR_INVALID_ARGUMENT, "rows", [] { checked_mul(uint64_t{1} << 32, uint64_t{1} << 32, "rows"); });
-  expect_error(TUFF_ERROR_INVALID_ARGUMENT, "rows", [] { checked_add(kMost, 1, "rows"); });
+  expect_error(TUFF_ERROR_INVALID_ARGUMENT, "rows", [] { checked_add(kMax, 1, "rows"); });
   const std::array<uint64_t, 3> factors = {3, uint64_t{1} << 40, 5};
   EXPECT_EQ(checked_product(factors, "x"), 15 * (uint64_t{1} << 40));
   EXPECT_EQ(checked_product({}, "x"), 1u);

@@ -25,8 +25,8 @@ Bytes counting(uint64_t bytes, uint64_t seed) {
 TEST(HostCopy, EverySizeAndAddress) {
   constexpr uint64_t kAround = 200;
   const uint64_t streamed = 4ull << 20;
-  for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{4097}, HostCopy::kLeastShared - 1, HostCopy::kLeastShared,
-                         HostCopy::kLeastShared + 1, streamed - 1, streamed, streamed + 16'385, 2 * streamed + 63}) {
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{4097}, HostCopy::kMinShared - 1, HostCopy::kMinShared,
+                         HostCopy::kMinShared + 1, streamed - 1, streamed, streamed + 16'385, 2 * streamed + 63}) {
     for (uint64_t shift : {0, 1, 17, 63}) {
       SCOPED_TRACE(testing::Message() << bytes << " bytes, " << shift);
       const Bytes source = counting(bytes + shift, bytes);

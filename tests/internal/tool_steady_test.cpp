@@ -63,7 +63,7 @@ TEST(ToolSteady, WhatNeverSettlesSaysSoInTime) {
   const Steady steady = device.measure(0.2);
   EXPECT_FALSE(steady.stable);
   EXPECT_GT(steady.slowest, kAgree * steady.best);
-  EXPECT_LE(device.time, kLeastPatience + 0.5);
+  EXPECT_LE(device.time, kMinPatience + 0.5);
 
   Device slower([&](double t) { return 1 + t; });  // each call takes twice as long as the one before
   EXPECT_FALSE(slower.measure(0.2).stable);

@@ -147,16 +147,16 @@ void put_quarters(int32_t dtype, Bytes& bytes, uint64_t element_at, int64_t valu
   if (size_of(dtype) != 2) return set_element(dtype, bytes, element_at, static_cast<double>(value) / 4);
   // The conversion goes by bisection: each number once.
   static std::map<int32_t, std::vector<std::array<unsigned char, 2>>> tables;
-  constexpr int64_t kMost = 1 << 13;
+  constexpr int64_t kMax = 1 << 13;
   auto& table = tables[dtype];
   if (table.empty()) {
     Bytes two(2);
-    for (int64_t q = -kMost; q <= kMost; ++q) {
+    for (int64_t q = -kMax; q <= kMax; ++q) {
       set_element(dtype, two, 0, static_cast<double>(q) / 4);
       table.push_back({two[0], two[1]});
     }
   }
-  std::memcpy(bytes.data() + element_at * 2, table.at(static_cast<size_t>(value + kMost)).data(), 2);
+  std::memcpy(bytes.data() + element_at * 2, table.at(static_cast<size_t>(value + kMax)).data(), 2);
 }
 
 // Whole numbers of an operand, as op(X) has them: matrix by matrix, row by row.

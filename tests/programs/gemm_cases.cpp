@@ -273,7 +273,7 @@ class Cases {
     while (number < end && !(options_.time_limit > 0 && elapsed_() >= options_.time_limit)) {
       const GemmCase gemm = draw_gemm_case(options_.seed, number);
       if (!queue_.empty() &&
-          (queue_.size() == kQueued || class_of(number) != class_of(number - 1) || bytes_.size() > kMostBytes))
+          (queue_.size() == kQueued || class_of(number) != class_of(number - 1) || bytes_.size() > kMaxBytes))
         check_queue();
       if (supported(gemm)) {
         add(gemm);
@@ -289,7 +289,7 @@ class Cases {
   }
 
  private:
-  static constexpr uint64_t kMostBytes = 24u << 20, kQueued = 100;
+  static constexpr uint64_t kMaxBytes = 24u << 20, kQueued = 100;
   struct Queued {
     GemmCase gemm;
     GemmImage image;

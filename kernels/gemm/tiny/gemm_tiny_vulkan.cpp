@@ -10,10 +10,10 @@ namespace tuff::gemm {
 namespace {
 
 // Rows and columns; matrices; k, and on a processor with a workgroup of matrices for each core.
-constexpr uint64_t kMostTiny = 16, kLeastBatch = 16, kMostDepth = 64, kMostDepthCpu = 4096;
+constexpr uint64_t kMaxTiny = 16, kMinBatch = 16, kMaxDepth = 64, kMaxDepthCpu = 4096;
 // Elements of C up to which a processor is faster this way if the tiles need neither copies nor a second pass: at
 // 12 x 12 x 12 by a quarter (Mesa 25.0; 22.3: a third), at 16 x 16 x 16 by nothing.
-constexpr uint64_t kMostElementsCpu = 144;
+constexpr uint64_t kMaxElementsCpu = 144;
 
 constexpr uint32_t kSubgroupsCpu = 8;  // of a workgroup on a processor, where one costs 160 to 200 ns
 
@@ -65,11 +65,11 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
 }  // namespace
 
 void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
-  if (std::max(args.m, args.n) > kMostTiny || args.k > most_k(traits)) return;
+  if (std::max(args.m, args.n) > kMaxTiny || args.k > most_k(traits)) return;
   const bool every_core = traits.cpu && args.batch_count >= cores_of(traits) * kSubgroupsCpu * traits.subgroup_size;
   const bool as_tiles_are = args.a_type == args.sum_type() && args.b_type == args.a_type && !needs_finish(args);
-  const bool suits = args.batch_count >= kLeastBatch && args.k <= (every_core ? kMostDepthCpu : kMostDepth) &&
-                     (!traits.cpu || !as_tiles_are || args.m * args.n <= kMostElementsCpu);
+  const bool suits = args.batch_count >= kMinBatch && args.k <= (every_core ? kMaxDepthCpu : kMaxDepth) &&
+                     (!traits.cpu || !as_tiles_are || args.m * args.n <= kMaxElementsCpu);
   for (const uint32_t way : {kLanes, kColumns}) {
     const bool usual = (way == kLanes) == traits.cpu;
     const Fit fit = usual && suits ? Fit::suits : args.batch_count > 1 ? Fit::perhaps : Fit::by_name;

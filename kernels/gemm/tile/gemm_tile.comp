@@ -26,7 +26,7 @@
 //# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
 // Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
 #define PAIRS 0
-#include "kernels/gemm/gemm_common.glsl"
+#include "kernels/gemm/tile/gemm_common.glsl"
 
 #define INVOCATIONS ((BM / TM) * (BN / TN))
 #define LOADS_A (BM * BK / 4 / INVOCATIONS)

@@ -1,6 +1,6 @@
 // Plans a matrix product from packed operands: A and B are copied into panels in scratch memory, then each block of k
 // is one dispatch that adds to sums kept beside them; the last writes C, or what a second pass makes C of.
-#include "kernels/gemm/gemm_panels.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -22,17 +22,17 @@ struct Depth {
 };
 constexpr Depth kDepths[] = {{kDepth, 1.0}, {128, 0.88}, {64, 0.65}, {32, 0.42}};
 constexpr uint64_t kLongK = 512;         // from here on little is gained by fewer steps
-constexpr uint32_t kMostSubgroups = 16;  // of a workgroup
+constexpr uint32_t kMaxSubgroups = 16;  // of a workgroup
 // Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
-constexpr uint64_t kMostM = 2048, kMostN = 2048, kMostK = 2048;
-constexpr uint64_t kLeast = 96;           // rows and columns: packing costs as much for fewer
-constexpr double kLeastOperations = 3e7;  // the driver compiles the kernels for half a second
+constexpr uint64_t kMaxM = 2048, kMaxN = 2048, kMaxK = 2048;
+constexpr uint64_t kMin = 96;           // rows and columns: packing costs as much for fewer
+constexpr double kMinOperations = 3e7;  // the driver compiles the kernels for half a second
 // Steps of k, and operations on whole tiles in relation to those wanted: where the driver is faster with the other
 // kernels' descriptors, and where with their addresses. Measured on two processors with Mesa 22.3 and 25.0.
-constexpr uint64_t kLeastK = 24, kLeastKAddresses = 64;
-constexpr double kMostWaste = 1.8, kMostWasteAddresses = 1.6;
-constexpr uint64_t kMostTiles = 256;  // of a dispatch in each direction: two digits in the kernel
-static_assert(kMostM <= kMostTiles * kRows);
+constexpr uint64_t kMinK = 24, kMinKAddresses = 64;
+constexpr double kMaxWaste = 1.8, kMaxWasteAddresses = 1.6;
+constexpr uint64_t kMaxTiles = 256;  // of a dispatch in each direction: two digits in the kernel
+static_assert(kMaxM <= kMaxTiles * kRows);
 
 // An operand as the kernels see it: rows (of op(A), columns of op(B)) by k.
 struct Side {
@@ -60,7 +60,7 @@ void record_pack(Recorder& recorder, const Side& side, uint64_t k, uint32_t dept
 }
 
 uint64_t group_cols(const DeviceTraits& traits) {
-  return uint64_t{traits.subgroup_size} * std::min(kMostSubgroups, kDepth / traits.subgroup_size);
+  return uint64_t{traits.subgroup_size} * std::min(kMaxSubgroups, kDepth / traits.subgroup_size);
 }
 
 // What a piece of so many rows, columns and steps of k keeps in scratch memory: packed operands, and sums.
@@ -85,7 +85,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
   const auto& [width, subgroups, blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes] = panels;
-  assert(tiles_m <= kMostTiles && groups_n <= kMostTiles);
+  assert(tiles_m <= kMaxTiles && groups_n <= kMaxTiles);
   const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, tiles_m, 0};
   const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, width, tiles_n, a_bytes};
   record_pack(recorder, a, args.k, depth, scratch);
@@ -164,7 +164,7 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   if (args.sum_type() != TUFF_F32 || plan.wide) return;
   const double operations =
       2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k);
-  const bool small = operations < kLeastOperations;
+  const bool small = operations < kMinOperations;
   if (small && !offers.by_name()) return;
   Dispatch operands("gemm panels");
   plan.operand(operands, args.a, plan.a_elements, args.a_type, Access::read);
@@ -173,15 +173,15 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   if (!recorder.binds_addresses(Reads::packed, operands)) return;
   const double cost = waste(recorder.traits(), args);
   const bool addresses = recorder.binds_addresses(Reads::tiles, operands);
-  const bool suits = std::min(args.m, args.n) >= kLeast && args.k >= (addresses ? kLeastKAddresses : kLeastK) &&
-                     cost < (addresses ? kMostWasteAddresses : kMostWaste);
+  const bool suits = std::min(args.m, args.n) >= kMin && args.k >= (addresses ? kMinKAddresses : kMinK) &&
+                     cost < (addresses ? kMaxWasteAddresses : kMaxWaste);
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
 }
 
 void record_panels(Recorder& recorder, Plan& plan) {
   const uint32_t depth = depth_of(plan.args.k).steps;
-  const uint64_t step_m = piece_of(plan.args.m, kMostM, kRows), step_k = piece_of(plan.args.k, kMostK, depth);
-  const uint64_t step_n = piece_of(plan.args.n, kMostN, group_cols(recorder.traits()));
+  const uint64_t step_m = piece_of(plan.args.m, kMaxM, kRows), step_k = piece_of(plan.args.k, kMaxK, depth);
+  const uint64_t step_n = piece_of(plan.args.n, kMaxN, group_cols(recorder.traits()));
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     const GemmArgs& args = plan.args;
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: panels ({}), pieces of {}x{}x{}, {} steps at once",

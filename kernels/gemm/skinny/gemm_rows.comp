@@ -12,7 +12,7 @@
 //# ALONG_K : 0|1 : 0: L is stored k x rows after all
 //# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K, ld % 4 = 0 and alignment to 4 elements
 //# VECTOR_S : 0|1 : 1: S is read as vec4: it lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
-#include "kernels/gemm/gemm_skinny_common.glsl"
+#include "kernels/gemm/skinny/gemm_skinny_common.glsl"
 
 layout(local_size_x = LOCAL_SIZE) in;
 

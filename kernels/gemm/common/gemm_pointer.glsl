@@ -1,5 +1,5 @@
 #include "kernels/common/pointer.glsl"
-#include "kernels/gemm/gemm_types.glsl"
+#include "kernels/gemm/common/gemm_types.glsl"
 
 // Four elements at once. Two as one 64-bit number cost no more than one element where each lane's load is an instruction
 // by itself (CPU drivers).

@@ -45,7 +45,7 @@
 // next image, and the other operand's is the number of windows in an image. C, where its columns are windows, has a matrix
 // for each image, rows without gaps.
 #include "kernels/common/matrix.glsl"
-#include "kernels/gemm/gemm_number.glsl"
+#include "kernels/gemm/common/gemm_number.glsl"
 
 layout(push_constant, std430) uniform Push {
 #if EPILOGUE
@@ -87,7 +87,7 @@ TUFF_READ(1, B16, uvec4, 16)
 TUFF_READ(1, B4, uint, 4)
 TUFF_READ(1, B1, STORED, ELEMENT_BYTES)
 #define C_SLOT 2
-#include "kernels/gemm/gemm_epilogue.glsl"
+#include "kernels/gemm/common/gemm_epilogue.glsl"
 #if C_VECTOR
 #if C_TYPE == TUFF_F16 || C_TYPE == TUFF_BF16
 #define FOUR uvec2
@@ -109,7 +109,7 @@ TUFF_READ(4, ResidualFour, FOUR, FOUR_BYTES)
 #define FOUR_NUMBERS_3(raw) tuff_unpack_3(raw)
 #endif
 #include "kernels/common/pointer.glsl"
-#include "kernels/gemm/gemm_place.glsl"
+#include "kernels/gemm/common/gemm_place.glsl"
 
 #define PIECE (16 / ELEMENT_BYTES)  // elements
 #define PER_WORD (4 / ELEMENT_BYTES)

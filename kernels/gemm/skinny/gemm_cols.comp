@@ -10,7 +10,7 @@
 //# ALONG_K : 0|1 : 1: L is stored rows x k after all
 //# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K 0, ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
 //# SHUFFLE : 0|1 : 1: LANES is the subgroup's size, and each lane reads S for one k and passes it on
-#include "kernels/gemm/gemm_skinny_common.glsl"
+#include "kernels/gemm/skinny/gemm_skinny_common.glsl"
 
 layout(local_size_x = LANES, local_size_y = DEPTH) in;
 

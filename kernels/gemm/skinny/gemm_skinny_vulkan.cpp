@@ -12,12 +12,12 @@ namespace {
 
 // Columns (or rows) of a product that is skinny: on any device; on a GPU up to twice as many, where the long side and k
 // keep it busy (tiles are up to twelve times faster elsewhere: docs/gemm.md); at most.
-constexpr uint64_t kFew = 4, kMostShort = 16, kLong = 256;
+constexpr uint64_t kFew = 4, kMaxShort = 16, kLong = 256;
 // On a processor, of a row that runs across k: vectors that a lane takes of it side by side, sums in all, and steps of
 // k that are worth a slice. Memory is read fastest a page or so at a time: at 1 KiB of every row, what the processor
 // fetches ahead is gone before it is used.
-constexpr uint32_t kLeastBlocks = 8, kMostBlocks = 32;
-constexpr uint64_t kLeastSteps = 256;
+constexpr uint32_t kMinBlocks = 8, kMaxBlocks = 32;
+constexpr uint64_t kMinSteps = 256;
 constexpr uint64_t kLarge = 4u << 20;  // bytes of an operand for which such a kernel, a second to compile, is worth it
 
 // A skinny product with the roles settled: the long operand (rows x k, perhaps stored k x rows), the short one.
@@ -104,10 +104,10 @@ RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t su
 // So that workgroups of `unit` rows for each block have about as much to do; few different kernels.
 uint32_t blocks_of(uint64_t rows, uint64_t bytes, uint32_t unit, uint32_t summed) {
   const uint64_t units = ceil_div(rows, unit);
-  if (units < 2 * kLeastBlocks) return 2;
-  if (bytes < kLarge) return kLeastBlocks;
-  const uint64_t groups = ceil_div(units, std::max(kMostBlocks / summed, kLeastBlocks));
-  return static_cast<uint32_t>(ceil_div(ceil_div(units, groups), kLeastBlocks) * kLeastBlocks);
+  if (units < 2 * kMinBlocks) return 2;
+  if (bytes < kLarge) return kMinBlocks;
+  const uint64_t groups = ceil_div(units, std::max(kMaxBlocks / summed, kMinBlocks));
+  return static_cast<uint32_t>(ceil_div(ceil_div(units, groups), kMinBlocks) * kMinBlocks);
 }
 
 // An invocation for each four rows.
@@ -122,13 +122,13 @@ ColumnShape column_shape(const DeviceTraits& traits, const Skinny& skinny, const
   const uint32_t lanes = shape.lanes = traits.cpu ? traits.subgroup_size : 32;
   const uint64_t bytes = skinny.rows * args.k * dtype_size(skinny.l_type);
   const uint32_t blocks = shape.blocks = traits.cpu ? blocks_of(skinny.rows, bytes, lanes * 4, summed) : 1;
-  shape.shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes && blocks <= kLeastBlocks;
+  shape.shuffle = traits.cpu && traits.subgroup_shuffle && args.k >= lanes && blocks <= kMinBlocks;
   const auto layer_bytes = static_cast<uint32_t>(lanes * 4 * blocks * summed * dtype_size(args.sum_type()));
   uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
   shape.depth = depth;
   // Bytes in flight, of short elements more.
-  shape.steps = traits.cpu ? (blocks > kLeastBlocks ? 1 : 4)
+  shape.steps = traits.cpu ? (blocks > kMinBlocks ? 1 : 4)
                            : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   shape.vector_l =
       !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
@@ -141,7 +141,7 @@ bool is_few(const GemmArgs& args) { return std::min(args.m, args.n) <= kFew; }
 
 void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
   const GemmArgs& args = plan.args;
-  if (std::min(args.m, args.n) > kMostShort) return;
+  if (std::min(args.m, args.n) > kMaxShort) return;
   const Skinny skinny = skinny_of(plan);
   // Where lanes have k beside one another but elements of the short operand are apart, each is a load of its own.
   const bool even = skinny.s_k == 1 || !skinny.along_k;
@@ -158,14 +158,14 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const uint32_t summed = skinny.cols <= kFew ? static_cast<uint32_t>(skinny.cols) : skinny.cols <= 8 ? 8 : 16;
   // A subgroup for each row pays only if k keeps its lanes busy, on a processor for as long as its sums take to add up;
   // a lane for each row, only if there are lanes' worth.
-  const bool few_rows = traits.cpu && skinny.rows <= kMostShort;
+  const bool few_rows = traits.cpu && skinny.rows <= kMaxShort;
   const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
   const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
   const RowShape rows = by_rows ? row_shape(traits, skinny, summed) : RowShape{};
   const ColumnShape columns = by_rows ? ColumnShape{} : column_shape(traits, skinny, args, summed);
   const uint64_t block_rows = by_rows ? rows.group_rows : columns.group_rows();
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
-  const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kLeastSteps;
+  const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kMinSteps;
   slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), least, 32);
   // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
   // for each element that an invocation stores, and a second dispatch costs it little.

@@ -9,8 +9,8 @@
 //# ITEMS : 1..16 : elements of an invocation
 //# DENSE : 0|1 : 1: C is laid out like a slice
 // SUM_TYPE is the partials'.
-#include "kernels/gemm/gemm_types.glsl"
-#include "kernels/gemm/gemm_number.glsl"
+#include "kernels/gemm/common/gemm_types.glsl"
+#include "kernels/gemm/common/gemm_number.glsl"
 #include "kernels/common/division.glsl"
 
 layout(push_constant, std430) uniform Push {
@@ -25,7 +25,7 @@ layout(push_constant, std430) uniform Push {
 #endif
 } push;
 #define C_SLOT 1
-#include "kernels/gemm/gemm_epilogue.glsl"
+#include "kernels/gemm/common/gemm_epilogue.glsl"
 TUFF_READ(0, Partials, SCALAR, SCALAR_BYTES)
 
 layout(local_size_x = LOCAL_SIZE) in;

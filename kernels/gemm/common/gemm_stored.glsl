@@ -5,7 +5,7 @@
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
-#include "kernels/gemm/gemm_pointer.glsl"
+#include "kernels/gemm/common/gemm_pointer.glsl"
 
 #define GEMM_RAW_BYTES(type) TUFF_PASTE(GEMM_RAW_BYTES_, type)
 #define GEMM_RAW_BYTES_1 16

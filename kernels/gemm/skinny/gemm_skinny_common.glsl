@@ -10,8 +10,8 @@
 //# PADDED : 0|1 : 1: S has fewer columns (push.cols)
 //# TRANSPOSED : 0|1 : 1: out is stored as cols x rows
 //# group skinny : L_TYPE S_TYPE SUM_TYPE SHORT PADDED TRANSPOSED PAIRS : the operands, whichever kernel reads them
-#include "kernels/gemm/gemm_stored.glsl"
-#include "kernels/gemm/gemm_number.glsl"
+#include "kernels/gemm/common/gemm_stored.glsl"
+#include "kernels/gemm/common/gemm_number.glsl"
 
 layout(push_constant, std430) uniform Push {
 #if EPILOGUE
@@ -31,7 +31,7 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 #define C_SLOT 2
-#include "kernels/gemm/gemm_epilogue.glsl"
+#include "kernels/gemm/common/gemm_epilogue.glsl"
 
 TUFF_READ(0, L, TUFF_STORED(L_TYPE), TUFF_BYTES(L_TYPE))
 TUFF_READ(0, L4, GEMM_RAW(L_TYPE), GEMM_RAW_BYTES(L_TYPE))

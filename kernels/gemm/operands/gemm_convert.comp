@@ -8,7 +8,7 @@
 //# IN_TYPE : 1..5|7 : TUFF_* of what is read
 //# OUT_TYPE : 1..5 : TUFF_* of the copy
 // SUM_TYPE is what it passes through: OUT_TYPE, or f32 for f16 and bf16, unless they are read as they are written.
-#include "kernels/gemm/gemm_types.glsl"
+#include "kernels/gemm/common/gemm_types.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)

@@ -135,13 +135,13 @@ Extents extents_of(const GemmArgs& args, const Windows* windows) {
   return windows->of_a ? Extents{args.m * args.batch_count, args.n, 1} : Extents{args.m, args.n * args.batch_count, 1};
 }
 
-constexpr uint64_t kLeastSlice = 256;
+constexpr uint64_t kMinSlice = 256;
 
 // Up to how many workgroups k is cut: where half the cores idle, and k is long enough to pay for the second pass.
 uint64_t wanted_groups(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t groups, uint64_t k) {
   const uint64_t cores = cores_of(traits);
   if (variant.narrow()) return 6 * cores;
-  return groups * 2 <= cores && k >= 2 * kLeastSlice ? 2 * cores : groups;
+  return groups * 2 <= cores && k >= 2 * kMinSlice ? 2 * cores : groups;
 }
 
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Windows* windows, Offers& offers) {
@@ -162,7 +162,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     if (!runs_on(variant, traits, *shape, element_bytes, ta, tb)) continue;
     if (windows != nullptr && windows->channels % (variant.k_bytes / element_bytes) != 0) continue;
     const uint64_t tiles = ceil_div(all.m, variant.rows) * ceil_div(all.n, variant.cols) * all.batch;
-    const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(variant, traits, tiles, args.k), kLeastSlice);
+    const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(variant, traits, tiles, args.k), kMinSlice);
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
@@ -288,7 +288,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles_m = ceil_div(all.m, variant.rows), tiles_n = ceil_div(all.n, variant.cols);
   const uint64_t groups = tiles_m * tiles_n * all.batch;
-  slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kLeastSlice,
+  slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kMinSlice,
           variant.k_bytes / dtype_size(type));
   // 64-bit indices leave no room in the push block for bias and residual.
   plan.to_scratch = plan.slices > 1 || (plan.wide && args.epilogue.has_operands());

@@ -7,7 +7,7 @@
 //# TRANS_A : 0|1 : 1: A is stored as k x m
 //# TRANS_B : 0|1 : 1: B is stored as n x k
 // SUM_TYPE (gemm_types.glsl) is the type of A, B, C and all between.
-#include "kernels/gemm/gemm_pointer.glsl"
+#include "kernels/gemm/common/gemm_pointer.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
@@ -26,4 +26,4 @@ TUFF_READ(1, B4, VECTOR, VECTOR_BYTES)
 TUFF_READ_WRITE(2, C, SCALAR, SCALAR_BYTES)
 TUFF_READ_WRITE(2, C4, VECTOR, VECTOR_BYTES)
 
-#include "kernels/gemm/gemm_place.glsl"
+#include "kernels/gemm/common/gemm_place.glsl"

@@ -28,7 +28,7 @@
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
-#include "kernels/gemm/gemm_common.glsl"
+#include "kernels/gemm/tile/gemm_common.glsl"
 
 TUFF_READ(0, A8, GEMM_TWO, PAIR_BYTES)
 TUFF_READ(0, A16, GEMM_FOUR, VECTOR_BYTES)

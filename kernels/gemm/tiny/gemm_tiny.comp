@@ -27,8 +27,8 @@
 //# B_TYPE : 1..5|7 : TUFF_* of B
 //# VECTOR_C : 0|1 : 1: C is written eight bytes at a time, where each lane's store is an instruction by itself; not f64
 // VECTOR_C needs PAIRS, EXACT, every row aligned to eight bytes, and COLS a multiple of as many.
-#include "kernels/gemm/gemm_stored.glsl"
-#include "kernels/gemm/gemm_number.glsl"
+#include "kernels/gemm/common/gemm_stored.glsl"
+#include "kernels/gemm/common/gemm_number.glsl"
 
 layout(push_constant, std430) uniform Push {
 #if EPILOGUE
@@ -46,7 +46,7 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 #define C_SLOT 2
-#include "kernels/gemm/gemm_epilogue.glsl"
+#include "kernels/gemm/common/gemm_epilogue.glsl"
 
 TUFF_READ(0, A, TUFF_STORED(A_TYPE), TUFF_BYTES(A_TYPE))
 TUFF_READ(0, A4, GEMM_RAW(A_TYPE), GEMM_RAW_BYTES(A_TYPE))

@@ -2,7 +2,7 @@
 //
 //# group epilogue : ACTIVATION BIAS_AXIS C_TYPE RESIDUAL TUFF_EXACT_ARITHMETIC : how a product ends, and C's type
 // Included behind the push block, for which gemm_number.glsl has NUMBER and EPILOGUE. C_SLOT is the operand's slot.
-#include "kernels/gemm/gemm_number.glsl"
+#include "kernels/gemm/common/gemm_number.glsl"
 
 TUFF_READ_WRITE(C_SLOT, Result, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
 #if BIAS_AXIS
@@ -12,7 +12,7 @@ TUFF_READ(C_SLOT + 1, Bias, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
 TUFF_READ(C_SLOT + 2, Residual, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
 #endif
 
-#include "kernels/gemm/gemm_activation.glsl"
+#include "kernels/gemm/common/gemm_activation.glsl"
 
 // Element `at` of C before it is rounded, with the elements of bias and residual that belong to it. product is
 // alpha * sum.
