@@ -16,11 +16,11 @@ tuff::AttentionStrides strides(const uint64_t (&of)[3]) { return {of[0], of[1], 
 
 // Asks for the default scale only where the caller may leave it out.
 void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
-  const auto context = acquire_stream(stream);
-  const Operand q(context, desc.q, "q"), k(context, desc.k, "k"), v(context, desc.v, "v"), o(context, desc.o, "o"),
-      bias(context, desc.bias, "bias"), mask(context, desc.mask, "mask"),
-      q_lengths(context, desc.q_lengths, "q_lengths"), kv_lengths(context, desc.kv_lengths, "kv_lengths"),
-      lse(context, desc.lse, "lse");
+  const auto target = acquire_stream(stream);
+  const Operand q(target, desc.q, "q"), k(target, desc.k, "k"), v(target, desc.v, "v"), o(target, desc.o, "o"),
+      bias(target, desc.bias, "bias"), mask(target, desc.mask, "mask"),
+      q_lengths(target, desc.q_lengths, "q_lengths"), kv_lengths(target, desc.kv_lengths, "kv_lengths"),
+      lse(target, desc.lse, "lse");
   tuff::AttentionArgs args{};
   args.dtype = desc.dtype;
   args.q = q;
@@ -52,7 +52,7 @@ void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default
   args.kv_lengths = kv_lengths;
   args.lse = lse;
   complete_attention(args, default_scale);
-  context->run(tuff::operations::attention(args));
+  target->run(tuff::operations::attention(args));
 }
 
 }  // namespace

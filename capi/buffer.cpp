@@ -96,46 +96,46 @@ tuff_status tuff_buffer_size(tuff_buffer buffer, uint64_t* bytes) {
 
 tuff_status tuff_copy_htod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src, uint64_t bytes) {
   return guarded("tuff_copy_htod", [&] {
-    const auto context = acquire_stream(stream);
-    const auto target = acquire_buffer(context, dst, "dst");
-    check_accessible(target->buffer(), "dst", dst_offset, bytes);
+    const auto target = acquire_stream(stream);
+    const auto destination = acquire_buffer(target, dst, "dst");
+    check_accessible(destination->buffer(), "dst", dst_offset, bytes);
     if (bytes == 0) return;
     tuff::require(src != nullptr, "src is null");
-    context->copy_htod(target->buffer(), dst_offset, src, bytes);
+    target->copy_htod(destination->buffer(), dst_offset, src, bytes);
   });
 }
 
 tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset, uint64_t bytes) {
   return guarded("tuff_copy_dtoh", [&] {
-    const auto context = acquire_stream(stream);
-    const auto source = acquire_buffer(context, src, "src");
+    const auto target = acquire_stream(stream);
+    const auto source = acquire_buffer(target, src, "src");
     check_accessible(source->buffer(), "src", src_offset, bytes);
     if (bytes == 0) return;
     tuff::require(dst != nullptr, "dst is null");
-    context->copy_dtoh(dst, source->buffer(), src_offset, bytes);
+    target->copy_dtoh(dst, source->buffer(), src_offset, bytes);
   });
 }
 
 tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, tuff_buffer src,
                            uint64_t src_offset, uint64_t bytes) {
   return guarded("tuff_copy_dtod", [&] {
-    const auto context = acquire_stream(stream);
-    const auto target = acquire_buffer(context, dst, "dst");
-    const auto source = acquire_buffer(context, src, "src");
-    const Buffer &to = target->buffer(), &from = source->buffer();
+    const auto target = acquire_stream(stream);
+    const auto destination = acquire_buffer(target, dst, "dst");
+    const auto source = acquire_buffer(target, src, "src");
+    const Buffer &to = destination->buffer(), &from = source->buffer();
     check_accessible(to, "dst", dst_offset, bytes);
     check_accessible(from, "src", src_offset, bytes);
     if (bytes == 0) return;
     check_apart(to, dst_offset, from, src_offset, bytes);
-    context->copy_dtod(to, dst_offset, from, src_offset, bytes);
+    target->copy_dtod(to, dst_offset, from, src_offset, bytes);
   });
 }
 
 tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, uint64_t bytes, const void* pattern,
                       uint64_t pattern_bytes) {
   return guarded("tuff_fill", [&] {
-    const auto context = acquire_stream(stream);
-    const auto target = acquire_buffer(context, buffer, "buffer");
+    const auto target = acquire_stream(stream);
+    const auto destination = acquire_buffer(target, buffer, "buffer");
     constexpr uint64_t kSizes[] = {1, 2, 4, 8, 16};
     tuff::require(std::find(std::begin(kSizes), std::end(kSizes), pattern_bytes) != std::end(kSizes),
                   "pattern_bytes is {}, needs 1, 2, 4, 8 or 16", pattern_bytes);
@@ -143,10 +143,10 @@ tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, u
                   pattern_bytes);
     tuff::require(bytes % pattern_bytes == 0, "bytes is {}, needs a multiple of pattern_bytes ({})", bytes,
                   pattern_bytes);
-    check_accessible(target->buffer(), "buffer", offset, bytes);
+    check_accessible(destination->buffer(), "buffer", offset, bytes);
     if (bytes == 0) return;
     tuff::require(pattern != nullptr, "pattern is null");
-    context->fill(target->buffer(), offset, bytes, pattern, pattern_bytes);
+    target->fill(destination->buffer(), offset, bytes, pattern, pattern_bytes);
   });
 }
 

@@ -70,16 +70,16 @@ void set_padding_end(tuff::ConvArgs& args, const Desc& desc) {
 template <typename Desc>
 void run(tuff_stream stream, const tuff::OperationOf<tuff::ConvArgs>& operation, const Desc& desc, tuff::ConvArgs& args,
          tuff_buffer residual_handle) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), filter(context, desc.filter, "filter"),
-      output(context, desc.output, "output"), bias(context, desc.bias, "bias"),
-      residual(context, residual_handle, "residual");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), filter(target, desc.filter, "filter"),
+      output(target, desc.output, "output"), bias(target, desc.bias, "bias"),
+      residual(target, residual_handle, "residual");
   args.input = input;
   args.filter = filter;
   args.output = output;
   args.bias = bias;
   args.residual = residual;
-  context->run(operation(args));
+  target->run(operation(args));
 }
 
 template <typename Desc>

@@ -64,43 +64,49 @@ tuff::GemmArgs gemm_args(const Desc& desc) {
   return args;
 }
 
+// The arguments that gemm's and batched_gemm's descriptors share, and the buffers that they refer to.
+class SharedArgs {
+ public:
+  template <typename Desc>
+  SharedArgs(const StreamRef& target, Desc& desc)
+      : args_((check_reserved(desc.reserved), fill_types(desc), gemm_args(desc))),
+        a_(target, desc.a, "a"),
+        b_(target, desc.b, "b"),
+        c_(target, desc.c, "c"),
+        bias_(target, desc.bias, "bias"),
+        residual_(target, desc.residual, "residual") {
+    args_.a = a_;
+    args_.b = b_;
+    args_.c = c_;
+    args_.epilogue.bias = bias_;
+    args_.epilogue.residual = residual_;
+  }
+  tuff::GemmArgs& args() { return args_; }
+
+ private:
+  tuff::GemmArgs args_;
+  Operand a_, b_, c_, bias_, residual_;
+};
+
 void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
-  const auto context = acquire_stream(stream);
-  check_reserved(desc.reserved);
-  fill_types(desc);
-  const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  const Operand bias(context, desc.bias, "bias"), residual(context, desc.residual, "residual");
-  tuff::GemmArgs args = gemm_args(desc);
-  args.a = a;
-  args.b = b;
-  args.c = c;
-  args.epilogue.bias = bias;
-  args.epilogue.residual = residual;
-  context->run(tuff::operations::gemm(args));
+  const auto target = acquire_stream(stream);
+  target->run(tuff::operations::gemm(SharedArgs(target, desc).args()));
 }
 
 // Calls use(stream, args) with what a descriptor says.
 template <typename Use>
 void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& use) {
-  const auto context = acquire_stream(stream);
-  check_reserved(desc.reserved);
-  fill_types(desc);
-  const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), c(context, desc.c, "c");
-  const Operand bias(context, desc.bias, "bias"), residual(context, desc.residual, "residual");
-  tuff::GemmArgs args = gemm_args(desc);
-  args.a = a;
-  args.b = b;
-  args.c = c;
+  const auto target = acquire_stream(stream);
+  SharedArgs shared(target, desc);
+  tuff::GemmArgs& args = shared.args();
   args.stride_a = desc.stride_a;
   args.stride_b = desc.stride_b;
   args.stride_c = desc.stride_c;
   args.batch_count = desc.batch_count;
-  args.epilogue.bias = bias;
-  args.epilogue.residual = residual;
   args.epilogue.stride_bias = desc.stride_bias;
   args.epilogue.stride_residual = desc.stride_residual;
   if (desc.a_array == nullptr && desc.b_array == nullptr && desc.c_array == nullptr) {
-    use(context, args);
+    use(target, args);
     return;
   }
   tuff::require(desc.a_array != nullptr && desc.b_array != nullptr && desc.c_array != nullptr,
@@ -112,11 +118,11 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
                 "a_array is given, a, b and c need to be TUFF_NULL_HANDLE then");
   tuff::require(desc.stride_a == 0 && desc.stride_b == 0 && desc.stride_c == 0,
                 "a_array is given, stride_a, stride_b and stride_c need to be 0 then");
-  tuff::capi::OperandArrays arrays(context, 3, desc.batch_count);
+  tuff::capi::OperandArrays arrays(target, 3, desc.batch_count);
   args.a_array = arrays.add(desc.a_array, desc.batch_count, "a_array").data();
   args.b_array = arrays.add(desc.b_array, desc.batch_count, "b_array").data();
   args.c_array = arrays.add(desc.c_array, desc.batch_count, "c_array").data();
-  use(context, args);
+  use(target, args);
 }
 
 constexpr auto kCompute = [](const StreamRef& stream, const tuff::GemmArgs& args) {

@@ -43,24 +43,24 @@ template <typename Desc>
 void row_norm(tuff_stream stream, const Desc& desc, tuff_buffer bias_handle,
               const tuff::OperationOf<tuff::NormArgs>& operation) {
   check_common(desc);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
-      bias(context, bias_handle, "bias"), output(context, desc.output, "output"),
-      residual(context, desc.residual, "residual"), sum(context, desc.sum, "sum");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), weight(target, desc.weight, "weight"),
+      bias(target, bias_handle, "bias"), output(target, desc.output, "output"),
+      residual(target, desc.residual, "residual"), sum(target, desc.sum, "sum");
   tuff::NormArgs args = norm_args(desc, input, weight, bias, output);
   args.centred = &operation == &tuff::operations::layer_norm;
   args.residual = residual;
   args.sum = sum;
   args.rows = desc.rows;
   args.channels = desc.cols;
-  context->run(operation(args));
+  target->run(operation(args));
 }
 
 void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
   check_common(desc);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), weight(context, desc.weight, "weight"),
-      bias(context, desc.bias, "bias"), output(context, desc.output, "output");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), weight(target, desc.weight, "weight"),
+      bias(target, desc.bias, "bias"), output(target, desc.output, "output");
   tuff::NormArgs args = norm_args(desc, input, weight, bias, output);
   args.centred = true;
   args.rows = desc.batch;
@@ -68,16 +68,16 @@ void group_norm(tuff_stream stream, const tuff_group_norm_desc& desc) {
   args.inner = desc.inner;
   args.groups = desc.groups != 0 ? desc.groups : desc.channels;
   args.grouped = true;
-  context->run(tuff::operations::group_norm(args));
+  target->run(tuff::operations::group_norm(args));
 }
 
 void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
   check_common(desc);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), mean(context, desc.mean, "mean"),
-      variance(context, desc.variance, "variance"), weight(context, desc.weight, "weight"),
-      bias(context, desc.bias, "bias"), output(context, desc.output, "output");
-  context->run(tuff::operations::batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output,
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), mean(target, desc.mean, "mean"),
+      variance(target, desc.variance, "variance"), weight(target, desc.weight, "weight"),
+      bias(target, desc.bias, "bias"), output(target, desc.output, "output");
+  target->run(tuff::operations::batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output,
                                              desc.batch, desc.channels, desc.inner, desc.epsilon}));
 }
 

@@ -24,26 +24,26 @@ void check_reserved(int64_t reserved, const char* name = "reserved") {
 
 // shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis}));
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis}));
 }
 
 void scan(tuff_stream stream, const tuff_scan_desc& desc, tuff::ScanOp op,
           const tuff::OperationOf<tuff::ScanArgs>& operation) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->run(operation(
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(operation(
       {op, desc.dtype, input, output, desc.shape, desc.rank, desc.axis, desc.exclusive != 0, desc.reverse != 0}));
 }
 
 void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* shape) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
-      mask(context, desc.mask, "mask");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
+      mask(target, desc.mask, "mask");
   const int32_t mask_type = desc.mask_type != 0 ? desc.mask_type : desc.dtype;
   const uint64_t mask_repeat = desc.mask_repeat != 0 ? desc.mask_repeat : 1;
-  context->run(tuff::operations::softmax({desc.dtype,
+  target->run(tuff::operations::softmax({desc.dtype,
                                           input,
                                           output,
                                           shape,
@@ -55,15 +55,15 @@ void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* 
 }
 
 void unary(tuff_stream stream, const tuff_unary_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->run(tuff::operations::unary({desc.dtype, desc.op, input, output, desc.n, desc.alpha}));
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::unary({desc.dtype, desc.op, input, output, desc.n, desc.alpha}));
 }
 
 void binary(tuff_stream stream, const tuff_binary_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand a(context, desc.a, "a"), b(context, desc.b, "b"), output(context, desc.output, "output");
-  context->run(
+  const auto target = acquire_stream(stream);
+  const Operand a(target, desc.a, "a"), b(target, desc.b, "b"), output(target, desc.output, "output");
+  target->run(
       tuff::operations::binary({desc.dtype, desc.op, a, b, output, desc.n, desc.rank, desc.a_shape, desc.b_shape}));
 }
 

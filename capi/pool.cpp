@@ -14,9 +14,9 @@ using tuff::capi::read_structure;
 namespace {
 
 void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationOf<tuff::PoolArgs>& operation) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
-      indices(context, desc.indices, "indices");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
+      indices(target, desc.indices, "indices");
   tuff::PoolArgs args{};
   args.dtype = desc.dtype;
   args.maximum = &operation == &tuff::operations::max_pool;
@@ -35,7 +35,7 @@ void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationO
   args.ceil_mode = desc.ceil_mode;
   args.count_include_pad = desc.count_include_pad;
   args.adaptive = desc.adaptive;
-  context->run(operation(args));
+  target->run(operation(args));
 }
 
 }  // namespace

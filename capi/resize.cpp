@@ -14,8 +14,8 @@ using tuff::capi::read_structure;
 extern "C" tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* given) {
   return guarded("tuff_resize", [&] {
     const tuff_resize_desc desc = read_structure(given, "desc");
-    const auto context = acquire_stream(stream);
-    const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+    const auto target = acquire_stream(stream);
+    const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
     tuff::ResizeArgs args{};
     args.dtype = desc.dtype;
     args.mode = desc.mode;
@@ -29,6 +29,6 @@ extern "C" tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* g
     std::copy_n(desc.out_shape, 3, args.out_shape.begin());
     std::copy_n(desc.scale, 3, args.scale.begin());
     args.align_corners = desc.align_corners;
-    context->run(tuff::operations::resize(args));
+    target->run(tuff::operations::resize(args));
   });
 }

@@ -27,10 +27,10 @@ std::array<uint64_t, 3> strides_of(const uint64_t strides[3], const tuff_rope_de
 
 void rope(tuff_stream stream, const tuff_rope_desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output"),
-      positions(context, desc.positions, "positions");
-  context->run(tuff::operations::rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq,
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
+      positions(target, desc.positions, "positions");
+  target->run(tuff::operations::rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq,
                                        desc.head_dim, desc.rotary_dim, strides_of(desc.input_strides, desc),
                                        strides_of(desc.output_strides, desc), desc.positions_stride, desc.offset,
                                        desc.base, desc.interleaved}));

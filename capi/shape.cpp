@@ -20,46 +20,46 @@ namespace {
 void check_rank(uint32_t rank) { tuff::require(rank >= 1 && rank <= 8, "rank is {}, needs 1 to 8", rank); }
 
 void permute(tuff_stream stream, const tuff_permute_desc& desc) {
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->run(tuff::operations::permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank}));
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::permute({desc.dtype, input, output, desc.shape, desc.order, desc.rank}));
 }
 
 void cast(tuff_stream stream, const tuff_cast_desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
-  context->run(tuff::operations::cast({desc.input_type, desc.output_type, input, output, desc.n}));
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::cast({desc.input_type, desc.output_type, input, output, desc.n}));
 }
 
 void slice(tuff_stream stream, tuff_slice_desc desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), output(context, desc.output, "output");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
   std::replace(std::begin(desc.step), std::end(desc.step), int64_t{0}, int64_t{1});
-  context->run(tuff::operations::slice(
+  target->run(tuff::operations::slice(
       {desc.dtype, input, output, desc.shape, desc.start, desc.out_shape, desc.step, desc.rank}));
 }
 
 void concat(tuff_stream stream, const tuff_concat_desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
-  const auto context = acquire_stream(stream);
+  const auto target = acquire_stream(stream);
   tuff::require(desc.count == 0 || desc.inputs != nullptr, "inputs is null");
   tuff::require(desc.count == 0 || desc.sizes != nullptr, "sizes is null");
-  tuff::capi::OperandArrays arrays(context, 1, desc.count);
+  tuff::capi::OperandArrays arrays(target, 1, desc.count);
   const auto inputs = arrays.add(desc.inputs, desc.count, "inputs");
-  const Operand output(context, desc.output, "output");
-  context->run(tuff::operations::concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis}));
+  const Operand output(target, desc.output, "output");
+  target->run(tuff::operations::concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis}));
 }
 
 void gather(tuff_stream stream, const tuff_gather_desc& desc) {
   tuff::require(desc.elementwise == 0 || desc.elementwise == 1, "desc->elementwise is {}, needs 0 or 1",
                 desc.elementwise);
   tuff::require(desc.elementwise == 0 || desc.count == 0, "desc->count is {}, needs 0 if elementwise", desc.count);
-  const auto context = acquire_stream(stream);
-  const Operand input(context, desc.input, "input"), indices(context, desc.indices, "indices"),
-      output(context, desc.output, "output");
-  context->run(tuff::operations::gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank,
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
+      output(target, desc.output, "output");
+  target->run(tuff::operations::gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank,
                                          desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr}));
 }
 

@@ -204,7 +204,8 @@ vec4 scaled_scores(vec4 scores) {
 #if SCALED
   [[unroll]] for (int e = 0; e < 4; ++e) {
     const float scaled = saturate_finite(scores[e] * SHAPE.scale);
-    scores[e] = scores[e] == -TUFF_INFINITY ? scores[e] : scaled;
+    // What left the range of f32 stays there, whatever the scale is.
+    scores[e] = scores[e] == -TUFF_INFINITY || scores[e] == LARGEST ? scores[e] : scaled;
   }
 #endif
 #if CAP

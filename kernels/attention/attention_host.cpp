@@ -1,5 +1,6 @@
 // The reference: scores of one query row in double, softmax with the row maximum subtracted, weighted sum.
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -92,8 +93,9 @@ void host_attention(const AttentionArgs& args) {
     }
     for (uint64_t e = 0; e < args.head_dim_v; ++e) out[e] = T(nothing ? 0.0 : sums[e] / total);
     if (args.lse != nullptr) {
+      const double finite = std::clamp<double>(maximum + std::log(total), -FLT_MAX, FLT_MAX);
       args.lse->host<float>()[(b * args.heads + h) * args.seq_q + i] =
-          static_cast<float>(nothing ? -kInfinity : maximum + std::log(total));
+          nothing ? -std::numeric_limits<float>::infinity() : static_cast<float>(finite);
     }
   };
   with_float_type(args.dtype, [&](auto type) {

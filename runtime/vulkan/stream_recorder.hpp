@@ -1,21 +1,22 @@
-// A stream: command buffers in rings, a timeline semaphore, submission, what it waits for.
+// A stream: records commands, submits them, and orders them after what they wait for.
 //
-// Operations are appended to the open command buffer. It is submitted when the work gathered in it is worth a
-// submission, or when someone waits. Submissions are numbered; the timeline semaphore counts the finished ones. Copies
-// from and to pinned memory go to a queue of their own where the device has one: a stream is on one queue at a time,
-// and where it changes, the next submission waits for the last. The caller holds the context's lock.
+// Commands are appended to the open command buffer (command_ring.hpp). It is submitted when the work gathered in it is worth
+// a submission, or when someone waits; submissions are counted by a timeline semaphore (stream_timeline.hpp). Copies from and
+// to pinned memory go to a queue of their own where the device has one: a stream is on one queue at a time, and where it
+// changes, the next submission waits for the last (submission_waits.hpp). The caller holds the context's lock.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/vulkan/command_ring.hpp"
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/device_recorder.hpp"
 #include "runtime/vulkan/profiler.hpp"
-#include "runtime/vulkan/submission_notes.hpp"
-#include "runtime/vulkan/timelines.hpp"
+#include "runtime/vulkan/stream_timeline.hpp"
+#include "runtime/vulkan/submission_waits.hpp"
+#include "runtime/vulkan/transient_memory.hpp"
 
 namespace tuff {
 
@@ -28,7 +29,6 @@ class StreamRecorder final : public DeviceRecorder {
   static constexpr uint32_t kDefaultRing = 32, kRing = 8, kCopyRing = 8;
 
   StreamRecorder(Streams& streams, RecorderBase& base, uint32_t index, uint32_t ring);
-  ~StreamRecorder() override;
   StreamRecorder(const StreamRecorder&) = delete;
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
@@ -58,23 +58,22 @@ class StreamRecorder final : public DeviceRecorder {
   // all that was written so far is visible to the host once that submission has finished. If it throws
   // OUT_OF_HOST_MEMORY or OUT_OF_DEVICE_MEMORY, nothing is lost: the next attempt submits the same.
   uint64_t submit(bool for_host);
-  // Returns when that submission has finished. Needs no lock. For a result that somebody waits for it stays awake a
-  // while; for room, while there is more under way, it does not. Errors: TIMEOUT, DEVICE_LOST.
-  enum class For { result, room };
+  // Returns when that submission has finished. Needs no lock. Errors: TIMEOUT, DEVICE_LOST.
+  using For = StreamTimeline::For;
   void wait(uint64_t submission, For what = For::result);
-  // Whether the driver is done with all that was submitted, so that the recorder and what it used may be destroyed; it
-  // has so long to be.
-  bool at_rest(uint64_t milliseconds) noexcept;
+  bool at_rest(uint64_t milliseconds) noexcept { return timeline_.at_rest(milliseconds); }
   // Whether the device may still touch this memory, or will once the open command buffers are submitted.
   bool busy(const Buffer& buffer);
   // The last submission that is known to have finished.
-  uint64_t completed() const noexcept { return timelines_.completed(index_); }
-  uint64_t poll();
+  uint64_t completed() const noexcept { return timeline_.completed(); }
+  uint64_t poll() { return timeline_.poll(); }
   // The number that work recorded now will have.
-  uint64_t current_submission() const noexcept { return submitted_ + 1; }
-  uint64_t submitted() const noexcept { return submitted_; }
+  uint64_t current_submission() const noexcept { return timeline_.next(); }
+  uint64_t submitted() const noexcept { return timeline_.submitted(); }
   // All that was called so far is done when this is.
-  Use last() const noexcept { return {index_, recording_ || closed_ || waits() ? submitted_ + 1 : submitted_}; }
+  Use last() const noexcept {
+    return {index_, recording_ || closed_ || !waits_.empty() ? timeline_.next() : timeline_.submitted()};
+  }
   // What is recorded from now on comes after that.
   void wait_for(Use use);
   // A timestamp, when all before it has finished.
@@ -108,20 +107,6 @@ class StreamRecorder final : public DeviceRecorder {
  private:
   friend class Streams;
 
-  struct Slot {
-    VkCommandPool pool = VK_NULL_HANDLE;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    uint64_t submission = 0;
-  };
-  // A queue, and the command buffers for it.
-  struct Lane {
-    VkQueue queue = VK_NULL_HANDLE;
-    uint32_t family = 0;
-    bool computes = true;
-    std::vector<Slot> slots;  // made when it is first used
-    uint32_t slot = 0;
-  };
-
   void will_use(const Buffer& buffer) override;
   void has_used(const Buffer& buffer) override;
   void append(const BoundDispatch& dispatch) override;
@@ -131,27 +116,25 @@ class StreamRecorder final : public DeviceRecorder {
   void launched(VulkanKernel& kernel) override;
   Buffer table_memory(uint64_t bytes) override;
 
-  void mark_completed(uint64_t submission) noexcept;
-  void add_wait(VkSemaphore timeline, uint64_t value);
-  void destroy() noexcept;
-  void make_slots(Lane& lane, uint32_t count);
-  void open(Lane& lane);
-  void close(Slot& slot);
+  void mark_completed(uint64_t submission) noexcept { timeline_.mark_completed(submission); }
+  void open(CommandRing& ring);
+  void close();
   void submit_with(VkCommandBuffer more);
-  void append_copy(const BoundCopy& copy, Lane& lane);
-  Lane& copy_lane(uint64_t bytes);
-  bool waits() const noexcept { return !waits_.empty() || !ahead_.empty(); }
-  // Whether that submission was for this queue, as far as it is remembered.
-  bool computed(uint64_t submission, VkQueue queue) const noexcept;
+  void append_copy(const BoundCopy& copy, CommandRing& ring);
+  CommandRing& ring_for_copy(uint64_t bytes);
   void wait_if_needed(uint64_t submission);
-  bool has_finished(uint64_t submission) { return submission <= completed() || submission <= poll(); }
-  uint32_t profiler_slot() const noexcept { return lane_ == &copies_ ? compute_ring_ + copies_.slot : compute_.slot; }
+  // Until the device is done with memory that this submission reads, which may not have been submitted yet.
+  void wait_to_rewrite(uint64_t submission);
+  uint32_t profiler_slot() const noexcept {
+    return ring_ == &copies_ ? compute_.size() + copies_.position() : compute_.position();
+  }
+  uint32_t profiler_slots() const noexcept { return compute_.size() + copies_.size(); }
   // Records a command, and what stands around it where somebody looks on.
   template <typename Describe, typename Command>
   void observed(const Describe& describe, const Command& command) {
     if (gathered_ == 0) {
       const auto first = describe();
-      notes_.begin(first.label, first.kernel);
+      timeline_.notes().begin(first.label, first.kernel);
     }
     if (profiler_ == nullptr) [[likely]] {
       writer_.write(command);
@@ -161,53 +144,24 @@ class StreamRecorder final : public DeviceRecorder {
   }
 
   Streams& streams_;
-  Timelines& timelines_;
+  Timelines& timelines_;  // of all streams
   const uint32_t index_;
   std::string name_;
-  VkSemaphore timeline_ = VK_NULL_HANDLE;
-  Lane compute_, copies_;
-  const uint32_t compute_ring_;
-  Lane* lane_ = &compute_;
+  StreamTimeline timeline_;
+  CommandRing compute_, copies_;
+  CommandRing* ring_ = &compute_;  // the one that was used last
   bool recording_ = false;
-  bool closed_ = false;  // the command buffer, and not submitted yet: the driver had no memory for that
+  bool closed_ = false;  // the command buffer is complete but not submitted yet: the driver had no memory for that
   CommandWriter writer_;
-  bool host_looks_ = false;  // into what the open command buffer has written, once that has finished
-  uint64_t submitted_ = 0;
-  static constexpr uint64_t kRemembered = 64;
-  uint64_t copied_ = 0;          // a bit for each of the last submissions: it went to the queue for copies
+  bool host_looks_ = false;      // into what the open command buffer has written, once that has finished
   uint32_t gathered_ = 0;        // operations in the open command buffer
   double gathered_seconds_ = 0;  // a rough guess of how long they take
-  SubmissionNotes notes_;
-  // What the next submission waits for: a timeline and a value each.
-  std::vector<VkSemaphore> waits_;
-  std::vector<uint64_t> wait_values_;
-  std::vector<VkPipelineStageFlags> wait_stages_;
-  // What comes before the next submission by being on the same queue before it.
-  std::vector<Use> ahead_;
+  SubmissionWaits waits_;
   std::vector<uint64_t> waited_;  // by stream: up to here nothing has to be waited for again
-  // Parameters lie in memory that the host writes to, each set in a slot of its own, and stay: a call that is made
-  // again finds its set. A slot is written anew once the device is done with it, the one unused for longest first.
-  struct ParameterSlot {
-    Buffer buffer;
-    std::array<std::byte, kMaxParameterBytes> bytes{};
-    uint32_t count = 0;
-    uint64_t submission = 0;  // the last that reads it
-  };
-  static constexpr uint32_t kParameterSlots = 64;
-  std::vector<ParameterSlot> parameter_slots_;  // made on first use
-  // The tables of operands that are a buffer for each matrix, one behind the other in a few pieces of memory that take
-  // turns: a piece is written anew once the device is done with all of it.
-  struct TablePiece {
-    Buffer buffer;
-    uint64_t submission = 0;  // the last that reads it
-  };
-  static constexpr uint64_t kTableBytes = uint64_t{Dispatch::kMaxEach} * Dispatch::kMaxEachOperands * 8;
-  std::array<TablePiece, 4> tables_;  // made on first use
-  uint32_t table_ = 0;
-  uint64_t table_used_ = kTableBytes;
-  bool table_wanted_ = false;                // by the next dispatch
-  std::unique_ptr<Profiler> kept_profiler_;  // made on first use
-  Profiler* profiler_ = nullptr;             // null: nobody looks on
+  ParameterSlots parameter_slots_;
+  OperandTables tables_;
+  std::unique_ptr<Profiler> kept_profiler_;  // created on first use
+  Profiler* profiler_ = nullptr;             // null: nothing is timed or labelled
   uint64_t dispatches_ = 0, submissions_ = 0;
 };
 
