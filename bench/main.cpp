@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMinSeconds = 0.02;  // of work between two waits, so that waiting does not count
-constexpr double kMaxSeconds = 2;      // a call expected to take longer is left out
+constexpr double kMaxSeconds = 2;     // a call expected to take longer is left out
 // OpenBLAS's threads spin for some milliseconds after their last call and would take the processor from the next.
 constexpr auto kPeersRest = std::chrono::milliseconds(60);
 
@@ -116,8 +116,7 @@ void add_peer(const std::string& name, Work work, std::function<Repeat()> prepar
 }
 
 void add_peer(const std::string& name, Work work, uint64_t calls, std::function<Begun()> prepare) {
-  if (work.flops > kMaxSeconds * device.flops_per_second || work.bytes > kMaxSeconds * device.bytes_per_second)
-    return;
+  if (work.flops > kMaxSeconds * device.flops_per_second || work.bytes > kMaxSeconds * device.bytes_per_second) return;
   benchmark::RegisterBenchmark(name.c_str(),
                                [=, batch = std::make_shared<uint64_t>(0)](benchmark::State& state) {
                                  try {

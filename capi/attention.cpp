@@ -18,9 +18,8 @@ tuff::AttentionStrides strides(const uint64_t (&of)[3]) { return {of[0], of[1], 
 void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
   const auto target = acquire_stream(stream);
   const Operand q(target, desc.q, "q"), k(target, desc.k, "k"), v(target, desc.v, "v"), o(target, desc.o, "o"),
-      bias(target, desc.bias, "bias"), mask(target, desc.mask, "mask"),
-      q_lengths(target, desc.q_lengths, "q_lengths"), kv_lengths(target, desc.kv_lengths, "kv_lengths"),
-      lse(target, desc.lse, "lse");
+      bias(target, desc.bias, "bias"), mask(target, desc.mask, "mask"), q_lengths(target, desc.q_lengths, "q_lengths"),
+      kv_lengths(target, desc.kv_lengths, "kv_lengths"), lse(target, desc.lse, "lse");
   tuff::AttentionArgs args{};
   args.dtype = desc.dtype;
   args.q = q;

@@ -78,7 +78,7 @@ void batch_norm(tuff_stream stream, const tuff_batch_norm_desc& desc) {
       variance(target, desc.variance, "variance"), weight(target, desc.weight, "weight"),
       bias(target, desc.bias, "bias"), output(target, desc.output, "output");
   target->run(tuff::operations::batch_norm({desc.dtype, weight_type(desc), input, mean, variance, weight, bias, output,
-                                             desc.batch, desc.channels, desc.inner, desc.epsilon}));
+                                            desc.batch, desc.channels, desc.inner, desc.epsilon}));
 }
 
 }  // namespace

@@ -44,14 +44,14 @@ void softmax(tuff_stream stream, const tuff_softmax_desc& desc, const uint64_t* 
   const int32_t mask_type = desc.mask_type != 0 ? desc.mask_type : desc.dtype;
   const uint64_t mask_repeat = desc.mask_repeat != 0 ? desc.mask_repeat : 1;
   target->run(tuff::operations::softmax({desc.dtype,
-                                          input,
-                                          output,
-                                          shape,
-                                          desc.rank,
-                                          desc.axis,
-                                          desc.scale != 0 ? desc.scale : 1.0,
-                                          desc.logarithm,
-                                          {mask, mask_type, desc.mask_rows, mask_repeat}}));
+                                         input,
+                                         output,
+                                         shape,
+                                         desc.rank,
+                                         desc.axis,
+                                         desc.scale != 0 ? desc.scale : 1.0,
+                                         desc.logarithm,
+                                         {mask, mask_type, desc.mask_rows, mask_repeat}}));
 }
 
 void unary(tuff_stream stream, const tuff_unary_desc& desc) {

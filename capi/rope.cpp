@@ -31,9 +31,9 @@ void rope(tuff_stream stream, const tuff_rope_desc& desc) {
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
       positions(target, desc.positions, "positions");
   target->run(tuff::operations::rope({desc.dtype, input, output, positions, desc.batch, desc.heads, desc.seq,
-                                       desc.head_dim, desc.rotary_dim, strides_of(desc.input_strides, desc),
-                                       strides_of(desc.output_strides, desc), desc.positions_stride, desc.offset,
-                                       desc.base, desc.interleaved}));
+                                      desc.head_dim, desc.rotary_dim, strides_of(desc.input_strides, desc),
+                                      strides_of(desc.output_strides, desc), desc.positions_stride, desc.offset,
+                                      desc.base, desc.interleaved}));
 }
 
 }  // namespace

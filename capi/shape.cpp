@@ -60,7 +60,7 @@ void gather(tuff_stream stream, const tuff_gather_desc& desc) {
   const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
       output(target, desc.output, "output");
   target->run(tuff::operations::gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank,
-                                         desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr}));
+                                        desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMaxDepth = 8;                                // of brackets within brackets: a table has five
+constexpr uint32_t kMaxDepth = 8;                               // of brackets within brackets: a table has five
 constexpr size_t kMaxVariantText = 64, kMaxOperationText = 20;  // no name is as long
 
 template <typename... Args>

@@ -21,7 +21,7 @@ namespace tuff::platform {
 bool runs_with_other_rights() noexcept;
 
 // Every variable that the library looks at, it looks at by these. Nothing is set for a program with others' rights.
-const char* environment_text(const char* name) noexcept;               // null if unset; allocates nothing
+const char* environment_text(const char* name) noexcept;              // null if unset; allocates nothing
 std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
 std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
 // As "NAME=value", those whose names begin with one of these.

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "runtime/cache_folder.hpp"
 #include "platform/platform.hpp"
+#include "runtime/cache_folder.hpp"
 
 namespace tuff {
 namespace {

@@ -368,8 +368,8 @@ TEST_P(AttentionHidden, InfiniteValuesReachTheirRowsAsInfinity) {
     for (const uint64_t dim : {5, 64}) {
       for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 1}, {1, 70}, {3, 301}, {40, 33}, {40, 70}}) {
         for (const uint64_t key : {uint64_t{0}, keys - 1}) {
-          SCOPED_TRACE(testing::Message() << "type " << dtype << ", head_dim " << dim << ", " << rows << " rows, " << keys
-                                          << " keys, infinity in key " << key);
+          SCOPED_TRACE(testing::Message() << "type " << dtype << ", head_dim " << dim << ", " << rows << " rows, "
+                                          << keys << " keys, infinity in key " << key);
           std::vector<float> v = rounded(dtype, uniforms(keys * dim, -1, 1, 3));
           v[key * dim + 3] = INFINITY, v[key * dim + 4] = -INFINITY;
           const StoredTensor q(context(), dtype, rounded(dtype, uniforms(rows * dim, -1, 1, 1))),
@@ -391,8 +391,8 @@ TEST_P(AttentionHidden, InfiniteValuesReachTheirRowsAsInfinity) {
   }
 }
 
-// A score of infinity counts as the largest number: its key has all the weight, and the row's log-sum-exp is that number,
-// whatever the scale is.
+// A score of infinity counts as the largest number: its key has all the weight, and the row's log-sum-exp is that
+// number, whatever the scale is.
 TEST_P(AttentionHidden, LogSumExpOfAnInfiniteScoreIsTheLargestNumber) {
   constexpr uint64_t kDim = 16;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {

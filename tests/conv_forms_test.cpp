@@ -153,7 +153,8 @@ std::vector<ConvShape> cases() {
     volume.depth_stride = 2, volume.stride = {1, 2}, volume.depth_dilation = 2, volume.groups = 2;
     volume.bias = true, volume.residual = Residual::own, volume.activation = TUFF_ACTIVATION_RELU;
     all.push_back(volume);
-    // One plane and one of the window, and outputs that lie in the padding before and behind it: none, all, the only one.
+    // One plane and one of the window, and outputs that lie in the padding before and behind it: none, all, the only
+    // one.
     for (const uint64_t stride : {1, 2, 3}) {
       for (const uint64_t groups : {1, 4}) {
         ConvShape plane = volume;

@@ -25,7 +25,7 @@ const std::vector<uint64_t> kSuspects = {0,           1,           2,           
                                          bit(16) + 1, bit(22) - 1, bit(23) - 1, bit(29),     bit(30) - 1, bit(30),
                                          bit(31) - 1, bit(31),     bit(31) + 1, bit(32) - 1, bit(32),     bit(32) + 1,
                                          bit(33),     bit(61),     bit(62),     bit(62) + 1, bit(63) - 1, bit(63),
-                                         bit(63) + 1, kMax / 3,   kMax - 1,   kMax};
+                                         bit(63) + 1, kMax / 3,    kMax - 1,    kMax};
 
 // The buffers of a row on one backend, all of them small whole numbers.
 class Side {
@@ -409,8 +409,8 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
     SCOPED_TRACE(backend);
     const OwnContext context(backend);
     const auto refused = [&] {
-      for (const uint64_t bytes : {bit(50), bit(62), bit(63) - 1, bit(63), kMax / 3, kMax - 4096, kMax - 255,
-                                   kMax - 63, kMax - 62, kMax - 1, kMax}) {
+      for (const uint64_t bytes : {bit(50), bit(62), bit(63) - 1, bit(63), kMax / 3, kMax - 4096, kMax - 255, kMax - 63,
+                                   kMax - 62, kMax - 1, kMax}) {
         SCOPED_TRACE(bytes);
         tuff_buffer buffer = 0;
         std::vector<tuff_status> answers{tuff_alloc(context, bytes, &buffer)};

@@ -582,7 +582,8 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
     const tuff_status allocated = tuff_alloc(context(), extent, &handle);
-    // More at once than some drivers give: Mesa's CPU driver ends at 2 GiB, so that there the host backend alone does it.
+    // More at once than some drivers give: Mesa's CPU driver ends at 2 GiB, so that there the host backend alone does
+    // it.
     const bool refused = allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED;
     if (refused && std::string(GetParam()) == "vulkan") return;
     ASSERT_OK(allocated);

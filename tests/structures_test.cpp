@@ -215,9 +215,8 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_conv_transpose2d_desc* d) { return tuff_conv_transpose2d_ex(context(), d); });
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
-  expect_checked(
-      "tuff_attention_ex", attend, false, [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); },
-      {96});
+  expect_checked("tuff_attention_ex", attend, false,
+                 [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); }, {96});
   attend.reserved = 1;
   EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
   auto reduction = operation(tuff_reduce_desc{});
@@ -240,9 +239,8 @@ TEST_P(Structures, OperationStructures) {
   EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
   auto normalise = operation(tuff_softmax_desc{});
   normalise.rank = 2, normalise.axis = 1, normalise.shape[1] = 5;
-  expect_checked(
-      "tuff_softmax_ex", normalise, false, [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); },
-      {96});
+  expect_checked("tuff_softmax_ex", normalise, false,
+                 [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); }, {96});
   auto layer = operation(tuff_layer_norm_desc{});
   layer.cols = 1;
   expect_checked("tuff_layer_norm_ex", layer, false,

@@ -19,8 +19,7 @@ Steady measure_steadily(const std::function<double(uint64_t repetitions)>& elaps
   std::vector<double> samples;
   double last = elapsed(1);
   while (true) {
-    const auto repetitions =
-        static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMaxRepetitions)));
+    const auto repetitions = static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMaxRepetitions)));
     const double took = elapsed(repetitions);
     last = took / static_cast<double>(repetitions);
     // Much less than a measurement: the first guess was of a slower device, or of one call alone.

@@ -69,9 +69,9 @@ extern "C" {
  * Types and named constants
  *
  * Constants come in groups, each named by a type that is an int32_t or, of flags that are combined, an uint32_t.
- * Functions and structures take that integer, so a constant needs no conversion. Each group of int32_t but the status codes
- * has an _INVALID, -1, which no function accepts: by it compilers, and tools that make bindings, see that the constants are
- * signed. Version 0.9.0 added it and the names of the groups.
+ * Functions and structures take that integer, so a constant needs no conversion. Each group of int32_t but the status
+ * codes has an _INVALID, -1, which no function accepts: by it compilers, and tools that make bindings, see that the
+ * constants are signed. Version 0.9.0 added it and the names of the groups.
  * ------------------------------------------------------------------------------------------- */
 
 /* Handles are plain numbers, checked on every use; 0 is never valid. They are not pointers, may be
@@ -106,9 +106,9 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
 };
 
-/* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes all;
- * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16, tuff_reduce() TUFF_I32 too.
- * tuff_supports() tells what a device can do. */
+/* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes
+ * all; every other operation TUFF_F32, TUFF_F16 and TUFF_BF16, tuff_reduce() TUFF_I32 too. tuff_supports() tells what a
+ * device can do. */
 typedef int32_t tuff_dtype;
 enum {
   TUFF_DTYPE_INVALID = -1,
@@ -314,7 +314,7 @@ enum { TUFF_MAX_QUEUE_FAMILIES = 8, TUFF_MAX_MATRIX_SHAPES = 32 };
 
 /* Queues of a device that are all of one kind. Since 0.8.0. */
 typedef struct tuff_queue_family {
-  uint32_t flags;          /* TUFF_QUEUE_* */
+  uint32_t flags; /* TUFF_QUEUE_* */
   uint32_t count;
   uint32_t timestamp_bits; /* that are valid in a time stamp; 0: it has none */
   uint32_t reserved;       /* zero */
@@ -334,45 +334,45 @@ typedef struct tuff_device_properties {
   int32_t type; /* TUFF_DEVICE_* */
   char name[256];
   char vendor[64];
-  char driver[256];        /* the driver's name and version in its own words */
-  char backend[16];        /* "vulkan" or "host" */
-  uint8_t uuid[16];        /* of the device; zero for the host backend */
-  uint32_t vendor_id;      /* PCI vendor */
-  uint32_t device_id;      /* PCI device */
-  uint32_t api_version;    /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
-  uint32_t driver_version; /* the driver's own encoding */
-  uint64_t memory_bytes;   /* largest device-local heap */
-  uint64_t memory_free_bytes;          /* of it, what the driver says is left; 0 if it does not say */
-  uint64_t max_allocation_bytes;       /* largest single tuff_alloc */
-  uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work all the same */
+  char driver[256];                 /* the driver's name and version in its own words */
+  char backend[16];                 /* "vulkan" or "host" */
+  uint8_t uuid[16];                 /* of the device; zero for the host backend */
+  uint32_t vendor_id;               /* PCI vendor */
+  uint32_t device_id;               /* PCI device */
+  uint32_t api_version;             /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
+  uint32_t driver_version;          /* the driver's own encoding */
+  uint64_t memory_bytes;            /* largest device-local heap */
+  uint64_t memory_free_bytes;       /* of it, what the driver says is left; 0 if it does not say */
+  uint64_t max_allocation_bytes;    /* largest single tuff_alloc */
+  uint64_t max_storage_range_bytes; /* largest descriptor range; larger buffers work all the same */
   uint32_t max_workgroup_invocations;
   uint32_t max_workgroup_count[3];
-  uint32_t max_shared_memory_bytes;    /* for each workgroup */
+  uint32_t max_shared_memory_bytes; /* for each workgroup */
   uint32_t max_push_constant_bytes;
   uint32_t subgroup_size;
-  int32_t supports_f16;                /* arithmetic and 16-bit storage; 1 yes, 0 no */
+  int32_t supports_f16; /* arithmetic and 16-bit storage; 1 yes, 0 no */
   int32_t supports_bf16;
   int32_t supports_f64;
   int32_t supports_int8;
   int32_t supports_matrix_cores;
-  int32_t supports_addresses;          /* buffer device addresses */
-  int32_t unified_memory;              /* all device memory can be mapped by the host */
-  int32_t binding;                     /* how kernels that stream reach buffers: 0 descriptors, 1 addresses;
-                                          measured, for contexts only */
-  double bandwidth_bytes_per_second;   /* measured, by the first tuff_profile_begin(); 0 if not known */
-  double f32_flops_per_second;         /* likewise */
+  int32_t supports_addresses;        /* buffer device addresses */
+  int32_t unified_memory;            /* all device memory can be mapped by the host */
+  int32_t binding;                   /* how kernels that stream reach buffers: 0 descriptors, 1 addresses;
+                                        measured, for contexts only */
+  double bandwidth_bytes_per_second; /* measured, by the first tuff_profile_begin(); 0 if not known */
+  double f32_flops_per_second;       /* likewise */
   /* Since 0.8.0; all but those that say otherwise are 0 for the host backend. */
-  uint32_t max_workgroup_size[3];      /* invocations along each dimension */
-  uint32_t subgroup_size_min;          /* what a kernel can ask for lies between these; 1 for the host backend */
+  uint32_t max_workgroup_size[3]; /* invocations along each dimension */
+  uint32_t subgroup_size_min;     /* what a kernel can ask for lies between these; 1 for the host backend */
   uint32_t subgroup_size_max;
-  uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
-  uint32_t compute_units;              /* multiprocessors, cores; 0 if the driver does not say */
-  uint32_t min_storage_alignment;      /* of a descriptor's offset; buffers may begin anywhere all the same */
-  uint64_t host_import_alignment;      /* of what tuff_buffer_import_host() takes; 0: nothing. The host backend's too */
-  double timestamp_nanoseconds;        /* of one tick of the device's clock */
-  uint8_t driver_uuid[16];             /* memory goes by file descriptor where uuid and this are the same */
+  uint32_t subgroup_operations;   /* TUFF_SUBGROUP_* */
+  uint32_t compute_units;         /* multiprocessors, cores; 0 if the driver does not say */
+  uint32_t min_storage_alignment; /* of a descriptor's offset; buffers may begin anywhere all the same */
+  uint64_t host_import_alignment; /* of what tuff_buffer_import_host() takes; 0: nothing. The host backend's too */
+  double timestamp_nanoseconds;   /* of one tick of the device's clock */
+  uint8_t driver_uuid[16];        /* memory goes by file descriptor where uuid and this are the same */
   uint32_t queue_family_count;
-  uint32_t matrix_shape_count;         /* of the element types that Tuff has; 0 without matrix cores */
+  uint32_t matrix_shape_count; /* of the element types that Tuff has; 0 without matrix cores */
   tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* in the driver's order, the first ones */
   tuff_matrix_shape matrix_shapes[TUFF_MAX_MATRIX_SHAPES];   /* likewise */
 } tuff_device_properties;
@@ -380,19 +380,19 @@ typedef struct tuff_device_properties {
 /* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
 typedef struct tuff_context_desc {
   uint32_t struct_size;
-  int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at
-                          TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
-  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
-                          its beginning if no other device's is the same (hexadecimal, four digits or more,
-                          dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
-                          integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
-  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is none; NULL: "vulkan" */
+  int32_t validation;          /* 1: load the Khronos validation layer; its messages go to the log at
+                                  TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
+  const char* device;          /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
+                                  its beginning if no other device's is the same (hexadecimal, four digits or more,
+                                  dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
+                                  integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
+  const char* backend;         /* "vulkan", "host", or "auto": Vulkan, or host if there is none; NULL: "vulkan" */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
-  int32_t prewarm;     /* 1: a thread compiles the kernels that earlier contexts of such a device have asked
-                          for, as a list on disk has them, while the caller goes on. Also TUFF_PREWARM=1.
-                          Destroying the context ends it within one kernel; "host" has nothing to compile */
-  int32_t reserved;    /* zero */
+  int32_t prewarm;  /* 1: a thread compiles the kernels that earlier contexts of such a device have asked
+                       for, as a list on disk has them, while the caller goes on. Also TUFF_PREWARM=1.
+                       Destroying the context ends it within one kernel; "host" has nothing to compile */
+  int32_t reserved; /* zero */
 } tuff_context_desc;
 
 /* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all.
@@ -410,8 +410,8 @@ TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* in
 
 /* Copies a text for a person into buffer, as tuff_last_error() does: the devices that were passed over, one a line,
  * each with all that it lacks (what is needed, and what it reports), or that TUFF_VISIBLE_DEVICES hides it; where there
- * is no loader or driver, that. Empty if every device is usable. buffer may be NULL if capacity is 0, and length may be NULL.
- * Since 0.8.0. */
+ * is no loader or driver, that. Empty if every device is usable. buffer may be NULL if capacity is 0, and length may be
+ * NULL. Since 0.8.0. */
 TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL.
@@ -421,15 +421,15 @@ TUFF_API tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_con
 
 /* Waits for the context's work, then frees it with every buffer made from it, in any order, from any
  * thread. All those handles are stale from here on. A lost device is freed all the same. A device that does not finish
- * within tuff_limits.wait_milliseconds is waited for no longer: the call returns TUFF_OK, and what the device works on is
- * freed once it has finished, when another context is made or destroyed; a warning in the log says so. */
+ * within tuff_limits.wait_milliseconds is waited for no longer: the call returns TUFF_OK, and what the device works on
+ * is freed once it has finished, when another context is made or destroyed; a warning in the log says so. */
 TUFF_API tuff_status tuff_context_destroy(tuff_context context);
 
 /* Describes the context's device. info->struct_size must be set. */
 TUFF_API tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info);
 
-/* Blocks until everything given to the stream before has finished; of a context, everything given to any of its streams.
- * Errors: DEVICE_LOST, TIMEOUT. */
+/* Blocks until everything given to the stream before has finished; of a context, everything given to any of its
+ * streams. Errors: DEVICE_LOST, TIMEOUT. */
 TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
 /* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
@@ -439,36 +439,36 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  * tuff_device_properties. A name this library does not know is not supported: 0. */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
-/* The names of this library's operations, as tuff_supports() takes them, by number from 0 on; NULL behind the last. In the
- * library's memory, for as long as it is loaded. Since 0.9.0. */
+/* The names of this library's operations, as tuff_supports() takes them, by number from 0 on; NULL behind the last. In
+ * the library's memory, for as long as it is loaded. Since 0.9.0. */
 TUFF_API const char* tuff_operation_name(uint32_t index);
 
 /* Counters of a context since it was made. */
 typedef struct tuff_stats {
   uint32_t struct_size;
-  uint32_t live_buffers;           /* handles not freed yet, views included */
-  uint64_t bytes_in_use;           /* held by live buffers and work not finished */
-  uint64_t bytes_reserved;         /* taken from the device */
-  uint64_t bytes_peak;             /* the largest bytes_in_use so far */
-  uint64_t allocations;            /* tuff_alloc calls that succeeded */
-  uint64_t dispatches;             /* kernels recorded */
-  uint64_t submissions;            /* batches handed to the device */
-  uint64_t barriers;               /* recorded because ranges conflicted */
+  uint32_t live_buffers;   /* handles not freed yet, views included */
+  uint64_t bytes_in_use;   /* held by live buffers and work not finished */
+  uint64_t bytes_reserved; /* taken from the device */
+  uint64_t bytes_peak;     /* the largest bytes_in_use so far */
+  uint64_t allocations;    /* tuff_alloc calls that succeeded */
+  uint64_t dispatches;     /* kernels recorded */
+  uint64_t submissions;    /* batches handed to the device */
+  uint64_t barriers;       /* recorded because ranges conflicted */
   uint64_t bytes_uploaded;
   uint64_t bytes_downloaded;
-  uint64_t shaders_compiled;       /* GLSL to SPIR-V in this context */
-  uint64_t shader_cache_hits;      /* SPIR-V read from disk instead */
+  uint64_t shaders_compiled;  /* GLSL to SPIR-V in this context */
+  uint64_t shader_cache_hits; /* SPIR-V read from disk instead */
   uint64_t pipelines_created;
   uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate: constant in the steady state */
   uint64_t validation_messages;    /* of the validation layer; 0 where it is not loaded */
   /* Since 0.7.0. */
-  uint64_t kernel_cache_hits;      /* kernels that were there already when they were asked for */
-  uint64_t bytes_staged;           /* of those uploaded and downloaded, what was copied once more in between */
-  uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
-  uint64_t kernels_to_prewarm;     /* left to do there; 0: done */
+  uint64_t kernel_cache_hits;  /* kernels that were there already when they were asked for */
+  uint64_t bytes_staged;       /* of those uploaded and downloaded, what was copied once more in between */
+  uint64_t kernels_prewarmed;  /* compiled in the background so far (tuff_context_desc.prewarm) */
+  uint64_t kernels_to_prewarm; /* left to do there; 0: done */
   /* Since 0.9.0. */
-  uint64_t pipelines_live;         /* of the library's own kernels, at most tuff_limits.pipelines beside those of graphs */
-  uint64_t pipelines_evicted;      /* that were not used for longest; asked for again, they are made again */
+  uint64_t pipelines_live;    /* of the library's own kernels, at most tuff_limits.pipelines beside those of graphs */
+  uint64_t pipelines_evicted; /* that were not used for longest; asked for again, they are made again */
 } tuff_stats;
 
 /* Reads the counters. stats->struct_size must be set. */
@@ -483,9 +483,9 @@ typedef struct tuff_limits {
   uint64_t wait_milliseconds; /* a wait for the device longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
                                  kernels within the first wait for them: seconds, on a cold cache */
   /* Since 0.9.0. */
-  uint64_t pipelines;         /* kernels of the library's own that are kept ready, each for some shapes; beyond that, those
-                                 not used for longest go once the device is done with them, unless a graph holds them.
-                                 0: 512 */
+  uint64_t pipelines; /* kernels of the library's own that are kept ready, each for some shapes; beyond that, those
+                         not used for longest go once the device is done with them, unless a graph holds them.
+                         0: 512 */
 } tuff_limits;
 
 /* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */
@@ -514,7 +514,7 @@ TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffe
 /* What a buffer is to be, as bits of tuff_alloc_desc.flags. */
 typedef uint32_t tuff_alloc_flags;
 enum {
-  TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
+  TUFF_ALLOC_HOST_VISIBLE = 1,  /* tuff_map() works on it */
   TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined: saves the clearing */
   /* In the host's memory, held in place, which the host reads and writes at its full speed and the device reaches over
    * its bus: where data waits for tuff_copy_dtod() to or from buffers of the device's. HOST_VISIBLE alone may be the
@@ -598,11 +598,11 @@ TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
  * ones in steps of 2 MiB. Since 0.7.0. */
 typedef struct tuff_memory_stats {
   uint32_t struct_size;
-  uint32_t blocks;             /* pieces of memory taken from the device and held */
-  uint64_t bytes_in_use;       /* live buffers, freed ones that unfinished work uses, and what the context itself needs */
-  uint64_t bytes_reserved;     /* of all blocks */
-  uint64_t bytes_peak;         /* the largest bytes_in_use since the context was made, or tuff_context_reset_peak() */
-  uint64_t bytes_free;         /* of all blocks, in use by nobody */
+  uint32_t blocks;         /* pieces of memory taken from the device and held */
+  uint64_t bytes_in_use;   /* live buffers, freed ones that unfinished work uses, and what the context itself needs */
+  uint64_t bytes_reserved; /* of all blocks */
+  uint64_t bytes_peak;     /* the largest bytes_in_use since the context was made, or tuff_context_reset_peak() */
+  uint64_t bytes_free;     /* of all blocks, in use by nobody */
   uint64_t bytes_largest_free; /* the largest range of it that lies together */
   uint64_t live_allocations;   /* ranges that make up bytes_in_use */
   uint64_t allocations;        /* ranges handed out so far: buffers, staging, partial results */
@@ -666,32 +666,31 @@ TUFF_API tuff_status tuff_buffer_import_host(tuff_context context, void* memory,
 typedef struct tuff_memory_fd {
   uint32_t struct_size;
   int32_t fd;
-  uint64_t memory_bytes; /* of the memory behind fd, of which */
-  uint64_t offset;       /* the buffer begins here */
-  uint64_t bytes;        /* and has this size */
-  uint32_t memory_type;  /* Vulkan's index of it */
-  int32_t dedicated;     /* 1: the memory was made for one buffer alone, which CUDA is to be told */
+  uint64_t memory_bytes;   /* of the memory behind fd, of which */
+  uint64_t offset;         /* the buffer begins here */
+  uint64_t bytes;          /* and has this size */
+  uint32_t memory_type;    /* Vulkan's index of it */
+  int32_t dedicated;       /* 1: the memory was made for one buffer alone, which CUDA is to be told */
   uint8_t device_uuid[16]; /* of the device and driver that can import it */
   uint8_t driver_uuid[16];
 } tuff_memory_fd;
 
-/* Exports the memory of a buffer that was made with TUFF_ALLOC_EXPORTABLE, or of a view of one. Waits for the work given
- * to the context so far. Each call makes a new descriptor, closed on exec, which the caller owns and closes; it keeps the
- * memory alive even when the buffer is freed. info->struct_size must be set.
- * Nothing orders the work of those who share memory: tuff_synchronize(), and what the other has for it, before the
- * other reads or writes.
- * Since 0.7.0. Errors: INVALID_ARGUMENT for any other buffer, UNSUPPORTED on the host backend. */
+/* Exports the memory of a buffer that was made with TUFF_ALLOC_EXPORTABLE, or of a view of one. Waits for the work
+ * given to the context so far. Each call makes a new descriptor, closed on exec, which the caller owns and closes; it
+ * keeps the memory alive even when the buffer is freed. info->struct_size must be set. Nothing orders the work of those
+ * who share memory: tuff_synchronize(), and what the other has for it, before the other reads or writes. Since 0.7.0.
+ * Errors: INVALID_ARGUMENT for any other buffer, UNSUPPORTED on the host backend. */
 TUFF_API tuff_status tuff_buffer_export_fd(tuff_buffer buffer, tuff_memory_fd* info);
 
 /* A buffer over memory that a tuff_buffer_export_fd() exported, in this process or another. The contents are what they
  * are. It counts for no limit. fd stays the caller's, who may close it when the call has returned. What came from
- * elsewhere is checked as far as it can be, without reading from what may have nothing to read: fd has to be of memory, as
- * a device's driver gives it, or, of a driver for processors, a memory file (memfd_create) that holds memory_bytes, begins as
- * that driver's do, and cannot be made shorter: F_SEAL_SHRINK is set where it is missing. A descriptor of the same driver's
- * memory of another size is otherwise the driver's to refuse. What cannot be checked: whoever shares the memory can write to
- * all of it at any time, what the driver keeps there included (docs/memory.md).
- * Since 0.7.0. Errors: INVALID_ARGUMENT for memory of another device or driver, for sizes that do not fit and for
- * what is no descriptor of memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
+ * elsewhere is checked as far as it can be, without reading from what may have nothing to read: fd has to be of memory,
+ * as a device's driver gives it, or, of a driver for processors, a memory file (memfd_create) that holds memory_bytes,
+ * begins as that driver's do, and cannot be made shorter: F_SEAL_SHRINK is set where it is missing. A descriptor of the
+ * same driver's memory of another size is otherwise the driver's to refuse. What cannot be checked: whoever shares the
+ * memory can write to all of it at any time, what the driver keeps there included (docs/memory.md). Since 0.7.0.
+ * Errors: INVALID_ARGUMENT for memory of another device or driver, for sizes that do not fit and for what is no
+ * descriptor of memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
 TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memory_fd* info, tuff_buffer* buffer);
 
 /* ---------------------------------------------------------------------------------------------
@@ -701,8 +700,8 @@ TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memo
  * whole before anything is queued. An output may not overlap an input, except that an element-wise
  * output may be exactly an input. Any outer size of 0 is a success that touches nothing. Where nothing else is said,
  * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16, others are UNSUPPORTED: all operands are of that type, values and sums are
- * f32, and each result is rounded once, to nearest even. (Since 0.3.0 for reduce, unary, binary and softmax, since 0.4.0
- * for attention and convolutions.)
+ * f32, and each result is rounded once, to nearest even. (Since 0.3.0 for reduce, unary, binary and softmax, since
+ * 0.4.0 for attention and convolutions.)
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
  * ------------------------------------------------------------------------------------------- */
@@ -725,10 +724,10 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
  *                                  32 bits, all is modulo 2^32, and the activation is none or relu
  *   f64, f64, f64                  f64, where tuff_supports says "gemm.f64"
  * Inputs are converted exactly; alpha * sum and what follows is computed in f32 (f64 for f64), and the result
- * rounded once, to nearest even. An activation of f32 is the unary operation of its name, bit for bit. bias and residual are of c_type. C may be exactly the residual, of the same
- * leading dimension (and stride). accumulate and precision permit less accuracy, they do not demand it.
- * Errors: UNSUPPORTED for another mixture, or types the device lacks (the message says which);
- * INVALID_ARGUMENT for a precision with inputs that are not f32. */
+ * rounded once, to nearest even. An activation of f32 is the unary operation of its name, bit for bit. bias and
+ * residual are of c_type. C may be exactly the residual, of the same leading dimension (and stride). accumulate and
+ * precision permit less accuracy, they do not demand it. Errors: UNSUPPORTED for another mixture, or types the device
+ * lacks (the message says which); INVALID_ARGUMENT for a precision with inputs that are not f32. */
 typedef struct tuff_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -821,11 +820,11 @@ TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer 
  *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
  * layout tells how input, output and residual lie in memory, and filters with them:
  * TUFF_LAYOUT_NCHW [K][C / groups][R][S], TUFF_LAYOUT_NHWC [K][R][S][C / groups].
- * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed from
- * tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An output's rounding
- * error then depends on all numbers of its tile, not on its own window's alone, and integers need not come out exactly.
- * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
- * gone. */
+ * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed
+ * from tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An
+ * output's rounding error then depends on all numbers of its tile, not on its own window's alone, and integers need not
+ * come out exactly. Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above
+ * 65,535 that is gone. */
 typedef struct tuff_conv2d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -833,7 +832,7 @@ typedef struct tuff_conv2d_desc {
   uint64_t in_shape[4];     /* N, C, H, W, whatever the layout */
   uint64_t filter_shape[4]; /* K, C / groups, R, S */
   uint64_t out_shape[4];    /* N, K, P, Q */
-  uint64_t stride[2];   /* 0: 1 */
+  uint64_t stride[2];       /* 0: 1 */
   uint64_t padding[2];
   uint64_t dilation[2]; /* distance between filter taps; 0: 1. R becomes dilation * (R - 1) + 1 in P, Q */
   /* Since 0.4.0; all may be zero. */
@@ -864,9 +863,9 @@ typedef struct tuff_conv1d_desc {
   uint64_t out_shape[3];    /* N, K, Q */
   uint64_t stride[1];       /* 0: 1 */
   uint64_t padding[1];
-  uint64_t dilation[1];     /* 0: 1 */
+  uint64_t dilation[1]; /* 0: 1 */
   uint64_t padding_end[1];
-  uint64_t groups;          /* 0: 1 */
+  uint64_t groups; /* 0: 1 */
   int32_t asymmetric, layout, activation, reserved;
   tuff_buffer bias, residual;
 } tuff_conv1d_desc;
@@ -888,9 +887,9 @@ typedef struct tuff_conv3d_desc {
   uint64_t out_shape[5];    /* N, K, O, P, Q */
   uint64_t stride[3];       /* 0: 1 */
   uint64_t padding[3];
-  uint64_t dilation[3];     /* 0: 1 */
+  uint64_t dilation[3]; /* 0: 1 */
   uint64_t padding_end[3];
-  uint64_t groups;          /* 0: 1 */
+  uint64_t groups; /* 0: 1 */
   int32_t asymmetric, layout, activation, reserved;
   tuff_buffer bias, residual;
 } tuff_conv3d_desc;
@@ -926,11 +925,11 @@ typedef struct tuff_conv_transpose2d_desc {
   uint64_t stride[2];       /* 0: 1 */
   uint64_t padding[2];
   uint64_t output_padding[2];
-  uint64_t dilation[2];     /* 0: 1 */
-  uint64_t groups;          /* 0: 1 */
+  uint64_t dilation[2]; /* 0: 1 */
+  uint64_t groups;      /* 0: 1 */
   int32_t layout, activation;
-  int64_t reserved;         /* zero */
-  tuff_buffer bias;         /* K elements; TUFF_NULL_HANDLE: none */
+  int64_t reserved; /* zero */
+  tuff_buffer bias; /* K elements; TUFF_NULL_HANDLE: none */
 } tuff_conv_transpose2d_desc;
 TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc);
 
@@ -939,9 +938,9 @@ TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_con
  *   k, v     [batch][heads][seq_kv][head_dim]
  *   scale    finite and positive in f32
  *   causal   TUFF_CAUSAL_*
- * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight, whatever
- * made it: a row of which all are is zero too. One of infinity counts as the largest number.
- * Errors: INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
+ * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight,
+ * whatever made it: a row of which all are is zero too. One of infinity counts as the largest number. Errors:
+ * INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
 TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                                     tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
                                     uint64_t head_dim, double scale, int32_t causal);
@@ -977,9 +976,9 @@ typedef struct tuff_attention_desc {
    * in both; 0: all. The place of row i is key i, with TUFF_CAUSAL_BOTTOM_RIGHT key i + seq_kv - seq_q. */
   uint64_t window_left, window_right;
 
-  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below 2^31);
-   * TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are seen by no
-   * row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
+  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below
+   * 2^31); TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are
+   * seen by no row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
   tuff_buffer q_lengths, kv_lengths;
 
   /* log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; minus infinity for a row that sees no
@@ -995,11 +994,10 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32 by
- * devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean may
- * not. The host backend sums in f64.
- * TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since 0.9.0 by SUM, MAX, MIN and PROD, exactly:
- * sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32
+ * by devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean
+ * may not. The host backend sums in f64. TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since
+ * 0.9.0 by SUM, MAX, MIN and PROD, exactly: sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1022,17 +1020,18 @@ typedef struct tuff_scan_desc {
   tuff_buffer input, output;
   uint64_t shape[8]; /* the first `rank` sizes, 1 <= rank <= 8 */
   uint32_t rank;
-  uint32_t axis;     /* below rank */
-  int32_t exclusive; /* not 0: an element is no part of its own result; the first result is 0 of a sum, 1 of a product */
-  int32_t reverse;   /* not 0: from the end of the axis to its beginning */
+  uint32_t axis; /* below rank */
+  int32_t
+      exclusive;   /* not 0: an element is no part of its own result; the first result is 0 of a sum, 1 of a product */
+  int32_t reverse; /* not 0: from the end of the axis to its beginning */
 } tuff_scan_desc;
-/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly it.
- * Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c is the
- * smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in the input
- * reaches the results from its place on, and no others. Since 0.9.0. */
+/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly
+ * it. Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c
+ * is the smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in
+ * the input reaches the results from its place on, and no others. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
-/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or NaN
- * though the result is not. Since 0.9.0. */
+/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or
+ * NaN though the result is not. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* output[i] = op(input[i]) for i < n. */
@@ -1071,8 +1070,8 @@ typedef struct tuff_binary_desc {
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 
 /* output = exp(input - max) / sum(exp(input - max)) along one axis; shape, rank and axis as in
- * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an infinity,
- * and elements that are all minus infinity: there the formula is 0 / 0. */
+ * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an
+ * infinity, and elements that are all minus infinity: there the formula is 0 / 0. */
 TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1084,13 +1083,13 @@ typedef struct tuff_softmax_desc {
   uint32_t rank;
   uint32_t axis;
   /* Since 0.3.0; all may be zero. With z = scale * input + mask instead of input: */
-  double scale;        /* finite, and not zero in f32; 0: 1 */
-  int32_t logarithm;   /* 1: output is z - max - log(sum(exp(z - max))), the logarithm of the result */
-  int32_t mask_type;   /* dtype (or 0): the mask is added; TUFF_U8: where it is 0 the result is 0 (-inf for the
-                          logarithm), in a slice that is hidden whole too, but in one that is NaN, as by what is not
-                          hidden if all of that is -inf */
-  tuff_buffer mask;    /* [mask_rows][size of axis][sizes behind it]; TUFF_NULL_HANDLE: none */
-  uint64_t mask_rows;  /* 0: as many as the sizes before the axis multiply to: a mask of the input's shape */
+  double scale;         /* finite, and not zero in f32; 0: 1 */
+  int32_t logarithm;    /* 1: output is z - max - log(sum(exp(z - max))), the logarithm of the result */
+  int32_t mask_type;    /* dtype (or 0): the mask is added; TUFF_U8: where it is 0 the result is 0 (-inf for the
+                           logarithm), in a slice that is hidden whole too, but in one that is NaN, as by what is not
+                           hidden if all of that is -inf */
+  tuff_buffer mask;     /* [mask_rows][size of axis][sizes behind it]; TUFF_NULL_HANDLE: none */
+  uint64_t mask_rows;   /* 0: as many as the sizes before the axis multiply to: a mask of the input's shape */
   uint64_t mask_repeat; /* index i before the axis takes row (i / mask_repeat) % mask_rows; 0: 1 */
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
@@ -1100,11 +1099,11 @@ TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc
  *
  * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). They take TUFF_F32,
  * TUFF_F16 and TUFF_BF16 as reductions do. weight and bias may be TUFF_NULL_HANDLE: 1, and 0. epsilon is finite and
- * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and so
- * does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and variances are
- * summed about a value near the mean, so that a large mean costs no digits of the variance; and of what f32 and bf16 hold
- * nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again as multiples of a power
- * of two.
+ * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and
+ * so does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and
+ * variances are summed about a value near the mean, so that a large mean costs no digits of the variance; and of what
+ * f32 and bf16 hold nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again
+ * as multiples of a power of two.
  * ------------------------------------------------------------------------------------------- */
 
 /* Each row of input [rows][cols] by its own mean and variance; weight and bias [cols].
@@ -1326,8 +1325,9 @@ typedef struct tuff_pool_desc {
   uint64_t dilation[3]; /* max; 0: 1 */
   uint32_t spatial;     /* axes: 1, 2 or 3 */
   int32_t ceil_mode;
-  int32_t count_include_pad; /* avg; 1: padding counts in the divisor, up to `padding` behind the input; 0: it does not */
-  int32_t adaptive;          /* 1: kernel, stride, padding, dilation and the two before are zero */
+  int32_t
+      count_include_pad; /* avg; 1: padding counts in the divisor, up to `padding` behind the input; 0: it does not */
+  int32_t adaptive;      /* 1: kernel, stride, padding, dilation and the two before are zero */
 } tuff_pool_desc;
 
 /* The largest value of each window; NaN if any is NaN. A window without taps in the input gives -infinity, index 0. */
@@ -1346,11 +1346,11 @@ TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* des
  *                   align_corners o * (in - 1) / (out - 1), or 0 if out is 1
  * of the input, at most its last element. Linear along two axes is bilinear, along three trilinear. These are the
  * coordinates of PyTorch's interpolate and of ONNX's Resize (asymmetric, half_pixel and align_corners), but worked out
- * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1 the
- * result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left out.
- * Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners in another mode than LINEAR or with a
- * scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last: images) of 2^30
- * elements or more. output may not overlap input.
+ * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1
+ * the result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left
+ * out. Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners in another mode than LINEAR or
+ * with a scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last:
+ * images) of 2^30 elements or more. output may not overlap input.
  * ------------------------------------------------------------------------------------------- */
 typedef struct tuff_resize_desc {
   uint32_t struct_size;
@@ -1358,10 +1358,10 @@ typedef struct tuff_resize_desc {
   tuff_buffer input, output;
   uint64_t batch, channels;
   uint64_t in_shape[3], out_shape[3]; /* the first `spatial` of these and the following; the others are ignored */
-  double scale[3];       /* elements of the output for each of the input, as the positions take it; 0: out / in. A decimal
-                            number such as 1.5 or 0.3 counts as the fraction that it was meant as */
-  uint32_t spatial;      /* axes: 1, 2 or 3 */
-  int32_t mode;          /* TUFF_RESIZE_* */
+  double scale[3];  /* elements of the output for each of the input, as the positions take it; 0: out / in. A decimal
+                       number such as 1.5 or 0.3 counts as the fraction that it was meant as */
+  uint32_t spatial; /* axes: 1, 2 or 3 */
+  int32_t mode;     /* TUFF_RESIZE_* */
   int32_t align_corners; /* 1: the first and the last elements keep their places */
   int32_t layout;        /* TUFF_LAYOUT_*, with as many spatial axes as there are; shapes are given in the same order */
 } tuff_resize_desc;
@@ -1402,10 +1402,11 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  *
  * A stream is an order: what is called on it happens on the device in the order of the calls. Between two streams
  * there is no order: the device takes up one's work while another's goes on, and copies from and to pinned memory run
- * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the others.
+ * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the
+ * others.
  *
- * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event here.
- * Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
+ * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event
+ * here. Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
  * every stream whose call comes later. Freeing a buffer needs none either, whatever streams use it.
  * ------------------------------------------------------------------------------------------- */
 
@@ -1417,14 +1418,14 @@ typedef struct tuff_stream_desc {
 
 /* desc may be NULL. LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
 TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
-/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE; INVALID_ARGUMENT for a
- * context's default stream. */
+/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE;
+ * INVALID_ARGUMENT for a context's default stream. */
 TUFF_API tuff_status tuff_stream_destroy(tuff_stream stream);
 
 /* Uploads and downloads that return at once. The host's side is memory that a live TUFF_ALLOC_HOST_PINNED buffer or
  * tuff_buffer_import_host of the same context holds, as tuff_map gives it, and may stay mapped; anywhere else is
- * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on an
- * event recorded behind it, or tuff_synchronize, says when. */
+ * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on
+ * an event recorded behind it, or tuff_synchronize, says when. */
 TUFF_API tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
                                           uint64_t bytes);
 TUFF_API tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
@@ -1439,15 +1440,16 @@ typedef struct tuff_event_desc {
   uint32_t flags;
 } tuff_event_desc;
 
-/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no timestamps. */
+/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no
+ * timestamps. */
 TUFF_API tuff_status tuff_event_create(tuff_context context, const tuff_event_desc* desc, tuff_event* event);
 /* Does nothing for TUFF_NULL_HANDLE. What waits for the event goes on waiting. */
 TUFF_API tuff_status tuff_event_destroy(tuff_event event);
-/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream of its
- * context; who waited before that waits for what it meant then. */
+/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream
+ * of its context; who waited before that waits for what it meant then. */
 TUFF_API tuff_status tuff_event_record(tuff_stream stream, tuff_event event);
-/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never recorded is
- * not waited for. */
+/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never
+ * recorded is not waited for. */
 TUFF_API tuff_status tuff_stream_wait_event(tuff_stream stream, tuff_event event);
 /* *done: 1 if the event has happened, or was never recorded; 0 if not. Never waits. */
 TUFF_API tuff_status tuff_event_query(tuff_event event, int32_t* done);
@@ -1463,10 +1465,10 @@ TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double
  * Operations that are called again and again can be called once, between tuff_graph_begin and tuff_graph_end: they are
  * checked and planned then, not carried out, and a launch carries them all out in one call that plans nothing.
  *
- * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on the
- * device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the host meanwhile is
- * refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod, tuff_copy_dtoh, tuff_synchronize,
- * events, launches of graphs. Other streams are not concerned.
+ * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on
+ * the device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the
+ * host meanwhile is refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod,
+ * tuff_copy_dtoh, tuff_synchronize, events, launches of graphs. Other streams are not concerned.
  * ------------------------------------------------------------------------------------------- */
 
 /* UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is capturing already. */
@@ -1474,15 +1476,15 @@ TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
 /* INVALID_ARGUMENT if the stream is not capturing. */
 TUFF_API tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph);
 /* In order with the stream's other work, as if its operations were called there now. The graph's launches run one after
- * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it computes with
- * is mapped; pinned memory that it only copies may be. */
+ * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it
+ * computes with is mapped; pinned memory that it only copies may be. */
 TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
-/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place in
- * `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what they had.
- * INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps another buffer that is
- * replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the graph has custom kernels: to
- * tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another operand. UNSUPPORTED for an operand
- * of tuff_batched_gemm_ex's arrays. */
+/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place
+ * in `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what
+ * they had. INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps
+ * another buffer that is replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the
+ * graph has custom kernels: to tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another
+ * operand. UNSUPPORTED for an operand of tuff_batched_gemm_ex's arrays. */
 TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
 /* Returns at once; launches go on to their end. Does nothing for TUFF_NULL_HANDLE. */
 TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
@@ -1492,9 +1494,9 @@ TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
  * ------------------------------------------------------------------------------------------- */
 
 /* Profiles the context from here on: each call, and each command that the device runs for it, by the device's own
- * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which takes
- * a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results are
- * the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
+ * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which
+ * takes a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results
+ * are the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is being profiled; UNSUPPORTED if the device's queue has no
  * timestamps. */
 TUFF_API tuff_status tuff_profile_begin(tuff_context context);
@@ -1540,15 +1542,15 @@ enum {
 /* How a kernel is made, as bits of tuff_kernel_desc.flags. */
 typedef uint32_t tuff_kernel_flags;
 enum {
-  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an array
-   * of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
+  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an
+   * array of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
   TUFF_KERNEL_ROBUST = 1,
   /* The source comes from someone who is not trusted: it is compiled and reflected in a process of its own (the program
    * tuff-compile, installed with the library), with the limits below on time and memory. Without this flag the compiler
    * runs in the caller's process, which is faster by the start of a program and needs no other file, but a source made
-   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process of
-   * its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST, those of
-   * buffers where the device can. */
+   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process
+   * of its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST,
+   * those of buffers where the device can. */
   TUFF_KERNEL_UNTRUSTED = 2
 };
 
@@ -1567,17 +1569,17 @@ typedef struct tuff_kernel_constant {
 
 typedef struct tuff_kernel_desc {
   uint32_t struct_size;
-  int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
-  const void* source;    /* text, or SPIR-V at any address; not NULL */
-  uint64_t source_bytes; /* 0, of GLSL: up to the NUL */
-  const char* name;      /* for messages, "name:line: error: ...", and the log; NULL: "kernel" */
-  const char* entry;     /* of SPIR-V with several entry points; NULL: "main" */
+  int32_t language;                      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
+  const void* source;                    /* text, or SPIR-V at any address; not NULL */
+  uint64_t source_bytes;                 /* 0, of GLSL: up to the NUL */
+  const char* name;                      /* for messages, "name:line: error: ...", and the log; NULL: "kernel" */
+  const char* entry;                     /* of SPIR-V with several entry points; NULL: "main" */
   const tuff_kernel_define* defines;     /* NULL: none */
   const tuff_kernel_constant* constants; /* each id once, and known to the kernel; NULL: none */
   uint32_t define_count;
   uint32_t constant_count;
-  uint32_t flags;    /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
-  uint32_t reserved; /* zero */
+  uint32_t flags;                /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
+  uint32_t reserved;             /* zero */
   uint64_t max_source_bytes;     /* of source and defines together; 0: 1 MiB; at most 64 MiB */
   uint64_t compile_milliseconds; /* of untrusted source; 0: 10,000; at most 3,600,000 */
   uint64_t compile_memory_bytes; /* of untrusted source, address space of its process; 0: 512 MiB; at least 64 MiB */
@@ -1592,12 +1594,12 @@ typedef struct tuff_kernel_properties {
   uint32_t written;       /* bit i: binding i is written */
   uint32_t push_bytes;    /* of push constants: the end of the block's last member */
   uint32_t workgroup_size[3];
-  uint32_t shared_bytes;   /* of shared variables, for each workgroup */
-  uint32_t subgroup_size;  /* that the device runs it with */
-  uint32_t max_groups[3];  /* that a launch may ask for */
-  uint32_t buffer_alignment; /* buffers (views) begin at a multiple of it */
-  int32_t robust;            /* 1: made with TUFF_KERNEL_ROBUST */
-  uint64_t max_buffer_bytes; /* that can be bound at once */
+  uint32_t shared_bytes;                        /* of shared variables, for each workgroup */
+  uint32_t subgroup_size;                       /* that the device runs it with */
+  uint32_t max_groups[3];                       /* that a launch may ask for */
+  uint32_t buffer_alignment;                    /* buffers (views) begin at a multiple of it */
+  int32_t robust;                               /* 1: made with TUFF_KERNEL_ROBUST */
+  uint64_t max_buffer_bytes;                    /* that can be bound at once */
   uint64_t min_bytes[TUFF_KERNEL_MAX_BINDINGS]; /* that each buffer holds at least: its block, with one element of an
                                                    array that is declared without a size */
   char name[64];

@@ -13,10 +13,10 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kUnit = 32;           // the least step of k on matrix units, in 16-bit elements
-constexpr uint64_t kPiece = 8;           // what is loaded at once
+constexpr uint64_t kUnit = 32;         // the least step of k on matrix units, in 16-bit elements
+constexpr uint64_t kPiece = 8;         // what is loaded at once
 constexpr uint64_t kMinChannels = 16;  // of pixels whose channels are filled up to a step of k
-constexpr uint64_t kMaxZeros = 4;       // of rows of taps that are: so many products for each that counts, at most
+constexpr uint64_t kMaxZeros = 4;      // of rows of taps that are: so many products for each that counts, at most
 constexpr double kMinOperations = 1e7;
 constexpr uint64_t kMaxPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
 constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding

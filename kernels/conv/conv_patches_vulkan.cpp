@@ -13,7 +13,7 @@ namespace tuff::conv {
 namespace {
 
 constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece
-constexpr uint64_t kRun = 32;                         // rows of the patches that an invocation makes of a column
+constexpr uint64_t kRun = 32;                        // rows of the patches that an invocation makes of a column
 
 // Some columns, with scratch memory for their patches and, where they are finished afterwards, for their sums.
 struct Piece : Columns {

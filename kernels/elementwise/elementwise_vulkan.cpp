@@ -5,8 +5,8 @@
 //         and 64-bit loads (blocks.glsl). Its compiler takes long (exp of 20 numbers: a quarter of a second), so
 //         that functions are there as few times as speed allows
 //
-// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu with the arithmetic for devices
-// whose division and square root are not exact.
+// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu with the arithmetic for
+// devices whose division and square root are not exact.
 #include <algorithm>
 #include <string>
 

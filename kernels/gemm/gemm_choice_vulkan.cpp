@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"

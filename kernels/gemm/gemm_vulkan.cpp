@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "kernels/common/loop_limit.hpp"
-#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "planning/status.hpp"
 
 namespace tuff {

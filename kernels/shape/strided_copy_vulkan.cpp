@@ -26,7 +26,7 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
-constexpr uint64_t kShortestTiled = 16;    // an axis that a tile would be mostly empty along
+constexpr uint64_t kShortestTiled = 16;   // an axis that a tile would be mostly empty along
 constexpr uint64_t kShortestTiledCpu = 6;
 // Rows that a CPU's copy command pays for: measured 0.2 us for each, and 0.05 ns for a byte (lavapipe), where
 // kernels move 3 GB/s on each core.

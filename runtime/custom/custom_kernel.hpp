@@ -79,7 +79,7 @@ struct DriverTrial {
   std::vector<uint32_t> bindings;  // the numbers of those that are used
   uint32_t push_bytes = 0;
   bool robust = false;
-  bool processor = false;                             // the device is one: its driver needs no other
+  bool processor = false;                              // the device is one: its driver needs no other
   std::array<uint8_t, 16> device{}, pipeline_cache{};  // UUIDs of the device and of the driver's build
 };
 // Throws COMPILE_FAILED, LIMIT_EXCEEDED (after its milliseconds), UNSUPPORTED where the driver does not run there.

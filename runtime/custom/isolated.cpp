@@ -4,12 +4,12 @@
 #include <optional>
 #include <system_error>
 
+#include "planning/log.hpp"
 #include "planning/status.hpp"
 #include "platform/platform.hpp"
 #include "platform/process.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/helper/protocol.hpp"
-#include "planning/log.hpp"
 
 namespace tuff {
 namespace {

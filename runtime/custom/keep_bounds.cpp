@@ -20,9 +20,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "planning/status.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/spirv_module.hpp"
-#include "planning/status.hpp"
 
 namespace tuff {
 namespace {

@@ -1,7 +1,7 @@
 // The command buffers that a stream records into for one queue, used in turn.
 //
-// Each has a pool of its own, so that it is reset as a whole once the device is done with the submission that it was in.
-// The caller holds the context's lock.
+// Each has a pool of its own, so that it is reset as a whole once the device is done with the submission that it was
+// in. The caller holds the context's lock.
 #pragma once
 
 #include <memory>

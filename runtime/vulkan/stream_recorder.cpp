@@ -69,7 +69,8 @@ void StreamRecorder::open(CommandRing& ring) {
   if (ring_ != &ring) {
     // The two queues know nothing of each other.
     if (submitted() != 0) waits_.add(timeline_.semaphore(), submitted());
-    waits_.queue_changes([this](Use use) { waits_.add(streams_.at(use.stream).timeline_.semaphore(), use.submission); });
+    waits_.queue_changes(
+        [this](Use use) { waits_.add(streams_.at(use.stream).timeline_.semaphore(), use.submission); });
     writer_.forget();
     ring_ = &ring;
   }

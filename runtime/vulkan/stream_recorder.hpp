@@ -1,9 +1,10 @@
 // A stream: records commands, submits them, and orders them after what they wait for.
 //
-// Commands are appended to the open command buffer (command_ring.hpp). It is submitted when the work gathered in it is worth
-// a submission, or when someone waits; submissions are counted by a timeline semaphore (stream_timeline.hpp). Copies from and
-// to pinned memory go to a queue of their own where the device has one: a stream is on one queue at a time, and where it
-// changes, the next submission waits for the last (submission_waits.hpp). The caller holds the context's lock.
+// Commands are appended to the open command buffer (command_ring.hpp). It is submitted when the work gathered in it is
+// worth a submission, or when someone waits; submissions are counted by a timeline semaphore (stream_timeline.hpp).
+// Copies from and to pinned memory go to a queue of their own where the device has one: a stream is on one queue at a
+// time, and where it changes, the next submission waits for the last (submission_waits.hpp). The caller holds the
+// context's lock.
 #pragma once
 
 #include <memory>

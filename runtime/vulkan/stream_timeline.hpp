@@ -42,8 +42,8 @@ class StreamTimeline {
   }
   void mark_completed(uint64_t submission) noexcept;
 
-  // Returns when that submission has finished. For a result it looks for a while before it sleeps, except on CPU devices,
-  // whose cycles that would take. Errors: TIMEOUT after so many milliseconds, DEVICE_LOST.
+  // Returns when that submission has finished. For a result it looks for a while before it sleeps, except on CPU
+  // devices, whose cycles that would take. Errors: TIMEOUT after so many milliseconds, DEVICE_LOST.
   void wait(uint64_t submission, For what, uint64_t milliseconds);
   // Whether the driver is done with all that was submitted; waits for that as long as it may.
   bool at_rest(uint64_t milliseconds) noexcept;

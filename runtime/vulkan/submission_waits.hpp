@@ -26,7 +26,8 @@ class SubmissionWaits {
     values_.push_back(value);
     stages_.push_back(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   }
-  // A submission that precedes the next one on the same queue: a barrier is enough, unless the stream changes its queue.
+  // A submission that precedes the next one on the same queue: a barrier is enough, unless the stream changes its
+  // queue.
   void add_ahead(Use use) { ahead_.push_back(use); }
   // Calls add() through `wait` for each of these, because the stream changes its queue.
   template <typename Wait>

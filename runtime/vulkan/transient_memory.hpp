@@ -1,6 +1,6 @@
-// Memory that the host writes for a command that is about to be recorded: parameters that do not fit a push-constant block,
-// and tables of operands. Each class hands out pieces in turn; the stream waits until the device is done with a piece
-// before it is written again.
+// Memory that the host writes for a command that is about to be recorded: parameters that do not fit a push-constant
+// block, and tables of operands. Each class hands out pieces in turn; the stream waits until the device is done with a
+// piece before it is written again.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ struct Depth {
   double rate;
 };
 constexpr Depth kDepths[] = {{kDepth, 1.0}, {128, 0.88}, {64, 0.65}, {32, 0.42}};
-constexpr uint64_t kLongK = 512;         // from here on little is gained by fewer steps
+constexpr uint64_t kLongK = 512;        // from here on little is gained by fewer steps
 constexpr uint32_t kMaxSubgroups = 16;  // of a workgroup
 // Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
 constexpr uint64_t kMaxM = 2048, kMaxN = 2048, kMaxK = 2048;

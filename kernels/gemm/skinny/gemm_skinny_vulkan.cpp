@@ -128,8 +128,8 @@ ColumnShape column_shape(const DeviceTraits& traits, const Skinny& skinny, const
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
   shape.depth = depth;
   // Bytes in flight, of short elements more.
-  shape.steps = traits.cpu ? (blocks > kMinBlocks ? 1 : 4)
-                           : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
+  shape.steps =
+      traits.cpu ? (blocks > kMinBlocks ? 1 : 4) : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   shape.vector_l =
       !skinny.along_k && skinny.rows % 4 == 0 && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
   return shape;

@@ -11,11 +11,11 @@
 #include <string_view>
 
 #include "planning/status.hpp"
+#include "platform/confine.hpp"
 #include "platform/process.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/custom/helper/driver.hpp"
 #include "runtime/custom/helper/protocol.hpp"
-#include "platform/confine.hpp"
 
 namespace {
 
