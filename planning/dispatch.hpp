@@ -20,8 +20,7 @@ enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 class Dispatch {
  public:
   static constexpr uint32_t kMaxOperands = 11, kMaxPushBytes = 128;
-  static constexpr uint32_t kMaxSlots =
-      kMaxOperands + 1;  // plus the table for operands with one buffer per matrix
+  static constexpr uint32_t kMaxSlots = kMaxOperands + 1;  // plus the table for operands with one buffer per matrix
   struct Operand {
     const Buffer* buffer;  // null: the shader never accesses it
     uint64_t offset;       // bytes, relative to the buffer

@@ -26,7 +26,7 @@ struct OperationInfo {
   ElementTypes types;  // accepted element types
   bool moves;          // only moves elements, so that a device needs only storage for their type
 
-  void (*check)(const void* args);                                      // throws if the call is invalid
+  void (*check)(const void* args);  // throws if the call is invalid
   // on the host: the reference implementation; args are checked
   void (*compute)(const void* args);
   void (*record)(Recorder& recorder, const void* args);                 // on a device; args are checked

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMaxDepth = 8;                                // of nested brackets; a table has five
+constexpr uint32_t kMaxDepth = 8;                               // of nested brackets; a table has five
 constexpr size_t kMaxVariantText = 64, kMaxOperationText = 20;  // longer than any name
 
 template <typename... Args>

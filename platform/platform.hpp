@@ -21,7 +21,7 @@ namespace tuff::platform {
 bool runs_with_other_rights() noexcept;
 
 // The library reads all environment variables through these functions. A program with elevated privileges sees none.
-const char* environment_text(const char* name) noexcept;               // null if unset; allocates nothing
+const char* environment_text(const char* name) noexcept;              // null if unset; allocates nothing
 std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
 std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
 // The variables whose names begin with one of the prefixes, as "NAME=value".
@@ -109,10 +109,9 @@ enum class DescriptorKind {
 };
 struct DescriptorFacts {
   DescriptorKind kind;
-  const char* name;    // for messages: "a directory"
-  uint64_t bytes = 0;  // size of a memory file, or of other memory if known, otherwise 0
-  bool keeps_length =
-      false;  // memory files: nobody can shrink it, which would take away pages in use
+  const char* name;           // for messages: "a directory"
+  uint64_t bytes = 0;         // size of a memory file, or of other memory if known, otherwise 0
+  bool keeps_length = false;  // memory files: nobody can shrink it, which would take away pages in use
 };
 DescriptorFacts inspect_descriptor(int descriptor) noexcept;
 // Seals a memory file against shrinking. Returns false if its creator did not allow that.

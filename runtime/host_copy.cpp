@@ -18,10 +18,10 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kPiece = 128ull << 10;        // bytes that a thread takes at a time
-constexpr uint32_t kMaxThreads = 8;             // including the caller
+constexpr uint64_t kPiece = 128ull << 10;      // bytes that a thread takes at a time
+constexpr uint32_t kMaxThreads = 8;            // including the caller
 constexpr uint64_t kMinStreamed = 4ull << 20;  // smaller copies may be wanted in the cache
-constexpr int kYields = 16;                      // before a caller sleeps: a piece takes only microseconds
+constexpr int kYields = 16;                    // before a caller sleeps: a piece takes only microseconds
 
 #if defined(__SSE2__)
 constexpr uint64_t kLine = 64, kPage = 4096, kAbreast = 4;

@@ -8,10 +8,10 @@
 //
 // - Streaming kernels: descriptors win on Mesa 22.3 (relu 13.3 against 10 GB/s), and on 25.0 with 64-bit loads (24.9
 //   against 11.2); with 32-bit loads 25.0 has it the other way round.
-// - Whether to load 16 bytes as two 64-bit or four 32-bit numbers is measured together with the binding method. For each
-//   lane that is stored, LLVM puts the vector on the stack and loads the lane from there, which an Intel Xeon does slowly
-//   for 64 bytes at once (Mesa 22.3: relu 7.1 GB/s with 64-bit numbers, 10.6 with 32-bit ones; a Zen 4 and Mesa 25.0 have
-//   it the other way round).
+// - Whether to load 16 bytes as two 64-bit or four 32-bit numbers is measured together with the binding method. For
+//   each lane that is stored, LLVM puts the vector on the stack and loads the lane from there, which an Intel Xeon does
+//   slowly for 64 bytes at once (Mesa 22.3: relu 7.1 GB/s with 64-bit numbers, 10.6 with 32-bit ones; a Zen 4 and Mesa
+//   25.0 have it the other way round).
 // - Kernels that work on tiles and gather their elements: a small GEMM is measured, because the drivers disagree again.
 //   On 22.3 descriptors are twice as fast (gemm 64: 11.1 against 4.5 GFLOP/s of a core; attention over 256 keys: 7.3
 //   against 14.4 ms), on 25.0 addresses (9.5 to 16.1; 4.1 to 3.3 ms).

@@ -1,9 +1,9 @@
 // Small files in the user's cache folder. Each has a header: magic, library version, the driver's identity, and the
-// entry's key, size and checksum. An entry that does not match is treated as absent. Files are written under a temporary
-// name and renamed, so that readers in other processes see all of a file or nothing.
+// entry's key, size and checksum. An entry that does not match is treated as absent. Files are written under a
+// temporary name and renamed, so that readers in other processes see all of a file or nothing.
 //
-// Data that is passed to the driver is sealed: the header records that a driver has accepted exactly these bytes without
-// crashing. Bytes altered later are not sealed, even with a matching checksum.
+// Data that is passed to the driver is sealed: the header records that a driver has accepted exactly these bytes
+// without crashing. Bytes altered later are not sealed, even with a matching checksum.
 //
 // The cache has a total size limit: storing evicts the least recently used entries (runtime/cache_folder.hpp).
 #pragma once

@@ -4,7 +4,7 @@
 //
 // Drivers trust the contents and crash on bad data. A process that loads data which no process has used successfully
 // yet leaves a marker file beside it until it has done so. A marker whose process no longer exists means that the data
-// is to be deleted. If several processes try the same data at once, only one uses it.
+// is to be deleted. If several processes try the same data at once, one of them holds the marker.
 #pragma once
 
 #include <volk.h>

@@ -39,7 +39,7 @@ class Profiler {
   // Call it after the last spans have been collected.
   void end() noexcept { profile_ = nullptr; }
 
-  // The call that the following commands of a graph were captured for; null: commands are no replay.
+  // The call that the following commands of a graph were captured for; null: they belong to the current call.
   void replay(const CallText* text) noexcept { replayed_ = text; }
 
   // The command buffer of this slot is being reused: its previous work has finished.

@@ -5,8 +5,8 @@
 //
 // The answer is two messages, each preceded by its length in four bytes. The first is sent when the helper is about to
 // process untrusted data: a line for the log on how it is confined. The second is a four-byte tuff_status, followed by
-// the compiled kernel, by nothing, or by an error message. If the second message is missing, processing the source
-// crashed the helper.
+// the compiled kernel, by nothing, or by an error message. If the second message is missing, the source
+// crashed the helper or made it exceed a limit.
 #pragma once
 
 #include <cstdint>
