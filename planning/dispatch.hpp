@@ -15,8 +15,8 @@ namespace tuff {
 
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 
-// One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). The parameters follow TUFF_BASES in the shader's
-// push block, which takes 8 bytes per operand.
+// One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). In the shader's push block, the parameters
+// follow TUFF_BASES, which takes 8 bytes per operand.
 class Dispatch {
  public:
   static constexpr uint32_t kMaxOperands = 11, kMaxPushBytes = 128;

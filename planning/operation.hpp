@@ -26,11 +26,10 @@ struct OperationInfo {
   ElementTypes types;  // accepted element types
   bool moves;          // only moves elements, so that a device needs only storage for their type
 
-  void (*check)(const void* args);  // throws if the call is invalid
-  // on the host: the reference implementation; args are checked
-  void (*compute)(const void* args);
-  void (*record)(Recorder& recorder, const void* args);                 // on a device; args are checked
-  CallText (*describe)(const void* args);                               // args are checked
+  void (*check)(const void* args);                       // throws if the call is invalid
+  void (*compute)(const void* args);                     // the host's reference implementation; args are checked
+  void (*record)(Recorder& recorder, const void* args);  // on a device; args are checked
+  CallText (*describe)(const void* args);                // args are checked
   std::string (*variants)(const Recorder& recorder, const void* args);  // JSON; null if the operation has no variants
 };
 

@@ -31,8 +31,7 @@ struct CustomSource {
   std::vector<Constant> constants;
   bool in_bounds = false;    // apply keep_in_bounds()
   bool zero_shared = false;  // also zero shared memory, with an initialiser that the device supports
-  // another process has compiled it with the driver; its disk cache entries are kept separate
-  bool proven = false;
+  bool proven = false;       // the driver has compiled it in another process; cached on disk separately
 };
 
 // What a launch needs to know, taken from the module.

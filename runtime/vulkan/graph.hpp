@@ -20,10 +20,8 @@ class VulkanBackend;
 
 struct GraphCommand {
   std::variant<BoundDispatch, BoundCopy, BoundFill> what;
-  // a table holds addresses of its memory, which therefore cannot be replaced
-  bool fixed = false;
-  // the call that it was captured for; null: the command describes itself
-  std::shared_ptr<const CallText> call = nullptr;
+  bool fixed = false;  // a table holds its memory's addresses, so that memory cannot be replaced
+  std::shared_ptr<const CallText> call = nullptr;  // the call it was captured for; null: see the command
 };
 
 // What a graph owns or keeps alive.

@@ -144,7 +144,7 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t s
     }
   }
   const bool own = size_class == kOwnBlock;
-  // A dedicated block may be reused for a slightly smaller request, but not for a much smaller one.
+  // A block of the class kOwnBlock may be reused for a slightly smaller request, but not for a much smaller one.
   if (best == nullptr || (own && best->size > size + size / 4)) return {};
   return take(*best, best_range, own ? best->size : size);
 }

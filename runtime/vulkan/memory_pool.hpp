@@ -24,7 +24,7 @@ struct MemoryRequest {
   uint64_t bytes = 0;
   MemoryKind kind = MemoryKind::device;
   bool limited = false;     // counts against the caller's limit, as everything but staging does
-  bool exportable = false;  // in a dedicated block that can be exported as a file descriptor
+  bool exportable = false;  // in a block of its own that can be exported as a file descriptor
 };
 
 class MemoryPool {

@@ -63,7 +63,7 @@ void Profiler::begin(Profile& profile, const std::string& stream, uint32_t index
 // Extends ticks beyond the counter's wrap-around. Readings must be passed in about their order.
 uint64_t Profiler::unwrapped(uint64_t ticks) noexcept {
   const uint64_t ahead = (ticks - last_ticks_) & mask_;
-  // Clock readings precede timestamps that are read later: a step into the upper half is a step back.
+  // A clock may be read before the timestamps of earlier commands, which then appear as a step into the upper half.
   const uint64_t behind = mask_ - ahead + 1;
   if (last_ticks_ != 0 && ahead > mask_ / 2 && behind <= last_ticks_) return last_ticks_ - behind;
   return last_ticks_ += ahead;
