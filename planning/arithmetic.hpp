@@ -1,4 +1,4 @@
-// Sizes, as planners reckon with them.
+// Size arithmetic used by planners.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tuff {
 
-// True if 32-bit signed element indices do not reach this many elements.
+// True if this many elements cannot be indexed with 32-bit signed integers.
 inline bool needs_wide(uint64_t elements) { return elements > 0x7fffffffu; }
 
 // True if the operand may be read as 16-byte vectors.

@@ -1,4 +1,4 @@
-// What a tuff_buffer handle stands for: a byte range of an allocation that a backend made.
+// What a tuff_buffer handle refers to: a byte range of an allocation owned by a backend.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tuff {
 
-// A piece of memory owned by a backend; freed (after the device is done with it) by the destructor.
+// A piece of memory owned by a backend. The destructor frees it once the device has finished with it.
 class Allocation {
  public:
   virtual ~Allocation() = default;
@@ -16,18 +16,18 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // The memory as the host sees it, or null where the host does not.
+  // The host's mapping of the memory, or null if the host cannot access it.
   virtual std::byte* host() const noexcept = 0;
 
   std::atomic<bool> mapped{false};  // between tuff_map and tuff_unmap
 };
 
 struct Buffer {
-  std::shared_ptr<Allocation> allocation;  // null only if the buffer was made with 0 bytes
-  uint64_t offset = 0;                     // into the allocation; allocations start 256-byte aligned
+  std::shared_ptr<Allocation> allocation;  // null only if the buffer was created with 0 bytes
+  uint64_t offset = 0;                     // into the allocation; allocations are 256-byte aligned
   uint64_t bytes = 0;
   bool host_visible = false;  // tuff_map is allowed
-  bool pinned = false;        // in the host's memory, for copies that the host does not wait for
+  bool pinned = false;        // in host memory, for asynchronous copies
 
   template <typename T>
   T* host() const noexcept {

@@ -1,4 +1,4 @@
-// One launch of a kernel: its operands with their byte ranges, its parameters, its workgroups.
+// One launch of a kernel: its operands with their byte ranges, its parameters and its workgroup counts.
 #pragma once
 
 #include <array>
@@ -15,19 +15,18 @@ namespace tuff {
 
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 
-// One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). Push parameters follow the
-// TUFF_BASES of the shader's push block, which take 8 bytes for each operand.
+// One launch. Operand i is slot i of the shader (TUFF_READ(i, …)). In the shader's push block, the parameters
+// follow TUFF_BASES, which takes 8 bytes per operand.
 class Dispatch {
  public:
   static constexpr uint32_t kMaxOperands = 11, kMaxPushBytes = 128;
-  static constexpr uint32_t kMaxSlots =
-      kMaxOperands + 1;  // with the table of operands that are a buffer for each matrix
+  static constexpr uint32_t kMaxSlots = kMaxOperands + 1;  // plus the table for operands with one buffer per matrix
   struct Operand {
-    const Buffer* buffer;  // null: the shader never touches it
+    const Buffer* buffer;  // null: the shader never accesses it
     uint64_t offset;       // bytes, relative to the buffer
-    uint64_t bytes;        // the range that may be touched, for hazards and descriptors
+    uint64_t bytes;        // the range that may be accessed, for hazards and descriptors
     Access access;
-    const Buffer* const* each = nullptr;  // not null: a buffer for each matrix of a batch, instead
+    const Buffer* const* each = nullptr;  // if not null: one buffer per matrix of a batch, in place of `buffer`
   };
 
   explicit Dispatch(const char* label) : label_(label) {}
@@ -37,8 +36,9 @@ class Dispatch {
     operands_[operand_count_++] = {buffer, offset, bytes, access};
     return *this;
   }
-  // A buffer for each of so many matrices (the same number for all such operands, kMaxEach at most), whose first
-  // `bytes` may be touched. The kernel needs define_each(), and reaches them as prelude.glsl describes.
+  // An operand with one buffer per matrix, each accessed in its first `bytes`. `count` is the same for all such
+  // operands of a dispatch and at most kMaxEach. The kernel request needs define_each(); prelude.glsl describes the
+  // shader side.
   static constexpr uint32_t kMaxEach = 8192, kMaxEachOperands = 4;
   Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, uint64_t bytes, Access access) {
     require_room(operand_count_, kMaxOperands, "operands");
@@ -61,17 +61,17 @@ class Dispatch {
     groups_ = {x, y, z};
     return *this;
   }
-  // Any number of groups in one dimension, spread over x and y. The shader takes its number from
-  // tuff_group() and must return at once if it is not below the total, which may be exceeded.
+  // Any number of workgroups in one dimension, spread over x and y. The number launched may exceed the total, so the
+  // shader takes its index from tuff_group() and must return at once if that is not below the total.
   Dispatch& groups_linear(uint64_t total, const DeviceTraits& traits);
-  // What the device has to do, for deciding when to submit: bytes moved, arithmetic operations.
+  // The amount of work, for deciding when to submit: bytes moved and arithmetic operations.
   Dispatch& work(double bytes, double operations) {
     bytes_ = bytes;
     operations_ = operations;
     return *this;
   }
 
-  // The row of the planner's table that this is, for profiles.
+  // The name of the planner's variant, for profiles.
   Dispatch& variant(const char* name) {
     variant_ = name;
     return *this;
@@ -81,8 +81,8 @@ class Dispatch {
   const char* variant() const { return variant_; }
   const Operand* operands() const { return operands_.data(); }
   uint32_t operand_count() const { return operand_count_; }
-  uint32_t each() const { return each_; }              // a bit for each operand that is a buffer for each matrix
-  uint32_t each_count() const { return each_count_; }  // how many matrices
+  uint32_t each() const { return each_; }              // one bit per operand that has one buffer per matrix
+  uint32_t each_count() const { return each_count_; }  // number of matrices
   uint32_t each_operands() const { return each_operands_; }
   const std::byte* push_data() const { return push_.data(); }
   uint32_t push_bytes() const { return push_bytes_; }
@@ -94,7 +94,7 @@ class Dispatch {
  private:
   const char* label_;
   const char* variant_ = "";
-  // As far as the counts go.
+  // Initialised only up to their counts.
   std::array<Operand, kMaxOperands> operands_;
   std::array<std::byte, kMaxPushBytes> push_;
   std::array<uint32_t, 3> groups_{1, 1, 1};
@@ -103,7 +103,7 @@ class Dispatch {
   double bytes_ = 0, operations_ = 0;
 };
 
-// What a kernel is compiled by whose operands may be a buffer for each matrix; once they are all there.
+// Adds the defines for operands with one buffer per matrix. Call it after all operands have been added.
 inline void define_each(KernelRequest& request, const Dispatch& dispatch) {
   if (dispatch.each() == 0) return;
   request.define("TUFF_EACH", dispatch.each()).define("TUFF_TABLE", dispatch.operand_count());

@@ -1,4 +1,4 @@
-// Element types: their names and sizes, and sets of them.
+// Element types: their names and sizes, and sets of types.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline uint64_t dtype_size(int32_t dtype) { return dtype == TUFF_F32 ? 4 : dtype
 const char* dtype_name(int32_t dtype);         // "f32"
 int32_t dtype_by_name(std::string_view name);  // 0 if there is none
 
-// What values of a type are gathered in: integers as they are, floats of up to 32 bits in f32.
+// The type that arithmetic on this type is done in: f32 for f16 and bf16, the type itself otherwise.
 inline int32_t computed_type(int32_t dtype) { return dtype == TUFF_F16 || dtype == TUFF_BF16 ? TUFF_F32 : dtype; }
 
 class ElementTypes {
@@ -40,7 +40,7 @@ class ElementTypes {
 std::string names_of(ElementTypes types);  // "f32, f16 or bf16"
 
 inline constexpr ElementTypes kFloatTypes = {TUFF_F32, TUFF_F16, TUFF_BF16};                      // computed in f32
-inline constexpr ElementTypes kFactorTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};  // of products
+inline constexpr ElementTypes kFactorTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};  // GEMM inputs
 inline constexpr ElementTypes kAllTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64,
                                            TUFF_I32, TUFF_U32, TUFF_I8,   TUFF_U8};
 

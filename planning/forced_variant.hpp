@@ -1,4 +1,5 @@
-// What a variable such as TUFF_GEMM_VARIANT forces on a family's planners, for tests. Each is read once.
+// The variant that an environment variable such as TUFF_GEMM_VARIANT forces on a family's planners, for tests. Each
+// variable is read once.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Room for a call's lists that the thread keeps for its next call, so that a steady state allocates nothing.
+// A vector whose memory the thread keeps for its next call, so that steady-state calls allocate nothing.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace tuff {
 
-// One of each T at a time in a thread has kept memory; another, within a callback for example, gets its own.
+// Per thread and T, one object at a time uses the kept memory. A nested one, for example within a callback, allocates
+// its own.
 template <typename T>
 class KeptVector {
  public:

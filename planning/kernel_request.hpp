@@ -1,4 +1,4 @@
-// Which kernel a planner wants: a source, its defines and its specialisation constants.
+// Specifies a kernel for a planner: a source, its defines and its specialisation constants.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,20 @@
 
 namespace tuff {
 
-// Planners fill tables of fixed size, so that a look-up allocates nothing.
+// Planners fill fixed-size tables, so that a look-up allocates nothing.
 inline void require_room(uint32_t count, uint32_t most, const char* what) {
   if (count >= most) fail(TUFF_ERROR_INTERNAL, "a kernel has more than {} {}", most, what);
 }
 
-// The subgroup matrices of a kernel, by their inputs' type.
+// The cooperative matrices that a kernel uses, by the type of their inputs.
 enum class Matrices : uint8_t { none, f16, bf16, int8 };
 
-// How a kernel goes through memory, which decides how its operands are best bound: it reads some of it again and again;
-// each element about once; or what was packed for it, at addresses that are the same for all lanes.
+// A kernel's memory access pattern, which decides how its operands are best bound. `tiles`: some data is read
+// repeatedly. `streams`: each element is accessed about once. `packed`: packed operands are read at addresses that are
+// uniform across lanes.
 enum class Reads : uint8_t { tiles, streams, packed };
 
-// Which kernel: source, #defines (integers) and specialisation constants. Small, fixed size, hashable.
+// Identifies a kernel: source, #defines (integers) and specialisation constants. Small, of fixed size, hashable.
 class KernelRequest {
  public:
   static constexpr uint32_t kMaxDefines = 32, kMaxConstants = 12;
@@ -49,25 +50,25 @@ class KernelRequest {
     return *this;
   }
 
-  // #define name value. Use for what changes types or code shape.
+  // #define name value. For anything that changes types or code shape.
   KernelRequest& define(const char* name, int64_t value) {
     require_room(define_count_, kMaxDefines, "defines");
     defines_[define_count_++] = {name, value};
     return *this;
   }
-  // layout(constant_id = id) const uint/int/bool. Use for tile shapes and workgroup sizes.
+  // layout(constant_id = id) const uint/int/bool. For tile shapes and workgroup sizes.
   KernelRequest& constant(uint32_t id, uint32_t value) {
     require_room(constant_count_, kMaxConstants, "constants");
     constants_[constant_count_++] = {id, value};
     return *this;
   }
-  // Element indices of 2^31 or more occur: 64-bit index arithmetic (TUFF_WIDE, implies addresses).
+  // Some element indices are 2^31 or more: use 64-bit index arithmetic (TUFF_WIDE, which implies addresses).
   KernelRequest& wide(bool on) {
     wide_ = on;
     return *this;
   }
 
-  // The kernel reads and writes each element about once: bound as this driver streams fastest.
+  // The kernel accesses each element about once: bind its operands as this driver streams fastest.
   KernelRequest& streaming() {
     reads_ = Reads::streams;
     return *this;
@@ -77,7 +78,7 @@ class KernelRequest {
     return *this;
   }
 
-  // Which subgroup matrices the kernel uses (kernels/common/matrix.glsl).
+  // The cooperative matrices that the kernel uses (kernels/common/matrix.glsl).
   KernelRequest& matrices(Matrices kind) {
     matrices_ = kind;
     return *this;
@@ -94,7 +95,7 @@ class KernelRequest {
 
  private:
   const KernelSource* source_;
-  // As far as the counts go: every call makes one of these.
+  // Initialised only up to their counts, because every call creates a request.
   std::array<Define, kMaxDefines> defines_;
   std::array<Constant, kMaxConstants> constants_;
   uint32_t define_count_ = 0, constant_count_ = 0;
@@ -103,15 +104,15 @@ class KernelRequest {
   Matrices matrices_ = Matrices::none;
 };
 
-// What a kernel's text depends on beside the request: how a dispatch reaches it.
+// What the kernel's text depends on besides the request: how a dispatch binds it.
 struct KernelForm {
   uint32_t operands = 0;
   bool addresses = false;
-  bool group_rows = false;  // Dispatch::groups_linear took more than one row
+  bool group_rows = false;  // Dispatch::groups_linear used more than one row
   bool operator==(const KernelForm&) const = default;
 };
 
-// A field of a shader's Defines that has no default: whoever leaves it out does not compile.
+// A field of a shader's Defines without a default: omitting it is a compile error.
 struct RequiredDefine {
   template <typename Value>
   requires std::is_integral_v<Value> || std::is_enum_v<Value> RequiredDefine(Value initial)
@@ -119,8 +120,8 @@ struct RequiredDefine {
   int64_t value;
 };
 
-// INTERNAL for a define that the kernel's source declares and the request lacks, or has another value for than is
-// legal. Called where a kernel is built, not on every call.
+// Throws INTERNAL if the request lacks a define that the kernel's source declares, or sets it to an illegal value.
+// Called when a kernel is built, not on every call.
 void check_defines(const KernelRequest& request);
 
 }  // namespace tuff

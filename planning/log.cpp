@@ -19,12 +19,12 @@ constexpr std::array<const char*, 6> kLevelNames = {"off", "error", "warning", "
 constexpr int32_t kUnknown = -1;  // TUFF_LOG has not been read yet
 
 struct Log {
-  // Shared while a message goes out, exclusive while the callback changes: when tuff_set_log returns, the
-  // callback before it runs no more.
+  // Held shared while a message is delivered, exclusively while the callback changes: once tuff_set_log returns, the
+  // previous callback is no longer called.
   std::shared_mutex mutex;
   tuff_log_callback callback = nullptr;
   void* user = nullptr;
-  int32_t own_level = kUnknown;  // of the messages that go to the callback or to stderr
+  int32_t own_level = kUnknown;  // for the callback or stderr
   void (*listener)(std::string_view) = nullptr;
 
   // The caller holds the mutex.
@@ -41,14 +41,15 @@ Log& shared_log() {
   return *instance;
 }
 
-// Allocates nothing: the first message may be that memory is short.
+// Allocates nothing, because the first message may be about a lack of memory.
 int32_t level_from_environment() noexcept {
   const char* wanted = platform::environment_text("TUFF_LOG");
   if (wanted == nullptr || *wanted == '\0') return TUFF_LOG_OFF;
   for (size_t level = 0; level < kLevelNames.size(); ++level) {
     if (std::strcmp(wanted, kLevelNames[level]) == 0) return static_cast<int32_t>(level);
   }
-  // Whoever has set it wants to be told something: at the least that the value is none (runtime/variables.cpp).
+  // The user wants messages of some kind, and should at least be told that the value is invalid
+  // (runtime/variables.cpp).
   return TUFF_LOG_WARNING;
 }
 
@@ -92,7 +93,7 @@ void log_message(int32_t level, std::string_view message) noexcept {
     Log& log = shared_log();
     const std::shared_lock lock(log.mutex);
     if (level == TUFF_LOG_DISPATCH && log.listener != nullptr) log.listener(message);
-    if (level > log.own_level) return;  // made for the listener, or changed since the caller looked
+    if (level > log.own_level) return;  // meant for the listener, or the level has changed since the caller's check
     // A message is one line; a compiler's log becomes several messages.
     while (!message.empty()) {
       const size_t end = message.find('\n');

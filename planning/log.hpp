@@ -1,4 +1,4 @@
-// Messages for whoever asked: the callback of tuff_set_log, or stderr under TUFF_LOG. Silent by default.
+// Log messages, sent to the callback of tuff_set_log, or to stderr if TUFF_LOG is set. Silent by default.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,8 @@ namespace tuff {
 void set_log(tuff_log_callback callback, void* user, int32_t level);
 
 namespace detail {
-// Of the messages that are made, for the log or for the listener; the largest number until TUFF_LOG has been read.
+// The highest level for which messages are formatted, for the log or for the listener. The maximum int32_t until
+// TUFF_LOG has been read.
 inline std::atomic<int32_t> log_level{std::numeric_limits<int32_t>::max()};
 bool log_enabled(int32_t level) noexcept;
 }  // namespace detail
@@ -26,14 +27,14 @@ inline bool log_enabled(int32_t level) noexcept {
   return level <= detail::log_level.load(std::memory_order_relaxed) && detail::log_enabled(level);
 }
 
-// None of these throws: where there is no memory for a message, it is lost and nothing else is.
+// None of these functions throws. A message is dropped if there is no memory for it.
 void log_message(int32_t level, std::string_view message) noexcept;
 namespace detail {
 void log_formatted(int32_t level, fmt::string_view format, fmt::format_args args) noexcept;
 }
 
-// Messages of TUFF_LOG_DISPATCH are made for the listener too, whatever level the log has; it runs on the thread that
-// they come from. Null: none.
+// Messages of level TUFF_LOG_DISPATCH also go to the listener, regardless of the log's level. The listener runs on the
+// thread that logs the message. Null removes it.
 void set_dispatch_listener(void (*listener)(std::string_view message));
 
 template <typename... Args>

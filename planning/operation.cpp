@@ -14,7 +14,8 @@ bool computes_feature(std::string_view feature, ElementTypes computes, ElementTy
   if (found == all_operations.end()) return false;
   if (dot == std::string_view::npos) return true;
   const OperationInfo& info = **found;
-  // Every device computes with integers of 32 bits, which are no feature by themselves: not all operations take them.
+  // Every device computes with 32-bit integers. They are not a feature by themselves, since not all operations accept
+  // them.
   const ElementTypes has = info.moves ? stores : computes | ElementTypes{TUFF_I32, TUFF_U32};
   return (info.types & has).has(dtype_by_name(feature.substr(dot + 1)));
 }

@@ -1,5 +1,5 @@
-// Operations as streams and profiles see them. A family of kernels declares each of its operations once: name, element
-// types, and what checks a call, computes it on the host, records it for a device and describes it.
+// Operations as streams and profiles see them. A kernel family declares each of its operations once: its name, its
+// element types, and the functions that check a call, compute it on the host, record it for a device and describe it.
 // kernels/registry.cpp lists them all.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace tuff {
 
 class Recorder;
 
-// What a call was about, for people who look at a profile.
+// Describes a call in a profile.
 struct CallText {
   std::string shape;
   int32_t dtype = 0;
@@ -22,18 +22,18 @@ struct CallText {
 
 // An operation without its arguments.
 struct OperationInfo {
-  const char* name;    // of tuff_supports(), `tuff info` and profiles: "reduce"
-  ElementTypes types;  // of the elements that it takes
-  bool moves;          // it moves elements and computes nothing, so a device needs only storage of their type
+  const char* name;    // as in tuff_supports(), `tuff info` and profiles: "reduce"
+  ElementTypes types;  // accepted element types
+  bool moves;          // only moves elements, so that a device needs only storage for their type
 
-  void (*check)(const void* args);                                      // throws, or nothing is wrong
-  void (*compute)(const void* args);                                    // on the host: the reference; args are checked
-  void (*record)(Recorder& recorder, const void* args);                 // on a device; args are checked
-  CallText (*describe)(const void* args);                               // args are checked
-  std::string (*variants)(const Recorder& recorder, const void* args);  // JSON; null: there are none to choose from
+  void (*check)(const void* args);                       // throws if the call is invalid
+  void (*compute)(const void* args);                     // the host's reference implementation; args are checked
+  void (*record)(Recorder& recorder, const void* args);  // on a device; args are checked
+  CallText (*describe)(const void* args);                // args are checked
+  std::string (*variants)(const Recorder& recorder, const void* args);  // JSON; null if the operation has no variants
 };
 
-// A call: an operation and its arguments, which outlive it.
+// A call: an operation and its arguments, which must outlive it.
 class Operation {
  public:
   Operation(const OperationInfo& info, const void* args) : info_(info), args_(args) {}
@@ -50,7 +50,7 @@ class Operation {
   const void* args_;
 };
 
-// An operation with its arguments' type: stream.run(operations::reduce({…})).
+// An operation with the type of its arguments: stream.run(operations::reduce({…})).
 template <typename Args>
 class OperationOf {
  public:
@@ -62,7 +62,7 @@ class OperationOf {
   OperationInfo info_;
 };
 
-// An operation by the functions that its family wrote for it.
+// Defines an operation from its family's functions.
 template <typename Args, void (*check)(const Args&), void (*compute)(const Args&),
           void (*record)(Recorder&, const Args&), CallText (*describe)(const Args&),
           std::string (*variants)(const Recorder&, const Args&) = nullptr>
@@ -83,11 +83,11 @@ constexpr OperationOf<Args> define_operation(const char* name, ElementTypes type
   return OperationOf<Args>(info);
 }
 
-// All of them, in the order of the header. kernels/registry.cpp defines it.
+// All operations, in the order of the header. Defined in kernels/registry.cpp.
 extern const std::span<const OperationInfo* const> all_operations;
 
-// Whether a device that computes with elements of types `computes`, and has storage for those of `stores`, has a
-// feature that is an element type ("f16"), an operation ("reduce"), or both ("reduce.f16").
+// Whether a device supports a feature: an element type ("f16"), an operation ("reduce"), or both ("reduce.f16"). The
+// device computes with elements of the types in `computes` and can store those in `stores`.
 bool computes_feature(std::string_view feature, ElementTypes computes, ElementTypes stores);
 
 }  // namespace tuff

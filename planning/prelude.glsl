@@ -1,14 +1,14 @@
-// Put in front of every kernel, after #version and the kernel's defines.
+// Prepended to every kernel, after #version and the kernel's defines.
 //
-// Operands are reached in one of two ways, chosen by the recorder from what this driver is faster with
-// and how large the operands are; a kernel is written once for both:
-//   TUFF_ADDRESSES 0: storage buffers (push descriptors); the base is the byte distance from the
+// Operands are accessed in one of two ways. The recorder chooses by what is faster with the driver and by how large the
+// operands are; a kernel is written once for both:
+//   TUFF_ADDRESSES 0: storage buffers (push descriptors); the base is the operand's byte offset from the
 //                     aligned start of the descriptor
 //   TUFF_ADDRESSES 1: buffer device addresses; the base is the address
 // TUFF_WIDE 1 computes element addresses with 64 bits (implies TUFF_ADDRESSES).
 //
-// A kernel declares its push block first, then its operands by slot (several views of one slot may
-// differ in type), then uses TUFF_AT:
+// A kernel declares its push block first, then its operands by slot (one slot may have several views
+// of different types), then uses TUFF_AT:
 //
 //   layout(push_constant, std430) uniform Push { TUFF_BASES(2) uint n; } push;
 //   TUFF_READ(0, X, float, 4)
@@ -16,14 +16,16 @@
 //   TUFF_WRITE(1, Y, float, 4)
 //   … TUFF_AT(Y, i) = max(TUFF_AT(X, i), 0.0);
 //
-// The last number is the element's size in bytes. TUFF_INDEX is the type for element indices: uint, or
-// uint64_t when wide.
+// The last argument is the element size in bytes. TUFF_INDEX is the type of element indices: uint, or uint64_t if wide.
 //
-// A batch may come as buffers by the hundred (Dispatch::operand_each). TUFF_EACH then has a bit for each slot that is
-// one buffer for each matrix; their bases lie in a table in slot TUFF_TABLE, behind all others, matrix by matrix, and
-// TUFF_TAKE(i) makes matrix i's those that TUFF_AT goes by. It is nothing where TUFF_EACH is 0.
-// A kernel of which anything is precise is precise in all of its arithmetic, but for fma (runtime/vulkan/precise_spirv.hpp).
-// Where an invocation takes several items one after another, RUN is how many: TUFF_RUN, or push.run where that is 0.
+// An operand may have one buffer per matrix of a batch (Dispatch::operand_each). TUFF_EACH has a bit for each slot of
+// that kind. Their bases are in a table in slot TUFF_TABLE, which follows all other slots, ordered by matrix;
+// TUFF_TAKE(i) makes TUFF_AT use those of matrix i. It expands to nothing if TUFF_EACH is 0.
+//
+// If anything in a kernel is declared precise, all of the kernel's arithmetic is precise, except fma
+// (runtime/vulkan/precise_spirv.hpp).
+//
+// RUN is the number of items that an invocation processes one after another: TUFF_RUN, or push.run if TUFF_RUN is 0.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -104,8 +106,9 @@ layout(std430, set = 0, binding = TUFF_TABLE) readonly buffer tuff_table_block {
 #define TUFF_WRITE(slot, name, type, size) TUFF_DECLARE(writeonly, slot, name, type, size)
 #define TUFF_READ_WRITE(slot, name, type, size) TUFF_DECLARE(, slot, name, type, size)
 
-// This group's number in a dispatch made by Dispatch::groups_linear. TUFF_GROUP_ROWS 1: one row did not hold the groups.
-// What asks for the number of groups waits for it on an H200: 0.25 us of a small operation's 2.1.
+// This workgroup's index in a dispatch sized by Dispatch::groups_linear. TUFF_GROUP_ROWS 1: the workgroups take more
+// than one row. Reading gl_NumWorkGroups is avoided otherwise: its latency on an H200 is 0.25 us of a small operation's
+// 2.1 us.
 #if TUFF_GROUP_ROWS
 uint tuff_group() { return gl_WorkGroupID.x + gl_NumWorkGroups.x * gl_WorkGroupID.y; }
 #else
@@ -115,5 +118,5 @@ uint tuff_group() { return gl_WorkGroupID.x; }
 #define TUFF_INFINITY uintBitsToFloat(0x7f800000u)
 #define TUFF_NAN uintBitsToFloat(0x7fc00000u)
 
-// The drivers' isnan may be folded away under fast-math rules; the bits never are.
+// Drivers may fold isnan() away under fast-math rules, but not this test of the bits.
 bool tuff_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }

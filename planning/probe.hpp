@@ -1,5 +1,6 @@
-// Facts of a device that only a trial shows, such as which lane of a subgroup holds which element of a cooperative
-// matrix. Each is tried when a planner first asks for it; the answer is kept on disk for the device and driver.
+// Facts about a device that only a trial can establish, such as which lane of a subgroup holds which element of a
+// cooperative matrix. A probe runs when a planner first asks for it; its answer is cached on disk per device and
+// driver.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,21 @@ namespace tuff {
 
 class Recorder;
 
-// What a trial runs on.
+// What a probe runs on.
 class ProbeRun {
  public:
   virtual ~ProbeRun() = default;
   virtual Recorder& recorder() = 0;
   virtual Buffer readable(uint64_t bytes) = 0;  // memory that kernels write and the host reads after finish()
-  virtual void finish() = 0;                    // carries out what was recorded, and waits for it
+  virtual void finish() = 0;                    // executes what was recorded and waits for it
 };
 
 struct Probe {
-  const char* name;      // of its entry in the disk cache
-  uint64_t version;      // changes with what is tried, so that no older answer is taken for it
-  const char* log_true;  // what the log says of either answer
+  const char* name;      // names its entry in the disk cache
+  uint64_t version;      // changes with the trial, so that answers of older versions are not reused
+  const char* log_true;  // the log message for each answer
   const char* log_false;
-  bool (*possible)(const DeviceTraits& traits);  // false: the answer is no, and nothing is tried
+  bool (*possible)(const DeviceTraits& traits);  // if false, the answer is no and nothing is run
   bool (*run)(ProbeRun& run);
 };
 

@@ -1,9 +1,9 @@
 // The interface that planners append dispatches to.
 //
-// A planner runs with its context's lock held, on arguments that are checked. It fills in a KernelRequest (which GLSL,
-// with which defines and constants) and a Dispatch (operands, parameters, groups) and calls Recorder::dispatch. The
+// A planner runs with its context's lock held, on checked arguments. It fills in a KernelRequest (which GLSL, with
+// which defines and constants) and a Dispatch (operands, parameters, workgroups) and calls Recorder::dispatch. The
 // recorder finds or builds the pipeline, decides how operands are bound, adds a barrier where byte ranges conflict, and
-// submits when enough work is gathered. Nothing here shows Vulkan: runtime/vulkan/ implements it.
+// submits when enough work has accumulated. This interface is independent of Vulkan; runtime/vulkan/ implements it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace tuff {
 
 class TuningTable;
 
-// A planner that has others record a part of its work keeps what it needs meanwhile in the outer place.
+// Scratch memory has two places: a planner that calls other planners keeps its own data in `outer`, so that theirs in
+// `inner` does not overwrite it.
 enum class Scratch : uint8_t { inner, outer };
 
 class Recorder {
@@ -27,33 +28,33 @@ class Recorder {
 
   virtual const DeviceTraits& traits() const noexcept = 0;
 
-  // True if these operands of a kernel of that kind will be bound by address. For planners whose best tile differs
-  // between the two.
+  // True if the dispatch's operands will be bound by address in a kernel that accesses memory like this. For planners
+  // whose best tile depends on the binding method.
   virtual bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept = 0;
 
-  // The choices measured on this device; null: there are none.
+  // The choices measured on this device, or null if there are none.
   virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
 
-  // Rows of so many bytes, by the device's command for copies. pitch: from one row to the next.
+  // Copies `count` rows of `bytes` each with the device's copy command. `pitch` is the distance in bytes between the
+  // starts of consecutive rows.
   struct Rows {
     const Buffer* buffer;
     uint64_t offset, pitch;
   };
   virtual void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) = 0;
 
-  // Device memory for partial results, of at least this many bytes, valid until the next call of
-  // scratch() for the same place. Uninitialised. Operations that use it follow one another (the recorder sees the
-  // hazard).
+  // Uninitialised device memory for partial results, of at least this many bytes, valid until the next call of
+  // scratch() for the same place. Operations that use it run one after another, because the recorder sees the hazard.
   virtual const Buffer& scratch(uint64_t bytes, Scratch place = Scratch::inner) = 0;
 
-  // Parameters that are too many to push, as memory for a kernel to read: at most kMaxParameterBytes, for the next
-  // dispatch alone. Nothing has to wait for them.
+  // Parameters that do not fit the push block, as memory that a kernel reads: at most kMaxParameterBytes, valid for the
+  // next dispatch only. Needs no synchronisation.
   static constexpr uint32_t kMaxParameterBytes = 256;
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
-  // The probe's answer for this device; it runs when it is first asked for.
+  // The probe's answer for this device. The probe runs the first time it is asked for.
   virtual bool holds(const Probe&) { return false; }
 };
 

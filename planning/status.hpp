@@ -1,5 +1,5 @@
-// Errors inside Tuff: one exception type that carries a TUFF_ERROR_* code and a message. capi/ turns it
-// into a return code and puts the function's name in front of the message.
+// Errors inside Tuff: one exception type with a TUFF_ERROR_* code and a message. capi/ turns it into a return code and
+// puts the function's name in front of the message.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ template <typename... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// For arguments: throws INVALID_ARGUMENT unless the condition holds.
+// Checks an argument: throws INVALID_ARGUMENT unless the condition holds.
 template <typename... Args>
 void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (!condition) [[unlikely]] {

@@ -14,15 +14,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kMaxDepth = 8;                               // of brackets within brackets: a table has five
-constexpr size_t kMaxVariantText = 64, kMaxOperationText = 20;  // no name is as long
+constexpr uint32_t kMaxDepth = 8;                               // of nested brackets; a table has five
+constexpr size_t kMaxVariantText = 64, kMaxOperationText = 20;  // longer than any name
 
 template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
   throw TuningError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Notices what a parsed document shows no more: a name that comes twice, and depth before it costs memory.
+// Checks what the parsed document no longer shows: duplicate names, and nesting depth before it costs memory.
 class Watch {
  public:
   bool operator()(int, Json::parse_event_t event, Json& parsed) {
@@ -45,7 +45,7 @@ class Watch {
   const std::string& problem() const { return problem_; }
 
  private:
-  std::vector<std::set<std::string>> names_;  // so far, in each of the open brackets
+  std::vector<std::set<std::string>> names_;  // the names so far in each open bracket
   std::string problem_;
 };
 
@@ -88,9 +88,9 @@ Json parse_json(std::string_view text) {
     Json document = Json::parse(text.begin(), text.end(), std::ref(watch));
     if (watch.problem().empty()) return document;
   } catch (const Json::parse_error& error) {
-    // The parser's own message quotes the text, which may be of a file that the reader of the log must not see.
+    // The parser's own message quotes the text, which may come from a file that readers of the log must not see.
     if (watch.problem().empty()) refuse("it is no JSON: error at byte {} of {}", error.byte, text.size());
-  } catch (const Json::exception&) {  // a number beyond all types
+  } catch (const Json::exception&) {  // a number too large for any type
     if (watch.problem().empty()) refuse("it is no JSON that this version reads");
   }
   refuse("{}", watch.problem());
@@ -104,7 +104,7 @@ constexpr const char* kIdentity[] = {"uuid", "name", "driver", "library"};
 uint8_t size_bucket(uint64_t size) {
   if (size == 0) return 0;
   const int octave = std::bit_width(size) - 1;
-  // The leading 17 bits, from 2^16 on: where in its octave the size lies.
+  // The leading 17 bits (for sizes from 2^16): the position within the octave.
   const uint64_t leading = octave >= 16 ? size >> (octave - 16) : size << (16 - octave);
   constexpr uint64_t kQuarter = 77936, kThreeQuarters = 110218;  // 2^(16 + 1/4), 2^(16 + 3/4)
   return static_cast<uint8_t>(2 * octave + (leading >= kQuarter) + (leading >= kThreeQuarters));
@@ -174,7 +174,7 @@ void TuningTable::read(const Json& choices, const std::string& place) {
     if (choices[i].contains("slices")) {
       choice.slices = static_cast<uint32_t>(number(choices[i]["slices"], here + ".slices", 0, kMaxSlices));
     }
-    if (!choices[i].contains("variant")) continue;  // measured, and the built-in choice was as good
+    if (!choices[i].contains("variant")) continue;  // measured, but no variant was faster than the built-in choice
     choice.variant = text_member(choices[i], "variant", here, kMaxVariantText);
     choices_.emplace(key, std::move(choice));
   }

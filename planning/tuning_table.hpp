@@ -1,5 +1,5 @@
-// Tuned choices: which variant of an operation's kernels was measured to be the fastest on a device, for operands of
-// about some size. `tuff tune` writes them as JSON (docs/tuning.md has the format), planners look them up.
+// Tuned choices: which kernel variant was measured to be the fastest on a device, for an operation and approximate
+// operand sizes. `tuff tune` writes them as JSON (docs/tuning.md describes the format); planners look them up.
 #pragma once
 
 #include <array>
@@ -16,11 +16,12 @@
 
 namespace tuff {
 
-// Half octaves: 2 * log2(size), rounded. Powers of two lie in the middle of their buckets; the sizes up to 4 are apart.
+// Buckets sizes by half octaves: 2 * log2(size), rounded. A power of two is in the middle of its bucket; the sizes up
+// to 4 have a bucket each.
 uint8_t size_bucket(uint64_t size);
 
-// What a choice is for: an operation with all that has to match, as words ("gemm nn f32 f32 f32"), and sizes, of which
-// only the buckets have to. Of fixed size, so that a look-up allocates nothing.
+// What a choice applies to: an operation and everything that has to match exactly, as words ("gemm nn f32 f32 f32"),
+// and sizes, of which only the buckets have to match. Of fixed size, so that a look-up allocates nothing.
 class TuningKey {
  public:
   static constexpr size_t kMaxText = 62, kMaxSizes = 8;
@@ -33,7 +34,7 @@ class TuningKey {
   }
   TuningKey& size(uint64_t value) {
     assert(sizes_ < kMaxSizes);
-    buckets_[sizes_++] = static_cast<uint8_t>(size_bucket(value) + 1);  // 0: there is no such size
+    buckets_[sizes_++] = static_cast<uint8_t>(size_bucket(value) + 1);  // 0 means that there is no such size
     return *this;
   }
   std::string_view text() const { return {text_.data(), length_}; }
@@ -55,11 +56,11 @@ class TuningKey {
 
 struct TunedChoice {
   std::string variant;
-  uint32_t slices = 0;            // of k; 0: as the planner thinks best
-  mutable bool reported = false;  // as unfit; under the context's lock
+  uint32_t slices = 0;            // of split-K; 0: the planner decides
+  mutable bool reported = false;  // the log already says that it does not fit; guarded by the context's lock
 };
 
-// What a table was measured on: another device, driver or version of the library may have other favourites.
+// What a table was measured on. Another device, driver or library version may have other best choices.
 struct TuningDevice {
   std::string uuid, name, driver;
   uint32_t driver_version = 0;
@@ -67,17 +68,17 @@ struct TuningDevice {
 };
 TuningDevice tuning_device(const tuff_device_properties& properties, uint32_t library_version);
 
-// Says what is wrong with a table.
+// The message says what is wrong with a table.
 class TuningError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The text as JSON that has the form of a table: version, devices, what each is. Throws TuningError.
+// Parses a table and checks its structure: version, devices, and each device's identity. Throws TuningError.
 nlohmann::json parse_tuning(std::string_view text);
-// Of an element of its "devices".
+// Whether an element of "devices" was measured on this device.
 bool is_for(const nlohmann::json& section, const TuningDevice& device);
-// Of an element of a section's "choices"; `place` names it in errors.
+// The key of an element of a section's "choices"; `place` names that element in errors.
 TuningKey tuning_key(const nlohmann::json& choice, const std::string& place);
 
 class TuningTable {
@@ -86,7 +87,8 @@ class TuningTable {
   static constexpr uint32_t kVersion = 1;
 
   TuningTable() = default;
-  // What the text has for this device. Throws TuningError if the text is no table, or has nothing for it.
+  // The text's choices for this device. Throws TuningError if the text is not a valid table or has no entry for the
+  // device.
   TuningTable(std::string_view text, const TuningDevice& device);
 
   bool empty() const noexcept { return choices_.empty(); }

@@ -1,21 +1,23 @@
-// In a program that was started for work that is not trusted: what it can no longer do, whatever becomes of it.
+// Restricts a process that was started for untrusted work, for the rest of its life.
 #pragma once
 
 #include <string>
 
 namespace tuff::platform {
 
-// What it still has to do.
+// What the process still has to do.
 enum class Needs {
-  compiler,          // memory, and its standard input
+  compiler,          // memory and its standard input
   processor_driver,  // threads, machine code, files to read
-  device_driver      // the same, and what lies under /dev
+  device_driver      // the same, and the files under /dev
 };
 
-// Each returns what holds from there on, or says what this system lacks, as a line for the log.
-// No more rights by execve; files and, where the system knows how, networks (Landlock). Before any thread is started.
+// Each function returns a line for the log: the restrictions now in force, or what the system lacks.
+// No more privileges through execve; no files and, where the kernel supports it, no networking (Landlock). Call it
+// before any thread is started.
 std::string forbid_files(Needs needs);
-// Programs, networks, other processes, and what else is not needed (seccomp): of all threads there are and will be.
+// No programs, networking, other processes or anything else that is not needed (seccomp). Applies to all current and
+// future threads.
 std::string forbid_calls(Needs needs);
 
 }  // namespace tuff::platform

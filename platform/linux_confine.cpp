@@ -1,4 +1,4 @@
-// Landlock and seccomp by the system's own interfaces; both say so where they are not to be had.
+// Landlock and seccomp through the kernel's own interfaces. Both report if they are unavailable.
 #include "platform/confine.hpp"
 
 #ifdef __linux__
@@ -26,7 +26,7 @@ namespace tuff::platform {
 #ifdef __linux__
 namespace {
 
-// --- Landlock: include/uapi/linux/landlock.h, which is younger than some systems' headers --------------------
+// --- Landlock: include/uapi/linux/landlock.h, which some systems' headers lack -------------------------------
 
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr uint32_t kAskVersion = 1, kPathBeneath = 1;
@@ -43,12 +43,12 @@ enum FileRights : uint64_t {
   kReadFile = 1 << 2,
   kReadFolder = 1 << 3,
   kMakeAndRemove = 0x1ff << 4,  // files, folders, links, sockets, pipes, devices
-  kRefer = 1 << 13,             // since the second version
-  kTruncate = 1 << 14,          // the third
-  kControlDevice = 1 << 15      // the fifth
+  kRefer = 1 << 13,             // since version 2
+  kTruncate = 1 << 14,          // since version 3
+  kControlDevice = 1 << 15      // since version 5
 };
-constexpr uint64_t kBindAndConnect = 3;      // TCP; the fourth
-constexpr uint64_t kAbstractAndSignals = 3;  // sockets without a file, other processes; the sixth
+constexpr uint64_t kBindAndConnect = 3;      // TCP; since version 4
+constexpr uint64_t kAbstractAndSignals = 3;  // abstract Unix sockets and signals to other processes; since version 6
 
 uint64_t known_rights(long version) {
   uint64_t rights = kExecute | kWriteFile | kReadFile | kReadFolder | kMakeAndRemove;
@@ -65,7 +65,7 @@ std::string restrict_files(Needs needs) {
   if (version < 1) return system_says("no landlock");
   Ruleset rules{known_rights(version), version >= 4 ? kBindAndConnect : 0, version >= 6 ? kAbstractAndSignals : 0};
   if (needs != Needs::compiler) rules.files &= ~(uint64_t{kReadFile} | kReadFolder);
-  // Which devices a driver controls is its own matter; under a processor's there is none.
+  // Device ioctls are forbidden too, except for a device's driver under /dev (below).
   const size_t size = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
   const long set = ::syscall(kCreateRuleset, &rules, size, 0);
   if (set < 0) return system_says("no landlock");
@@ -90,10 +90,10 @@ constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr uint32_t kMachine = 0;  // this file does not know its calls
+constexpr uint32_t kMachine = 0;  // system call numbers unknown
 #endif
 
-// What a compiler does that has its input: memory, time, threads' locks, its end.
+// What a compiler does once it has its input: memory, time, locks, exit.
 constexpr long kCompilerCalls[] = {
     SYS_read,          SYS_write,        SYS_close,       SYS_fstat,
     SYS_lseek,         SYS_mmap,         SYS_munmap,      SYS_mremap,
@@ -104,7 +104,7 @@ constexpr long kCompilerCalls[] = {
     SYS_sched_yield,   SYS_getrusage,    SYS_sysinfo,     SYS_sched_getaffinity,
 };
 
-// What no driver's compiler does. Drivers differ too much for a list of what they do.
+// What no driver's compiler does. Drivers differ too much to list what they do.
 constexpr long kOutsideCalls[] = {
     SYS_execve,
     SYS_execveat,
@@ -112,7 +112,7 @@ constexpr long kOutsideCalls[] = {
     SYS_fork,
     SYS_vfork,
 #endif
-    // networks, and other processes by sockets
+    // networking, and other processes through sockets
     SYS_socket,
     SYS_socketpair,
     SYS_connect,
@@ -216,13 +216,13 @@ constexpr long kOutsideCalls[] = {
 class Filter {
  public:
   Filter() {
-    // Numbers of another machine's calls (32 bits on 64) are not those in the lists.
+    // System calls of another architecture (32-bit on a 64-bit machine) have other numbers than those in the lists.
     load(offsetof(seccomp_data, arch));
     add(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0);
     add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     load(offsetof(seccomp_data, nr));
 #ifdef __x86_64__
-    constexpr uint32_t kX32 = 0x40000000;  // as are x32's
+    constexpr uint32_t kX32 = 0x40000000;  // x32 calls are rejected for the same reason
     add(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1);
     add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 #endif
@@ -231,10 +231,10 @@ class Filter {
     add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1);
     add(BPF_RET | BPF_K, what);
   }
-  // Of a call whose argument has one of these bits, or has none of them.
+  // The answer depends on whether the argument has any of these bits.
   void answer_with(long call, uint32_t argument, uint32_t bits, uint32_t what_with, uint32_t what_without) {
     add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 4);
-    load(offsetof(seccomp_data, args) + argument * sizeof(uint64_t));  // its low half, where these machines have it
+    load(offsetof(seccomp_data, args) + argument * sizeof(uint64_t));  // the low half, on these little-endian machines
     add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
     add(BPF_RET | BPF_K, what_with);
     add(BPF_RET | BPF_K, what_without);
@@ -255,7 +255,7 @@ class Filter {
 };
 
 constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM, kAllow = SECCOMP_RET_ALLOW;
-constexpr uint32_t kNotThere = SECCOMP_RET_ERRNO | ENOSYS;  // then the C library takes what came before
+constexpr uint32_t kNotThere = SECCOMP_RET_ERRNO | ENOSYS;  // makes the C library fall back to an older call
 
 }  // namespace
 
@@ -275,8 +275,8 @@ std::string forbid_calls(Needs needs) {
   constexpr uint32_t kWrites = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
   for (const long call : kOutsideCalls) filter.answer(call, kRefuse);
   filter.answer_with(SYS_clone, 0, CLONE_THREAD, kAllow, kRefuse);
-  filter.answer(SYS_clone3, kNotThere);   // its flags lie in memory, which a filter does not see
-  filter.answer(SYS_openat2, kNotThere);  // as this one's do
+  filter.answer(SYS_clone3, kNotThere);   // its flags are in memory, which a filter cannot read
+  filter.answer(SYS_openat2, kNotThere);  // the same
   if (needs == Needs::processor_driver) {
     filter.answer_with(SYS_openat, 2, kWrites, kRefuse, kAllow);
 #ifdef SYS_open

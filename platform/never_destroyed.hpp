@@ -1,6 +1,6 @@
-// A static object that lasts as long as the process: calls come from static destructors, from exit handlers and from
-// threads that outlive them, and must not find it gone. It lies in static memory, so that making it allocates nothing
-// but what T itself does, and a leak checker sees what it holds.
+// A static object that lasts as long as the process. The library is called from static destructors, exit handlers and
+// threads that outlive them, and must not find the object destroyed. It is stored in static memory: its construction
+// allocates only what T itself does, and leak checkers see what it owns.
 #pragma once
 
 #include <cstddef>

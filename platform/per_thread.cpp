@@ -7,8 +7,9 @@
 namespace tuff::detail {
 namespace {
 
-// A thread's objects. Records are never freed: the next thread takes one that is left. All of them hang on one list, so
-// that a leak checker finds what threads hold that have not ended; no lock, as a forked child may come here.
+// A thread's objects. Records are never freed; a new thread takes one that is unused. All records are on one list, so
+// that leak checkers find the objects of threads that are still running. The list is lock-free because forked children
+// use it too.
 struct Record {
   std::atomic<bool> taken{true};
   Record* next = nullptr;
@@ -28,7 +29,7 @@ void end_thread(void* data) {
   record.taken.store(false, std::memory_order_release);
 }
 
-// Made when the library is loaded. Where the process has no key left, a thread's objects stay when it ends.
+// Created when the library is loaded. If the process has no keys left, objects are not freed when their threads end.
 const platform::ThreadKey key(end_thread);
 
 Record* find_record() noexcept {

@@ -1,10 +1,10 @@
-// An object for each thread that can be asked for at any time, and goes with its thread.
+// A per-thread object that can be accessed at any time and is freed with its thread.
 //
-// A plain thread_local object with a destructor is used after its end: calls come from destructors of other
-// thread-local objects, from those of pthread keys, and at the process's end from static destructors and exit
-// handlers. Here the thread has a pointer, which needs no destructor; what it points to is freed by a pthread key,
-// after every thread_local destructor, and made anew if a later one asks. The main thread's objects stay when the
-// process ends.
+// A plain thread_local object with a destructor would be used after its destruction: calls come from destructors of
+// other thread-local objects, from those of pthread keys, and at process exit from static destructors and exit
+// handlers. Here the thread has a pointer, which needs no destructor. A pthread key frees the object after all
+// thread_local destructors have run, and it is created again if a later one asks for it. The main thread's objects are
+// not freed when the process ends.
 #pragma once
 
 #include <new>
@@ -21,7 +21,8 @@ struct ThreadObject {
   ThreadObject* next = nullptr;
 };
 
-// Destroys it when this thread ends. False where there is no memory to remember it by: it is the caller's still.
+// Destroys the object when this thread ends. Returns false if there is no memory to register it; the caller then still
+// owns it.
 bool keep_until_thread_ends(ThreadObject& object) noexcept;
 
 }  // namespace detail
@@ -29,7 +30,7 @@ bool keep_until_thread_ends(ThreadObject& object) noexcept;
 template <typename T>
 class PerThread {
  public:
-  // This thread's, made now if there is none; null where there is no memory for it.
+  // This thread's object, created if there is none; null if there is no memory for it.
   static T* get() noexcept {
     if (held_ != nullptr) [[likely]]
       return &held_->object;

@@ -1,4 +1,4 @@
-// All that differs by operating system: environment, paths, whole-file reads and atomic writes, memory, fork.
+// Everything that differs by operating system: environment, paths, whole-file reads and atomic writes, memory, fork.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace tuff::platform {
 
-// True for a program that was started with more rights than its caller has: by another's uid, or by capabilities of its
-// file. It does not trust the environment that it was given.
+// True if the program was started with more privileges than its caller has, by another uid or by file capabilities.
+// Such a program does not trust its environment.
 bool runs_with_other_rights() noexcept;
 
-// Every variable that the library looks at, it looks at by these. Nothing is set for a program with others' rights.
+// The library reads all environment variables through these functions. A program with elevated privileges sees none.
 const char* environment_text(const char* name) noexcept;              // null if unset; allocates nothing
 std::optional<std::string> environment(const char* name);             // nullopt if unset or empty
 std::optional<std::string> environment_even_empty(const char* name);  // nullopt if unset
-// As "NAME=value", those whose names begin with one of these.
+// The variables whose names begin with one of the prefixes, as "NAME=value".
 std::vector<std::string> environment_of(std::span<const std::string_view> prefixes);
 
-// A variable that is read once and kept: environment_once<"TUFF_GEMM_VARIANT">(). For good: calls come at the process's
-// end too.
+// A variable that is read once and cached: environment_once<"TUFF_GEMM_VARIANT">(). It is never destroyed, because
+// calls also come at process exit.
 template <size_t n>
 struct VariableName {
   constexpr VariableName(const char (&name)[n]) { std::copy_n(name, n, text); }
@@ -40,23 +40,23 @@ const std::optional<std::string>& environment_once() {
   return *value;
 }
 
-// The folder for Tuff's files, made with mode 0700 if missing: $XDG_CACHE_HOME/tuff, else
-// $HOME/.cache/tuff. nullopt if there is none, it is not ours, or others may write to it.
+// The folder for Tuff's files: $XDG_CACHE_HOME/tuff, otherwise $HOME/.cache/tuff, created with mode 0700 if missing.
+// nullopt if there is none, it belongs to another user, or others may write to it.
 std::optional<std::filesystem::path> cache_directory();
 
-// The names in a folder, without "." and ".."; none where it cannot be read. libstdc++'s directory_iterator allocates
-// in functions that may not throw, and ends the process where there is no memory.
+// The names in a folder, without "." and ".."; empty if it cannot be read. libstdc++'s directory_iterator is not used
+// because it allocates in noexcept functions, so running out of memory would terminate the process.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-// nullopt where it cannot be read whole; `problem`, if given, then says why.
+// nullopt if it cannot be read completely; `problem`, if given, then says why.
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
                                                 std::string* problem = nullptr);
 
-// Writes a temporary file beside path and renames it over path. False if that failed; nothing is left behind.
+// Writes a temporary file next to path and renames it to path. Returns false on failure; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
-// A lock between processes, by a file that is made if it is missing and stays; it ends with the object, or its process.
-// Waits for others no longer than that: held() tells.
+// A lock between processes, on a file that is created if missing and never removed. It is released with the object or
+// at the end of the process. Waits at most `patience` for other holders; held() tells whether the lock was acquired.
 class FileLock {
  public:
   FileLock(const std::filesystem::path& path, std::chrono::milliseconds patience);
@@ -70,15 +70,15 @@ class FileLock {
   bool held_ = false;
 };
 
-// A file that is there while this process tries something that it may not survive. It goes with the object; where the
-// process has ended before, it stays, and whoever comes next learns of it.
+// A file that exists while this process tries something that might crash it. It is removed with the object; if the
+// process dies before that, it stays behind and tells the next process.
 class TrialMarker {
  public:
   enum class State {
-    taken,        // nobody else tries it: go on
-    left_behind,  // a process has ended in the middle of it
+    taken,        // nobody else is trying it: go ahead
+    left_behind,  // a process died during the trial
     busy,         // another process is trying it
-    impossible    // no file can be written
+    impossible    // the file cannot be written
   };
   explicit TrialMarker(std::filesystem::path path);
   ~TrialMarker();
@@ -93,42 +93,43 @@ class TrialMarker {
   State state_;
 };
 
-// Puts bytes at a place of an ordinary file that begins as expected. False if it does not, or cannot be written.
+// Overwrites bytes at an offset of a regular file that begins with `expected`. False if it does not, or cannot be
+// written.
 bool overwrite(const std::filesystem::path& path, std::span<const std::byte> expected, uint64_t offset,
                std::span<const std::byte> bytes);
 
-// A second file descriptor of what this one refers to, closed on exec; -1 if it refers to nothing.
+// A duplicate of this file descriptor, closed on exec; -1 if the descriptor is not open.
 int duplicate_descriptor(int descriptor) noexcept;
-// What a descriptor is of, by what the system says: nothing is read from it, which may wait for ever.
+// What a descriptor refers to, according to the system. Nothing is read from it, because that might block for ever.
 enum class DescriptorKind {
-  closed,         // of nothing
-  memory_file,    // pages of the system's that a file stands for: memfd_create, shm_open
-  device_memory,  // a driver's, as far as can be told
+  closed,         // not open
+  memory_file,    // memory represented by a file: memfd_create, shm_open
+  device_memory,  // a driver's memory, as far as can be told
   other,
 };
 struct DescriptorFacts {
   DescriptorKind kind;
-  const char* name;    // for messages: "a directory"
-  uint64_t bytes = 0;  // of a memory file; of other memory 0 where it is not told
-  bool keeps_length =
-      false;  // of a memory file: nobody can make it shorter, which would take pages from whoever uses them
+  const char* name;           // for messages: "a directory"
+  uint64_t bytes = 0;         // size of a memory file, or of other memory if known, otherwise 0
+  bool keeps_length = false;  // memory files: nobody can shrink it, which would take away pages in use
 };
 DescriptorFacts inspect_descriptor(int descriptor) noexcept;
-// Has a memory file keep its length for good. False where its maker did not allow that.
+// Seals a memory file against shrinking. Returns false if its creator did not allow that.
 bool keep_length(int descriptor) noexcept;
-// Of a memory file, which never waits. False unless there are so many bytes.
+// Reads from a memory file, which never blocks. Returns false if it has fewer bytes.
 bool read_at(int descriptor, uint64_t offset, std::span<std::byte> bytes) noexcept;
-// Closes a duplicate, if it still is one: a driver that failed may have closed it, and its number be another's by now.
+// Closes a duplicate if it still is one. A failed driver may have closed it already, and its number may have been
+// reused.
 void close_duplicate(int duplicate, int original) noexcept;
 void close_on_exec(int descriptor) noexcept;
 void close_descriptor(int descriptor) noexcept;
 
-// What this thread was called; empty if it has its program's name, as threads do that nobody named.
+// The name given to this thread; empty if it has its program's name, as unnamed threads do.
 std::string thread_name();
 
-uint64_t physical_memory_bytes() noexcept;  // 0 if the system does not say
+uint64_t physical_memory_bytes() noexcept;  // 0 if unknown
 
-// While it lives, threads that this thread starts have every signal blocked.
+// While it exists, threads that this thread starts have all signals blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept;
@@ -140,21 +141,21 @@ class SignalsBlocked {
   alignas(16) std::byte before_[128];  // the system's signal set
 };
 
-// A pointer for each thread, which `end` is called with when the thread ends, after its thread_local objects; once more
-// if that sets another. At the end of the process it is not called. To be made when the library is loaded.
+// A per-thread pointer. `end` is called with it when the thread ends, after the thread_local destructors, and once more
+// if that sets another pointer. It is not called at process exit. Create keys when the library is loaded.
 class ThreadKey {
  public:
   explicit ThreadKey(void (*end)(void*)) noexcept;
-  bool made() const noexcept { return made_; }   // the process has so many and no more
-  bool set(const void* pointer) const noexcept;  // false where there is no memory
+  bool made() const noexcept { return made_; }   // false if the process has run out of keys
+  bool set(const void* pointer) const noexcept;  // false if there is no memory
 
  private:
   unsigned key_ = 0;
   bool made_ = false;
 };
 
-// Counts the forks between the process that loaded the library and this one: an object made under
-// another number belongs to another process.
+// The number of forks between the process that loaded the library and this one. An object created under another number
+// belongs to another process.
 uint32_t fork_generation() noexcept;
 
 }  // namespace tuff::platform

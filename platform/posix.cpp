@@ -67,14 +67,14 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
 
 std::atomic<uint32_t> forks{0};
 
-// Registered when the library is loaded, and kept loaded for (-z nodelete).
+// Registered when the library is loaded, which is never unloaded because of it (-z nodelete).
 [[maybe_unused]] const int fork_handler =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 
-// The system says so of each start of a program; comparing user ids would miss capabilities, and a program that has
-// changed its ids since.
+// The system reports this for the start of the program. Comparing user ids would miss capabilities, and programs that
+// have changed their ids since.
 bool runs_with_other_rights() noexcept {
 #ifdef __linux__
   return ::getauxval(AT_SECURE) != 0;
@@ -112,12 +112,12 @@ std::vector<std::string> environment_of(std::span<const std::string_view> prefix
 }
 
 std::optional<std::filesystem::path> cache_directory() {
-  if (runs_with_other_rights()) return std::nullopt;  // which has no HOME either
+  if (runs_with_other_rights()) return std::nullopt;  // such a program gets no HOME either
 
   std::filesystem::path base;
   const auto xdg = environment("XDG_CACHE_HOME");
   const auto home = environment("HOME");
-  if (xdg && xdg->front() == '/') {  // the XDG specification: relative paths are ignored
+  if (xdg && xdg->front() == '/') {  // the XDG specification says to ignore relative paths
     base = *xdg;
   } else if (home && home->front() == '/') {
     base = std::filesystem::path(*home) / ".cache";
@@ -133,7 +133,7 @@ std::optional<std::filesystem::path> cache_directory() {
   const std::filesystem::path directory = base / "tuff";
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return std::nullopt;
 
-  // lstat: where others may write to base, a link could lead to a folder that is ours but not meant.
+  // lstat: if others may write to base, a link could lead to another folder of ours.
   struct stat status {};
   if (::lstat(directory.c_str(), &status) != 0) return std::nullopt;
   const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -160,7 +160,7 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
     return std::nullopt;
   };
   const auto system_says = [&](int error) { return refuse(std::generic_category().message(error)); };
-  // Without O_NONBLOCK, opening a pipe of that name would wait for a writer.
+  // Without O_NONBLOCK, opening a pipe with that name would wait for a writer.
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return system_says(errno);
   struct stat status {};
@@ -180,7 +180,7 @@ bool write_file_atomically(const std::filesystem::path& path, std::span<const st
   File file(::mkstemp(temporary.data()));  // mode 0600
   if (!file.is_open()) return false;
   ::fcntl(file.get(), F_SETFD, FD_CLOEXEC);
-  // No fsync: after a crash a reader's checksum catches what is missing.
+  // No fsync: if a crash loses data, the reader's checksum detects it.
   const bool written = write_all(file.get(), bytes);
   const bool closed = file.close();
   if (written && closed && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
@@ -188,7 +188,7 @@ bool write_file_atomically(const std::filesystem::path& path, std::span<const st
   return false;
 }
 
-// Of the open file, not of the process: two threads lock each other out too.
+// flock() belongs to the open file, not to the process, so two threads exclude each other too.
 FileLock::FileLock(const std::filesystem::path& path, std::chrono::milliseconds patience)
     : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
   if (descriptor_ < 0) return;
@@ -202,12 +202,12 @@ FileLock::FileLock(const std::filesystem::path& path, std::chrono::milliseconds 
 
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
-  ::flock(descriptor_, LOCK_UN);  // a process that was forked meanwhile has the open file too
+  ::flock(descriptor_, LOCK_UN);  // a process forked meanwhile shares the open file
   ::close(descriptor_);
 }
 
-// One byte in the file says that its owner was at it; the lock on it, that he still is. Who finds the byte without the
-// lock finds what was left behind.
+// One byte in the file means that its owner has started the trial; the lock on it means that the owner is still
+// running. The byte without the lock means that the marker was left behind.
 TrialMarker::TrialMarker(std::filesystem::path path) : path_(std::move(path)), state_(take()) {}
 
 TrialMarker::State TrialMarker::take() noexcept {
@@ -217,14 +217,14 @@ TrialMarker::State TrialMarker::take() noexcept {
   struct stat ours {
   }, there{};
   if (::fstat(descriptor_, &ours) != 0) return State::impossible;
-  // Its owner may have removed it since it was opened: then the file is nobody's trace.
+  // The owner may have removed the file since it was opened; then it means nothing.
   if (::lstat(path_.c_str(), &there) != 0 || there.st_ino != ours.st_ino || there.st_dev != ours.st_dev) {
     return State::busy;
   }
   if (ours.st_size != 0) return State::left_behind;
   const std::byte mark{'1'};
   if (write_all(descriptor_, {&mark, 1})) return State::taken;
-  ::unlink(path_.c_str());  // a full disk
+  ::unlink(path_.c_str());  // the disk is full
   return State::impossible;
 }
 
@@ -232,7 +232,7 @@ TrialMarker::~TrialMarker() {
   if (descriptor_ < 0) return;
   if (state_ == State::taken || state_ == State::left_behind) {
     ::unlink(path_.c_str());
-    ::flock(descriptor_, LOCK_UN);  // a process that was forked meanwhile has the open file too
+    ::flock(descriptor_, LOCK_UN);  // a process forked meanwhile shares the open file
   }
   ::close(descriptor_);
 }
@@ -249,7 +249,7 @@ bool overwrite(const std::filesystem::path& path, std::span<const std::byte> exp
 }
 
 std::string thread_name() {
-  constexpr size_t kMax = 15;  // bytes of a name, which Linux cuts there
+  constexpr size_t kMax = 15;  // bytes of a name; Linux truncates there
   char name[64] = {};
   if (::pthread_getname_np(::pthread_self(), name, sizeof name) != 0) return {};
   const std::string program = program_invocation_short_name;

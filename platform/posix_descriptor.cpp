@@ -1,4 +1,4 @@
-// What a file descriptor is of: asked of the system, without reading from it, which may wait for ever.
+// Finds out what a file descriptor refers to. Asks the system and never reads, because that might block for ever.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -12,10 +12,10 @@
 namespace tuff::platform {
 namespace {
 
-// linux/magic.h, of which older systems lack the second.
+// linux/magic.h; older systems lack the second.
 constexpr long kAnonymousInodes = 0x09041934, kDmaBuf = 0x444d4142;
 
-// Memory of the process's, generators and terminals: Linux's Documentation/admin-guide/devices.txt.
+// Memory devices, terminals and pseudo-terminals: Linux's Documentation/admin-guide/devices.txt.
 bool is_system_device(unsigned number) {
   return number == 1 || number == 4 || number == 5 || (number >= 128 && number <= 143);
 }

@@ -24,7 +24,7 @@ namespace tuff::platform {
 namespace {
 
 #ifdef MSG_NOSIGNAL
-constexpr int kNoSignal = MSG_NOSIGNAL;  // a program that ended early is no reason for SIGPIPE in this one
+constexpr int kNoSignal = MSG_NOSIGNAL;  // a helper that ended early must not raise SIGPIPE in this process
 #else
 constexpr int kNoSignal = 0;
 #endif
@@ -47,7 +47,7 @@ class Descriptor {
   int value_ = -1;
 };
 
-// One end of a pair of sockets that nothing inherits by accident.
+// Creates a connected pair of sockets that no child inherits by accident.
 bool connected(Descriptor& ours, Descriptor& theirs) {
   int ends[2];
 #ifdef SOCK_CLOEXEC
@@ -65,8 +65,9 @@ bool connected(Descriptor& ours, Descriptor& theirs) {
   return ::fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
 }
 
-// Looked up when the library is loaded: the loader gives names as it was asked for them, and one that is relative names
-// another file once the program has changed its working directory. Nothing but the two calls: it runs before main().
+// Looked up when the library is loaded: dladdr() returns the name that the loader was given, and a relative name refers
+// to another file once the program has changed its working directory. Only these two calls, because it runs before
+// main().
 char library_file[PATH_MAX];
 [[maybe_unused, gnu::constructor]] void find_library() {
   Dl_info info{};
@@ -92,7 +93,7 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
 #if defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
-  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);  // elsewhere limit_this_process() has to do
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);  // on other systems, limit_this_process() closes the files
 #endif
 #endif
   sigset_t none, all;
@@ -109,7 +110,7 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
 
 enum class Talk { ended, timed_out, too_much };
 
-// Sends the input and gathers the output, both as the other side is ready for it.
+// Sends the input and collects the output, each as the other side is ready.
 Talk talk(int socket, std::string_view input, std::string& output, uint64_t milliseconds, uint64_t max_output_bytes) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
@@ -126,7 +127,7 @@ Talk talk(int socket, std::string_view input, std::string& output, uint64_t mill
         input.remove_prefix(static_cast<size_t>(sent));
         if (input.empty()) ::shutdown(socket, SHUT_WR);
       } else if (errno != EAGAIN && errno != EINTR) {
-        input = {};  // it does not listen any more; what it said is still read
+        input = {};  // the helper no longer reads; its answer is still received
       }
     }
     if (wait.revents & (POLLIN | POLLHUP | POLLERR)) {
@@ -174,7 +175,7 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
     while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
     }
     if (waited != child) {
-      end.kind = ProcessEnd::Kind::unknown;  // a caller that waits for all its children was faster
+      end.kind = ProcessEnd::Kind::unknown;  // the application waits for all children and reaped this one first
     } else if (WIFSIGNALED(status)) {
       end.kind = ProcessEnd::Kind::signalled;
       end.code = WTERMSIG(status);
@@ -186,7 +187,7 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
   Talk how;
   try {
     how = talk(ours.get(), input, end.output, milliseconds, max_output_bytes);
-  } catch (...) {  // no memory for the output: the child is not left behind
+  } catch (...) {  // no memory for the output: don't leave the child behind
     finish(true);
     throw;
   }
@@ -198,7 +199,7 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
 
 void limit_this_process(uint64_t cpu_seconds, uint64_t memory_bytes) {
   set_limit(RLIMIT_CORE, 0);
-  set_limit(RLIMIT_NOFILE, 3);  // standard input, output and error: nothing more is opened
+  set_limit(RLIMIT_NOFILE, 3);  // standard input, output and error only
   set_limit(RLIMIT_CPU, cpu_seconds);
   set_limit(RLIMIT_AS, memory_bytes);
   for (int descriptor = 3; descriptor < 1024; ++descriptor) ::close(descriptor);
@@ -209,7 +210,7 @@ void limit_this_process_from_now(uint64_t milliseconds, uint64_t memory_bytes) {
   ::getrusage(RUSAGE_SELF, &used);
   const auto seconds = static_cast<uint64_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1;
   set_limit(RLIMIT_CORE, 0);
-  // Threads share the work, and each counts.
+  // All threads count towards the limit.
   set_limit(RLIMIT_CPU, seconds + (milliseconds / 1000 + 1) * 4);
   unsigned long pages = 0;
   if (std::FILE* const file = std::fopen("/proc/self/statm", "re"); file != nullptr) {

@@ -21,10 +21,10 @@ using Clock = fs::file_time_type::clock;
 
 constexpr auto kTouchAfter = std::chrono::hours(24);
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
-// A time that lies further ahead was written before the clock was set back.
+// Times further in the future than this were written before the clock was set back.
 constexpr auto kClockSkew = std::chrono::hours(1);
 constexpr std::string_view kSuffix = ".bin";
-constexpr size_t kTemporarySuffix = 7;  // ".XXXXXX", as platform::write_file_atomically has it
+constexpr size_t kTemporarySuffix = 7;  // ".XXXXXX", from platform::write_file_atomically
 
 bool parse_hex(std::string_view text, uint64_t& value) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -48,7 +48,7 @@ bool is_trial_of_nothing(const fs::path& path, std::string_view name) {
   return parse_cache_name(entry) && !fs::exists(path.parent_path() / entry, error) && !error;
 }
 
-// Size and time of an ordinary file; not of what a link leads to.
+// Size and time of a regular file. Does not follow links.
 bool look_at(const fs::path& path, uint64_t& bytes, fs::file_time_type& time) {
   std::error_code error;
   if (fs::symlink_status(path, error).type() != fs::file_type::regular) return false;
@@ -58,7 +58,7 @@ bool look_at(const fs::path& path, uint64_t& bytes, fs::file_time_type& time) {
   return !error;
 }
 
-// False if the file is another's: it is long enough for the magic, and has none.
+// Returns false if the file does not belong to the cache: it is long enough for the magic but lacks it.
 bool read_header(const fs::path& path, CacheEntry& entry) {
   CacheHeader header{};
   std::ifstream file(path, std::ios::binary);
@@ -104,7 +104,7 @@ CacheListing list_cache(const fs::path& folder) {
     const bool temporary = !name && (is_temporary_name(file) || is_trial_of_nothing(path, file));
     if (!name && !temporary) continue;
     CacheEntry entry;
-    if (!look_at(path, entry.bytes, entry.used)) continue;  // another process has removed it, or no file
+    if (!look_at(path, entry.bytes, entry.used)) continue;  // removed by another process, or not a file
     if (temporary) {
       if (entry.used < now - kAbandonedAfter) listing.abandoned.push_back(path);
       continue;
@@ -133,7 +133,7 @@ void touch_entry(const fs::path& path) {
   fs::file_time_type time;
   if (!look_at(path, bytes, time)) return;
   const auto now = Clock::now();
-  std::error_code ignored;  // who may only read leaves the time as it is
+  std::error_code ignored;  // a process without write access leaves the time unchanged
   if (time < now - kTouchAfter || time > now + kClockSkew) fs::last_write_time(path, now, ignored);
 }
 
@@ -148,7 +148,8 @@ uint64_t trim_cache(const fs::path& folder, uint64_t bound, uint64_t driver) {
     const int group = !entry.whole || entry.library_version != TUFF_VERSION   ? 0
                       : entry.name.driver != driver && entry.name.driver != 0 ? 1
                                                                               : 2;
-    // What is in use has had its time put right: what still lies ahead has not been used since the clock was set back.
+    // Entries in use get their time corrected. A time that is still in the future means unused since the clock was set
+    // back.
     const auto used = entry.used > latest ? fs::file_time_type::min() : entry.used;
     return std::pair(group, used);
   };

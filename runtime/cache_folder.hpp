@@ -1,6 +1,6 @@
-// The files of the cache folder: what they are called, how they begin, and which go first when there are too many.
-// An entry is a file <kind>-<driver>-<key>.bin that begins with a CacheHeader. Whatever else lies in the folder is
-// not the cache's: it is neither counted nor touched.
+// The files of the cache folder: their names, their headers, and the order in which they are evicted. An entry is a
+// file <kind>-<driver>-<key>.bin that begins with a CacheHeader. Other files in the folder do not belong to the cache:
+// they are neither counted nor touched.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CacheHeader {
   uint64_t key_high, key_low;
   uint64_t payload_bytes;
   uint64_t checksum;  // XXH3 of the payload
-  uint64_t seal;      // of what is above: the driver has taken this payload and come back. 0: not yet
+  uint64_t seal;      // over the fields above; set once the driver has accepted this payload without crashing, 0 before
 };
 static_assert(sizeof(CacheHeader) == 72);
 
@@ -28,14 +28,15 @@ constexpr char kCacheMagic[8] = {'T', 'U', 'F', 'F', 'C', 'A', 'C', 'H'};
 constexpr uint64_t kMaxCacheEntryBytes = 64ull << 20;
 constexpr uint64_t kDefaultCacheBytes = 256ull << 20;
 
-// What the name says. driver: the first eight bytes of its identity; 0: the entry is good for all drivers.
+// The parts of an entry's name. driver: the first eight bytes of the driver's identity; 0 if the entry is valid for all
+// drivers.
 struct CacheName {
   std::string kind;
   uint64_t driver = 0, key_high = 0, key_low = 0;
 };
 std::string cache_name(const CacheName& name);
 std::optional<CacheName> parse_cache_name(std::string_view text);
-// Beside an entry while a process tries what the driver makes of it.
+// Suffix of the marker file that exists while a process tries the entry with the driver.
 constexpr std::string_view kTrialSuffix = ".trial";
 
 struct CacheEntry {
@@ -49,25 +50,26 @@ struct CacheEntry {
 struct CacheListing {
   std::vector<CacheEntry> entries;
   uint64_t bytes = 0;  // of all entries
-  // What a process that ended while writing has left, an hour ago; and traces of trials whose entries are gone.
+  // Temporary files older than an hour, left by processes that died while writing, and markers of trials whose entries
+  // no longer exist.
   std::vector<std::filesystem::path> abandoned;
 };
-// Empty where the folder cannot be listed.
+// Empty if the folder cannot be listed.
 CacheListing list_cache(const std::filesystem::path& folder);
 
-// Removes the entry unless it has been replaced or used since it was listed. True if it is gone.
+// Removes the entry unless it has been replaced or used since it was listed. Returns true if it was removed.
 bool remove_entry(const std::filesystem::path& folder, const CacheEntry& entry);
 
-// Marks the file as used now, if it does not say so to a day.
+// Sets the file's time of use to now, unless it is already right to a day.
 void touch_entry(const std::filesystem::path& path);
 
-// Removes what was abandoned. If the entries hold more than `bound` bytes, removes some until they hold an eighth less:
-// first those that are damaged or of another library version, then those of drivers other than `driver`, then the
-// others, in each group those not used for longest. Returns the bytes that are left. Any number of processes may do
-// this at once, while others read and store: who has opened an entry reads it to its end.
+// Removes abandoned files. If the entries exceed `bound` bytes, removes entries until an eighth less than that is left:
+// first those that are damaged or of another library version, then those of drivers other than `driver`, then the rest,
+// in each group the least recently used first. Returns the bytes that are left. Any number of processes may run this at
+// once while others read and store: a process that has opened an entry can still read all of it.
 uint64_t trim_cache(const std::filesystem::path& folder, uint64_t bound, uint64_t driver);
 
-// TUFF_CACHE_BYTES, a number that K, M or G may follow; nullopt: it is none.
+// Parses TUFF_CACHE_BYTES: a number, optionally followed by K, M or G. nullopt if it is invalid.
 std::optional<uint64_t> parse_cache_bytes(std::string_view text);
 uint64_t cache_bound();
 

@@ -1,8 +1,8 @@
-// A device: its memory, its streams, what it reports. VulkanBackend is the product, HostBackend the reference. What is
-// computed is asked of a stream (compute_stream.hpp).
+// A device: its memory, its streams and its properties. VulkanBackend is what users run, HostBackend is the reference.
+// Operations are called on a stream (compute_stream.hpp).
 //
-// Every method may be called from any thread; a backend serialises what needs it. Methods report errors
-// by throwing tuff::Error, before anything is recorded.
+// Every method may be called from any thread; a backend locks where it has to. Methods report errors by throwing
+// tuff::Error, before anything is recorded.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 namespace tuff {
 
 struct ContextOptions {
-  std::string device;  // index or part of a name; empty: the best
+  std::string device;  // index or part of a name; empty: the best device
   bool validation = false;
-  bool prewarm = false;  // compile, in the background, what earlier contexts have asked for
+  bool prewarm = false;  // compile in the background what earlier contexts used
 };
 
 struct StreamOptions {
@@ -32,7 +32,7 @@ struct StreamOptions {
 struct AllocOptions {
   uint64_t bytes = 0;
   bool host_visible = false;
-  bool host_pinned = false;  // in the host's memory, host-visible
+  bool host_pinned = false;  // in host memory, host-visible
   bool exportable = false;   // export_fd is allowed
   bool zeroed = true;
   std::string name;
@@ -41,15 +41,15 @@ struct AllocOptions {
 struct KernelOptions {
   CustomSource source;
   bool robust = false, untrusted = false;
-  CompileLimits limits{};  // of untrusted source
+  CompileLimits limits{};  // for untrusted source
 };
 
 class ComputeBackend {
  public:
   virtual ~ComputeBackend() = default;
 
-  // Whether the device is done with all that it was given, so that the backend may be destroyed: graveyard.hpp. With
-  // `wait`, it has the wait limit's time to finish. No other call is under way.
+  // Whether the device has finished all of its work, so that the backend may be destroyed (see graveyard.hpp). With
+  // `wait`, the device is given up to the wait limit to finish. No other call may be in progress.
   virtual bool at_rest(bool wait) noexcept {
     static_cast<void>(wait);
     return true;
@@ -70,26 +70,26 @@ class ComputeBackend {
   virtual MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;
-  // Memory of the caller's, which outlives the buffer and the work on it, or is its owner's, who is kept as long.
+  // The caller's memory. It outlives the buffer and the work on it; or `owner`, which the buffer keeps alive, owns it.
   virtual Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) = 0;
   virtual void export_fd(const Buffer& buffer, tuff_memory_fd& info) = 0;  // all fields but struct_size
   virtual Buffer import_fd(const tuff_memory_fd& info) = 0;
   virtual void* map(const Buffer& buffer) = 0;
   virtual void unmap(const Buffer& buffer) = 0;
-  virtual std::string variants(const Operation& operation) = 0;  // JSON; of one that has variants
+  virtual std::string variants(const Operation& operation) = 0;  // JSON, for an operation that has variants
 
   virtual std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) = 0;
 
-  // The stream that the context's handle stands for; the backend's.
+  // The stream that the context's handle stands for. Owned by the backend.
   virtual ComputeStream& default_stream() = 0;
   virtual std::unique_ptr<ComputeStream> create_stream(const StreamOptions& options) = 0;
   virtual std::unique_ptr<ComputeEvent> create_event(bool timing) = 0;
   virtual void synchronize() = 0;  // all streams
 
-  // Starts the profile, once nothing can fail any more. What the device does from here on goes into it; its calls are
-  // another's matter (ProfiledBackend).
+  // Starts the profile; everything that can fail comes before that. From here on the device's work is added to the
+  // profile. Calls are timed by ProfiledBackend.
   virtual void profile_begin(Profile& profile) = 0;
-  virtual void profile_collect() = 0;  // waits for what was given to the device so far, and reads its times
+  virtual void profile_collect() = 0;  // waits for the work submitted so far and reads its times
   virtual void profile_end() noexcept = 0;
 
  protected:
@@ -99,10 +99,10 @@ class ComputeBackend {
 std::unique_ptr<ComputeBackend> make_host_backend();
 std::unique_ptr<ComputeBackend> make_vulkan_backend();
 
-// The usable Vulkan devices, best first or in the order of TUFF_VISIBLE_DEVICES.
+// The usable Vulkan devices, best first, or in the order of TUFF_VISIBLE_DEVICES.
 uint32_t vulkan_device_count();
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties);
-// Those that were passed over, one a line, with the reasons.
+// The devices that were rejected, one per line, with the reasons.
 std::string vulkan_device_refusals();
 
 }  // namespace tuff

@@ -1,8 +1,8 @@
-// An order of operations on a device: what is called on a stream takes effect in the order of the calls.
+// A stream of operations on a device. Calls on a stream take effect in the order in which they are made.
 //
-// Every method may be called from any thread; the backend serialises what needs it. Methods report errors by throwing
-// tuff::Error, before anything is recorded. A stream, an event and a graph go before the backend they came from; what
-// they were asked to do goes on to its end.
+// Every method may be called from any thread; the backend locks where it has to. Methods report errors by throwing
+// tuff::Error, before anything is recorded. Streams, events and graphs must be destroyed before their backend; work
+// that was called on them still runs to completion.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tuff {
 
-// A kernel that a caller brought, made by a backend, which outlives it. It may go while its launches are running.
+// A caller's own kernel. The backend that created it outlives it. It may be destroyed while launches of it are running.
 class CustomKernel {
  public:
   virtual ~CustomKernel() = default;
@@ -34,13 +34,13 @@ class ComputeEvent {
   ComputeEvent(const ComputeEvent&) = delete;
   ComputeEvent& operator=(const ComputeEvent&) = delete;
 
-  virtual bool query() = 0;  // has happened, or was never recorded
+  virtual bool query() = 0;  // true if it has happened or was never recorded
   virtual void wait() = 0;
-  // From this event to that one, in milliseconds; waits for both.
+  // The time from this event to `end`, in milliseconds. Waits for both.
   virtual double elapsed(ComputeEvent& end) = 0;
 };
 
-// Operations that were called once, to be carried out again and again.
+// A captured sequence of operations that can be launched repeatedly.
 class ComputeGraph {
  public:
   virtual ~ComputeGraph() = default;
@@ -71,10 +71,10 @@ class ComputeStream {
   virtual void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) = 0;
   virtual void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                          uint64_t bytes) = 0;
-  // pattern holds pattern_bytes bytes: 1, 2, 4, 8 or 16; offset and bytes are multiples of it.
+  // `pattern` holds pattern_bytes bytes (1, 2, 4, 8 or 16); offset and bytes are multiples of pattern_bytes.
   virtual void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                     uint64_t pattern_bytes) = 0;
-  // Between device memory and pinned memory, in order with the rest; the host does not wait.
+  // Copies between device memory and pinned memory, in stream order. The host does not wait.
   virtual void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                           uint64_t bytes) = 0;
   virtual void run(const Operation& operation) = 0;

@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-// Never destroyed: at the process's end, too, the device may be at work.
+// Never destroyed: the device may still be working at process exit.
 struct Graveyard {
   std::mutex mutex;
   std::vector<std::unique_ptr<ComputeBackend>> backends;
@@ -35,7 +35,7 @@ void end_backend(std::unique_ptr<ComputeBackend> backend, bool wait) noexcept {
     all.backends.reserve(all.backends.size() + 1);
     all.backends.push_back(std::move(backend));
   } catch (...) {
-    // No room to remember it: then it stays for good.
+    // No memory for the list: the backend is never destroyed.
     [[maybe_unused]] const ComputeBackend* kept = backend.release();
   }
 }

@@ -1,6 +1,6 @@
-// Where contexts end. What a device works on must not be destroyed under it: a backend whose device does not finish in
-// time is put aside, and destroyed once the device has finished, when another context begins or ends; if that never
-// comes to pass, never.
+// Ends contexts. Objects that a device is using must not be destroyed: if a device does not finish in time, its backend
+// is set aside and destroyed once the device has finished, when another context is created or destroyed. If the device
+// never finishes, the backend is never destroyed.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace tuff {
 
-// Destroys the backend, if its device is at rest or comes to rest within its wait limit; without `wait`, if it is. Puts
-// it aside otherwise, with a warning to the log.
+// Destroys the backend if its device is idle or, with `wait`, becomes idle within its wait limit. Otherwise sets it
+// aside and logs a warning.
 void end_backend(std::unique_ptr<ComputeBackend> backend, bool wait) noexcept;
 
-// Destroys those whose device has come to rest; returns how many are left.
+// Destroys the backends whose devices have become idle. Returns how many are left.
 size_t sweep_graveyard() noexcept;
 
 }  // namespace tuff

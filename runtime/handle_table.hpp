@@ -5,10 +5,10 @@
 //   28..57    generation of the slot: how many objects have used it
 //   0..27     slot
 //
-// A look-up takes no lock: a slot's word holds the kind and generation (its tag) beside a count of
-// references, so one compare-and-swap both checks a handle and pins its object. Removing a handle clears
-// the tag, which makes it stale at once, while the object lives until its last reference goes; only then
-// is the slot used again, with the next generation. A slot whose generations are used up is retired.
+// A look-up takes no lock: a slot's word holds the kind and generation (its tag) next to a reference count, so that one
+// compare-and-swap both checks a handle and pins its object. Removing a handle clears the tag, which makes it stale at
+// once; the object lives until its last reference is released. Only then is the slot reused, with the next generation.
+// A slot that has used up its generations is retired.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ enum class HandleKind : uint32_t { none = 0, context = 1, buffer = 2, stream = 3
 
 const char* handle_kind_name(HandleKind kind);  // "context"
 
-// What a handle can name.
+// Base class of objects that a handle can name.
 class HandleObject {
  public:
   HandleObject() = default;
@@ -39,7 +39,7 @@ class HandleTable;
 
 namespace detail {
 
-// On a cache line of its own: threads that use different objects do not disturb each other.
+// Each slot has its own cache line, so that threads using different objects do not share one.
 struct alignas(64) HandleSlot {
   static constexpr uint32_t kReferenceBits = 29;
   static constexpr uint64_t kReferenceMask = (uint64_t{1} << kReferenceBits) - 1;
@@ -54,7 +54,7 @@ struct alignas(64) HandleSlot {
 
 }  // namespace detail
 
-// A counted reference on an object of the table.
+// A counted reference to an object of the table.
 template <typename T>
 class Ref {
  public:
@@ -85,7 +85,7 @@ class HandleTable {
   static constexpr uint32_t kSlotBits = 28, kGenerationBits = 30;
   static constexpr uint32_t kLastGeneration = (1u << kGenerationBits) - 1;
 
-  // A slot is retired after last_generation objects.
+  // A slot is retired after `last_generation` objects.
   explicit HandleTable(uint32_t last_generation = kLastGeneration) : last_generation_(last_generation) {}
   ~HandleTable();
   HandleTable(const HandleTable&) = delete;
@@ -94,13 +94,13 @@ class HandleTable {
   // Throws std::bad_alloc, or Error (LIMIT_EXCEEDED) once every slot is taken.
   uint64_t insert(HandleKind kind, std::unique_ptr<HandleObject> object);
 
-  // The same in two steps, of which the first alone may fail: a handle that names nothing yet, and then the object that
-  // it names, or nothing for good.
+  // insert() in two steps, of which only the first may fail. reserve() returns a handle that names nothing yet; fill()
+  // gives it its object. After give_up() it never names one.
   uint64_t reserve(HandleKind kind);
   void fill(uint64_t handle, HandleKind kind, std::unique_ptr<HandleObject> object) noexcept;
   void give_up(uint64_t handle) noexcept;
 
-  // An empty Ref unless the handle is live and of this kind. Allocates and locks nothing.
+  // Returns an empty Ref unless the handle is live and of this kind. Does not allocate or lock.
   template <typename T>
   Ref<T> acquire(uint64_t handle, HandleKind kind) noexcept {
     detail::HandleSlot* slot = find(handle, kind);
@@ -112,7 +112,7 @@ class HandleTable {
     return Ref<T>(slot);
   }
 
-  // Makes the handle stale and gives the table's reference to the caller; empty if it was not live.
+  // Makes the handle stale and passes the table's reference to the caller; empty if the handle was not live.
   template <typename T>
   Ref<T> remove(uint64_t handle, HandleKind kind) noexcept {
     detail::HandleSlot* slot = find(handle, kind);
@@ -128,7 +128,7 @@ class HandleTable {
   // For messages: "a stale buffer handle (0x…)".
   std::string describe(uint64_t handle);
 
-  // Internal: the slot's last reference is gone.
+  // Internal: the slot's last reference has been released.
   void recycle(detail::HandleSlot& slot) noexcept;
 
  private:
@@ -156,7 +156,7 @@ class HandleTable {
 
   const uint32_t last_generation_;
   std::array<std::atomic<detail::HandleSlot*>, kChunks> chunks_{};
-  std::mutex mutex_;  // of what follows, and of generation and next_free in every slot
+  std::mutex mutex_;  // guards what follows, and generation and next_free of every slot
   uint32_t first_free_ = kNoSlot;
   uint32_t slot_count_ = 0;
 };
@@ -167,7 +167,7 @@ HandleTable& handle_table();
 template <typename T>
 Ref<T>::~Ref() {
   if (slot_ == nullptr) return;
-  // Tag and count are both zero only after removal: nobody can find the slot any more.
+  // Tag and count are both zero only after removal, when no other thread can find the slot any more.
   if (slot_->word.fetch_sub(1, std::memory_order_acq_rel) == 1) slot_->table->recycle(*slot_);
 }
 

@@ -18,10 +18,10 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kPiece = 128ull << 10;      // what a thread takes at a time
-constexpr uint32_t kMaxThreads = 8;            // with the caller
-constexpr uint64_t kMinStreamed = 4ull << 20;  // smaller copies may be wanted in a cache
-constexpr int kYields = 16;                    // before a caller sleeps: a piece is over in microseconds
+constexpr uint64_t kPiece = 128ull << 10;      // bytes that a thread takes at a time
+constexpr uint32_t kMaxThreads = 8;            // including the caller
+constexpr uint64_t kMinStreamed = 4ull << 20;  // smaller copies may be wanted in the cache
+constexpr int kYields = 16;                    // before a caller sleeps: a piece takes only microseconds
 
 #if defined(__SSE2__)
 constexpr uint64_t kLine = 64, kPage = 4096, kAbreast = 4;
@@ -37,8 +37,9 @@ void stream_line(std::byte* dst, const std::byte* src) noexcept {
   _mm_stream_si128(to + 3, d);
 }
 
-// Stores that leave the caches alone need not read what they overwrite, a third of the traffic. Lines of four pages in
-// turn: 11.5 GB/s by one thread of a Xeon, one page after another 8.6; memcpy of such a piece 7.0, of all at once 11.
+// Non-temporal stores bypass the caches and need not read the lines they overwrite, which saves a third of the traffic.
+// Going through four pages abreast, one thread of a Xeon copies 11.5 GB/s; page after page 8.6. memcpy of such a piece
+// reaches 7.0, of everything at once 11.
 void stream(std::byte* dst, const std::byte* src, uint64_t bytes) noexcept {
   const uint64_t head = std::min(bytes, (kLine - reinterpret_cast<uintptr_t>(dst) % kLine) % kLine);
   std::memcpy(dst, src, head);
@@ -58,7 +59,7 @@ void stream(std::byte* dst, const std::byte* src, uint64_t bytes) noexcept { std
 
 }  // namespace
 
-// Threads that sleep until a copy is listed.
+// Threads that sleep until there is a copy on the list.
 class CopyTeam {
  public:
   // Never destroyed: its threads outlive every destructor.
@@ -79,7 +80,7 @@ class CopyTeam {
     work_.notify_all();
   }
 
-  // Nobody comes any more, and those who are there have left.
+  // Removes the copy from the list and waits for the threads that are working on it.
   void withdraw(HostCopy& copy) noexcept {
     if (helpers_ == 0) return;
     std::unique_lock lock(mutex_);
@@ -95,13 +96,13 @@ class CopyTeam {
   friend class NeverDestroyed<CopyTeam>;
   CopyTeam() {
     const uint32_t threads = std::min(kMaxThreads, std::thread::hardware_concurrency());
-    const platform::SignalsBlocked blocked;  // the program's handlers run on the program's threads
+    const platform::SignalsBlocked blocked;  // the application's signal handlers must run on its own threads
     try {
       while (helpers_ + 1 < threads) {
         std::thread([this] { help(); }).detach();
         ++helpers_;
       }
-    } catch (const std::exception& error) {  // of the system, or no memory
+    } catch (const std::exception& error) {  // a system limit, or no memory
       log(TUFF_LOG_WARNING, "copies have {} threads, no more can be started: {}", helpers_ + 1, error.what());
     }
   }
@@ -115,7 +116,7 @@ class CopyTeam {
       lock.unlock();
       copy.copy_pieces();
       lock.lock();
-      unlist(copy);  // all of it is taken
+      unlist(copy);  // every piece is taken
       if (--copy.helpers_ == 0) left_.notify_all();
     }
   }
@@ -131,8 +132,8 @@ class CopyTeam {
 
   std::mutex mutex_;
   std::condition_variable work_, left_;
-  HostCopy *first_ = nullptr, *last_ = nullptr;  // in the order in which they were listed
-  uint32_t helpers_ = 0;                         // threads, all started before the first copy
+  HostCopy *first_ = nullptr, *last_ = nullptr;  // in list order
+  uint32_t helpers_ = 0;                         // number of threads, all started before the first copy
 };
 
 void HostCopy::start(void* dst, const void* src, uint64_t bytes) noexcept {

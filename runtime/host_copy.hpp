@@ -1,4 +1,4 @@
-// Copies of host memory by several threads: one core moves a quarter of what a device's link does.
+// Multithreaded copies of host memory: one core reaches only a quarter of the bandwidth of a device's link.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,12 @@
 
 namespace tuff {
 
-// A copy that the process's team of threads takes part in. The team starts with the first copy that is large enough for
-// it, sleeps between copies, and lives as long as the process: nothing has to end at exit. A forked process, which has
-// none of its threads, gets no further than capi/guard.cpp. Copies of several callers share the team.
+// A copy that the process-wide team of threads helps with. The team is started by the first copy that is large enough,
+// sleeps between copies, and lives as long as the process, so that nothing has to be stopped at exit. A forked process
+// has none of the threads, but capi/guard.cpp rejects its calls. Concurrent copies share the team.
 class HostCopy {
  public:
-  // From here on the team helps; below this a copy is over before it is awake.
+  // The smallest copy that uses the team; a smaller one would be done before the team is awake.
   static constexpr uint64_t kMinShared = 1ull << 20;
 
   HostCopy() = default;
@@ -20,10 +20,10 @@ class HostCopy {
   HostCopy(const HostCopy&) = delete;
   HostCopy& operator=(const HostCopy&) = delete;
 
-  // Begins: the team may be at it from now on, so that neither range may change until finish() has returned. The copy
-  // before must be finished.
+  // Starts the copy. The team may be working on it until finish() returns, so neither range may change before that. The
+  // previous copy must be finished.
   void start(void* dst, const void* src, uint64_t bytes) noexcept;
-  // Takes part in what is left, and returns when all is copied.
+  // Helps with what is left and returns when everything is copied.
   void finish() noexcept;
 
  private:
@@ -33,13 +33,13 @@ class HostCopy {
   std::byte* dst_ = nullptr;
   const std::byte* src_ = nullptr;
   uint64_t bytes_ = 0;
-  std::atomic<uint64_t> taken_{0};    // up to here somebody copies, or has
-  std::atomic<uint32_t> helpers_{0};  // of the team, at it now
-  bool listed_ = false;               // where the team looks; under its lock, as is what follows
+  std::atomic<uint64_t> taken_{0};    // bytes that some thread has copied or is copying
+  std::atomic<uint32_t> helpers_{0};  // threads of the team working on it now
+  bool listed_ = false;               // in the team's list; under the team's lock, as is next_
   HostCopy* next_ = nullptr;
 };
 
-// memcpy, by the team where that is worth it.
+// memcpy that uses the team where that is worthwhile.
 void host_copy(void* dst, const void* src, uint64_t bytes) noexcept;
 
 }  // namespace tuff

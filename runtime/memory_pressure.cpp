@@ -3,7 +3,7 @@
 namespace tuff {
 namespace {
 
-// The callbacks that this thread is inside of, innermost first.
+// The callbacks that are running on this thread, innermost first.
 struct Frame {
   const MemoryPressure* owner;
   const Frame* outer;

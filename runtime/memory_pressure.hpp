@@ -1,5 +1,5 @@
-// What happens when memory is short: the exception that says so, and the caller's callback that may free some
-// before an allocation is refused.
+// Handling of memory shortage: the exception that reports it, and the caller's callback, which may free memory before
+// an allocation fails.
 #pragma once
 
 #include <condition_variable>
@@ -12,13 +12,13 @@
 
 namespace tuff {
 
-// Thrown where an allocation would succeed if less were in use.
+// Thrown if an allocation would succeed with less memory in use.
 class MemoryShortage final : public Error {
  public:
   MemoryShortage(tuff_status code, std::string message, uint64_t requested, uint64_t needed)
       : Error(code, std::move(message)), requested_(requested), needed_(needed) {}
   uint64_t requested() const noexcept { return requested_; }
-  uint64_t needed() const noexcept { return needed_; }  // bytes to be freed, at the least
+  uint64_t needed() const noexcept { return needed_; }  // minimum number of bytes to free
 
  private:
   uint64_t requested_, needed_;
@@ -26,11 +26,12 @@ class MemoryShortage final : public Error {
 
 class MemoryPressure {
  public:
-  // Replaces the callback; null: none. Returns once no other thread is inside the one before. From inside a callback
-  // it does not wait, which two threads would do for each other.
+  // Replaces the callback; null removes it. Returns once no other thread is running the previous callback. Inside a
+  // callback it does not wait, because two threads could then wait for each other.
   void set(tuff_memory_callback callback, void* user);
 
-  // Calls the callback; the caller holds no lock. False if there is none, or this thread is inside it already.
+  // Invokes the callback; the caller must hold no lock. Returns false if there is none, or this thread is already
+  // inside it.
   bool relieve(const MemoryShortage& shortage);
 
  private:

@@ -19,23 +19,23 @@
 namespace tuff {
 namespace {
 
-// Up to here a wait on each side would cost more than the detour through plain memory, which needs one.
+// Up to this size, synchronising both sides costs more than the detour through plain memory, which needs one wait.
 constexpr uint64_t kSmall = 256 << 10;
-// Of memory that both have, what is filled and emptied at once. Waiting for a GPU takes as long as copying tens of
-// megabytes inside it; over a bus, as long as one.
+// Sizes of the halves of shared memory. Waiting for a GPU takes as long as copying tens of megabytes within it, or one
+// megabyte over a bus.
 constexpr uint64_t kMinHalf = 4 << 20, kMaxHalfOnDevice = 32 << 20, kMaxHalfOnHost = 16 << 20;
-constexpr uint64_t kPageAlignment = 64 << 10;  // the most that a device may ask for of memory that it imports
+constexpr uint64_t kPageAlignment = 64 << 10;  // the largest alignment that a device may require of imported memory
 
 enum class Way { device, host };
 
-// TUFF_PEER_VARIANT, for tests: device, host or download alone.
+// TUFF_PEER_VARIANT, for tests, allows only one of device, host and download.
 bool allowed(std::string_view way) {
   const auto& forced = platform::environment_once<"TUFF_PEER_VARIANT">();
   const bool known = forced && (*forced == "device" || *forced == "host" || *forced == "download");
   return !known || *forced == way;
 }
 
-// The same memory as a buffer of each.
+// The same memory as a buffer of each backend.
 struct SharedPiece {
   Way way = Way::host;
   uint64_t half = 0;
@@ -97,7 +97,7 @@ std::optional<SharedPiece> share(Way way, const PeerEnd& to, const PeerEnd& from
   }
 }
 
-// What is kept between copies. A copy takes its piece out: two of the same direction at once have one each.
+// The pieces kept between copies. A copy takes its piece out, so that concurrent copies in one direction have one each.
 class Shelf {
  public:
   std::optional<SharedPiece> take(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
@@ -115,7 +115,7 @@ class Shelf {
     return piece;
   }
 
-  // Where there is no memory to remember it, it goes: the copy is done.
+  // The piece is dropped if there is no memory to keep it; the copy is finished already.
   void put(const PeerEnd& to, const PeerEnd& from, SharedPiece piece) noexcept {
     const std::lock_guard lock(mutex_);
     const bool there = std::any_of(kept_.begin(), kept_.end(),
@@ -142,11 +142,11 @@ class Shelf {
 };
 
 Shelf& shelf() {
-  static NeverDestroyed<Shelf> shelf;  // never destroyed: devices do not survive the end of the process
+  static NeverDestroyed<Shelf> shelf;  // never destroyed: devices do not survive process exit
   return *shelf;
 }
 
-// On another thread, or at once where the system has none left or no memory for it.
+// Runs work on another thread, or right here if no thread can be started.
 template <typename Work>
 std::future<void> start(Work work) {
   try {
@@ -158,11 +158,11 @@ std::future<void> start(Work work) {
   return {};
 }
 
-// fetch(half, done, part) fills a half with `part` bytes from `done` on, deliver(half, done, part) empties it; both
-// return when they have. The next is fetched while one is delivered.
+// fetch(half, done, part) fills a half with `part` bytes from offset `done`; deliver(half, done, part) empties it. Both
+// return when they are finished. The next half is fetched while one is delivered.
 template <typename Fetch, typename Deliver>
 void by_halves(uint64_t bytes, uint64_t half_bytes, Fetch fetch, Deliver deliver) {
-  std::future<void> delivery;  // waited for when it goes, too
+  std::future<void> delivery;  // its destructor waits too
   for (uint64_t done = 0, half = 0; done < bytes; done += half_bytes, half ^= 1) {
     const uint64_t part = std::min(half_bytes, bytes - done);
     fetch(half, done, part);
@@ -183,7 +183,7 @@ void copy_through(const SharedPiece& piece, const PeerEnd& to, const PeerEnd& fr
         if (piece.way == Way::device) {
           from.stream.synchronize();
         } else {
-          from.backend.map(piece.of_source);  // waits, and makes what was written seen outside the device
+          from.backend.map(piece.of_source);  // waits, and makes the writes visible outside the device
         }
       },
       [&](uint64_t half, uint64_t done, uint64_t part) {

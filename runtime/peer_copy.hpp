@@ -1,10 +1,10 @@
-// Copies between the buffers of two backends: of two devices, of two contexts on one device, of a device and the host.
+// Copies between buffers of two backends: of two devices, of two contexts on one device, or of a device and the host.
 //
-// What goes between is memory that both backends have as a buffer of their own, filled by the one and emptied by the
-// other, half by half, so that both work at once: memory of the device where both are the same device's and
-// driver's, by file descriptor; else pages of the host's that both import; else plain memory that is downloaded to and
-// uploaded from. It is kept for the next copy from and to the same backends. No lock of a backend is held while the
-// other is called.
+// The data passes through intermediate memory of which each backend has a buffer. One backend fills it and the other
+// empties it, in alternating halves, so that both work at once. It is device memory shared by file descriptor if both
+// backends use the same device and driver, otherwise host pages that both import, otherwise plain memory that is
+// downloaded to and uploaded from. It is kept for the next copy between the same backends. No backend's lock is held
+// while the other is called.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 namespace tuff {
 
 struct PeerEnd {
-  const void* owner;  // of the backend: what forget_peer() is told
+  const void* owner;  // identifies the backend to forget_peer()
   ComputeBackend& backend;
   ComputeStream& stream;
   const Buffer& buffer;
   uint64_t offset;
 };
 
-// Returns when `from` has been read: after all that its stream was given before. What the stream of `to` is given
-// afterwards comes after the copy. The ranges lie in their buffers; the two backends are not the same.
+// Returns when `from` has been read, which happens after all earlier work of its stream. Later work on the stream of
+// `to` runs after the copy. The ranges must be within their buffers, and the backends must differ.
 void peer_copy(const PeerEnd& to, const PeerEnd& from, uint64_t bytes);
 
-// Gives back what is kept for copies from or to this one. To be called before its backend goes.
+// Frees what is kept for copies from or to this owner. Call it before its backend is destroyed.
 void forget_peer(const void* owner) noexcept;
 
 }  // namespace tuff

@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-constexpr size_t kMaxPlan = 1000;  // bytes of a planner's lines that are kept
+constexpr size_t kMaxPlan = 1000;  // maximum total bytes of the planner's lines for a kernel
 
 thread_local ProfiledCall* current_call = nullptr;
 
@@ -20,7 +20,7 @@ uint64_t this_thread() noexcept {
   return number;
 }
 
-// Planners say what they chose, and why, in lines for the log: profiled calls keep them.
+// Planners log what they chose and why. Profiled calls keep these lines.
 void note_plan_of_current_call(std::string_view line) {
   if (current_call != nullptr) current_call->note_plan(line);
 }
@@ -54,7 +54,7 @@ HostTime host_now() noexcept {
 double DeviceClock::host_time(uint64_t ticks) const {
   const double since = static_cast<double>(static_cast<int64_t>(ticks - first.ticks));
   const double between = static_cast<double>(last.ticks - first.ticks);
-  // Over less than a second the points' own uncertainty is more than the clocks run apart.
+  // Over less than a second, the uncertainty of the points exceeds the clocks' drift.
   const bool apart = last.ticks > first.ticks && last.host - first.host > 1'000'000'000;
   const double slope = apart ? static_cast<double>(last.host - first.host) / between : period;
   return static_cast<double>(first.host) + since * slope;
@@ -108,7 +108,7 @@ uint32_t Profile::thread_number() {
 
 void Profile::add(const HostSpan& span) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!recording() || span.begin < began_) return;  // a call from before
+  if (!recording() || span.begin < began_) return;  // a call from before the profile
   if (!added(host_, span, most_spans_)) ++dropped_;
 }
 

@@ -1,4 +1,4 @@
-// The profile as text: a row for each operation, then one for each kernel, variant and shape, the longest first.
+// The profile as text: a table of operations, then one of kernels by variant and shape, the slowest first.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -21,7 +21,7 @@ struct Row {
   double f32_operations = 0, f32_device = 0;
 };
 
-// What is not known, or is none, is left blank.
+// Unknown and zero values are left blank.
 std::string number(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
 std::string share(double part, double whole) {
   return whole > 0 && part > 0 ? fmt::format("{:.1f}%", 100 * part / whole) : "";

@@ -1,4 +1,4 @@
-// Chrome's trace format, which Perfetto and chrome://tracing open: an object with a list of events, whose times are
+// Chrome's trace format, which Perfetto and chrome://tracing open: an object with a list of events. Times are in
 // microseconds.
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 namespace tuff {
 namespace {
 
-// Processes are the tracks' headings, the host's above the device's.
+// In the trace, processes group the tracks: the host's above the device's.
 constexpr int kHost = 1, kDevice = 2;
-// Perfetto takes a thread that has its process's number for the main one and puts it above the others: no stream is it.
+// Perfetto puts a thread with its process's number above the others, as the main thread. Stream numbers avoid that.
 constexpr size_t kFirstStream = 101;
 
 std::string quoted(const std::string& text) {
@@ -33,8 +33,7 @@ const char* kind_name(DeviceSpan::Kind kind) {
   return "kernel";
 }
 
-// What a process ("process") or a thread ("thread") is called, and that it stands among the others by its number: they
-// would be in the order of their names.
+// Names a process ("process") or a thread ("thread"), and sorts it by its number instead of its name.
 void name_track(std::string& out, const char* what, int process, size_t thread, const std::string& name) {
   const auto metadata = [&](const char* key, const std::string& value) {
     fmt::format_to(std::back_inserter(out),
@@ -88,10 +87,10 @@ std::string Profile::trace(const tuff_stats& stats) const {
   const auto host_time = [&](uint64_t ticks) {
     return static_cast<HostTime>(std::llround(view.clock.host_time(ticks)));
   };
-  // Nothing is before zero, not even by what the clocks may be apart.
+  // No event may have a negative time, even if the clocks are slightly off.
   HostTime zero = view.began;
   if (!view.device.empty()) zero = std::min(zero, host_time(view.device.front().begin));
-  // Of whole nanoseconds, so that spans which touch do not overlap by a rounding.
+  // Converted from whole nanoseconds, so that rounding does not make adjacent spans overlap.
   const auto microseconds = [](HostTime nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; };
 
   std::string out = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
@@ -104,8 +103,8 @@ std::string Profile::trace(const tuff_stats& stats) const {
     name_track(out, "thread", kHost, thread + 1,
                fmt::format("thread {}{}{}", thread + 1, name.empty() ? "" : ": ", name));
   }
-  // A track for each stream, and for its copies, in the order of their first commands. Streams may be called alike, and
-  // one may come in another's place.
+  // A track for each stream and one for its copies, in the order of their first commands. The key includes the index
+  // and the name, because names are not unique and indices are reused.
   std::map<std::pair<uint32_t, uint32_t>, size_t> tracks;
   if (view.has_device) {
     name_track(out, "process", kDevice, 0, "Device: " + view.device_name);
@@ -160,8 +159,9 @@ std::string Profile::trace(const tuff_stats& stats) const {
       }
     }
     fmt::format_to(end, "}}}},\n");
-    // An arrow from the beginning of its call, not back in time. (Later, within the call, Perfetto takes a step that
-    // has ended for where it comes from.) A call that began before the profile, or goes on still, is not in it.
+    // An arrow from the beginning of the call to the command, unless it would go back in time. (From a later point
+    // within the call, Perfetto would start it at a step that has ended.) Calls that began before the profile or are
+    // still running have no span.
     const auto call = view.calls.find(span.call);
     if (call == view.calls.end() || begin < call->second->begin - zero) continue;
     ++flow;
@@ -174,7 +174,7 @@ std::string Profile::trace(const tuff_stats& stats) const {
                    "\n",
                    flow, kDevice, track, microseconds(begin));
   }
-  out.resize(out.size() - 2);  // the comma behind the last, and there is one
+  out.resize(out.size() - 2);  // the last event's comma; there is at least one event
   out += "\n],\n\"otherData\":";
   const size_t about = out.size();
   fmt::format_to(end, R"({{"library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
@@ -189,7 +189,7 @@ std::string Profile::trace(const tuff_stats& stats) const {
   }
   for (const View::Counter& counter : view.counters()) fmt::format_to(end, R"(,"{}":{})", counter.name, counter.value);
   out += '}';
-  // The same where Perfetto looks for it.
+  // Repeated under the name that Perfetto reads.
   const std::string metadata = out.substr(about);
   out += ",\n\"metadata\":" + metadata + "\n}\n";
   return out;

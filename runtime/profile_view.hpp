@@ -1,4 +1,4 @@
-// A profile as its reports see it.
+// A snapshot of a profile, for its reports.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Profile::View {
   tuff_stats before, after;
   std::vector<std::string> texts;
   std::vector<Thread> threads;
-  std::vector<HostSpan> host;  // in the order of their beginnings, a call before its steps
+  std::vector<HostSpan> host;  // sorted by begin, a call before its steps
   std::vector<DeviceSpan> device;
   uint64_t dropped;
   bool has_device;
@@ -27,7 +27,7 @@ struct Profile::View {
     const auto call = calls.find(span.call);
     return texts[call == calls.end() ? 0 : call->second->shape];
   }
-  // Shares of the rate are of f32's, and say nothing of other types.
+  // The measured rate is for f32, so percentages are shown only for f32.
   bool in_f32(const DeviceSpan& span) const {
     if (span.dtype != 0) return span.dtype == TUFF_F32;
     const auto call = calls.find(span.call);
@@ -40,7 +40,7 @@ struct Profile::View {
     const char* name;
     uint64_t value;
   };
-  // What the context counted meanwhile.
+  // The growth of the context's counters during the profile.
   std::array<Counter, 9> counters() const {
     const auto grown = [&](uint64_t tuff_stats::*field) { return after.*field - before.*field; };
     return {{{"kernels recorded", grown(&tuff_stats::dispatches)},

@@ -41,9 +41,9 @@ void ProfiledBackend::end() {
   try {
     inner_.profile_collect();
   } catch (const std::bad_alloc&) {
-    throw;  // nothing is lost: it goes on, and can be ended later
+    throw;  // nothing is lost: profiling continues and can be ended later
   } catch (...) {
-    stop();  // of a lost device too: what it did before is kept
+    stop();  // even if the device was lost: what it did before that is kept
     throw;
   }
   stop();
@@ -118,7 +118,7 @@ void ProfiledBackend::synchronize() {
   call.done();
 }
 
-// A call that fails leaves a span without a shape: its arguments may be anything.
+// A failed call leaves a span without a shape, because its arguments may be invalid.
 void ProfiledStream::run(const Operation& operation) {
   ProfiledCall call(profile_, operation.info().name);
   inner_.run(operation);

@@ -1,5 +1,5 @@
-// Stands before a backend while its context is profiled: times each call on its way, and says what it was about. While
-// nothing is profiled calls go to the backend itself, and none of this is in their way.
+// Wraps a backend while its context is profiled: times each call and describes it. While nothing is profiled, calls go
+// to the backend directly.
 #pragma once
 
 #include <mutex>
@@ -14,10 +14,10 @@ class ProfiledBackend final : public ComputeBackend {
  public:
   explicit ProfiledBackend(ComputeBackend& inner) : inner_(inner) {}
 
-  // Errors: INVALID_ARGUMENT if it has begun, or has not; what the backend says.
+  // Throw INVALID_ARGUMENT if profiling is already on, or not on, and the backend's errors.
   void begin();
   void end();
-  // Of what has finished when they are called. Errors: INVALID_ARGUMENT if nothing was ever profiled.
+  // Cover what has finished by now. Throw INVALID_ARGUMENT if nothing was ever profiled.
   std::string trace();
   std::string table();
 
@@ -59,16 +59,16 @@ class ProfiledBackend final : public ComputeBackend {
 
  private:
   tuff_stats stats_now() const;
-  // What was profiled, all of it that has finished.
+  // Collects everything profiled that has finished.
   void collect();
 
   ComputeBackend& inner_;
-  std::mutex mutex_;  // of beginning, ending and collecting
+  std::mutex mutex_;  // serialises beginning, ending and collecting
   bool ever_ = false;
   Profile profile_;
 };
 
-// The same before a stream.
+// The same for a stream.
 class ProfiledStream final : public ComputeStream {
  public:
   ProfiledStream(ComputeStream& inner, Profile& profile) : inner_(inner), profile_(profile) {}

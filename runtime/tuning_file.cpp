@@ -11,8 +11,8 @@ std::optional<TuningPlace> tuning_place() {
     if (*wanted == "off") return std::nullopt;
     return TuningPlace{*wanted, true};
   }
-  // The cache folder, not the one for configuration: that is often shared between machines, and these are
-  // measurements of one, which can be made again.
+  // In the cache folder, not in the configuration folder: that is often shared between machines, and these are
+  // measurements of one machine, which can be repeated.
   const auto folder = platform::cache_directory();
   if (!folder) return std::nullopt;
   return TuningPlace{*folder / "tuning.json", false};

@@ -5,7 +5,7 @@
 
 namespace tuff {
 
-// Lets go of a lock that is held, for as long as this lives.
+// Releases a held lock for the lifetime of this object.
 class Unlocked {
  public:
   explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock_.unlock(); }

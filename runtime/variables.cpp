@@ -31,7 +31,7 @@ bool is_file(std::string_view value) {
 
 constexpr const char* kKind = "gpu or cpu";
 
-// tests/variables.cmake compares it with what the sources read and with docs/building.md.
+// tests/variables.cmake compares this with the variables that the sources read and with docs/building.md.
 constexpr Variable kVariables[] = {
     {"TUFF_DEVICE", "an index, a UUID or its beginning, or a part of a name", nullptr, "the device to use"},
     {"TUFF_VISIBLE_DEVICES", "a list of such, separated by commas", nullptr,
@@ -47,7 +47,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},
     {"TUFF_TRANSFER", "staged", is_transfer, nullptr},
     {"TUFF_PEER_VARIANT", "device, host or download", is_way, nullptr},
-    // The names of these are in their planners' tables, which refuse others.
+    // Valid names are in the planners' tables, which reject others.
     {"TUFF_GEMM_VARIANT", "a variant of gemm", nullptr, nullptr},
     {"TUFF_CONV_VARIANT", "a variant of a convolution", nullptr, nullptr},
     {"TUFF_ATTENTION_VARIANT", "a variant of attention", nullptr, nullptr},

@@ -1,5 +1,5 @@
-// Every variable of the environment that Tuff reads, and what it can be. Contexts warn of one that is anything else,
-// which is then as good as unset; the tuff tool does not begin with one.
+// Every environment variable that Tuff reads, and its valid values. Contexts warn about an invalid value and then treat
+// the variable as unset; the tuff tool refuses to start.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@ namespace tuff {
 struct Variable {
   const char* name;
   const char* wants;
-  bool (*accepts)(std::string_view value);  // null: anything, which is looked at where it is used
-  const char* summary;                      // null: for tests and measurements
+  bool (*accepts)(std::string_view value);  // null: any value; checked where it is used
+  const char* summary;                      // null: for tests and measurements only
 };
 
 std::span<const Variable> variables();
@@ -23,7 +23,7 @@ struct VariableProblem {
   std::string text() const;  // TUFF_LOG is "nonsense", needs error, warning, …
 };
 
-// Of the environment as it is now.
+// Checks the current environment.
 std::vector<VariableProblem> variable_problems();
 
 }  // namespace tuff

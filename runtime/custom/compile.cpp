@@ -1,4 +1,4 @@
-// GLSL or SPIR-V to a kernel that is known to be valid, and known well enough to be launched.
+// Compiles GLSL or SPIR-V to a kernel that is valid and whose interface is known.
 #include <shaderc/shaderc.h>
 #include <spirv-tools/libspirv.h>
 
@@ -18,7 +18,7 @@
 namespace tuff {
 namespace {
 
-// SPIR-V 1.0 to 1.5, which is what Vulkan 1.2 takes.
+// SPIR-V 1.0 to 1.5, the versions that Vulkan 1.2 accepts.
 constexpr uint32_t kFirstVersion = 0x00010000, kLastVersion = 0x00010500;
 
 bool is_identifier(const std::string& name) {
@@ -32,7 +32,7 @@ std::string without_last_newline(std::string text) {
   return text;
 }
 
-// Where the text begins that is no space or comment, and in which line.
+// Returns the position of the first text that is neither space nor comment, and counts lines up to it.
 size_t skip_blank(std::string_view text, size_t at, uint32_t& line) {
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
@@ -51,8 +51,8 @@ size_t skip_blank(std::string_view text, size_t at, uint32_t& line) {
   return at;
 }
 
-// glslang writes its own declarations to the standard output where it cannot parse them, which is with versions
-// without compute shaders: it is only asked for those that have them.
+// For versions without compute shaders, glslang cannot parse its own declarations and writes them to standard output.
+// So versions are checked before it is called.
 void check_version(const CustomSource& source) {
   uint32_t line = 1;
   const size_t begin = skip_blank(source.text, 0, line);
@@ -71,7 +71,7 @@ void check_version(const CustomSource& source) {
        source.name, line);
 }
 
-// No optimiser: drivers have their own, and what is declared stays declared.
+// No optimiser: drivers have their own, and declared resources must stay declared.
 std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warnings) {
   using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
@@ -86,7 +86,7 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
-  // Devices have limits of their own, which are compared later.
+  // Devices have their own limits, which are checked later.
   for (const shaderc_limit limit :
        {shaderc_limit_max_compute_work_group_size_x, shaderc_limit_max_compute_work_group_size_y,
         shaderc_limit_max_compute_work_group_size_z}) {
@@ -126,7 +126,7 @@ const char* model_name(uint32_t model) {
   }
 }
 
-// Before validation, whose text would be longer.
+// Runs before validation, which reports the same with a longer message.
 void check_entry(const std::vector<uint32_t>& words, const std::string& entry) {
   std::string others;
   uint32_t other_model = ~0u;
@@ -187,7 +187,7 @@ void validate_spirv(const std::vector<uint32_t>& words, const std::string& name)
 void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Constant> constants) {
   if (constants.empty()) return;
   std::unordered_map<uint32_t, uint32_t> numbers;        // by result id
-  std::unordered_map<uint32_t, SpirvInstruction> types;  // of numbers
+  std::unordered_map<uint32_t, SpirvInstruction> types;  // integer and float types
   for_each_instruction(words, [&](SpirvInstruction instruction) {
     if (opcode(instruction) == spv::OpDecorate && instruction[2] == spv::DecorationSpecId) {
       numbers[instruction[1]] = instruction[3];
@@ -212,7 +212,7 @@ void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Cons
     if (value == values.end()) continue;
     uint64_t bits = value->second;
     if (const auto type = types.find(words[at + 1]); type != types.end() && type->second[2] < 32) {
-      // A narrow number fills its word: with its sign, or zeros.
+      // A narrow number fills its whole word, sign-extended or zero-extended.
       const uint32_t unused = 64 - type->second[2];
       const bool has_sign = opcode(type->second) == spv::OpTypeInt && type->second[3] == 1;
       bits =
@@ -243,7 +243,7 @@ CompiledKernel compile_custom(const CustomSource& source) {
     kernel.words = keep_in_bounds(kernel.words, SpirvModule(kernel.words, 0), source.zero_shared);
     try {
       validate_spirv(kernel.words, source.name);
-    } catch (const Error& error) {  // it was valid before
+    } catch (const Error& error) {  // it was valid before keep_in_bounds()
       fail(TUFF_ERROR_INTERNAL, "kept in bounds, {}", error.what());
     }
   }

@@ -9,8 +9,8 @@ namespace {
 
 constinit std::atomic<bool> gone{false};
 
-// Its destructor runs beside those of the archives, which were registered by the same load of the library: no code of a
-// program's comes between them.
+// Its destructor runs together with those of the compilers' static libraries, which are registered when the same
+// library is loaded: no application code runs in between.
 struct Mark {
   ~Mark() { gone.store(true, std::memory_order_relaxed); }
 };

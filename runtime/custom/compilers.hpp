@@ -1,9 +1,9 @@
-// shaderc, SPIRV-Tools and SPIRV-Cross keep tables in static objects, which go when the process ends.
+// shaderc, SPIRV-Tools and SPIRV-Cross keep tables in static objects, which are destroyed at process exit.
 #pragma once
 
 namespace tuff {
 
-// Throws UNSUPPORTED once they are gone. To be asked before any of them is called.
+// Throws UNSUPPORTED once those objects are destroyed. Call it before calling any of the compilers.
 void require_compilers();
 
 }  // namespace tuff

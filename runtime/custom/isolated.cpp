@@ -16,11 +16,11 @@ namespace {
 
 using platform::ProcessEnd;
 
-// What a driver takes to begin, on a machine that is busy: of the time that a kernel has, nothing.
+// The time a driver may take to start on a busy machine; does not count against the kernel's time.
 constexpr uint64_t kDriverStartMilliseconds = 60'000;
-constexpr uint64_t kMaxWords = 64 << 10;  // of messages, in bytes
+constexpr uint64_t kMaxWords = 64 << 10;  // for messages, in bytes
 
-// Beside the library (a build folder, a wheel), or where an installed library has it. TUFF_COMPILE names another.
+// Next to the library (a build folder, a wheel), or where an installation puts it. TUFF_COMPILE overrides both.
 std::filesystem::path find_helper() {
   if (const auto chosen = platform::environment("TUFF_COMPILE")) {
     std::filesystem::path file(*chosen);
@@ -32,7 +32,8 @@ std::filesystem::path find_helper() {
   std::error_code error;
   for (const char* place : {"tuff-compile", TUFF_HELPER_FROM_LIBRARY}) {
     std::filesystem::path file = folder / place;
-    // Where the system did not say what was loaded, a name in the working directory is anybody's.
+    // If the library's folder is unknown, the path is relative; anybody could have put such a file into the working
+    // directory.
     if (file.is_absolute() && std::filesystem::is_regular_file(file, error)) return file;
   }
   fail(TUFF_ERROR_UNSUPPORTED,
@@ -41,7 +42,7 @@ std::filesystem::path find_helper() {
        TUFF_HELPER_FROM_LIBRARY, folder.string());
 }
 
-// Who is at work there, and what on.
+// What the helper is doing, for messages.
 struct Work {
   const std::string& name;
   const char* who;  // "the compiler", "the driver"
@@ -85,10 +86,10 @@ std::optional<std::string_view> take_message(std::string_view& output) {
 
 struct Answer {
   ProcessEnd end;
-  std::optional<std::string> payload;  // nullopt: it ended before it had one
+  std::optional<std::string> payload;  // nullopt: it ended without one
 };
 
-// Throws what the program answers that it refuses.
+// Throws the error that the helper answers.
 Answer ask(const Work& work, const std::vector<std::string>& arguments, std::string_view request, uint64_t milliseconds,
            const std::vector<std::string>& environment) {
   const std::filesystem::path helper = find_helper();
@@ -127,7 +128,7 @@ CompiledKernel compile_isolated(const CustomSource& source, const CompileLimits&
 }
 
 void try_driver(const DriverTrial& trial, const CompileLimits& limits) {
-  // What decides which driver is loaded and how it compiles.
+  // The variables that decide which driver is loaded and how it compiles.
   constexpr std::string_view kVariables[] = {"VK_DRIVER_FILES=",
                                              "VK_ICD_FILENAMES=",
                                              "VK_ADD_DRIVER_FILES=",
@@ -142,7 +143,7 @@ void try_driver(const DriverTrial& trial, const CompileLimits& limits) {
                                              "ANV_",
                                              "INTEL_DEBUG="};
   std::vector<std::string> environment = platform::environment_of(kVariables);
-  // No layers, no caches of the driver's own, and no more threads than it has to have.
+  // Disables layers, the driver's own caches, and all threads that are not needed.
   for (const char* variable : {"VK_LOADER_LAYERS_DISABLE=~all~", "MESA_SHADER_CACHE_DISABLE=true",
                                "MESA_GLSL_CACHE_DISABLE=true", "__GL_SHADER_DISK_CACHE=0", "LP_NUM_THREADS=1"}) {
     const std::string_view text = variable;

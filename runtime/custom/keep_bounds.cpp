@@ -1,15 +1,15 @@
-// Makes a module stay within its own variables: what a kernel that is not trusted, or that is to be robust, is given to
-// the driver as. Drivers keep accesses to buffers within a descriptor's range, and nothing else: an index beyond an
-// array in workgroup memory reads and writes what lies behind it in the process.
+// Rewrites a module so that it stays within its own variables, before the driver gets an untrusted or robust kernel.
+// Drivers only keep buffer accesses within a descriptor's range: an index beyond an array in workgroup memory reads and
+// writes whatever follows it in the process.
 //
-// - An index into an array (of workgroup, private or function memory, of push constants), a vector or a matrix is at
-//   most the last one there is. Taken as unsigned: one below zero becomes the last one.
-// - What is not initialised is zero: variables of an invocation and undefined values, since a compiler may take another
-//   value at each use of one that is undefined, after the comparison another than before it. With `zero_shared` shared
-//   variables too, which otherwise show what the process had there.
-// - Casts of pointers are refused: they would have other bounds than what they point to.
+// - An index into an array (in workgroup, private or function memory, or in push constants), a vector or a matrix is
+//   clamped to the last valid index. It is treated as unsigned, so a negative index also becomes the last one.
+// - Uninitialised values become zero: variables of an invocation, and undefined values, because a compiler may use a
+//   different value at each use of one, before and after a comparison for example. With `zero_shared` also shared
+//   variables, which would otherwise expose old memory of the process.
+// - Pointer casts are rejected, because the result would have other bounds than the object.
 //
-// Arrays in storage buffers are left to the driver: there the descriptor's range counts and not the declaration.
+// Arrays in storage buffers are left to the driver: there the descriptor's range applies, not the declared size.
 #define SPV_ENABLE_UTILITY_CODE
 #include <spirv_cross/spirv.hpp>
 
@@ -69,8 +69,8 @@ class Bounds {
     }
   }
 
-  // The instruction set comes before the memory model; constants and what is undefined before the module's variables,
-  // which they initialise; all types and constants of the module before either.
+  // Order of the result: the instruction set's import precedes the memory model. Null constants precede the module's
+  // variables, which they initialise, and follow all types and constants of the module.
   void rewrite(SpirvInstruction instruction) {
     const uint32_t op = opcode(instruction);
     if (op == spv::OpMemoryModel) {
@@ -83,7 +83,7 @@ class Bounds {
       case spv::OpVariable: return variable(instruction);
       case spv::OpUndef:
         return emit(in_functions_ ? constants_ : declarations_, spv::OpConstantNull, {instruction[1], instruction[2]});
-      case spv::OpExtInst:  // outside of functions: words for debuggers, which name variables
+      case spv::OpExtInst:  // outside of functions: debug information, which refers to variables
         return emit(in_functions_ ? functions_ : module_variables_, instruction);
       case spv::OpAccessChain:
       case spv::OpInBoundsAccessChain: return access(instruction);
@@ -106,7 +106,7 @@ class Bounds {
 
   void import_instructions() {
     instruction_set_ = next_id_++;
-    Words name((kInstructionSet.size() + sizeof(uint32_t)) / sizeof(uint32_t));  // with the NUL
+    Words name((kInstructionSet.size() + sizeof(uint32_t)) / sizeof(uint32_t));  // including the terminating NUL
     std::memcpy(name.data(), kInstructionSet.data(), kInstructionSet.size());
     preamble_.push_back(static_cast<uint32_t>(name.size() + 2) << 16 | spv::OpExtInstImport);
     preamble_.push_back(instruction_set_);
@@ -145,7 +145,7 @@ class Bounds {
     return id;
   }
 
-  // Of 32 or 64 bits, and below 2^31.
+  // For 32-bit or 64-bit types and values below 2^31.
   uint32_t constant(uint32_t type_id, uint32_t bits, uint64_t value) {
     uint32_t& id = numbers_[{type_id, value}];
     if (id != 0) return id;
@@ -167,7 +167,7 @@ class Bounds {
     return uint_;
   }
 
-  // The index, or another that is below count.
+  // Returns an id for min(index, count - 1), unsigned.
   uint32_t bounded(uint32_t index, uint64_t count) {
     const uint32_t type_id = type_of(index);
     const SpirvInstruction number = type(type_id);
@@ -181,7 +181,7 @@ class Bounds {
       if (unsigned_value < count) return index;
       return constant(uint_type(), 32, count - 1);
     }
-    uint32_t wide = index, wide_type = type_id;  // a narrow one may not have room for the last index
+    uint32_t wide = index, wide_type = type_id;  // a narrow type may be too small for the last index
     if (bits < 32) {
       wide = next_id_++;
       wide_type = uint_type();
@@ -238,7 +238,7 @@ class Bounds {
   uint32_t next_id_;
   uint32_t instruction_set_ = 0, uint_ = 0;
   bool in_preamble_ = true, in_functions_ = false;
-  // In the order of the module.
+  // In the module's order.
   Words preamble_, declarations_, constants_, module_variables_, functions_;
   std::unordered_map<uint32_t, uint32_t> types_of_;  // of values
   std::unordered_map<uint32_t, uint32_t> nulls_;     // by type

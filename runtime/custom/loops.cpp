@@ -1,5 +1,5 @@
-// How many iterations a module's loops have where that can be seen: loops that count from one constant to another and
-// are left in no other way, as compilers of GLSL write them. What ends a loop early must not be taken for a long one.
+// Determines the iteration counts of loops, where possible: loops that count from one constant to another and have no
+// other exit, in the form that GLSL compilers emit. A loop that may end early must not be mistaken for a long one.
 #include <spirv_cross/spirv.hpp>
 
 #include <algorithm>
@@ -14,17 +14,17 @@ namespace {
 
 struct Block {
   std::vector<SpirvInstruction> instructions;
-  SpirvInstruction merge;  // OpLoopMerge, if it has one
+  SpirvInstruction merge;  // OpLoopMerge, if present
 };
 
-// The labels that a block's last instruction may go to.
+// The labels that a block's last instruction may branch to.
 std::vector<uint32_t> targets(const Block& block) {
   const SpirvInstruction last = block.instructions.back();
   switch (opcode(last)) {
     case spv::OpBranch: return {last[1]};
     case spv::OpBranchConditional: return {last[2], last[3]};
     case spv::OpSwitch: {
-      // Literals are of the selector's size: every word may be a label, and what is none is no block.
+      // Literals have the selector's size, so any word may be a label; words that are not labels match no block.
       std::vector<uint32_t> words(last.begin() + 2, last.end());
       return words;
     }
@@ -49,7 +49,7 @@ class Function {
     block.instructions.push_back(instruction);
     if (op == spv::OpLoopMerge) block.merge = instruction;
     if (op == spv::OpStore) stores_[instruction[1]].push_back({current_, instruction[2]});
-    // Its address taken for anything but a load or a store.
+    // Ids used by anything but a load or a store of the variable.
     const bool plain = op == spv::OpLoad || op == spv::OpStore || op == spv::OpVariable;
     for (size_t i = op == spv::OpStore ? 2 : 1; !plain && i < instruction.size(); ++i) named_.insert(instruction[i]);
     if (op == spv::OpStore) named_.insert(instruction[2]);
@@ -72,14 +72,14 @@ class Function {
     const auto found = results_.find(id);
     return found != results_.end() && opcode(found->second) == op ? found->second : SpirvInstruction();
   }
-  // Of a load of a variable: which.
+  // If the value is a load of a variable: that variable, otherwise 0.
   uint32_t loaded(uint32_t value) const {
     const SpirvInstruction load = result(value, spv::OpLoad);
     return !load.empty() ? load[3] : 0;
   }
 
-  // The blocks that are reached from one without leaving by the other; false if the function ends in one of them, or it
-  // goes to where it leaves from another than the one that tests.
+  // Collects the blocks reachable from `body` without passing through `leave`. Returns false if the function ends in
+  // one of them, or if one of them other than `test` branches to `leave`.
   bool stays(uint32_t body, uint32_t leave, std::unordered_set<uint32_t>& inside, uint32_t test) const {
     std::vector<uint32_t> waiting{body};
     while (!waiting.empty()) {
@@ -98,7 +98,7 @@ class Function {
     return true;
   }
 
-  // 0: it cannot be seen.
+  // Returns 0 if the count cannot be determined.
   uint64_t iterations(const Block& header) const {
     const uint32_t leave = header.merge[1], onward = header.merge[2];
     const Block* test = &header;
@@ -136,7 +136,7 @@ class Function {
     const bool is_signed = op == spv::OpSLessThan || op == spv::OpSLessThanEqual;
     const bool or_equal = op == spv::OpSLessThanEqual || op == spv::OpULessThanEqual;
     if (!is_signed && op != spv::OpULessThan && op != spv::OpULessThanEqual && op != spv::OpINotEqual) return 0;
-    // Of 32 bits: what is wider counts as unknown.
+    // 32-bit numbers only; wider ones count as unknown.
     if (*first > UINT32_MAX || *end > UINT32_MAX) return 0;
     const auto number = [&](uint64_t bits) {
       const auto low = static_cast<uint32_t>(bits);
@@ -153,7 +153,7 @@ class Function {
   const std::unordered_map<uint32_t, SpirvInstruction>& results_;
   std::unordered_map<uint32_t, Block> blocks_;
   std::unordered_map<uint32_t, std::vector<Store>> stores_;  // by variable
-  std::unordered_set<uint32_t> named_;                       // by what is no load or store
+  std::unordered_set<uint32_t> named_;                       // ids used by anything but a load or a store
   uint32_t current_ = 0;
 };
 

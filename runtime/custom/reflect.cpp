@@ -1,4 +1,4 @@
-// What a kernel takes: resources and their sizes by SPIRV-Cross, what is done with them by SpirvModule.
+// Determines a kernel's interface: resources and their sizes with SPIRV-Cross, accesses with SpirvModule.
 #include <fmt/format.h>
 #include <spirv_cross/spirv_cross_c.h>
 
@@ -37,7 +37,7 @@ class Reflection {
   bool is_array(const spvc_reflected_resource& resource) const {
     return spvc_type_get_num_array_dimensions(spvc_compiler_get_type_handle(compiler_, resource.type_id)) != 0;
   }
-  // With one element of an array without a size.
+  // A runtime-sized array counts as one element.
   uint64_t block_bytes(const spvc_reflected_resource& resource) const {
     size_t bytes = 0;
     const spvc_type type = spvc_compiler_get_type_handle(compiler_, resource.base_type_id);
@@ -131,7 +131,7 @@ KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& e
     const uint32_t number = module.decoration(buffer, SpvDecorationBinding);
     found.bindings.resize(std::max<size_t>(found.bindings.size(), number + 1));
     if (!facts.uses(buffer.id)) continue;
-    // A binding may be declared more than once, as blocks of different types.
+    // A binding may be declared several times with different block types.
     KernelInterface::Binding& binding = found.bindings[number];
     binding.used = true;
     binding.read = binding.read || facts.reads(buffer.id);

@@ -51,7 +51,7 @@ void SpirvModule::read_instruction(SpirvInstruction instruction, uint32_t& funct
   if (function != 0) bodies_[function].push_back(instruction);
 }
 
-// Validation has refused functions that call themselves, but not chains of calls as long as the module.
+// Iterative: validation rejects recursion, but not call chains as long as the module.
 void SpirvModule::read_body(uint32_t first) {
   std::vector<uint32_t> waiting{first};
   while (!waiting.empty()) {
@@ -112,7 +112,7 @@ void SpirvModule::read_access(SpirvInstruction instruction) {
     case spv::OpPhi:
     case spv::OpSelect:
     case spv::OpReturnValue:
-      // A pointer that goes where it is not followed: anything may be done with it.
+      // The pointer is not tracked further, so assume both reads and writes.
       for (size_t i = op == spv::OpExtInst ? 5 : 1; i < instruction.size(); ++i) mark(instruction[i], true, true);
       return;
     default: break;
@@ -160,7 +160,7 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
     case spv::OpIMul: return a * b;
     case spv::OpUDiv: return b == 0 ? std::nullopt : std::optional<uint64_t>(a / b);
     case spv::OpUMod: return b == 0 ? std::nullopt : std::optional<uint64_t>(a % b);
-    // Sizes are above zero, where the signed operations are the unsigned ones.
+    // Sizes are positive, where signed and unsigned operations agree.
     case spv::OpSDiv: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a / b);
     case spv::OpSRem:
     case spv::OpSMod: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a % b);
@@ -192,7 +192,7 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
   }
 }
 
-// By the rules of std430, booleans as 32 bits: what Vulkan counts workgroup memory by.
+// std430 layout with 32-bit booleans, by which Vulkan counts workgroup memory.
 SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
   const auto part = [&](size_t word) {
     const auto found = layouts_.find(type[word]);
@@ -229,7 +229,7 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
       all.size = aligned(all.size, all.alignment);
       return all;
     }
-    default: return {};  // an array without a size has none; nothing else is stored
+    default: return {};  // runtime-sized arrays count as empty; other types are not stored
   }
 }
 

@@ -1,4 +1,4 @@
-// Sources and compiled kernels as bytes: numbers in this machine's order, lists with their lengths in front.
+// Serialises sources and compiled kernels: numbers in the machine's byte order, lists preceded by their length.
 #include <cstring>
 #include <type_traits>
 
@@ -30,7 +30,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Reads nothing beyond the end, and remembers that it should have.
+// Never reads past the end; remembers an attempt to do so.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -51,7 +51,7 @@ class Reader {
     if (!values.empty()) std::memcpy(values.data(), raw.data(), raw.size());
     return values;
   }
-  // A number of entries that the bytes that are left have room for.
+  // A number of entries, checked against the bytes that are left.
   uint64_t count(uint64_t bytes_each) {
     const auto value = number<uint64_t>();
     good_ = good_ && value <= bytes_.size() / bytes_each;

@@ -1,5 +1,5 @@
-// The reference backend: plain memory and the host_* function of each operation. One lock for each
-// backend keeps operations in the order of the calls; each is done when its call returns.
+// The reference backend: plain memory and the host_* function of each operation. One lock per backend keeps operations
+// in call order; an operation is finished when its call returns.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -19,11 +19,11 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kAlignment = 256;  // what buffer.hpp promises of allocations
-// What devices ask of memory that they import: what works here works there.
+constexpr uint64_t kAlignment = 256;  // as promised by Buffer::offset
+// The alignment that devices require of imported memory, so that what works here works there.
 constexpr uint64_t kImportAlignment = 4096;
 
-// Shared with the allocations, which report when they go.
+// Shared with the allocations, which update it when they are freed.
 struct MemoryUse {
   std::atomic<uint64_t> in_use{0}, live{0}, imported{0};
 };
@@ -31,7 +31,7 @@ struct MemoryUse {
 class HostAllocation final : public Allocation {
  public:
   HostAllocation(std::shared_ptr<MemoryUse> use, uint64_t bytes, bool zeroed) : use_(std::move(use)), bytes_(bytes) {
-    // calloc takes fresh pages from the system as they are, zero; aligned_alloc would have us write them.
+    // calloc uses fresh pages, which are zero already; with aligned_alloc they would have to be cleared here.
     const size_t total = static_cast<size_t>(bytes + kAlignment - 1);
     block_ = zeroed ? std::calloc(total, 1) : std::malloc(total);
     if (block_ == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no room for {} bytes", bytes);
@@ -55,7 +55,7 @@ class HostAllocation final : public Allocation {
   std::byte* data_ = nullptr;
 };
 
-// Memory of the caller's.
+// The caller's memory.
 class ImportedAllocation final : public Allocation {
  public:
   ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes, std::shared_ptr<void> owner)
@@ -84,7 +84,7 @@ class ImportedAllocation final : public Allocation {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend runs no custom kernels: they need a Vulkan device");
 }
 
-// What a backend's streams share: one lock keeps operations in the order of the calls.
+// Shared by a backend's streams. The lock keeps operations in call order.
 struct HostWork {
   mutable std::mutex mutex;
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
@@ -95,7 +95,7 @@ struct HostWork {
   fail(TUFF_ERROR_UNSUPPORTED, "the host backend computes within each call: there is nothing to capture");
 }
 
-// Each call is done when it returns, and an event when it is recorded.
+// Calls are finished when they return, so an event has happened as soon as it is recorded.
 class HostEvent final : public ComputeEvent {
  public:
   explicit HostEvent(bool timing) : timing_(timing) {}
@@ -166,7 +166,7 @@ class HostStream final : public ComputeStream {
     copy_dtod(dst, dst_offset, src, src_offset, bytes);
   }
 
-  // Checked under the lock, so that an operand cannot be mapped between its check and its use.
+  // The check is made under the lock, so that an operand cannot be mapped between its check and its use.
   void run(const Operation& operation) override {
     const std::lock_guard lock(work_.mutex);
     operation.check();
@@ -234,7 +234,7 @@ class HostBackend final : public ComputeBackend {
     if (json != nullptr) fail_without_variants();
   }
 
-  // Nothing is kept: each buffer is taken from the process and given back to it.
+  // Nothing is pooled: every buffer is allocated from and returned to the process.
   void memory(tuff_memory_stats& memory) const override {
     const std::lock_guard lock(work_.mutex);
     memory.live_allocations = use_->live.load(std::memory_order_relaxed);
@@ -276,7 +276,7 @@ class HostBackend final : public ComputeBackend {
   }
 
   void* map(const Buffer& buffer) override {
-    const std::lock_guard lock(work_.mutex);  // an operation that another thread is in the middle of
+    const std::lock_guard lock(work_.mutex);  // waits for another thread's operation
     return buffer.host<std::byte>();
   }
 
@@ -297,7 +297,7 @@ class HostBackend final : public ComputeBackend {
   }
   std::unique_ptr<ComputeEvent> create_event(bool timing) override { return std::make_unique<HostEvent>(timing); }
 
-  // A call is all that there is to time.
+  // Only calls are timed.
   void profile_begin(Profile& profile) override {
     profile.start();
     profile.set_device("Host processor", false, {});
@@ -333,7 +333,7 @@ class HostBackend final : public ComputeBackend {
                            options.bytes, in_use - (whole - std::min(whole, options.bytes)));
     };
     check_room(TUFF_ERROR_LIMIT_EXCEEDED, memory_limit_, "the context's limit is");
-    // The system would promise more than it has and end the process on first use.
+    // The system may overcommit, and kill the process on first use.
     check_room(TUFF_ERROR_OUT_OF_HOST_MEMORY, physical_bytes_, "the machine has");
     use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
     try {

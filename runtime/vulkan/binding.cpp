@@ -16,22 +16,22 @@ namespace {
 constexpr uint64_t kBytes = 4u << 20;
 constexpr int kRepetitions = 15;
 
-// A way of binding, and of reading 16 bytes.
+// A binding method and a way to load 16 bytes.
 struct Form {
   const char* name;
   bool addresses, words;
-  double price;  // how much sooner it has to be done, all else being equal
+  double price;  // factor on its measured time
 };
-// A descriptor costs the host more for each operation: addresses win unless clearly slower.
+// A descriptor costs the host more per operation, so addresses are chosen unless they are clearly slower.
 constexpr Form kForms[] = {
     {"descriptors", false, false, 1.1},
     {"addresses", true, false, 1.0},
     {"descriptors, words", false, true, 1.15},
 };
-constexpr size_t kBindings = 2;  // the first of them; by words and addresses no driver was faster
+constexpr size_t kBindings = 2;  // the forms that differ in binding only; no driver was faster with addresses and words
 
-// What is measured, and where its answer is kept, the form's number. A key changes with what is measured, so that an
-// older answer is not taken for a newer one.
+// What is measured, and the key under which the chosen form's index is stored. The key changes with the measurement, so
+// that older answers are not reused.
 struct Trial {
   const char* name;
   CacheKey key;
@@ -42,7 +42,7 @@ void record_stream(StreamRecorder& recorder, const Buffer& in, const Buffer& out
   backend_kernels.bind(recorder, in, out, kBytes);
 }
 
-// A product that is not packed, of a size whose kernel compiles fast.
+// A GEMM without packing, of a size whose kernel compiles quickly.
 void record_tiles(StreamRecorder& recorder, const Buffer& in, const Buffer& out) {
   backend_kernels.multiply_tiles(recorder, in, in, out, 64);
 }
@@ -68,7 +68,7 @@ size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool
   }
   std::array<double, std::size(kForms)> best;
   best.fill(1e9);
-  // In turns, so that what else the machine does meets all. The first runs compile and touch the pages.
+  // Forms alternate, so that other load on the machine affects all of them. The first runs compile and touch the pages.
   for (int i = 0; i <= kRepetitions; ++i) {
     for (size_t form = 0; form < forms; ++form) {
       const double time = seconds(recorder, trial, buffers[0], buffers[1], kForms[form]);
@@ -83,7 +83,7 @@ size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool
   return chosen;
 }
 
-// The form, of so many, that kernels like the trial are best in. The device can do all.
+// The fastest of the first `forms` forms for kernels like the trial's. The device must support all of them.
 const Form& best_form(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels,
                       const Trial& trial, size_t forms) {
   if (const auto stored = kernels.disk().load("binding", trial.key); stored && stored->size() == 1) {
@@ -103,7 +103,7 @@ void choose_binding(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>&
   if (!device.traits.addresses) return all(false);
   if (!device.physical.push_descriptors) return all(true);
   all(true);
-  // On GPUs only what an operation costs the host differs: processors alone are worth the time to measure.
+  // On GPUs, only the host's cost per operation differs: measuring pays off for CPU devices only.
   bool words = false;
   if (device.traits.cpu) {
     const bool tiles = best_form(recorder, pool, kernels, kTiles, kBindings).addresses;

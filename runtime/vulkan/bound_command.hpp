@@ -1,5 +1,5 @@
-// Commands whose memory is found: what is left is to write them into a command buffer, now or, in a graph, again and
-// again.
+// Commands whose memory has been resolved. What is left is writing them into a command buffer, once or, for a graph,
+// repeatedly.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace tuff {
 
 struct CachedPipeline;
 
-// Memory from begin to end; none: the shader never touches it.
+// Memory from begin to end. A null block: the shader never accesses it.
 struct Bound {
   const MemoryBlock* block;
   uint64_t begin, end;
 };
 
-// All that a command touches: ranges, or more than is worth telling apart.
+// Everything that a command accesses: byte ranges, or `everything` if there are too many to track separately.
 struct Touched {
-  static constexpr uint32_t kMaxBlocks = 4;  // of an operand that is a buffer for each matrix
+  static constexpr uint32_t kMaxBlocks = 4;  // per operand that has one buffer per matrix
   static constexpr uint32_t kMaxRanges = 32;
   static_assert(kMaxRanges >= Dispatch::kMaxOperands + Dispatch::kMaxEachOperands * kMaxBlocks);
   std::array<HazardTracker::Range, kMaxRanges> ranges;
@@ -36,7 +36,7 @@ struct Touched {
 };
 
 struct BoundDispatch {
-  static constexpr uint32_t kMaxSlots = TUFF_KERNEL_MAX_BINDINGS;  // Tuff's own have fewer
+  static constexpr uint32_t kMaxSlots = TUFF_KERNEL_MAX_BINDINGS;  // Tuff's own kernels have fewer
   static_assert(kMaxSlots >= Dispatch::kMaxSlots && kMaxSlots <= Touched::kMaxRanges);
   static constexpr uint32_t kPushBytes = 256;
 
@@ -45,13 +45,13 @@ struct BoundDispatch {
   std::array<uint32_t, 3> groups{};
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  const CachedPipeline* cached = nullptr;  // of Tuff's kernels: what a graph has to pin
-  // Of Tuff's kernels: 8 bytes for each slot come before the parameters, where its memory begins, as an address or
-  // within its descriptor.
+  const CachedPipeline* cached = nullptr;  // Tuff's kernels: what a graph has to pin
+  // Tuff's kernels: the push constants begin with 8 bytes per slot, before the parameters. They hold where the slot's
+  // memory begins, as an address or as an offset within its descriptor.
   bool bases = true, addresses = false;
   uint32_t slots = 0;
   std::array<Bound, kMaxSlots> bound;
-  std::array<uint8_t, kMaxSlots> bindings;  // of custom kernels: the shader's number of the slot
+  std::array<uint8_t, kMaxSlots> bindings;  // custom kernels: the slot's binding number in the shader
   uint32_t push_bytes = 0;
   alignas(8) std::array<std::byte, kPushBytes> push;  // the parameters
   Touched touched;
@@ -61,9 +61,9 @@ struct BoundCopy {
   const char* label = "";
   const MemoryBlock *to = nullptr, *from = nullptr;
   uint64_t to_offset = 0, from_offset = 0;
-  uint64_t bytes = 0;  // of a row
+  uint64_t bytes = 0;  // of one row
   uint64_t to_pitch = 0, from_pitch = 0, rows = 1;
-  bool tracked[2] = {true, true};  // to, from: memory that staging is made of is fresh and needs no order
+  bool tracked[2] = {true, true};  // to, from; staging memory is fresh and needs no ordering
   double moved() const { return 2.0 * static_cast<double>(bytes * rows); }
   uint64_t to_end() const { return to_offset + (rows - 1) * to_pitch + bytes; }
   uint64_t from_end() const { return from_offset + (rows - 1) * from_pitch + bytes; }

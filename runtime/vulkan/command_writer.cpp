@@ -43,7 +43,7 @@ void CommandWriter::wait_for_all() {
 
 void CommandWriter::show_to_host() {
   if (!hidden_from_host_) return;
-  // Whatever wrote it: what was waited for may have been written by kernels, where this queue only copies.
+  // All writes: the data waited for may come from kernels, even if this queue only copies.
   const VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_MEMORY_WRITE_BIT,
                                 VK_ACCESS_HOST_READ_BIT};
   device_->vk.vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
@@ -52,7 +52,7 @@ void CommandWriter::show_to_host() {
 }
 
 void CommandWriter::barrier(VkPipelineStageFlags stage) {
-  // What comes later, of either kind, is covered: the tracker starts anew. Of kernels after kernels that is kernels.
+  // Covers all later work, of either kind, so that the tracker starts anew; between kernels, it covers only kernels.
   const bool kernels_alone =
       stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT && pending_stages_ == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   const VkPipelineStageFlags next = kernels_alone ? stage : all_stages();
@@ -61,7 +61,7 @@ void CommandWriter::barrier(VkPipelineStageFlags stage) {
   device_->vk.vkCmdPipelineBarrier(commands_, pending_stages_, next, 0, 1, &barrier, 0, nullptr, 0, nullptr);
   ++barriers_;
   hazards_.clear();
-  // A barrier between kernels alone does not reach transfers: they stay pending for the next one.
+  // A barrier between kernels does not cover transfers; the next transfer adds one.
   transfers_uncovered_ = kernels_alone;
   pending_stages_ = 0;
 }
@@ -88,7 +88,7 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
     order(touched.ranges.data(), touched.count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
     return;
   }
-  // A descriptor reaches back to an aligned start: what it spans is what counts, as validation sees it.
+  // A descriptor begins at an aligned address before its operand. Its whole range counts, as in the validation layer.
   const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
   std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
   for (uint32_t i = 0; i < touched.count; ++i) {

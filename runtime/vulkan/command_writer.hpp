@@ -1,6 +1,6 @@
-// Writes bound commands into a command buffer, with a barrier only where what they touch really conflicts.
+// Writes bound commands into a command buffer, with barriers only where their accesses conflict.
 //
-// What was touched stays known from one command buffer to the next: they follow one another on one queue.
+// Tracked accesses carry over from one command buffer to the next, because they run in order on one queue.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ namespace tuff {
 
 class CommandWriter {
  public:
-  // unused: what a descriptor has that the shader never touches.
+  // unused: bound to descriptors that the shader never accesses.
   CommandWriter(std::shared_ptr<Device> device, Bound unused) : device_(std::move(device)), unused_(unused) {}
 
-  // What follows goes into this command buffer, whose queue computes or only copies.
+  // The following commands go into this command buffer. `computes` is false for a queue that only copies.
   void begin(VkCommandBuffer commands, bool computes) noexcept {
     commands_ = commands;
     computes_ = computes;
@@ -24,19 +24,19 @@ class CommandWriter {
   }
   VkCommandBuffer commands() const noexcept { return commands_; }
 
-  // Everything before has finished and is visible: a semaphore was waited for.
+  // All earlier commands have finished and their writes are visible, because a semaphore was waited for.
   void forget() noexcept;
-  // Others have written what was waited for.
+  // Other streams' writes, which were waited for, may still be hidden from the host.
   void assume_writes() noexcept { hidden_from_host_ = true; }
-  // Anything may have been touched since.
+  // Any memory may have been accessed since.
   void assume_everything() noexcept;
-  // A barrier against all that came before, whatever it was.
+  // A barrier against all earlier commands.
   void wait_for_all();
-  // All that was written so far can be read by the host when the command buffer has finished.
+  // Makes all writes so far visible to the host once the command buffer has finished.
   void show_to_host();
   bool hidden_from_host() const noexcept { return hidden_from_host_; }
 
-  // Each is in two steps, so that what stands around a command, if somebody looks on, does not include its barrier.
+  // Each command takes two steps, so that labels and timestamps around a command exclude its barrier.
   void order(const BoundDispatch& dispatch);
   void order(const BoundCopy& copy);
   void order(const BoundFill& fill);
@@ -59,11 +59,11 @@ class CommandWriter {
   const Bound unused_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   bool computes_ = true;
-  VkPipeline pipeline_ = VK_NULL_HANDLE;  // bound
+  VkPipeline pipeline_ = VK_NULL_HANDLE;  // the one bound now
   HazardTracker hazards_;
   VkPipelineStageFlags pending_stages_ = 0;  // of the work since the last barrier
-  bool transfers_uncovered_ = false;         // the last barrier was between kernels alone
-  bool hidden_from_host_ = false;            // something was written since the last barrier for the host
+  bool transfers_uncovered_ = false;         // the last barrier covered only compute shaders
+  bool hidden_from_host_ = false;            // writes since the last barrier that made them visible to the host
   uint64_t barriers_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a device has to have for a kernel that a caller brings. Device::create() decides what is enabled.
+// What custom kernels require of a device. Device::create() decides what is enabled.
 #include <spirv_cross/spirv.hpp>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool subgroups(const Device& device) {
 struct Capability {
   uint32_t number;
   const char* name;
-  bool (*enabled)(const Device&);  // null: in no device, for the reason in the comment
+  bool (*enabled)(const Device&);  // null: never enabled, for the reason given above its group
 };
 
 constexpr Capability kCapabilities[] = {
@@ -43,11 +43,11 @@ constexpr Capability kCapabilities[] = {
     {spv::CapabilityGroupNonUniformClustered, "GroupNonUniformClustered", subgroups<VK_SUBGROUP_FEATURE_CLUSTERED_BIT>},
     {spv::CapabilityGroupNonUniformQuad, "GroupNonUniformQuad", subgroups<VK_SUBGROUP_FEATURE_QUAD_BIT>},
     {spv::CapabilityVulkanMemoryModel, "VulkanMemoryModel", [](const Device& d) { return d.physical.matrix_cores; }},
-    // Not enabled: memory that a launch does not name cannot be kept in order with the rest.
+    // Not enabled: accesses to memory that a launch does not name cannot be ordered.
     {spv::CapabilityPhysicalStorageBufferAddresses, "PhysicalStorageBufferAddresses", nullptr},
     {spv::CapabilityVariablePointersStorageBuffer, "VariablePointersStorageBuffer", nullptr},
     {spv::CapabilityVariablePointers, "VariablePointers", nullptr},
-    // Not enabled: of resources that cannot be bound.
+    // Not enabled: for resources that cannot be bound.
     {spv::CapabilityImageQuery, "ImageQuery", nullptr},
     {spv::CapabilitySampledBuffer, "SampledBuffer", nullptr},
     {spv::CapabilityImageBuffer, "ImageBuffer", nullptr},
@@ -60,7 +60,7 @@ constexpr Capability kCapabilities[] = {
     {spv::CapabilityStorageBufferArrayDynamicIndexing, "StorageBufferArrayDynamicIndexing", nullptr},
     {spv::CapabilityUniformAndStorageBuffer8BitAccess, "UniformAndStorageBuffer8BitAccess", nullptr},
     {spv::CapabilityUniformAndStorageBuffer16BitAccess, "UniformAndStorageBuffer16BitAccess", nullptr},
-    // Not enabled: nothing of Tuff's needs it.
+    // Not enabled: not needed by Tuff.
     {spv::CapabilityStoragePushConstant8, "StoragePushConstant8", nullptr},
     {spv::CapabilityStoragePushConstant16, "StoragePushConstant16", nullptr},
     {spv::CapabilityInt64Atomics, "Int64Atomics", nullptr},
@@ -96,7 +96,7 @@ void check_limit(uint64_t value, uint64_t most, const char* what) {
   if (value > most) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel has {} {}, this device allows {}", value, what, most);
 }
 
-// kernels/common/loop_limit.hpp has where that comes from. Seen with Mesa 22.3, and no longer with 25.0.
+// kernels/common/loop_limit.hpp explains this limit. Observed with Mesa 22.3, but no longer with 25.0.
 constexpr uint64_t kMaxLoopPasses = 65535;
 bool cuts_loops(const Device& device) {
   constexpr int kFirstWithout = 25;

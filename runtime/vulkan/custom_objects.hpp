@@ -1,5 +1,5 @@
-// The Vulkan objects of kernels that callers bring: made alike in the library and, for kernels that are not trusted, in
-// tuff-compile first.
+// The Vulkan objects of custom kernels. The library and tuff-compile, which tries untrusted kernels first, create them
+// with the same code.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace tuff {
 
-// Storage buffers that are pushed, by the shader's numbers.
+// A push descriptor set of storage buffers, with the shader's binding numbers.
 VkDescriptorSetLayout make_custom_set(Device& device, std::span<const uint32_t> bindings);
-// robust: accesses beyond a buffer's range are harmless, where the device does not see to that by itself.
+// robust: out-of-bounds buffer accesses are harmless, requested per pipeline if the device does not ensure it anyway.
 VkPipeline make_custom_pipeline(Device& device, VkPipelineLayout layout, std::span<const uint32_t> words,
                                 const std::string& entry, bool robust, VkPipelineCache cache);
 

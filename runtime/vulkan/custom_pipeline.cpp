@@ -45,7 +45,7 @@ void copy_text(char (&out)[size], std::string_view text) {
 
 }  // namespace
 
-// An entry begins with what was asked for: hashes of sources may collide where someone wants them to.
+// An entry begins with its whole request, because somebody might construct sources with colliding hashes.
 LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk) {
   const std::string request = to_bytes(options.source);
   const CacheKey key = hash_text(request);
@@ -100,7 +100,7 @@ void RetiredPipelines::renounce() noexcept {
 
 void RetiredPipelines::add(const Objects& objects, const LastUses& uses) noexcept {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back({objects, uses});  // announce() has made room
+  waiting_.push_back({objects, uses});  // announce() has reserved room
   --live_;
 }
 

@@ -1,4 +1,4 @@
-// Pipelines of kernels that callers bring: made when asked for, destroyed once the device is done with them.
+// Pipelines of custom kernels: created on request, destroyed once the device has finished with them.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,22 @@
 
 namespace tuff {
 
-// The module that was asked for, from disk or compiled.
+// The requested module, read from disk or compiled.
 struct LoadedKernel {
   CompiledKernel kernel;
   bool from_disk = false;
 };
 LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk);
 void store_custom(const KernelOptions& options, const CompiledKernel& kernel, const DiskCache& disk);
-// Has the driver of this device compile it in another process: throws what try_driver() throws.
+// Has this device's driver compile the kernel in another process. Throws what try_driver() throws.
 void try_driver(const KernelOptions& options, const CompiledKernel& kernel, const Device& device);
 
-// Throws UNSUPPORTED or LIMIT_EXCEEDED for what this device cannot run.
+// Throws UNSUPPORTED or LIMIT_EXCEEDED if this device cannot run the kernel.
 void check_device(const KernelInterface& kernel, bool robust, const Device& device);
-// SPIR-V's names, for those beside Shader.
+// SPIR-V's names of the capabilities other than Shader.
 std::string capability_names(const KernelInterface& kernel);
 
-// The Vulkan objects of kernels whose handles are gone, and of the library's own that made room for others.
+// Vulkan objects waiting for destruction: those of kernels whose handles were destroyed, and of evicted pipelines.
 class RetiredPipelines {
  public:
   struct Objects {
@@ -44,7 +44,7 @@ class RetiredPipelines {
   RetiredPipelines(const RetiredPipelines&) = delete;
   RetiredPipelines& operator=(const RetiredPipelines&) = delete;
 
-  // Room for what will be added once; given up again unless it is kept.
+  // Reserves room for one later add(). Releases it again unless keep() is called.
   class Room {
    public:
     explicit Room(RetiredPipelines& retired) : retired_(&retired) { retired.announce(); }
@@ -59,9 +59,9 @@ class RetiredPipelines {
     RetiredPipelines* retired_;
   };
   void add(const Objects& objects, const LastUses& uses) noexcept;
-  // One that was not announced, and that anything may use that was recorded until now. Errors: bad_alloc.
+  // Adds a pipeline without a reservation; everything recorded so far may use it. Throws bad_alloc.
   void add(VkPipeline pipeline, const Timelines& timelines);
-  // Some stream's work has finished.
+  // Destroys what is no longer in use. Call it when a stream's work has finished.
   void completed(const Timelines& timelines) noexcept;
   void destroy(const Objects& objects) noexcept;
 
@@ -80,7 +80,7 @@ class RetiredPipelines {
   size_t live_ = 0;
 };
 
-// Retired with its last owner.
+// Retires its objects when the last owner releases it.
 struct KernelPipeline {
   KernelPipeline(std::string kernel, std::shared_ptr<RetiredPipelines> where)
       : name(std::move(kernel)), retired(std::move(where)) {}
@@ -88,7 +88,7 @@ struct KernelPipeline {
   KernelPipeline(const KernelPipeline&) = delete;
   KernelPipeline& operator=(const KernelPipeline&) = delete;
 
-  const std::string name;  // which bound commands point to
+  const std::string name;  // bound commands point to it
   std::shared_ptr<RetiredPipelines> retired;
   RetiredPipelines::Objects objects;
   LastUses uses;
@@ -106,7 +106,7 @@ class VulkanKernel final : public CustomKernel {
   const RetiredPipelines::Objects& objects() const { return pipeline_->objects; }
   LaunchLimits launch_limits() const;
 
-  // Under the context's lock. Graphs keep the pipeline beyond the kernel.
+  // Under the context's lock. Graphs keep the pipeline alive after the kernel is destroyed.
   const std::shared_ptr<KernelPipeline>& pipeline() const { return pipeline_; }
   void use(Use use, const Timelines& timelines) noexcept { pipeline_->uses.add(use, timelines); }
 

@@ -13,8 +13,9 @@
 namespace tuff {
 namespace {
 
-// More streams than that share queues. One: an H200 does not run two of them at once but gives each its time, and
-// changes between them in 80 us (docs/streams.md); a wait for another stream on the same queue is a barrier.
+// The maximum number of compute queues; further streams share them. One, because an H200 does not run two queues at
+// once but time-slices them, and switching takes 80 us (docs/streams.md). Waiting for another stream on the same queue
+// takes only a barrier.
 constexpr uint32_t kMaxQueues = 1;
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
@@ -65,7 +66,7 @@ int32_t device_type(VkPhysicalDeviceType type) {
   }
 }
 
-// Cut if it does not fit; always NUL-terminated.
+// Truncates text that does not fit; always NUL-terminated.
 template <size_t size>
 void copy_text(char (&out)[size], std::string_view text) {
   const size_t length = std::min(text.size(), size - 1);
@@ -234,7 +235,7 @@ void Device::create() {
     extensions.push_back(VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME);
     append(by_pipeline);
   } else if (physical.robust_access && physical.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
-    // Mesa's driver for processors has these checks in every kernel, asked for or not. A GPU would lose by them.
+    // lavapipe has these checks in every kernel, whether requested or not. On GPUs they would cost performance.
     robustness = Robustness::everywhere;
     extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
     robust_access.robustBufferAccess2 = VK_TRUE;
@@ -261,7 +262,8 @@ void Device::create() {
   for (;;) {
     info.queueCreateInfoCount = copies ? 2 : 1;
     const VkResult result = vkCreateDevice(physical.handle, &info, nullptr, &handle);
-    // Drivers have so many queues for all devices of all processes: NVIDIA's (580) fails then as if it could not start.
+    // Drivers limit the number of queues over all devices and processes. NVIDIA's (580) then fails with an
+    // initialisation error.
     const bool fewer = queue_infos[0].queueCount > 1 || copies;
     if (result == VK_SUCCESS || !fewer) {
       check_vk(result, "vkCreateDevice");
@@ -281,7 +283,7 @@ void Device::create() {
   families_[1] = physical.copy_family;
 }
 
-// An instance's extension: its functions are not among those that volk gives a device.
+// An instance extension, so volk's device table does not include its functions.
 void Device::load_labels() {
   if (!instance.debug_utils()) return;
   if (!physical.debug_markers && platform::environment("TUFF_DEBUG_LABELS") != "1") return;
@@ -296,7 +298,7 @@ void Device::load_labels() {
 void Device::name_object(VkObjectType type, uint64_t object, const char* name) {
   const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type, object,
                                            name};
-  set_name_(handle, &info);  // for people alone: nothing depends on it
+  set_name_(handle, &info);  // for debugging only: failure is ignored
 }
 
 void Device::read_traits() {
@@ -320,7 +322,7 @@ void Device::read_traits() {
   traits.f16 = traits.storage16 && physical.features12.shaderFloat16;
   traits.f64 = physical.features.shaderFloat64;
   const VkPhysicalDeviceFloatControlsProperties& controls = physical.float_controls;
-  // Modes that may be set for 16 bits alone.
+  // Modes that can be set for 16-bit floats independently of other types.
   traits.rounds_f16 = traits.f16 && physical.features.shaderInt16 && controls.shaderRoundingModeRTEFloat16 &&
                       controls.shaderDenormPreserveFloat16 && controls.shaderSignedZeroInfNanPreserveFloat16 &&
                       controls.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
@@ -406,7 +408,7 @@ void Device::lose(const char* what, VkResult result) {
     log(TUFF_LOG_ERROR, "{} lost the device {}: {}", what, physical.properties.deviceName, vk_result_name(result));
   }
   require_alive();
-  // Another thread is about to say by what.
+  // Another thread is about to store the call that lost the device.
   fail(TUFF_ERROR_DEVICE_LOST, "{} returned {}; make a new context", what, vk_result_name(result));
 }
 

@@ -1,4 +1,4 @@
-// A logical device: its function table, its queues, and what it reports.
+// A logical device: its function table, its queues and its properties.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tuff {
 
-// What VK_EXT_memory_budget says of a heap: how much of it this process may use, and how much is used.
+// A heap's VK_EXT_memory_budget values: how much of it this process may use, and how much is in use.
 struct HeapBudget {
   uint64_t budget = 0, used = 0;
   bool known() const noexcept { return budget != 0; }
@@ -27,49 +27,50 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Every Vulkan call on the device goes through this table; a test may put its own function in.
+  // Every Vulkan call on the device goes through this table, so that tests can replace a function.
   VolkDeviceTable vk{};
   HeapBudget (*heap_budget)(const PhysicalDevice& physical, uint32_t heap) = read_heap_budget;
   VkDevice handle = VK_NULL_HANDLE;
-  std::vector<VkQueue> queues;          // that compute, at least one, all of one family
-  VkQueue copy_queue = VK_NULL_HANDLE;  // of a family that only copies, if there is one
+  std::vector<VkQueue> queues;          // for compute, at least one, all of one family
+  VkQueue copy_queue = VK_NULL_HANDLE;  // of a transfer-only family, if there is one
   const PhysicalDevice& physical;
   Instance& instance;
   DeviceTraits traits;
-  // Commands are labelled and objects named, for a tool that is attached or under TUFF_DEBUG_LABELS=1; the functions of
-  // VK_EXT_debug_utils are null otherwise.
+  // True if a tool is attached or TUFF_DEBUG_LABELS=1 is set: commands are labelled and objects named. Otherwise the
+  // functions of VK_EXT_debug_utils are null.
   bool labels = false;
   PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
   PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
   bool full_subgroups = false;  // pipelines must ask for traits.subgroup_size explicitly
-  // What keeps accesses within a descriptor's range: the pipeline, if it asks for it; the device, in all pipelines.
+  // How accesses are kept within a descriptor's range: per pipeline on request, or in all pipelines of the device.
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
-  bool zeroes_shared = false;  // where a kernel asks for it
+  bool zeroes_shared = false;  // if a kernel asks for it
 
-  // Commands on the queue for copies can be timed.
+  // Commands on the copy queue can be timed.
   bool times_copies() const { return host_query_reset_ && physical.copy_timestamp_bits != 0; }
-  // Whose queues use the device's buffers.
+  // The queue families that use the device's buffers.
   std::span<const uint32_t> families() const { return {families_, copy_queue != VK_NULL_HANDLE ? 2u : 1u}; }
 
   bool lost() const noexcept { return lost_by_.load(std::memory_order_relaxed) != nullptr; }
-  // Throws DEVICE_LOST if the device is.
+  // Throws DEVICE_LOST if the device is lost.
   void require_alive() const;
-  // As check_vk, and remembers that the device is lost, and by which call: `what` has static storage.
+  // Like check_vk, and records that the device was lost and by which call. `what` has static storage.
   void check(VkResult result, const char* what);
-  // What the device was to do cannot be done any more, as this call returned that: from now on it counts as lost.
+  // Marks the device as lost because this call failed in a way that leaves its work incomplete.
   [[noreturn]] void lose(const char* what, VkResult result);
-  // Called after every vkCreate* and vkAllocate*.
-  // Of storage buffers that are pushed; the second with or without such a set, push_bytes may be 0.
+  // Descriptor set layouts are for push descriptors of storage buffers. A pipeline layout may go without a set (null)
+  // and without push constants (push_bytes 0).
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
   VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);
   VkShaderModule make_shader_module(std::span<const uint32_t> words);
-  // A command buffer in a pool of its own, with which it goes.
+  // A command buffer in a pool of its own; destroying the pool frees it.
   struct Commands {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer buffer = VK_NULL_HANDLE;
   };
   Commands make_commands(uint32_t family, VkCommandPoolCreateFlags flags);
+  // To be called after every vkCreate* and vkAllocate*.
   void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }
 
@@ -79,7 +80,7 @@ class Device {
     if (labels) name_object(type, (uint64_t)object, name);  // NOLINT: a pointer or a number, by platform
   }
 
-  // Of the heap that device-local memory comes from; 0 if the driver does not say.
+  // Free bytes of the heap for device-local memory; 0 if the driver does not report it.
   uint64_t free_memory() const;
   uint64_t memory_bytes() const { return memory_bytes_; }
 
@@ -91,7 +92,7 @@ class Device {
   void name_object(VkObjectType type, uint64_t object, const char* name);
 
   PFN_vkSetDebugUtilsObjectNameEXT set_name_ = nullptr;
-  std::atomic<VkResult> loss_{VK_SUCCESS};     // the first that it was lost by
+  std::atomic<VkResult> loss_{VK_SUCCESS};     // the first error that lost the device
   std::atomic<const char*> lost_by_{nullptr};  // the function that returned it
   std::atomic<uint64_t> objects_{0};
   uint32_t families_[2] = {};
@@ -100,7 +101,7 @@ class Device {
   uint64_t memory_bytes_ = 0;
 };
 
-// What a physical device says of itself, for tuff_device_info and tuff_context_info.
+// A physical device's properties, for tuff_device_info and tuff_context_info.
 void describe(const PhysicalDevice& physical, tuff_device_properties& properties);
 
 }  // namespace tuff

@@ -49,7 +49,8 @@ bool DeviceRecorder::binds_addresses(Reads reads, const Dispatch& dispatch) cons
   return prefers_addresses(reads) || !fits_descriptors(dispatch);
 }
 
-// The memory of a batch of buffers from the first to the last, if they lie in one block: what one descriptor spans.
+// The range from the first to the last byte of a batch's buffers if all are in one block, so that one descriptor covers
+// it; otherwise empty.
 Bound DeviceRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const {
   const uint32_t first = touched.count;
   for (uint32_t i = 0; i < dispatch.each_count(); ++i) {
@@ -68,13 +69,13 @@ Bound DeviceRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operan
     }
   }
   if (touched.count - first != 1) return {};
-  // A table has distances from there: elements lie in it as they lie in memory.
+  // The table holds offsets from this start. Aligning it keeps elements as aligned in the descriptor as in memory.
   HazardTracker::Range& all = touched.ranges[first];
   all.begin -= all.begin % MemoryPool::kAlignment;
   return {locate(*operand.each[0], 0).block, all.begin, all.end};
 }
 
-// Where the operands lie, and whether each lies in memory that a descriptor can span.
+// Locates the operands. Returns whether each is in memory that one descriptor can cover.
 bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const {
   const uint64_t slack = base_.device->physical.properties.limits.minStorageBufferOffsetAlignment;
   bool fits = true;
@@ -91,7 +92,7 @@ bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const 
       Touched& touched = bound.touched;
       HazardTracker::Range* const last = touched.count != 0 ? &touched.ranges[touched.count - 1] : nullptr;
       if (last != nullptr && last->block == at.block->id && last->begin == all.begin && last->end == all.end) {
-        last->write |= operand.access != Access::read;  // an operation in place
+        last->write |= operand.access != Access::read;  // an in-place operation
       } else {
         touched.add(*at.block, all.begin, all.end, operand.access != Access::read);
       }
@@ -101,7 +102,7 @@ bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const 
   return fits;
 }
 
-// The bases of operands that are a buffer for each matrix, matrix by matrix.
+// Writes the bases of operands that have one buffer per matrix, ordered by matrix.
 Bound DeviceRecorder::write_table(const Dispatch& dispatch, const BoundDispatch& bound) {
   const uint64_t bytes = uint64_t{dispatch.each_count()} * dispatch.each_operands() * 8;
   const Buffer table = table_memory(bytes);
@@ -176,7 +177,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   appended(bound.bytes, bound.operations);
 }
 
-// Bound by descriptors that reach the whole of each buffer.
+// Bound by descriptors that cover each buffer completely.
 void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   base_.device->require_alive();
   if (args.groups[0] == 0 || args.groups[1] == 0 || args.groups[2] == 0) return;
@@ -194,7 +195,7 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
     will_use(buffer);
     bound.bound[bound.slots] = bound_of(buffer);
     bound.bindings[bound.slots++] = static_cast<uint8_t>(i);
-    // A block that is only asked for its length is neither read nor written, and harmless to track as read.
+    // A block of which only the length is queried is neither read nor written; tracking it as read does no harm.
     const DeviceLocation at = locate(buffer, 0);
     bound.touched.add(*at.block, at.offset, at.offset + buffer.bytes, binding.written);
     bound.bytes += static_cast<double>(buffer.bytes);
@@ -262,7 +263,7 @@ Buffer DeviceRecorder::new_memory(uint64_t bytes, MemoryKind kind) const {
 const Buffer& DeviceRecorder::scratch(uint64_t bytes, Scratch place) {
   Buffer& scratch = scratch_[static_cast<size_t>(place)];
   if (scratch.bytes < bytes) {
-    // Half as much again, so that growing shapes do not allocate every time.
+    // Allocate half as much again, so that growing shapes do not reallocate every time.
     scratch = new_memory(std::max<uint64_t>(bytes + bytes / 2, 1 << 20), MemoryKind::device);
   }
   return scratch;

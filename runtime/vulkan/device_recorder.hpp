@@ -1,5 +1,5 @@
-// Turns what planners ask for into bound commands: finds the pipeline and the memory, decides how operands are bound.
-// What becomes of the commands is for those who derive from it: a stream carries them out, a graph keeps them.
+// Turns planners' requests into bound commands: finds the pipeline and the memory, and decides how operands are bound.
+// The derived classes decide what happens with the commands: a stream submits them, a graph keeps them.
 //
 // The caller holds the context's lock.
 #pragma once
@@ -17,23 +17,23 @@ namespace tuff {
 class VulkanKernel;
 struct LaunchArgs;
 
-// What the recorders of a context have in common.
+// State shared by the recorders of a context.
 struct RecorderBase {
   RecorderBase(std::shared_ptr<Device> device, std::shared_ptr<MemoryPool> pool, KernelCache& kernels);
 
   std::shared_ptr<Device> device;
   std::shared_ptr<MemoryPool> pool;
   KernelCache& kernels;
-  const TuningTable* tuning = nullptr;  // outlives its use; null: the built-in choices
+  const TuningTable* tuning = nullptr;  // outlives the recorder's use of it; null: the built-in choices
   struct Probed {
     const Probe* probe;
     bool holds;
   };
-  std::vector<Probed> probed;  // as far as planners have asked
-  Buffer unused;               // what a descriptor has that the shader never touches
+  std::vector<Probed> probed;  // the probes that planners have asked for so far
+  Buffer unused;               // bound to descriptors that the shader never accesses
 };
 
-// All of a buffer.
+// The whole of a buffer.
 inline Bound bound_of(const Buffer& buffer) {
   const DeviceLocation at = locate(buffer, 0);
   return {at.block, at.offset, at.offset + buffer.bytes};
@@ -50,16 +50,16 @@ class DeviceRecorder : public Recorder {
   void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
 
-  // A kernel that a caller brought, with arguments that are checked.
+  // A caller's kernel, with checked arguments.
   void launch(VulkanKernel& kernel, const LaunchArgs& args);
   void copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
             uint64_t bytes);
-  // A 4-byte pattern; offset and bytes are multiples of 4 from the start of the memory.
+  // A 4-byte pattern; offset and bytes are multiples of 4, relative to the start of the memory.
   void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
   // At most 3 bytes, which do not fill a word.
   virtual void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) = 0;
 
-  // What partial results were kept in goes back to the pool; the next operation that needs some takes it anew.
+  // Returns scratch memory to the pool. The next operation that needs some allocates it again.
   void release_scratch() noexcept {
     for (Buffer& buffer : scratch_) buffer = {};
   }
@@ -67,21 +67,20 @@ class DeviceRecorder : public Recorder {
  protected:
   explicit DeviceRecorder(RecorderBase& base) : base_(base) {}
 
-  // Before anything of a command is prepared, for each buffer that it uses; after the command, again.
+  // Called for each buffer that a command uses: will_use() before the command is prepared, has_used() after it.
   virtual void will_use(const Buffer& buffer) = 0;
   virtual void has_used(const Buffer& buffer) = 0;
   virtual void append(const BoundDispatch& dispatch) = 0;
   virtual void append(const BoundCopy& copy) = 0;
   virtual void append(const BoundFill& fill) = 0;
-  // Behind all of it.
+  // Called after each command.
   virtual void appended(double bytes, double operations) = 0;
   virtual void launched(VulkanKernel& kernel) = 0;
-  // Memory for the host to write the bases of operands to that are a buffer for each matrix, for the next command
-  // alone.
+  // Host-writable memory for the bases of operands that have one buffer per matrix, valid for the next command only.
   virtual Buffer table_memory(uint64_t bytes) = 0;
 
   Buffer new_memory(uint64_t bytes, MemoryKind kind) const;
-  // Memory that the host can write to and kernels read fast.
+  // Memory that the host can write and kernels read fast.
   MemoryKind written_by_host() const {
     return base_.pool->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
   }

@@ -43,8 +43,8 @@ std::string missing(const PhysicalDevice& device) {
   const bool computes = std::any_of(device.queue_families.begin(), device.queue_families.end(),
                                     [](const auto& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; });
   if (!computes) lacks.add(fmt::format("a compute queue (none of its {} families)", device.queue_families.size()));
-  // What Vulkan itself asks for: kernels that need more are not chosen where there is not more. Of storage buffers it
-  // asks for 4.
+  // The minimum limits of Vulkan itself; kernels that need more are not chosen on devices without it. Only for storage
+  // buffers Vulkan requires less (4).
   const Limit all[] = {
       {"invocations in a workgroup", limits.maxComputeWorkGroupInvocations, 128},
       {"invocations along x in a workgroup", limits.maxComputeWorkGroupSize[0], 128},
@@ -55,7 +55,7 @@ std::string missing(const PhysicalDevice& device) {
       {"bytes of push constants", limits.maxPushConstantsSize, Dispatch::kMaxPushBytes},
       {"bytes in a storage buffer", limits.maxStorageBufferRange, uint64_t{1} << 27},
       {"storage buffers in a shader", device.push_descriptors ? limits.maxPerStageDescriptorStorageBuffers : UINT32_MAX,
-       Dispatch::kMaxOperands},  // none is bound where all go by address
+       Dispatch::kMaxOperands},  // no descriptors are used if all operands are bound by address
   };
   for (const Limit& limit : all) {
     if (limit.has < limit.needs) lacks.add(fmt::format("{} {} (it has {})", limit.needs, limit.name, limit.has));
@@ -63,7 +63,7 @@ std::string missing(const PhysicalDevice& device) {
   if (version < VK_API_VERSION_1_2) {
     lacks.add(fmt::format("Vulkan 1.2 (it has {}.{}.{})", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
                           VK_API_VERSION_PATCH(version)));
-    return std::move(lacks).text();  // what follows is asked for in ways of 1.2
+    return std::move(lacks).text();  // the remaining checks need Vulkan 1.2
   }
   if (!device.features12.timelineSemaphore) lacks.add("timeline semaphores");
   if (!device.push_descriptors && !(device.features12.bufferDeviceAddress && device.features.shaderInt64)) {

@@ -1,4 +1,4 @@
-// What Tuff needs of a device.
+// What Tuff requires of a device.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tuff {
 
-// All that the device lacks, as a list for a person, with what it reports; empty if it is usable.
+// A readable list of everything that the device lacks, with what it reports instead; empty if it is usable.
 std::string missing(const PhysicalDevice& device);
 
 }  // namespace tuff

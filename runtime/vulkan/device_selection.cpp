@@ -30,7 +30,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// The digits of what can be the beginning of a UUID; empty if it cannot.
+// The hexadecimal digits if the text can be the beginning of a UUID, otherwise empty.
 std::string uuid_digits(std::string_view text) {
   std::string digits = lower(text);
   std::erase(digits, '-');
@@ -48,7 +48,7 @@ std::vector<size_t> indices_of(std::span<const DeviceIdentity> devices, Accepts&
   return found;
 }
 
-// What is wrong with a match; empty if it is good.
+// Describes what is wrong with a match; empty if nothing is.
 std::string problem(const DeviceMatch& match, std::string_view wanted) {
   if (match.found.empty()) {
     return fmt::format("no device is {} \"{}\"", match.by == DeviceMatch::By::index ? "number" : "named like", wanted);
@@ -79,7 +79,7 @@ DeviceMatch match_devices(std::string_view wanted, std::span<const DeviceIdentit
     match.found = indices_of(devices, [&](const auto& device) { return hex(device.uuid).starts_with(digits); });
     if (!match.found.empty()) return match;
   }
-  // A name may look like a UUID's beginning: A100.
+  // A name may look like the beginning of a UUID: A100.
   match.by = DeviceMatch::By::name;
   if (wanted.empty()) return match;
   match.found = indices_of(devices, [part = lower(wanted)](const auto& device) {

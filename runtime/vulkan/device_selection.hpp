@@ -1,4 +1,4 @@
-// Which devices a person means: by index, by UUID, by name; and TUFF_VISIBLE_DEVICES, a list of such.
+// Device selection by index, UUID or name, and TUFF_VISIBLE_DEVICES, a list of these.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@ struct DeviceMatch {
   std::vector<size_t> found;
 };
 
-// An index of up to four digits; else the beginning of a UUID, four hexadecimal digits or more, dashes anywhere; else a
-// part of a name, whatever the case.
+// `wanted` is an index of up to four digits; otherwise the beginning of a UUID, at least four hexadecimal digits, with
+// dashes anywhere; otherwise part of a name, ignoring case.
 DeviceMatch match_devices(std::string_view wanted, std::span<const DeviceIdentity> devices);
 
-// The index of the one that is meant, of several of that name the first. Throws NO_DEVICE, and says which there are, if
-// nothing matches or a UUID's beginning is that of several.
+// The index of the selected device; the first if several have a matching name. Throws NO_DEVICE, listing the devices,
+// if nothing matches or several UUIDs begin like this.
 size_t choose_device(std::string_view wanted, std::span<const DeviceIdentity> devices);
 
-// The devices that a list, separated by commas, leaves, in its order; a name stands for all of that name. What is
-// listed twice stands where it came first. Throws INVALID_ARGUMENT for an entry that matches nothing.
+// The devices that a comma-separated list selects, in its order. A name selects all devices with that name. A device
+// listed more than once keeps its first position. Throws INVALID_ARGUMENT for an entry that matches nothing.
 std::vector<size_t> select_visible(std::string_view list, std::span<const DeviceIdentity> devices);
 
 // 0 "NVIDIA H200" (uuid), 1 "llvmpipe" (uuid)

@@ -13,7 +13,7 @@
 namespace tuff {
 namespace {
 
-// Each who holds it takes milliseconds.
+// Holders keep the lock for milliseconds only.
 constexpr std::chrono::milliseconds kLockPatience{500};
 
 CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key,
@@ -30,9 +30,9 @@ CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& k
   return header;
 }
 
-constexpr size_t kSealed = offsetof(CacheHeader, seal);  // bytes that a seal is of
+constexpr size_t kSealed = offsetof(CacheHeader, seal);  // number of bytes that a seal covers
 
-// Against damage and mistakes: whoever means harm and may write here may as well write programs.
+// Protects against damage and mistakes, not against attackers: whoever can write here can also write programs.
 uint64_t seal_of(const CacheHeader& header) {
   constexpr uint64_t kSeed = 0x5441'4b45'4e20'6f6b;
   return XXH3_64bits_withSeed(&header, kSealed, kSeed);
@@ -103,7 +103,7 @@ std::optional<std::vector<std::byte>> DiskCache::load(const std::string& kind, c
   return file;
 }
 
-// Who reads it meanwhile sees a seal or none.
+// Concurrent readers see either the seal or none.
 void DiskCache::seal(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const {
   if (!folder_) return;
   const CacheHeader header = make_header(driver_, key, bytes);
@@ -139,15 +139,15 @@ void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<co
   keep_bound(file.size());
 }
 
-// Lists the folder at the first entry of a process and whenever, by what is known of it, it may be full: others may
-// have stored as much as an eighth of the bound meanwhile.
+// Lists the folder for the first entry of a process, and whenever it may be full. Other processes may have stored up to
+// an eighth of the bound in the meantime.
 void DiskCache::keep_bound(uint64_t stored) const {
   const std::lock_guard lock(mutex_);
   since_ += stored;
   if (listed_ && *listed_ + since_ <= bound_ && since_ <= bound_ / 8) return;
   const uint64_t left = trim_cache(*folder_, bound_, short_driver());
   if (left > bound_) log(TUFF_LOG_INFO, "cache: {} bytes, and no more can be removed", left);
-  listed_ = left <= bound_ ? left : bound_ - bound_ / 8;  // where nothing can be removed, not at every entry again
+  listed_ = left <= bound_ ? left : bound_ - bound_ / 8;  // if nothing can be removed, don't list again for every entry
   since_ = 0;
 }
 

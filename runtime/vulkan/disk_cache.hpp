@@ -1,9 +1,11 @@
-// Small files in the user's cache folder, each with a header of its own: magic, library version, the
-// driver's identity, the entry's key, size and checksum. Whatever does not match is as good as absent.
-// Files are written to a temporary name and renamed, so that readers in other processes see all or nothing.
-// What is given to the driver is sealed: the header says that a driver has taken these very bytes and come back. Bytes
-// that were altered since, with a checksum to match, are not.
-// All files together keep a bound: storing removes what was not used for longest (runtime/cache_folder.hpp).
+// Small files in the user's cache folder. Each has a header: magic, library version, the driver's identity, and the
+// entry's key, size and checksum. An entry that does not match is treated as absent. Files are written under a
+// temporary name and renamed, so that readers in other processes see all of a file or nothing.
+//
+// Data that is passed to the driver is sealed: the header records that a driver has accepted exactly these bytes
+// without crashing. Bytes altered later are not sealed, even with a matching checksum.
+//
+// The cache has a total size limit: storing evicts the least recently used entries (runtime/cache_folder.hpp).
 #pragma once
 
 #include <array>
@@ -26,36 +28,37 @@ struct CacheKey {
   bool operator==(const CacheKey&) const = default;
 };
 
-// Any thread may call it.
+// Thread-safe.
 class DiskCache {
  public:
-  // `driver` identifies device and driver build: entries made under another are ignored. Zero: entries for all.
+  // `driver` identifies the device and the driver build; entries of other drivers are ignored. Zero: entries for all
+  // drivers.
   explicit DiskCache(const std::array<uint8_t, 16>& driver);
-  // In another's folder, or in one of a test's choice. nullopt: nothing is kept.
+  // In another cache's folder, or in one that a test chooses. nullopt: nothing is stored.
   DiskCache(const std::array<uint8_t, 16>& driver, std::optional<std::filesystem::path> folder,
             uint64_t bound = kDefaultCacheBytes);
 
-  // `kind` becomes part of the file's name, letters and '_': "spirv", "pipelines", "binding".
+  // `kind` becomes part of the file name and consists of letters and '_': "spirv", "pipelines", "binding".
   std::optional<std::vector<std::byte>> load(const std::string& kind, const CacheKey& key,
                                              bool* sealed = nullptr) const;
-  // The same, of what is sealed; what is not is as good as absent.
+  // The same for sealed entries only.
   std::optional<std::vector<std::byte>> load_sealed(const std::string& kind, const CacheKey& key) const;
-  // Failure to write is no error: the next process works it out again.
+  // A failure to write is not an error: the next process computes the entry again.
   enum class Seal : uint8_t { none, sealed };
   void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes,
              Seal seal = Seal::none) const;
 
-  // Of an entry that cannot be sealed when it is stored. In its place, unless another process has replaced it.
+  // Seals an entry that could not be sealed when it was stored. In place, unless another process has replaced it.
   void seal(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
   void remove(const std::string& kind, const CacheKey& key) const noexcept;
   std::filesystem::path trial_path(const std::string& kind, const CacheKey& key) const;
 
-  // Whether an entry of so many bytes is kept.
+  // Whether an entry of this size would be stored.
   bool fits(uint64_t bytes) const noexcept;
-  // Locks out others who add to an entry of this kind: to be held from reading it to storing it. Waits for them half a
-  // second at most, and is not held then: a process that was stopped meanwhile costs what it would have added.
+  // A lock against other processes that add to an entry of this kind; hold it from reading to storing. Waits for at
+  // most half a second and is then not held, so that a stopped process only costs what it would have added.
   platform::FileLock lock(const std::string& kind) const;
-  std::filesystem::path lock_path(const std::string& kind) const;  // beside the entries, and none itself
+  std::filesystem::path lock_path(const std::string& kind) const;  // next to the entries, but not one of them
 
   const std::optional<std::filesystem::path>& folder() const noexcept { return folder_; }
   uint64_t bound() const noexcept { return bound_; }
@@ -70,7 +73,7 @@ class DiskCache {
   uint64_t bound_;
   mutable std::mutex mutex_;
   mutable std::optional<uint64_t> listed_;  // bytes in the folder when it was last listed
-  mutable uint64_t since_ = 0;              // bytes that were stored by this object since then
+  mutable uint64_t since_ = 0;              // bytes stored by this object since then
 };
 
 CacheKey hash_text(std::string_view text);

@@ -52,7 +52,7 @@ VulkanEvent::~VulkanEvent() {
 
 void VulkanEvent::record(StreamRecorder& stream) {
   if (query_.pool != VK_NULL_HANDLE) {
-    stream.wait_for(point_);  // its timestamp is written once at a time
+    stream.wait_for(point_);  // an earlier write of its timestamp must finish first
     stream.write_timestamp(query_.pool, query_.index);
   }
   point_ = stream.last();
@@ -65,7 +65,7 @@ bool VulkanEvent::query() {
   if (streams.timelines().done(point_)) return true;
   backend_.device().require_alive();
   StreamRecorder& stream = streams.at(point_.stream);
-  // Who asks again and again would wait for ever for what nobody hands over.
+  // Submit the work, otherwise a caller that polls would wait for ever.
   if (point_.submission > stream.submitted()) stream.submit(false);
   return stream.poll() >= point_.submission;
 }
@@ -111,7 +111,7 @@ double VulkanEvent::elapsed(ComputeEvent& end) {
   const PhysicalDevice& physical = backend_.device().physical;
   const uint32_t bits = physical.timestamp_bits;
   const uint64_t mask = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-  // Either may be the earlier one; the counter may have wrapped between them.
+  // Either event may be the earlier one, and the counter may have wrapped between them.
   const uint64_t ahead = (other.ticks() - ticks()) & mask;
   const bool behind = ahead > mask / 2;
   const double span = static_cast<double>(behind ? mask - ahead + 1 : ahead);

@@ -1,4 +1,4 @@
-// Events: which submission of which stream, and a timestamp.
+// Events: a submission of a stream, and optionally a timestamp.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace tuff {
 
 class VulkanBackend;
 
-// Timestamps of events, in pools that grow. The caller holds the context's lock.
+// Timestamp queries for events, in a growing set of pools. The caller holds the context's lock.
 class EventQueries {
  public:
   struct Query {
@@ -25,8 +25,9 @@ class EventQueries {
   EventQueries& operator=(const EventQueries&) = delete;
 
   Query take(const Timelines& timelines);
-  // Somebody else's, once the last use is done.
-  void give(Query query, Use last_use) { free_.push_back({query, last_use}); }  // take() has made room
+  // Makes the query available again once its last use has finished.
+  // cannot throw: take() reserves the room
+  void give(Query query, Use last_use) { free_.push_back({query, last_use}); }
 
  private:
   static constexpr uint32_t kQueries = 64;
@@ -57,7 +58,7 @@ class VulkanEvent final : public ComputeEvent {
   uint64_t ticks() const;
 
   VulkanBackend& backend_;
-  EventQueries::Query query_;  // none: not timed
+  EventQueries::Query query_;  // none if not timed
   Use point_;                  // submission 0: never recorded
   bool recorded_ = false;
 };

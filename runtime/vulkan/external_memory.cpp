@@ -25,7 +25,7 @@ OwnBlock new_import(Device& device, uint64_t size) {
   return block;
 }
 
-// Of these memory types one that the host shares with the device, cached if there is such a one.
+// A host-coherent memory type out of `bits`, host-cached if possible.
 uint32_t coherent_type(const Device& device, uint32_t bits) {
   const VkPhysicalDeviceMemoryProperties& memory = device.physical.memory;
   uint32_t best = UINT32_MAX;
@@ -45,7 +45,7 @@ void check_size(const Device& device, uint64_t bytes, const char* name) {
   }
 }
 
-// The descriptor that a driver is given: the caller's stays the caller's.
+// The descriptor passed to the driver; the caller keeps its own.
 class Duplicate {
  public:
   explicit Duplicate(int original) : original_(original), descriptor_(platform::duplicate_descriptor(original)) {
@@ -63,8 +63,8 @@ class Duplicate {
   int original_, descriptor_;
 };
 
-// Mesa's CPU driver begins the memory with how many bytes that file holds and where in it the data begins, and has the
-// latter before the data once more (src/util/os_memory_fd.c). It believes them when it maps and unmaps.
+// lavapipe's memory files begin with their size and the offset of the data, and the offset is repeated before the data
+// (src/util/os_memory_fd.c). The driver trusts these numbers when it maps and unmaps the memory.
 void check_mesa_header(int descriptor, uint64_t file_bytes, const tuff_memory_fd& info) {
   uint64_t header[2] = {}, again = 0;
   const auto bytes_of = [](auto& number) { return std::as_writable_bytes(std::span(&number, 1)); };
@@ -77,11 +77,11 @@ void check_mesa_header(int descriptor, uint64_t file_bytes, const tuff_memory_fd
           file_bytes, info.memory_bytes);
 }
 
-// Before the driver sees it, which may read from it and waits for what has nothing to read, or map more than there is.
+// Runs before the driver gets the descriptor: the driver might block reading from it, or map more than there is.
 void check_descriptor(const Device& device, int descriptor, const tuff_memory_fd& info) {
   using platform::DescriptorKind;
   platform::DescriptorFacts facts = platform::inspect_descriptor(descriptor);
-  // What a GPU's driver gives is its own affair. One for processors gives memory files.
+  // What a GPU's driver exports is its own business. A CPU device's driver exports memory files.
   const bool files = device.traits.cpu;
   const bool memory =
       facts.kind == DescriptorKind::memory_file || (!files && facts.kind == DescriptorKind::device_memory);
@@ -90,7 +90,7 @@ void check_descriptor(const Device& device, int descriptor, const tuff_memory_fd
     if (!facts.keeps_length) facts.keeps_length = platform::keep_length(descriptor);
     require(facts.keeps_length, "info->fd is {}, a memory file that can be made shorter (it has not F_SEAL_SHRINK)",
             info.fd);
-    facts = platform::inspect_descriptor(descriptor);  // which is its length from now on
+    facts = platform::inspect_descriptor(descriptor);  // the length can no longer shrink
     require(facts.bytes >= info.memory_bytes, "info->fd is {}, a memory file of {} bytes, info->memory_bytes {}",
             info.fd, facts.bytes, info.memory_bytes);
   } else {
@@ -187,7 +187,7 @@ void export_fd(Device& device, const MemoryBlock& block, tuff_memory_fd& info) {
   int descriptor = -1;
   device.check(device.vk.vkGetMemoryFdKHR(device.handle, &get, &descriptor), "vkGetMemoryFdKHR");
   platform::close_on_exec(descriptor);
-  // Who imports a memory file could take its pages away from under the buffer here. Mesa's are sealed.
+  // An importer could shrink a memory file and so take away pages in use here. Mesa's files are sealed already.
   if (device.traits.cpu) platform::keep_length(descriptor);
   info.fd = descriptor;
   info.memory_bytes = block.memory_size;

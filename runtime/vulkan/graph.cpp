@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kWrittenPiece = 16 << 10;
 
-// Visits the memory of a command: where it begins, its end, and whether it is written.
+// Visits the memory ranges of a command: block id, begin, end, and whether it is written.
 template <typename Command, typename Visit>
 void each_range(Command& command, const Visit& visit) {
   const auto of = [&](auto& what) {
@@ -34,7 +34,7 @@ bool overlap(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t other_
   return begin < other_end && other_begin < end;
 }
 
-// Pairs of ranges of a command of which one is written and that overlap.
+// The number of pairs of overlapping ranges of a command of which at least one is written.
 uint32_t conflicts(const GraphCommand& command) {
   std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
   uint32_t count = 0, found = 0;
@@ -99,13 +99,13 @@ void GraphRecorder::describe(size_t commands, const CallText& text) {
   for (size_t i = commands; i < contents_.commands.size(); ++i) contents_.commands[i].call = call;
 }
 
-// Memory that stays as it is for the graph's life.
+// Host-written memory that is not reused during the graph's life.
 Buffer GraphRecorder::host_written(uint64_t bytes) {
   const uint64_t size = round_up(bytes, MemoryPool::kAlignment);
   if (written_.bytes < size) {
     const Buffer piece = new_memory(std::max(size, kWrittenPiece), written_by_host());
     use(piece, false);
-    written_ = piece;  // only now: the graph holds on to it
+    written_ = piece;  // only now, after use() has succeeded, so that the graph keeps it alive
   }
   Buffer part = written_;
   part.bytes = bytes;
@@ -147,7 +147,7 @@ VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents& contents)
 VulkanGraph::~VulkanGraph() {
   const std::lock_guard lock(backend_.mutex());
   for (const Encoding& encoding : encodings_) backend_.retired().add(encoding.objects, LastUses(encoding.last_use));
-  // What it held on to goes under the lock too.
+  // What the graph kept alive is released under the lock too.
   contents_ = {};
   replacements_ = {};
   operands_ = {};
@@ -160,8 +160,8 @@ void VulkanGraph::check_launch() const {
   }
 }
 
-// What operations compute with: of memory that was replaced what took its place, and itself if some of it is in use
-// still.
+// The allocations that operations compute with: for replaced memory the replacement, and the original as well if a part
+// of it is still in use.
 std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(const GraphContents& contents,
                                                                     const std::vector<GraphCommand>& commands,
                                                                     const std::vector<Replacement>& replacements) {
@@ -190,7 +190,8 @@ std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(const GraphC
   return operands;
 }
 
-// Whether the graph was captured with that memory. Errors: INVALID_ARGUMENT if only a part of an operand is.
+// Whether the graph was captured with this memory. Throws INVALID_ARGUMENT if the memory covers only part of an
+// operand.
 bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
   for (const Bound& fixed : contents_.in_tables) {
     if (fixed.block != memory.block || !overlap(fixed.begin, fixed.end, memory.begin, memory.end)) continue;
@@ -213,7 +214,7 @@ bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
 std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& commands,
                                              const std::vector<Replacement>& replacements) {
   std::vector<GraphCommand> result = commands;
-  // Moves what begins at that place, if it is replaced.
+  // Redirects a range that begins in replaced memory.
   const auto moved = [&](const MemoryBlock*& block, uint64_t& begin, uint64_t size) {
     for (const Replacement& replacement : replacements) {
       const Bound& from = replacement.from;
@@ -261,7 +262,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   const std::lock_guard lock(backend_.mutex());
   const Bound from = bound_of(captured), to = bound_of(replacement);
   require(uses(from, "captured"), "graph was not captured with memory of captured");
-  // Kernels were chosen by how operands lie to 16 bytes, and custom ones are bound at multiples of the device's.
+  // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
   const bool custom = !contents_.kernels.empty();
   const uint64_t alignment = custom ? std::max<uint64_t>(strict, 16) : 16;
@@ -302,7 +303,7 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   }
   Device& device = backend_.device();
   encodings_.reserve(kMaxEncodings);
-  // Graphs that come and go may have no other occasion.
+  // Programs that keep creating graphs may not reach any other point at which retired objects are freed.
   backend_.retired().completed(streams.timelines());
   RetiredPipelines::Room room(backend_.retired());
   const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
@@ -329,7 +330,7 @@ VkCommandBuffer VulkanGraph::encode() {
   device.check(device.vk.vkBeginCommandBuffer(encoding.commands, &begin), "vkBeginCommandBuffer");
   CommandWriter writer(backend_.streams().base().device, bound_of(backend_.streams().base().unused));
   writer.begin(encoding.commands, true);
-  writer.wait_for_all();  // what the stream did before
+  writer.wait_for_all();  // orders the graph after earlier work of the stream
   for (const GraphCommand& command : current_) {
     std::visit(
         [&](const auto& what) {

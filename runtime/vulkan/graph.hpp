@@ -1,4 +1,4 @@
-// Commands that were captured, and the command buffers that carry them out.
+// Captured commands, and the command buffers that execute them.
 #pragma once
 
 #include <memory>
@@ -20,26 +20,26 @@ class VulkanBackend;
 
 struct GraphCommand {
   std::variant<BoundDispatch, BoundCopy, BoundFill> what;
-  bool fixed = false;                              // memory of it is named in a table: it can't be elsewhere
-  std::shared_ptr<const CallText> call = nullptr;  // what it was captured for; null: itself says
+  bool fixed = false;  // a table holds its memory's addresses, so that memory cannot be replaced
+  std::shared_ptr<const CallText> call = nullptr;  // the call it was captured for; null: see the command
 };
 
-// What a graph holds on to.
+// What a graph owns or keeps alive.
 struct GraphContents {
   struct Used {
-    Buffer buffer;  // all of its allocation
-    bool computed;  // by operations, which a mapped buffer is not for
+    Buffer buffer;  // the whole allocation
+    bool computed;  // by operations, which do not accept mapped buffers
   };
   std::vector<GraphCommand> commands;
   std::vector<Used> buffers;
   std::vector<Bound> in_tables;  // memory of fixed commands
   std::vector<std::shared_ptr<KernelPipeline>> kernels;
-  std::vector<PipelinePin> pins;  // of the library's own
+  std::vector<PipelinePin> pins;  // for the library's own pipelines
   uint64_t dispatches = 0;
   bool host_looks = false;  // something is copied into pinned memory
 };
 
-// What a stream's calls are recorded by while it captures.
+// Records a stream's calls while it captures.
 class GraphRecorder final : public DeviceRecorder {
  public:
   GraphRecorder(RecorderBase& base, StreamRecorder& stream) : DeviceRecorder(base), stream_(stream) {}
@@ -49,7 +49,7 @@ class GraphRecorder final : public DeviceRecorder {
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
-  // A call that fails leaves nothing behind but memory that the graph holds on to.
+  // For undoing a failed call: all that it leaves behind is memory that the graph keeps alive.
   struct Size {
     size_t commands, in_tables, kernels;
     uint64_t dispatches;
@@ -60,9 +60,9 @@ class GraphRecorder final : public DeviceRecorder {
             contents_.host_looks};
   }
   void shrink(const Size& size) noexcept;
-  // What the commands behind the first `commands` are for.
+  // Describes the commands from index `commands` on.
   void describe(size_t commands, const CallText& text);
-  // A graph takes them.
+  // Moved from when the graph is created.
   GraphContents& contents() { return contents_; }
 
  private:
@@ -80,21 +80,21 @@ class GraphRecorder final : public DeviceRecorder {
 
   StreamRecorder& stream_;
   GraphContents contents_;
-  std::unordered_map<const Allocation*, size_t> known_;  // in contents_.buffers
+  std::unordered_map<const Allocation*, size_t> known_;  // index into contents_.buffers
   bool table_ = false;                                   // the next command has one
-  Buffer written_;                                       // what is left of a piece of memory that the host writes to
+  Buffer written_;                                       // the rest of a piece of host-written memory
   Buffer parameters_;
 };
 
 class VulkanGraph final : public ComputeGraph {
  public:
-  // Leaves the contents as they are where it fails.
+  // Leaves the contents unchanged on failure.
   VulkanGraph(VulkanBackend& backend, GraphContents& contents);
   ~VulkanGraph() override;
 
   void bind(const Buffer& captured, const Buffer& replacement) override;
 
-  // The rest under the context's lock. Errors: INVALID_ARGUMENT if an operand is mapped.
+  // The functions below need the context's lock. Throws INVALID_ARGUMENT if an operand is mapped.
   void check_launch() const;
   bool empty() const noexcept { return contents_.commands.empty(); }
   bool host_looks() const noexcept { return contents_.host_looks; }
@@ -106,7 +106,8 @@ class VulkanGraph final : public ComputeGraph {
     for (const Replacement& replacement : replacements_) visit(replacement.to);
   }
   Use last_launch() const noexcept { return last_launch_; }
-  // A command buffer with all commands, for a queue that computes; then which submission it is in.
+  // Returns a command buffer with all commands, for a compute queue. Report the submission that it goes into to
+  // submitted().
   VkCommandBuffer encode();
   void submitted(Use use) noexcept { encodings_[encoding_].last_use = use; }
   void launched(Use use);
@@ -134,11 +135,11 @@ class VulkanGraph final : public ComputeGraph {
 
   VulkanBackend& backend_;
   GraphContents contents_;
-  std::vector<GraphCommand> current_;  // with the memory that is bound
+  std::vector<GraphCommand> current_;  // with replacements applied
   std::vector<Replacement> replacements_;
-  std::vector<std::shared_ptr<Allocation>> operands_;  // which may not be mapped at a launch
+  std::vector<std::shared_ptr<Allocation>> operands_;  // must not be mapped at a launch
   std::vector<Encoding> encodings_;
-  size_t encoding_ = 0;  // the last one that was launched
+  size_t encoding_ = 0;  // the last one launched
   uint64_t version_ = 1;
   Use last_launch_;
 };

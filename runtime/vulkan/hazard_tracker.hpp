@@ -1,4 +1,4 @@
-// Byte ranges touched since the last barrier: tells whether the next operation has to wait for them.
+// Byte ranges accessed since the last barrier: tells whether the next operation has to wait for them.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@ class HazardTracker {
   static constexpr uint32_t kCapacity = 96;
 
   struct Range {
-    uint64_t block;  // which memory
+    uint64_t block;  // the memory block's id
     uint64_t begin, end;
     bool write;
   };
 
-  // Read after write, write after read or write after write on bytes that both touch.
+  // Read after write, write after read or write after write on common bytes.
   bool conflicts(const Range& range) const noexcept {
     return everything_ || written_.touches(range) || (range.write && read_.touches(range));
   }
 
-  // False if there is no room: the caller adds a barrier and clears.
+  // Returns false if there is no room; the caller then adds a barrier and clears.
   bool add(const Range& range) noexcept { return (range.write ? written_ : read_).add(range); }
 
-  // What was touched is more than ranges are worth keeping for.
+  // Everything counts as accessed, because there were too many ranges to track.
   void add_everything() noexcept { everything_ = true; }
 
   void clear() noexcept {
@@ -37,8 +37,8 @@ class HazardTracker {
   bool has_room(uint32_t ranges) const noexcept { return read_.has_room(ranges) && written_.has_room(ranges); }
 
  private:
-  // Bytes, as intervals in order that neither overlap nor adjoin: buffers that lie one after the other, as those do
-  // that were made together, are one.
+  // Sorted intervals that neither overlap nor adjoin. Adjacent buffers, such as those allocated together, merge into
+  // one.
   class Bytes {
    public:
     bool touches(const Range& range) const noexcept {
@@ -48,7 +48,7 @@ class HazardTracker {
 
     bool add(const Range& range) noexcept {
       if (range.begin >= range.end) return true;
-      // From the first that the range overlaps or adjoins to the first behind it: all these become one.
+      // All intervals that the range overlaps or adjoins become one.
       uint32_t first = first_beyond(range.block, range.begin);
       if (first > 0 && at_[first - 1].block == range.block && at_[first - 1].end == range.begin) --first;
       uint32_t last = first;
@@ -76,12 +76,12 @@ class HazardTracker {
       uint64_t block, begin, end;
     };
 
-    // The first that has bytes at `begin` or behind it.
+    // The first interval with bytes at or after `begin`.
     uint32_t first_beyond(uint64_t block, uint64_t begin) const noexcept {
       const auto is_before = [&](const Interval& interval) {
         return interval.block != block ? interval.block < block : interval.end <= begin;
       };
-      if (count_ == 0 || is_before(at_[count_ - 1])) return count_;  // memory is often used in its order
+      if (count_ == 0 || is_before(at_[count_ - 1])) return count_;  // memory is often used in ascending order
       return static_cast<uint32_t>(std::partition_point(at_.begin(), at_.begin() + count_, is_before) - at_.begin());
     }
 

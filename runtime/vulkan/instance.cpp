@@ -61,7 +61,7 @@ std::vector<DeviceIdentity> identities(const std::vector<PhysicalDevice>& device
   return all;
 }
 
-// VK_KHR_video_queue's decoding and encoding, which older headers do not name.
+// The decode and encode queues of VK_KHR_video_queue, which older headers lack.
 constexpr VkQueueFlags kVideoQueues = 0x20 | 0x40;
 
 void find_queues(PhysicalDevice& device) {
@@ -70,7 +70,7 @@ void find_queues(PhysicalDevice& device) {
   std::vector<VkQueueFamilyProperties>& families = device.queue_families;
   families.resize(count);
   vkGetPhysicalDeviceQueueFamilyProperties(device.handle, &count, families.data());
-  // A family with graphics is the one that drivers run compute fastest on by default; take what comes first.
+  // Takes the first family with compute; it usually has graphics too, and drivers run compute fastest there by default.
   const auto computes = [](const VkQueueFamilyProperties& family) { return family.queueFlags & VK_QUEUE_COMPUTE_BIT; };
   const auto found = std::find_if(families.begin(), families.end(), computes);
   if (found == families.end()) return;
@@ -86,7 +86,7 @@ void find_queues(PhysicalDevice& device) {
   }
 }
 
-// Whether the host can read the clock that timestamps are of.
+// Whether the host can read the clock that timestamps use.
 bool calibrated_timestamps(VkPhysicalDevice handle, const std::vector<VkExtensionProperties>& extensions) {
   if (!contains(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) return false;
   if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT == nullptr) return false;
@@ -97,7 +97,7 @@ bool calibrated_timestamps(VkPhysicalDevice handle, const std::vector<VkExtensio
   return std::find(domains.begin(), domains.end(), VK_TIME_DOMAIN_DEVICE_EXT) != domains.end();
 }
 
-// Whether a tool such as RenderDoc or Nsight is attached that shows labels, as it says itself.
+// Whether an attached tool such as RenderDoc or Nsight reports that it shows labels.
 bool has_debug_markers(const PhysicalDevice& device) {
   if (device.properties.apiVersion < VK_API_VERSION_1_3 || vkGetPhysicalDeviceToolProperties == nullptr) return false;
   uint32_t count = 0;
@@ -110,7 +110,8 @@ bool has_debug_markers(const PhysicalDevice& device) {
                      [](const auto& tool) { return (tool.purposes & VK_TOOL_PURPOSE_DEBUG_MARKERS_BIT_EXT) != 0; });
 }
 
-// What memory can be shared with others. The extensions tell of functions, the driver of buffers such as Tuff's.
+// Which memory can be shared. The extensions provide the functions; the driver reports whether buffers like Tuff's can
+// use them.
 void inspect_external_memory(PhysicalDevice& device, const std::vector<VkExtensionProperties>& extensions) {
   VkPhysicalDeviceExternalBufferInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
@@ -214,7 +215,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
     device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
     if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);
-    // The chains above point into this function; nobody follows them later.
+    // The chains above point to local variables, so clear them.
     device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
     device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
     device.features11.pNext = device.features12.pNext = nullptr;
@@ -263,7 +264,7 @@ void Instance::create(bool validation) {
     extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
-  // Of the loader itself, and nothing while nobody uses it: labels for tools, and the layer's messages.
+  // Part of the loader and free of cost while unused: labels for tools, and the validation layer's messages.
   debug_utils_ = validation || contains(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   if (debug_utils_) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   VkDebugUtilsMessengerCreateInfoEXT messenger{};

@@ -1,5 +1,5 @@
-// The process's VkInstance and what it finds: usable devices, best first or as TUFF_VISIBLE_DEVICES has them, and why
-// others are refused.
+// The process's VkInstance and its devices: those that are usable, best first or as TUFF_VISIBLE_DEVICES orders them,
+// and why the others are rejected.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tuff {
 
-// All that is read from a physical device, once.
+// Everything read from a physical device, once.
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
@@ -26,25 +26,25 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   std::vector<VkQueueFamilyProperties> queue_families;
-  uint32_t queue_family = 0;  // the first that computes, compute-only families last
+  uint32_t queue_family = 0;  // the first that supports compute
   uint32_t queue_count = 1;   // of that family
-  uint32_t copy_family = 0;   // one that only copies; the same where there is none
-  uint32_t cores = 0;         // 0 if the driver does not say
+  uint32_t copy_family = 0;   // a transfer-only family, or queue_family if there is none
+  uint32_t cores = 0;         // 0 if unknown
   bool push_descriptors = false;
   bool memory_budget = false;
   bool portability_subset = false;
-  uint32_t timestamp_bits = 0;         // of the queue family; 0: it has no timestamps
-  uint32_t copy_timestamp_bits = 0;    // of the family for copies
+  uint32_t timestamp_bits = 0;         // of the queue family; 0: no timestamps
+  uint32_t copy_timestamp_bits = 0;    // of copy_family
   bool calibrated_timestamps = false;  // the host can read the device's clock
-  bool debug_markers = false;          // a tool is attached that shows labels
-  bool memory_fd = false;              // exports and imports memory by file descriptors
-  bool memory_fd_dedicated = false;    // and only memory of one buffer
-  uint64_t host_import_alignment = 0;  // of host memory that can be imported; 0: none can
+  bool debug_markers = false;          // an attached tool shows labels
+  bool memory_fd = false;              // can export and import memory as file descriptors
+  bool memory_fd_dedicated = false;    // only dedicated allocations
+  uint64_t host_import_alignment = 0;  // alignment of host memory that can be imported; 0: unsupported
   bool subgroup_size_control = false;
-  bool matrix_cores = false;         // by VK_KHR_cooperative_matrix
-  bool bfloat16 = false;             // in matrix products
-  bool robust_access = false;        // accesses beyond a descriptor's range can be made harmless, exactly there
-  bool pipeline_robustness = false;  // and that for one pipeline and not for another
+  bool matrix_cores = false;         // VK_KHR_cooperative_matrix
+  bool bfloat16 = false;             // in cooperative matrices
+  bool robust_access = false;        // accesses beyond a descriptor's exact range can be made harmless
+  bool pipeline_robustness = false;  // the same, for individual pipelines
   bool zeroes_shared = false;        // shared variables may have an initialiser
   std::vector<MatrixShape> matrix_shapes;
   std::string lacks;  // empty if the device is usable
@@ -52,18 +52,18 @@ struct PhysicalDevice {
 
 class Instance {
  public:
-  // Made when first asked for and never destroyed: drivers do not survive teardown at exit.
-  // Throws NO_DEVICE if there is no loader or driver, UNSUPPORTED if the layer is asked for and missing.
+  // Created on first use and never destroyed, because drivers do not survive teardown at exit. Throws NO_DEVICE if
+  // there is no loader or driver, UNSUPPORTED if the validation layer is requested but missing.
   static Instance& get(bool validation);
 
-  // Throws INVALID_ARGUMENT if TUFF_VISIBLE_DEVICES cannot be followed.
+  // Throws INVALID_ARGUMENT if TUFF_VISIBLE_DEVICES is invalid.
   const std::vector<PhysicalDevice>& devices() const;
-  // "llvmpipe lacks timeline semaphores": the devices that were passed over, each with all the reasons.
+  // "llvmpipe lacks timeline semaphores": the rejected devices, each with all reasons.
   const std::vector<std::string>& refusals() const { return refusals_; }
   bool debug_utils() const { return debug_utils_; }
   uint64_t validation_messages() const { return messages_.load(std::memory_order_relaxed); }
 
-  // By what match_devices() takes; empty: the first. Throws NO_DEVICE.
+  // Selects as match_devices() does; empty: the first device. Throws NO_DEVICE.
   const PhysicalDevice& choose(const std::string& wanted) const;
 
  private:
@@ -79,7 +79,7 @@ class Instance {
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::vector<PhysicalDevice> devices_;
   std::vector<std::string> refusals_;
-  std::string selection_problem_;  // why TUFF_VISIBLE_DEVICES cannot be followed
+  std::string selection_problem_;  // why TUFF_VISIBLE_DEVICES is invalid
   bool debug_utils_ = false;
   std::atomic<uint64_t> messages_{0};
 };

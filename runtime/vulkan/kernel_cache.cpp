@@ -16,7 +16,7 @@
 namespace tuff {
 namespace {
 
-// Device and driver build: what the driver says identifies its pipeline caches.
+// Identifies the device and the driver build, by what the driver says identifies its pipeline caches.
 std::array<uint8_t, 16> driver_identity(const Device& device) {
   std::array<uint8_t, 16> identity;
   std::memcpy(identity.data(), device.physical.properties.pipelineCacheUUID, identity.size());
@@ -26,7 +26,8 @@ std::array<uint8_t, 16> driver_identity(const Device& device) {
   return identity;
 }
 
-// What kernels are chosen and compiled by: a driver that reports anything else has a list of kernels of its own.
+// Everything that the choice and compilation of kernels depends on: drivers that report different values have separate
+// kernel lists.
 std::string device_text(const Device& device) {
   const VkPhysicalDeviceProperties& properties = device.physical.properties;
   const DeviceTraits& t = device.traits;
@@ -42,7 +43,7 @@ std::string device_text(const Device& device) {
   return text;
 }
 
-// For people: whose entries have this driver's number in their names.
+// For people: tells whose entries have this driver's number in their names.
 void store_driver_name(const DiskCache& disk, const Device& device) {
   tuff_device_properties properties{};
   describe(device.physical, properties);
@@ -71,9 +72,9 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
          std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
 }
 
-// A sum of products, which a processor works out side by side. The names of the defines follow from the source.
+// A sum of products, which CPUs compute in parallel. Define names are left out, because the source determines them.
 size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
-  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
   const KernelRequest& kernel = key.kernel;
   uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 16 + key.form.operands * 8 +
                  (key.form.addresses ? 4 : 0) + (key.form.group_rows ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
@@ -106,7 +107,7 @@ KernelCache::~KernelCache() {
   const VolkDeviceTable& vk = device_->vk;
   if (prewarm_) {
     prewarm_->stop();
-    if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it has not come to its end
+    if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it was stopped before it could save
     prewarm_->each_leftover([&](const Pipeline& left) { vk.vkDestroyPipeline(device_->handle, left.handle, nullptr); });
   }
   if (!device_->lost()) {
@@ -124,7 +125,7 @@ KernelCache::~KernelCache() {
   vk.vkDestroyPipelineCache(device_->handle, driver_cache_, nullptr);
 }
 
-// The calls that save have done what they were asked for: where there is no memory for this, a later one does it.
+// Callers have already done their main work: if there is no memory for saving, a later call does it.
 void KernelCache::save() noexcept {
   try {
     list_.save();
@@ -172,7 +173,7 @@ void KernelCache::set_limit(uint64_t pipelines) {
   if (pipelines_.size() > limit_) make_room(nullptr);
 }
 
-// An eighth more than it takes, so that not every new one has to look through all.
+// Evicts an eighth more than necessary, so that not every new pipeline causes a scan.
 void KernelCache::make_room(const CachedPipeline* wanted) {
   if (retired_ == nullptr) return;
   std::vector<Pipelines::iterator> idle;
@@ -208,7 +209,7 @@ Pipeline KernelCache::make(const Key& key) {
     pipeline = turn.pipeline() ? *turn.pipeline() : build(key);
     if (!turn.pipeline()) unsaved_ = true;
   }
-  if (!line.empty()) list_.add(line);  // fails never: the pipeline would be lost
+  if (!line.empty()) list_.add(line);  // must not throw: the pipeline would leak
   return pipeline;
 }
 
@@ -303,7 +304,7 @@ Pipeline KernelCache::build(const Key& key) {
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
   device_->check(result, "vkCreateComputePipelines");
   device_->count_object();
-  // Once the driver has taken it.
+  // Only after the driver has accepted it.
   if (code.to_store) disk_.store("spirv", *code.to_store, as_bytes(code.words), DiskCache::Seal::sealed);
   device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);
   ++built_;

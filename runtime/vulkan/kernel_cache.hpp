@@ -1,4 +1,4 @@
-// Pipelines by what was asked for: GLSL → SPIR-V (compiled, or read from disk) → VkPipeline.
+// Pipelines by kernel request: GLSL → SPIR-V (compiled, or read from disk) → VkPipeline.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ namespace tuff {
 class RetiredPipelines;
 class Timelines;
 
-// A pipeline as the cache has it, until it has to make room for others.
+// A pipeline in the cache, until it is evicted.
 struct CachedPipeline : Pipeline {
   explicit CachedPipeline(const Pipeline& pipeline) : Pipeline(pipeline) {}
-  uint64_t used = 0;                       // larger than what was used before it
-  mutable std::atomic<uint32_t> pins = 0;  // of graphs, whose command buffers name it
+  uint64_t used = 0;                       // time of last use: grows with every use of any pipeline
+  mutable std::atomic<uint32_t> pins = 0;  // by graphs, whose command buffers refer to it
 };
 
-// While it lives, the pipeline does.
+// Keeps a pipeline from being evicted.
 class PipelinePin {
  public:
   explicit PipelinePin(const CachedPipeline& pipeline) : pipeline_(&pipeline) { ++pipeline_->pins; }
@@ -50,9 +50,9 @@ class PipelinePin {
 
 class KernelCache {
  public:
-  // About 0.6 MB each on Mesa's driver for processors: machine code by LLVM, and what it was made from.
+  // About 0.6 MB each on lavapipe: LLVM's machine code and its intermediate data.
   static constexpr uint64_t kDefaultPipelines = 512;
-  // Bytes of push constants that every device has; bases and parameters share them.
+  // Every device supports at least this many bytes of push constants; bases and parameters share them.
   static constexpr uint32_t kPushBytes = 128;
 
   explicit KernelCache(std::shared_ptr<Device> device);
@@ -63,24 +63,25 @@ class KernelCache {
   // Builds the pipeline the first time. The caller holds the context's lock.
   const CachedPipeline& get(const KernelRequest& kernel, const KernelForm& form);
 
-  // Where those go that make room for others, once these are done with them. Without it all stay.
+  // Enables eviction: evicted pipelines go to `retired` until the streams have finished with them. Without it all are
+  // kept.
   void evict_to(RetiredPipelines& retired, const Timelines& timelines) {
     retired_ = &retired;
     timelines_ = &timelines;
   }
-  // How many pipelines are kept, beside those that graphs hold. 0: the default.
+  // Maximum number of pipelines, not counting those pinned by graphs. 0: the default.
   void set_limit(uint64_t pipelines);
 
-  // Writes the driver's pipeline cache to disk if pipelines were made since the last time, and which they were.
+  // If pipelines were built since the last time, writes the driver's pipeline cache and the list of kernels to disk.
   // The caller holds the context's lock.
   void save() noexcept;
 
-  // Begins to build, in a thread, what earlier contexts of such a device have asked for. At most once.
+  // Starts a thread that builds the kernels that earlier contexts of such a device used. At most once.
   void prewarm();
 
   DiskCache& disk() { return disk_; }
   VkPipelineCache driver_cache() const { return driver_cache_; }
-  // A pipeline was made elsewhere, with the driver's cache.
+  // Counts a pipeline that was created elsewhere with the driver's cache.
   void note_pipeline(bool from_disk) {
     ++(from_disk ? disk_hits_ : compiled_);
     ++built_;
@@ -93,7 +94,7 @@ class KernelCache {
   Counters counters() const noexcept;
 
  private:
-  // What a call asks for is looked up where it lies: half a kilobyte that is copied only to be kept.
+  // Half a kilobyte, so look-ups use a view; a key is copied only when it is stored.
   struct Key {
     KernelRequest kernel;
     KernelForm form;
@@ -117,15 +118,15 @@ class KernelCache {
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
   };
 
-  // The kernel's place among the recent ones.
+  // The kernel's index in recent_.
   static size_t recent_place(const KernelRequest& kernel) noexcept;
   Pipeline make(const Key& key);
   void make_room(const CachedPipeline* wanted);
-  // These may be called by several threads at once.
+  // The functions below may be called by several threads at once.
   const Layout& layout(uint32_t operands, bool addresses);
   struct Spirv {
     std::vector<uint32_t> words;
-    std::optional<CacheKey> to_store;  // it was compiled, and is kept under this name
+    std::optional<CacheKey> to_store;  // set if it was compiled: the key to store it under
   };
   Spirv spirv(const Key& key);
   Pipeline build(const Key& key);
@@ -137,7 +138,7 @@ class KernelCache {
   std::mutex layout_mutex_;
   using Pipelines = std::unordered_map<Key, CachedPipeline, KeyHash, KeyEqual>;
   Pipelines pipelines_;
-  // What was asked for last: most calls ask for one of these, and to compare takes half as long as to look up.
+  // The last pipelines requested. Most calls want one of these, and a comparison takes half as long as a look-up.
   std::array<Pipelines::value_type*, 16> recent_{};
   Layout layouts_[2][Dispatch::kMaxSlots + 1];  // [addresses][slots]
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;

@@ -24,13 +24,13 @@ int64_t today() {
   return std::chrono::duration_cast<std::chrono::hours>(now).count() / 24;
 }
 
-// A list of one build of the kernels is of no use to another: lines end with this.
+// A list from another build of the kernels is useless, so each line contains this hash.
 uint64_t source_hash(const KernelSource& source) {
   const std::string_view prelude = shaders::prelude.glsl, text = source.glsl;
   return XXH3_64bits_withSeed(text.data(), text.size(), XXH3_64bits(prelude.data(), prelude.size()));
 }
 
-// What is up to the next separator, which is taken too.
+// Returns the text up to the next separator and removes both from `text`.
 std::string_view take(std::string_view& text, char separator) {
   const size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);

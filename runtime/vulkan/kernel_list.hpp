@@ -1,5 +1,5 @@
-// Which kernels the contexts of a device have asked for, kept beside the pipelines so that a later process can compile
-// them before it is asked: names, defines, constants and the way of binding, a line of text for each kernel.
+// The kernels that contexts of a device have used, stored next to the pipelines so that a later process can compile
+// them in advance. Each is a line of text: name, defines, constants and binding method.
 #pragma once
 
 #include <cstdint>
@@ -20,34 +20,34 @@ struct ListedKernel {
   std::string line;
 };
 
-// The line; empty where the kernel's source is none of Tuff's own. Two kernels with the same line are the same.
+// The kernel's line; empty if its source is not one of Tuff's own. Kernels with equal lines are the same.
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form);
 
 class KernelList {
  public:
   static constexpr uint32_t kMaxKernels = 1024, kMaxBytes = 1 << 20;
-  static constexpr int64_t kMaxDays = 60;  // what was not asked for in that time is forgotten
+  static constexpr int64_t kMaxDays = 60;  // kernels unused for this long are dropped
 
-  // `device`: what the list is for, whatever its driver.
+  // `device` identifies the device, regardless of its driver.
   KernelList(const DiskCache& beside, std::string_view device);
 
-  // Asked for today. Where there is no memory to remember it, it is not on the list.
+  // Marks the kernel as used today. It is not listed if there is no memory for it.
   void add(const std::string& line) noexcept;
-  // Brings what was added to the list on disk as it is by now. Does nothing where that knows it already.
+  // Merges what was added into the list on disk. Does nothing if the list already has it.
   void save();
 
-  // What the list on disk holds and this build of the library has the sources of, the latest first. The names in it
-  // live as long as this object.
+  // The kernels on disk whose sources this build of the library has, most recent first. Names in the result live as
+  // long as this object.
   std::vector<ListedKernel> load();
 
  private:
-  using Days = std::map<std::string, int64_t, std::less<>>;  // line → when it was last asked for, in days since 1970
+  using Days = std::map<std::string, int64_t, std::less<>>;  // line → last use, in days since 1970
   Days read() const;
 
   DiskCache disk_;
   CacheKey key_;
   std::set<std::string, std::less<>> asked_;
-  std::set<std::string, std::less<>> known_;  // the disk has them, of today
+  std::set<std::string, std::less<>> known_;  // on disk with today's date
   std::set<std::string, std::less<>> names_;
 };
 

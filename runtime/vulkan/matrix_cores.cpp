@@ -18,7 +18,7 @@ struct CooperativeMatrixProperties {
 };
 constexpr int32_t kScopeSubgroup = 3;
 
-// VkComponentTypeKHR as a dtype; 0 if Tuff has none for it.
+// VkComponentTypeKHR as a dtype; 0 if Tuff has no such type.
 int32_t dtype_of(int32_t component) {
   switch (component) {
     case 0: return TUFF_F16;

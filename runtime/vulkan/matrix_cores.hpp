@@ -1,5 +1,5 @@
-// What a device's matrix units can multiply: VK_KHR_cooperative_matrix, and bf16 by VK_KHR_shader_bfloat16.
-// The structures are written out here because Debian 12's headers are older than both extensions.
+// A device's cooperative matrix support: VK_KHR_cooperative_matrix, and bf16 by VK_KHR_shader_bfloat16. The structures
+// are declared here because Debian 12's headers predate both extensions.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ struct Bfloat16Features {
   VkBool32 shaderBFloat16CooperativeMatrix = VK_FALSE;
 };
 
-// The shapes of one subgroup's product that the device lists, those of element types that Tuff has.
+// The cooperative matrix shapes that the device lists for a subgroup, limited to Tuff's element types.
 std::vector<MatrixShape> matrix_shapes(VkInstance instance, VkPhysicalDevice device);
 
 // "f16 x f16 -> f32 16x16x16", for tools.

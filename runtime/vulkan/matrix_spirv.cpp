@@ -12,7 +12,7 @@
 namespace tuff {
 namespace {
 
-// Opcodes and numbers of the SPIR-V registry.
+// Opcodes and enumerants from the SPIR-V registry.
 enum Op : uint32_t {
   kExtension = 10,
   kCapability = 17,
@@ -41,7 +41,7 @@ enum Use : uint32_t { kUseA = 0, kUseB = 1, kUseSum = 2 };
 
 struct Instruction {
   uint32_t op;
-  std::span<const uint32_t> words;  // without the first
+  std::span<const uint32_t> words;  // without word 0
 };
 
 std::vector<Instruction> parse(const std::vector<uint32_t>& module) {
@@ -84,7 +84,7 @@ class Writer {
   std::vector<uint32_t> words_;
 };
 
-// What the module says about its matrices.
+// What the module declares about its matrices.
 struct Facts {
   std::map<uint32_t, uint32_t> use_of_type;  // NV matrix type → Use
   std::set<uint32_t> true_ids, false_ids;
@@ -94,14 +94,15 @@ struct Facts {
 Facts learn(const std::vector<Instruction>& instructions) {
   Facts facts;
   std::set<uint32_t> matrix_types;
-  std::map<uint32_t, uint32_t> type_of;  // of values that are matrices
+  std::map<uint32_t, uint32_t> type_of;  // of matrix values
   for (const auto& [op, words] : instructions) {
     if (op == kTypeMatrixNv) matrix_types.insert(words[0]);
     if (op == kConstantTrue) facts.true_ids.insert(words[1]);
     if (op == kConstantFalse) facts.false_ids.insert(words[1]);
     if (op == kTypeInt && words[1] == 32 && words[2] == 0) facts.uint_type = words[0];
     if (op == kTypeFloat && words[1] == 16) facts.f16_type = words[0];
-    // An instruction with a result names its type first, then itself; types do not, names and decorations neither.
+    // Instructions with a result begin with the result type and the result id. Types, names and decorations have other
+    // layouts.
     const bool has_type = op >= kConstantTrue && words.size() >= 2;
     if (has_type && matrix_types.count(words[0]) != 0) type_of[words[1]] = words[0];
   }
@@ -125,7 +126,7 @@ std::vector<uint32_t> rewrite_matrices(const std::vector<uint32_t>& module, Matr
   const Facts facts = learn(instructions);
   if (facts.uint_type == 0) fail(TUFF_ERROR_INTERNAL, "a module with matrices has no 32-bit unsigned type");
   Writer out(module);
-  uint32_t constants[3] = {};  // ids of 0, 1 and 2: uses and layouts
+  uint32_t constants[3] = {};  // ids of the constants 0, 1 and 2, for uses and layouts
   const auto layout_of = [&](uint32_t column_major) {
     if (facts.true_ids.count(column_major) != 0) return constants[1];
     if (facts.false_ids.count(column_major) != 0) return constants[0];
@@ -152,7 +153,7 @@ std::vector<uint32_t> rewrite_matrices(const std::vector<uint32_t>& module, Matr
         }
         break;
       case kTypeFloat:
-        // Nothing but matrices is of 16 bits in these kernels: buffers are read as whole words.
+        // Only matrices have 16-bit elements in these kernels: buffers are read as whole words.
         if (matrices == Matrices::bf16 && words[0] == facts.f16_type) operands.push_back(kBfloat16Encoding);
         out.add(op, operands);
         break;

@@ -1,6 +1,6 @@
-// Rewrites a module that was compiled from GL_NV_cooperative_matrix into SPV_KHR_cooperative_matrix, which is what
-// devices run (and run faster: 295 against 179 TFLOP/s with the same source on an H200). For compilers that
-// know the older extension alone.
+// Rewrites a module compiled with GL_NV_cooperative_matrix to SPV_KHR_cooperative_matrix, which is what devices run
+// (and run faster: 295 against 179 TFLOP/s with the same source on an H200). For compilers that only know the older
+// extension.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace tuff {
 
-// Throws INTERNAL if the module is none that the rewriting knows: a matrix type in two uses, an unknown word.
-// Works on a module with KHR instructions too, where all that is left to do is bf16: the 16-bit type of the
-// matrices, which the source calls f16, becomes bfloat16.
+// Throws INTERNAL for a module that it cannot rewrite: a matrix type with two uses, an unknown instruction. Also
+// accepts modules with KHR instructions, where only bf16 is left to do: the matrices' 16-bit type, which the source
+// calls f16, becomes bfloat16.
 std::vector<uint32_t> rewrite_matrices(const std::vector<uint32_t>& module, Matrices matrices);
 
 }  // namespace tuff

@@ -18,7 +18,7 @@ VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExt
   info.pNext = handles != 0 ? &external : nullptr;
   info.size = block.size;
   info.usage = block_usage(device.traits.addresses);
-  // Queues of several families use it; semaphores hand on what one has written.
+  // Queues of several families use the buffer; semaphores make writes visible across queues.
   const std::span<const uint32_t> families = device.families();
   if (families.size() > 1) info.sharingMode = VK_SHARING_MODE_CONCURRENT;
   info.queueFamilyIndexCount = static_cast<uint32_t>(families.size());
@@ -82,7 +82,7 @@ void bind_block(Device& device, MemoryBlock& block, bool map) {
   block.address = vk.vkGetBufferDeviceAddress(device.handle, &address);
 }
 
-// What there is of it.
+// Also for partly created blocks.
 void DestroyBlock::operator()(MemoryBlock* block) const noexcept {
   device->vk.vkDestroyBuffer(device->handle, block->buffer, nullptr);
   device->vk.vkFreeMemory(device->handle, block->memory, nullptr);

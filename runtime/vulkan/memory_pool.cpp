@@ -27,7 +27,7 @@ MemoryPool::MemoryPool(std::shared_ptr<Device> device) : device_(std::move(devic
   pending_.reserve(1024);
 }
 
-// The type with the highest score among those that have what is required.
+// Returns the type with the highest score among those with the required properties.
 uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
   const VkPhysicalDeviceMemoryProperties& memory = device_->physical.memory;
   const VkMemoryPropertyFlags host = kCoherentMemory;
@@ -42,7 +42,7 @@ uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
     const uint64_t heap = memory.memoryHeaps[memory.memoryTypes[i].heapIndex].size;
     double score = 0;
     if (kind == MemoryKind::device) {
-      // A small mapped window (256 MiB BAR) is worth less than the whole memory.
+      // A small mapped window (256 MiB BAR) scores less than the whole memory.
       score = 4.0 * static_cast<double>(heap) / static_cast<double>(std::max<uint64_t>(1, device_->memory_bytes()));
       if ((flags & host) == host) score += 1;
       if (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) score += 0.5;
@@ -116,7 +116,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   return range;
 }
 
-// Where there is no room for a whole block, one that just holds the request.
+// Allocates a smaller block, just large enough for the request, if there is no memory for a whole one.
 MemoryBlock* MemoryPool::make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class) {
   const uint64_t least = round_up(size, kLargeGranule);
   const uint64_t whole = kSizeClasses[size_class].block;
@@ -144,12 +144,12 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t s
     }
   }
   const bool own = size_class == kOwnBlock;
-  // A large block of its own may serve a somewhat smaller request, not a much smaller one.
+  // A block of the class kOwnBlock may be reused for a slightly smaller request, but not for a much smaller one.
   if (best == nullptr || (own && best->size > size + size / 4)) return {};
   return take(*best, best_range, own ? best->size : size);
 }
 
-// Of n ranges in use each may come back between two that are free: n + 1 of those at the most.
+// With n ranges in use there can be at most n + 1 free ranges: releasing must find room for all of them.
 MemoryRange MemoryPool::take(MemoryBlock& block, size_t which, uint64_t size) {
   std::vector<FreeRange>& free = block.free_ranges;
   if (free.capacity() < block.taken + 2) free.reserve(2 * (block.taken + 2));
@@ -164,7 +164,7 @@ MemoryRange MemoryPool::take(MemoryBlock& block, size_t which, uint64_t size) {
   return {&block, offset, size};
 }
 
-// What may fail of giving a range back is done before it is taken.
+// Reserves everything that releasing a range needs, before the range is taken, so that releasing cannot fail.
 void MemoryPool::make_room() {
   if (pending_.capacity() <= ranges_) pending_.reserve(2 * ranges_ + 1);
   if (blocks_.capacity() == blocks_.size()) blocks_.reserve(2 * blocks_.size() + 8);
@@ -180,7 +180,7 @@ MemoryRange MemoryPool::adopt(OwnBlock block) {
   return {blocks_.back().get(), 0, blocks_.back()->size};
 }
 
-// Memory that others hold goes with its last handle here.
+// Shared memory is freed when its last handle here is released.
 void MemoryPool::give_outside(MemoryBlock& block) noexcept {
   if (block.imported) {
     imported_ -= block.size;
@@ -212,7 +212,7 @@ void MemoryPool::give_back(const MemoryRange& range) noexcept {
   } else if (joins_next) {
     *next = {range.offset, range.size + next->size};
   } else {
-    free.insert(next, {range.offset, range.size});  // take() has made room
+    free.insert(next, {range.offset, range.size});  // take() has reserved room
   }
   --block.taken;
   block.free_bytes += range.size;
@@ -226,7 +226,7 @@ void MemoryPool::release(const MemoryRange& range, const LastUses& uses) noexcep
     give_back(range);
     return;
   }
-  pending_.push_back({range, FinalUses(uses, *timelines_)});  // make_room() was called for it
+  pending_.push_back({range, FinalUses(uses, *timelines_)});  // make_room() has reserved room
   pending_outside_ = pending_outside_ || range.block->outside();
 }
 
@@ -245,7 +245,7 @@ void MemoryPool::reclaim() noexcept {
   trim_to(device_->memory_bytes() / 4);
 }
 
-// Frees empty blocks beyond `keep_bytes` of them.
+// Frees empty blocks, keeping at most `keep_bytes` of them.
 void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
   uint64_t kept = 0;
   for (auto i = blocks_.begin(); i != blocks_.end();) {
@@ -288,7 +288,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
   bool beyond_budget = false;
   for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
     if (attempt == 1) trim_to(0);
-    // Mesa's CPU driver promises memory that it does not have: keep to the heap it reports.
+    // lavapipe promises memory that it does not have, so stay within the heap that it reports.
     if (requirements.size > heap || reserved_ > heap - requirements.size) continue;
     budget = device_->heap_budget(device_->physical, heap_index);
     beyond_budget = budget.known() && requirements.size > budget.left();

@@ -1,10 +1,10 @@
-// Device memory in blocks, each one VkDeviceMemory with one VkBuffer over all of it, sub-allocated.
+// Device memory in sub-allocated blocks, each one VkDeviceMemory with one VkBuffer covering it.
 //
-// Requests up to kSmallLimit come out of shared blocks by best fit, the smallest ones out of blocks of their own size
-// class, so that they do not cut up the others'; larger requests get a block each. A range that is released while the
-// device may still use it waits, with the number of the submission that used it last, until that has finished. Empty
-// blocks are kept for the next request, up to a share of the heap, and given back when the device runs out. Calls
-// lock; none waits for the device.
+// Requests up to kSmallLimit are allocated from shared blocks by best fit. The smallest requests have a size class with
+// blocks of its own, so that they do not fragment the others' blocks. Larger requests get a block each. A released
+// range that the device may still use is kept, with the number of its last submission, until that has finished. Empty
+// blocks are kept for later requests, up to a share of the heap, and freed when the device runs out of memory. The
+// functions lock; none waits for the device.
 #pragma once
 
 #include <cstdint>
@@ -19,45 +19,45 @@
 
 namespace tuff {
 
-// What is asked of the pool.
+// A request to the pool.
 struct MemoryRequest {
   uint64_t bytes = 0;
   MemoryKind kind = MemoryKind::device;
-  bool limited = false;     // the caller's limit counts for it, as for all but what is staged
-  bool exportable = false;  // in a block of its own that a file descriptor can be had of
+  bool limited = false;     // counts against the caller's limit, as everything but staging does
+  bool exportable = false;  // in a block of its own that can be exported as a file descriptor
 };
 
 class MemoryPool {
  public:
   static constexpr uint64_t kAlignment = 256;
-  // Requests up to `most` share blocks of `block` bytes.
+  // Requests up to `most` bytes share blocks of `block` bytes.
   struct SizeClass {
     uint64_t most, block;
   };
   static constexpr SizeClass kSizeClasses[] = {{64ull << 10, 16ull << 20}, {16ull << 20, 64ull << 20}};
-  static constexpr uint32_t kOwnBlock = 2;  // the class of what is larger
+  static constexpr uint32_t kOwnBlock = 2;  // the class of larger requests
   static constexpr uint64_t kSmallLimit = kSizeClasses[kOwnBlock - 1].most;
 
   explicit MemoryPool(std::shared_ptr<Device> device);
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Errors: LIMIT_EXCEEDED beyond the device's or the caller's limit or the heap's budget, OUT_OF_DEVICE_MEMORY; as a
-  // MemoryShortage where freeing something could help.
+  // Throws LIMIT_EXCEEDED beyond the device's or the caller's limit or the heap's budget, and OUT_OF_DEVICE_MEMORY; as
+  // a MemoryShortage if freeing something could help.
   MemoryRange allocate(const MemoryRequest& request);
   MemoryRange allocate(uint64_t bytes, MemoryKind kind) {
     return allocate({.bytes = bytes, .kind = kind, .limited = kind == MemoryKind::device});
   }
-  // The whole of a block of imported memory.
+  // Adds a block of imported memory and returns its whole range.
   MemoryRange adopt(OwnBlock block);
-  // The range is free once its uses have finished. Allocates nothing: there has been room since the range was taken.
+  // The range becomes free once its uses have finished. Allocates nothing: room was reserved when the range was taken.
   void release(const MemoryRange& range, const LastUses& uses) noexcept;
-  // Some stream's work has finished.
+  // Call it when a stream's work has finished.
   void completed() noexcept;
   Timelines& timelines() const { return *timelines_; }
 
-  void set_limit(uint64_t bytes);  // 0: none
-  void trim();                     // gives every empty block back
+  void set_limit(uint64_t bytes);  // 0: no limit
+  void trim();                     // frees every empty block
   void reset_peak();
   bool device_memory_mapped() const { return device_mapped_; }
 
@@ -67,7 +67,7 @@ class MemoryPool {
     uint64_t limit = 0, imported = 0;
   };
   Counters counters();
-  // The heap that device memory comes from.
+  // The heap of device-local memory.
   HeapBudget heap_budget() const;
 
  private:
@@ -93,20 +93,20 @@ class MemoryPool {
   std::unique_ptr<Timelines> timelines_ = std::make_unique<Timelines>();
   std::mutex mutex_;
   std::vector<OwnBlock> blocks_;
-  std::vector<Pending> pending_;  // with room for every range that is in use
+  std::vector<Pending> pending_;  // has room for every range that is in use
   size_t ranges_ = 0;             // in use or pending
   uint32_t types_[2];
   bool device_mapped_ = false;
-  bool pending_outside_ = false;  // memory that others hold is waiting for the device
+  bool pending_outside_ = false;  // shared memory is waiting for the device
   uint64_t limit_ = 0, next_id_ = 1;
   uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0, imported_ = 0;
   uint64_t live_ = 0, allocations_ = 0, hits_ = 0;
 };
 
-// What Buffer::allocation is on Vulkan.
+// Buffer::allocation on Vulkan.
 class VulkanAllocation final : public Allocation {
  public:
-  // Takes the range itself, once there is an object to give it back.
+  // Allocates the range in the constructor, so that an object to release it always exists.
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRequest& request)
       : pool_(std::move(pool)), range_(pool_->allocate(request)) {}
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, uint64_t bytes, MemoryKind kind)
@@ -120,16 +120,16 @@ class VulkanAllocation final : public Allocation {
   }
   const MemoryRange& range() const noexcept { return range_; }
 
-  // Under the context's lock, or where nobody has the allocation any more.
+  // Under the context's lock, or once nothing else refers to the allocation.
   LastUses uses;
-  Use filled;  // what the host put into it, zeros or an upload, is there once that has happened
+  Use filled;  // when finished, what the host put into the memory (zeros or an upload) is there
 
  private:
   std::shared_ptr<MemoryPool> pool_;
   MemoryRange range_;
 };
 
-// Where a byte of a buffer lies on the device.
+// A position in a buffer, as its place in device memory.
 struct DeviceLocation {
   MemoryBlock* block;
   uint64_t offset;

@@ -17,8 +17,8 @@ uint64_t hash_of(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-// Whether what is on disk may be tried: with a marker, or while another process has one. What a process has ended over
-// goes.
+// Whether the data on disk may be tried: with a new marker, or while another process holds one. Data that crashed a
+// process is deleted.
 bool PipelineFile::try_out(std::unique_ptr<platform::TrialMarker>& marker) const {
   auto found = std::make_unique<platform::TrialMarker>(disk_.trial_path(kKind, {}));
   switch (found->state()) {
@@ -66,13 +66,13 @@ std::vector<std::byte> PipelineFile::data_of(VkPipelineCache cache) const {
   size_t bytes = 0;
   if (vk_.vkGetPipelineCacheData(device_, cache, &bytes, nullptr) != VK_SUCCESS) return {};
   std::vector<std::byte> data(bytes);
-  // VK_INCOMPLETE: it has grown meanwhile. What came whole is valid.
+  // VK_INCOMPLETE: the cache has grown in the meantime. What was returned is complete and valid.
   if (bytes == 0 || vk_.vkGetPipelineCacheData(device_, cache, &bytes, data.data()) < 0) return {};
   data.resize(bytes);
   return data;
 }
 
-// In a cache of its own: ours may be in use. Empty where the driver cannot.
+// Merges into a separate cache, because ours may be in use. Empty if the driver fails.
 std::vector<std::byte> PipelineFile::merged(VkPipelineCache cache, const std::vector<std::byte>& stored) const {
   VkPipelineCacheCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
@@ -98,11 +98,11 @@ void PipelineFile::save(VkPipelineCache cache) {
     std::unique_ptr<platform::TrialMarker> trial;
     if (sealed || trial_ != nullptr || try_out(trial)) data = merged(cache, *stored);
   }
-  // Nobody else has written, or both together are too much: then the younger ones alone.
+  // No other process has written, or the merged data is too large: store this process's pipelines only.
   if (data.empty() || !disk_.fits(data.size())) data = data_of(cache);
   if (data.empty()) return;
   disk_.store(kKind, {}, data);
-  // Of a merge, ours holds a part alone: what others have added is to be merged the next time again.
+  // Our cache holds only part of merged data: keep known_, so that the others' additions are merged again next time.
   known_ = stored && hash_of(*stored) != known_ ? known_ : hash_of(data);
 }
 

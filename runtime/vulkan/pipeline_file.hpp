@@ -1,9 +1,10 @@
-// The driver's pipeline cache on disk, which processes share. Each adds what it made to what the others did: a writer
-// holds a lock file while it reads what is there, merges and renames. Readers take no lock, and see all or nothing.
+// The driver's pipeline cache on disk, shared by processes. Each process adds its pipelines to those of the others: a
+// writer holds a lock file while it reads the file, merges and renames. Readers take no lock, and see all of a file or
+// nothing.
 //
-// The driver takes what is in it for its own, and dies of what is not. Who reads what no process has come back from yet
-// leaves a marker beside it until it has: found without its process, the marker says that the file is to go. Of several
-// processes that begin with it at once, one does.
+// Drivers trust the contents and crash on bad data. A process that loads data which no process has used successfully
+// yet leaves a marker file beside it until it has done so. A marker whose process no longer exists means that the data
+// is to be deleted. If several processes try the same data at once, one of them holds the marker.
 #pragma once
 
 #include <volk.h>
@@ -24,15 +25,15 @@ class PipelineFile {
   PipelineFile(const VolkDeviceTable& vk, VkDevice device, const DiskCache& disk)
       : vk_(vk), device_(device), disk_(disk) {}
 
-  // What to begin the driver's cache with; empty: nothing is there.
+  // Initial data for the driver's cache; empty if there is none.
   std::vector<std::byte> load();
-  // The device has carried out what was made with it.
+  // True while the loaded data is on trial. came_back(): the device has executed work that was created with it.
   bool on_trial() const noexcept { return trial_ != nullptr; }
   void came_back();
-  // It was lost over it: what is there is dropped.
+  // The device was lost during the trial: the data is deleted.
   void was_lost() noexcept;
-  // Stores what `cache` holds and what is on disk. Others may make pipelines with the cache meanwhile, and any
-  // thread may call it. Failure to write is no error: the next process makes its pipelines again.
+  // Stores the contents of `cache` merged with what is on disk. Thread-safe; other threads may create pipelines with
+  // the cache meanwhile. A failure to write is not an error: the next process builds its pipelines again.
   void save(VkPipelineCache cache);
 
  private:
@@ -43,10 +44,10 @@ class PipelineFile {
   const VolkDeviceTable& vk_;
   VkDevice device_;
   const DiskCache& disk_;
-  std::mutex mutex_;  // of saving
+  std::mutex mutex_;  // serialises saving
   std::unique_ptr<platform::TrialMarker> trial_;
-  std::vector<std::byte> tried_;  // what that is of
-  uint64_t known_ = 0;            // hash of what was on disk last, all of which our cache holds; 0: nothing was
+  std::vector<std::byte> tried_;  // the data on trial
+  uint64_t known_ = 0;            // hash of the last contents seen on disk, all of which our cache holds; 0: none
 };
 
 }  // namespace tuff

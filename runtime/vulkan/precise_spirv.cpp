@@ -8,7 +8,7 @@
 namespace tuff {
 namespace {
 
-// Opcodes and numbers of the SPIR-V registry.
+// Opcodes and enumerants from the SPIR-V registry.
 constexpr uint32_t kDecorate = 71, kNoContraction = 42;
 constexpr uint32_t kArithmetic[] = {
     127,  // FNegate
@@ -20,7 +20,7 @@ constexpr uint32_t kArithmetic[] = {
 };
 constexpr size_t kHeaderWords = 5;
 
-// Calls use(op, at, count) for each instruction: `count` words from module[at] on.
+// Calls use(op, at, count) for each instruction, which is `count` words from module[at] on.
 template <typename Use>
 void for_each(const std::vector<uint32_t>& module, const Use& use) {
   for (size_t at = kHeaderWords; at < module.size();) {
@@ -36,13 +36,13 @@ void for_each(const std::vector<uint32_t>& module, const Use& use) {
 std::vector<uint32_t> keep_precise(std::vector<uint32_t> module) {
   std::unordered_set<uint32_t> precise;
   std::vector<uint32_t> added;
-  size_t place = 0;  // behind a decoration, where others may stand
+  size_t place = 0;  // after a decoration, where more may be inserted
   for_each(module, [&](uint32_t op, size_t at, uint32_t count) {
     if (op == kDecorate && count == 3 && module[at + 2] == kNoContraction) {
       precise.insert(module[at + 1]);
       place = at + count;
     }
-    // Decorations come before all code.
+    // Decorations come before all functions.
     if (place == 0 || std::find(std::begin(kArithmetic), std::end(kArithmetic), op) == std::end(kArithmetic)) return;
     const uint32_t result = module[at + 2];
     if (precise.count(result) == 0) added.insert(added.end(), {3u << 16 | kDecorate, result, kNoContraction});

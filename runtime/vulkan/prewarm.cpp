@@ -11,8 +11,8 @@
 namespace tuff {
 namespace {
 
-// A process may end with contexts open, and the exit handlers of drivers and compilers must not meet a thread that uses
-// them. The registry is never destroyed.
+// The running threads. A process may exit with open contexts, and the exit handlers of drivers and compilers must not
+// run while a thread is using them. The registry is never destroyed.
 struct Registry {
   std::mutex mutex;
   std::set<Prewarm*> running;
@@ -26,7 +26,7 @@ Registry& registry() {
 
 void stop_all() noexcept {
   Registry& all = registry();
-  if (platform::fork_generation() != all.forks) return;  // the threads are the parent's
+  if (platform::fork_generation() != all.forks) return;  // the threads exist only in the parent
   const std::lock_guard lock(all.mutex);
   for (Prewarm* prewarm : all.running) prewarm->stop();
 }
@@ -37,7 +37,8 @@ Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
     : kernels_(std::move(kernels)), build_(std::move(build)), done_(std::move(done)) {
   for (const ListedKernel& kernel : kernels_) items_.try_emplace(kernel.line);
   if (items_.empty()) return;
-  // After the driver was loaded, thus before its own handlers; what the first pipeline loads comes later: see run().
+  // Registered after the driver was loaded, so that it runs before the driver's handlers. Libraries loaded for the
+  // first pipeline come later: see run().
   static const int registered = std::atexit(stop_all);
   if (registered != 0) {
     log(TUFF_LOG_WARNING, "prewarm: no exit handler can be registered");
@@ -49,7 +50,7 @@ Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
   try {
     all.running.insert(this);
     thread_ = std::thread([this] { run(); });
-  } catch (const std::exception& error) {  // of the system, or no memory
+  } catch (const std::exception& error) {  // a system limit, or no memory
     all.running.erase(this);
     to_build_ = 0;
     log(TUFF_LOG_WARNING, "prewarm: no thread can be started: {}", error.what());
@@ -81,7 +82,7 @@ void Prewarm::run() {
     if (pipeline) built_.fetch_add(1, std::memory_order_relaxed);
     to_build_.fetch_sub(1, std::memory_order_relaxed);
     changed_.notify_all();
-    // Once more, now that the compilers have been used and have registered what they do at exit.
+    // Again, now that the compilers have been used and have registered their exit handlers.
     [[maybe_unused]] static const int registered = std::atexit(stop_all);
   }
   try {
@@ -98,7 +99,7 @@ void Prewarm::stop() noexcept {
   }
   changed_.notify_all();
   const std::lock_guard lock(joining_);
-  // Its own thread ends the process, out of a callback for messages: it compiles nothing more.
+  // Called on the prewarm thread itself, if a log callback ends the process: it will compile nothing more.
   if (thread_.get_id() == std::this_thread::get_id()) return;
   if (thread_.joinable()) thread_.join();
 }

@@ -1,8 +1,8 @@
-// One thread that builds pipelines before they are asked for, while the context's callers go on.
+// A thread that builds pipelines before they are requested, while the context's callers continue.
 //
-// A pipeline is built once, by the thread or by the caller who asks for it first: who comes second waits for it. While
-// a caller builds one the thread begins no other, so that he meets at most the one in progress. Neither side holds a
-// lock while it builds. A caller may hold the backend's lock: the thread never takes it.
+// A pipeline is built once, either by the thread or by the caller who requests it first; a second requester waits for
+// it. While a caller builds a pipeline, the thread starts no new one, so that a caller competes with at most one build.
+// Neither side holds a lock while building. A caller may hold the backend's lock; the thread never takes it.
 #pragma once
 
 #include <atomic>
@@ -28,21 +28,21 @@ struct Pipeline {
 
 class Prewarm {
  public:
-  using Build = std::function<Pipeline(const ListedKernel&)>;  // throws where it cannot
+  using Build = std::function<Pipeline(const ListedKernel&)>;  // throws on failure
 
   using Done = std::function<void(uint64_t built)>;
 
-  // `done` is called by the thread once it has been through the list.
+  // The thread calls `done` when it has finished the list.
   Prewarm(std::vector<ListedKernel> kernels, Build build, Done done);
   ~Prewarm();
   Prewarm(const Prewarm&) = delete;
   Prewarm& operator=(const Prewarm&) = delete;
 
-  // Begins no other pipeline and waits for the one in progress. The thread has ended then.
+  // Starts no more pipelines, waits for the one in progress and ends the thread.
   void stop() noexcept;
 
-  // A caller's turn to have a pipeline: this one, if the thread has or is about to have it; else it is his to build,
-  // and the thread begins none until the turn ends.
+  // A caller's request for a pipeline. If the thread has built it, or is building it, pipeline() returns it; otherwise
+  // the caller has to build it, and the thread starts none during the lifetime of this object.
   class Turn {
    public:
     Turn(Prewarm* prewarm, const std::string& line);
@@ -52,11 +52,11 @@ class Prewarm {
     const std::optional<Pipeline>& pipeline() const noexcept { return pipeline_; }
 
    private:
-    Prewarm* prewarm_;  // null: there is no thread
+    Prewarm* prewarm_;  // null: no thread
     std::optional<Pipeline> pipeline_;
   };
 
-  // Those that nobody has asked for. The thread must have ended.
+  // Visits the pipelines that no caller has requested. The thread must have ended.
   template <typename Visit>
   void each_leftover(const Visit& visit) const {
     const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ class Prewarm {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<std::string, Item> items_;  // by line
-  uint32_t callers_ = 0;                         // that build
+  uint32_t callers_ = 0;                         // callers that are building
   bool stopping_ = false;
   std::atomic<uint64_t> built_{0}, to_build_{0};
   std::mutex joining_;

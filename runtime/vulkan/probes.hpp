@@ -1,4 +1,4 @@
-// Runs probes (planning/probe.hpp) on a stream, and keeps their answers on disk.
+// Runs probes (planning/probe.hpp) on a stream and caches their answers on disk.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tuff {
 
-// The answer on disk, where it was tried before; else tries, and stores the answer.
+// Returns the answer on disk if there is one; otherwise runs the probe and stores its answer.
 bool run_probe(const Probe& probe, StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool,
                KernelCache& kernels);
 

@@ -6,7 +6,7 @@
 namespace tuff {
 namespace {
 
-// A clock is read a few times: the narrowest pair of host times around it counts.
+// A clock is read several times; the reading with the narrowest interval of host times is used.
 constexpr int kClockReads = 5;
 constexpr int kEstimateSlices = 40;
 constexpr uint64_t kEstimateSliceNanoseconds = 250'000'000;
@@ -45,7 +45,7 @@ void Profiler::begin(Profile& profile, const std::string& stream, uint32_t index
   stream_ = profile.text(stream);
   copies_ = profile.text(stream + ", copies");
   index_ = index;
-  if (profile_ == &profile) return;  // what it has of the stream's former name is still to be read
+  if (profile_ == &profile) return;  // spans under the stream's previous name have still to be read
   for (Slot& slot : slots_) {
     if (slot.queries == VK_NULL_HANDLE) slot.queries = make_queries(2 * kMaxCommands);
     slot.spans.clear();
@@ -60,10 +60,10 @@ void Profiler::begin(Profile& profile, const std::string& stream, uint32_t index
   profile_ = &profile;
 }
 
-// Ticks that go on where the counter wraps, of readings one after another.
+// Extends ticks beyond the counter's wrap-around. Readings must be passed in about their order.
 uint64_t Profiler::unwrapped(uint64_t ticks) noexcept {
   const uint64_t ahead = (ticks - last_ticks_) & mask_;
-  // Clocks are read between commands whose timestamps are read later: a step back, in the upper half.
+  // A clock may be read before the timestamps of earlier commands, which then appear as a step into the upper half.
   const uint64_t behind = mask_ - ahead + 1;
   if (last_ticks_ != 0 && ahead > mask_ / 2 && behind <= last_ticks_) return last_ticks_ - behind;
   return last_ticks_ += ahead;
@@ -78,7 +78,8 @@ void Profiler::opened(VkCommandBuffer commands, uint32_t index, bool computes) {
   if (computes) {
     device_->vk.vkCmdResetQueryPool(commands, slot.queries, 0, 2 * kMaxCommands);
   } else {
-    device_->vk.vkResetQueryPool(device_->handle, slot.queries, 0, 2 * kMaxCommands);  // a queue for copies cannot
+    // a transfer queue cannot reset queries
+    device_->vk.vkResetQueryPool(device_->handle, slot.queries, 0, 2 * kMaxCommands);
   }
 }
 
@@ -88,7 +89,7 @@ void Profiler::submitted(uint32_t index, uint64_t submission) {
   for (DeviceSpan& span : slot.spans) span.submission = submission;
 }
 
-// Whatever may fail comes before anything is recorded.
+// Everything that may fail happens before anything is recorded.
 bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& command) {
   Slot& slot = slots_[index];
   const bool timed = profile_ != nullptr && slot.spans.size() < kMaxCommands;
@@ -102,8 +103,8 @@ bool Profiler::before(VkCommandBuffer commands, uint32_t index, const Command& c
     device_->begin_label(commands, &label);
   }
   if (timed) {
-    // At the bottom of the pipe: when all before it has finished. A kernel that runs beside the one before it has the
-    // time that it needs beyond it, and times add up to what the device worked.
+    // At the bottom of the pipe: when all earlier work has finished. A kernel that overlaps with the previous one is
+    // charged only the time after that, so that times add up to the device's total work.
     const auto query = static_cast<uint32_t>(2 * slot.spans.size() - 2);
     device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
   }
@@ -126,7 +127,7 @@ DeviceSpan Profiler::describe(const Command& command, bool computes) const {
     span.shape = profile_->text(replayed_->shape);
     span.dtype = replayed_->dtype;
   }
-  // Another context's call, within a callback for example, is not this profile's.
+  // Another context's call, for example inside a callback, does not belong to this profile.
   if (ProfiledCall* call = ProfiledCall::current(); call != nullptr && &call->profile() == profile_) {
     span.operation = call->span().name;
     span.call = call->span().call;
@@ -147,7 +148,7 @@ void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {
 
 void Profiler::read(Slot& slot) {
   if (slot.spans.empty()) return;
-  const ProfiledStep step("read timestamps");  // Mesa's CPU driver waits here for all that it was given
+  const ProfiledStep step("read timestamps");  // lavapipe waits here for all submitted work
   std::array<uint64_t, 2 * kMaxCommands> ticks;
   const auto count = static_cast<uint32_t>(2 * slot.spans.size());
   const VkResult result =
@@ -162,7 +163,7 @@ void Profiler::read(Slot& slot) {
       profile_->add(span);
     }
   } else {
-    profile_->add_dropped(slot.spans.size());  // VK_NOT_READY, of what has finished: a driver's defect
+    profile_->add_dropped(slot.spans.size());  // VK_NOT_READY for finished work: a driver bug
   }
   slot.spans.clear();
 }
@@ -182,8 +183,8 @@ void Profiler::collect(uint64_t completed) {
 
 DeviceClock::Point Profiler::read_clocks(HostTime& uncertainty) {
   if (!calibrated()) return estimate_clocks(uncertainty);
-  // The device's clock alone, between two looks at the host's: how the driver's other domains relate to
-  // std::chrono::steady_clock differs by system.
+  // Reads only the device's clock, between two readings of the host's: how the driver's other time domains relate to
+  // std::chrono::steady_clock depends on the system.
   VkCalibratedTimestampInfoEXT info{};
   info.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT;
   info.timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
@@ -218,7 +219,7 @@ void Profiler::wait_for_estimate() {
   device_->check(vk.vkResetFences(device_->handle, 1, &fence_), "vkResetFences");
 }
 
-// A submission of nothing but a timestamp, between two looks at the host's clock.
+// Submits only a timestamp, between two readings of the host's clock.
 DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
   const VolkDeviceTable& vk = device_->vk;
   if (query_ == VK_NULL_HANDLE) {
@@ -239,7 +240,7 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     vk.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, query_, 0);
     device_->check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
   }
-  wait_for_estimate();  // the one before, if it took too long
+  wait_for_estimate();  // the previous one, if it timed out
   DeviceClock::Point best;
   HostTime width = 0;
   for (int i = 0; i < kClockReads; ++i) {

@@ -1,8 +1,8 @@
-// What stands around a recorded command where someone looks on: timestamps, while the context is profiled, and labels
-// for tools such as RenderDoc and Nsight.
+// What surrounds a recorded command when it is observed: timestamps while the context is profiled, and labels for tools
+// such as RenderDoc and Nsight.
 //
-// A command buffer of the stream's ring has queries of its own, two for each command. They are read when the ring comes
-// round to it, or when the profile is asked for; nothing waits for them. The caller holds the context's lock.
+// Each command buffer of the stream's ring has its own queries, two per command. They are read when the ring reuses the
+// command buffer, or when the profile is requested; nothing waits for them. The caller holds the context's lock.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Command {
 
 class Profiler {
  public:
-  // Of one command buffer. The recorder submits after no more; if it did not, the rest would count as dropped.
+  // Per command buffer. The recorder submits after at most this many; any further commands would count as dropped.
   static constexpr uint32_t kMaxCommands = 128;
 
   Profiler(std::shared_ptr<Device> device, uint32_t ring);
@@ -33,16 +33,16 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Times what is recorded from now on, under that name and the stream's number; no command buffer is open. Errors:
+  // Times what is recorded from now on, as the stream with this name and index. No command buffer may be open. Throws
   // UNSUPPORTED.
   void begin(Profile& profile, const std::string& stream, uint32_t index);
-  // What is left of the profile's spans has been read.
+  // Call it after the last spans have been collected.
   void end() noexcept { profile_ = nullptr; }
 
-  // What the commands from here on were captured for; null: calls themselves.
+  // The call that the following commands of a graph were captured for; null: they belong to the current call.
   void replay(const CallText* text) noexcept { replayed_ = text; }
 
-  // The command buffer of this slot begins anew: what was in it has finished.
+  // The command buffer of this slot is being reused: its previous work has finished.
   void opened(VkCommandBuffer commands, uint32_t slot, bool computes);
   void submitted(uint32_t slot, uint64_t submission);
   template <typename Record>
@@ -51,7 +51,7 @@ class Profiler {
     record();
     after(commands, slot, timed);
   }
-  // Hands the spans of the submissions up to this one to the profile, and looks at the clocks.
+  // Passes the spans of the submissions up to `completed` to the profile and reads the clocks.
   void collect(uint64_t completed);
 
  private:
@@ -76,17 +76,17 @@ class Profiler {
   std::shared_ptr<Device> device_;
   std::vector<Slot> slots_;
   Profile* profile_ = nullptr;
-  uint32_t stream_ = 0, copies_ = 0;  // texts: the stream, and its queue for copies
-  uint32_t index_ = 0;                // the stream's
+  uint32_t stream_ = 0, copies_ = 0;  // text numbers: the stream, and its copy queue
+  uint32_t index_ = 0;                // of the stream
   const CallText* replayed_ = nullptr;
-  uint64_t mask_ = 0;  // of the bits that a timestamp has
+  uint64_t mask_ = 0;  // of the valid bits of a timestamp
   uint64_t last_ticks_ = 0;
   DeviceClock clock_;
-  // For estimates.
+  // For estimating the clocks.
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
-  bool estimating_ = false;  // the device has it
+  bool estimating_ = false;  // submitted and not finished
   VkQueryPool query_ = VK_NULL_HANDLE;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRepeats = 4;
 constexpr uint64_t kMinBytes = 1 << 20;
-constexpr uint32_t kOne = 0x3f800000;  // 1.0f: numbers that no device is slow with
+constexpr uint32_t kOne = 0x3f800000;  // 1.0f, a value that is slow on no device
 
 Buffer ones(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   Buffer buffer;
@@ -19,7 +19,7 @@ Buffer ones(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, u
   return buffer;
 }
 
-// The shortest of a few times, in seconds.
+// The shortest of several runs, in seconds.
 template <typename Record>
 double seconds(StreamRecorder& recorder, const Record& record) {
   Profile profile;
@@ -38,13 +38,13 @@ double seconds(StreamRecorder& recorder, const Record& record) {
     double sum = 0;
     for (size_t j = before; j < spans.size(); ++j) sum += profile.seconds(spans[j]);
     before = spans.size();
-    if (i > 0 && sum > 0 && (best == 0 || sum < best)) best = sum;  // the first time is warming up
+    if (i > 0 && sum > 0 && (best == 0 || sum < best)) best = sum;  // the first run is a warm-up
   }
   return best;
 }
 
-// The better of the copy command, or the kernel that stands for it, and an element-wise kernel: which it is depends on
-// the device.
+// The faster of the copy command (or the kernel that replaces it) and an element-wise kernel: which one it is depends
+// on the device.
 double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   const Buffer from = ones(recorder, pool, bytes), to = ones(recorder, pool, bytes);
   const double copied = seconds(recorder, [&] {
@@ -63,7 +63,7 @@ double gemm_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& po
   return best == 0 ? 0 : 2 * size * size * size / best;
 }
 
-// Less memory where there is not as much; 0: not even for little.
+// Halves the size while there is not enough memory; 0 if even the minimum does not fit.
 template <typename Measure>
 double with_memory(uint64_t size, uint64_t least, const Measure& measure) {
   for (; size >= least; size /= 2) {

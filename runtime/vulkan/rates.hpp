@@ -1,4 +1,4 @@
-// What the device reaches, for shares of it.
+// Measures the rates of the device that profiles refer to.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace tuff {
 
-// By the device's own timestamps, in well under a second. 0 where there is no memory to measure in.
+// Uses the device's timestamps and takes well under a second. Rates are 0 if there is no memory to measure with.
 DeviceRates measure_rates(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool);
 
 }  // namespace tuff

@@ -16,14 +16,14 @@ std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, boo
   std::string text = "#version 460\n";
   text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_GROUP_ROWS {}\n",
                       form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.group_rows ? 1 : 0);
-  // Modules for bf16 are made of those for f16 by another meaning of their 16-bit type: conversions to a true f16 would
-  // change with it.
+  // bf16 modules are f16 modules whose 16-bit type is reinterpreted afterwards; that would break conversions to true
+  // f16.
   const bool has_f16 = kernel.matrices() != Matrices::bf16;
   text += fmt::format("#define TUFF_ROUNDS_F16 {}\n", rounds_f16 && has_f16 ? 1 : 0);
   if (kernel.matrices() != Matrices::none) {
     text += fmt::format("#define TUFF_KHR_MATRICES {}\n", TUFF_SHADERC_KHR_MATRICES);
     text += fmt::format("#define TUFF_MATRICES_INT8 {}\n", kernel.matrices() == Matrices::int8 ? 1 : 0);
-    // Nothing reads it; but what is compiled is kept by its text, and f16 and bf16 differ after that alone.
+    // Not used by any kernel, but the cache is keyed by the text, and f16 and bf16 differ in nothing else.
     text += fmt::format("#define TUFF_MATRICES {}\n", static_cast<int>(kernel.matrices()));
   }
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {

@@ -1,4 +1,4 @@
-// GLSL to SPIR-V by shaderc.
+// GLSL to SPIR-V with shaderc.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tuff {
 
-// The whole text that is compiled: #version, the defines, the prelude, the kernel.
+// The complete text to compile: #version, the defines, the prelude, the kernel.
 std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, bool rounds_f16);
 
 // Throws COMPILE_FAILED with the compiler's log.

@@ -6,7 +6,7 @@
 namespace tuff {
 
 Streams::Streams(RecorderBase& base) : base_(base) {
-  // Neither ever moves: who waits needs no lock.
+  // Reserved up front and never reallocated, so waiting threads read them without a lock.
   all_.reserve(kMaxStreams);
   closed_.reserve(kMaxStreams);
   all_.push_back(std::make_unique<StreamRecorder>(*this, base_, 0, StreamRecorder::kDefaultRing));
@@ -14,20 +14,21 @@ Streams::Streams(RecorderBase& base) : base_(base) {
 
 Streams::~Streams() {
   Device& device = *base_.device;
-  // at_rest() was asked before: what runs on belongs to nobody's context. A driver may wait for a lost device for ever.
+  // at_rest() has been called before: work that still runs belongs to no context. A driver may wait for a lost device
+  // for ever.
   if (!device.lost()) device.vk.vkDeviceWaitIdle(device.handle);
   for (const auto& stream : all_) stream->mark_completed(stream->submitted() + 1);
 }
 
 StreamRecorder& Streams::open(std::string name) {
-  // One whose work is done, or else a new one, or else one whose work comes first.
+  // Prefer a closed stream whose work is done, then a new stream, then a closed one whose work runs first.
   const auto idle = [this] {
     return std::find_if(closed_.begin(), closed_.end(),
                         [this](uint32_t index) { return timelines().done(all_[index]->last()); });
   };
   auto taken = idle();
   if (taken == closed_.end() && !closed_.empty()) {
-    poll_all();  // nobody may have looked since
+    poll_all();  // may find that more work has finished
     taken = idle();
   }
   if (taken == closed_.end() && all_.size() < kMaxStreams) {
@@ -43,13 +44,13 @@ StreamRecorder& Streams::open(std::string name) {
   StreamRecorder& stream = *all_[*taken];
   stream.set_name(std::move(name));
   if (profile_ != nullptr) stream.profile_begin(*profile_);
-  closed_.erase(taken);  // what failed before stays for the next
+  closed_.erase(taken);  // only after everything that can fail, so that a failure leaves the stream available
   return stream;
 }
 
 void Streams::close(StreamRecorder& stream) {
   stream.release_scratch();
-  closed_.push_back(stream.index());  // there is room for all
+  closed_.push_back(stream.index());  // room for all is reserved
   stream.submit(false);
 }
 

@@ -1,5 +1,5 @@
-// The streams of a context: makes them, keeps those that nobody has any more for whoever asks next, and does what
-// concerns all of them. The caller holds the context's lock, but where it says otherwise.
+// The streams of a context: creates them, reuses closed ones, and performs operations on all of them. The caller holds
+// the context's lock unless stated otherwise.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace tuff {
 
 class Streams {
  public:
-  // With the default stream, which stays.
+  // Creates the default stream, which is never closed.
   explicit Streams(RecorderBase& base);
   ~Streams();
   Streams(const Streams&) = delete;
@@ -20,20 +20,20 @@ class Streams {
 
   StreamRecorder& main() { return *all_.front(); }
   StreamRecorder& at(uint32_t index) { return *all_[index]; }
-  // Errors: LIMIT_EXCEEDED.
+  // Throws LIMIT_EXCEEDED.
   StreamRecorder& open(std::string name);
-  // Nobody records there any more; what was recorded goes on.
+  // Makes the stream available for reuse; what was recorded continues.
   void close(StreamRecorder& stream);
 
-  // Submits what streams have recorded. What has to be waited for then is in `uses`.
+  // Submits what the streams have recorded and puts the submissions to wait for into `uses`.
   void submit_all(bool for_host, std::vector<Use>& uses);
   void wait(const std::vector<Use>& uses);  // needs no lock
-  // Whether the driver is done with all that any of them submitted. With `wait`, it has the wait limit's time to be.
+  // Whether the driver has finished all submissions. With `wait`, it is given up to the wait limit.
   bool at_rest(bool wait) noexcept;
-  // Until nothing is left to do; what partial results were kept in is given up.
+  // Waits until all work has finished, and releases scratch memory.
   void drain();
   void release_scratch() noexcept;
-  // Looks how far the device is.
+  // Updates the streams' completed submissions.
   void poll_all();
 
   RecorderBase& base() { return base_; }

@@ -1,4 +1,4 @@
-// What the submissions that are under way hold, for the message of a wait that took too long.
+// Describes the submissions in progress, for the error message of a wait that timed out.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@ namespace tuff {
 
 class SubmissionNotes {
  public:
-  // The open command buffer's first operation, and the kernel that does it, which may be empty. The caller holds the
-  // context's lock; nothing is allocated.
+  // Notes the open command buffer's first operation and its kernel, which may be empty. The caller holds the context's
+  // lock; nothing is allocated.
   void begin(std::string_view operation, std::string_view kernel) noexcept;
-  // It was submitted, with so many operations.
+  // The command buffer was submitted with this many operations.
   void submitted(uint64_t number, uint32_t operations) noexcept;
 
-  // "3 submissions are under way, the first with 2 operations, from gemm (gemm_cpu.comp) on": of those after
+  // "3 submissions are under way, the first with 2 operations, from gemm (gemm_cpu.comp) on": the submissions after
   // `completed`. Needs no lock.
   std::string describe(uint64_t completed) const;
 
  private:
-  // More than a ring holds. Of more graphs under way than that, the first is not named.
+  // More than a ring holds. If more graph launches than that are in progress, the first is not named.
   static constexpr size_t kKept = 64;
   struct Note {
     uint64_t number = 0;
@@ -31,7 +31,7 @@ class SubmissionNotes {
   };
 
   std::array<char, 64> open_{};
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::array<Note, kKept> notes_{};
   uint64_t last_ = 0;
 };

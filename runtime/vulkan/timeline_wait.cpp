@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kSliceMilliseconds = 250;
 constexpr uint64_t kLostMilliseconds = 1000;
-constexpr int kLooksInARow = 32;  // a look takes 0.1 us; then others get the processor, where they want it
+constexpr int kLooksInARow = 32;  // a poll takes 0.1 us; then yield, in case other threads want the CPU
 
 VkResult wait_slice(const Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds) {
   VkSemaphoreWaitInfo info{};
@@ -19,11 +19,11 @@ VkResult wait_slice(const Device& device, VkSemaphore timeline, uint64_t value, 
   return device.vk.vkWaitSemaphores(device.handle, &info, milliseconds * 1'000'000);
 }
 
-// What it counts, once that is `value`.
+// The counter, if it has reached `value`.
 std::optional<uint64_t> look(Device& device, VkSemaphore timeline, uint64_t value) {
   const uint64_t counted = read_timeline(device, timeline);
   if (counted < value) return std::nullopt;
-  device.require_alive();  // of a lost device, a count says nothing
+  device.require_alive();  // a lost device's counter is meaningless
   return counted;
 }
 
@@ -32,7 +32,7 @@ std::optional<uint64_t> look(Device& device, VkSemaphore timeline, uint64_t valu
 uint64_t read_timeline(Device& device, VkSemaphore timeline) {
   uint64_t counted = 0;
   device.check(device.vk.vkGetSemaphoreCounterValue(device.handle, timeline, &counted), "vkGetSemaphoreCounterValue");
-  // No submission has that number: a driver's way to let everybody go who waits for a device that is lost.
+  // No submission has this number: some drivers signal it to release all waits for a lost device.
   if (counted == UINT64_MAX) device.check(VK_ERROR_DEVICE_LOST, "vkGetSemaphoreCounterValue");
   return counted;
 }
@@ -65,7 +65,7 @@ bool timeline_at_rest(Device& device, VkSemaphore timeline, uint64_t value, uint
   } catch (...) {  // an Error, or no memory for one
     if (!device.lost()) return false;
   }
-  // Work may be under way that another thread's call, which found the loss, knew nothing of.
+  // Another thread's call found the loss; work that it did not know of may still be running.
   const VkResult result = wait_slice(device, timeline, value, std::min(milliseconds, kLostMilliseconds));
   return result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST;
 }

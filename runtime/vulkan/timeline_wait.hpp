@@ -1,5 +1,6 @@
-// Waiting for a timeline semaphore. In slices: a loss of the device ends every wait within a second, whoever finds it:
-// another thread, or the driver, which may report it, count to the end, or never signal again.
+// Waits for a timeline semaphore, in short intervals, so that the loss of the device ends every wait within a second.
+// Another thread may notice the loss, or the driver, which may report it, signal the final value, or never signal
+// again.
 #pragma once
 
 #include <chrono>
@@ -10,17 +11,17 @@
 
 namespace tuff {
 
-// What the semaphore counts. Throws DEVICE_LOST.
+// The semaphore's counter. Throws DEVICE_LOST.
 uint64_t read_timeline(Device& device, VkSemaphore timeline);
 
-// Waits until it counts `value`, no longer than that, and returns what it counts then; nullopt: it was too long. Needs
-// no lock. Throws DEVICE_LOST. awake: for so long, a millisecond at most, it looks again and again before it lets the
-// driver put the thread to sleep, whose wake-up is late by 30 us on an H200.
+// Waits until the counter reaches `value`, for at most `milliseconds`, and returns the counter; nullopt on timeout.
+// Needs no lock. Throws DEVICE_LOST. awake: time to poll before letting the driver put the thread to sleep, at most a
+// millisecond; waking up takes an extra 30 us on an H200.
 std::optional<uint64_t> wait_timeline(Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds,
                                       std::chrono::microseconds awake = {});
 
-// Whether the driver is done with all up to `value`, so that it may be destroyed: waits no longer than that, and for a
-// lost device, of which there is nothing more to hope for, a second at most.
+// Whether the driver has finished everything up to `value`, so that its objects may be destroyed. Waits for at most
+// `milliseconds`, and for a lost device, which is not expected to finish, for at most a second.
 bool timeline_at_rest(Device& device, VkSemaphore timeline, uint64_t value, uint64_t milliseconds) noexcept;
 
 }  // namespace tuff

@@ -1,7 +1,7 @@
-// Where the device stands in each stream of a context, and what that means for the memory that streams use.
+// How far the device is in each stream of a context, and when memory used by streams becomes free.
 //
-// Each stream numbers its submissions from 1 on and never starts anew. What is recorded now will be in the submission
-// after the last one.
+// Each stream numbers its submissions from 1 and never restarts. What is being recorded belongs to the submission after
+// the last one.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace tuff {
 
-// A submission of a stream; submission 0 of any has finished.
+// A submission of a stream. Submission 0 of any stream counts as finished.
 struct Use {
   uint32_t stream = 0;
   uint64_t submission = 0;
@@ -25,7 +25,7 @@ class Timelines {
  public:
   bool done(Use use) const noexcept { return use.submission <= completed(use.stream); }
   uint64_t completed(uint32_t stream) const noexcept { return completed_[stream].load(std::memory_order_acquire); }
-  // True if this is news.
+  // Returns true if this was not known before.
   bool complete(uint32_t stream, uint64_t submission) noexcept {
     uint64_t known = completed_[stream].load(std::memory_order_relaxed);
     while (known < submission) {
@@ -34,7 +34,7 @@ class Timelines {
     return false;
   }
 
-  // What was recorded last will be in this submission, or is in it.
+  // Sets the submission that the stream's last recorded work is, or will be, part of.
   void record(uint32_t stream, uint64_t submission) noexcept {
     recorded_[stream].store(submission, std::memory_order_relaxed);
     uint32_t known = count_.load(std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class Timelines {
     }
     return true;
   }
-  // What every stream has recorded so far.
+  // The last recorded submission of every stream.
   std::vector<Use> all() const {
     std::vector<Use> uses;
     for (uint32_t i = 0, n = count_; i < n; ++i) uses.push_back({i, recorded_[i].load(std::memory_order_relaxed)});
@@ -59,7 +59,8 @@ class Timelines {
   std::atomic<uint32_t> count_{0};
 };
 
-// The last submission of each stream that uses something. Of more streams at once than there is room for: any work may.
+// The last submission of each stream that uses an object. If more streams use it than there is room for, any work
+// counts as a use.
 class LastUses {
  public:
   LastUses() = default;
@@ -86,12 +87,12 @@ class LastUses {
     if (more_) return timelines.all_done();
     return std::all_of(uses_.begin(), uses_.begin() + count_, [&](Use use) { return timelines.done(use); });
   }
-  // The known ones.
+  // Visits the known uses.
   template <typename Visit>
   void each(const Visit& visit) const {
     std::for_each(uses_.begin(), uses_.begin() + count_, visit);
   }
-  // More streams than are known here.
+  // True if there are more streams than are stored.
   bool more() const noexcept { return more_; }
 
  private:
@@ -100,14 +101,14 @@ class LastUses {
   bool more_ = false;
 };
 
-// Uses that will not grow any more.
+// Uses to which no more will be added.
 class FinalUses {
  public:
   FinalUses(const LastUses& uses, const Timelines& timelines) noexcept : uses_(uses) {
     if (!uses.more()) return;
     try {
       all_ = timelines.all();
-    } catch (const std::bad_alloc&) {  // then what is recorded later is waited for too
+    } catch (const std::bad_alloc&) {  // then later work is waited for as well
     }
   }
   bool done(const Timelines& timelines) const noexcept {

@@ -13,13 +13,14 @@
 namespace tuff {
 namespace {
 
-// So many chunks are under way at once: some are copied by the device, two by the host.
+// Number of chunks in flight: some are copied by the device, two by the host.
 constexpr uint64_t kDepth = 4;
 constexpr uint64_t kMaxChunk = 8ull << 20, kMinChunk = 1ull << 20;
-// The host writes up to this into mapped memory at the device's end of the link, where one thread is as fast as into
-// staging and the device is not needed. On an H200 4 MiB go up at 31 GB/s so, staged at 18; 16 MiB at 33 and 35.
+// Up to this size, the host writes directly into mapped device memory across the link: one thread is as fast as into
+// staging, and the device is not involved. On an H200, uploads of 4 MiB reach 31 GB/s this way and 18 staged; 16 MiB 33
+// and 35.
 constexpr uint64_t kMaxMapped = 8ull << 20;
-// Uploads above this into mapped memory that is in use wait for it instead of being staged.
+// Larger uploads into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
 
 void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
@@ -27,7 +28,7 @@ void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder,
   recorder.wait(submission);
 }
 
-// To or from mapped memory.
+// A copy to or from mapped memory.
 void copy_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const std::byte* src, uint64_t bytes) {
   if (bytes < HostCopy::kMinShared) {
     std::memcpy(dst, src, bytes);
@@ -37,7 +38,7 @@ void copy_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const std::
   host_copy(dst, src, bytes);
 }
 
-// A staging range for as long as the device needs it.
+// A staging range, released when the device has finished with it.
 class Staging {
  public:
   Staging(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
@@ -47,7 +48,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   const MemoryRange& range() const { return range_; }
   std::byte* host() const { return range_.block->host + range_.offset; }
-  // Nothing uses it after this submission.
+  // The last submission that uses the range.
   void used_until(uint64_t submission) { last_use_ = submission; }
   uint64_t last_use() const { return last_use_; }
 
@@ -57,10 +58,10 @@ class Staging {
   uint64_t last_use_ = 0;
 };
 
-// The chunks of a transfer, which take turns in a ring of staging ranges.
+// The chunks of a transfer, which reuse a ring of staging ranges.
 class Chunks {
  public:
-  // A small transfer overlaps too: it has as many chunks as the ring.
+  // Small transfers overlap too: they are divided into as many chunks as the ring has.
   Chunks(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes)
       : bytes_(bytes),
         chunk_(std::clamp(round_up(ceil_div(bytes, kDepth), kMinChunk), kMinChunk, kMaxChunk)),
@@ -77,7 +78,7 @@ class Chunks {
   struct Slot {
     Slot(MemoryPool& pool, StreamRecorder& recorder, uint64_t bytes) : staging(pool, recorder, bytes) {}
     Staging staging;
-    HostCopy copy;  // ends before its memory is released
+    HostCopy copy;  // its destructor runs before the memory is released
   };
   uint64_t bytes_, chunk_, count_;
   std::array<std::optional<Slot>, kDepth> ring_;
@@ -117,7 +118,7 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
                         uint64_t bytes) {
   recorder_.make_room(lock);
   if (bytes < HostCopy::kMinShared) {
-    // Goes to the device with what is recorded around it.
+    // Submitted together with the commands recorded around it.
     Staging staging(*pool_, recorder_, bytes);
     std::memcpy(staging.host(), src, bytes);
     recorder_.copy_from_staging(dst, offset, staging.range(), bytes);
@@ -157,7 +158,7 @@ bool Transfer::read_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, c
   const std::byte* mapped = src.allocation->host();
   if (mapped == nullptr || all_staged_ || !locate(src, 0).block->cached) return false;
   wait_unlocked(lock, recorder_, recorder_.submit(true));
-  // Another thread may have given the device new work on this memory meanwhile.
+  // Another thread may have recorded new work on this memory in the meantime.
   if (recorder_.busy(src)) return false;
   copy_mapped(lock, dst, mapped + src.offset + offset, bytes);
   return true;
@@ -168,8 +169,8 @@ void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, co
   Chunks chunks(*pool_, recorder_, bytes);
   const auto record = [&](uint64_t i) {
     recorder_.copy_to_staging(chunks.staging(i).range(), src, offset + chunks.at(i), chunks.size(i));
-    chunks.staging(i).used_until(recorder_.last().submission);  // should the next fail
-    // Which may be later than the copy's, if that was worth a submission by itself: what the host can read is.
+    chunks.staging(i).used_until(recorder_.last().submission);  // in case submit() fails
+    // The copy may have been submitted by itself already; only after this submission can the host read the data.
     chunks.staging(i).used_until(recorder_.submit(true));
   };
   for (uint64_t i = 0; i < std::min(chunks.count(), kDepth); ++i) record(i);

@@ -1,4 +1,4 @@
-// Host memory to device memory and back.
+// Copies between host memory and device memory.
 #pragma once
 
 #include <memory>
@@ -8,23 +8,23 @@
 
 namespace tuff {
 
-// What a context has moved.
+// Bytes that a context has moved.
 struct TransferCounters {
   uint64_t uploaded = 0, downloaded = 0;
-  uint64_t staged = 0;  // of both, what went through memory in between
+  uint64_t staged = 0;  // of both: bytes that went through staging
 };
 
-// Moves bytes straight through mapped memory where the device is not using it and the host is fast at it, and through
-// staging, in order with the stream's work, elsewhere. What is large is staged in chunks: while the device copies some,
-// the host's threads copy the next.
+// Copies directly through mapped memory if the device is not using it and the host accesses it fast, otherwise through
+// staging, in order with the stream's work. Large copies are staged in chunks: while the device copies one, the host's
+// threads copy the next.
 class Transfer {
  public:
-  // TUFF_TRANSFER=staged has everything staged, as it is where no memory is mapped.
+  // TUFF_TRANSFER=staged forces staging, as on devices without mapped memory.
   Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool, TransferCounters& counters);
 
-  // `lock` holds the context's lock; it is let go while the host waits for the device or copies much. What other
-  // threads record meanwhile comes before, between or after the chunks; what is recorded after the return comes after
-  // all.
+  // `lock` holds the context's lock. It is released while the host waits for the device or copies large amounts. What
+  // other threads record meanwhile comes before, between or after the chunks; what is recorded after the call returns
+  // comes after all of them.
   void upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes);
   void download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
 

@@ -1,4 +1,4 @@
-// Vulkan as the runtime sees it: volk's function pointers and VkResult turned into tuff::Error.
+// Vulkan for the runtime: volk's function pointers, and VkResult converted to tuff::Error.
 #pragma once
 
 #include <volk.h>
@@ -9,7 +9,7 @@ namespace tuff {
 
 const char* vk_result_name(VkResult result);
 
-// The TUFF_ERROR_* that a VkResult comes down to.
+// The TUFF_ERROR_* code for a VkResult.
 tuff_status vk_result_status(VkResult result);
 
 // Throws unless the result is a success code; `what` is the Vulkan function's name.

@@ -227,7 +227,7 @@ void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
   require(buffer.allocation != nullptr, "buffer holds 0 bytes, there is nothing to export");
   const DeviceLocation at = locate(buffer, 0);
   require(at.block->exportable, "buffer was made without TUFF_ALLOC_EXPORTABLE");
-  // What is still to be done to it, its clearing even, comes before whatever another does.
+  // All work recorded for it, including its clearing, must be done before another process or API uses it.
   wait_for_everything(false);
   tuff::export_fd(*device_, *at.block, info);
   info.offset = at.offset;
@@ -299,7 +299,7 @@ void VulkanBackend::profile_end() noexcept {
   streams_->profile_end();
 }
 
-// Compilers take their time: others may record meanwhile.
+// Compiles without the lock, because that takes long and others may record meanwhile.
 std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& asked) {
   device_->require_alive();
   KernelOptions options = asked;
@@ -310,7 +310,7 @@ std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& 
   check_device(loaded.kernel.interface, options.robust, *device_);
   if (!loaded.from_disk && options.untrusted) try_driver(options, loaded.kernel, *device_);
   auto kernel = std::make_unique<VulkanKernel>(device_, retired_, kernels_->driver_cache(), options, loaded.kernel);
-  if (!loaded.from_disk) store_custom(options, loaded.kernel, kernels_->disk());  // the driver has taken it
+  if (!loaded.from_disk) store_custom(options, loaded.kernel, kernels_->disk());  // the driver has accepted it
   const std::lock_guard lock(mutex_);
   kernels_->note_pipeline(loaded.from_disk);
   streams_->poll_all();

@@ -48,7 +48,7 @@ class VulkanBackend final : public ComputeBackend {
   void profile_collect() override;
   void profile_end() noexcept override;
 
-  // For this context's streams, events and graphs, and for tests that put a failing function into the device's table.
+  // For this context's streams, events and graphs, and for tests that replace functions in the device's table.
   std::mutex& mutex() { return mutex_; }
   Device& device() { return *device_; }
   Streams& streams() { return *streams_; }
@@ -58,8 +58,8 @@ class VulkanBackend final : public ComputeBackend {
   KernelCache& kernels() { return *kernels_; }
   TransferCounters& transferred() { return transferred_; }
 
-  // attempt(lock) under the lock; where memory is short once more when the device is done with what was freed, and once
-  // more after the caller's callback.
+  // Runs attempt(lock) under the lock. On a memory shortage it tries again once the device has finished with released
+  // memory, and a last time after the caller's callback.
   template <typename Attempt>
   auto with_memory(Attempt&& attempt);
 
@@ -78,11 +78,11 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<EventQueries> event_queries_;
   std::unique_ptr<VulkanStream> stream_;  // the default one
   TransferCounters transferred_;
-  std::shared_ptr<RetiredPipelines> retired_;  // of custom kernels
+  std::shared_ptr<RetiredPipelines> retired_;  // of custom kernels, and those evicted from the cache
   std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
   DeviceRates rates_;                          // measured for the first profile
   uint64_t allocations_ = 0;
-  uint64_t validation_before_ = 0;  // messages that were there before this context
+  uint64_t validation_before_ = 0;  // messages from before this context
 };
 
 template <typename Attempt>

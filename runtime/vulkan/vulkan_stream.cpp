@@ -66,7 +66,7 @@ void VulkanStream::begin_graph() {
 }
 
 std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
-  std::unique_ptr<GraphRecorder> capture;  // goes without the lock
+  std::unique_ptr<GraphRecorder> capture;  // destroyed after the lock is released
   const std::lock_guard lock(backend_.mutex());
   require(capture_ != nullptr, "stream is not capturing, needs tuff_graph_begin first");
   auto graph = std::make_unique<VulkanGraph>(backend_, capture_->contents());
@@ -138,7 +138,7 @@ void VulkanStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buff
 
 void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                         uint64_t pattern_bytes) {
-  // The device fills words; the range may start and end within one.
+  // The device fills whole words; the range may start and end within one.
   const uint64_t start = locate(dst, offset).offset;
   const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
   const uint64_t middle = (bytes - head) / 4 * 4;
@@ -165,14 +165,14 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
   });
 }
 
-// A call that fails has no effect.
+// A failed call has no effect.
 void VulkanStream::run(const Operation& operation) {
-  // Under the lock, so that no operand is mapped between the check and the recording.
+  // Under the lock, so that no operand can be mapped between the check and the recording.
   recorded([&](DeviceRecorder& recorder) {
     operation.check();
     const size_t before = capture_ != nullptr ? capture_->size().commands : 0;
     operation.record(recorder);
-    if (capture_ != nullptr) capture_->describe(before, operation.describe());  // for profiles of launches
+    if (capture_ != nullptr) capture_->describe(before, operation.describe());  // for profiles of graph launches
   });
 }
 

@@ -37,10 +37,11 @@ class VulkanStream final : public ComputeStream {
   const Transfer& transfer() const { return transfer_; }
 
  private:
-  // attempt() under the context's lock, where memory may be short; a captured call that fails leaves nothing behind.
+  // Runs attempt() under the context's lock and handles memory shortage. A captured call that fails leaves nothing
+  // behind.
   template <typename Attempt>
   void recorded(const Attempt& attempt);
-  // The same of one attempt, and for what asks for no memory.
+  // The same with a single attempt, for work that needs no memory.
   template <typename Attempt>
   void record_once(std::unique_lock<std::mutex>& lock, const Attempt& attempt);
   void refuse_in_capture(const char* why) const;

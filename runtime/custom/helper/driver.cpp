@@ -25,7 +25,7 @@ const PhysicalDevice& find(Instance& instance, const DriverTrial& trial) {
 struct DriverCompiler::Objects {
   explicit Objects(const DriverTrial& trial) : device(Instance::get(false), find(Instance::get(false), trial)) {
     commands = device.make_commands(device.physical.queue_family, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
-    // A buffer for what the kernel declares: it is never run, and commands have to be whole all the same.
+    // A buffer for the kernel's bindings: the kernel is never run, but its commands must still be valid.
     buffer.size = 65536;
     const VkMemoryRequirements needed = make_block_buffer(device, buffer);
     uint32_t type = 0;
@@ -63,7 +63,7 @@ struct DriverCompiler::Objects {
       vk.vkCmdPushConstants(to, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<uint32_t>(push.size() * 4),
                             push.data());
     }
-    // Mesa's driver for processors makes machine code when a kernel is dispatched first, whatever the number of groups.
+    // lavapipe generates machine code when a kernel is first dispatched, even with no workgroups.
     vk.vkCmdDispatch(to, 0, 1, 1);
     device.check(vk.vkEndCommandBuffer(to), "vkEndCommandBuffer");
     VkSubmitInfo submit{};
@@ -72,7 +72,7 @@ struct DriverCompiler::Objects {
     submit.pCommandBuffers = &to;
     device.check(vk.vkQueueSubmit(device.queues[0], 1, &submit, VK_NULL_HANDLE), "vkQueueSubmit");
     device.check(vk.vkQueueWaitIdle(device.queues[0]), "vkQueueWaitIdle");
-    // What else was made goes with the process.
+    // The other objects are freed with the process.
     vk.vkDestroyPipeline(device.handle, pipeline, nullptr);
   }
 

@@ -1,4 +1,4 @@
-// A device of the driver that the library uses, in tuff-compile.
+// A device of the same driver that the library uses, inside tuff-compile.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@ namespace tuff {
 
 class DriverCompiler {
  public:
-  // Starts the driver and has it compile a kernel that does nothing, after which it has loaded what it needs.
-  // Errors: UNSUPPORTED if it does not start here.
+  // Starts the driver and has it compile an empty kernel, after which it has loaded everything it needs. Throws
+  // UNSUPPORTED if the driver does not start here.
   explicit DriverCompiler(const DriverTrial& trial);
   ~DriverCompiler();
   DriverCompiler(const DriverCompiler&) = delete;
   DriverCompiler& operator=(const DriverCompiler&) = delete;
 
-  // To machine code, without running it. Errors: COMPILE_FAILED with what the driver says.
+  // Compiles to machine code without running it. Throws COMPILE_FAILED with the driver's message.
   void compile(const DriverTrial& trial);
 
  private:

@@ -1,6 +1,6 @@
 // tuff-compile: compiles one kernel for a libtuff.so that does not trust its source. The library starts it with the
-// limits as arguments, sends the source, and reads one status and what goes with it. Whatever the source does to the
-// compiler, or what comes out to the driver, it does to this process.
+// limits as arguments, sends the source, and reads a status and the result. If the source crashes the compiler, or its
+// SPIR-V the driver, only this process is affected.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,7 +21,8 @@ namespace {
 
 using tuff::platform::Needs;
 
-// A compiler that throws through frames that were built without exceptions ends the program: end it with a reason.
+// A compiler built without exception support would abort if bad_alloc passed through its frames. Exit with a reason
+// instead.
 [[noreturn]] void out_of_memory() { ::_exit(tuff::kHelperOutOfMemory); }
 
 bool send(std::string_view message) {
@@ -39,7 +40,7 @@ bool answer(tuff_status status, std::string_view payload) {
   return send(message);
 }
 
-// What the work gives back, or the error that it ends with.
+// Answers with the result of work(), or with the error that it throws.
 template <typename Work>
 bool serve(const Work& work) {
   try {
@@ -64,7 +65,7 @@ int compile(uint64_t seconds, uint64_t memory_bytes) {
   return serve([&] { return tuff::to_bytes(tuff::compile_custom(source)); }) ? 0 : 4;
 }
 
-// The driver starts before anything but its files is taken from it: it is trusted, the module is not.
+// The driver is trusted and the module is not: only file access is restricted before the driver starts.
 int try_driver(uint64_t milliseconds, uint64_t memory_bytes) {
   std::string request;
   if (!tuff::platform::read_input(request, tuff::kMaxRequestBytes)) return 3;
@@ -93,6 +94,6 @@ int main(int argc, char** argv) {
   }
   std::set_new_handler(out_of_memory);
   const uint64_t time = std::strtoull(argv[1], nullptr, 10), memory_bytes = std::strtoull(argv[2], nullptr, 10);
-  // No destructors of the globals of compilers and drivers: there is nothing left that they could do well.
+  // Skip the global destructors of compilers and drivers: nothing that they do is needed any more.
   ::_exit(driver ? try_driver(time, memory_bytes) : compile(time, memory_bytes));
 }

@@ -1,18 +1,19 @@
-// What libtuff.so and tuff-compile agree on, beside custom_kernel.hpp's to_bytes.
+// The protocol between libtuff.so and tuff-compile, in addition to to_bytes() of custom_kernel.hpp.
 //
-//   tuff-compile SECONDS BYTES                    reads a CustomSource, compiles it
-//   tuff-compile MILLISECONDS BYTES driver        reads a DriverTrial, has the driver compile it
+//   tuff-compile SECONDS BYTES                    reads a CustomSource and compiles it
+//   tuff-compile MILLISECONDS BYTES driver        reads a DriverTrial and has the driver compile it
 //
-// It answers in two messages, each with its length of four bytes in front: once it is ready to begin with what is not
-// trusted, a line for the log on how it is confined; then a tuff_status of four bytes, and the compiled kernel,
-// nothing, or the message that says why there is none. Where the second is missing, the source is why.
+// The answer is two messages, each preceded by its length in four bytes. The first is sent when the helper is about to
+// process untrusted data: a line for the log on how it is confined. The second is a four-byte tuff_status, followed by
+// the compiled kernel, by nothing, or by an error message. If the second message is missing, the source
+// crashed the helper or made it exceed a limit.
 #pragma once
 
 #include <cstdint>
 
 namespace tuff {
 
-constexpr int kHelperOutOfMemory = 12;              // its exit status
-constexpr uint64_t kMaxRequestBytes = 80ull << 20;  // sources are bounded long before
+constexpr int kHelperOutOfMemory = 12;              // exit status
+constexpr uint64_t kMaxRequestBytes = 80ull << 20;  // sources have far lower limits
 
 }  // namespace tuff
