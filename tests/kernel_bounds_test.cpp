@@ -144,6 +144,40 @@ TEST_F(KernelBounds, IndicesOfEveryWidthAndSign) {
   }
 }
 
+// 64 bits are not cut to 32: 2^32 + 5 lies beyond the end, although its low half does not.
+TEST_F(KernelBounds, IndicesOf64Bits) {
+  for (const char* type : {"int64_t", "uint64_t"}) {
+    SCOPED_TRACE(type);
+    const std::string index = "(" + std::string(type) + "(at) << 32) + " + type + "(5)";
+    const std::string body = "  for (int i = 0; i < 300; ++i) s[i] = i;\n  result[0] = s[" + index + "];\n  s[" + index +
+                             "] = 7;\n  result[1] = s[299];\n  result[2] = s[5];";
+    const auto beyond = run("shared uint s[300];", body, 1, TUFF_KERNEL_UNTRUSTED);
+    EXPECT_EQ(beyond[0], 299u);
+    EXPECT_EQ(beyond[1], 7u);
+    EXPECT_EQ(beyond[2], 5u);
+  }
+}
+
+// The length of an array that 64-bit arithmetic gives is not taken for its low 32 bits: such a kernel is refused, since its
+// memory could not be counted.
+TEST_F(KernelBounds, ArrayLengthBy64BitArithmeticIsRefused) {
+  const std::string source =
+      "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+      "layout(constant_id = 0) const int n = 1;\n"
+      "const int length = int((int64_t(n) << 33) >> 15) / 16;\n"  // 16384 elements; 0 if cut to 32 bits on the way
+      "layout(binding = 0) buffer Out { uint result[64]; };\n"
+      "shared uint s[length];\n"
+      "void main() { s[result[0]] = 1; barrier(); result[1] = s[result[2]]; }\n";
+  tuff_kernel_desc desc = glsl(source.c_str(), "length.comp");
+  for (const uint32_t flags : kFlags) {
+    desc.flags = flags;
+    tuff_kernel kernel = 0;
+    EXPECT_EQ(tuff_kernel_create(context(), &desc, &kernel), TUFF_ERROR_UNSUPPORTED) << last_error();
+    EXPECT_NE(std::string(last_error()).find("too involved"), std::string::npos) << last_error();
+    EXPECT_EQ(kernel, 0u);
+  }
+}
+
 // A compiler may take another value at each use of one that nobody has set: below the bound when it is compared, and
 // beyond it when it is used.
 TEST_F(KernelBounds, WhatIsNotSetIsZero) {

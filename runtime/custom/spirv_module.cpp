@@ -139,6 +139,13 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
     const auto found = values_.find(id);
     return found != values_.end() ? found->second : std::nullopt;
   };
+  // Operations on 32-bit integers and booleans only: others would have to wrap at their own width.
+  const auto is_word = [](SpirvInstruction type) {
+    if (type.empty()) return false;
+    const uint32_t op = opcode(type);
+    return op == spv::OpTypeBool || ((op == spv::OpTypeInt || op == spv::OpTypeFloat) && type[2] == 32);
+  };
+  if (!is_word(type(instruction[1]))) return std::nullopt;
   if (instruction[3] == spv::OpCompositeExtract && instruction.size() == 6) {
     const auto composite = constants_.find(instruction[4]);
     if (composite == constants_.end() || instruction[5] + 3 >= composite->second.size()) return std::nullopt;
@@ -148,8 +155,9 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
   const size_t count = instruction.size() - 4;
   if (count > operands.size()) return std::nullopt;
   for (size_t i = 0; i < count; ++i) {
+    const auto constant = constants_.find(instruction[4 + i]);
     const std::optional<uint64_t> value = known(instruction[4 + i]);
-    if (!value) return std::nullopt;
+    if (!value || constant == constants_.end() || !is_word(type(constant->second[1]))) return std::nullopt;
     operands[i] = static_cast<uint32_t>(*value);
   }
   const auto [a, b, c] = operands;
@@ -164,8 +172,6 @@ std::optional<uint64_t> SpirvModule::value_of(SpirvInstruction instruction) cons
     case spv::OpSDiv: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a / b);
     case spv::OpSRem:
     case spv::OpSMod: return x < 0 || y <= 0 ? std::nullopt : std::optional<uint64_t>(a % b);
-    case spv::OpUConvert:
-    case spv::OpSConvert:
     case spv::OpBitcast: return a;
     case spv::OpLogicalAnd: return a != 0 && b != 0;
     case spv::OpLogicalOr: return a != 0 || b != 0;
