@@ -32,8 +32,8 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 
 #include "kernels/common/coordinates.glsl"
 
-// If indices can select 2^32 elements the kernel is wide, and the axis of a wide kernel is never empty, so 0 means
-// 2^32.
+// If indices can select 2^32 elements the kernel is wide. The axis of a wide kernel is never empty, so 0 means 2^32
+// there.
 #if TUFF_WIDE
 #define TUFF_NAMES(index) ((index) <= push.named - 1)
 #define OFFSET(c, stride) (uint64_t(c) * uint64_t(stride))
