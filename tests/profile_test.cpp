@@ -1,4 +1,4 @@
-// Profiles: what is in them, and that nothing else changes by them.
+// Profiles: what they contain, and that profiling changes nothing else.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -70,7 +70,7 @@ TEST_P(Profile, RefusesBadArguments) {
   }
 }
 
-// As tuff_last_error: what fits, NUL-terminated, and the whole length.
+// Like tuff_last_error: returns as much as fits, NUL-terminated, and the full length.
 TEST_P(Profile, CutsTheTable) {
   ASSERT_OK(tuff_profile_begin(context()));
   ASSERT_OK(relu());
