@@ -202,8 +202,8 @@ vec4 tuff_log(vec4 x) {
   return mix(y, vec4(-TUFF_INFINITY), equal(bits & 0x7fffffffu, uvec4(0u)));
 }
 
-// tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, otherwise 1 - 2 /
-// (e^2|x| + 1), which is 1 from 9.02 on.
+// tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, otherwise
+// 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
 vec4 tuff_tanh(vec4 x) {
   precise vec4 a = abs(x);
   precise vec4 z = a * a;

@@ -10,7 +10,7 @@ namespace tuff {
 
 class Recorder;
 
-// offset and bytes are multiples of 4, counted from the start of the buffer. Word i becomes pattern[i % 4].
+// The range consists of whole words, counted from the start of dst's memory. Word i of it becomes pattern[i % 4].
 void record_fill(Recorder& recorder, const Buffer& dst, uint64_t offset, uint64_t bytes,
                  const std::array<uint32_t, 4>& pattern);
 

@@ -1,5 +1,5 @@
-// output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c]. Element i has channel c = i / inner %
-// channels.
+// output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c]. Element i has channel
+// c = i / inner % channels.
 //
 // As in map.glsl, elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes), each workgroup has RUN * (workgroup
 // size) consecutive blocks, and the n % W elements after the last block are one item each.

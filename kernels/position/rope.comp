@@ -1,5 +1,5 @@
-// Rotates pairs of elements: (p, q) becomes (p cos a - q sin a, p sin a + q cos a) with a = position * base^(-2i /
-// rotary).
+// Rotates pairs of elements: (p, q) becomes (p cos a - q sin a, p sin a + q cos a) with
+// a = position * base^(-2i / rotary).
 //
 // A lane processes four neighbouring pairs of one position in HEADS heads one after another, so that their sines and
 // cosines are computed once. After the blocks of pairs come blocks of four elements that are copied unchanged.

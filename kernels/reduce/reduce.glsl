@@ -88,7 +88,7 @@ TuffBlock scaled(TuffBlock block) {
 // Reduces LOAD(place), LOAD(place + stride), …, `count` of them, into total, and advances place past the last.
 // TUFF_UNROLL independent chains are merged every 32 steps, which takes 32 + count / (32 TUFF_UNROLL) + 2 TUFF_UNROLL
 // serial additions. `count` should visibly (to the compiler) be the same for all lanes, because a CPU driver runs loops
-// in which lanes may differ several times slower. For the same reason place is advanced, not multiplied.
+// in which lanes may differ several times slower. place is advanced by additions, not multiplied.
 #define TUFF_GATHER(total, count, place, stride, LOAD)                                                   \
   {                                                                                                      \
     uint full = (count) / TUFF_UNROLL;                                                                   \

@@ -9,8 +9,7 @@
 //
 //# TUFF_X_TYPE : types : type of the input, as in tuff.h
 //# TUFF_Y_TYPE : types : type of the output
-//# TUFF_LANES : 1..1024 : invocations that share a piece: a power of two up to the subgroup's size, or the whole
-//   workgroup
+//# TUFF_LANES : 1..1024 : lanes of a piece: a power of two up to the subgroup's size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
 //# TUFF_CUT : 0|1 : 1: segments > 1

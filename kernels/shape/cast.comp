@@ -1,11 +1,10 @@
 // output[i] = input[i] converted to another type, for i < n. Four elements are an item, and each of the last n % 4
-// elements is one too. Each workgroup has RUN * (workgroup size) consecutive items; in step s lane l has item s *
-// (workgroup size) + l.
+// elements is one too. Each workgroup has RUN * (workgroup size) consecutive items; in step s lane l has item
+// s * (workgroup size) + l.
 //# TUFF_SOURCE_BYTES : 1|2|4|8 : bytes of an element of the source
 //# TUFF_TARGET_BYTES : 1|2|4|8 : bytes of an element of the target
 //# TUFF_UNROLL : 1|2 : items that a lane has in flight; divides RUN
-//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not
-//   aligned
+//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: unaligned
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 

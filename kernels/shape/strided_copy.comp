@@ -3,8 +3,7 @@
 // Unit i of the dense operand has the coordinates of index i in axes of sizes[]. Each workgroup has RUN * (workgroup
 // size) consecutive units; in step s lane l has unit s * (workgroup size) + l of them.
 //# TUFF_UNROLL : 1|4 : units that a lane has in flight; divides RUN
-//# TUFF_REPEAT : 1|2|4 : consecutive units in both operands that count as one unit; the above describes the first of
-//   them
+//# TUFF_REPEAT : 1|2|4 : consecutive units in both operands that count as one; the above describes the first
 //# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;

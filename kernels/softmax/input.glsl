@@ -1,7 +1,6 @@
 // The input of the softmax kernels, z = scale * x with a mask, and the formulas for their results.
 //# TUFF_TYPE : 1..3 : type of input and output, as in tuff.h
-//# TUFF_MASK : 0..2 : 0: no mask; 1: a mask of the same type is added to z; 2: z is -infinity where a mask of bytes is
-//   0
+//# TUFF_MASK : 0..2 : 0: no mask; 1: a mask of the same type is added to z; 2: z is -infinity where a byte mask is 0
 //# TUFF_LOGARITHM : 0|1 : 1: the results are logarithms of the softmax
 //
 // The mask is [mask_rows][extent][inner]; index i before the axis uses its row (i / mask_repeat) % mask_rows. The push
