@@ -9,8 +9,8 @@
 // lavapipe): they need half as many steps, and 13 to 26 GB/s were measured instead of 7 to 10.
 //
 // TUFF_BLOCKS_READ(slot, X, type) defines X_load(i), which loads element i, and X_load_block(i), which loads elements
-// W i … W i + W - 1 with W = TUFF_ELEMENTS. TUFF_BLOCKS_READ_BACK is the same for an operand that is also written, under
-// another name. TUFF_BLOCKS_WRITE(slot, Y, type) defines Y_store(i, value) and Y_store_block(i, block).
+// W i … W i + W - 1 with W = TUFF_ELEMENTS. TUFF_BLOCKS_READ_BACK is the same for an operand that is also written,
+// under another name. TUFF_BLOCKS_WRITE(slot, Y, type) defines Y_store(i, value) and Y_store_block(i, block).
 #include "kernels/common/types.glsl"
 
 #define TUFF_ELEMENTS (4 * TUFF_PARTS)

@@ -12,8 +12,8 @@
 //   CENTRES, HALVES (specialisation constants): see ResizeShape of kernels/resize/resize.hpp
 //
 // The position of output o along an axis is computed exactly in 32-bit integers. With m = o or 2 o + 1 it is
-// m * (steps + part / whole), where part < whole. The high word of m * floor(2^32 part / whole) is m * part / whole rounded down,
-// or one less; the remainder, which is below 2 * whole, tells which.
+// m * (steps + part / whole), where part < whole. The high word of m * floor(2^32 part / whole) is m * part / whole
+// rounded down, or one less; the remainder, which is below 2 * whole, tells which.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/common/division.glsl"
 

@@ -8,8 +8,8 @@
 //   2   second pass: merges all P of the row, then writes the results of segment s
 //
 // TUFF_LANES invocations, the whole workgroup, share a segment. In each step lane l reads blocks l, l + LANES, … of
-// W = TUFF_ELEMENTS elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at
-// most 256.
+// W = TUFF_ELEMENTS elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL),
+// at most 256.
 //# TUFF_UNROLL : 2|4 : blocks that a lane reads in a step
 //# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements are read one by one
 #include "kernels/elementwise/blocks.glsl"
