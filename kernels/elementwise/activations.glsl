@@ -2,7 +2,7 @@
 
 // x Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, which avoids cancellation for negative x. erfc(z) =
 // e^(-z^2) P(s) / (1 + 2 z) with s = (z - 2) / (z + 2), where P is a Chebyshev fit in powers of s over all z >= 0
-// (Shepherd and Laframboise 1981). x^2 is kept as a sum of two floats, because its rounding alone would cost x^2 / 4 ULP.
+// (Shepherd and Laframboise 1981). x^2 is kept as a sum of two floats, as its rounding alone would cost x^2 / 4 ULP.
 vec4 tuff_gelu(vec4 x) {
   vec4 a = abs(x);
   a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));  // erfc reaches 0 long before

@@ -1,8 +1,8 @@
 // Normalises rows held in registers, with one read and one write of each.
 //
 // TUFF_LANES invocations share a row. Lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up
-// to TUFF_BLOCKS of them. The lanes first compute the mean, then the mean of the squared deviations from it: a large mean
-// thus costs only its own rounding, and the variance loses no digits.
+// to TUFF_BLOCKS of them. The lanes first compute the mean, then the mean of the squared deviations from it: a large
+// mean thus costs only its own rounding, and the variance loses no digits.
 //
 //   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
