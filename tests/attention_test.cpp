@@ -40,7 +40,7 @@ std::vector<AttentionShape> cases() {
       {.batch = 2, .heads = 0, .seq_q = 3, .seq_kv = 4, .head_dim = 5},
       {.seq_q = 50, .seq_kv = 50, .head_dim = 64, .scale = 3},
       {.seq_q = 20, .seq_kv = 70, .head_dim = 32, .causal = kBottomRight, .scale = 0.01},
-      // scores far apart: one key takes all
+      // scores far apart: one key has all the weight
       {.seq_q = 30, .seq_kv = 90, .head_dim = 64, .spread = 10},
       {.seq_q = 30, .seq_kv = 90, .head_dim = 64, .causal = kTopLeft, .spread = 30},
       // large, and one query against many keys
@@ -49,11 +49,11 @@ std::vector<AttentionShape> cases() {
       {.batch = 1, .heads = 4, .seq_q = 1, .seq_kv = 4099, .head_dim = 64},
       {.batch = 1, .heads = 2, .seq_q = 3, .seq_kv = 2048, .head_dim = 128, .causal = kBottomRight, .shift = 4},
       {.batch = 1, .heads = 1, .seq_q = 2048, .seq_kv = 9, .head_dim = 16, .causal = kTopLeft},
-      // more than 65,535 heads, more than 65,535 blocks of queries
+      // more than 65,535 heads; more than 65,535 blocks of queries
       {.batch = 350, .heads = 200, .seq_q = 1, .seq_kv = 2, .head_dim = 3},
       {.batch = 70'000, .heads = 1, .seq_q = 2, .seq_kv = 2, .head_dim = 2, .causal = kTopLeft, .shift = 4},
       {.seq_q = 600'000, .seq_kv = 2, .head_dim = 4, .causal = kBottomRight},
-      // more keys than Mesa 22.3's CPU driver loops over: 65,535 turns
+      // more keys than the loops of Mesa 22.3's CPU driver allow: 65,535 iterations
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128},
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .shift = 4},
       // k and v of 160 MiB each; q and o of 160 MiB each
@@ -70,7 +70,7 @@ TUFF_TABLE(Attention, AttentionShape, cases());
 
 class AttentionOnce : public OnBackend {};
 
-// A query of zeros scores all keys alike: the output is the mean of the values, with no trust in exp.
+// A query of zeros gives all keys the same score: the output is the mean of the values, whatever the accuracy of exp.
 TEST_P(AttentionOnce, EqualScoresAverageTheValues) {
   for (uint64_t keys : {1, 2, 5, 16, 64, 257}) {
     SCOPED_TRACE(keys);
@@ -112,8 +112,8 @@ TEST_P(AttentionOnce, DescriptorDefaultsTheScale) {
   ASSERT_OK(tuff_attention_ex(context(), &desc));
   expect_matches(o.read(), solve_attention(shape, hq, hk, hv));
 }
-// Rows of fewer elements than are read at once, where several query heads have one head of keys: the planner for few
-// rows divided by how many pieces such a row has.
+// Rows with fewer elements than are read at once, with several query heads per kv head. The planner for few rows used
+// to divide by the number of pieces of such a row, which is zero.
 TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
     for (const uint64_t dim : {1, 2, 3, 4, 5, 7, 8, 9}) {

@@ -1,4 +1,4 @@
-// Batches of buffers, an array of handles for each operand: what one dispatch that reads a table of them may get wrong.
+// Batches given as an array of buffer handles per operand: possible errors of a dispatch that reads a table of them.
 #include <algorithm>
 #include <numeric>
 
@@ -33,7 +33,7 @@ class BatchedGemmArrays : public OnBackend {
   }
 };
 
-// Buffers anywhere: each at another alignment, in an order of its own, some of them the same.
+// Buffers anywhere in memory, with different alignments, in any order, some of them the same.
 TEST_P(BatchedGemmArrays, MatricesLieAnywhere) {
   for (const uint64_t size : {3, 8, 24, 40}) {
     SCOPED_TRACE(size);
@@ -63,7 +63,7 @@ TEST_P(BatchedGemmArrays, MatricesLieAnywhere) {
   }
 }
 
-// Each call needs the one before, and is needed by the one behind: through matrices in the middle of the arrays.
+// Each call depends on the one before and is needed by the next, through matrices in the middle of the arrays.
 TEST_P(BatchedGemmArrays, CallsFollowOneAnother) {
   const uint64_t size = 4, batch = 20;
   std::vector<Tensor> tensors;
@@ -103,9 +103,9 @@ TEST_P(BatchedGemmArrays, CallsFollowOneAnother) {
   }
 }
 
-// More blocks of memory than are told apart: what touches any of them waits all the same.
+// More blocks of memory than are tracked separately: whatever touches any of them still waits.
 TEST_P(BatchedGemmArrays, MemoryFarApart) {
-  const uint64_t batch = 7, large = 17u << 20;  // a block each
+  const uint64_t batch = 7, large = 17u << 20;  // one block each
   std::vector<OwnBuffer> buffers;
   std::vector<tuff_buffer> a, b, c;
   const std::vector<float> ones(64, 1);
@@ -131,7 +131,7 @@ TEST_P(BatchedGemmArrays, MemoryFarApart) {
   }
 }
 
-// Beyond what one table holds.
+// More matrices than one table holds.
 TEST_P(BatchedGemmArrays, Thousands) {
   const uint64_t batch = 8'195;
   const OwnBuffer one(context(), batch * 16);
@@ -156,7 +156,7 @@ TEST_P(BatchedGemmArrays, Thousands) {
   EXPECT_EQ(after, values);
 }
 
-// Offset 0 is the best aligned of all: a matrix there says nothing of the others.
+// Offset 0 has the best alignment of all, but a matrix there says nothing about the others.
 TEST_P(BatchedGemmArrays, OneMatrixAtTheBeginningOfItsMemoryAndOthersMisaligned) {
   const uint64_t m = 32, n = 3, k = 4, batch = 4;
   const uint64_t places[batch] = {203, 402, 0, 601};  // elements
@@ -207,7 +207,7 @@ TEST_P(BatchedGemmArrays, OneMatrixAtTheBeginningOfItsMemoryAndOthersMisaligned)
   }
 }
 
-// A residual's footprint is that of its own leading dimension, not of C's: this one ends where a matrix of C begins.
+// A residual's footprint follows its own leading dimension, not C's: this one ends where a matrix of C begins.
 TEST_P(BatchedGemmArrays, ResidualRightBeforeAMatrix) {
   const OwnBuffer memory(context(), 256 + 480), a(context(), 256), b(context(), 256);
   tuff_buffer parts[2];
@@ -241,7 +241,7 @@ TEST_P(BatchedGemmArrays, OneDispatchAndNothingNew) {
     }
   }
   for (int i = 0; i < 700; ++i)
-    ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // through every piece of table memory
+    ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // uses every piece of table memory
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats before = stats_of(context());
   for (int i = 0; i < 700; ++i) ASSERT_OK(multiply(size, size, size, 0, a, b, c));

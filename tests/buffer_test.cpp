@@ -179,7 +179,7 @@ TEST_P(Buffer, ViewsShareMemory) {
   std::vector<uint8_t> expected(100, 0);
   std::copy(values.begin(), values.end(), expected.begin() + 15);
   EXPECT_EQ(contents(context(), buffer), expected);
-  // A view has a life of its own.
+  // A view outlives the buffer it was made from.
   buffer.free();
   EXPECT_EQ(contents(context(), inner), values);
 }
@@ -313,7 +313,7 @@ TEST_P(Buffer, DescriptorLimitsMemory) {
   EXPECT_OK(tuff_context_destroy(own));
 }
 
-// Beyond what the device reports: refused before a driver that says yes to everything is asked.
+// Beyond what the device reports: refused without asking the driver, which may accept anything.
 TEST_P(Buffer, TooLargeIsRefusedAndHarmless) {
   const OwnBuffer survivor(context(), 100);
   ASSERT_OK(tuff_fill(context(), survivor, 0, 100, "\x05", 1));

@@ -68,7 +68,7 @@ TEST(Context, LastErrorIsCutToTheBuffer) {
     EXPECT_EQ(text.substr(capacity), "####") << "written beyond the capacity";
   }
   EXPECT_EQ(tuff_last_error(nullptr, 0, nullptr), TUFF_OK);
-  // Successful calls leave it alone.
+  // Successful calls do not change it.
   uint32_t count;
   ASSERT_OK(tuff_device_count(&count));
   EXPECT_EQ(last_error(), whole);
@@ -131,7 +131,7 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_OK(tuff_supports(context(), feature, &yes));
     EXPECT_EQ(yes, 0) << feature;
   }
-  // What depends on the device: the names agree with each other, and with a call.
+  // Features that depend on the device: the names agree with each other, and with a call.
   const std::pair<const char*, int32_t> types[] = {
       {"f16", TUFF_F16}, {"bf16", TUFF_BF16}, {"f64", TUFF_F64}, {"i8", TUFF_I8}};
   for (const auto& [name, dtype] : types) {
@@ -172,7 +172,7 @@ TEST_P(ContextOnBackend, ManyAtOnce) {
   }
 }
 
-// A buffer with work queued, a view, a mapped buffer: destroying the context ends them all.
+// A buffer with pending work, a view and a mapped buffer: destroying the context releases all of them.
 TEST_P(ContextOnBackend, DestroyFreesWhatIsLeft) {
   OwnContext own(GetParam());
   tuff_buffer buffer = 0, view = 0, mapped = 0;

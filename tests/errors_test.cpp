@@ -1,4 +1,4 @@
-// Bad input for every function: its status, a message that names the function and the argument, and no effect.
+// Invalid input to every function: its status, a message that names the function and the argument, and no effect.
 #include <array>
 #include <cmath>
 #include <functional>
@@ -16,7 +16,7 @@ constexpr uint64_t kHuge = ~uint64_t{0};
 
 class Errors : public OnBackend {
  protected:
-  // Four poisoned buffers that every row of buffer_calls() fits in.
+  // Four poisoned buffers, large enough for every row of buffer_calls().
   void SetUp() override {
     for (OwnBuffer& buffer : buffers_) {
       buffer = OwnBuffer(context(), kCallBytes);
@@ -25,7 +25,7 @@ class Errors : public OnBackend {
     ASSERT_OK(tuff_synchronize(context()));
     before_ = stats_of(context());
   }
-  // Nothing was recorded, made or written.
+  // Nothing was recorded, created or written.
   void TearDown() override {
     const tuff_stats after = stats_of(context());
     EXPECT_EQ(after.dispatches, before_.dispatches);
@@ -44,7 +44,7 @@ class Errors : public OnBackend {
   tuff_stats before_{};
 };
 
-// The rows of the table are what they claim to be, or the tests below would prove nothing.
+// Checks that the rows of the table are valid calls; otherwise the tests below would prove nothing.
 class ErrorsTable : public OnBackend {};
 TEST_P(ErrorsTable, CallsAreValid) {
   const OwnBuffer a(context(), kCallBytes), b(context(), kCallBytes), c(context(), kCallBytes),
@@ -67,7 +67,7 @@ TEST_P(Errors, BufferHandles) {
   const struct {
     const char* what;
     tuff_buffer handle;
-    bool alone;  // wrong even where no stream says which context is meant
+    bool alone;  // also invalid in calls without a stream that determines the context
   } bad[] = {
       {"null", TUFF_NULL_HANDLE, true},
       {"stale", stale, true},
@@ -87,7 +87,7 @@ TEST_P(Errors, BufferHandles) {
         auto arguments = operands();
         arguments[i] = handle;
         SCOPED_TRACE(std::string(row.function) + " " + row.buffers[i] + ": " + what);
-        // 0 is a handle for "nothing", which these operands are not; where a buffer is needed it is invalid.
+        // 0 is the handle for "none", which these operands cannot be: where a buffer is required it is invalid.
         const tuff_status status = row.call(context(), arguments.data());
         if (handle == TUFF_NULL_HANDLE && status == kArgument) {
           EXPECT_FAILS(status, kArgument, row.function, row.buffers[i]);
@@ -163,7 +163,7 @@ TEST_P(Errors, FreeAndMapHandles) {
 
 struct BadCall {
   const char* function;
-  const char* word;  // that the message names
+  const char* word;  // must be in the message
   tuff_status status;
   std::function<tuff_status(tuff_context, const tuff_buffer*)> call;
 };
@@ -357,7 +357,7 @@ std::vector<BadCall> products() {
       row("b", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 300, 6, 6, 300, 300); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 40, 40, 2, 2, 40, 40); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 4, 4, 4, 4, 400); }),
-      // sizes that overflow 2^64 bytes, by the product or by the sum
+      // sizes that overflow 2^64 bytes, by a product or by a sum
       row("a",
           [](auto c, auto x) {
             return gemm(c, x, F, N, N, uint64_t{1} << 32, 1, uint64_t{1} << 32, uint64_t{1} << 32, 1, 1);
@@ -467,7 +467,7 @@ std::vector<BadCall> attentions() {
 BadCall reduce(const char* word, std::vector<uint64_t> shape, uint32_t axis, int32_t op = TUFF_REDUCE_SUM,
                int32_t dtype = F, tuff_status status = kArgument) {
   return {"tuff_reduce", word, status, [=](tuff_context c, const tuff_buffer* x) {
-            const uint64_t none = 0;  // a rank of 0 is wrong in itself, not for want of a shape
+            const uint64_t none = 0;  // so that the rank of 0 is the error, not a missing shape
             return tuff_reduce(c, dtype, op, x[0], x[1], shape.empty() ? &none : shape.data(),
                                static_cast<uint32_t>(shape.size()), axis);
           }};
@@ -550,7 +550,7 @@ TEST_P(Errors, Attention) { run(context(), attentions(), operands()); }
 TEST_P(Errors, ReduceAndSoftmax) { run(context(), axes(), operands()); }
 TEST_P(Errors, UnaryAndBinary) { run(context(), elementwise(), operands()); }
 
-// Each operand of each operation in turn is one element short of what the call needs.
+// One operand of each operation at a time is smaller than the call needs.
 TEST_P(Errors, OperandsThatAreTooSmall) {
   for (const BufferCall& row : buffer_calls()) {
     for (size_t i = 0; i < row.buffers.size(); ++i) {
@@ -573,7 +573,7 @@ TEST_P(Errors, OperandsThatAreMisaligned) {
     const std::string function = row.function;
     if (function.starts_with("tuff_copy") || function == "tuff_view" || function == "tuff_buffer_size" ||
         function == "tuff_fill") {
-      continue;  // these work at any byte
+      continue;  // these accept any byte offset
     }
     for (size_t i = 0; i < row.buffers.size(); ++i) {
       tuff_buffer odd = 0;

@@ -1,4 +1,4 @@
-// Graphs: a launch does what the calls would have done, and nothing else; what they keep, and what they cost.
+// Graphs: a launch does exactly what the captured calls would have done; what graphs keep alive, and what they cost.
 #include "support/allocation_count.hpp"
 #include "support/call_table.hpp"
 #include "support/kernel.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kCount = 1000;
 
-// Buffers with the same contents before every run.
+// Buffers that are reset to the same contents before every run.
 class Operands {
  public:
   Operands(tuff_context context, std::vector<std::vector<float>> contents)
@@ -65,8 +65,8 @@ class Graphs : public OnVulkan {
   void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float value) {
     expect_same_bits(read(stream, buffer, count), std::vector<float>(count, value));
   }
-  // body(stream) gives the same bits when it is called and when it is captured and launched, twice; and nothing happens
-  // meanwhile.
+  // body(stream) gives the same bits when it is called and when it is captured and launched, twice. Nothing is computed
+  // during the capture.
   template <typename Body>
   void expect_replays(const Operands& operands, Body body) {
     const OwnStream stream = make_stream(context());
@@ -118,7 +118,7 @@ TEST_F(Graphs, AllCallsInOneGraph) {
   });
 }
 
-// Shapes that are cut into pieces, with partial results in memory of the library's own.
+// Shapes that are split, with partial results in the library's own memory.
 TEST_F(Graphs, ALayerAfterAnother) {
   constexpr uint64_t kRows = 24, kDeep = 4096, kCols = 40;
   const Operands x(context(), {spreads(kRows * kDeep, 1), spreads(kDeep * kCols, 2), std::vector<float>(kRows * kCols),
@@ -164,7 +164,7 @@ TEST_F(Graphs, AccumulatesWithEveryLaunch) {
   expect_all(stream, x, kCount, 0);
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK(tuff_graph_launch(stream, graph));
-    if (i % 10 == 9) add(stream, x, one, x, kCount);  // in order with what is called
+    if (i % 10 == 9) add(stream, x, one, x, kCount);  // ordered with eager calls
     if (i != 30) continue;
     ASSERT_OK(tuff_synchronize(stream));
   }
@@ -184,7 +184,7 @@ TEST_F(Graphs, TwoInTurn) {
   expect_all(stream, x, kCount, expected);
 }
 
-// Both use the library's memory for partial results, and so do eager calls between them.
+// Both graphs use the library's memory for partial results, and so do eager calls between them.
 TEST_F(Graphs, TwoAtOnceWithPartialResults) {
   constexpr uint64_t kDeep = 8192, kSize = 16;
   const auto streams = make_streams(context(), 3);
@@ -211,12 +211,12 @@ TEST_F(Graphs, TwoAtOnceWithPartialResults) {
   for (size_t i = 0; i < 3; ++i) expect_same_bits(read(streams[i], results[i], kSize * kSize), expected);
 }
 
-// The launches of one graph are in order on whatever streams, with no event between them.
+// The launches of one graph are ordered, whatever their streams, with no event between them.
 TEST_F(Graphs, LaunchedOnManyStreams) {
   auto streams = make_streams(context(), 3);
   const OwnBuffer x = buffer_of(context(), kCount, 0), one = buffer_of(context(), kCount, 1);
   const OwnGraph graph = capture(streams[0], [&] { add(streams[0], x, one, x, kCount); });
-  streams[0].destroy();  // where it was captured does not matter
+  streams[0].destroy();  // the stream of the capture does not matter
   for (int i = 0; i < 60; ++i) {
     const tuff_stream stream = i % 3 == 0 ? context() : tuff_stream{streams[static_cast<size_t>(i % 3)]};
     ASSERT_OK(tuff_graph_launch(stream, graph));
@@ -257,7 +257,7 @@ TEST_F(Graphs, KeepsTheMemoryThatItUses) {
   for (const OwnBuffer& other : others) expect_all(stream, other, kCount, -7);
 }
 
-// Partial results included, which eager calls get anew after this.
+// This includes partial results, for which eager calls then allocate new memory.
 TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
   const OwnContext own("vulkan");
   constexpr uint64_t kDeep = 16384;
@@ -273,7 +273,8 @@ TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
   }
 }
 
-// A new buffer's zeros are there before the first launch, in whatever memory, and are no part of the graph.
+// The zeros of a new buffer are written before the first launch, whatever its memory held, and are not part of the
+// graph.
 TEST_F(Graphs, AllocatesInTheMiddle) {
   const OwnContext own("vulkan");
   const OwnStream other = make_stream(own);
@@ -327,7 +328,7 @@ TEST_F(Graphs, KernelDestroyedBehindTheCapture) {
   }
   for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
   expect_all(stream, y, 64, 8);
-  // Its name too.
+  // Its name is kept too.
   ASSERT_OK(tuff_profile_begin(context()));
   ASSERT_OK(tuff_graph_launch(stream, graph));
   ASSERT_OK(tuff_profile_end(context()));
@@ -348,7 +349,7 @@ TEST_F(Graphs, DestroyedInFlight) {
     for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
     x.free();
     graph.destroy();
-    const OwnBuffer other = buffer_of(context(), kCount, -100);  // may well be where x was
+    const OwnBuffer other = buffer_of(context(), kCount, -100);  // may well reuse the memory of x
   }
   expect_all(stream, result, kCount, 20);
 }
@@ -361,7 +362,7 @@ TEST_F(Graphs, Empty) {
   ASSERT_OK(tuff_graph_launch(stream, graph));
   add(stream, x, x, x, kCount);
   expect_all(stream, x, kCount, 4);
-  // Calls that touch nothing.
+  // Calls with no elements.
   const OwnGraph nothing = capture(stream, [&] { add(stream, 0, 0, 0, 0); });
   ASSERT_OK(tuff_graph_launch(stream, nothing));
   expect_all(stream, x, kCount, 4);
@@ -400,7 +401,7 @@ TEST_F(Graphs, StreamDestroyedInTheMiddle) {
   expect_all(context(), x, kCount, 1);
 }
 
-// The contents at the time of the launch go up, and where they come down is the host's from then on.
+// The contents at the time of the launch are uploaded, and the host may use the download's memory afterwards.
 TEST_F(Graphs, CopiesOfPinnedMemory) {
   const OwnStream stream = make_stream(context());
   const Pinned in(context(), kCount), out(context(), kCount);
@@ -423,7 +424,7 @@ TEST_F(Graphs, CopiesOfPinnedMemory) {
   }
 }
 
-// What needs no order has none, what does is in order: a tree of sums.
+// A tree of sums: commands that need no order have none, and those that do are ordered.
 TEST_F(Graphs, ATree) {
   constexpr size_t kLeaves = 64;
   const OwnStream stream = make_stream(context());

@@ -1,5 +1,5 @@
-// Kernels that index beyond their own variables: in robust and in untrusted kernels the last element is what they
-// reach.
+// Kernels that index beyond their own variables: in robust and in untrusted kernels they access the last element
+// instead.
 #include <climits>
 
 #include "support/kernel.hpp"
@@ -20,7 +20,7 @@ class KernelBounds : public OnVulkan {
     ASSERT_OK(tuff_supports(context(), "robust_kernels", &robust));
     if (robust == 0) GTEST_SKIP() << "a robust kernel does not run on this device";
   }
-  // The source's `at` is the number that it is given and `out` 64 numbers; one workgroup of one invocation.
+  // Runs one workgroup of one invocation. In the source, `at` is the given number and `result` has 64 elements.
   std::vector<uint32_t> run(const std::string& declarations, const std::string& body, int32_t at, uint32_t flags,
                             int32_t push = 0) {
     const std::string source =
@@ -135,7 +135,7 @@ TEST_F(KernelBounds, IndicesOfEveryWidthAndSign) {
     const std::string body = "  for (int i = 0; i < 300; ++i) s[i] = i;\n  result[0] = s[" + std::string(type) +
                              "(at)];\n  s[" + type + "(at)] = 7;\n  result[1] = s[299];";
     const auto beyond = run("shared uint s[300];", body, -1, TUFF_KERNEL_UNTRUSTED);
-    const bool byte = std::string(type) == "uint8_t";  // 255, which is within
+    const bool byte = std::string(type) == "uint8_t";  // -1 becomes 255, which is within bounds
     EXPECT_EQ(beyond[0], byte ? 255u : 299u);
     EXPECT_EQ(beyond[1], byte ? 299u : 7u);
     const auto within = run("shared uint s[300];", body, 100, TUFF_KERNEL_UNTRUSTED);
@@ -149,8 +149,8 @@ TEST_F(KernelBounds, IndicesOf64Bits) {
   for (const char* type : {"int64_t", "uint64_t"}) {
     SCOPED_TRACE(type);
     const std::string index = "(" + std::string(type) + "(at) << 32) + " + type + "(5)";
-    const std::string body = "  for (int i = 0; i < 300; ++i) s[i] = i;\n  result[0] = s[" + index + "];\n  s[" + index +
-                             "] = 7;\n  result[1] = s[299];\n  result[2] = s[5];";
+    const std::string body = "  for (int i = 0; i < 300; ++i) s[i] = i;\n  result[0] = s[" + index + "];\n  s[" +
+                             index + "] = 7;\n  result[1] = s[299];\n  result[2] = s[5];";
     const auto beyond = run("shared uint s[300];", body, 1, TUFF_KERNEL_UNTRUSTED);
     EXPECT_EQ(beyond[0], 299u);
     EXPECT_EQ(beyond[1], 7u);
@@ -158,8 +158,8 @@ TEST_F(KernelBounds, IndicesOf64Bits) {
   }
 }
 
-// The length of an array that 64-bit arithmetic gives is not taken for its low 32 bits: such a kernel is refused, since its
-// memory could not be counted.
+// The length of an array that 64-bit arithmetic gives is not taken for its low 32 bits: such a kernel is refused, since
+// its memory could not be counted.
 TEST_F(KernelBounds, ArrayLengthBy64BitArithmeticIsRefused) {
   const std::string source =
       "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
@@ -178,8 +178,8 @@ TEST_F(KernelBounds, ArrayLengthBy64BitArithmeticIsRefused) {
   }
 }
 
-// A compiler may take another value at each use of one that nobody has set: below the bound when it is compared, and
-// beyond it when it is used.
+// A compiler may assume another value for an uninitialised variable at each use: one below the bound when it is
+// compared, and one beyond it when it is used.
 TEST_F(KernelBounds, WhatIsNotSetIsZero) {
   const auto result = run("shared uint s[16];\nint other;", std::string(kFilled) + R"(
   int unset;
@@ -193,7 +193,7 @@ TEST_F(KernelBounds, WhatIsNotSetIsZero) {
   EXPECT_EQ(result[2], 0u);
 }
 
-// Shared memory is the process's own on a processor: what lay there before is not for the kernel to see.
+// On a CPU, shared memory is memory of the process, and the kernel must not see its earlier contents.
 TEST_F(KernelBounds, SharedMemoryBeginsWithZeros) {
   constexpr const char* fill = R"(#version 450
 layout(local_size_x = 64) in;
@@ -224,7 +224,7 @@ void main() {
   EXPECT_EQ(download<uint32_t>(out, 4096), std::vector<uint32_t>(4096, 0));
 }
 
-// What the flags do not change: what lies within, and buffers, whose end is the descriptor's.
+// The flags do not change accesses within bounds, nor buffers, whose end is that of the descriptor.
 TEST_F(KernelBounds, BuffersEndWhereTheyEnd) {
   constexpr const char* source = R"(#version 450
 layout(local_size_x = 64) in;

@@ -1,4 +1,4 @@
-// Memory that others hold too: the host's, pinned and imported, and what goes by file descriptor, to another context
+// Memory shared with others: host memory, pinned and imported, and memory passed by file descriptor, to another context
 // and to another process (programs/importer.c).
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,7 +19,7 @@ namespace tuff_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr uint64_t kPage = 4096;  // what every driver seen asks for
+constexpr uint64_t kPage = 4096;  // the alignment that every driver seen requires
 
 bool supports(tuff_context context, const char* feature) {
   int32_t yes = 0;
@@ -43,7 +43,7 @@ uint64_t imported_bytes(tuff_context context) {
   return stats.bytes_imported;
 }
 
-// Pages of the host's.
+// Pages of host memory.
 class Pages {
  public:
   explicit Pages(uint64_t bytes) : bytes_(bytes) {
@@ -79,7 +79,7 @@ TEST_P(MemoryHost, PinnedMemory) {
   values = static_cast<float*>(pointer);
   for (uint64_t i = 0; i < n; i += 997) ASSERT_EQ(values[i], -static_cast<float>(i));
   ASSERT_OK(tuff_unmap(pinned));
-  // And as any other buffer.
+  // It works like any other buffer too.
   ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_ABS, pinned, pinned, 1000));
   std::vector<float> back(1000);
   ASSERT_OK(tuff_copy_dtoh(context(), back.data(), pinned, 0, 4000));
@@ -136,7 +136,7 @@ TEST_P(MemoryHost, ImportedMemoryIsTheCallersOwn) {
   ASSERT_OK(tuff_copy_dtoh(own, back.data(), result, 0, n * 4));
   EXPECT_EQ(back[0], 0.0f);
   EXPECT_EQ(back[2000], 1000.0f);
-  // Freed while the device works on it: gone when that has been waited for.
+  // Freed while the device uses it: released once that work has been waited for.
   tuff_buffer view = 0;
   ASSERT_OK(tuff_view(imported, 4096, 4096, &view));
   ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_ABS, view, view, 1024));
@@ -182,7 +182,7 @@ bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
 
 class MemoryFd : public OnBackend {
  protected:
-  // What a device lacks is refused by name; a test of it ends there.
+  // On a device without the feature, checks that the calls are refused by name; the test then ends.
   bool missing() {
     if (supports(context(), "memory_fd")) return false;
     tuff_alloc_desc desc{};
@@ -237,7 +237,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   std::vector<float> back(n);
   ASSERT_OK(tuff_copy_dtoh(first, back.data(), mine, 0, n * 4));
   for (uint64_t i = 0; i < n; i += 101) ASSERT_EQ(back[i], -values[i]);
-  // The memory outlives the buffer that it came from, and passes to no other.
+  // The memory outlives the buffer that it came from, and is not reused for another.
   mine.free();
   ASSERT_OK(tuff_synchronize(first));
   const OwnBuffer next = allocate(first, n * 4, TUFF_ALLOC_EXPORTABLE);
@@ -250,7 +250,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   EXPECT_EQ(imported_bytes(second), 0u);
 }
 
-// New memory's clearing comes before whatever another writes to it.
+// New memory is cleared before anything that another context writes to it.
 TEST_P(MemoryFd, AnExportIsCleared) {
   SKIP_IF_MISSING();
   const OwnContext first(GetParam()), second(GetParam());
@@ -336,7 +336,7 @@ TEST_P(MemoryFd, WhatDoesNotFitIsRefused) {
   close(good.fd);
 }
 
-// A driver that reads from it would wait for ever.
+// A driver that reads from a pipe would wait forever.
 TEST_P(MemoryFd, APipeIsRefused) {
   SKIP_IF_MISSING();
   const OwnBuffer mine = allocate(context(), 4096, TUFF_ALLOC_EXPORTABLE);
@@ -352,7 +352,7 @@ TEST_P(MemoryFd, APipeIsRefused) {
   close(ends[1]);
 }
 
-// The descriptor in a message, as sockets carry them.
+// Sends the descriptor in a message over a socket.
 bool send_memory(int socket, const tuff_memory_fd& info) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec data{const_cast<tuff_memory_fd*>(&info), sizeof info};
@@ -369,7 +369,7 @@ bool send_memory(int socket, const tuff_memory_fd& info) {
   return sendmsg(socket, &message, 0) == static_cast<ssize_t>(sizeof info);
 }
 
-// The other process finds A and B in the memory, one behind the other, and puts A * B behind them.
+// The other process finds A and B one after another in the memory, and stores A * B after them.
 TEST_P(MemoryFd, TwoProcessesShareABuffer) {
   SKIP_IF_MISSING();
   const OwnContext own(GetParam());
@@ -384,7 +384,7 @@ TEST_P(MemoryFd, TwoProcessesShareABuffer) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, sockets[1], 0);  // its standard input
+  posix_spawn_file_actions_adddup2(&actions, sockets[1], 0);  // becomes its standard input
   const std::string backend = GetParam();
   const char* const arguments[] = {TUFF_TEST_IMPORTER, backend.c_str(), nullptr};
   pid_t child = 0;

@@ -1,4 +1,4 @@
-// The memory of a context: its statistics, what trimming gives back, and what happens when it is short.
+// The memory of a context: its statistics, what trimming releases, and what happens when memory is short.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -121,7 +121,7 @@ TEST_P(Memory, TrimGivesBackWhatNobodyUses) {
   ASSERT_OK(tuff_synchronize(own));
 }
 
-// Partial results' memory is the context's own: it is given back too, and taken anew.
+// The memory of partial results belongs to the context: it is released too, and allocated again when needed.
 TEST_P(Memory, TrimGivesBackPartialResults) {
   const OwnContext own(GetParam());
   const uint64_t n = 1 << 20, shape[] = {n};
@@ -179,7 +179,7 @@ TEST_P(Memory, ARefusalSaysWhatIsThere) {
   const OwnBuffer fits(own, 100'000);
 }
 
-// A callback as a function of the test's.
+// Adapts a callback to a function of the test.
 struct Callback {
   std::function<void(const tuff_memory_pressure&)> body;
   std::atomic<int> calls{0};
@@ -194,7 +194,7 @@ TEST_P(Memory, CallbackThatFreesEnough) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
   OwnBuffer held(own, kMax);
-  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMax / 4));  // the device is not done with it
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMax / 4));  // the device is still using it
   const uint64_t in_use = memory_of(own).bytes_in_use;
   tuff_memory_pressure seen{};
   Callback callback{[&](const tuff_memory_pressure& pressure) {
@@ -237,7 +237,7 @@ TEST_P(Memory, CallbackMayAllocate) {
   tuff_status inner = 1;
   Callback callback{[&](const tuff_memory_pressure&) {
     tuff_buffer none = 0;
-    inner = tuff_alloc(own, kMax, &none);  // short as well: refused, without a call within the call
+    inner = tuff_alloc(own, kMax, &none);  // also short of memory: refused, without a nested callback
     held.free();
     EXPECT_OK(tuff_synchronize(own));
     made = OwnBuffer(own, 1000);
@@ -250,7 +250,7 @@ TEST_P(Memory, CallbackMayAllocate) {
   EXPECT_OK(tuff_fill(own, wanted, 0, kMax, "x", 1));
 }
 
-// What an operation needs for partial results.
+// Memory that an operation needs for partial results.
 TEST_P(Memory, CallbackFreesForAnOperation) {
   if (!vulkan()) GTEST_SKIP() << "operations of the host backend take no memory of the context";
   const OwnContext own(GetParam());
@@ -316,7 +316,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
     EXPECT_TRUE(left) << "what the callback's user points to could have gone";
     replaced = true;
   });
-  // The context is not locked meanwhile.
+  // The context is not locked during the callback.
   const OwnBuffer fits(own, 1000);
   ASSERT_OK(tuff_synchronize(own));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -327,7 +327,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
   EXPECT_TRUE(replaced);
 }
 
-// A cache of two threads that is emptied when memory is short.
+// A cache shared by two threads that is emptied when memory is short.
 TEST_P(Memory, CallbackOnTwoThreads) {
   const OwnContext own(GetParam());
   const uint64_t in_use = memory_of(own).bytes_in_use;
@@ -353,7 +353,7 @@ TEST_P(Memory, CallbackOnTwoThreads) {
         EXPECT_OK(tuff_fill(own, buffer, 0, 4, "abcd", 4));
         const std::lock_guard lock(mutex);
         cache.emplace_back(buffer);
-      } else {  // the other thread was quicker, or has not yet freed what it took from the cache
+      } else {  // the other thread was faster, or has not yet freed what it took from the cache
         ASSERT_EQ(status, TUFF_ERROR_LIMIT_EXCEEDED);
         std::this_thread::yield();
       }
@@ -363,7 +363,7 @@ TEST_P(Memory, CallbackOnTwoThreads) {
   first.join();
   second.join();
   EXPECT_EQ(made, 2 * kEach);
-  // Room for so many at once, and each time the callback frees what is in the cache at most.
+  // The limit has room for this many at once, and each callback frees at most what is in the cache.
   EXPECT_GE(callback.calls, 2 * kEach / static_cast<int>(kLimit / kBytes) - 1);
   EXPECT_LE(memory_of(own).bytes_peak, in_use + kLimit + 256);
   cache.clear();

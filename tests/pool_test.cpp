@@ -1,4 +1,4 @@
-// Pooling: maxima and their places exactly, means within the rounding of their sums.
+// Pooling: maxima and their indices must be exact, means within the rounding errors of their sums.
 #include <cmath>
 
 #include "support/bounds.hpp"
@@ -162,7 +162,7 @@ TEST_P(Pool, Matches) {
 
   Expected expected{std::vector<double>(planes * outputs), std::vector<double>(planes * outputs)};
   std::vector<float> places(s.indices ? planes * outputs : 0);
-  // Missing axes in front have size 1.
+  // Missing leading axes have size 1.
   std::vector<uint64_t> in3(3 - s.spatial(), 1), out3(3 - s.spatial(), 1);
   in3.insert(in3.end(), s.shape.begin() + 2, s.shape.end());
   out3.insert(out3.end(), out.begin(), out.end());
@@ -194,7 +194,7 @@ TEST_P(Pool, Matches) {
       const double divisor =
           static_cast<double>(s.include_pad ? taps[0].covered * taps[1].covered * taps[2].covered : count);
       expected.value[i] = sum / divisor;
-      // A sum one after another, its divisor's product, and a division of 2.5 ULP.
+      // A serial sum, the product of sizes in the divisor, and a division to 2.5 ULP.
       expected.bound[i] = (gamma(static_cast<double>(count)) * magnitude + 6 * kU * std::fabs(sum)) / divisor;
     }
     if (s.indices) places[i] = from_bits(static_cast<uint32_t>(place));

@@ -1,4 +1,4 @@
-// Traces: rows, arrows and clocks; and that what is wrong with a trace is found.
+// Traces: rows, arrows and clocks, and that the trace checker finds errors.
 #include <pthread.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 class ProfileTrace : public OnProfiles {
  protected:
-  // Profiled, what body() does; and its trace.
+  // The trace of what body() does.
   Json traced(const std::function<void()>& body) {
     EXPECT_OK(tuff_synchronize(context()));
     EXPECT_OK(tuff_profile_begin(context()));
@@ -49,7 +49,7 @@ TEST_P(ProfileTrace, GivesThreadsTracksOfTheirOwn) {
   EXPECT_EQ(row_names(trace, Rows::host).size(), 2u);
 }
 
-// By the names that they were given, if they were.
+// Threads that were given a name appear under it.
 TEST_P(ProfileTrace, NamesThreads) {
   const Json trace = traced([&] {
     EXPECT_OK(relu());
@@ -69,7 +69,7 @@ TEST_P(ProfileTrace, NamesThreads) {
   EXPECT_EQ(rows[2].find(':'), std::string::npos) << rows[2];
 }
 
-// Nor streams, nor threads of the profile before.
+// Streams and threads that did nothing during the profile have no rows, not even if they appeared in an earlier one.
 TEST_P(ProfileTrace, HasNoRowsOfThoseThatDidNothing) {
   const Json before = traced([&] {
     on_threads(3, [&](int) { EXPECT_OK(relu_on(make_stream(context()))); });
@@ -95,7 +95,7 @@ TEST_P(ProfileTrace, OrdersStreamsByTheirFirstCommands) {
   EXPECT_EQ(row_names(trace, Rows::device), (Names{"m", "z", "default stream", "a"}));
 }
 
-// Whatever a caller calls them.
+// Streams of one name have separate rows, whatever the name contains.
 TEST_P(ProfileTrace, KeepsStreamsOfOneNameApart) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no rows of streams";
   const char* name = "a \"name\",\n\\ \xff and {braces}";
@@ -109,13 +109,13 @@ TEST_P(ProfileTrace, KeepsStreamsOfOneNameApart) {
   const Names rows = row_names(trace, Rows::device);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0], rows[1]);
-  EXPECT_EQ(rows[0], "a \"name\",\n\\ \xEF\xBF\xBD and {braces}");  // what is no UTF-8 is replaced
+  EXPECT_EQ(rows[0], "a \"name\",\n\\ \xEF\xBF\xBD and {braces}");  // invalid UTF-8 is replaced
   std::map<uint64_t, int> kernels;
   for (const Json& kernel : events(trace, "kernel")) ++kernels[kernel.at("tid")];
   for (const auto& [row, count] : kernels) EXPECT_EQ(count, 20) << row;
 }
 
-// What a stream did is in the profile after the stream, whoever has its place by then.
+// A stream's commands are still in the profile after the stream is destroyed, even if another has taken its place.
 TEST_P(ProfileTrace, KeepsStreamsThatAreGone) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no rows of streams";
   const Names names = {"first", "second", "third"};
@@ -130,9 +130,9 @@ TEST_P(ProfileTrace, KeepsStreamsThatAreGone) {
   EXPECT_EQ(row_names(trace, Rows::device), names);
 }
 
-// Streams, graphs, copies and threads at once.
+// Streams, graphs, copies and threads at the same time.
 TEST_P(ProfileTrace, IsLegalWhateverHappens) {
-  std::vector<OwnStream> ups, works;  // all live at once: one that comes in another's place, with its name, has its row
+  std::vector<OwnStream> ups, works;  // all alive at once: a stream that reuses a slot and a name would share the row
   for (int i = 0; i < 3; ++i) {
     ups.push_back(make_stream(context(), "up"));
     works.push_back(make_stream(context(), "work"));
@@ -146,7 +146,7 @@ TEST_P(ProfileTrace, IsLegalWhateverHappens) {
         add(stream, x, x, y, 1000);
         multiply(stream, y, x, y, 1000);
       };
-      // The host's streams capture nothing.
+      // The host backend's streams capture nothing.
       const OwnGraph graph = vulkan() ? capture(work, [&] { steps(work); }) : OwnGraph();
       for (int i = 0; i < 5; ++i) {
         EXPECT_OK(tuff_copy_htod_async(up, x, 0, source.data(), source.bytes()));
@@ -172,7 +172,7 @@ TEST_P(ProfileTrace, IsLegalWhateverHappens) {
   EXPECT_EQ(kernels["graph_launch"], 30);
 }
 
-// From each call to each of its commands, by whatever way they came to the device.
+// Arrows lead from each call to each of its commands, whichever way these reached the device.
 TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no commands";
   const OwnStream stream = make_stream(context());
@@ -194,7 +194,7 @@ TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   EXPECT_EQ(trace.at("metadata"), trace.at("otherData")) << "of which Perfetto reads the one";
 }
 
-// Of the calls that were captured, though nothing was profiled then.
+// Commands of graphs have the shapes of the captured calls, though nothing was profiled during the capture.
 TEST_P(ProfileTrace, KnowsTheShapesOfGraphs) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
   const auto shapes_of = [](const Json& trace) {
@@ -217,7 +217,7 @@ TEST_P(ProfileTrace, KnowsTheShapesOfGraphs) {
   EXPECT_EQ(shapes_of(traced([&] { EXPECT_OK(tuff_graph_launch(context(), graph)); })), called);
 }
 
-// A command begins after its call recorded it, and has ended when a call that waits for it has.
+// A command begins after its call recorded it, and ends before a call that waits for it returns.
 TEST_P(ProfileTrace, PutsBothTracksOnOneClock) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has one track";
   ASSERT_OK(relu());

@@ -31,7 +31,7 @@ std::vector<ScanCase> cases() {
   };
   for (const AxisShape& shape : axis_shapes()) add(shape, TUFF_F32);
   for (const AxisShape& shape : axis_shapes16()) add(shape, turn % 2 == 0 ? TUFF_F16 : TUFF_BF16);
-  // Each form where rows are short, whole, and cut, and the same for columns.
+  // Each variant with short, whole and cut rows, and the same for columns.
   for (const AxisShape& shape : std::vector<AxisShape>{{{40, 33}, 1, 0},
                                                        {{3, 40'000}, 1, 0},
                                                        {{3, 40'001}, 1, 4},
@@ -50,16 +50,16 @@ std::vector<ScanCase> cases() {
 std::vector<float> inputs(const ScanCase& row) {
   const uint64_t count = row.shape.count();
   if (!row.product) {
-    // So that running sums of 16 bits stay in range.
+    // Keeps running sums in 16 bits in range.
     return row.dtype == TUFF_F16 ? uniforms(count, -0.01f, 0.01f, 2) : spreads(count, 2);
   }
-  const float spread = row.shape.length() > 1000 ? 1e-5f : 0.01f;  // a product of a million of them stays in range
+  const float spread = row.shape.length() > 1000 ? 1e-5f : 0.01f;  // keeps a product of a million of them in range
   std::vector<float> values = uniforms(count, 1 - spread, 1 + spread, 3);
   for (uint64_t i = 0; i < count; i += 3) values[i] = -values[i];
   return values;
 }
 
-// What the header promises: c roundings, c = min(n, 6000), of the sum of magnitudes or of the product.
+// The header's promise: c roundings, c = min(n, 6000), relative to the sum of magnitudes or to the product.
 Expected solve(const ScanCase& row, const std::vector<float>& x) {
   const AxisShape& s = row.shape;
   Expected expected;
@@ -114,7 +114,7 @@ TUFF_TABLE(Scan, ScanCase, cases());
 
 class ScanOnce : public OnBackend {};
 
-// Small integers: every order of additions is exact, and an element taken twice or not at all shows.
+// Small integers make every order of additions exact, and reveal elements that are counted twice or not at all.
 TEST_P(ScanOnce, SumsOfIntegersAreExactAndInPlaceIsTheSame) {
   for (const AxisShape& s : std::vector<AxisShape>{{{1, 300'007}, 1, 0},
                                                    {{50'001, 3}, 0, 0},

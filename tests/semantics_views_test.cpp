@@ -1,8 +1,8 @@
-// A view at any multiple of its elements' size works in every operation: the same call, with each operand at each
-// offset of 0 to 20 bytes, gives what it gives on aligned buffers of the host backend, and writes nothing beside.
+// Views at any multiple of their element size work in every operation: the same call, with each operand at each offset
+// from 0 to 20 bytes, gives the results of the host backend on aligned buffers, and writes nothing outside its output.
 //
-// Two tables of calls: all of the ABI's (support/call_table.cpp), and here those whose kernels read or write several
-// elements at once, of sizes that let them, in f32 and f16.
+// Two tables of calls are used: that of the whole ABI (support/call_table.cpp), and one here of calls in f32 and f16
+// whose sizes let kernels read or write several elements at once.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,13 +19,14 @@ constexpr unsigned char kGuard = 0x6b;
 
 struct ViewCall {
   std::string name;
-  int32_t dtype;  // of all that is compared
+  int32_t dtype;  // of everything that is compared
   uint64_t operands;
   std::function<tuff_status(tuff_stream, const tuff_buffer*)> call;
-  std::vector<uint64_t> indices = {};  // operands that are numbers of type u32, below 3
+  std::vector<uint64_t> indices = {};  // operands that hold u32 indices below 3
 };
 
-// Numbers that keep all sums of products exact in f32 and f16, are fit for variances, and differ from their neighbours.
+// Numbers for which all sums of products are exact in f32 and f16. They are valid variances and differ from their
+// neighbours.
 Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
   Bytes result(bytes);
   const bool indices = std::find(call.indices.begin(), call.indices.end(), operand) != call.indices.end();
@@ -37,7 +38,7 @@ Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
   return result;
 }
 
-// The operands, each a view of `bytes` within guards.
+// The operands, each a view of `bytes` between guards.
 class Operands {
  public:
   Operands(tuff_context context, const ViewCall& call, uint64_t bytes) : context_(context), bytes_(bytes) {
@@ -46,7 +47,7 @@ class Operands {
       whole_.emplace_back(context, bytes + 3 * kAround);
     }
   }
-  // Fills all operands anew at these offsets, calls, and reads everything back.
+  // Refills all operands at these offsets, makes the call, and reads everything back.
   std::vector<Bytes> run(const ViewCall& call, const std::array<uint64_t, kOperands>& offsets) {
     std::vector<Bytes> all(kOperands);
     std::array<tuff_buffer, kOperands> views{};
@@ -113,10 +114,11 @@ class SemanticsViews : public OnBackend {
   }
 
  private:
-  // What was not written is the same to the last bit. What was is the host's result but for roundings, relative to the
-  // largest number there: 40 in f32 of sums of at most 32 terms and of exp (4 ULP), and, what attention adds, three of
-  // a score of at most 64 (16 products of numbers up to 4, a quarter of them), which exp makes 3 * 64 * log2(e)
-  // relative ones, in a numerator and in a denominator: below 1024 in all. And one of the type's own on either side.
+  // Unwritten bytes must be unchanged. Written elements must match the host's up to rounding errors, relative to the
+  // largest element: 40 roundings of f32 from sums of at most 32 terms and exp (4 ULP). Attention adds three roundings
+  // of a score of at most 64 (16 products of numbers up to 4, a quarter of them), which exp turns into 3 * 64 * log2(e)
+  // relative ones, in a numerator and in a denominator. All are below 1024 together, plus one rounding to the element
+  // type on either side.
   static testing::AssertionResult agree(int32_t dtype, const Bytes& got, const Bytes& wanted, const Bytes& before) {
     const uint64_t size = size_of(dtype);
     const double unit = unit_roundoff(dtype);

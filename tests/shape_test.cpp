@@ -1,4 +1,4 @@
-// What moves elements: permute, slice, concat, gather; and cast. Bit for bit.
+// Operations that move elements (permute, slice, concat, gather) and cast, compared bit for bit.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -73,16 +73,16 @@ std::vector<PermuteCase> permutes() {
                                   {{2, 65, 33, 3}, {0, 3, 1, 2}, TUFF_U8},
                                   {{1000, 1}, {1, 0}},
                                   {{3, 7, 9}, {0, 2, 1}},
-                                  {{2, 70, 150}, {0, 2, 1}, TUFF_F16},  // pairs, and tiles that end early
+                                  {{2, 70, 150}, {0, 2, 1}, TUFF_F16},  // pairs, and partial tiles
                                   {{2, 30, 20, 66}, {0, 3, 2, 1}, TUFF_BF16},
                                   {{2, 1, 70'000, 3}, {3, 1, 0, 2}},
                                   {{70'000, 17, 2}, {1, 0, 2}},
                                   {{300'000, 4}, {1, 0}, TUFF_U8},
                                   {{3000, 1500}, {1, 0}},
-                                  {{20'000, 2, 16, 16}, {0, 1, 3, 2}},   // as many tiles
+                                  {{20'000, 2, 16, 16}, {0, 1, 3, 2}},   // many tiles
                                   {{2, 4100, 1030, 2}, {3, 0, 2, 1}},    // 68 MB
                                   {{41'943'041}, {0}, TUFF_F32, 1, 0},   // 160 MiB
-                                  {{2, 20'971'521}, {1, 0}, TUFF_F32}};  // the same
+                                  {{2, 20'971'521}, {1, 0}, TUFF_F32}};  // 160 MiB too
   for (const int32_t dtype : kTypes) {
     const uint64_t i = all.size();
     all.push_back({{131, 67}, {1, 0}, dtype, i % 3, i % 2});
@@ -123,7 +123,7 @@ TUFF_TABLE(ShapePermute, PermuteCase, permutes());
 
 // --- cast ------------------------------------------------------------------------------------------------
 
-// Everything that a conversion may stumble over, as doubles: of which a source type holds the nearest.
+// Values that are difficult for some conversion, as doubles. A source type holds the nearest value it has.
 std::vector<double> difficult() {
   std::vector<double> values = {0,          NAN,      INFINITY,       0x1p-149, 0x1p-150,
                                 0x1.8p-149, 0x1p-126, 0x1.fffffep127, 0x1p128,  0x1.ffffffp127,
@@ -140,7 +140,7 @@ std::vector<double> difficult() {
                          256.0, 32768.0, 2147483647.0, 4294967295.0, 0x1.fep127, 0x1.ffp127, 0x1p-133, 0x1p-134}) {
     around(x);
   }
-  // Ties of 8, 11 and 24 digits, and just beside them.
+  // Ties at 8, 11 and 24 bits, and values just beside them.
   Random random(5);
   for (int i = 0; i < 300; ++i) {
     const double base = std::floor(random.uniform(128, 256)) + 0.5, small = std::ldexp(1.0, -10 - i % 45);
@@ -154,7 +154,7 @@ std::vector<double> difficult() {
   return values;
 }
 
-// The nearest of a type, without the library's conversions.
+// Stores the nearest value of a type, without using the library's conversions.
 void set_cast(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
   const auto bounded = [&](double least, double most) {
     set_element(dtype, bytes, i, std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), least), most));
@@ -256,7 +256,7 @@ std::vector<SliceCase> slices() {
       {{2, 3, 4, 5, 2, 3, 2, 3}, {1, 2, 0, 4, 0, 1, 1, 2}, {1, -1, 2, -2, 1, 1, -1, -2}, {1, 3, 2, 3, 2, 2, 2, 2}},
       {{70'000, 4}, {1, 1}, {1, 1}, {69'999, 2}},
       {{3, 1000, 400}, {2, 999, 0}, {-1, -1, 1}, {3, 1000, 400}},
-      {{41'000, 1024}, {1, 512}, {1, 1}, {40'999, 512}},  // of 160 MiB
+      {{41'000, 1024}, {1, 512}, {1, 1}, {40'999, 512}},  // of an input of 160 MiB
   };
   for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_I8}) {
     all.push_back({{9, 40, 24}, {1, 0, 8}, {1, 1, 1}, {8, 40, 16}, dtype});
@@ -292,7 +292,7 @@ TUFF_TABLE(ShapeSlice, SliceCase, slices());
 // --- concat ----------------------------------------------------------------------------------------------
 
 struct ConcatCase {
-  std::vector<uint64_t> shape;  // of the output but for the axis
+  std::vector<uint64_t> shape;  // of the output except along the axis
   uint32_t axis;
   std::vector<uint64_t> sizes;
   int32_t dtype = TUFF_F32;
@@ -317,7 +317,7 @@ std::vector<ConcatCase> concats() {
       {{70'000, 1}, 1, {2, 3}},
       {{0, 1}, 1, {2, 3}},
       {{200, 1, 300}, 1, {30, 17}},
-      {{7, 1, 4}, 1, {1, 2, 0, 3, 4, 0, 0, 5, 1, 2, 2}},  // more inputs than one dispatch has
+      {{7, 1, 4}, 1, {1, 2, 0, 3, 4, 0, 0, 5, 1, 2, 2}},  // more inputs than one dispatch can have
       {{9, 1}, 1, {300, 900}},                            // long rows
       {{9, 1}, 1, {301, 900}, TUFF_F32, 1},
   };
@@ -367,7 +367,7 @@ TUFF_TABLE(ShapeConcat, ConcatCase, concats());
 struct GatherCase {
   std::vector<uint64_t> shape;
   uint32_t axis;
-  std::vector<uint64_t> indices;  // their count; or their shape
+  std::vector<uint64_t> indices;  // their count, or their shape
   bool elementwise = false;
   int32_t dtype = TUFF_F32, index_type = TUFF_U32;
   uint64_t shift = 0;
@@ -395,7 +395,7 @@ std::vector<GatherCase> gathers() {
       {{7, 9, 5}, 2, {6, 8, 9}, true},
       {{7, 9, 5}, 2, {6, 0, 9}, true},
       {{3, 2, 3, 2, 3, 2, 3, 2}, 3, {2, 1, 2, 5, 2, 1, 2, 1}, true},
-      {{3, 3, 3, 3, 3, 3, 3, 3}, 3, {2, 2, 2, 5, 2, 2, 2, 2}, true},  // more axes than the kernel has
+      {{3, 3, 3, 3, 3, 3, 3, 3}, 3, {2, 2, 2, 5, 2, 2, 2, 2}, true},  // more axes than the kernel supports
       {{300, 1000}, 1, {300, 900}, true},
       {{40, 256}, 0, {77}},  // rows of many units
       {{5, 9, 640}, 1, {7}, false, TUFF_F16, TUFF_I32},
@@ -421,7 +421,7 @@ TEST_P(ShapeGather, Exact) {
   Bytes numbers(count * 4);
   Random random(4);
   for (uint64_t i = 0; i < count; ++i) {
-    // Every tenth names nothing: just behind the axis, far behind it, or before it.
+    // Every tenth is out of range: just beyond the axis, far beyond it, or negative.
     const uint64_t bad[3] = {extent, 0xffffffffu, 0x80000000u};
     const uint64_t word = random.next(), index = word % 10 == 0 ? bad[word / 10 % 3] : word / 16 % extent;
     const auto stored = static_cast<uint32_t>(index);
@@ -561,11 +561,11 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
             for (uint32_t i = 0; i < 3; ++i) results *= i == axis ? 1 : i + 2;
           }
           const TypedTensor output(context(), dtype, Bytes(results * size_of(dtype), 0x6b), 1);
-          desc.indices = indices, desc.output = output;  // and no input
+          desc.indices = indices, desc.output = output;  // without an input
           ASSERT_OK(tuff_gather_ex(context(), &desc));
           EXPECT_TRUE(output.read() == Bytes(results * size_of(dtype), 0))
               << name_of(dtype) << " axis " << axis << (elementwise ? " elementwise" : "");
-          // Nothing is read of one that there is either, however long the axes around it.
+          // An input that exists is not read either, however long the other axes are.
           desc.input = indices;
           desc.shape[(axis + 1) % 3] = desc.index_shape[(axis + 1) % 3] + (uint64_t{1} << 40);
           if (elementwise) {
@@ -577,13 +577,14 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
   }
 }
 
-// An axis of more elements than 31 bits, or 32, name: of type u32 all that have such a number, of i32 those of 31 bits.
+// An axis with more than 2^31 or 2^32 elements. Indices of type u32 reach the elements whose number has 32 bits, those
+// of type i32 the ones whose number has 31.
 TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
     const tuff_status allocated = tuff_alloc(context(), extent, &handle);
-    // More at once than some drivers give: Mesa's CPU driver ends at 2 GiB, so that there the host backend alone does
-    // it.
+    // Some drivers cannot allocate as much at once (Mesa's CPU driver stops at 2 GiB), so there only the host backend
+    // is tested.
     const bool refused = allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED;
     if (refused && std::string(GetParam()) == "vulkan") return;
     ASSERT_OK(allocated);
@@ -613,7 +614,7 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
         }
       }
     }
-    // Backwards, the first element lies further behind than 32 bits count.
+    // In reverse, the first element is further away than 32 bits can count.
     const uint64_t start = extent - 1, taken = (start - 3) / 0x10000000u + 1;
     ASSERT_OK(tuff_fill(context(), input, 0, extent, "\0", 1));
     Bytes wanted(taken);

@@ -1,11 +1,11 @@
-// The activation functions of networks, four elements at a time, on top of math.glsl. Each takes its limit at -infinity.
+// Activation functions of neural networks on vec4, built on math.glsl. At -infinity each returns its limit.
 
-// x Phi(x), with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left. erfc(z) = e^(-z^2) P(s) /
-// (1 + 2 z) with s = (z - 2) / (z + 2): P is a Chebyshev fit over all z >= 0 (Shepherd and Laframboise 1981) in powers of
-// s. x^2 is taken as the sum of two numbers: its rounding alone would cost x^2 / 4 ULP.
+// x Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, which avoids cancellation for negative x. erfc(z) =
+// e^(-z^2) P(s) / (1 + 2 z) with s = (z - 2) / (z + 2), where P is a Chebyshev fit in powers of s over all z >= 0
+// (Shepherd and Laframboise 1981). x^2 is kept as a sum of two floats, as its rounding alone would cost x^2 / 4 ULP.
 vec4 tuff_gelu(vec4 x) {
   vec4 a = abs(x);
-  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));  // erfc is 0 long before
+  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));  // erfc reaches 0 long before
   vec4 head = tuff_head(a);
   precise vec4 tail = (a - head) * (a + head);
   precise vec4 square = head * head;
@@ -36,35 +36,35 @@ vec4 tuff_gelu(vec4 x) {
 #endif
   precise vec4 below = tuff_exp_times(factor, -0.5 * square, -0.5 * tail);
   precise vec4 y = mix(x - below, -below, lessThan(x, vec4(0.0)));
-  y = mix(y, 0.5 * x, lessThan(a, vec4(1e-20)));  // a device that flushes denormals would take nothing away
+  y = mix(y, 0.5 * x, lessThan(a, vec4(1e-20)));  // with denormals flushed, `below` would be 0
   return mix(y, x, tuff_nans(x));
 }
 
-// x sigmoid(t), of x's sign where that is zero.
+// x sigmoid(t). A zero result has the sign of x.
 vec4 tuff_times_sigmoid(vec4 x, vec4 t) {
   bvec4 left = lessThan(t, vec4(0.0));
-  vec4 bounded = mix(x, vec4(-1000.0), lessThan(x, vec4(-1000.0)));  // e is zero there, and -infinity times it NaN
+  vec4 bounded = mix(x, vec4(-1000.0), lessThan(x, vec4(-1000.0)));  // e is 0 there; -infinity * 0 would be NaN
 #if TUFF_EXACT_ARITHMETIC
   precise vec4 e = tuff_exp(-abs(t));
   precise vec4 below = tuff_exp_times(bounded, -abs(t), vec4(0.0));
 #else
-  // 2^24 e^-|t|, so that it is not denormal where x times it is none.
+  // 2^24 e^-|t|, which stays normal wherever its product with x is normal.
   vec4 power = tuff_exp_normal(-abs(t), 24);
   power = mix(power, vec4(0.0), lessThan(-abs(t), vec4(-103.9)));
   precise vec4 e = power * 5.9604644775390625e-8;
   precise vec4 below = (bounded * power) * 5.9604644775390625e-8;
 #endif
   precise vec4 numerator = mix(x, below, left);
-  precise vec4 denominator = 1.0 + e;  // precise ends at a function's argument
+  precise vec4 denominator = 1.0 + e;  // `precise` does not extend into function arguments
   precise vec4 y = tuff_divide_moderate(numerator, denominator);
-  y = mix(y, x, greaterThan(x, vec4(1e30)));  // where e is zero, infinity included
-  y = tuff_with_sign(y, x);                    // the division's correction may make +0 of -0
+  y = mix(y, x, greaterThan(x, vec4(1e30)));  // e is zero there; covers infinity
+  y = tuff_with_sign(y, x);                    // the correction step of the division may turn -0 into +0
   return mix(y, x, tuff_nans(x));
 }
 
 vec4 tuff_silu(vec4 x) { return tuff_times_sigmoid(x, x); }
 
-// (1 + tanh(t / 2)) / 2 is the sigmoid of t.
+// The sigmoid of t is (1 + tanh(t / 2)) / 2.
 vec4 tuff_gelu_tanh(vec4 x) {
   vec4 a = abs(x);
   a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));
@@ -77,7 +77,7 @@ vec4 tuff_leaky_relu(vec4 x, float alpha) {
   return mix(y, x, not(lessThan(x, vec4(0.0))));
 }
 
-// e^x - 1 below zero: 2^n (e^r - 1) + (2^n - 1), so that small results keep their digits.
+// e^x - 1 below zero, computed as 2^n (e^r - 1) + (2^n - 1), so that small results keep their digits.
 vec4 tuff_elu(vec4 x, float alpha) {
   vec4 c = mix(x, vec4(-104.0), lessThan(x, vec4(-104.0)));
   c = mix(c, vec4(0.0), greaterThan(c, vec4(0.0)));
@@ -99,14 +99,14 @@ vec4 tuff_elu(vec4 x, float alpha) {
 vec4 tuff_hardswish(vec4 x) {
   precise vec4 y = tuff_divide_moderate(x * (x + 3.0), vec4(6.0));
 #if !TUFF_EXACT_ARITHMETIC
-  y = tuff_with_sign(y, x);  // as in tuff_times_sigmoid; beyond 3 either way y is something else
+  y = tuff_with_sign(y, x);  // as in tuff_times_sigmoid; for |x| >= 3 y is replaced below
 #endif
   y = mix(y, x, greaterThanEqual(x, vec4(3.0)));
   y = mix(y, vec4(0.0), lessThanEqual(x, vec4(-3.0)));
   return mix(y, x, tuff_nans(x));
 }
 
-// max(x, 0) + ln(1 + e^-|x|); the logarithm about e itself where that is small.
+// max(x, 0) + ln(1 + e^-|x|). Where e = e^-|x| is small, the logarithm is evaluated about e itself.
 vec4 tuff_softplus(vec4 x) {
   precise vec4 e = tuff_exp(-abs(x));
   bvec4 large = greaterThan(e, vec4(0.41421356));

@@ -1,4 +1,5 @@
-// output[i] = op(a[i], b[i]). Layout, constants and the loop: map.glsl; the operations, by TUFF_OP: binary.def.
+// output[i] = op(a[i], b[i]). The layout, the constants and the loop are in map.glsl; TUFF_OP selects a row of
+// binary.def.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/binary.def"
 

@@ -1,18 +1,19 @@
-// output[i] = op(a[…], b[…]) for the dense output's elements i < n, of operands that are repeated along some axes: 0 is
-// their stride there (kernels/common/coordinates.glsl).
+// output[i] = op(a[…], b[…]) for elements i < n of the dense output. Operands may be repeated along some axes: their
+// stride there is 0 (kernels/common/coordinates.glsl).
 //
-// Elements are taken in blocks of W = TUFF_ELEMENTS, 16 bytes, and those behind the last whole block one by one. Each
-// group has RUN * (workgroup size) consecutive ones; in step s its lane l has number s * (workgroup size) + l.
-//# TUFF_TYPE : 1..3 : of all operands, as in tuff.h
-//# TUFF_REPEAT : 1|4 : so many blocks that follow one another are one item, whose place is worked out once
-//# TUFF_A : 0..3 : how a block of the first operand is read, see below
-//# TUFF_B : 0..3 : and of the second
-//# TUFF_RUN : 0.. : items that a lane takes one after another; 0: push.run says
-// TUFF_REPEAT is 4 where no operand's mode is 3 and the innermost axis is a multiple of four blocks. Modes:
-//     0   it is dense, as the output
-//     1   as a block: W divides the innermost axis, and all its strides but the innermost
-//     2   one element: the innermost axis, which W divides, repeats it
-//     3   element by element, each from coordinates of its own
+// Elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes); those after the last whole block are processed one
+// by one. An item is TUFF_REPEAT blocks, or one such element. Each workgroup has RUN * (workgroup size) consecutive
+// items; in step s, lane l processes item s * (workgroup size) + l.
+//# TUFF_TYPE : 1..3 : element type of all operands, as in tuff.h
+//# TUFF_REPEAT : 1|4 : consecutive blocks in one item, which share one computation of coordinates
+//# TUFF_A : 0..3 : how a block of the first operand is read, see the modes below
+//# TUFF_B : 0..3 : the same for the second operand
+//# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
+// TUFF_REPEAT is 4 only if neither mode is 3 and the innermost axis is a multiple of four blocks. Modes:
+//     0   dense, like the output
+//     1   as a block: W divides the size of the innermost axis and every stride except the innermost
+//     2   one element per block: the operand is repeated along the innermost axis, whose size W divides
+//     3   element by element, each with its own coordinates
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/binary.def"
 

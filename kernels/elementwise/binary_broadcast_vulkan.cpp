@@ -1,5 +1,6 @@
-// Planner of binary operations whose operands are repeated along axes. Rows, columns and single values come as blocks
-// of 16 bytes or as one element for a block; what lies across the blocks is gathered (binary_broadcast.comp).
+// Planner of binary operations whose operands are repeated along axes. A repeated row, column or single value is read
+// as blocks of 16 bytes, or as one element per block; an operand that fits neither is gathered element by element (see
+// the modes in binary_broadcast.comp).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint32_t kMaxAxes = 6;  // of the kernel
+constexpr uint32_t kMaxAxes = 6;  // the kernel's limit
 
 struct Task {
   Recorder& recorder;
@@ -56,7 +57,7 @@ void record_piece(const Task& task, const Piece& piece) {
   };
   const int vector = vector_mode(traits, aligned16(task.output, piece.output_first * element) &&
                                              aligned(a, task.a, piece.a_first) && aligned(b, task.b, piece.b_first));
-  // A processor's lane pays more for places than for what lies there.
+  // On a CPU, computing coordinates costs more than reading the elements, so four blocks share one computation.
   const bool fours = task.device.cpu && a != gathered && b != gathered && axes.inner_size() % (4 * block) == 0;
   const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
@@ -90,7 +91,7 @@ void record_piece(const Task& task, const Piece& piece) {
   task.recorder.dispatch(kernel, dispatch);
 }
 
-// Cuts the outermost axis until a dispatch reaches what is left.
+// Cuts the outermost axis until one dispatch can address each part.
 void record_pieces(const Task& task, const Piece& piece) {
   const StridedAxes<2>& axes = piece.axes;
   const uint64_t count = axes.count();
@@ -107,7 +108,7 @@ void record_pieces(const Task& task, const Piece& piece) {
   }
 }
 
-// More axes than the kernel has: the repeated operands are written out first.
+// More axes than the kernel supports: first writes the repeated operands out in full.
 void record_expanded(Recorder& recorder, const BinaryArgs& args, const StridedAxes<2>& axes) {
   const uint64_t n = axes.count(), element = dtype_size(args.dtype), room = (n * element + 255) / 256 * 256;
   const Buffer scratch = recorder.scratch(2 * room);

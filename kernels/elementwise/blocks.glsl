@@ -1,14 +1,16 @@
-// Access to operands a block at a time: TUFF_PARTS times four elements, so that a block of the kernel's smallest type
-// is 16 bytes. Values are f32 whatever is stored, or what the kernel chose (TUFF_VALUE of kernels/common/types.glsl).
+// Block access to operands. A block is TUFF_PARTS vec4s of elements, sized so that a block of the kernel's smallest
+// type is 16 bytes. Values are f32 whatever the stored type, unless the kernel chose another type (TUFF_VALUE of
+// kernels/common/types.glsl).
 //
-//# TUFF_PARTS : 1|2 : 1: f32, or 16-bit elements four at a time; 2: 16-bit elements, and f32 beside them
+//# TUFF_PARTS : 1|2 : vec4s in a block; 1: f32, or 16-bit elements in vec4s; 2: 16-bit elements, and f32 with them
 //# TUFF_VECTOR : 0..2 : how a block is read: 0 element by element, 1 as 16 bytes, 2 as two 64-bit integers
-// With TUFF_VECTOR 0 an operand may start at any multiple of the element's size, else at one of 16 bytes. By 64-bit
-// integers a driver that runs the lanes of a CPU's vector one after another for each component (Mesa's lavapipe) needs
-// half as many steps: 13 to 26 GB/s were measured instead of 7 to 10.
+// With TUFF_VECTOR 0 an operand may start at any multiple of the element's size, otherwise at a multiple of 16 bytes.
+// 64-bit integers suit drivers that execute the lanes of a CPU vector one after another for each component (Mesa's
+// lavapipe): they need half as many steps, and 13 to 26 GB/s were measured instead of 7 to 10.
 //
-// After TUFF_BLOCKS_READ(slot, X, type): X_load(i) is element i, X_load_block(i) elements W i … W i + W - 1, with W =
-// TUFF_ELEMENTS. TUFF_BLOCKS_READ_BACK is the same for an operand that is written too, by another name. After TUFF_BLOCKS_WRITE(slot, Y, type): Y_store(i, value), Y_store_block(i, block).
+// TUFF_BLOCKS_READ(slot, X, type) defines X_load(i), which loads element i, and X_load_block(i), which loads elements
+// W i … W i + W - 1 with W = TUFF_ELEMENTS. TUFF_BLOCKS_READ_BACK is the same for an operand that is also written,
+// under another name. TUFF_BLOCKS_WRITE(slot, Y, type) defines Y_store(i, value) and Y_store_block(i, block).
 #include "kernels/common/types.glsl"
 
 #define TUFF_ELEMENTS (4 * TUFF_PARTS)
@@ -23,7 +25,7 @@ TuffBlock tuff_block(TUFF_VALUE x) {
   return block;
 }
 
-// Memory of 16 and of 8 bytes, and its 32-bit words.
+// Types for 16 and 8 bytes of memory, and their conversion to and from 32-bit words.
 #if TUFF_VECTOR == 2
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #define TUFF_MEMORY16 u64vec2
@@ -41,7 +43,6 @@ uvec2 tuff_memory(uvec2 w) { return w; }
 uvec4 tuff_memory(uvec4 w) { return w; }
 #endif
 
-// Four elements of 16 bits as two words.
 
 #if TUFF_VECTOR == 0
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \
@@ -75,7 +76,7 @@ uvec4 tuff_memory(uvec4 w) { return w; }
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
     TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(TUFF_BITS(block.part[p])); \
   }
-// Other numbers of 32 bits, where they are what is computed in.
+// 32-bit integers, for kernels that compute in them.
 #define TUFF_MEMORY_OF_5 TUFF_MEMORY16
 #define TUFF_MEMORY_BYTES_5 16
 #define TUFF_BLOCK_LOAD_5 TUFF_BLOCK_LOAD_1

@@ -76,7 +76,8 @@ void check_binary(const BinaryArgs& args) {
   check_operand(args.a, "a", a, args.dtype, detail);
   check_operand(args.b, "b", b, args.dtype, detail);
   check_operand(args.output, "output", n, args.dtype, detail);
-  // Of an operand that is repeated, other elements are still to be read when one is written.
+  // A repeated operand is smaller than the output, so it never counts as exactly the same range: its elements are read
+  // again after some of the output is written.
   check_overlap(args.output, "output", bytes, args.a, "a", a * dtype_size(args.dtype), true);
   check_overlap(args.output, "output", bytes, args.b, "b", b * dtype_size(args.dtype), true);
 }

@@ -1,4 +1,4 @@
-// Plain loops in double precision. abs and neg work on the bits, so that NaN keeps its payload.
+// Plain loops in double precision. abs and neg work on the bits, so that NaN payloads survive.
 #include <cstring>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// The element-wise operations, as unary.def and binary.def have them, and what their definitions in double precision
+// The element-wise operations of unary.def and binary.def, and the helpers that their definitions in double precision
 // use.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace tuff::elementwise {
 struct UnaryOp {
   int32_t op;
   const char* name;
-  double flops;  // a rough price for one element, for deciding when to submit
+  double flops;  // rough cost per element, for deciding when to submit
   double (*apply)(double x, double alpha);
-  double alpha = 0;  // by default; 0: the operation has none
+  double alpha = 0;  // default; 0: the operation takes none
 };
 
 struct BinaryOp {
@@ -25,13 +25,13 @@ struct BinaryOp {
   double (*apply)(double, double);
 };
 
-// Activations take their limit at -infinity, where 0 times it would be NaN.
+// Activations return their limit at -infinity, where multiplying by 0 would give NaN.
 inline double weighted(double x, double weight) { return weight == 0 && x < 0 ? -0.0 : x * weight; }
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double relu(double x) { return x < 0 ? 0 : x; }
 inline double gelu(double x) { return weighted(x, 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2)); }
 inline double silu(double x) { return weighted(x, sigmoid(x)); }
-// (1 + tanh(t / 2)) / 2 is the sigmoid of t.
+// The sigmoid of t is (1 + tanh(t / 2)) / 2.
 inline double gelu_argument(double x) { return 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x); }
 inline double gelu_tanh(double x) { return weighted(x, sigmoid(gelu_argument(x))); }
 inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
@@ -45,7 +45,7 @@ inline constexpr UnaryOp kUnaryOps[] = {
 #define UNARY(number, NAME, ...) static_assert(TUFF_UNARY_##NAME == number);
 #include "kernels/elementwise/unary.def"
 
-// What a call's alpha stands for, as the device computes with it.
+// The alpha that a call means, rounded as the device computes with it.
 inline float alpha_of(const UnaryOp& op, double alpha) { return static_cast<float>(alpha != 0 ? alpha : op.alpha); }
 
 inline constexpr BinaryOp kBinaryOps[] = {

@@ -1,12 +1,12 @@
-// Planner of unary and binary: one kernel, whose lanes take blocks of 16 bytes (map.glsl).
+// Planner of unary and binary operations. Both use one kernel, whose lanes process blocks of 16 bytes (map.glsl).
 //
 //   GPU   256 invocations, one block each: the launch itself keeps enough loads in flight
-//   CPU   one subgroup for each group, with a long run, so that a group's cost (about 100 ns) disappears,
-//         and 64-bit loads (blocks.glsl). Its compiler takes long (exp of 20 numbers: a quarter of a second), so
-//         that functions are there as few times as speed allows
+//   CPU   one subgroup per workgroup with a long run, which amortises the cost of a workgroup (about 100 ns), and
+//         64-bit loads (blocks.glsl). The driver's compiler is slow (exp of 20 numbers takes a quarter of a second), so
+//         each function is instantiated as few times as speed allows
 //
-// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu with the arithmetic for
-// devices whose division and square root are not exact.
+// TUFF_ELEMENTWISE_VARIANT=gpu or cpu in the environment forces one of them, for tests; gpu also selects the arithmetic
+// for devices whose division and square root are not exact.
 #include <algorithm>
 #include <string>
 
@@ -25,18 +25,18 @@ namespace {
 struct Variant {
   const char* name;
   uint32_t lanes;   // workgroup size
-  uint32_t run;     // blocks for each lane
-  uint32_t unroll;  // of them in flight; divides run
+  uint32_t run;     // blocks per lane
+  uint32_t unroll;  // blocks in flight; divides run
 };
 
-// Operations for an element from which arithmetic, not memory, bounds a processor.
+// Operations per element from which arithmetic rather than memory limits a CPU.
 constexpr double kLong = 20;
 
 Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
   if (!device.cpu) return {"gpu", device.workgroup, 1, 1};
-  // What is short is worth a group from a thousand numbers on: fewer take less time than the group itself.
+  // A short operation needs about a thousand elements to be worth a workgroup: fewer take less time than launching it.
   const bool is_long = flops >= kLong;
-  const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, is_long ? 4 : 32));  // whole fours
+  const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, is_long ? 4 : 32));  // a multiple of 4
   return {"cpu", device.workgroup, run, is_long ? 1u : 4u};
 }
 
@@ -51,7 +51,7 @@ struct Task {
   float alpha;
 };
 
-// Shader: Unary or Binary, whose defines and push blocks are alike.
+// Shader is Unary or Binary, whose defines and push blocks are alike.
 template <typename Shader>
 void record(Recorder& recorder, const Task& task) {
   const DeviceTraits& traits = recorder.traits();

@@ -1,8 +1,9 @@
-// The error function, four elements at a time: x + x P(x^2) up to 59/64, beyond it 1 - e^-Q(|x|), which is 1 from 4 on. P
-// and Q are minimax polynomials of the relative error, fitted to erf(x) / x - 1 and -ln erfc(x) / x in double precision
-// (Lawson's iteration): their errors are below 2^-25.9 and 2^-28. The split is that of W. J. Cody, "Rational Chebyshev
-// Approximations for the Error Function", Math. Comp. 23 (1969). Beside it are a rounding of the last product and sum, and
-// of e^-Q, which is below 0.2. Of all 2^32 arguments the worst is off by 1.24 ULP.
+// The error function on vec4: x + x P(x^2) below 59/64, and 1 - e^-Q(|x|) from there on, which is 1 from |x| = 4. P and
+// Q are minimax polynomials in relative error, fitted to erf(x) / x - 1 and -ln erfc(x) / x in double precision
+// (Lawson's iteration); their errors are below 2^-25.9 and 2^-28. The split point is that of W. J. Cody, "Rational
+// Chebyshev Approximations for the Error Function", Math. Comp. 23 (1969). The remaining errors are the rounding of the
+// final multiplication and addition, and that of e^-Q, which is below 0.2. Over all 2^32 arguments the largest error is
+// 1.24 ULP.
 vec4 tuff_erf(vec4 x) {
   precise vec4 a = tuff_abs(x);
   precise vec4 z = a * a;
@@ -23,6 +24,6 @@ vec4 tuff_erf(vec4 x) {
   precise vec4 far = 1.0 - tuff_exp(-q);
 
   vec4 y = mix(far, near, lessThan(a, vec4(0.921875)));
-  // The sign last, NaN's too: see tuff_tanh.
+  // The sign is applied last, to NaN as well: see tuff_tanh.
   return tuff_with_sign(mix(y, a, tuff_nans(x)), x);
 }

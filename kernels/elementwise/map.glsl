@@ -1,24 +1,25 @@
 // The loop of unary.comp and binary.comp: output element i = tuff_apply(element i of each input), for i < n.
 //
-// Elements are taken in blocks of W = TUFF_ELEMENTS, 16 bytes. Each group has RUN * (workgroup size) consecutive
-// blocks; in step s its lane l has block s * (workgroup size) + l of them, so that neighbours touch neighbouring
-// memory:
+// Elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes). Each workgroup has RUN * (workgroup size)
+// consecutive blocks. In step s lane l processes block s * (workgroup size) + l of them, so that neighbouring lanes
+// access neighbouring memory:
 //
-//   group g:  | lanes 0 1 2 … | lanes 0 1 2 … | … RUN times
+//   workgroup g:  | lanes 0 1 2 … | lanes 0 1 2 … | … RUN times
 //
-// The n % W elements behind the last whole block are one item each, after the blocks.
-//# TUFF_TYPE : 1..3 : of all operands, as in tuff.h
-//# TUFF_UNROLL : 1|4 : blocks that a lane has in flight; RUN is a multiple of it
-//# TUFF_TAIL_BLOCKS : 0|1 : 0: the group that is not full takes all its elements one by one: half the code for a slow compiler
-//# TUFF_RUN : 0.. : blocks that a lane takes one after another; 0: push.run says
+// The n % W elements after the last whole block are one item each and follow the blocks.
+//# TUFF_TYPE : 1..3 : element type of all operands, as in tuff.h
+//# TUFF_UNROLL : 1|4 : blocks that a lane has in flight; divides RUN
+//# TUFF_TAIL_BLOCKS : 0|1 : 0: the last, partial workgroup processes all its elements one by one, which halves the code
+//   for a slow compiler; 1: by blocks as far as they are whole
+//# TUFF_RUN : 0.. : blocks that a lane processes one after another; 0: push.run says
 //
-// Nothing here is an [[unroll]] loop: where spirv-opt unrolls one, it drops the NoContraction that `precise` stands for.
+// Loops here must not be [[unroll]]: spirv-opt drops the NoContraction that `precise` stands for when it unrolls one.
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(TUFF_INPUTS + 1)
   uint n, run;
-  float alpha;  // what an operation of one input has beside it
+  float alpha;  // parameter of an operation with one input
 } push;
 
 TUFF_BLOCKS_READ(0, A, TUFF_TYPE)

@@ -1,16 +1,17 @@
-// Elementary functions for f32, four elements at a time. The drivers' own are not tight enough: Vulkan
-// allows exp 3 + 2|x| ULP, log an absolute error of 2^-21 near 1, division 2.5 ULP and tanh almost anything.
+// Elementary functions of f32 on vec4. The drivers' own are not accurate enough: Vulkan allows exp 3 + 2|x| ULP, log an
+// absolute error of 2^-21 near 1, division 2.5 ULP and tanh almost anything.
 //
 //# TUFF_EXACT_ARITHMETIC : 0|1 : 1: "/" and sqrt are correctly rounded already (CPUs); 0: one step corrects them
-// The step works on the residual, which fma gives exactly. Where it is needed (GPUs) conversions between integers and floats, and
-// rounding, take as long as eight additions, so that bits are used instead; denormal results become zero.
+// The correction step uses the residual, which fma computes exactly. Where the step is needed (GPUs), rounding and
+// conversions between integers and floats cost up to eight additions each, so the code manipulates bits instead;
+// denormal results become zero.
 //
-// NaN is recognised by its bits throughout: a driver may assume that arithmetic never makes one. Sums whose
-// order matters are written with + and *, not fma: precise binds only those (Mesa reorders a chain of fma).
+// NaN is recognised by its bits throughout, because a driver may assume that arithmetic never produces one. Sums whose
+// order matters are written with + and *, not fma: `precise` binds only those (Mesa reorders a chain of fma).
 // Polynomials: Cephes (S. Moshier), single precision. Measured errors: unary.def.
 
-// a * b + c. Mesa's CPU driver has a product and a sum for fma, which precise does not bind then: it may order them in one
-// kernel otherwise than in another.
+// a * b + c. Mesa's CPU driver implements fma as a multiplication and an addition that `precise` does not bind, so
+// their order may differ from one kernel to the next.
 #if TUFF_EXACT_ARITHMETIC
 #define TUFF_FMA(a, b, c) ((a) * (b) + (c))
 #else
@@ -41,13 +42,13 @@ vec4 tuff_divide_moderate(vec4 a, vec4 b) {
 #endif
 }
 
-// a / b as IEEE 754 has it, zeros and infinities included.
+// a / b as in IEEE 754, including zeros and infinities.
 vec4 tuff_divide(vec4 a, vec4 b) {
 #if TUFF_EXACT_ARITHMETIC
   precise vec4 q = a / b;
   return q;
 #else
-  // A reciprocal of a very large b is denormal, and of a very small one infinite: bring b to the middle first.
+  // The reciprocal of a very large b is denormal and that of a very small b infinite, so scale b to the middle first.
   uvec4 magnitude = floatBitsToUint(b) & 0x7fffffffu;
   vec4 scale = mix(vec4(1.0), vec4(2.3283064365386963e-10), greaterThan(magnitude, uvec4(0x71800000u)));  // 2^-32
   scale = mix(scale, vec4(4294967296.0), lessThan(magnitude, uvec4(0x0d800000u)));
@@ -55,7 +56,7 @@ vec4 tuff_divide(vec4 a, vec4 b) {
   precise vec4 q = a / d;
   precise vec4 r = TUFF_FMA(-q, d, a);
   precise vec4 corrected = TUFF_FMA(r, 1.0 / d, q);
-  // Where q is zero, infinite or NaN it is right as it is, and the residual may be NaN.
+  // A zero, infinite or NaN q is already right, and its residual may be NaN.
   uvec4 bits = floatBitsToUint(q) & 0x7fffffffu;
   bvec4 keep = bvec4(uvec4(equal(bits, uvec4(0u))) | uvec4(greaterThanEqual(bits, uvec4(0x7f800000u))) |
                      uvec4(tuff_nans(corrected)));
@@ -71,7 +72,7 @@ vec4 tuff_sqrt(vec4 x) {
 #if TUFF_EXACT_ARITHMETIC
   vec4 s = sqrt(x);
 #else
-  // A denormal is bits * 2^-149; taken as an integer it survives a device that flushes it.
+  // A denormal is bits * 2^-149. Converting the bits as an integer works even where the device flushes denormals.
   bvec4 tiny = lessThan(bits, uvec4(0x00800000u));
   vec4 v = mix(x, vec4(ivec4(bits + bits)), tiny);
   precise vec4 s = sqrt(v);
@@ -95,11 +96,11 @@ vec4 tuff_exp_reduced(vec4 r) {
   return y;
 }
 
-// x rounded to a whole number, for |x| < 2^22, plus TUFF_WHOLE: its last bits are those of the number.
+// Adding TUFF_WHOLE rounds x to an integer, for |x| < 2^22: the last bits of the sum are those of the integer.
 #define TUFF_WHOLE 12582912.0  // 1.5 * 2^23
 
-// In two factors, so that neither overflows when the result does not and denormal results are rounded once, by the last
-// multiplication.
+// x * 2^n, as two multiplications: neither factor overflows unless the result does, and a denormal result is rounded
+// only once, by the last multiplication.
 vec4 tuff_times_power_of_2(vec4 x, vec4 n) {
   ivec4 exponent = ivec4(n);
   ivec4 half_exponent = exponent >> 1;
@@ -108,11 +109,11 @@ vec4 tuff_times_power_of_2(vec4 x, vec4 n) {
   return y;
 }
 
-// e^x: x = n ln 2 + r with |r| <= ln(2)/2 (Cody and Waite, ln 2 in two parts of which the first times n is
-// exact), a polynomial, and 2^n.
+// e^x: x = n ln 2 + r with |r| <= ln(2)/2, then a polynomial in r, times 2^n. ln 2 is split into two parts, the first
+// of which times n is exact (Cody and Waite).
 #if TUFF_EXACT_ARITHMETIC
 vec4 tuff_exp(vec4 x) {
-  vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));  // e^89 is infinite,
+  vec4 c = mix(x, vec4(89.0), greaterThan(x, vec4(89.0)));  // e^89 overflows to infinity
   c = mix(c, vec4(-104.0), lessThan(c, vec4(-104.0)));      // e^-104 rounds to zero
   precise vec4 n = roundEven(c * 1.44269504088896341);
   precise vec4 r = (c - n * 0.693359375) + n * 2.12194440e-4;
@@ -120,7 +121,7 @@ vec4 tuff_exp(vec4 x) {
   return mix(tuff_times_power_of_2(y, n), x, tuff_nans(x));
 }
 #else
-// 2^more e^x, where that is neither denormal nor infinite.
+// 2^more e^x, if that is neither denormal nor infinite.
 vec4 tuff_exp_normal(vec4 x, int more) {
   precise vec4 whole = x * 1.44269504088896341 + TUFF_WHOLE;
   precise vec4 n = whole - TUFF_WHOLE;
@@ -137,8 +138,8 @@ vec4 tuff_exp(vec4 x) {
 }
 #endif
 
-// factor e^(high + low) for |factor| <= 1000 and high <= 89: the sum is not held by one number, with |low| at most 1/8; and
-// a denormal result is rounded once, where e^… alone would lose digits.
+// factor e^(high + low) for |factor| <= 1000, high <= 89 and |low| <= 1/8. The exponent is a sum that one float cannot
+// hold. A denormal result is rounded only once, where e^… computed by itself would lose digits.
 vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
   vec4 c = mix(high, vec4(89.0), greaterThan(high, vec4(89.0)));
   c = mix(c, vec4(-120.0), lessThan(c, vec4(-120.0)));
@@ -153,7 +154,7 @@ vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
 #if TUFF_EXACT_ARITHMETIC
   y = tuff_times_power_of_2(y, n);
 #else
-  // 2^(n/2) rounded down, and the rest: neither leaves the range of exponents.
+  // 2^(n/2) rounded down, and the rest of the power: neither leaves the range of exponents.
   ivec4 power = floatBitsToInt(whole) - floatBitsToInt(vec4(TUFF_WHOLE));
   ivec4 half_power = power >> 1;
   y = y * intBitsToFloat((half_power << 23) + 0x3f800000);
@@ -162,7 +163,7 @@ vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
   return mix(y, high, tuff_nans(high));
 }
 
-// The leading 12 bits of the significand: the product of two such numbers is exact.
+// x cut to the leading 12 bits of its significand. The product of two such numbers is exact.
 vec4 tuff_head(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
 // ln (1 + f) + k ln 2 for sqrt(1/2) <= 1 + f <= sqrt(2)
@@ -181,13 +182,13 @@ vec4 tuff_log_reduced(vec4 f, vec4 k) {
   return y;
 }
 
-// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are brought into range as
-// integers, so that a device that flushes them is right too.
+// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are scaled by converting their bits
+// as integers, so the result is right even on a device that flushes denormals.
 vec4 tuff_log(vec4 x) {
   uvec4 bits = floatBitsToUint(x);
-  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // the value is bits * 2^-149
+  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // x is bits * 2^-149
   uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
-  uvec4 above = scaled - 0x3f3504f3u;  // over the bits of sqrt(1/2): whole powers of two, and the rest
+  uvec4 above = scaled - 0x3f3504f3u;  // relative to the bits of sqrt(1/2): the exponent field is k, the rest is m's
   ivec4 exponent = (ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny);
 #if TUFF_EXACT_ARITHMETIC
   vec4 k = vec4(exponent);
@@ -196,12 +197,12 @@ vec4 tuff_log(vec4 x) {
 #endif
   precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
   precise vec4 y = tuff_log_reduced(f, k);
-  y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept,
-  y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));    // below zero (and any -NaN) NaN,
+  y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept
+  y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));    // NaN below zero (and for any -NaN)
   return mix(y, vec4(-TUFF_INFINITY), equal(bits & 0x7fffffffu, uvec4(0u)));
 }
 
-// tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, elsewhere
+// tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, otherwise
 // 1 - 2 / (e^2|x| + 1), which is 1 from 9.02 on.
 vec4 tuff_tanh(vec4 x) {
   precise vec4 a = abs(x);
@@ -218,11 +219,11 @@ vec4 tuff_tanh(vec4 x) {
   precise vec4 far = 1.0 - 2.0 * (1.0 / (tuff_exp_normal(bounded + bounded, 0) + 1.0));  // the quotient is below 0.45
 #endif
   vec4 y = mix(far, near, lessThan(a, vec4(0.625)));
-  // The sign last, NaN's too: a choice behind it becomes wrong with LLVM 19 on processors with AVX-512.
+  // The sign is applied last, to NaN as well: LLVM 19 miscompiles a selection after it on CPUs with AVX-512.
   return tuff_with_sign(mix(y, a, tuff_nans(x)), x);
 }
 
-// 1 / (1 + e^-x), for negative x as e^x / (1 + e^x): the exponential never exceeds 1.
+// 1 / (1 + e^-x), or e^x / (1 + e^x) for negative x, so that the exponential never exceeds 1.
 vec4 tuff_sigmoid(vec4 x) {
   precise vec4 e = tuff_exp(-abs(x));
   vec4 numerator = mix(vec4(1.0), e, lessThan(x, vec4(0.0)));
@@ -230,7 +231,7 @@ vec4 tuff_sigmoid(vec4 x) {
   return mix(y, x, tuff_nans(x));
 }
 
-// Zero below zero; NaN, of either sign, and -0 stay.
+// Zero for negative x; NaN of either sign and -0 are kept.
 vec4 tuff_relu(vec4 x) {
   return mix(x, vec4(0.0), lessThan(floatBitsToUint(x) - 0x80000001u, uvec4(0x7f800000u)));
 }
@@ -240,7 +241,7 @@ vec4 tuff_neg(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u)
 
 #include "kernels/common/order.glsl"
 
-// NaN if either is, unlike GLSL's.
+// NaN if either operand is NaN, unlike GLSL's max and min.
 vec4 tuff_max(vec4 a, vec4 b) {
   vec4 m = mix(b, a, greaterThan(tuff_order(a), tuff_order(b)));
   m = mix(m, b, tuff_nans(b));

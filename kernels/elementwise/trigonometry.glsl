@@ -1,9 +1,9 @@
-// sin and cos of any f32, four elements at a time. Drivers' own have an absolute error of 2^-11 (Vulkan), and nothing is
-// promised beyond pi.
+// sin and cos of any f32, on vec4. The drivers' own may have an absolute error of 2^-11 (Vulkan), with no bound at all
+// beyond pi.
 //
-// x 2/pi is computed modulo 4 in integers from the 96 bits of 2/pi that matter for x's exponent (Payne and Hanek 1983):
-// the two bits above the point are the quadrant, and what is behind it has more than 24 good bits however close x is
-// to a multiple of pi/2 (2^-31 for f32). Polynomials: Cephes (S. Moshier), single precision.
+// x 2/pi is computed modulo 4 in integers, from the 96 bits of 2/pi that matter for x's exponent (Payne and Hanek
+// 1983). The two bits above the binary point are the quadrant. The fraction has more than 24 good bits however close x
+// is to a multiple of pi/2 (2^-31 for f32). Polynomials: Cephes (S. Moshier), single precision.
 
 // A zero word, then the bits of 2/pi.
 const uint tuff_two_over_pi[8] = {0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
@@ -13,10 +13,10 @@ uint tuff_bits_of_two_over_pi(uint word, uint shift) {
   return (tuff_two_over_pi[word] << shift) | ((tuff_two_over_pi[word + 1u] >> 1) >> (31u - shift));
 }
 
-// |x| = (quadrant + r 2/pi) pi/2 with |r| <= pi/4, modulo 2 pi.
+// Returns r and the quadrant: |x| = quadrant pi/2 + r modulo 2 pi, with |r| <= pi/4.
 vec4 tuff_any_reduced_angle(vec4 x, out uvec4 quadrant) {
   uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
-  bvec4 small = lessThan(magnitude, uvec4(0x3f000000u));  // below 1/2: itself
+  bvec4 small = lessThan(magnitude, uvec4(0x3f000000u));  // below 1/2: needs no reduction
   uvec4 exponent = max(magnitude >> 23, uvec4(126u));
   exponent = min(exponent, uvec4(254u));
   uvec4 significand = ((magnitude & 0x007fffffu) | 0x00800000u) << 8;
@@ -38,14 +38,14 @@ vec4 tuff_any_reduced_angle(vec4 x, out uvec4 quadrant) {
   uvec4 p3 = h0 + more;
   p2 = uaddCarry(p2, l0, carry);
   p3 += carry;
-  // The point lies before bit 5 of p3.
+  // The binary point precedes bit 5 of p3.
   uvec4 high = (p3 << 26) | (p2 >> 6), low = (p2 << 26) | (p1 >> 6);
-  uvec4 above = high >> 31;  // beyond one half: counted from the next quadrant, downwards
+  uvec4 above = high >> 31;  // above one half: count down from the next quadrant
   quadrant = mix((p3 >> 6) + above, uvec4(0u), small);
   uvec4 mask = uvec4(0u) - above;
   high ^= mask;
   low ^= mask;
-  // Two conversions of 24 bits each at most, so that neither rounds.
+  // Each conversion takes at most 24 bits, so neither rounds.
   precise vec4 r = vec4(high & 0xffffff00u) + (vec4(high & 0xffu) + vec4(low >> 8) * 5.9604644775390625e-8);  // 2^-24
   r = r * 2.3283064365386963e-10 * 1.57079632679489662;  // 2^-32
   r = mix(r, -r, equal(above, uvec4(1u)));
@@ -55,9 +55,9 @@ vec4 tuff_any_reduced_angle(vec4 x, out uvec4 quadrant) {
 #if TUFF_EXACT_ARITHMETIC
 #define tuff_reduced_angle tuff_any_reduced_angle
 #else
-// For most arguments pi/2 in four parts does (Cody and Waite). The first three have 11 bits, and n 13, so that the products
-// are exact, whether a device fuses them or not; the differences are, or are rounded to what they are close to. No f32 below
-// 8192 is so near a multiple of pi/2 that more would be needed.
+// For most arguments pi/2 in four parts suffices (Cody and Waite). The first three parts have 11 bits and n has 13, so
+// the products are exact whether or not the device fuses them. The differences are exact too, or are rounded to nearby
+// values. No f32 below 8192 is close enough to a multiple of pi/2 to need more.
 vec4 tuff_reduced_angle(vec4 x, out uvec4 quadrant) {
   vec4 a = abs(x);
   if (any(not(lessThan(a, vec4(8192.0))))) return tuff_any_reduced_angle(x, quadrant);

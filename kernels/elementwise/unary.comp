@@ -1,4 +1,4 @@
-// output[i] = op(input[i]). Layout, constants and the loop: map.glsl; the operations, by TUFF_OP: unary.def.
+// output[i] = op(input[i]). The layout, the constants and the loop are in map.glsl; TUFF_OP selects a row of unary.def.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/unary.def"
 

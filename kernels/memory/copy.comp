@@ -1,5 +1,5 @@
-// Copies a range, each invocation RUN elements that lie LOCAL_SIZE apart.
-//# VECTORS : 0|1 : 1: elements are vec4 (both ranges on 16 bytes), 0: words
+// Copies a range. Each invocation copies RUN elements, LOCAL_SIZE apart.
+//# VECTORS : 0|1 : 1: elements are vec4 (both ranges are aligned to 16 bytes), 0: elements are words
 layout(local_size_x_id = 0) in;  // LOCAL_SIZE
 
 const uint RUN = 4;

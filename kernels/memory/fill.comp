@@ -1,5 +1,5 @@
-// Fills a range of 4-byte words with a repeated pattern of two or four words (patterns of up to one word
-// are the device's own fill command). Each invocation writes RUN words, LOCAL_SIZE apart.
+// Fills a range of 4-byte words with a repeated pattern of two or four words. (The device's own fill command handles
+// patterns of up to one word.) Each invocation writes RUN words, LOCAL_SIZE apart.
 layout(local_size_x_id = 0) in;  // LOCAL_SIZE
 
 const uint RUN = 4;

@@ -9,8 +9,8 @@
 namespace tuff {
 namespace {
 
-constexpr uint32_t kRun = 4;              // elements for each invocation, as in the shaders
-constexpr uint64_t kWindow = 1ull << 30;  // bytes for one dispatch: indices stay small
+constexpr uint32_t kRun = 4;              // elements per invocation, as in the shaders
+constexpr uint64_t kWindow = 1ull << 30;  // bytes per dispatch, which keeps indices small
 
 uint32_t local_size_for(const DeviceTraits& traits) { return std::min(256u, traits.max_invocations); }
 
@@ -39,8 +39,8 @@ void record_fill(Recorder& recorder, const Buffer& dst, uint64_t offset, uint64_
 bool record_copy(Recorder& recorder, const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                  uint64_t bytes) {
   const DeviceTraits& traits = recorder.traits();
-  // A CPU driver's copy command is memcpy. A GPU's runs on a copy engine, at a sixth of the memory's
-  // bandwidth on an H200 (0.7 of 4.3 TB/s).
+  // On a CPU device the copy command is memcpy. On a GPU it runs on a copy engine, at a sixth of the memory bandwidth
+  // on an H200 (0.7 of 4.3 TB/s).
   if (traits.cpu || bytes % 4 != 0 || !on_words(dst, dst_offset) || !on_words(src, src_offset)) return false;
   const bool vectors = bytes % 16 == 0 && aligned16(&dst, dst_offset) && aligned16(&src, src_offset);
   const uint32_t element = vectors ? 16 : 4;

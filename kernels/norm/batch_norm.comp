@@ -1,15 +1,17 @@
-// output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c], with channel c = i / inner % channels of
-// element i. Blocks of W = TUFF_ELEMENTS elements (16 bytes); each group has RUN * (workgroup size) consecutive ones, and
-// the n % W elements behind the last are one item each, as in map.glsl.
-//# TUFF_TYPE : 1..3 : of the tensors, as in tuff.h
-//# TUFF_WEIGHT_TYPE : 1..3 : of mean, variance, weight and bias
+// output = (input - mean[c]) / sqrt(variance[c] + epsilon) * weight[c] + bias[c]. Element i has channel
+// c = i / inner % channels.
+//
+// As in map.glsl, elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes), each workgroup has RUN * (workgroup
+// size) consecutive blocks, and the n % W elements after the last block are one item each.
+//# TUFF_TYPE : 1..3 : element type of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : 1..3 : type of mean, variance, weight and bias
 //# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
-//# TUFF_BIAS : 0|1 : 1: a bias is added to them
+//# TUFF_BIAS : 0|1 : 1: a bias is added to results
 //# TUFF_CHANNEL : 0..2 : where channels change:
-//   0   inner is 1 and channels a multiple of W: a block has W channels that follow one another
-//   1   inner is a multiple of W: a block is of one channel
-//   2   neither
-//# TUFF_RUN : 0.. : items of a lane, one after another; 0: push.run says
+//   0   inner is 1 and channels a multiple of W: a block has W consecutive channels
+//   1   inner is a multiple of W: all of a block has the same channel
+//   2   neither: channels are looked up element by element
+//# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -18,8 +20,8 @@ layout(local_size_x_id = 0) in;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(6)
   uint n, run;
-  uint first;    // this piece begins with this element
-  uint channel;  // of this channel
+  uint first;    // index of this dispatch's first element within its channel
+  uint channel;  // that element's channel
   uint inner;
   uint channels;
   float epsilon;
@@ -36,8 +38,8 @@ TUFF_BLOCKS_READ(4, B, TUFF_WEIGHT_TYPE)
 #endif
 TUFF_BLOCKS_WRITE(5, Y, TUFF_TYPE)
 
-// Halves of x and mean where their difference could leave the range of f32, which a smaller mean cannot make it do; and
-// quarters of what goes under the root, likewise.
+// Halves x and mean where their difference could exceed the range of f32, which takes a large mean. Likewise quarters
+// the argument of the square root where the variance is large.
 vec4 normal(vec4 x, vec4 mean, vec4 variance) {
   vec4 halves = mix(vec4(1.0), vec4(0.5), greaterThan(abs(mean), vec4(1e30)));
   bvec4 wide = greaterThan(variance, vec4(1e30));

@@ -1,5 +1,5 @@
-// Planner of the batch norm by stored statistics: each element by itself, in blocks of 16 bytes (batch_norm.comp).
-// TUFF_NORM_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
+// Planner of batch normalisation with stored statistics: every element is independent, and lanes process blocks of 16
+// bytes (batch_norm.comp). TUFF_NORM_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
 #include <algorithm>
 #include <optional>
 #include <string>

@@ -1,15 +1,16 @@
-// What the normalisations of rows share: what is read, and what is made of it.
-//# TUFF_TYPE : 1..3 : of the tensors, as in tuff.h
-//# TUFF_WEIGHT_TYPE : 1..3 : of weight and bias
-//# TUFF_CENTRED : 0|1 : 1: the mean is subtracted; 0: rms norm
-//# TUFF_RESIDUAL : 0|1 : 1: X + R, rounded to the type, is normalised
+// Shared by the kernels that normalise rows: the inputs, and the formulas applied to them.
+//# TUFF_TYPE : 1..3 : element type of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : 1..3 : type of weight and bias
+//# TUFF_CENTRED : 0|1 : 1: the mean is subtracted; 0: RMS norm
+//# TUFF_RESIDUAL : 0|1 : 1: X + R, rounded to the type, is normalised instead of X
 //# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
-//# TUFF_BIAS : 0|1 : 1: a bias is added to them
+//# TUFF_BIAS : 0|1 : 1: a bias is added to results
 //# TUFF_CHANNEL : 0..2 : where channels change:
-//   0   element j of a row is of channel j
-//   1   a block is of one channel
+//   0   element j of a row has channel j
+//   1   all of a block has the same channel
 //   2   channels are looked up element by element
-// In push: epsilon, inner (elements of a channel), channels (of a row), groups (rows whose channels follow one another).
+// The shader's push block has epsilon, inner (elements of a channel), channels (of a row) and groups (rows after which
+// the channels start again).
 #if TUFF_WEIGHT
 TUFF_BLOCKS_READ(2, W, TUFF_WEIGHT_TYPE)
 #endif
@@ -38,12 +39,14 @@ TuffBlock input_load_block(TUFF_INDEX i) {
   return x;
 }
 
-// A row's numbers are multiplied by a power of two, its factor, where their squares would leave the range of f32: by 1
-// unless variance + epsilon so computed is beyond that range or too small to tell what the squares lost at its lower end
-// (2^-126 each). Then the row is gathered once more with another factor, so that it is normalised whatever its size.
-// Of 2^31 numbers that are below 2^128, and of which the squares' mean was infinite (so at least 2^96), those times 2^-92
-// have squares from 2^-88 on that add up to less than 2^106; of those whose squares' mean was below 2^-96, and which so lie
-// within 2^-32 of their mean, those times 2^92 have squares that add up to less than 2^120.
+// The elements of a row are multiplied by a power of two, the row's factor, where their squares would leave the range
+// of f32. The factor is 1 unless the resulting variance + epsilon overflows, or is so small that squares lost at the
+// lower end of the range (2^-126 each) could matter. The row is then read again with another factor, so that rows of
+// any magnitude are normalised.
+//
+// Bounds, for at most 2^31 elements below 2^128: if the mean square was infinite it is in fact at least 2^96. With
+// elements times 2^-92 it is at least 2^-88, and the squares add up to less than 2^106. If the mean square was below
+// 2^-96, all elements are within 2^-32 of their mean; times 2^92 their squares add up to less than 2^120.
 #define TUFF_SHRINK 2.0194839173657902e-28  // 2^-92
 #define TUFF_GROW 4951760157141521099596496896.0  // 2^92
 
@@ -53,34 +56,35 @@ float squared(float factor, float x) {
   return twice;
 }
 
-// Of numbers times `factor`; above zero if push.epsilon is: then what does not vary is zero, and not zero by zero.
+// epsilon for elements multiplied by `factor`. It stays above zero if push.epsilon is, so that a constant row gives
+// zero rather than 0 / 0.
 float scaled_epsilon(float factor) {
   float epsilon = squared(factor, push.epsilon);
   return push.epsilon > 0.0 ? max(epsilon, 1.17549435e-38) : epsilon;
 }
 
-// Infinite or, as sums of infinities are, NaN: by its bits, which a driver may not think away.
+// Infinite, or NaN as a sum of infinities may be. Tests the bits, because a driver may optimise other tests away.
 bool beyond(float x) { return (floatBitsToUint(x) & 0x7fffffffu) >= 0x7f800000u; }
 
-// The factor that numbers of this mean and variance need, found with factor 1. Those of f16 never need another: their
-// squares are below 2^34, and where they differ, it is by 2^-24 / n or more, whose square is above 2^-110.
+// The factor that a row needs whose mean and variance were computed with factor 1. Rows of f16 always need 1: their
+// squares are below 2^34, and elements that differ do so by at least 2^-24 / n, whose square is above 2^-110.
 float factor_of(float mean, float variance) {
 #if TUFF_TYPE == TUFF_F16
   return 1.0;
 #else
   float v = variance + push.epsilon;
-  // At a mean of 2^-10 or more they do not vary at all if they vary so little.
+  // With a mean of 2^-10 or more, a variance this small means that the elements do not vary at all.
   float factor = v < 1.2621774483536189e-29 && abs(mean) < 0.0009765625 ? TUFF_GROW : 1.0;  // 2^-96
   return beyond(v) ? TUFF_SHRINK : factor;
 #endif
 }
 
-// 1 / sqrt(variance + epsilon), of numbers times `factor`.
+// 1 / sqrt(variance + epsilon) for elements multiplied by `factor`.
 float reciprocal_deviation(float variance, float factor) {
   return tuff_divide(vec4(1.0), tuff_sqrt(vec4(variance + scaled_epsilon(factor)))).x;
 }
 
-// Not a sum times the factor, as a compiler might have it, but a sum of products.
+// `precise` keeps the compiler from multiplying a sum by the factor instead of summing the scaled elements.
 TuffBlock scaled(TuffBlock x, float factor) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
     precise vec4 v = x.part[p] * factor;
@@ -89,15 +93,15 @@ TuffBlock scaled(TuffBlock x, float factor) {
   return x;
 }
 
-// What normalises a row that has its factor: y = (x - mean) * scale.
+// Normalises a row that has been multiplied by its factor: y = (x - mean) * scale.
 struct Normal {
   float mean, scale;
 };
 
-// The channel that element j of a row counts from is first_channel(row).
+// The channel of a row's first element.
 uint first_channel(uint row) { return row % push.groups * push.channels; }
 
-// Elements j … of a row, normalised: times weight, plus bias.
+// A block of a row from element j on: normalised, times weight, plus bias. `first` is the row's first_channel().
 TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
 #if TUFF_WEIGHT
 #if TUFF_CHANNEL == 0

@@ -1,5 +1,5 @@
-// Normalisation of rows by their own mean and variance (layer, rms, group and instance norm), and of channels by stored
-// ones (batch norm).
+// Normalisation of rows by their own mean and variance (layer, RMS, group and instance norm), and of channels by stored
+// statistics (batch norm).
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace tuff {
 
 class Recorder;
 
-// input is [rows][channels][inner]; each of the `groups` parts of a row is normalised by itself.
+// input is [rows][channels][inner]. Each row has `groups` parts, which are normalised separately.
 struct NormArgs {
   int32_t dtype;
   int32_t weight_type;                           // of weight and bias
-  bool centred;                                  // the mean is subtracted; else rms norm
-  bool grouped;                                  // for messages: a group norm, whose sizes are named otherwise
+  bool centred;                                  // the mean is subtracted; otherwise RMS norm
+  bool grouped;                                  // for messages: a group norm, which names its sizes differently
   const Buffer *input, *weight, *bias, *output;  // weight and bias [channels] or null
   const Buffer *residual, *sum;                  // null: none
   uint64_t rows, channels, inner = 1, groups = 1;

@@ -19,7 +19,7 @@ void check_epsilon(double epsilon) {
           "epsilon is {}, needs to be finite and at least 0", epsilon);
 }
 
-// An operand that may be absent, and may not overlap what is written.
+// Checks an operand that may be null and must not overlap the output.
 template <typename Detail>
 void check_optional(const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype, const Buffer* output,
                     uint64_t output_bytes, const Detail& detail) {

@@ -1,4 +1,4 @@
-// Each row in double precision: the mean, then the variance about it, then results.
+// Each row in double precision: first the mean, then the variance about it, then the results.
 #include <cmath>
 
 #include "kernels/common/elements.hpp"
@@ -12,7 +12,7 @@ double at_or(const Buffer* buffer, uint64_t i, double otherwise) {
   return buffer != nullptr ? static_cast<double>(buffer->host<T>()[i]) : otherwise;
 }
 
-// One part of a row, the elements of `channels` channels from `first_channel` on.
+// Normalises `count` elements from `first` on, one part of a row, whose channels start at `first_channel`.
 template <typename T, typename W>
 void normalise(const NormArgs& args, uint64_t first, uint64_t first_channel, uint64_t count) {
   const T* input = args.input->host<T>() + first;

@@ -1,15 +1,15 @@
-// Normalises rows held in registers: one read, one write.
+// Normalises rows held in registers, with one read and one write of each.
 //
-// LANES invocations share a row: lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up to
-// TUFF_BLOCKS of them. The mean over the lanes first, then the mean of the squares about it: what the mean's size costs
-// is its own rounding, and not the variance's digits.
+// TUFF_LANES invocations share a row. Lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up
+// to TUFF_BLOCKS of them. The lanes first compute the mean, then the mean of the squared deviations from it: a large
+// mean thus costs only its own rounding, and the variance loses no digits.
 //
-//   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
+//   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
-//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
-//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements one by one
+//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane; TUFF_LANES * TUFF_BLOCKS * W >= extent
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements are read one by one
 //   Lane l then holds elements l, l + LANES, …
-//# TUFF_SUM : 0|1 : 1: what is normalised is stored in S
+//# TUFF_SUM : 0|1 : 1: what is normalised (X + R) is also stored in S
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -23,7 +23,7 @@ layout(push_constant, std430) uniform Push {
   uint inner;
   uint channels;
   uint groups;
-  uint first_row;  // modulo groups
+  uint first_row;  // the first row of this dispatch, modulo groups
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
@@ -46,7 +46,7 @@ TUFF_BLOCKS_WRITE(5, S, TUFF_TYPE)
 #define TUFF_PRESENT(b, c) (TUFF_PLACE(b) < push.extent / TUFF_ELEMENTS)
 #endif
 
-// Mean (rms norm: 0) and variance of a row's numbers; absent ones are zeros.
+// Mean (0 for RMS norm) and variance of the row; absent elements are zeros.
 void moments(TuffBlock x[TUFF_BLOCKS], uint lane, out float mean, out float variance) {
   mean = 0.0;
 #if TUFF_CENTRED
@@ -78,7 +78,7 @@ void main() {
   uint lane = thread % TUFF_LANES;
   uint row = tuff_group() * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
   bool live = row < push.rows;
-  row = live ? row : 0;  // every lane has a part in the shuffles
+  row = live ? row : 0;  // every lane takes part in the shuffles
 
   TuffBlock x[TUFF_BLOCKS];
 #if TUFF_PEEL
@@ -111,7 +111,7 @@ void main() {
   Normal normal;
   float variance, used = 1.0;
   moments(x, lane, normal.mean, variance);
-  // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
+  // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
   [[dont_unroll]] for (float factor = factor_of(normal.mean, variance); factor != used;) {
     used = factor;
     [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) x[b] = scaled(x[b], factor);

@@ -1,21 +1,22 @@
-// Normalises rows too long for registers: mean and squares about it in a first pass, results in a second that reads the
-// row again. Rows may be cut into segments for different groups, with (mean, squares, factor) of each in P:
+// Normalises rows that are too long for registers. The first pass computes the mean and the sum of squared deviations
+// from it; the second reads the row again and writes results. A row may be cut into segments for different workgroups;
+// P then holds (mean, squares, factor) of each:
 //
-//# TUFF_MODE : 0..2 : which pass:
-//   0   both passes, one segment for each row
-//   1   first pass: P[row * total_segments + s] of segment s
-//   2   second pass: gathers the row's P, then writes segment s
-//# TUFF_SUM : 0|1 : 1, with TUFF_MODE 1: what is normalised is stored in Y
+//# TUFF_MODE : 0..2 : which passes:
+//   0   both passes, with one segment per row
+//   1   first pass: writes P[row * total_segments + s] for segment s
+//   2   second pass: merges all P of the row, then writes the results of segment s
+//# TUFF_SUM : 0|1 : 1, with TUFF_MODE 1: what is normalised (X + R) is stored in Y
 //
-// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16
-// bytes), TUFF_UNROLL of them. A step's mean and squares about its own mean are merged into the lane's as (Chan, Golub and
-// LeVeque 1979)
+// TUFF_LANES invocations, the whole workgroup, share a segment. In each step lane l reads blocks l, l + LANES, … of
+// W = TUFF_ELEMENTS elements (16 bytes), TUFF_UNROLL of them. It computes the step's mean' and its squares' about that
+// mean, and merges them into its own (Chan, Golub and LeVeque 1979):
 //   squares += squares' + (mean' - mean)^2 n n' / (n + n'),   mean += (mean' - mean) n' / (n + n')
-// so that a large mean costs the squares no digits. Serial merges of a lane: segment / (W LANES UNROLL), at most 256.
+// A large mean thus costs the squares no digits. A lane merges segment / (W LANES UNROLL) times in sequence, at most
+// 256 times.
 //
-// TUFF_LANES is the workgroup here.
-//# TUFF_UNROLL : 2|4 : blocks of a lane's step
-//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements one by one
+//# TUFF_UNROLL : 2|4 : blocks that a lane reads in a step
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements are read one by one
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -24,14 +25,14 @@ layout(local_size_x_id = 0) in;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(6)
   uint rows;
-  uint extent;          // elements of a row, here
-  uint segments;        // of a row, here
-  uint segment;         // elements of each, a multiple of W; the last has what is left
+  uint extent;          // elements of a row that this dispatch covers
+  uint segments;        // of a row in this dispatch
+  uint segment;         // elements of a segment, a multiple of W; the last has the rest
   uint total_segments;  // of the whole row
-  uint last;            // elements of its last segment
+  uint last;            // elements of the whole row's last segment
   float total;          // elements of the whole row
-  uint begin;           // of them, those before what is here
-  uint first_row;       // modulo groups
+  uint begin;           // elements of the whole row before those of this dispatch
+  uint first_row;       // the first row of this dispatch, modulo groups
   float epsilon;
   uint inner;
   uint channels;
@@ -49,8 +50,8 @@ TUFF_READ_WRITE(5, P, vec4, 16)
 #include "kernels/norm/norm.glsl"
 
 #if TUFF_MODE == 1 && TUFF_SUM
-// What a lane has stored in Y, where input and residual may have been. Not read-only, for a driver may read what is earlier
-// than what the other view of it stores.
+// The sums that this lane stored in Y, read back because Y may have overwritten the input or the residual. Not declared
+// readonly: a driver could then move these loads before the stores through the other view.
 TUFF_BLOCKS_READ_BACK(4, S, TUFF_TYPE)
 #endif
 
@@ -64,7 +65,7 @@ TUFF_BLOCKS_READ_BACK(4, S, TUFF_TYPE)
 #define TUFF_PRESENT(u, c) (whole || TUFF_PLACE(u) < end)
 #endif
 
-// Step that starts at item i of this lane; items at `end` and beyond are absent: 0.
+// Loads a step that starts at item i of this lane. Items from `end` on are absent and read as 0.
 void load_step(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     x[u] = tuff_block(0.0);
@@ -90,12 +91,12 @@ void store_step(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL]) {
   }
 }
 
-// Means and squares of `count` elements.
+// Mean of `count` elements, and the sum of their squared deviations from it.
 struct Moments {
   float count, mean, squares;
 };
 
-// The same of what gather_step() went through before.
+// Loads the same elements as an earlier gather_step() did.
 void load_step_again(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL]) {
 #if TUFF_MODE == 1 && TUFF_SUM
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
@@ -113,14 +114,14 @@ void load_step_again(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL])
 #endif
 }
 
-// What means that are so far apart add to the squares: nothing where there are none, whatever the square of delta is.
+// count * delta^2: what two means that are delta apart add to the squares. 0 if count is, even where delta^2 overflows.
 float apart(float delta, float count) {
   precise float once = count * delta;
   precise float twice = once * delta;
   return twice;
 }
 
-// Adds a step's numbers.
+// Adds the elements of a step to m.
 void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moments m) {
   float count = 0.0;
   vec4 s = vec4(0.0), squares = vec4(0.0);
@@ -184,7 +185,7 @@ float least_of(float a, float b) { return b < a ? b : a; }
 TUFF_TREE(tree_least, least_of)
 #endif
 
-// The moments of all lanes', or of what they stand for, of `count` elements together; the same for every lane.
+// Merges the moments of all lanes, which stand for `count` elements together. Every lane gets the same result.
 Moments over_lanes(Moments m, float count) {
   Moments all;
   all.count = count;
@@ -244,7 +245,7 @@ void main() {
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, m);
   if (rest) gather_step(i, end, false, m);
   m = over_lanes(m, float(elements));
-  // A loop, which a driver leaves when no lane enters it: Mesa 22.3 runs both sides of a branch.
+  // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
   [[dont_unroll]] for (float factor = factor_of(m.mean, variance_of(m)); factor != used;) {
     used = factor;
     m = Moments(0.0, 0.0, 0.0);
@@ -254,7 +255,7 @@ void main() {
     m = over_lanes(m, float(elements));
   }
 #else
-  // By the smallest factor of all segments, or a smaller one still if what they make together asks for it.
+  // Merges with the smallest factor of all segments, or with a smaller one if the merged variance overflows.
   uint first = row * push.total_segments;
   float least = TUFF_GROW;
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) least = min(least, TUFF_AT(P, first + s).z);
@@ -264,7 +265,7 @@ void main() {
     m = Moments(0.0, 0.0, 0.0);
     for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
       vec4 partial = TUFF_AT(P, first + s);
-      float change = least / partial.z;  // of powers of two; 0 for 2^-184
+      float change = least / partial.z;  // a ratio of powers of two; 2^-184 becomes 0
       float count = float(s + 1 < push.total_segments ? push.segment : push.last);
       float share = count / (m.count + count);
       precise float mean = partial.x * change;

@@ -1,11 +1,11 @@
-// Planner of the normalisations by a row's own mean and variance:
+// Planner of normalisations by a row's own mean and variance:
 //
-//   norm_rows         a row in the registers of 1 … a subgroup of lanes, or of a workgroup (GPU)
-//   norm_split_rows   longer rows: one group for each, or segments where rows are few; with a residual always in two
-//                     dispatches, of which the second reads the stored sum
+//   norm_rows         the row is in the registers of 1 … a subgroup of lanes, or of a workgroup (GPU)
+//   norm_split_rows   longer rows: one workgroup per row, or segments where rows are few. A residual always takes
+//                     two dispatches, of which the second reads the stored sum
 //
-// A group norm's rows are the groups of each image. TUFF_NORM_VARIANT=gpu or cpu in the environment forces the shapes
-// of that class, for tests.
+// The rows of a group norm are the groups of each image. TUFF_NORM_VARIANT=gpu or cpu in the environment forces the
+// shapes of that class, for tests.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@
 namespace tuff {
 namespace {
 
-constexpr double kFlops = 10;  // a rough price for one element
+constexpr double kFlops = 10;  // rough cost per element
 
 uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }
 
@@ -32,15 +32,16 @@ struct Task {
   const NormArgs& args;
   StreamDevice device;
   const char* name;
-  const Buffer *input, *residual;  // those of the second of two passes may be others
+  const Buffer *input, *residual;  // in the second of two passes these may differ from args
   uint64_t rows, extent, channels;
 
   uint64_t element() const { return dtype_size(args.dtype); }
   uint64_t block() const { return 4 * block_parts(args.dtype); }
   uint64_t weight_bytes() const { return args.channels * dtype_size(args.weight_type); }
-  // TUFF_CHANNEL of norm.glsl. A block of weights starts at a block's size where a row's first is.
+  // TUFF_CHANNEL of norm.glsl. In mode 0 every row starts at channel 0, so blocks of weights are aligned like its
+  // blocks.
   int channel_mode() const { return args.inner == 1 && args.groups == 1 ? 0 : args.inner % block() == 0 ? 1 : 2; }
-  // Rows of which blocks have several channels are gone through element by element.
+  // Rows with blocks of several channels are processed element by element.
   bool peel() const { return extent % block() != 0 || channel_mode() == 2; }
   // TUFF_VECTOR.
   int vector() const {
@@ -50,7 +51,7 @@ struct Task {
   }
 };
 
-// Input, residual, weight and bias; `first` and `elements` of the tensors.
+// Input, residual, weight and bias, with the tensors' range of `elements` from `first` on.
 Dispatch make_dispatch(const Task& task, uint64_t first, uint64_t elements, double passes) {
   const NormArgs& args = task.args;
   const uint64_t offset = first * task.element(), bytes = elements * task.element();
@@ -84,7 +85,7 @@ void record_register_rows(const Task& task, const RegisterRows& shape) {
                                                      .weight_type = args.weight_type});
   kernel.streaming().constant(0, shape.workgroup);
   uint64_t step = task.device.piece / task.extent;
-  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+  if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
   for (uint64_t row = 0; row < task.rows; row += step) {
     const uint64_t rows = std::min(step, task.rows - row);
     const uint64_t offset = row * task.extent * task.element(), bytes = rows * task.extent * task.element();
@@ -185,7 +186,7 @@ void record_split_rows(const Task& task) {
         push.segments = narrow(count);
         push.begin = narrow(begin);
         push.first_row = narrow(row % args.groups);
-        // The first pass writes its own segments, the second reads those of the whole row.
+        // The first pass writes the partial results of its own segments; the second reads those of the whole row.
         dispatch_split(pass, mode, row * task.extent + begin, push, partials,
                        row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
       }

@@ -1,12 +1,12 @@
-// Each lane has whole windows: output element i < n of dense planes, RUN of them, (workgroup size) apart. Neighbouring
-// lanes have neighbouring windows, whose elements come from the cache after the first.
-//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
-//# TUFF_MAXIMUM : 0|1 : 1: the largest value, NaN if any is; 0: the mean
-//# TUFF_INDICES : 0|1 : 1: the place of that value in the plane is stored, of several the first
+// Maximum and average pooling over dense planes. A lane computes RUN whole windows, output elements (workgroup size)
+// apart. Neighbouring lanes have neighbouring windows, so overlapping elements come from the cache.
+//# TUFF_TYPE : 1..3 : element type of input and output, as in tuff.h
+//# TUFF_MAXIMUM : 0|1 : 1: the largest value, or NaN if any is NaN; 0: the mean
+//# TUFF_INDICES : 0|1 : 1: the index of the largest value in its plane is stored, the first of several
 //# TUFF_ADAPTIVE : 0|1 : 1: window o begins at floor(o in / out) and ends before ceil((o + 1) in / out)
-//# TUFF_DILATED : 0..2 : 0: taps are side by side; 1, 2: they are push.dilation apart
-//   2: so many taps lie in front of the input that they are not walked through but skipped by a division
-//# TUFF_RUN : 0.. : windows of a lane; 0: push.run says
+//# TUFF_DILATED : 0..2 : 0: the taps of a window are adjacent; 1, 2: they are push.dilation apart
+//   2: so many taps may be before the input that they are skipped by a division instead of one by one
+//# TUFF_RUN : 0.. : windows that a lane computes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool INCLUDE_PAD = false;  // the mean's divisor counts the padding
 
@@ -28,7 +28,7 @@ TUFF_WRITE(2, I, uint, 4)
 
 uint divided(uint n, uint d) { return tuff_divide(n, push.multipliers[d], (push.shifts >> (8 * d)) & 31u); }
 
-// Window o along axis d: its first tap, which may lie in the padding, and the end of its taps.
+// Window o along axis d: its first tap, which may be in the padding, and the end of its taps.
 ivec2 window_of(uint o, uint d) {
 #if TUFF_ADAPTIVE
   return ivec2(divided(o * push.in_size[d], d), divided((o + 1) * push.in_size[d] + push.out_size[d] - 1, d));
@@ -38,7 +38,7 @@ ivec2 window_of(uint o, uint d) {
 #endif
 }
 
-// The tap to begin with: padding may be far longer than the input is.
+// The tap to start with. Padding may be far larger than the input, so taps before the input are skipped where possible.
 #if TUFF_DILATED
 #define STEP(d) push.dilation[d]
 #else

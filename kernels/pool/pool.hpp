@@ -1,4 +1,4 @@
-// The largest value or the mean of windows, in one to three spatial axes.
+// The maximum or the mean of windows, along one to three spatial axes.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ class Recorder;
 
 struct PoolArgs {
   int32_t dtype;
-  bool maximum;                            // else the mean
+  bool maximum;                            // otherwise the mean
   const Buffer *input, *output, *indices;  // indices may be null
   uint64_t batch, channels;
   uint32_t spatial;                                                                // axes, 1 to 3
-  std::array<uint64_t, 3> in_shape, out_shape, kernel, stride, padding, dilation;  // of which `spatial` are given
+  std::array<uint64_t, 3> in_shape, out_shape, kernel, stride, padding, dilation;  // `spatial` entries each are set
   int32_t ceil_mode, count_include_pad, adaptive;
 };
 
@@ -25,8 +25,8 @@ void check_pool(const PoolArgs& args);
 void host_pool(const PoolArgs& args);
 void record_pool(Recorder& recorder, const PoolArgs& args);
 
-// The same as depth, height and width, missing ones in front, with what 0 stands for filled in; and, for a window as
-// large as the plane, adaptive with one output.
+// The arguments as depth, height and width: missing axes are added in front, and zeros are replaced by what they stand
+// for. A window as large as the plane becomes adaptive pooling with one output.
 struct PoolShape {
   uint64_t planes;
   std::array<uint64_t, 3> in, out, kernel, stride, padding, dilation;

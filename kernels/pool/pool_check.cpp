@@ -7,14 +7,14 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxSize = 0x3fffffff;  // of one axis, with its padding
+constexpr uint64_t kMaxSize = 0x3fffffff;  // of one axis including its padding
 
-// The size that windows give along one axis.
+// The output size that the windows give along one axis.
 uint64_t expected_size(const PoolArgs& args, uint32_t i, uint64_t stride, uint64_t dilation) {
   const uint64_t span = dilation * (args.kernel[i] - 1) + 1, padded = args.in_shape[i] + 2 * args.padding[i];
   require(span <= padded, "the window spans {} of axis {}, which is {} with its padding", span, i, padded);
   uint64_t size = (padded - span + (args.ceil_mode != 0 ? stride - 1 : 0)) / stride + 1;
-  // The last window starts within the input or the padding before it.
+  // The last window must start within the input or the padding before it.
   if (args.ceil_mode != 0 && (size - 1) * stride >= args.in_shape[i] + args.padding[i]) --size;
   return size;
 }
@@ -78,7 +78,7 @@ void check_pool(const PoolArgs& args) {
     require(args.kernel[i] == 0 && args.stride[i] == 0 && args.padding[i] == 0 && args.dilation[i] == 0 &&
                 args.ceil_mode == 0 && args.count_include_pad == 0,
             "adaptive is set, and so is something of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
-    // (o + 1) in + out - 1 is divided by out in 31 bits.
+    // The kernel divides (o + 1) in + out - 1 by out in 31 bits.
     require(args.out_shape[i] <= kMaxSize && args.in_shape[i] <= kMaxSize / (args.out_shape[i] + 1),
             "in_shape[{0}]={1} out_shape[{0}]={2}: too large", i, args.in_shape[i], args.out_shape[i]);
   }

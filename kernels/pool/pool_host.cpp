@@ -1,4 +1,4 @@
-// Each window in doubles.
+// Computes each window in double precision.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,10 +9,10 @@
 namespace tuff {
 namespace {
 
-// The taps of one window along one axis: positions begin, begin + step … below end, all within the input.
+// The taps of one window along one axis: positions begin, begin + step, … below end, all within the input.
 struct Window {
   uint64_t begin, end, step;
-  uint64_t span;  // what it covers of the input and its padding
+  uint64_t span;  // extent in the input and its padding
 };
 
 Window window_of(const PoolShape& s, uint32_t d, uint64_t o) {

@@ -1,5 +1,5 @@
-// Planner of pooling. Whole planes are rows to reduce (kernels/reduce). Small windows without dilation are read by
-// lanes that have several of them each (pool_windows.comp), others are a lane's each (pool.comp).
+// Planner of pooling. Whole planes are reduced as rows (kernels/reduce). For small windows without dilation a lane
+// computes several that overlap (pool_windows.comp); any others are computed one per lane and step (pool.comp).
 //
 // TUFF_POOL_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace tuff {
 namespace {
 
-// All but n and run.
+// Fills in everything but n and run.
 shaders::Pool::Push push_of(const PoolShape& s) {
   shaders::Pool::Push push;
   for (uint32_t d = 0; d < 3; ++d) {
@@ -38,7 +38,7 @@ shaders::Pool::Push push_of(const PoolShape& s) {
   return push;
 }
 
-// TUFF_DILATED of pool.comp: few taps in front of the input are walked through sooner than a division is made.
+// TUFF_DILATED of pool.comp: walking over a few taps before the input is cheaper than a division.
 uint32_t dilation_mode(const PoolShape& s) {
   constexpr uint64_t kMaxWalked = 16;
   bool dilated = false, far = false;
@@ -49,8 +49,8 @@ uint32_t dilation_mode(const PoolShape& s) {
   return !dilated ? 0 : far ? 2 : 1;
 }
 
-// The most taps of one window that are walked through: of the input, and then the product is no more than a plane has,
-// or a few in front of it. Never none.
+// Upper bound on the taps of one window that the kernel walks over: those in the input, of which there are at most as
+// many as elements in a plane, and in mode 1 a few before it. Never 0.
 uint64_t window_elements(const PoolShape& s) {
   const bool walks = dilation_mode(s) == 1;
   uint64_t elements = 1;
@@ -62,7 +62,7 @@ uint64_t window_elements(const PoolShape& s) {
   return elements;
 }
 
-// Windows that pool_windows.comp has: their sizes are part of its code.
+// Whether pool_windows.comp covers these windows. Their sizes are part of its code.
 bool are_small(const PoolArgs& args, const PoolShape& s) {
   if (s.adaptive || args.indices != nullptr || s.kernel[0] != 1 || s.stride[0] != 1 || s.padding[0] != 0) return false;
   for (int d = 1; d < 3; ++d) {
@@ -89,7 +89,7 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
   push.shifts = by_fours.shift | by_rows.shift << 8;
   const uint64_t plane_in = s.in[1] * s.in[2], plane_out = s.out[1] * s.out[2];
   for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
-    // Planes of three axes are as many as they are deep.
+    // The kernel's planes have two axes, so a plane of three counts once for each depth.
     const uint64_t count = std::min(at_once, s.planes - begin) * s.in[0], first = begin * s.in[0];
     const uint64_t items = count * push.fours * push.rows;
     const bool vectors = s.in[2] % 4 == 0 && s.out[2] % 4 == 0 && aligned16(args.input, first * plane_in * element) &&

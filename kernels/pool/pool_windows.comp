@@ -1,16 +1,16 @@
-// Small windows without dilation: an invocation has ROWS rows of four neighbouring outputs of a plane, whose windows
-// overlap or meet; what they share is read once, four elements at a time where rows allow it. Items of a dispatch lie as
-// [plane][row of ROWS][four columns].
-//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
-//# TUFF_MAXIMUM : 0|1 : 1: the largest value, NaN if any is; 0: the mean
-//# KERNEL_X : 1..5 : elements of a window along a row
-//# KERNEL_Y : 1..5 : rows of a window
-//# STRIDE_X : 1..3 : from one window to the next of a row
-//# STRIDE_Y : 1..3 : from one row of windows to the next
+// Small windows without dilation. An invocation computes ROWS rows of four neighbouring outputs of a plane. Elements
+// that their windows share are read once, as vec4 where the rows allow it. The items of a dispatch are ordered
+// [plane][strip of ROWS rows][vec4 of columns].
+//# TUFF_TYPE : 1..3 : element type of input and output, as in tuff.h
+//# TUFF_MAXIMUM : 0|1 : 1: the largest value, or NaN if any is NaN; 0: the mean
+//# KERNEL_X : 1..5 : width of a window
+//# KERNEL_Y : 1..5 : height of a window
+//# STRIDE_X : 1..3 : columns from one window to the next
+//# STRIDE_Y : 1..3 : rows from one window to the next
 //# PADDING_X : 0..2 : columns of padding before a row
-//# ROWS : 1|2 : rows of outputs of an invocation
-//# TUFF_RUN : 0.. : items of an invocation, (workgroup size) apart; 0: push.run says
-// TUFF_PARTS is 1. TUFF_VECTOR is not 0 only if the widths of input and output are multiples of four.
+//# ROWS : 1|2 : rows of outputs that an invocation computes
+//# TUFF_RUN : 0.. : items that an invocation processes, (workgroup size) apart; 0: push.run says
+// TUFF_PARTS is 1. TUFF_VECTOR is nonzero only if the widths of input and output are multiples of four.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/common/division.glsl"
 
@@ -22,15 +22,15 @@ layout(push_constant, std430) uniform Push {
   uint n;  // items
   uint run;
   uint width, height, out_width, out_height;
-  uint fours, rows, multipliers[2], shifts;  // of a row, and of a plane
+  uint fours, rows, multipliers[2], shifts;  // vec4s of a row and strips of a plane, with their dividers
   int padding_y;
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 
-const uint COLUMNS = 3 * STRIDE_X + KERNEL_X;  // that four windows cover
-const uint FOURS = (COLUMNS - PADDING_X + 1) / 4;  // three columns that are left over are read as four
+const uint COLUMNS = 3 * STRIDE_X + KERNEL_X;  // that the four windows cover
+const uint FOURS = (COLUMNS - PADDING_X + 1) / 4;  // vec4 loads; three columns left over are read as a vec4 too
 const uint LINES = (ROWS - 1) * STRIDE_Y + KERNEL_Y;
 
 #if TUFF_MAXIMUM
@@ -44,7 +44,7 @@ vec4 combined(vec4 a, vec4 b) {
 vec4 combined(vec4 a, vec4 b) { return a + b; }
 #endif
 
-// Columns begin … begin + 3 of a row, of which those outside count as nothing. begin is a multiple of four.
+// Columns begin … begin + 3 of a row, with NOTHING for those outside it. begin is a multiple of four.
 vec4 four(TUFF_INDEX row, int begin) {
 #if TUFF_VECTOR
   const bool inside = uint(begin) < push.width;
@@ -66,7 +66,7 @@ float one(TUFF_INDEX row, int column) {
   return inside ? value : NOTHING;
 }
 
-// Four windows' share of one line: column c of the windows' first is `left` - PADDING_X + c of the row.
+// What one line contributes to four windows. Column c of the first window is column `left` - PADDING_X + c of the row.
 vec4 line(TUFF_INDEX row, int left) {
   float values[COLUMNS + 3];
   [[unroll]] for (uint c = 0; c < PADDING_X; ++c) values[c] = one(row, left + int(c) - PADDING_X);
@@ -83,18 +83,19 @@ vec4 line(TUFF_INDEX row, int left) {
   return result;
 }
 
-// How many elements a window has along an axis, or how many with the padding.
+// The number of elements of a window along an axis, with INCLUDE_PAD including the padding.
 float taps(int first, int kernel, int size, int padding) {
   const int around = INCLUDE_PAD ? padding : 0;
   return float(min(first + kernel, size + around) - max(first, -around));
 }
 
-// Of ROWS windows one below the other, four times.
+// The results of ROWS rows of four windows.
 struct Windows {
   vec4 row[ROWS];
 };
 
-// Line j that the windows cover, without a loop around it: spirv-opt unrolls none that has such a choice in it.
+// Adds line j of those that the windows cover. Not a loop: spirv-opt does not unroll loops with such conditions in
+// them.
 #define ADD_LINE(j)                                                                         \
   if (j < LINES) {                                                                          \
     const int y = top + j;                                                                  \

@@ -1,15 +1,17 @@
-// Turns pairs of elements: (p, q) becomes (p cos a - q sin a, p sin a + q cos a) with a = position * base^(-2i / rotary).
+// Rotates pairs of elements: (p, q) becomes (p cos a - q sin a, p sin a + q cos a) with
+// a = position * base^(-2i / rotary).
 //
-// A lane has four neighbouring pairs of one position, in HEADS heads one after another: their sines and cosines are
-// made once. Behind the blocks of pairs lie blocks of four elements that are copied as they are.
+// A lane processes four neighbouring pairs of one position in HEADS heads one after another, so that their sines and
+// cosines are computed once. After the blocks of pairs come blocks of four elements that are copied unchanged.
 //
-// Angles are fractions of a turn, of 64 bits: base^(-2i / rotary) / 2 pi is a power of a factor that is given to 64 bits;
-// times the position, what is beyond whole turns falls off. The error stays below position * i * 2^-63 turns.
-//# TUFF_TYPE : 1..3 : of the operands, as in tuff.h
+// Angles are 64-bit fractions of a full turn. base^(-2i / rotary) / 2 pi is computed as a power of a factor that is
+// given to 64 bits; multiplied by the position, the bits of whole turns overflow and are lost. The error stays below
+// position * i * 2^-63 turns.
+//# TUFF_TYPE : 1..3 : element type of the operands, as in tuff.h
 //# TUFF_POSITIONS : 0|1 : 1: positions come from a buffer
 //# TUFF_INTERLEAVED : 0|1 : 1: pair i is elements 2i and 2i + 1; 0: elements i and i + rotary / 2
-//# TUFF_SINGLE : 0|1 : 1: elements are read one by one: sizes or strides are no multiples of four
-//   HEADS             heads of a lane
+//# TUFF_SINGLE : 0|1 : 1: elements are read one by one, as sizes or strides are not multiples of four
+//   HEADS (specialisation constant): heads that a lane processes
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 #include "kernels/elementwise/trigonometry.glsl"
@@ -33,7 +35,7 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 TUFF_READ(2, P, int, 4)
 #endif
 
-// The upper 64 bits of a product; x is the low word.
+// The upper 64 bits of a * b; x is the low word.
 uvec2 scaled(uvec2 a, uvec2 b) {
   uint top, high, one, one_low, two, two_low, low, unused, carry, more;
   umulExtended(a.y, b.y, top, high);
@@ -51,14 +53,14 @@ uvec2 scaled(uvec2 a, uvec2 b) {
   return uvec2(high, top + more);
 }
 
-// The angle of `turns` times position, less whole turns, as tuff_quarter wants it.
+// The angle turns * position, reduced to the quadrant and remainder that tuff_quarter expects.
 float reduced(uvec2 turns, int position, out uint quadrant) {
   uint high, low;
   umulExtended(turns.x, uint(position), high, low);
   high += turns.y * uint(position) - (position < 0 ? turns.x : 0u);
   quadrant = (high + 0x20000000u) >> 30;
-  const int rest = int(high - (quadrant << 30));  // of an eighth of a turn at most
-  // Two conversions of 24 bits each at most, so that neither rounds.
+  const int rest = int(high - (quadrant << 30));  // at most an eighth of a turn
+  // Each conversion takes at most 24 bits, so neither rounds.
   precise float r = float(rest & ~0xff) + (float(rest & 0xff) + float(low >> 8) * 5.9604644775390625e-8);  // 2^-24
   r = r * 2.3283064365386963e-10 * 6.28318530717958648;  // 2^-32
   return r;

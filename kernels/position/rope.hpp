@@ -1,4 +1,4 @@
-// Rotary position embedding (Su et al. 2021, "RoFormer"): pairs of a head's elements turned by angles that grow with
+// Rotary position embedding (Su et al. 2021, "RoFormer"): rotates pairs of a head's elements by angles that grow with
 // the position.
 #pragma once
 
@@ -12,15 +12,15 @@ namespace tuff {
 
 class Recorder;
 
-// Element (b, h, s, d) lies at b strides[0] + h strides[1] + s strides[2] + d.
+// Element (b, h, s, d) is at index b strides[0] + h strides[1] + s strides[2] + d.
 struct RopeArgs {
   int32_t dtype;
-  const Buffer *input, *output, *positions;  // positions, of i32, may be null
+  const Buffer *input, *output, *positions;  // positions: i32, may be null
   uint64_t batch, heads, seq, head_dim;
-  uint64_t rotary_dim;  // the first elements of a head, which are turned; even
+  uint64_t rotary_dim;  // how many elements of a head, from its first, are rotated; even
   std::array<uint64_t, 3> input_strides, output_strides;
-  uint64_t positions_stride;  // from one batch's to the next's
-  int64_t offset;             // added to the positions, or to 0, 1, 2 …
+  uint64_t positions_stride;  // from one batch to the next
+  int64_t offset;             // added to the positions, or to 0, 1, 2, …
   double base;
   int32_t interleaved;
 };

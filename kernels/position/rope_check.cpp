@@ -9,7 +9,7 @@
 namespace tuff {
 namespace {
 
-// Elements up to the last one used.
+// The number of elements up to the last one used.
 uint64_t footprint(const RopeArgs& args, const std::array<uint64_t, 3>& strides, const char* name) {
   const uint64_t sizes[3] = {args.batch, args.heads, args.seq};
   uint64_t last = args.head_dim - 1;
@@ -17,7 +17,7 @@ uint64_t footprint(const RopeArgs& args, const std::array<uint64_t, 3>& strides,
   return checked_add(last, 1, name);
 }
 
-// The rows of head_dim elements may not meet: each stride is at least what the ones below it span.
+// Rows of head_dim elements must not overlap: each stride is at least the span of the axes with smaller strides.
 void check_rows_apart(const RopeArgs& args) {
   std::array<std::pair<uint64_t, uint64_t>, 3> axes = {std::pair{args.output_strides[0], args.batch},
                                                        {args.output_strides[1], args.heads},

@@ -1,4 +1,5 @@
-// Each pair by itself, in doubles; the angle in long double, so that a large position costs none of its digits.
+// Each pair separately, in double precision. The angle is a long double, so that a large position costs none of its
+// digits.
 #include <cmath>
 
 #include "kernels/common/elements.hpp"

@@ -1,4 +1,4 @@
-// Planner of the rotary position embedding: lanes of four pairs, each with as many heads as leave the device full.
+// Planner of the rotary position embedding: a lane has four pairs, in as many heads as still leave the device full.
 //
 // TUFF_ROPE_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
@@ -21,7 +21,7 @@ uint64_t span_of(const RopeArgs& args, const std::array<uint64_t, 3>& strides) {
   return (args.batch - 1) * strides[0] + (args.heads - 1) * strides[1] + (args.seq - 1) * strides[2] + args.head_dim;
 }
 
-// base^(-2 / rotary) as a fraction of 64 bits.
+// base^(-2 / rotary) as a 64-bit fraction.
 uint64_t factor_of(const RopeArgs& args) {
   const long double factor =
       std::pow(static_cast<long double>(args.base), -2.0L / static_cast<long double>(args.rotary_dim));
@@ -46,7 +46,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
   const uint64_t pair_blocks = ceil_div(pairs, 4), blocks = pair_blocks + (in_place ? 0 : ceil_div(rest, 4));
   if (blocks == 0) return;
   if (largest > 0x7fffffffu) fail(TUFF_ERROR_UNSUPPORTED, "a size or stride is {}, at most 2^31 - 1", largest);
-  // Few heads for each lane while lanes are few.
+  // Fewer heads per lane while there are few lanes.
   const uint64_t lanes = args.batch * args.heads * args.seq * blocks, wanted = device.cores * (device.cpu ? 64 : 2048);
   const uint64_t heads = few_values(lanes / wanted, 1, std::min<uint64_t>(args.heads, device.cpu ? 64 : 8));
   const uint64_t head_groups = ceil_div(args.heads, heads);

@@ -1,9 +1,9 @@
-// What reduce_rows.comp and reduce_columns.comp share: how values of one reduction are gathered.
-// The reductions: reduce.def. What values are, and TUFF_ADD and its like: kernels/common/types.glsl.
-//# TUFF_MEAN : 0|1 : 1: divide the result by push.divisor
+// Shared by reduce_rows.comp and reduce_columns.comp: how the values of one reduction are accumulated. The reductions
+// are in reduce.def; value types, TUFF_ADD etc. are in kernels/common/types.glsl.
+//# TUFF_MEAN : 0|1 : 1: the result is divided by push.divisor
 //
-// A Partial is a block of running results. Comparisons drop NaN, so max and min keep the largest magnitude bits
-// seen beside them: beyond infinity's, there was a NaN.
+// A Partial is a block of running results. Comparisons drop NaN, so max and min also keep the largest magnitude bits
+// they have seen: beyond those of infinity, there was a NaN.
 #include "kernels/common/order.glsl"
 #include "kernels/reduce/reduce.def"
 #define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
@@ -56,7 +56,7 @@ TuffBlock finish(Partial p) {
   return block;
 }
 
-// Two finished results: NaN wins.
+// Combines two finished results. NaN wins.
 TUFF_VALUE combine(TUFF_VALUE a, TUFF_VALUE b) {
 #if TUFF_KEEPS_NAN
   float c = TUFF_COMBINE(vec2(a), vec2(b)).x;
@@ -85,10 +85,10 @@ TuffBlock scaled(TuffBlock block) {
   return block;
 }
 
-// Reduces LOAD(place), LOAD(place + stride), … into total, `count` of them, and leaves place behind the last:
-// TUFF_UNROLL chains that are gathered every 32 steps. Serial additions: 32 + count / (32 TUFF_UNROLL)
-// + 2 TUFF_UNROLL. `count` should be the same for all lanes in a way that the compiler sees: a processor's
-// driver runs loops in which lanes may differ several times slower; and place is advanced, not multiplied.
+// Reduces LOAD(place), LOAD(place + stride), …, `count` of them, into total, and advances place past the last.
+// TUFF_UNROLL independent chains are merged every 32 steps, which takes 32 + count / (32 TUFF_UNROLL) + 2 TUFF_UNROLL
+// serial additions. `count` should visibly (to the compiler) be the same for all lanes, because a CPU driver runs loops
+// in which lanes may differ several times slower. place is advanced by additions, not multiplied.
 #define TUFF_GATHER(total, count, place, stride, LOAD)                                                   \
   {                                                                                                      \
     uint full = (count) / TUFF_UNROLL;                                                                   \

@@ -21,7 +21,7 @@ struct ReduceArgs {
 void check_reduce(const ReduceArgs& args);
 void host_reduce(const ReduceArgs& args);
 void record_reduce(Recorder& recorder, const ReduceArgs& args);
-void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin, whose results are u32
+void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin; results are u32
 
 namespace operations {
 extern const OperationOf<ReduceArgs> reduce;

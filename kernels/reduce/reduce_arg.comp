@@ -1,16 +1,17 @@
-// Where along the middle axis of [outer][extent][inner] the largest or smallest value is: of several the first; the
-// first NaN, where there is one.
+// The index of the largest or smallest value along the middle axis of [outer][extent][inner]: the first of several, or
+// the first NaN if there is one.
 //
-// Result t stands for [outer][segments][inner]: rows of the axis, `rows` of them from segment * rows on, and not beyond
-// extent. LANES invocations share it, each taking every LANES-th row, and meet in a tree. A result is a key, which
-// orders as the values do, NaN above all, and the row's number; the last stage stores the number alone.
-//# TUFF_TYPE : 0..3 : of the input, as in tuff.h; 0: results of a stage before
-//# TUFF_MINIMUM : 0|1 : 1: the smallest value
-//# TUFF_LAST : 0|1 : 1: only the numbers are stored
-//# TUFF_LANES : 1..1024 : 1, the subgroup's size, or the whole workgroup
+// Result t is element t of [outer][segments][inner]. It covers `rows` rows of the axis from segment * rows on, but none
+// beyond extent. TUFF_LANES invocations share a result: each takes every LANES-th row, then a tree combines their
+// results. A result is a key, which orders like the values with NaN above all, and the row's index; the last stage
+// stores the index alone.
+//# TUFF_TYPE : 0..3 : type of the input, as in tuff.h; 0: results of an earlier stage
+//# TUFF_MINIMUM : 0|1 : 1: finds the smallest value instead of the largest
+//# TUFF_LAST : 0|1 : 1: only indices are stored
+//# TUFF_LANES : 1..1024 : invocations that share a result: 1, the subgroup's size, or the whole workgroup
 //# TUFF_BLOCK : 0|1 : 1: rows are read in blocks of 16 bytes; inner is 1 and segments are whole blocks
-//# TUFF_SHARED : 0|1 : 1: the workgroup is larger than a subgroup
-// With TUFF_BLOCK only the best key and its block are kept; which element of the block it is, is looked up in the end.
+//# TUFF_SHARED : 0|1 : 1: TUFF_LANES is the workgroup, and larger than a subgroup
+// With TUFF_BLOCK a lane keeps only the best key and its block, and looks up the element within the block at the end.
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
@@ -35,7 +36,7 @@ TUFF_WRITE(1, Y, uint, 4)
 TUFF_WRITE(1, Y, uvec2, 8)
 #endif
 
-// The better one of two: the larger key, then the smaller number.
+// The better of two results: the larger key, or the smaller index of equal keys.
 uvec2 better(uvec2 a, uvec2 b) {
   const bool second = b.x > a.x || (b.x == a.x && b.y < a.y);
   return second ? b : a;
@@ -47,7 +48,7 @@ uvec2 load(TUFF_INDEX i, uint row) {
 #else
   const uint bits = floatBitsToUint(TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, i)));
   uint key = (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
-  key = (bits & 0x7fffffffu) == 0u ? 0x80000000u : key;  // both zeros are one
+  key = (bits & 0x7fffffffu) == 0u ? 0x80000000u : key;  // +0 and -0 are equal
 #if TUFF_MINIMUM
   key = ~key;
 #endif
@@ -56,11 +57,12 @@ uvec2 load(TUFF_INDEX i, uint row) {
 }
 
 #if TUFF_BLOCK
-// Of four elements' bits as those of floats are, f16's too, with infinity's: numbers that order as the values do.
+// Keys that order like the values, from the bits of four elements in the upper part of a word (f16 too, like f32) and
+// the bits of infinity in that format.
 ivec4 keys_of(uvec4 bits, uint infinity) {
   const uvec4 magnitude = bits & 0x7fffffffu;
   const ivec4 sign = ivec4(bits) >> 31;
-  ivec4 key = (ivec4(magnitude) ^ sign) - sign;  // both zeros are 0
+  ivec4 key = (ivec4(magnitude) ^ sign) - sign;  // +0 and -0 are both 0
 #if TUFF_MINIMUM
   key = -key;
 #endif
@@ -90,9 +92,9 @@ int largest(Keys keys) {
   return max(max(k.x, k.y), max(k.z, k.w));
 }
 
-// Of blocks begin <= b < end from the row's first on.
+// The best of blocks begin <= b < end of a row whose first block is `first`.
 uvec2 best_of_blocks(TUFF_INDEX first, uint begin, uint end, uint lane) {
-  int best = -0x7fffffff - 1;  // below all
+  int best = -0x7fffffff - 1;  // below all keys
   uint place = begin;
   uint b = begin + lane;
   for (; b + 3 * TUFF_LANES < end; b += 4 * TUFF_LANES) {
@@ -108,7 +110,7 @@ uvec2 best_of_blocks(TUFF_INDEX first, uint begin, uint end, uint lane) {
     const int m = largest(load_keys(first + b));
     if (m > best) best = m, place = b;
   }
-  if (best == -0x7fffffff - 1) return uvec2(0u, 0xffffffffu);  // this lane had none
+  if (best == -0x7fffffff - 1) return uvec2(0u, 0xffffffffu);  // this lane had no blocks
   const Keys keys = load_keys(first + place);
   uint row = 0;
   [[unroll]] for (uint i = TUFF_ELEMENTS; i-- > 0;) row = keys.part[i / 4][i % 4] == best ? i : row;
@@ -122,7 +124,7 @@ shared uvec2 parts[TUFF_LANES];
 
 void main() {
   const uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-  // Surplus lanes repeat the last result: every lane has a part in the shuffles.
+  // Surplus lanes repeat the last result, because every lane takes part in the shuffles.
   const uint lane = thread % TUFF_LANES;
   const uint t = min(tuff_group() * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES, push.results - 1);
   const uint slice = t / push.inner, column = t - slice * push.inner;

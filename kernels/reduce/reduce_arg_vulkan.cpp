@@ -1,4 +1,4 @@
-// Planner of argmax and argmin: one stage, or two where few results stand for many elements (reduce_arg.comp).
+// Planner of argmax and argmin: one stage, or two where few results cover many elements (reduce_arg.comp).
 #include <algorithm>
 #include <string>
 
@@ -14,7 +14,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kPartial = 8;  // bytes: a key and a row's number
+constexpr uint64_t kPartial = 8;  // bytes: a key and a row's index
 
 struct Stage {
   uint64_t outer, extent, inner, segments, length;
@@ -43,13 +43,13 @@ void cut(const StreamDevice& device, Stage& stage) {
   uint64_t segments = 1;
   if (have < wanted / 2 && stage.extent >= 2 * shortest) segments = ceil_div(wanted, have);
   segments = std::clamp<uint64_t>(segments, 1, std::max<uint64_t>(stage.extent / shortest, 1));
-  // The turns of one invocation's loop: see kernels/common/loop_limit.hpp.
+  // Limits the iterations of one invocation's loop: see kernels/common/loop_limit.hpp.
   segments = std::max(segments, ceil_div(stage.extent, lanes << 15));
   stage.length = (ceil_div(stage.extent, segments) + 7) / 8 * 8;  // whole blocks of 16 bytes
   stage.segments = ceil_div(stage.extent, stage.length);
 }
 
-// Elements of 16 bytes, where rows are whole ones of them and lie that way; else 0.
+// Elements in 16 bytes if rows are aligned to 16 bytes and consist of whole blocks of them; otherwise 0.
 uint64_t block_of(const Task& task, const Stage& stage) {
   if (task.dtype == 0 || stage.inner > 1 || !aligned16(task.input)) return 0;
   const uint64_t block = 16 / dtype_size(task.dtype);

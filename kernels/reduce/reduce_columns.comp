@@ -1,20 +1,20 @@
-// Reduces the middle axis of [outer][length][inner]: lanes lie along inner, TUFF_WIDTH elements each, and
-// walk down the axis. With segments > 1, row r of the axis belongs to segment r % segments, and the result
-// is [outer][segments][inner], for another stage; neighbouring lanes then read neighbouring rows, so that
-// narrow tensors are read in whole lines as well.
+// Reduces the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH elements each, and each
+// walks down the axis. With segments > 1, row r of the axis belongs to segment r % segments, and the result is
+// [outer][segments][inner], for another stage. Neighbouring lanes then read neighbouring rows, so that even narrow
+// tensors are read in whole cache lines.
 //
-//   TUFF_SPAN 0   lane t: block t % columns of segment (t / columns) % segments of outer
-//                 t / columns / segments, which is also the place of its result: for few columns
-//   TUFF_SPAN s   a group has s * lanes neighbouring columns of one slice (outer and segment), each lane s of
-//                 them, lanes apart: longer pieces of each row at a time, and divisions once for each group
+//   TUFF_SPAN 0   lane t reduces block t % columns of segment (t / columns) % segments of outer index
+//                 t / columns / segments; t is also the index of its result. For few columns
+//   TUFF_SPAN s   a workgroup has s * lanes neighbouring columns of one slice (an outer index and a segment); each lane
+//                 has s of them, `lanes` apart. Reads longer pieces of each row, and divides once per workgroup
 //
-//# TUFF_X_TYPE : types : of the input, as in tuff.h
-//# TUFF_Y_TYPE : types : of the output
+//# TUFF_X_TYPE : types : type of the input, as in tuff.h
+//# TUFF_Y_TYPE : types : type of the output
 //# TUFF_SPAN : 0..4 : see above
-//# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
-//# TUFF_UNROLL : 1|4 : rows in flight, without TUFF_SPAN
+//# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
+//# TUFF_UNROLL : 1|4 : rows in flight, with TUFF_SPAN 0
 //# TUFF_CUT : 0|1 : 1: segments > 1
-//# TUFF_RUN : 0.. : results of each lane, one after another; 0: push.run says
+//# TUFF_RUN : 0.. : results that a lane computes one after another; 0: push.run says
 #define TUFF_VALUE_OF TUFF_X_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
@@ -42,7 +42,7 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 #define LOAD_ROW(i) X_load_block(i)
 #endif
 
-// The block of row `segment` of the axis in slice = outer * segments + segment, and the distance to the next.
+// The first block of a slice (outer * segments + segment): row `segment` of the axis.
 TUFF_INDEX first_row(uint slice, out uint segment) {
   uint outer = slice;
   segment = 0;
@@ -64,7 +64,7 @@ void store_result(uint t, TuffBlock result) {
 void main() {
 #if TUFF_CUT
   TUFF_INDEX stride = TUFF_INDEX(push.segments) * push.columns;
-  uint rows = push.extent / push.segments;  // and one more for the first segments
+  uint rows = push.extent / push.segments;  // the first `longer` segments have one more
   uint longer = push.extent - rows * push.segments;
 #else
   TUFF_INDEX stride = TUFF_INDEX(push.columns);
@@ -72,7 +72,7 @@ void main() {
   const uint longer = 0;
 #endif
   for (uint repeat = 0; repeat < RUN; ++repeat) {
-    // Surplus lanes and groups repeat the last result: no branch.
+    // Surplus lanes and workgroups repeat the last result, which avoids a branch.
     uint segment;
 #if TUFF_SPAN
     uint tiles = (push.columns + gl_WorkGroupSize.x * TUFF_SPAN - 1) / (gl_WorkGroupSize.x * TUFF_SPAN);

@@ -1,4 +1,4 @@
-// One loop for each output: floats in double precision, integers modulo 2^32.
+// One loop per output: floats in double precision, integers modulo 2^32.
 #include <cmath>
 #include <type_traits>
 
@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-// Of `count` > 0 elements, `stride` apart. The value so far stays where it is as good.
+// The index of the result among `count` > 0 elements, `stride` apart. Of equally good values the first wins.
 template <typename T>
 uint32_t place_of(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
   uint64_t place = 0;

@@ -1,4 +1,4 @@
-// The reductions and the element types that they take, as reduce.def has them.
+// The reductions of reduce.def and the element types that they take.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace tuff::reduce {
 
 enum class Result { value, mean, place };
 
-// What leaves the other one of two as it is.
+// The value that leaves the other of two operands unchanged.
 struct Identity {
   double of_floats;
   int64_t of_integers;
@@ -21,13 +21,13 @@ struct Identity {
 struct Op {
   int32_t op;
   const char* name;
-  int32_t gathers;  // the operation that gathers values: a mean gathers a sum; 0: none
+  int32_t gathers;  // the operation that accumulates values (a mean accumulates a sum); 0: none
   Result result;
-  bool integers;  // it takes integers too
+  bool integers;  // also takes integers
   bool empty;     // an empty axis has a value
   Identity identity;
   double (*combine)(double, double);
-  int64_t (*combine_integers)(int64_t, int64_t);  // of 32-bit ones; the result is cut to 32 bits again
+  int64_t (*combine_integers)(int64_t, int64_t);  // of 32-bit values; the result is truncated to 32 bits
 
   ElementTypes types() const;
 };

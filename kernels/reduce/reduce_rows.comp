@@ -1,21 +1,21 @@
-// Reduces rows: output[row * segments + s] = op over elements s * segment … of the row, at most `segment`
-// of them and not beyond `extent`. With segments > 1 these are partial results for another stage.
+// Reduces rows: output[row * segments + s] = op over the elements of the row from s * segment on, `segment` of them but
+// none beyond `extent`. With segments > 1 these are partial results for another stage.
 //
-// LANES invocations share one such piece: lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes),
-// gathers them in a few independent chains, and the lanes' results meet in a tree, of shuffles up to the subgroup
-// and of shared memory beyond:
+// TUFF_LANES invocations share one such piece. Lane l reads blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16
+// bytes) and accumulates them in a few independent chains. A tree then combines the lanes' results, by shuffles within
+// a subgroup and by shared memory across subgroups:
 //
-//   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
+//   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
-//# TUFF_X_TYPE : types : of the input, as in tuff.h
-//# TUFF_Y_TYPE : types : of the output
-//# TUFF_LANES : 1..1024 : a power of two up to the subgroup's size, or the whole workgroup
+//# TUFF_X_TYPE : types : type of the input, as in tuff.h
+//# TUFF_Y_TYPE : types : type of the output
+//# TUFF_LANES : 1..1024 : lanes of a piece: a power of two up to the subgroup's size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
 //# TUFF_CUT : 0|1 : 1: segments > 1
-//# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and behind the blocks are single
+//# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and after the blocks are read singly
 //# TUFF_UNROLL : 1|2|4|8|16 : blocks in flight
-//# TUFF_RUN : 0.. : pieces that a lane takes one after another, 1 with TUFF_SHARED; 0: push.run says
+//# TUFF_RUN : 0.. : pieces that a lane processes one after another, 1 with TUFF_SHARED; 0: push.run says
 #define TUFF_VALUE_OF TUFF_X_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
@@ -27,7 +27,7 @@ layout(push_constant, std430) uniform Push {
   uint pieces;    // rows * segments
   uint extent;    // elements of a row
   uint segments;  // of each row
-  uint segment;   // elements of each, a multiple of W; the last has what is left
+  uint segment;   // elements of each, a multiple of W; the last has the rest
   uint run;
   float divisor;
 } push;
@@ -41,7 +41,7 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 shared TUFF_VALUE parts[TUFF_LANES];
 #endif
 
-// One element, and nothing beside it.
+// A block of one element, with the identity in the other places.
 TuffBlock single(uint i) {
   TuffBlock block = tuff_block(TUFF_IDENTITY);
   block.part[0].x = X_load(i);
@@ -49,11 +49,11 @@ TuffBlock single(uint i) {
 }
 
 void main() {
-  // From the subgroup's own numbers, because shuffles count in those.
+  // Computed from the subgroup's own numbering, because shuffles use it.
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   uint lane = thread % TUFF_LANES;
   for (uint repeat = 0; repeat < RUN; ++repeat) {
-    // Lanes without a piece repeat the last one: no branch, and every lane has a part in the shuffles.
+    // Lanes without a piece repeat the last one: this avoids a branch, and every lane takes part in the shuffles.
 #if TUFF_SINGLE
     uint piece = min(tuff_group() * RUN + repeat, push.pieces - 1);
 #else
@@ -79,7 +79,7 @@ void main() {
     for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(total, single(i));
     uint blocks = (inner_end - inner_begin) / TUFF_ELEMENTS;
     uint block = inner_begin / TUFF_ELEMENTS + lane;
-    // Wherever the row begins, every lane has these.
+    // The number of blocks that every lane has, wherever in a block the row begins.
     uint whole = (max(elements, TUFF_ELEMENTS - 1u) - (TUFF_ELEMENTS - 1u)) / TUFF_ELEMENTS / TUFF_LANES;
 #else
     uint blocks = elements / TUFF_ELEMENTS;

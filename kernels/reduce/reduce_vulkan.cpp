@@ -1,21 +1,21 @@
-// Planner of reduce. The axis is viewed as (outer, length, inner) and reduced in stages, each a dispatch that
-// leaves `segments` partial results in place of the axis, until one is left:
+// Planner of reductions. The axis is viewed as (outer, length, inner) and reduced in stages. Each stage is a dispatch
+// that leaves `segments` partial results in place of the axis; the last leaves one:
 //
-//   inner = 1   reduce_rows: 1 … a subgroup of lanes for a short row, a workgroup for a long one; where rows
-//               are few and long, each is cut into segments
-//   inner > 1   reduce_columns: lanes along inner; where there are few, rows are dealt out to segments
+//   inner = 1   reduce_rows: 1 … a subgroup of lanes for a short row, a workgroup for a long one; where rows are few
+//               and long, each is cut into segments
+//   inner > 1   reduce_columns: lanes along inner; where there are few, rows are distributed over segments
 //
-// Segments depend on the sizes and the device alone, so results are the same run after run. Sums are f32.
-// Partial results and sums of floats are f32 whatever the elements are; a block of 16-bit elements is gathered in two
-// parts. Integers stay what they are (TUFF_VALUE of types.glsl).
-// Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that
-// are gathered every 32 steps: at most 32 + count / (32 UNROLL) + 2 UNROLL, where a lane has `count` blocks:
+// Segments depend only on the sizes and the device, so results are the same in every run. Partial results and sums of
+// floats are f32 whatever the element type; a block of 16-bit elements is accumulated in two parts. Integers keep their
+// type (TUFF_VALUE of types.glsl).
+//
+// Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that are merged
+// every 32 steps, are at most 32 + count / (32 UNROLL) + 2 UNROLL for a lane with `count` blocks:
 //   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
 //                  count <= 32768 (a subgroup of 32 where rows are many)     c <= 176
 //   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72
 //   columns        count <= 4096 (one chain for each column with TUFF_SPAN)   c <= 162
-// and the stages' trees: log2 of the lanes.
-// argmax and argmin: reduce_arg_vulkan.cpp.
+// The trees of the stages add log2 of the lanes. argmax and argmin: reduce_arg_vulkan.cpp.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -39,17 +39,17 @@ uint64_t power_of_two_at_least(uint64_t n) {
   return power;
 }
 
-// One stage: [outer][length][inner] at an offset of a buffer, to [outer][segments][inner] of another.
+// One stage reduces [outer][length][inner] at an offset of one buffer to [outer][segments][inner] in another.
 struct Stage {
   uint64_t outer, length, inner;
   uint64_t segments;
-  uint64_t segment;  // rows only: elements of each segment, a multiple of 8
+  uint64_t segment;  // rows only: elements of a segment, a multiple of 8
 };
 
 struct Place {
   const Buffer* buffer;
   int32_t dtype;
-  uint64_t element;  // where it starts
+  uint64_t element;  // index of the first element
 
   uint64_t size() const { return dtype_size(dtype); }
   bool aligned() const { return aligned16(buffer, element * size()); }
@@ -68,7 +68,7 @@ struct Reduction {
 void cut_rows(const StreamDevice& device, Stage& stage) {
   stage.segments = 1;
   stage.segment = std::max<uint64_t>((stage.length + 7) / 8 * 8, 8);
-  // Longer rows are always cut; shorter ones where rows alone would leave cores idle.
+  // Long rows are always cut; shorter ones only where the rows alone would leave cores idle.
   const uint64_t longest = device.cpu ? 1u << 17 : 1u << 22;
   const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 14;
   const uint64_t wanted = (device.cpu ? 4 : 8) * device.cores;  // pieces that fill the device
@@ -92,11 +92,11 @@ struct RowShape {
 RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements, uint32_t parts) {
   const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4 * parts), 1);
   if (device.cpu) {
-    // A lane for each row while rows are short and many; else a subgroup. Groups take several rows, so that
-    // the cost of a group (about 100 ns) is spread, but leave some for each core.
+    // Short and numerous rows get one lane each, others a subgroup. Workgroups process several rows, which amortises
+    // the cost of a workgroup (about 100 ns), but leave several workgroups for each core.
     const bool narrow = elements <= 256 && pieces >= 16 * device.cores;
     const uint32_t lanes = narrow ? 1 : device.subgroup;
-    const uint64_t taken = pieces * lanes / device.subgroup;  // groups at one row per lane group
+    const uint64_t taken = pieces * lanes / device.subgroup;  // workgroups, if each processed its rows in one step
     const uint64_t run = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
     return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(run), false};
   }
@@ -106,7 +106,7 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
     return {static_cast<uint32_t>(lanes), device.workgroup, each >= 8 ? 8u : each >= 4 ? 4u : 1u, 1, false};
   }
   const uint64_t each = blocks / device.workgroup;
-  // 64 registers in flight.
+  // Keeps 64 registers in flight.
   const uint32_t unroll = parts == 1 && each >= 16 && each % 16 == 0 ? 16 : each >= 8 ? 8 : each >= 4 ? 4 : 1;
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
 }
@@ -157,20 +157,21 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
-// Dispatches that each span no more than a piece: whole rows while they fit, else whole segments of one row.
+// Splits the stage into dispatches that each span at most a piece: whole rows while they fit, otherwise whole segments
+// of one row.
 void record_rows(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
   const uint64_t piece = reduction.device.piece;
   if (stage.length <= piece) {
     const uint64_t largest = std::max(stage.length, stage.segments);
     uint64_t step = largest ? piece / largest : piece;
-    if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+    if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
     for (uint64_t row = 0; row < stage.outer; row += step) {
       dispatch_rows(reduction, stage, std::min(step, stage.outer - row), stage.length, stage.segments,
                     from.behind(row * stage.length), to.behind(row * stage.segments), last);
     }
     return;
   }
-  const uint64_t step = piece / stage.segment;  // segments; a segment is far smaller than a piece
+  const uint64_t step = piece / stage.segment;  // in segments; a segment is far smaller than a piece
   for (uint64_t row = 0; row < stage.outer; ++row) {
     for (uint64_t s = 0; s < stage.segments; s += step) {
       const uint64_t begin = s * stage.segment;
@@ -202,10 +203,10 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   const uint64_t rows = ceil_div(stage.length, stage.segments);
   const uint32_t workgroup =
       reduction.device.cpu ? reduction.device.subgroup : std::min(reduction.device.workgroup, 128u);
-  // A processor reads longer pieces of each row where rows have them.
+  // A CPU reads longer pieces of each row where rows are long enough.
   const uint64_t columns = stage.inner / width;
   const uint64_t span = !reduction.device.cpu || columns < workgroup ? 0 : std::min<uint64_t>(columns / workgroup, 4);
-  const uint64_t tile = workgroup * std::max<uint64_t>(span, 1);  // results of a group
+  const uint64_t tile = workgroup * std::max<uint64_t>(span, 1);  // results of a workgroup
   const uint64_t tiles = span ? results / columns * ceil_div(columns, tile) : ceil_div(results, tile);
   const uint64_t run =
       reduction.device.cpu ? few_values(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64) : 1;
@@ -244,7 +245,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   reduction.recorder.dispatch(kernel, dispatch);
 }
 
-// What columns are counted by has 32 bits. One slab has the most: several at once have no more than a piece.
+// The kernel counts rows and lanes in 32 bits. A single slab has the most; several at once span at most a piece.
 void require_numbers(const Stage& stage, int32_t dtype) {
   const uint64_t results = stage.segments * (stage.inner / column_width(stage.inner, dtype));
   if (std::max(stage.length, results) <= 0xffff0000u) return;
@@ -252,7 +253,8 @@ void require_numbers(const Stage& stage, int32_t dtype) {
        stage.inner, stage.length, results);
 }
 
-// Whole slabs of the outer index that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
+// Dispatches as many whole slabs of the outer index as fit in a piece. A larger slab is dispatched alone, with 64-bit
+// indices if necessary.
 void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
   const uint64_t slab = stage.length * stage.inner;
   uint64_t step = std::max<uint64_t>(reduction.device.piece / slab, 1);
@@ -275,9 +277,9 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
                             stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float)),
                             static_cast<double>(view.axis)};
 
-  const int32_t gathered = computed_type(args.dtype);  // of results between stages
+  const int32_t gathered = computed_type(args.dtype);  // type of results between stages
 
-  // An empty axis fills the output; one element is copied, best as columns.
+  // An empty axis fills the output. An axis of one element is a copy, which works best as columns.
   const bool fill = view.axis == 0;
   const bool copy = view.axis == 1;
   const uint64_t outputs = view.outer * view.inner;
@@ -300,7 +302,7 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
 
   for (uint32_t i = 0; i < count && columns; ++i) require_numbers(stages[i], i == 0 ? args.dtype : gathered);
 
-  // Partial results follow one another in scratch memory, each stage's 256-byte aligned.
+  // Partial results are stored one stage after another in scratch memory, each stage aligned to 256 bytes.
   const Buffer* scratch = partials ? &recorder.scratch(partials * dtype_size(gathered)) : nullptr;
   Place from{args.input, args.dtype, 0};
   uint64_t used = 0;

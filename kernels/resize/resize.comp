@@ -1,18 +1,19 @@
-// An invocation has a place in the output's planes, works out once which elements of the input it comes from, and goes
-// through RUN planes with that.
+// Resizes planes to nearest elements or by linear interpolation. An invocation has one place in the output planes. It
+// works out once which input elements contribute to it, and applies that to RUN planes.
 //
-// A plane is [z][y][x][inner], of which the last RANK axes are resized. Units are TUFF_WIDTH elements of it that follow
-// one another: unit u = i % units of plane i / units, and then every `chunks`-th plane.
-//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
-//# TUFF_LINEAR : 0|1 : 1: blended by distance; 0: the element at the position, rounded down
-//# TUFF_WIDTH : 1|4 : 4: four of inner (TUFF_ALONG_X 0), or four of x where inner is 1 (TUFF_ALONG_X 1)
+// A plane is [z][y][x][inner], of which the last RANK spatial axes are resized. A unit is TUFF_WIDTH consecutive
+// elements of a plane. Invocation i computes unit i % units of plane i / units, and of every `chunks`-th plane after
+// it.
+//# TUFF_TYPE : 1..3 : element type of input and output, as in tuff.h
+//# TUFF_LINEAR : 0|1 : 1: linear interpolation; 0: the element at the position, rounded down
+//# TUFF_WIDTH : 1|4 : 4: a unit is four of inner (TUFF_ALONG_X 0), or four of x where inner is 1 (TUFF_ALONG_X 1)
 //# TUFF_ALONG_X : 0|1 : see TUFF_WIDTH
-//# TUFF_RUN : 0.. : planes that an invocation goes through; 0: push.run says
-//   CENTRES, HALVES   ResizeShape of kernels/resize/resize.hpp
+//# TUFF_RUN : 0.. : planes that an invocation processes; 0: push.run says
+//   CENTRES, HALVES (specialisation constants): see ResizeShape of kernels/resize/resize.hpp
 //
-// The position of output o along an axis is exact, by whole numbers of 32 bits: with m = o, or 2 o + 1, it is
-// m * (steps + part / whole), where part < whole. The high word of m * floor(2^32 part / whole) is m * part / whole rounded
-// down, or one less; what is left over, which has no more bits than `whole`, tells.
+// The position of output o along an axis is computed exactly in 32-bit integers. With m = o or 2 o + 1 it is
+// m * (steps + part / whole), where part < whole. The high word of m * floor(2^32 part / whole) is m * part / whole
+// rounded down, or one less; the remainder, which is below 2 * whole, tells which.
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/common/division.glsl"
 
@@ -22,14 +23,14 @@ layout(constant_id = 2) const bool CENTRES = false;
 layout(constant_id = 3) const bool HALVES = false;
 
 struct Axis {
-  uint last;  // element of the input
+  uint last;  // index of the input's last element
   uint steps, part, whole, multiplier;
 };
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint n, run, planes, chunks;
-  uint sizes[4], multipliers[4], shifts;  // units of a plane; of inner, of x, of y
+  uint sizes[4], multipliers[4], shifts;  // units of a plane; inner in units, x in units, y
   Axis axes[3];                           // z, y, x
 } push;
 
@@ -41,7 +42,7 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 #else
 #define VALUE float
 #endif
-// Elements of the input that an index counts.
+// Loads a value of the input. The index counts vec4s where a unit is four of inner, otherwise elements.
 #if TUFF_WIDTH == 4 && !TUFF_ALONG_X
 #define LOAD(i) X_load_block(i).part[0]
 #else
@@ -51,8 +52,8 @@ TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 uint divided(uint n, uint d) { return tuff_divide(n, push.multipliers[d], (push.shifts >> (8 * d)) & 31u); }
 
 struct Taps {
-  uint first, second;  // the same where the weight is 0
-  float weight;        // of the second
+  uint first, second;  // equal if the weight is 0
+  float weight;        // of `second`
 };
 
 Taps taps_of(Axis axis, uint o) {
@@ -76,7 +77,7 @@ Taps taps_of(Axis axis, uint o) {
 #endif
 }
 
-// Where the weight is 0 the second does not count, were it infinite.
+// With weight 0 the second value is ignored, even if it is infinite or NaN.
 vec4 blend(vec4 first, vec4 second, vec4 weight) {
   return mix(first * (1.0 - weight) + second * weight, first, equal(weight, vec4(0.0)));
 }
@@ -87,7 +88,7 @@ vec4 blend(vec4 first, vec4 second, float weight) {
   return weight == 0.0 ? first : first * (1.0 - weight) + second * weight;
 }
 
-// Of this invocation, in the units of LOAD.
+// The taps of this invocation, in the index units of LOAD.
 #if TUFF_WIDTH == 4 && TUFF_ALONG_X
 uvec4 x_first, x_second;
 vec4 x_weight;

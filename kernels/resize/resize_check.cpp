@@ -8,15 +8,15 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxSize = (uint64_t{1} << 29) - 1;  // of one axis: twice as much has 30 bits
-constexpr double kMaxReach = 1 << 30;                   // where the last output of an axis may lie in the input
+constexpr uint64_t kMaxSize = (uint64_t{1} << 29) - 1;  // of one axis, so that twice as much fits in 30 bits
+constexpr double kMaxReach = 1 << 30;                   // bound on the last output's position in the input
 
 struct Fraction {
   uint64_t top, bottom;
 };
 
-// The fraction that a decimal number such as 1.5 or 0.3 was meant as: of its continued fraction's, the first that is
-// the number but for its rounding, or the last with terms below 2^29.
+// The fraction that a decimal number such as 1.5 or 0.3 stands for: the first convergent of its continued fraction that
+// equals it up to rounding, or the last with terms below 2^29.
 Fraction fraction_of(double value) {
   uint64_t top = 1, bottom = 0, earlier_top = 0, earlier_bottom = 1;
   for (double rest = value;;) {
@@ -35,7 +35,7 @@ Fraction fraction_of(double value) {
 
 ResizeAxis axis_of(const ResizeArgs& args, uint32_t i, bool centres) {
   const uint64_t in = args.in_shape[i], out = args.out_shape[i];
-  Fraction step{in, out};  // elements of the input for each of the output
+  Fraction step{in, out};  // input elements per output element
   if (args.align_corners != 0) {
     step = out > 1 ? Fraction{in - 1, out - 1} : Fraction{0, 1};
   } else if (args.scale[i] != 0) {

@@ -1,11 +1,11 @@
-// Each element from those around its position, in doubles; the positions in whole numbers.
+// Interpolates each element in double precision; positions are computed in integers.
 #include "kernels/common/elements.hpp"
 #include "kernels/resize/resize.hpp"
 
 namespace tuff {
 namespace {
 
-// Elements that count along one axis: `second` does by `weight`, `first` by the rest.
+// The two elements that contribute along one axis: `second` by `weight`, `first` by 1 - weight.
 struct Taps {
   uint64_t first, second;
   double weight;

@@ -1,4 +1,4 @@
-// Planner of resizing. Where every axis stays as it is, it is a copy.
+// Planner of resizing. If every axis keeps its size, this is a copy.
 //
 // TUFF_RESIZE_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
@@ -67,7 +67,7 @@ void record_resize(Recorder& recorder, const ResizeArgs& args) {
   const uint64_t at_once = kMaxElements / largest;
   for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
     const uint64_t planes = std::min(at_once, s.planes - begin), units = planes * push.sizes[0];
-    // Enough groups for every core, several times over.
+    // Enough workgroups for every core several times over.
     const uint64_t most = device.cpu ? 64 : 4, enough = (device.cpu ? 8 : 64) * device.cores * device.workgroup;
     const uint64_t run = few_values(std::min(units / enough, planes), 1, most);
     push.run = static_cast<uint32_t>(run);

@@ -21,7 +21,7 @@ void check_scan(const ScanArgs& args) {
   check_overlap(args.output, "output", bytes, args.input, "input", bytes, true);
 }
 
-// One after another, in double precision.
+// Element by element, in double precision.
 void host_scan(const ScanArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;

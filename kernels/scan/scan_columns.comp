@@ -1,8 +1,9 @@
-// Running sums or products down the middle axis of [outer][length][inner]: lanes lie along inner, TUFF_WIDTH elements
-// each, and walk down the axis. Where lanes are few, the axis is cut into segments, which takes two dispatches:
-// TUFF_STAGE 1 leaves the totals [outer][segments][inner], TUFF_STAGE 2 begins with those of the segments before.
+// Running sums or products down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
+// elements each, and each walks down the axis. Where lanes are few, the axis is cut into segments, which takes two
+// dispatches: TUFF_STAGE 1 stores the totals [outer][segments][inner], and TUFF_STAGE 2 starts from those of the
+// earlier segments.
 //
-//# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
+//# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
 //# TUFF_UNROLL : 1|4 : rows in flight
 #include "kernels/scan/scan.glsl"
 
@@ -14,7 +15,7 @@ layout(push_constant, std430) uniform Push {
   uint extent;    // rows
   uint columns;   // inner / TUFF_WIDTH
   uint segments;
-  uint segment;   // rows of each; the last has what is left
+  uint segment;   // rows of each; the last has the rest
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
@@ -40,7 +41,7 @@ TuffBlock combined(TuffBlock a, TuffBlock b) {
   return a;
 }
 
-// Row `at` becomes part of `run`, and its result is stored.
+// Combines row `at` into `run` and stores its result.
 void take(inout TuffBlock run, TuffBlock x, TUFF_INDEX at) {
   TuffBlock through = combined(run, x);
 #if TUFF_STAGE != 1
@@ -65,7 +66,7 @@ void main() {
   uint rows = min(push.segment, push.extent - begin);
   TuffBlock run = tuff_block(TUFF_IDENTITY);
 #if TUFF_STAGE == 2
-  // In sixty-fours, so that few additions follow one another where segments are many.
+  // In groups of 64, so that there are few serial additions where segments are many.
   for (uint s = 0; s < segment;) {
     TuffBlock some = tuff_block(TUFF_IDENTITY);
     for (uint end = min(s + 64, segment); s < end; ++s) {

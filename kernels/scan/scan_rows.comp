@@ -1,12 +1,13 @@
-// Running sums or products of rows. LANES invocations share a piece of a row: a whole row, or one of its segments. They
-// go through it in steps; in each, lane l has item l of W elements. A lane combines its elements, the lanes' totals are
-// scanned by shuffles (and shared memory beyond a subgroup), and what the steps before gathered is carried along:
+// Running sums or products of rows. TUFF_LANES invocations share a piece, which is a whole row or one of its segments,
+// and process it in steps. In each step lane l has item l of W elements. A lane combines its elements, the lanes'
+// totals are scanned by shuffles (and through shared memory beyond a subgroup), and the total of the earlier steps is
+// carried along:
 //
-//   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        items and their lanes
-//            carry = 0         carry = total of step 0
+//   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each item
+//            carry = identity  carry = total of step 0
 //
-// Rows that are cut take two dispatches: TUFF_STAGE 1 leaves each segment's total, TUFF_STAGE 2 begins with the totals
-// of the segments before. Input is read twice then, output written once.
+// Rows that are cut take two dispatches: TUFF_STAGE 1 stores each segment's total, and TUFF_STAGE 2 starts from the
+// totals of the earlier segments. The input is then read twice and the output written once.
 //
 //# TUFF_BLOCKED : 0|1 : 1: an item is a block of 16 bytes, and rows are whole blocks; 0: an item is an element
 #include "kernels/common/lanes.glsl"
@@ -19,7 +20,7 @@ layout(push_constant, std430) uniform Push {
   uint pieces;    // rows * segments
   uint extent;    // items of a row
   uint segments;  // of each row
-  uint segment;   // items of each, a multiple of LANES; the last has what is left
+  uint segment;   // items of each, a multiple of LANES; the last has the rest
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
@@ -38,7 +39,7 @@ TUFF_READ(2, Totals, float, 4)
 #define WIDTH 1
 #endif
 
-// Elements of an item, in the order in which they are scanned.
+// The elements of an item, in scan order.
 struct Item {
   float value[WIDTH];
 };
@@ -72,7 +73,7 @@ void store_item(TUFF_INDEX i, Item item) {
 }
 #endif
 
-// What the lanes before this one have together; total: what all have.
+// Combines the x of all lanes before this one. `total` combines the x of all lanes.
 float before_lane(float x, out float total) {
 #if TUFF_LANES == 1
   total = x;
@@ -109,11 +110,11 @@ float before_lane(float x, out float total) {
 }
 
 void main() {
-  // From the subgroup's own numbers, because shuffles count in those.
+  // Computed from the subgroup's own numbering, because shuffles use it.
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   uint lane = thread % TUFF_LANES;
   uint piece = tuff_group() * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
-  // Surplus lanes take part in shuffles and barriers, and touch no memory.
+  // Surplus lanes take part in shuffles and barriers but access no memory.
   bool live = piece < push.pieces;
   uint row = piece, segment = 0;
 #if TUFF_STAGE != 0

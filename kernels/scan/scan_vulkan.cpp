@@ -1,16 +1,16 @@
-// Planner of the scans. The axis is viewed as (outer, length, inner):
+// Planner of scans. The axis is viewed as (outer, length, inner):
 //
 //   inner = 1   scan_rows: 1 … a subgroup of lanes for a short row, a workgroup for a long one
 //   inner > 1   scan_columns: lanes along inner, each of which walks down the axis
 //
-// Where rows or columns are too few to fill the device, or an axis is so long that too many additions would follow one
-// another, it is cut into segments: one dispatch for their totals, one for the results. Segments depend on the sizes
-// and the device alone, so results are the same run after run. All arithmetic is f32.
+// The axis is cut into segments where rows or columns are too few to fill the device, or where an axis is so long that
+// there would be too many serial additions. That takes one dispatch for the totals and one for the results. Segments
+// depend only on the sizes and the device, so results are the same in every run. All arithmetic is f32.
 //
-// Serial operations that a result has behind it, the c of the error bound c 2^-24 sum |x|: at most kMaxSteps of a
-// segment, its lanes' (8 elements, 10 shuffles, 32 subgroups), and the segments before, max(kMaxSegments, length /
-// kMaxSteps): rows share them out among lanes, columns gather them in sixty-fours. That is below tuff.h's 6000 for
-// columns of up to 2^28 rows.
+// The serial operations before a result, the c of the error bound c 2^-24 sum |x|, are at most kMaxSteps of a segment,
+// those of its lanes (8 elements, 10 shuffles, 32 subgroups), and those over earlier segments, max(kMaxSegments, length
+// / kMaxSteps). Rows distribute the latter over lanes; columns combine them in groups of 64. For columns of up to 2^28
+// rows that is below tuff.h's 6000.
 #include <algorithm>
 #include <bit>
 
@@ -45,13 +45,13 @@ struct Scan {
   }
 };
 
-// How an axis of `length` items is cut, each item a step of `lanes` lanes' or one of a column.
+// How an axis of `length` items is cut. An item is a step of `lanes` lanes, or one element of a column.
 struct Cut {
   uint64_t segments, segment;
 };
 
-// `pieces` is how many there are uncut, `wanted` how many fill the device; a segment is a multiple of `unit` and has
-// `shortest` items at least, as its total costs a dispatch and a second reading.
+// `pieces` is the number of uncut rows or columns, `wanted` the number that fills the device. A segment is a multiple
+// of `unit` and has at least `shortest` items, because its total costs a dispatch and a second read.
 Cut cut_axis(uint64_t length, uint64_t pieces, uint64_t wanted, uint64_t unit, uint64_t shortest, uint64_t longest) {
   uint64_t segment = length;
   if (pieces < wanted && length >= 2 * shortest) {
@@ -62,7 +62,7 @@ Cut cut_axis(uint64_t length, uint64_t pieces, uint64_t wanted, uint64_t unit, u
   return {ceil_div(length, segment), segment};
 }
 
-// Both dispatches of what is cut, or the one of what is not.
+// Records both dispatches of an axis that is cut, or the single one of an axis that is not.
 template <typename Shader, typename Request, typename Push>
 void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32_t workgroup, uint64_t groups,
                      uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
@@ -97,10 +97,10 @@ void scan_rows(const Scan& scan, uint64_t first, uint64_t rows, uint64_t length)
   const bool aligned = aligned16(scan.args.input, first * scan.element_bytes()) &&
                        aligned16(scan.args.output, first * scan.element_bytes());
 
-  const uint64_t filled = std::bit_ceil(items);  // lanes that a row has work for
+  const uint64_t filled = std::bit_ceil(items);  // lanes for which a row has work
   uint32_t lanes = static_cast<uint32_t>(std::min<uint64_t>(filled, device.subgroup));
   if (device.cpu) {
-    // A lane for each row while rows are short and many: no shuffles.
+    // One lane per row while rows are short and many, which needs no shuffles.
     if (length <= 256 && rows >= 16 * device.cores) lanes = 1;
   } else if (items > 8 * device.subgroup && (rows < 256 * device.cores || items > 64 * device.subgroup)) {
     lanes = device.workgroup;
@@ -163,17 +163,18 @@ void record_scan(Recorder& recorder, const ScanArgs& args) {
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
   const Scan scan{recorder, args,
                   stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), dtype_size(args.dtype))};
-  // An axis of one element is copied (or filled), best as one row of columns.
+  // An axis of one element is a copy (or a fill), which works best as one row of columns.
   const uint64_t outer = view.axis == 1 ? 1 : view.outer, inner = view.axis == 1 ? view.outer * view.inner : view.inner;
   const bool rows = inner == 1;
-  // A segment, which is no longer than 2^22 items, may end that far behind the row.
+  // The end of the last segment, which has at most 2^22 items, may be that far beyond the row.
   if (rows && view.axis > 0xffc00000u) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={}: at most 2^32 - 2^22 elements along the last axis", view.axis);
   }
-  // Dispatches that each span no more than a piece; one slab that is larger goes alone, with 64-bit indices if need be.
+  // Each dispatch spans at most a piece. A single slab that is larger is dispatched alone, with 64-bit indices if
+  // necessary.
   const uint64_t slab = view.axis * inner;
   uint64_t step = std::max<uint64_t>(scan.device.piece / slab, 1);
-  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+  if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
   for (uint64_t o = 0; o < outer; o += step) {
     const uint64_t count = std::min(step, outer - o);
     rows ? scan_rows(scan, o * slab, count, view.axis) : scan_columns(scan, o * slab, count, view.axis, inner);

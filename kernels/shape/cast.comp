@@ -1,10 +1,11 @@
-// output[i] = input[i] as another type, for i < n: four elements for each item, and one for each of the n % 4 behind
-// them. Each group has RUN * (workgroup size) consecutive items; in step s its lane l has item s * (workgroup size) + l.
-//# TUFF_SOURCE_BYTES : 1|2|4|8 : of one element of the source
-//# TUFF_TARGET_BYTES : 1|2|4|8 : and of the target
-//# TUFF_UNROLL : 1|2 : items that a lane has in flight; RUN is a multiple of it
-//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: they are not aligned
-//# TUFF_RUN : 0.. : items that a lane takes one after another; 0: push.run says
+// output[i] = input[i] converted to another type, for i < n. Four elements are an item, and each of the last n % 4
+// elements is one too. Each workgroup has RUN * (workgroup size) consecutive items; in step s lane l has item
+// s * (workgroup size) + l.
+//# TUFF_SOURCE_BYTES : 1|2|4|8 : bytes of an element of the source
+//# TUFF_TARGET_BYTES : 1|2|4|8 : bytes of an element of the target
+//# TUFF_UNROLL : 1|2 : items that a lane has in flight; divides RUN
+//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: unaligned
+//# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
@@ -42,7 +43,7 @@ void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = STORED(TUFF_TARGET)(bits.x); }
 #define WORDS_1 uint
 #define WORDS_2 uvec2
 #define WORDS_4 uvec4
-// Four elements as words, and element c of them.
+// Four elements as words; PART extracts element c.
 #if TUFF_SOURCE_BYTES == 1
 TUFF_READ(0, X4, uint, 4)
 #define PART(words, c) uvec2((words >> (8 * c)) & 0xffu, 0u)

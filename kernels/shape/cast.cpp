@@ -1,4 +1,4 @@
-// Cast: its check, and the reference in doubles, which hold every number of every type.
+// Cast: argument check and reference implementation, in double precision, which represents every number of every type.
 #include <cmath>
 #include <limits>
 #include <string>

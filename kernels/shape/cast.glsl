@@ -1,20 +1,20 @@
-// One element as another type, from bits to bits: by integer arithmetic alone, so that every device gives the same bits,
-// 64-bit floats without 64-bit arithmetic included, and no driver's rounding is asked for. An element is a uvec2; y is
+// Converts one element from bits to bits, by integer arithmetic alone. All devices thus give the same bits, f64 works
+// without 64-bit arithmetic, and the result does not depend on a driver's rounding. An element is a uvec2, whose y is
 // used by f64 only.
-//# TUFF_SOURCE : 1..8 : type as in tuff.h
-//# TUFF_TARGET : 1..8 : another type
+//# TUFF_SOURCE : 1..8 : source type, as in tuff.h
+//# TUFF_TARGET : 1..8 : target type, another one
 //
-// To a float: to nearest even, once. To an integer: towards zero, then to the end of the range that it is beyond; NaN
-// gives 0.
+// Conversion to a float rounds once, to nearest even. Conversion to an integer truncates towards zero and saturates;
+// NaN gives 0.
 #include "kernels/common/types.glsl"
 
 #define TUFF_IS_SMALL_FLOAT(type) (type == 1 || type == 2 || type == 3)
 #define TUFF_IS_INTEGER(type) (type >= 5)
 
-// A whole number and its sign: what integers are between two types.
+// An integer as sign and magnitude, the intermediate form of conversions from and to integers.
 struct TuffWhole {
   bool negative;
-  uint magnitude;  // 2^32 - 1 for all that is beyond it
+  uint magnitude;  // 2^32 - 1 for everything beyond it
 };
 
 uint tuff_whole_bits(TuffWhole w) {
@@ -47,8 +47,8 @@ uvec2 tuff_widened(uint bits) {
   return uvec2(fraction << 29, sign | (wide << 20) | (fraction >> 3));
 }
 
-// An f64 as bits of f32: to nearest even, or with what is lost put into the last bit ("round to odd"), so that a second
-// rounding to 16 bits is as if it were the only one (Boldo and Melquiond 2008).
+// Converts an f64 to the bits of an f32. Rounds to nearest even, or (`odd`) sets the last bit if anything was lost
+// ("round to odd"), so that rounding again to 16 bits gives the same as rounding once (Boldo and Melquiond 2008).
 uint tuff_narrowed(uvec2 bits, bool odd) {
   const uint sign = bits.y & 0x80000000u;
   const int exponent = int((bits.y >> 20) & 2047u) - 896;  // f32's
@@ -61,7 +61,7 @@ uint tuff_narrowed(uvec2 bits, bool odd) {
     const bool up = rest > 0x10000000u || (rest == 0x10000000u && (base & 1u) != 0u);
     return sign | (odd ? base | uint(lost) : base + uint(up));
   }
-  // A denormal, or nothing: the significand moves down by `down` bits.
+  // Denormal or zero: shifts the significand down by `down` bits.
   const uint down = uint(1 - exponent);
   if (down > 24u) return sign | uint(odd && ((bits.y & 0x7fffffffu) | bits.x) != 0u);
   const uint significand = 0x800000u | fraction, base = significand >> down;
@@ -97,7 +97,7 @@ TuffWhole tuff_whole_of(uint bits) {
   return w;
 }
 
-// As bits of f32, to nearest even or to odd.
+// Converts to the bits of an f32, rounding to nearest even or to odd.
 uint tuff_f32_of(TuffWhole w, bool odd) {
   if (w.magnitude == 0u) return 0u;
   const uint sign = w.negative ? 0x80000000u : 0u;

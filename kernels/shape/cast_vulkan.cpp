@@ -1,4 +1,4 @@
-// Planner of the cast. Between equal types it is a copy.
+// Planner of cast. A cast between equal types is a copy.
 #include <algorithm>
 #include <string>
 
@@ -27,7 +27,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
   }
   const StreamDevice device = stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   const bool aligned = aligned16(args.input) && aligned16(args.output);
-  // Lanes that move few bytes for each item have several items.
+  // Lanes whose items have few bytes process several items.
   const uint64_t least = std::max(from, to) < 4 ? 4 : std::min(from, to) < 4 ? 2 : 1;
   const uint64_t run = device.cpu ? device.items_each(args.n / 4, 128) : least;
   KernelRequest kernel = shaders::Cast::request({.run = device.fixed_run(run),
@@ -38,7 +38,7 @@ void record_cast(Recorder& recorder, const CastArgs& args) {
                                                  .unroll = !device.cpu && least > 1 ? 2 : 1,
                                                  .vector = aligned});
   kernel.streaming().constant(0, device.workgroup);
-  // Half as many elements as of four bytes each, for those of eight.
+  // StreamDevice::piece counts elements of four bytes; halved, it suits those of eight too.
   const uint64_t piece = device.piece / 2 / 64 * 64;
   for (uint64_t begin = 0; begin < args.n; begin += piece) {
     const uint64_t count = std::min(piece, args.n - begin), items = count / 4 + count % 4;

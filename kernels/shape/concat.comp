@@ -1,6 +1,6 @@
-// Up to four inputs beside one another, each [outer][width of its own], as [outer][pitch], in units of 1 to 16 bytes. Groups
-// before ends[0] have units of the first input, those before ends[1] of the second, and so on: RUN * (workgroup size)
-// consecutive ones each; in step s lane l has unit s * (workgroup size) + l of them.
+// Concatenates up to four inputs, each [outer][its own width], into [outer][pitch], in units of 1 to 16 bytes.
+// Workgroups before ends[0] copy units of the first input, those before ends[1] units of the second, and so on. Each
+// copies RUN * (workgroup size) consecutive units; in step s lane l copies unit s * (workgroup size) + l of them.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 1;
 
@@ -9,7 +9,7 @@ layout(push_constant, std430) uniform Push {
   uint ends[4];
   uint n[4];  // units of an input
   uint widths[4], multipliers[4], shifts;
-  uint first[4];  // where in the output's rows an input begins
+  uint first[4];  // where an input starts in the output's rows
   uint pitch;
 } push;
 

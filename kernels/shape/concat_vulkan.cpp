@@ -1,5 +1,5 @@
-// Planner of concat on GPUs: several inputs in one dispatch, so that none waits for the one before it, whose part of
-// the output lies between its own (concat.comp).
+// Planner of concat on GPUs. Several inputs share one dispatch (concat.comp). In separate dispatches each would wait
+// for the one before it, as their parts of the output interleave.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kMaxUnits = 1u << 30;  // of the output
 constexpr size_t kAtOnce = 4;
 
-// The largest unit that all operands consist of.
+// The largest unit, in bytes, that divides all operands' offsets and rows.
 uint64_t unit_of(const ConcatArgs& args, uint64_t inner_bytes) {
   uint64_t all = args.output->offset;
   for (size_t i = 0; i < args.inputs.size(); ++i) {

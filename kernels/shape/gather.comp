@@ -1,20 +1,21 @@
-// output[i] for i < n, of the input's element that an index names along one axis; zero where it names none, and then
-// nothing is read. Units of 1 to 16 bytes.
+// output[i] for i < n is the input's element that an index selects along one axis. If the index is out of range the
+// result is zero and nothing is read. Elements are copied as units of 1 to 16 bytes.
 //
-//# TUFF_ROWS : 0|1 : 1: all units of a row take one index; 0: each unit has an index of its own
-//# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane has four units of a row, a fourth of the row apart
-//# TUFF_RUN : 0.. : units that a lane takes one after another; 0: push.run says
-// With TUFF_ROWS units are stored as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices; four units of
-// TUFF_REPEAT count as one, and sizes[0] is the fourth of a row. Without TUFF_ROWS coordinates say what a unit is beside
-// the axis.
-// Each group has RUN * (workgroup size) consecutive units; in step s its lane l has unit s * (workgroup size) + l.
+//# TUFF_ROWS : 0|1 : 1: all units of a row use one index; 0: each unit has its own index
+//# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane copies four units of a row, a quarter of the row apart
+//# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
+// With TUFF_ROWS units are stored as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices. With TUFF_REPEAT
+// 4 four units count as one, and sizes[0] is a quarter of a row. Without TUFF_ROWS a unit's coordinates outside the
+// axis follow from its place in the output.
+//
+// Each workgroup has RUN * (workgroup size) consecutive units; in step s lane l has unit s * (workgroup size) + l.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint n, run;
-  uint named, stride;  // of the axis, in the input: how many elements indices can name (TUFF_NAMES), and how far apart
+  uint named, stride;  // of the input's axis: how many elements indices can select (TUFF_NAMES), and their stride
 #if TUFF_ROWS
   uint outer_stride;
   uint sizes[2], multipliers[2], shifts[2];
@@ -31,7 +32,8 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 
 #include "kernels/common/coordinates.glsl"
 
-// An axis of which indices can name no fewer than 2^32 elements is wide, and none that is wide is empty: 0 is 2^32 there.
+// If indices can select 2^32 elements the kernel is wide. The axis of a wide kernel is never empty, so 0 means 2^32
+// there.
 #if TUFF_WIDE
 #define TUFF_NAMES(index) ((index) <= push.named - 1)
 #define OFFSET(c, stride) (uint64_t(c) * uint64_t(stride))

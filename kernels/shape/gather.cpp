@@ -1,4 +1,4 @@
-// Gather: its check, and the reference.
+// Gather: argument check and reference implementation.
 #include <cstring>
 #include <string>
 
@@ -8,10 +8,10 @@
 namespace tuff {
 namespace {
 
-// Index i of them as a number along the axis; the axis' size or more where it names nothing.
+// Index i as a position along the axis; the axis' size or more if it is out of range.
 uint64_t index_at(const GatherArgs& args, uint64_t i) {
   const uint32_t index = args.indices->host<uint32_t>()[i];
-  return args.index_type == TUFF_I32 && index > 0x7fffffffu ? ~uint64_t{0} : index;  // negative: beyond every axis
+  return args.index_type == TUFF_I32 && index > 0x7fffffffu ? ~uint64_t{0} : index;  // negative: beyond any axis
 }
 
 uint64_t results_of(const GatherArgs& args) {

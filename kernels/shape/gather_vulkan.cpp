@@ -1,4 +1,4 @@
-// Planner of gather. Rows are read as units of up to 16 bytes; an embedding is that.
+// Planner of gather. Rows, as in an embedding, are read as units of up to 16 bytes.
 #include <algorithm>
 #include <string>
 
@@ -24,13 +24,13 @@ struct Task {
   uint64_t unit;  // bytes
 };
 
-// One dispatch: n units of output from `output` on; inputs from `input` on, `span` of them, none where the axis is
-// empty; indices from `index` on.
+// The ranges of one dispatch: n units of output from `output` on; inputs from `input` on, `span` of them, or none if
+// the axis is empty; `indices` indices from `index` on.
 struct Place {
   uint64_t n, output, input, span, index, indices;
 };
 
-// How many elements of the axis indices can name: 32 bits hold it, but for 2^32, which the kernel knows by being wide.
+// How many elements of the axis indices can select. 2^32 becomes 0, which the kernel recognises by being wide.
 uint32_t named_of(const GatherArgs& args) {
   const uint64_t most = uint64_t{1} << (args.index_type == TUFF_I32 ? 31 : 32);
   return static_cast<uint32_t>(std::min(args.shape[args.axis], most));
@@ -74,9 +74,9 @@ void record_rows(Task task) {
   if (inner > kMaxUnits) {
     fail(TUFF_ERROR_UNSUPPORTED, "rows of {} units of {} bytes are too long to gather", inner, task.unit);
   }
-  // One look at an index for four units of a row, where lanes next to one another still have 128 bytes of it.
+  // One index lookup serves four units of a row where neighbouring lanes still read 128 consecutive bytes of it.
   const uint64_t repeat = inner % 4 == 0 && inner / 4 * task.unit >= 128 ? 4 : 1;
-  // Some outer indices at once, or some of the indices of one.
+  // Each dispatch covers several outer indices, or a range of the indices of a single one.
   const uint64_t rows_at_once = std::min(args.count, std::max<uint64_t>(kMaxUnits / inner, 1));
   const bool one = rows_at_once < args.count || view.axis * inner > kMaxStride;
   const uint64_t outers_at_once = one ? 1 : std::max<uint64_t>(kMaxUnits / (args.count * inner), 1);
@@ -100,8 +100,8 @@ void record_rows(Task task) {
   }
 }
 
-// Axes of the output: strides of the input (0 along the axis, and everywhere where it is empty) and of the output
-// itself.
+// The axes are those of the output, with strides of the input (0 along the axis, and all 0 if the axis is empty) and of
+// the output itself.
 void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t extent, uint64_t stride, uint64_t input,
                      uint64_t output) {
   constexpr uint32_t kMaxAxes = 7;

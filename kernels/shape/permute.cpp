@@ -1,4 +1,4 @@
-// Permute: its check, and the strided copy that it is.
+// Permute: argument check, and its strided copy.
 #include <array>
 #include <string>
 

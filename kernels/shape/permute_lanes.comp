@@ -1,7 +1,7 @@
-// Transposes by registers, for a processor: the input's innermost axis ("across") is not the output's ("along"). An
-// invocation reads four pieces of rows of the input, four elements each, and writes them as four pieces of rows of the
-// output. Eight of them have a block of 8 along by 16 across, so that a cache line of the input is used whole; they go on
-// across, up to 64 elements, and then along, where the lines of the output become whole:
+// Transposes through registers, for CPUs. The input's innermost axis ("across") is not the output's ("along"). An
+// invocation reads a 4 x 4 tile as pieces of four rows of the input and writes it as pieces of four rows of the output.
+// Eight invocations have a block of 8 along by 16 across, which uses cache lines of the input whole. They proceed
+// across, up to 64 elements, and then along, which completes the lines of the output:
 //
 //             across →                        along →
 //     along ┌──┬──┬──┬──┐              across ┌──┬──┐
@@ -10,18 +10,18 @@
 //           │ 4│ 5│ 6│ 7│                     │ 1│ 5│
 //           └──┴──┴──┴──┘                      …
 //
-// Pairs of elements as 64-bit integers, which other kernels gain by on a processor, cost more here than they save.
-// TUFF_UNIT, an element, is at most 8.
+// Reading pairs of elements as 64-bit integers, which benefits other kernels on CPUs, costs more here than it saves.
+// TUFF_UNIT, the size of an element, is at most 8.
 //# TUFF_FOURS : 0|1 : 1: rows of both operands are aligned vec4s (not for TUFF_UNIT 8)
-//# TUFF_RUN : 0.. : blocks along that a group goes through; 0: push.run says
+//# TUFF_RUN : 0.. : blocks along that a workgroup processes; 0: push.run says
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint BATCH_RANK = 0;  // axes beside the two
+layout(constant_id = 2) const uint BATCH_RANK = 0;  // number of the other axes
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint across, along;                // sizes
   uint across_tiles, along_tiles, groups;  // along_tiles: of RUN blocks
-  uint input_stride, output_stride;  // of along in the input, of across in the output
+  uint input_stride, output_stride;  // the stride of along in the input, and of across in the output
   uint batch_sizes[5];               // innermost first; the outermost is not needed
   uint input_strides[6], output_strides[6];
   uint run;
@@ -49,7 +49,7 @@ TUFF_WRITE(1, Y4, FOUR, FOUR_BYTES)
 #if TUFF_UNIT == 4
 #define COLUMN(c) FOUR(a[c], b[c], d[c], e[c])
 #elif TUFF_UNIT == 2
-// Elements c of two rows, one behind the other.
+// Element c of two rows, as one word.
 #define PAIR(p, q, c) ((c & 1) == 0 ? (p[c >> 1] & 0xffffu) | (q[c >> 1] << 16) : (p[c >> 1] >> 16) | (q[c >> 1] & 0xffff0000u))
 #define COLUMN(c) FOUR(PAIR(a, b, c), PAIR(d, e, c))
 #else

@@ -1,26 +1,26 @@
-// Transposes a tile: the input's innermost axis ("across") is not the output's ("along"), so that lanes that read
-// neighbours would write far apart. A group reads TILE x TILE elements row by row of the input into shared memory, and
-// writes them row by row of the output:
+// Transposes tiles through shared memory. The input's innermost axis ("across") is not the output's ("along"), so lanes
+// that read neighbouring elements would write far apart. A workgroup reads TILE x TILE elements row by row of the input
+// into shared memory and writes them row by row of the output:
 //
 //         across →                          along →
 //   along ┌────────┐  lanes read a row  across ┌────────┐  lanes write a row
 //     ↓   │        │                       ↓   │        │
 //         └────────┘                           └────────┘
 //
-// Rows in shared memory are one element longer than the tile, so that a column lies in as many banks as a row.
-// TUFF_UNIT, an element, is at most 8, and TUFF_LONG is 0.
+// Rows in shared memory are one element longer than the tile, so that a column is spread over as many banks as a row.
+// TUFF_UNIT, the size of an element, is at most 8, and TUFF_LONG is 0.
 //# TUFF_PAIRS : 0|1 : 1: elements of two bytes, with even sizes, strides and bases, are read and written as pairs
-//   A lane then reads two rows of a column pair; shared memory holds pairs along.
+//   A lane then reads two rows of a pair of columns; shared memory holds pairs along.
 layout(local_size_x_id = 0) in;
-// A divisor of the workgroup size, of which a fourth of its square is a multiple.
+// Divides the workgroup size; TILE * TILE / 4 is a multiple of the workgroup size.
 layout(constant_id = 1) const uint TILE = 32;
-layout(constant_id = 2) const uint BATCH_RANK = 0;  // axes beside the two
+layout(constant_id = 2) const uint BATCH_RANK = 0;  // number of the other axes
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint across, along;              // sizes
   uint across_tiles, along_tiles, groups;
-  uint input_stride, output_stride;  // of along in the input, of across in the output
+  uint input_stride, output_stride;  // the stride of along in the input, and of across in the output
   uint batch_sizes[5];               // innermost first; the outermost is not needed
   uint input_strides[6], output_strides[6];
 } push;
@@ -89,7 +89,7 @@ void main() {
   const uint lane = gl_LocalInvocationID.x, x = lane % TILE, first = lane / TILE, step = gl_WorkGroupSize.x / TILE;
   if (across_begin + x < push.across) {
     const TUFF_INDEX from = input_base + across_begin + x;
-    // Four rows in flight; what lies behind the last row is read from it once more, and never written.
+    // Four rows are in flight. Rows beyond the last are read as copies of it and never written.
     for (uint y = first; y < TILE; y += 4 * step) {
       HELD held[4];
       [[unroll]] for (uint k = 0; k < 4; ++k) {

@@ -1,4 +1,4 @@
-// Operations that move elements and compute nothing: permute; and the conversion of element types.
+// Operations that move elements without computing anything, such as permute, and the conversion of element types.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct CastArgs {
   uint64_t n;
 };
 
-// output[…] = input[start + step * …] of every axis.
+// output[…] = input[start + step * …] along every axis.
 struct SliceArgs {
   int32_t dtype;
   const Buffer *input, *output;
@@ -35,7 +35,7 @@ struct SliceArgs {
   uint32_t rank;
 };
 
-// The inputs one behind another along an axis; input i has sizes[i] there, and the output's shape otherwise.
+// Joins the inputs along an axis. Input i has size sizes[i] along it, and the output's shape otherwise.
 struct ConcatArgs {
   int32_t dtype;
   std::span<const Buffer* const> inputs;
@@ -45,15 +45,16 @@ struct ConcatArgs {
   uint32_t rank, axis;
 };
 
-// Elements that indices name along an axis. Of rows: output[o][j][i] = input[o][indices[j]][i], where o stands for the
-// axes before it and i for those behind. Elementwise: indices have a shape of the same rank, and so has the output.
+// Selects elements along an axis by indices. Rows: output[o][j][i] = input[o][indices[j]][i], where o stands for the
+// axes before it and i for those after it. Element-wise: the indices have a shape of the same rank, which is also the
+// output's.
 struct GatherArgs {
   int32_t dtype, index_type;
   const Buffer *input, *indices, *output;
   const uint64_t* shape;  // of the input
   uint32_t rank, axis;
-  uint64_t count;               // indices, of rows
-  const uint64_t* index_shape;  // elementwise; null: of rows
+  uint64_t count;               // rows: the number of indices
+  const uint64_t* index_shape;  // element-wise: the shape of the indices; null: rows
 };
 
 void check_permute(const PermuteArgs& args);
@@ -68,7 +69,7 @@ void check_concat(const ConcatArgs& args);
 void host_concat(const ConcatArgs& args);
 void record_concat(Recorder& recorder, const ConcatArgs& args);
 bool record_concat_at_once(Recorder& recorder,
-                           const ConcatArgs& args);  // false: it is not for this device or these sizes
+                           const ConcatArgs& args);  // false: not suitable for this device or these sizes
 
 void check_gather(const GatherArgs& args);
 void host_gather(const GatherArgs& args);

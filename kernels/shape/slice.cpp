@@ -1,4 +1,4 @@
-// Slice and concat: their checks, and the strided copies that they are.
+// Slice and concat: argument checks, and their strided copies.
 #include <array>
 #include <string>
 
@@ -16,7 +16,7 @@ StridedCopy copy_of(const SliceArgs& args) {
   int64_t inner = 1, outer = 1;
   StridedCopy copy{"slice", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
   for (uint32_t i = args.rank; i-- > 0;) {
-    input[i] = args.out_shape[i] > 1 ? inner * args.step[i] : 0;  // a step that is not made may be of any size
+    input[i] = args.out_shape[i] > 1 ? inner * args.step[i] : 0;  // with one element the step is unused, of any size
     output[i] = outer;
     copy.input_first += args.start[i] * static_cast<uint64_t>(inner);
     inner *= static_cast<int64_t>(args.shape[i]);
@@ -26,7 +26,7 @@ StridedCopy copy_of(const SliceArgs& args) {
   return copy;
 }
 
-// Calls body with the copy of each input that has elements.
+// Calls body with the copy of each non-empty input.
 template <typename Body>
 void for_each_input(const ConcatArgs& args, const Body& body) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
@@ -53,7 +53,7 @@ void check_slice(const SliceArgs& args) {
     if (args.out_shape[i] == 0) continue;
     require(args.start[i] < args.shape[i], "start[{}] is {}, needs to be below shape[{}]={}", i, args.start[i], i,
             args.shape[i]);
-    // How often a step fits into what lies ahead of the first element.
+    // How many steps fit between the first element and the end of the axis.
     const uint64_t ahead = args.step[i] > 0 ? args.shape[i] - 1 - args.start[i] : args.start[i];
     const uint64_t step =
         args.step[i] > 0 ? static_cast<uint64_t>(args.step[i]) : 0 - static_cast<uint64_t>(args.step[i]);

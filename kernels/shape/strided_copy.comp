@@ -1,21 +1,21 @@
-// Copies units of 1 to 16 bytes between a dense operand and one that has strides (kernels/common/coordinates.glsl).
+// Copies units of 1 to 16 bytes between a dense operand and one with strides (kernels/common/coordinates.glsl).
 //
-// Unit i of the dense one belongs to the coordinates that i has in axes of sizes[]. Each group has RUN * (workgroup
-// size) consecutive units; in step s its lane l has unit s * (workgroup size) + l of them.
-//# TUFF_UNROLL : 1|4 : units that a lane has in flight; RUN is a multiple of it
-//# TUFF_REPEAT : 1|2|4 : units that follow one another in both operands and count as one: all above is about the first of them
-//# TUFF_RUN : 0.. : units that a lane takes one after another; 0: push.run says
+// Unit i of the dense operand has the coordinates of index i in axes of sizes[]. Each workgroup has RUN * (workgroup
+// size) consecutive units; in step s lane l has unit s * (workgroup size) + l of them.
+//# TUFF_UNROLL : 1|4 : units that a lane has in flight; divides RUN
+//# TUFF_REPEAT : 1|2|4 : consecutive units in both operands that count as one; the above describes the first
+//# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RANK = 1;
-layout(constant_id = 2) const bool SCATTER = false;  // false: the output is dense, true: the input
+layout(constant_id = 2) const bool SCATTER = false;  // false: the output is dense; true: the input is
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint n, run;
-  uint first;  // unit of all coordinates 0 in the operand with strides
+  uint first;  // the strided operand's unit at coordinates 0
   uint sizes[7], multipliers[7], shifts[2];
   int strides[8];
-  uint first_high;  // bits 32 and above of `first`, where indices are that wide
+  uint first_high;  // bits 32 and above of `first`, with wide indices
 } push;
 
 #include "kernels/shape/units.glsl"

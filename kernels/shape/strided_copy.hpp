@@ -1,5 +1,5 @@
-// Copies of elements whose places follow from axes and strides: what permute, slice, concat and repetition come down
-// to.
+// Copies of elements whose places follow from axes and strides. Permute, slice, concat and repetition are implemented
+// by them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct StridedCopy {
   const char* name;
   uint64_t element;  // bytes: 1, 2, 4 or 8
   const Buffer *input, *output;
-  uint64_t input_first, output_first;  // the elements of all coordinates 0, in elements
-  StridedAxes<2> axes;                 // strides of input, output; at least one of the two is dense
+  uint64_t input_first, output_first;  // the element at coordinates 0 of each
+  StridedAxes<2> axes;                 // strides of input and output; at least one of the two is dense
 };
 
 void host_strided_copy(const StridedCopy& copy);

@@ -1,4 +1,4 @@
-// One element after another, each from its coordinates.
+// Copies one element after another, each from its coordinates.
 #include <cstring>
 
 #include "kernels/shape/strided_copy.hpp"

@@ -1,11 +1,11 @@
 // Planner of copies with strides.
 //
-//   units   Elements that lie side by side in both operands are copied as units of up to 16 bytes.
+//   units   Elements that are adjacent in both operands are copied as units of up to 16 bytes.
 //   rows    CPU: long rows are copied by the device's own command, which is memcpy.
-//   tiles   Output dense: where the innermost axes of input and output differ, both are gone through in tiles, by
-//           shared memory (permute_tile.comp), or, on a CPU, where that costs more than it saves, by registers
+//   tiles   If the output is dense and its innermost axis is not the input's, both axes are processed in tiles, through
+//           shared memory (permute_tile.comp) or, on a CPU, where that costs more than it saves, through registers
 //           (permute_lanes.comp).
-//   plain   otherwise: each lane finds the place of its units by itself (strided_copy.comp).
+//   plain   Otherwise each lane computes the place of each of its units (strided_copy.comp).
 //
 // TUFF_SHAPE_VARIANT=gpu or cpu in the environment forces one kind of shapes, for tests.
 #include <algorithm>
@@ -26,12 +26,12 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
-constexpr uint64_t kShortestTiled = 16;   // an axis that a tile would be mostly empty along
+constexpr uint64_t kShortestTiled = 16;   // tiles would be mostly empty along shorter axes
 constexpr uint64_t kShortestTiledCpu = 6;
-// Rows that a CPU's copy command pays for: measured 0.2 us for each, and 0.05 ns for a byte (lavapipe), where
-// kernels move 3 GB/s on each core.
+// Rows for which a CPU's copy command pays off. It takes 0.2 us per row and 0.05 ns per byte (measured on lavapipe),
+// while kernels move 3 GB/s on each core.
 constexpr uint64_t kShortestCopied = 1024, kMaxCopied = 1u << 16;
-constexpr int64_t kMaxStride = (int64_t{1} << 31) - 1;  // strides are 32-bit numbers in kernels
+constexpr int64_t kMaxStride = (int64_t{1} << 31) - 1;  // kernels hold strides in 32 bits
 
 struct Task {
   Recorder& recorder;
@@ -41,8 +41,8 @@ struct Task {
   const Buffer *input, *output;
 };
 
-// Axes in units; where the operands' coordinates 0 are, in bytes from the beginning of each. A first element need not
-// be a whole number of units from there: it is together with the buffer's own place that it lies on one.
+// Axes in units, and the places of coordinates 0 in bytes from the start of each operand. Such a place need not be a
+// whole number of units; only together with the buffer's own offset is it aligned to a unit.
 struct Piece {
   StridedAxes<2> axes;
   uint64_t input_first, output_first;
@@ -81,7 +81,7 @@ StridedAxes<2> axes_in_units(const StridedAxes<2>& axes, uint64_t elements) {
   return result;
 }
 
-// The operands' ranges: from the lowest to the highest unit of each.
+// The ranges of the operands, from the lowest to the highest unit of each.
 struct Ranges {
   StridedAxes<2>::Span input, output;
 };
@@ -103,7 +103,7 @@ void record_plain(const Task& task, const Piece& piece) {
   const bool scatter = !axes.dense(1);
   const size_t strided = scatter ? 1 : 0;
   const Ranges ranges{axes.span(0), axes.span(1)};
-  // Units that follow one another in both operands: a processor's lane finds the place of the first alone.
+  // Consecutive units in both operands: on a CPU a lane computes the place of the first alone.
   uint64_t repeat = 1;
   if (task.device.cpu && axes.inner_stride(0) == 1 && axes.inner_stride(1) == 1) {
     while (repeat < 4 && axes.inner_size() % (2 * repeat) == 0) repeat *= 2;
@@ -143,15 +143,15 @@ void record_plain(const Task& task, const Piece& piece) {
   task.recorder.dispatch(kernel, dispatch);
 }
 
-// How the two axes are cut, that a transpose is about.
+// How the two axes of a transpose are cut.
 struct Tiling {
   uint64_t across, along;  // elements of a tile
-  uint64_t run;            // CPU: of those along, blocks that a group goes through
-  bool fours;              // CPU: rows of both operands are fours, aligned as such
-  bool pairs;              // GPU: the same of pairs of two bytes each
+  uint64_t run;            // CPU: blocks along that a workgroup processes
+  bool fours;              // CPU: rows of both operands consist of aligned vec4s
+  bool pairs;              // GPU: rows consist of aligned pairs of two-byte elements
 };
 
-// All sizes of the two axes, and all strides and bases, are multiples of so many elements.
+// Whether the sizes of the two axes and all strides and bases are multiples of `elements`.
 bool made_of(const Task& task, const Piece& piece, uint32_t across, int64_t elements) {
   const StridedAxes<2>& axes = piece.axes;
   const auto whole = static_cast<uint64_t>(elements);
@@ -181,7 +181,7 @@ Tiling tiling_of(const Task& task, const Piece& piece, uint32_t across) {
   return tiling;
 }
 
-// The axis that is the input's innermost, if tiles pay: both axes are long, and the device has room for a tile.
+// The axis that is innermost in the input, if tiling pays: both axes are long, and the device has room for a tile.
 std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes) {
   if (axes.rank < 2 || task.unit > 8 || !axes.dense(1)) return std::nullopt;
   const uint64_t shortest = task.device.cpu ? kShortestTiledCpu : kShortestTiled;
@@ -199,7 +199,7 @@ std::optional<uint32_t> across_axis(const Task& task, const StridedAxes<2>& axes
   return across;
 }
 
-// What both kernels for tiles are told of them. Push: of permute_lanes.comp or permute_tile.comp.
+// The push block of either tile kernel: Push is that of permute_lanes.comp or permute_tile.comp.
 template <typename Push>
 Push tiles_push(const StridedAxes<2>& axes, const Tiling& tiling, uint32_t across) {
   const uint32_t along = axes.rank - 1;
@@ -258,7 +258,7 @@ void record_piece(const Task& task, const Piece& piece) {
   across ? record_tiles(task, piece, *across) : record_plain(task, piece);
 }
 
-// A processor copies long rows faster than its lanes do.
+// Copies long rows by the device's own command, which is faster on a CPU than its lanes.
 bool record_rows(Recorder& recorder, const StridedCopy& copy) {
   const StridedAxes<2>& axes = copy.axes;
   if (axes.rank > 2 || axes.inner_stride(0) != 1 || axes.inner_stride(1) != 1) return false;
@@ -273,7 +273,7 @@ bool record_rows(Recorder& recorder, const StridedCopy& copy) {
   return true;
 }
 
-// Cuts the outermost axis until a dispatch reaches what is left.
+// Cuts the outermost axis until one dispatch can address each part.
 void record_pieces(const Task& task, const Piece& piece) {
   const StridedAxes<2>& axes = piece.axes;
   const uint64_t count = axes.count();

@@ -1,6 +1,6 @@
-// UNIT, an element or some of them in memory, and HELD, the same in a register.
+// UNIT is the type of one or several elements in memory, HELD that of the same in a register.
 //# TUFF_UNIT : 1|2|4|8|16 : bytes of a unit
-//# TUFF_LONG = 0 : 0|1 : 1: units of 8 and 16 bytes as 64-bit integers (why: kernels/elementwise/blocks.glsl)
+//# TUFF_LONG = 0 : 0|1 : 1: units of 8 and 16 bytes are 64-bit integers (kernels/elementwise/blocks.glsl says why)
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
 #if TUFF_LONG

@@ -1,11 +1,11 @@
-// What the softmax kernels are given, z = scale * x with a mask, and what they make of it.
-//# TUFF_TYPE : 1..3 : of input and output, as in tuff.h
-//# TUFF_MASK : 0..2 : 0: none; 1: a mask of the same type is added to z; 2: z is -infinity where a mask of bytes is 0
-//# TUFF_LOGARITHM : 0|1 : 1: the logarithm of softmax
+// The input of the softmax kernels, z = scale * x with a mask, and the formulas for their results.
+//# TUFF_TYPE : 1..3 : type of input and output, as in tuff.h
+//# TUFF_MASK : 0..2 : 0: no mask; 1: a mask of the same type is added to z; 2: z is -infinity where a byte mask is 0
+//# TUFF_LOGARITHM : 0|1 : 1: the results are logarithms of the softmax
 //
-// The mask is [mask_rows][extent][inner]; index i before the axis takes its row (i / mask_repeat) % mask_rows. In push:
-// scale, and mask_first (the first index before the axis here), mask_rows, mask_repeat.
-// The including shader defines TUFF_MASK_SLOT, the mask's slot.
+// The mask is [mask_rows][extent][inner]; index i before the axis uses its row (i / mask_repeat) % mask_rows. The push
+// block has scale, mask_first (the dispatch's first index before the axis), mask_rows and mask_repeat. The including
+// shader defines TUFF_MASK_SLOT, the mask's slot.
 #if TUFF_MASK == 1
 TUFF_BLOCKS_READ(TUFF_MASK_SLOT, M, TUFF_TYPE)
 #elif TUFF_MASK == 2
@@ -15,7 +15,7 @@ TUFF_READ(TUFF_MASK_SLOT, M_words, uint, 4)
 #endif
 #endif
 
-// Not zero in a column's place once a load has seen a byte of the mask that hides nothing.
+// Per column: nonzero once a load has seen a nonzero byte of the mask, i.e. an element that is not masked.
 uvec4 mask_seen[TUFF_PARTS];
 void forget_seen() {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) mask_seen[p] = uvec4(0u);
@@ -25,7 +25,7 @@ void forget_seen() {
 uint mask_row(uint i) { return ((push.mask_first + i) / push.mask_repeat) % push.mask_rows; }
 #endif
 
-// Element i of the input, element m of the mask.
+// z of element i of the input with element m of the mask.
 float z_load(TUFF_INDEX i, TUFF_INDEX m) {
   precise float z = X_load(i) * push.scale;
 #if TUFF_MASK == 1
@@ -63,7 +63,7 @@ TuffBlock z_load_block(TUFF_INDEX i, TUFF_INDEX m) {
   return x;
 }
 
-// The sum of e^(z - shift) of elements that may all be -infinity: then 0 if none of them is seen, and 1 if one is.
+// The sum of e^(z - shift), corrected for elements that are all -infinity: 0 if all of them are masked, otherwise 1.
 vec4 sum_of_seen(vec4 total, vec4 maximum, uvec4 seen) {
 #if TUFF_MASK == 2
   vec4 of_lowest = mix(vec4(0.0), vec4(1.0), notEqual(seen, uvec4(0u)));
@@ -73,21 +73,22 @@ vec4 sum_of_seen(vec4 total, vec4 maximum, uvec4 seen) {
 #endif
 }
 
-// By what a part's sum is multiplied that was made with another maximum than `of_all`: 1 if both are -infinity.
+// The weight of a sum that was computed with `maximum` when it is merged under the maximum `of_all`: 1 if both are
+// -infinity.
 vec4 weight_of_part(vec4 maximum, vec4 of_all) {
   return mix(tuff_exp(maximum - of_all), vec4(1.0), equal(maximum, of_all));
 }
 
-// What makes results of z, for four columns: `shift` is subtracted, and then e^… multiplied by `scale`, or (TUFF_LOGARITHM
-// 1) `scale` subtracted too. Where all elements are -infinity that gives NaN, as 0 / 0 would; with TUFF_MASK 2, where the
-// total then says that none is seen, the results of what is hidden, 0 or -infinity.
+// Turns z into results, for four columns: subtracts `shift`, then multiplies e^… by `scale` or (TUFF_LOGARITHM 1)
+// subtracts `scale` as well. If all elements are -infinity, results are NaN, as 0 / 0 would be. With TUFF_MASK 2, a
+// total of 0 then means that all are masked, and the results are those of masked elements, 0 or -infinity.
 struct Weights {
   vec4 shift, scale;
 };
 
 Weights weights_of(vec4 maximum, vec4 total) {
   bvec4 lowest = equal(maximum, vec4(-TUFF_INFINITY));
-  // What is subtracted: nothing while all elements are -infinity.
+  // Subtract nothing if all elements are -infinity.
   Weights w;
   w.shift = mix(maximum, vec4(0.0), lowest);
 #if TUFF_LOGARITHM

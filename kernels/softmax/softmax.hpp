@@ -10,10 +10,10 @@ namespace tuff {
 
 class Recorder;
 
-// [rows][axis][inner]; index i before the axis takes row (i / repeat) % rows.
+// The mask is [rows][axis][inner]; index i before the axis uses row (i / repeat) % rows.
 struct SoftmaxMask {
   const Buffer* buffer;   // null: none
-  int32_t type;           // the operation's dtype: added; TUFF_U8: hides where it is 0
+  int32_t type;           // the operation's dtype: added; TUFF_U8: masks elements where it is 0
   uint64_t rows, repeat;  // rows 0: one for each index before the axis
 };
 
@@ -22,7 +22,7 @@ struct SoftmaxArgs {
   const Buffer *input, *output;
   const uint64_t* shape;
   uint32_t rank, axis;
-  double scale;  // of the input
+  double scale;  // multiplies the input
   int32_t logarithm;
   SoftmaxMask mask;
 };

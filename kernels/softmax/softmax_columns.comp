@@ -1,18 +1,18 @@
-// Softmax along the middle axis of [outer][extent][inner]: lanes lie along inner, TUFF_WIDTH elements each,
-// and walk down the axis with a running maximum and sum, then once more to write. Where columns are few, row
-// r of the axis belongs to segment r % segments, with the maxima and sums of each segment in P:
+// Softmax along the middle axis of [outer][extent][inner]. Lanes are along inner with TUFF_WIDTH elements each. Each
+// walks down the axis with a running maximum and sum, then once more to write results. Where columns are few, row r of
+// the axis belongs to segment r % segments, and P holds the maxima and sums of each segment:
 //
-//# TUFF_MODE : 0..2 : which walk:
-//   0   both walks, one segment
-//   1   first walk: P[2 PARTS t] … the maxima, then the sums
-//   2   second walk, after gathering the P of all segments of its columns
+//# TUFF_MODE : 0..2 : which walks:
+//   0   both walks, with one segment
+//   1   first walk: writes P[2 PARTS t] …, the maxima and then the sums
+//   2   second walk, after merging the P of all segments of its columns
 //
-//   lane t: block t % columns of segment (t / columns) % segments of outer t / columns / segments.
+//   Lane t has block t % columns of segment (t / columns) % segments of outer index t / columns / segments.
 //
-//# TUFF_WIDTH : 1|4|8 : TUFF_ELEMENTS: inner is a multiple of it; 1: it is not
+//# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
 //# TUFF_UNROLL : 4|8|16 : rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
-//# TUFF_HELD : 0|1 : 1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers, read once
-//# TUFF_RUN : 0.. : items of a lane, one after another; 0: push.run says
+//# TUFF_HELD : 0|1 : 1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers and are read once
+//# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -24,7 +24,7 @@ layout(push_constant, std430) uniform Push {
   uint extent;
   uint columns;  // inner / TUFF_WIDTH
   uint segments, run;
-  float scale;  // and what follows: input.glsl
+  float scale;  // from here on: see input.glsl
   uint mask_first;
   uint mask_rows;
   uint mask_repeat;
@@ -37,7 +37,7 @@ TUFF_READ_WRITE(2, P, vec4, 16)
 #define TUFF_MASK_SLOT 3
 #include "kernels/softmax/input.glsl"
 
-// Row k of a lane; `mask` is the distance from a place to that of the mask.
+// Row k of a lane; `mask` is added to an index of the input to get that of the mask.
 #if TUFF_WIDTH == 1
 #define LOAD_ROW(k) tuff_block(z_load(first + (k) * stride, mask + first + (k) * stride))
 #define STORE_ROW(k, value) Y_store(first + (k) * stride, (value).part[0].x)
@@ -46,7 +46,7 @@ TUFF_READ_WRITE(2, P, vec4, 16)
 #define STORE_ROW(k, value) Y_store_block(first + (k) * stride, value)
 #endif
 
-// As in lanes.glsl, for the columns of a block.
+// As in weights.glsl, for the columns of a block.
 vec4 larger(vec4 a, vec4 b) { return mix(a, b, greaterThan(b, a)); }
 TuffBlock larger(TuffBlock a, TuffBlock b) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = larger(a.part[p], b.part[p]);
@@ -59,7 +59,7 @@ TuffBlock weighted(TuffBlock x, Weights weights[TUFF_PARTS]) {
   return x;
 }
 
-// One step: rows that are absent count as -infinity.
+// Accumulates one step. Absent rows count as -infinity.
 void gather_step(TuffBlock x[TUFF_UNROLL], inout TuffBlock maximum, inout TuffBlock total) {
   TuffBlock next = maximum;
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) next = larger(next, x[u]);
@@ -123,7 +123,7 @@ void main() {
       total.part[p] = sum_of_seen(total.part[p], maximum.part[p], mask_seen[p]);
     }
 #else
-    const uint pair = 2 * TUFF_PARTS;  // of a lane: maxima and sums
+    const uint pair = 2 * TUFF_PARTS;  // vec4s of a lane in P: maxima and sums
     uint place = pair * (outer * push.segments * push.columns + column);
     for (uint s = 0; s < push.segments; ++s) maximum = larger(maximum, load_partial(place + pair * s * push.columns));
     for (uint s = 0; s < push.segments; ++s) {

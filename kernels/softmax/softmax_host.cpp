@@ -1,4 +1,4 @@
-// One slice at a time, in double precision: maximum, sum of exponentials, division, or a logarithm instead.
+// One slice at a time, in double precision: the maximum, the sum of exponentials, then a division or the logarithm.
 #include <cmath>
 #include <limits>
 

@@ -1,14 +1,14 @@
-// Softmax of rows held in registers: one read, one write.
+// Softmax of rows held in registers, with one read and one write of each.
 //
-// LANES invocations share a row: lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up to
-// TUFF_BLOCKS of them; absent elements count as -infinity. Then: maximum over the lanes, exponentials, sum over the
-// lanes, division.
+// TUFF_LANES invocations share a row. Lane l holds blocks l, l + LANES, … of W = TUFF_ELEMENTS elements (16 bytes), up
+// to TUFF_BLOCKS of them; absent elements count as -infinity. The lanes compute the maximum, exponentials and their
+// sum, then divide.
 //
-//   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        blocks and their lanes
+//   row  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
-//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane: TUFF_LANES * TUFF_BLOCKS * W >= extent
-//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements one by one, lane l holding l, l + LANES, …
-//# TUFF_EXACT : 0|1 : 1: every lane has TUFF_BLOCKS blocks, all of them in the row
+//# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane; TUFF_LANES * TUFF_BLOCKS * W >= extent
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements are read one by one, and lane l has l, l + LANES, …
+//# TUFF_EXACT : 0|1 : 1: every lane has TUFF_BLOCKS blocks, all within the row
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -18,12 +18,12 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint rows;
   uint extent;  // elements of a row
-  float scale;  // and what follows: input.glsl
+  float scale;  // from here on: see input.glsl
   uint mask_first;
   uint mask_rows;
   uint mask_repeat;
-  uint mask_extent;  // elements of one of its rows
-  uint mask_begin;   // where this piece of a row begins in it
+  uint mask_extent;  // elements of a row of the mask
+  uint mask_begin;   // where this piece of a row begins in the mask's row
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
@@ -37,7 +37,7 @@ void main() {
   uint lane = thread % TUFF_LANES;
   uint row = tuff_group() * (gl_WorkGroupSize.x / TUFF_LANES) + thread / TUFF_LANES;
   bool live = row < push.rows;
-  row = live ? row : 0;  // every lane has a part in the shuffles
+  row = live ? row : 0;  // every lane takes part in the shuffles
 
 #if TUFF_MASK
   TUFF_INDEX mask = mask_start(row);

@@ -1,17 +1,17 @@
-// Softmax of rows too long for registers: a running maximum and sum in a first pass, results in a second
-// that reads the row again. Rows may be cut into segments for different groups, with (maximum, sum) of each
-// in P, one vec2 for each segment:
+// Softmax of rows that are too long for registers. The first pass computes a running maximum and sum; the second reads
+// the row again and writes results. A row may be cut into segments for different workgroups; P then holds (maximum,
+// sum) of each, one vec2 per segment:
 //
-//# TUFF_MODE : 0..2 : which pass:
-//   0   both passes, one segment for each row
-//   1   first pass: P[row * total_segments + s] of segment s
-//   2   second pass: gathers the row's P, then writes segment s
+//# TUFF_MODE : 0..2 : which passes:
+//   0   both passes, with one segment per row
+//   1   first pass: writes P[row * total_segments + s] for segment s
+//   2   second pass: merges all P of the row, then writes the results of segment s
 //
-// LANES invocations share a segment; in a step lane l takes blocks l, l + LANES, … of W = TUFF_ELEMENTS
-// elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL), at most 256.
-// TUFF_LANES is the workgroup here.
-//# TUFF_UNROLL : 2|4 : blocks of a lane's step
-//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements one by one
+// TUFF_LANES invocations, the whole workgroup, share a segment. In each step lane l reads blocks l, l + LANES, … of
+// W = TUFF_ELEMENTS elements (16 bytes), TUFF_UNROLL of them. Serial additions of a lane: segment / (4 LANES UNROLL),
+// at most 256.
+//# TUFF_UNROLL : 2|4 : blocks that a lane reads in a step
+//# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements are read one by one
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -20,16 +20,16 @@ layout(local_size_x_id = 0) in;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
   uint rows;
-  uint extent;          // elements of a row, here
-  uint segments;        // of a row, here
-  uint segment;         // elements of each, a multiple of W; the last has what is left
+  uint extent;          // elements of a row that this dispatch covers
+  uint segments;        // of a row in this dispatch
+  uint segment;         // elements of a segment, a multiple of W; the last has the rest
   uint total_segments;  // of the whole row
-  float scale;  // and what follows: input.glsl
+  float scale;  // from here on: see input.glsl
   uint mask_first;
   uint mask_rows;
   uint mask_repeat;
-  uint mask_extent;  // elements of one of its rows
-  uint mask_begin;   // where this piece of a row begins in it
+  uint mask_extent;  // elements of a row of the mask
+  uint mask_begin;   // where this piece of a row begins in the mask's row
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
@@ -47,8 +47,8 @@ TUFF_READ_WRITE(2, P, vec2, 8)
 #define TUFF_PLACE(u) (i + (u) * TUFF_LANES)
 #endif
 
-// Step that starts at item i of this lane; items at `end` and beyond are absent.
-// `mask` is the distance from an item to that of the mask.
+// Loads a step that starts at item i of this lane. Items from `end` on are absent and count as -infinity. `mask` is
+// added to an index of the input to get that of the mask.
 void load_step(uint i, uint end, bool whole, TUFF_INDEX mask, out TuffBlock x[TUFF_UNROLL]) {
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     x[u] = tuff_block(-TUFF_INFINITY);
@@ -75,7 +75,7 @@ void gather_step(uint i, uint end, bool whole, TUFF_INDEX mask, inout float maxi
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += tuff_exp(x[u].part[p] - shift);
   }
-  // Most steps leave the maximum as it is: then nothing is scaled.
+  // Most steps leave the maximum unchanged, and then nothing is rescaled.
   total = next == maximum ? total + s : total * tuff_exp(vec4(maximum - shift)) + s;
   maximum = next;
 }
@@ -126,7 +126,7 @@ void main() {
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, mask, maximum, sums);
   if (rest) gather_step(i, end, false, mask, maximum, sums);
   float row_maximum = tree_maximum(maximum);
-  // A lane that has no element has a sum of 0.
+  // A lane without elements has a sum of 0.
   float mine = sum_of_seen(sum4(sums), maximum) * weight_of_part(vec4(maximum), vec4(row_maximum)).x;
   float row_total = tree_sum(mine);
 #else

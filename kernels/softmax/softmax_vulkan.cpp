@@ -1,8 +1,8 @@
 // Planner of softmax. The axis is viewed as (outer, extent, inner):
 //
 //   inner = 1   softmax_rows: a row in the registers of 1 … a subgroup of lanes, or of a workgroup (GPU);
-//               softmax_split_rows: longer rows, one group for each, or segments where rows are few
-//   inner > 1   softmax_columns: lanes along inner; where there are few, rows are dealt out to segments
+//               softmax_split_rows: longer rows, one workgroup per row, or segments where rows are few
+//   inner > 1   softmax_columns: lanes along inner; where there are few, rows are distributed over segments
 //
 // TUFF_SOFTMAX_VARIANT=gpu or cpu in the environment forces the shapes of that class, for tests.
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace tuff {
 namespace {
 
-constexpr double kFlops = 45;  // a rough price for one element
+constexpr double kFlops = 45;  // rough cost per element
 
 StreamDevice describe(const DeviceTraits& traits) {
   return stream_device(traits, forced_variant<"TUFF_SOFTMAX_VARIANT">(), sizeof(float));
@@ -40,10 +40,10 @@ struct Task {
   SoftmaxMask mask;
 
   uint64_t element() const { return dtype_size(dtype); }
-  // Of rows: elements of a block, and whether they are no whole number of them.
+  // For rows: the elements of a block, and whether the extent is not a multiple of them.
   uint64_t block() const { return 4 * block_parts(dtype); }
   bool peel() const { return extent % block() != 0; }
-  // TUFF_VECTOR, where all blocks start at a multiple of one's size within the operands.
+  // TUFF_VECTOR. `whole`: all blocks start at a multiple of the block's size within the operands.
   int vector(bool whole) const {
     return vector_mode(recorder.traits(), whole && aligned16(input) && aligned16(output) && aligned16(mask.buffer));
   }
@@ -55,12 +55,12 @@ uint64_t mask_elements(const Task& task) {
   return task.mask.buffer != nullptr ? task.mask.rows * task.extent * task.inner : 0;
 }
 
-// The mask as a whole: any of its rows may come up.
+// Adds the whole mask, because a dispatch may need any of its rows.
 void add_mask(const Task& task, Dispatch& dispatch) {
   dispatch.operand(task.mask.buffer, 0, mask_elements(task) * dtype_size(task.mask.type), Access::read);
 }
 
-// What input.glsl finds in a push block, for a piece that begins at index `first` before the axis.
+// Fills in the part of the push block that input.glsl uses, for a piece that starts at index `first` before the axis.
 template <typename Push>
 void push_input(const Task& task, uint64_t first, Push& push) {
   const uint64_t period = task.mask.rows * task.mask.repeat;
@@ -95,7 +95,7 @@ void record_register_rows(const Task& task, const RegisterRows& shape) {
                                      .vector = task.vector(!task.peel())});
   kernel.streaming().constant(0, shape.workgroup).wide(needs_wide(mask_elements(task)));
   uint64_t step = task.device.piece / task.extent;
-  if (step >= 8) step -= step % 8;  // keeps the alignment of the whole
+  if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
   for (uint64_t row = 0; row < task.outer; row += step) {
     const uint64_t rows = std::min(step, task.outer - row);
     shaders::SoftmaxRows::Push push{.rows = static_cast<uint32_t>(rows),
@@ -143,8 +143,8 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::S
   task.recorder.dispatch(kernel, dispatch);
 }
 
-// A core has one row at a time, by one large group, where what all cores have then is likely to be still in the
-// device's cache when it is read the second time. Shorter rows gain nothing by it.
+// Whether each core should process one row at a time with one large workgroup, so that the rows of all cores are likely
+// still in the device's cache when they are read again. Shorter rows gain nothing from it.
 bool one_by_one(const Task& task) {
   constexpr uint64_t kMin = 64 << 10, kMax = 256 << 10;  // bytes of a row
   const uint64_t row = task.extent * task.element();
@@ -152,9 +152,10 @@ bool one_by_one(const Task& task) {
          task.extent <= task.device.piece;
 }
 
-// Whether rows are better read twice than held by one of the largest groups, which has a core to itself and leaves the
-// memory idle while it computes: measured on an H200 at 2,048 rows of 32,768 f16, the logarithm 2.24 TB/s read twice
-// and 1.88 held, softmax itself, with twice the exponentials then, 1.68 and 1.84.
+// Whether reading rows twice beats holding them in the registers of one of the largest workgroups, which occupies a
+// core alone and leaves the memory idle while it computes. Measured on an H200 with 2,048 rows of 32,768 f16: the
+// logarithm reaches 2.24 TB/s read twice and 1.88 held; softmax itself, which computes the exponentials twice when read
+// twice, 1.68 and 1.84.
 bool read_twice(const Task& task, const RegisterRows& shape) {
   return task.logarithm && task.element() == 2 && shape.lanes > task.device.workgroup;
 }
@@ -196,7 +197,7 @@ void record_split_rows(const Task& task) {
         push.segments = narrow(count);
         push.mask_begin = narrow(begin);
         push_input(task, row, push);
-        // The first pass writes its own segments, the second reads those of the whole row.
+        // The first pass writes the partial results of its own segments; the second reads those of the whole row.
         dispatch_split(task, mode, row * task.extent + begin, push, partials,
                        row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count, lanes);
       }
@@ -213,7 +214,7 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const DeviceTraits& traits = task.recorder.traits();
   const StreamDevice& device = task.device;
   const uint32_t width = column_width(task.inner, task.dtype), parts = std::max(width / 4, 1u);
-  // 64 registers of a lane.
+  // Within 64 registers of a lane.
   const bool held = mode == 0 && task.extent <= 16 / parts;
   const uint32_t unroll = !held ? 8 / parts : task.extent <= 4 ? 4 : task.extent <= 8 ? 8 : 16;
   const uint32_t workgroup = device.cpu ? device.subgroup : std::min(device.workgroup, 128u);
@@ -266,16 +267,16 @@ void record_columns(const Task& task) {
   if (task.outer * columns < wanted / 2 && task.extent >= 64) {
     segments = std::clamp<uint64_t>(ceil_div(wanted, task.outer * columns), 1, task.extent / 32);
   }
-  // Few serial additions of a lane while the second walk, which adds up the segments, stays short; and never
-  // more than a CPU driver's loops run.
+  // Few serial additions per lane, while the second walk, which adds up the segments, stays short; and never more
+  // iterations than a CPU driver allows in a loop.
   segments = std::max(segments, std::min<uint64_t>(ceil_div(task.extent, 2048), 256));
   segments = std::max(segments, ceil_div(task.extent, 1u << 15));
-  // What they are counted by has 32 bits; several slabs at once have no more than a piece.
+  // The kernel counts rows and lanes in 32 bits. Several slabs at once span at most a piece.
   if (std::max(task.extent, segments * columns) > 0xffff0000u) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", task.extent,
          task.inner, task.extent, segments * columns);
   }
-  // Whole slabs that a piece holds; a larger slab goes alone, with 64-bit indices if need be.
+  // As many whole slabs as fit in a piece. A larger slab is dispatched alone, with 64-bit indices if necessary.
   uint64_t step = std::max<uint64_t>(device.piece / slab, 1);
   if (step >= 8) step -= step % 8;
   step = std::min(step, task.outer);
@@ -301,7 +302,7 @@ void record_softmax(Recorder& recorder, const SoftmaxArgs& args) {
   if (task.mask.buffer == nullptr) {
     task.mask.rows = task.mask.repeat = 1;
   } else {
-    // More never comes up.
+    // Rows and repeats beyond `outer` are never reached.
     task.mask.rows = task.mask.rows == 0 ? view.outer : std::min(task.mask.rows, view.outer);
     task.mask.repeat = std::min(task.mask.repeat, view.outer);
     if (task.mask.type == TUFF_U8 && !recorder.traits().storage8) {

@@ -1,7 +1,7 @@
-// What the softmax kernels for rows share, beside the trees of lanes.glsl.
+// Shared by the softmax kernels for rows, beside the trees of lanes.glsl.
 //
-// NaN: the maximum may drop it or keep it; either way the sum of the exponentials is NaN, and then so is
-// every result of the row. The same holds for an element of +infinity, as in x - max(x).
+// NaN: the maximum may drop or keep it; either way the sum of the exponentials is NaN, and so is every result of the
+// row. The same holds for an element of +infinity, as in x - max(x).
 #include "kernels/common/lanes.glsl"
 #include "kernels/softmax/input.glsl"
 
@@ -9,16 +9,16 @@ float larger(float a, float b) { return b > a ? b : a; }
 TUFF_TREE(tree_maximum, larger)
 
 float larger4(vec4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
-// The larger of four running maxima and of a block's elements, each with those of its own column.
+// Updates four running maxima, one per column, with the elements of a block.
 vec4 larger_block(vec4 m, TuffBlock x) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) m = mix(m, x.part[p], greaterThan(x.part[p], m));
   return m;
 }
 
-// What is subtracted: the maximum, but nothing while all elements are -infinity, so that e^(x - shift) is 0.
+// The value to subtract: the maximum, or 0 while all elements are -infinity, so that e^(x - shift) is 0.
 float finite_shift(float maximum) { return maximum == -TUFF_INFINITY ? 0.0 : maximum; }
 
-// What a lane saw of a row, to its sum.
+// sum_of_seen() for the whole of what a lane has seen of a row.
 float sum_of_seen(float total, float maximum) {
   uvec4 seen = mask_seen[0];
   [[unroll]] for (uint p = 1; p < TUFF_PARTS; ++p) seen |= mask_seen[p];
