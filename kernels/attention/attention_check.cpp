@@ -12,7 +12,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxHeadDim = 1024;
+constexpr uint64_t kMaxHeadDim = 1024;  // so that one step of keys stays below kMaxLoopIterationsCpu
 
 struct Extents {
   uint64_t batch, heads, rows, length;

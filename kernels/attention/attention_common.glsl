@@ -127,7 +127,7 @@ const float HEADROOM = -24.0, HEADROOM_UNDONE = 16777216.0;
 // Set by find_head(): the base elements and sequence lengths of one head of one batch element.
 uint batch_element, head;
 TUFF_INDEX query_base, key_base, value_base, result_base;
-uint rows_here, keys_here;  // rows from rows_here on see nothing
+uint rows_here, keys_here;  // rows from rows_here on see no keys
 int diagonal;
 
 // `number` counts the heads of all batch elements.

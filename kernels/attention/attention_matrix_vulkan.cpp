@@ -34,7 +34,7 @@ constexpr MatrixVariant kVariants[] = {
     {"patch_64x32", 4, 1, 32, true, false},    {"patch_128x32", 4, 2, 32, true, false},
     {"patch_128x32s", 4, 2, 32, false, false},
 };
-constexpr uint64_t kMaxHeadDim = 128;
+constexpr uint64_t kMaxHeadDim = 128;  // the maximum of attention_matrix.comp
 
 bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) {
   const uint32_t invocations = variant.subgroups * traits.subgroup_size;

@@ -27,13 +27,13 @@ constexpr SplitVariant kVariants[] = {
     {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", kMatrixRows},
 };
 
-constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;
-constexpr uint32_t kUnroll = 4, kSubgroups = 4;
+constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;  // the maxima of attention_split.comp
+constexpr uint32_t kUnroll = 4, kSubgroups = 4;      // loads in flight; subgroups of a workgroup on a GPU
 // Workgroups that a core runs at once, and the fewest keys that are worth a workgroup.
 constexpr uint64_t kGroupsPerCore = 4, kMinKeys = 256;
 // The same with cooperative matrices, where a workgroup is one subgroup. Registers allow eight of them on a
 // multiprocessor of an H200; a ninth would wait for another to finish.
-constexpr uint32_t kMatrixKeys = 16;
+constexpr uint32_t kMatrixKeys = 16;  // keys of a step
 constexpr uint64_t kMatrixGroupsPerCore = 8, kMinMatrixKeys = 64;
 constexpr uint32_t kMergers = 4;  // subgroups that merge a row of many parts
 // Loop iterations of one step of keys on a CPU device, including all side paths except recomputing overflowed scores.

@@ -36,7 +36,7 @@ struct Variant {
     return 4 * (keys * rows + staged);
   }
 
-  static constexpr uint32_t kDepth = 16;
+  static constexpr uint32_t kDepth = 16;  // elements of head_dim staged at once
 };
 
 // Ordered by columns, then largest first.

@@ -20,7 +20,7 @@ constexpr uint64_t kMinChannels = 16;  // of pixels whose channels are padded wi
 constexpr uint64_t kMaxZeros = 4;       // maximum ratio of k with zeros to k without, if rows of taps are padded
 constexpr double kMinOperations = 1e7;  // for fewer this variant is not chosen
 constexpr uint64_t kMaxPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
-constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding
+constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding, for 32-bit indices
 
 // The layout of an image with its padding, from which windows are read.
 struct Pixels {

@@ -84,7 +84,7 @@ TUFF_INDEX filter_distance() {
 #endif
 }
 
-// The first element of a slice's sums in the output.
+// The first element of a split-K part's sums in the output.
 TUFF_INDEX slice_start(uint slice) {
 #if SLICED
   const uint images = quotient(push.columns, CONV_O * push.P * push.Q);

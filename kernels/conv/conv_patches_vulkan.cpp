@@ -11,7 +11,7 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece
+constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece, which bounds scratch memory
 constexpr uint64_t kRun = 32;                         // rows of the patches that an invocation writes
 
 // A range of columns, with scratch memory for their patches and, if a second pass follows, for their sums.
@@ -99,6 +99,7 @@ bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
 }
 
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
+  // The same limits as in gemm_panels_vulkan.cpp.
   constexpr uint64_t kMin = 96;
   constexpr double kMinOperations = 3e7;
   return traits.cpu && traits.addresses && std::min({m, n, k}) >= kMin &&

@@ -23,7 +23,7 @@ struct Product {
   uint64_t out_image = 0, out_row = 0;  // elements
   std::array<uint64_t, 2> out_step = {1, 1};
   uint64_t out_first = 0;  // the first element of output and residual
-  // Split-K: the sums of each slice of the taps, for a second pass.
+  // Split-K: the sums of each part of the taps, for a second pass.
   const Buffer* partials = nullptr;
   uint64_t slices = 1, slice_taps = 0;
 };
@@ -57,11 +57,11 @@ ProductPush<patches, spaced> push_of(const Product& product);
 // The defines of conv_store.glsl; with `sliced` the epilogue is left to the second pass.
 shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bool sliced = false);
 
-// conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of slices that suits
-// it; products that share `partials` have to use the maximum of theirs.
+// conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of split-K
+// parts that suits it; products that share `partials` have to use the maximum of theirs.
 void slice_taps(Product& product, const DeviceTraits& traits);
 void record_product(Recorder& recorder, const Product& product);
-// Adds up the slices of a whole convolution.
+// Second pass of a whole convolution: adds up the split-K parts.
 void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);
 
 // conv_transpose_vulkan.cpp

@@ -1,5 +1,5 @@
-// Plans implicit GEMM: chooses a tile by device and shape, and cuts the taps into slices (split-K) if one invocation
-// cannot loop over all of them, or if there are too few tiles to fill the device.
+// Plans implicit GEMM: chooses a tile by device and shape, and splits the taps (split-K) if one invocation cannot loop
+// over all of them, or if there are too few tiles to fill the device.
 //
 // TUFF_CONV_VARIANT=<name> in the environment forces a variant in the table below, for tests and measurements. Forcing
 // one that the device cannot run is an error.
@@ -44,8 +44,8 @@ constexpr Variant kVariants[] = {
 // The maximum number of taps of one invocation. An iteration of the kernel's loop takes 4 of them, or variant.taps.
 uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
   if (!traits.cpu) return ~uint64_t{0};
-  // Finding out which taps of a window are inside the input (TAP_MASK) takes at most 31 iterations for each column
-  // before.
+  // Before that loop, finding out which taps of a window are inside the input (TAP_MASK) takes at most 31 iterations
+  // per column.
   constexpr uint32_t kMaxColumns = 8, kMaskIterations = kMaxColumns * 40;
   return (kMaxLoopIterationsCpu - kMaskIterations) / 16 * 16 * uint64_t{variant.shared ? variant.taps : 4};
 }
@@ -60,7 +60,7 @@ uint64_t cores_of(const DeviceTraits& traits) { return traits.cores == 0 ? 16 : 
 
 uint64_t columns_of(const ConvArgs& args) { return args.batch() * args.out_shape.pixels(); }
 
-// Workgroups of one slice of the taps.
+// Workgroups of one split-K part.
 uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const ConvArgs& args) {
   const uint32_t unit = variant.shared ? 1 : traits.subgroup_size;
   return ceil_div(args.group_filters(), variant.filters * unit) * ceil_div(columns_of(args), variant.columns * unit) *
@@ -260,8 +260,8 @@ void record_product(Recorder& recorder, const Product& product) {
                                                                           .vec_channels = vectors.channels,
                                                                           .vec_filter = vectors.filter,
                                                                           .width = traits.subgroup_size});
-  // A subgroup's loads are gathers, like those of streaming kernels, and the same binding is faster, by a factor of
-  // two.
+  // A subgroup's loads are gathers, like those of streaming kernels, and the same binding is twice as fast as the
+  // other.
   if (!variant.shared) kernel.streaming();
   const uint64_t in_elements = args.in_shape.elements(), filter_elements = args.filter_shape.elements();
   const uint64_t out_images = product.spaced ? product.out_image : args.out_shape.pixels();

@@ -1,7 +1,7 @@
 // A convolution's epilogue: output = activation(sum + bias + residual), rounded to TYPE.
 //
-// With SLICED (split-K) the taps are cut into slices. Each slice's sums are stored in f32 (slice-major, each laid out
-// like the output), and a second pass adds them up.
+// With SLICED the taps are cut into parts (split-K). Each part's sums are stored in f32 (part-major, each laid out like
+// the output), and a second pass adds them up.
 //
 //# TYPE : 1..3 : TUFF_* type of all operands
 //# SLICED : 0|1 : 1: see above; BIAS, RESIDUAL and ACTIVATION are then left to the second pass

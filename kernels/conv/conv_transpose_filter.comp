@@ -4,7 +4,7 @@
 // ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]. The
 // phases are stored one after another, all horizontal phases of a vertical one together.
 //
-//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group], else [channels][filters of a group][R][S]
+//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group]; 0: [channels][filters of a group][R][S]
 //# BYTES : 2|4 : bytes of an element
 #extension GL_EXT_shader_16bit_storage : require
 

@@ -132,7 +132,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
     most_taps = std::max(most_taps, taps_of(product.args));
   });
   log(TUFF_LOG_DISPATCH, "conv transpose: {} x {} phases", phase_count(args, 1), phase_count(args, 2));
-  // Scratch memory: the filter in the phases' order, then the sums of the slices.
+  // Scratch memory: the filter in the phases' order, then the sums of the split-K parts.
   const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
   const uint64_t sum_bytes = slices == 1 ? 0 : slices * args.out_shape.elements() * sizeof(float);
   Buffer filter, partials;

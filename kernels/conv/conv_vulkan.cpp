@@ -12,7 +12,8 @@
 namespace tuff {
 namespace {
 
-// Limit on the columns of an implicit GEMM, and on the items of the depthwise kernel, in one dispatch.
+// Limit on the columns of an implicit GEMM, and on the items of the depthwise kernel, in one dispatch: quotient() in
+// conv_numbers.glsl divides numbers below it.
 constexpr uint64_t kMaxColumns = uint64_t{1} << 31;
 
 bool is_all(const ConvExtents& extents, uint64_t value) {

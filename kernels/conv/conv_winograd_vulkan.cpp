@@ -1,6 +1,6 @@
-// Plans a convolution by Winograd's minimal filtering, if the caller allows it: input tiles and filters are transformed
-// into scratch memory and multiplied as a batch of GEMMs, and the sums are transformed back, a range of tiles at a
-// time.
+// Plans a convolution by Winograd's minimal filtering, if the caller allows it. A range of input tiles at a time, and
+// the filters, are transformed into scratch memory and multiplied as a batch of GEMMs; then the sums are transformed
+// back.
 #include <algorithm>
 #include <iterator>
 
@@ -15,7 +15,7 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kMinChannels = 16;  // and filters: with fewer, the transforms cost more than the GEMMs save
+constexpr uint64_t kMinChannels = 16;      // and filters: with fewer, the transforms cost more than the GEMMs save
 constexpr uint64_t kMaxExtent = 1u << 30;  // positions are computed in 32 bits
 // Limits on scratch memory, in elements: of transformed tiles and their sums, on GPUs and CPU devices; of a filter.
 constexpr uint64_t kMaxElements = 1u << 26, kMaxElementsCpu = 1u << 24, kMaxWindowElements = 1u << 28;
@@ -182,7 +182,7 @@ const Form* form_of(std::string_view name) {
 }
 
 const Form* best_form(const DeviceTraits& traits, const ConvArgs& args) {
-  // With cooperative matrices implicit GEMM is faster.
+  // If the device has cooperative matrices for it, implicit GEMM is faster.
   if (std::min(args.channels(), args.filters()) < kMinChannels || suits_matrices(traits, args)) return nullptr;
   const Form& form = *std::min_element(std::begin(kForms), std::end(kForms), [&](const Form& x, const Form& y) {
     return winograd_cost(traits, args, x) < winograd_cost(traits, args, y);

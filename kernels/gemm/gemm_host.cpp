@@ -23,7 +23,7 @@ double activate(int32_t activation, double x) {
 
 namespace {
 
-// Calls body(T{}) with the C++ type of a dtype of real numbers.
+// Calls body(T{}) with the C++ type of a floating-point dtype.
 template <typename Body>
 void with_real(int32_t dtype, const Body& body) {
   switch (dtype) {

@@ -97,8 +97,9 @@ struct Plan {
   uint64_t a_elements, b_elements, c_elements;  // footprints
   uint64_t slices = 1, k_slice;
   // args.a_array and b_array are the caller's, or null if the kernel reads a copy. For a batch of buffers, a, b and c
-  // are those at the least aligned addresses: alignment that holds for them holds for all. The kernel's results go to
-  // C, or to scratch memory (dense, of the sums' type, alpha 1, beta 0) for a second pass.
+  // are those at the least aligned addresses: alignment that holds for them holds for all.
+  //
+  // The kernel's results go to C, or to scratch memory (dense, of the sums' type, alpha 1, beta 0) for a second pass.
   bool to_scratch = false;
   const Buffer* out;
   int32_t out_type;
@@ -106,7 +107,7 @@ struct Plan {
   Choice choice;
   CopyRequest a_request, b_request;  // copies that the kernel reads instead of the caller's operands
 
-  // Whether the kernel, or the second pass, reads C.
+  // How the kernel accesses its output: it reads C too if beta is not 0, unless a second pass does so.
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
   double alpha() const { return to_scratch ? 1 : args.alpha; }
   double beta() const { return to_scratch ? 0 : args.beta; }
@@ -205,8 +206,7 @@ void set_epilogue_places(Push& push, const GemmEpilogue& epilogue) {
   push.stride_residual = static_cast<Index>(epilogue.stride_residual);
 }
 
-// The push block of a kernel that computes C tile by tile: the members that gemm_common.glsl and gemm_matrix.comp
-// share.
+// The push block of a kernel that computes C by tiles: the members that gemm_common.glsl and gemm_matrix.comp share.
 template <typename Push>
 Push tile_push(const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
   const auto index = [](uint64_t x) { return static_cast<decltype(Push::lda)>(x); };

@@ -19,7 +19,7 @@ struct Windows {
   uint32_t width = 0, step = 0;  // windows in a row, elements between them, both below 2^16; lda (ldb): between rows
   uint32_t channels = 0;         // below 2^16
   uint32_t valid = 0;            // channels that belong to the window; 0: all
-  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
+  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels between them (below 2^8); elements per tap row
 };
 
 // GEMM with such an operand by cooperative matrices. runs_windows() is false if no variant computes it on this device.

@@ -42,7 +42,7 @@ constexpr MatrixVariant kVariants[] = {
 constexpr double kPassOperations = 6.3e6, kPassOperationsPerSum = 5;
 // With few rows or columns a tile that is not narrow is slower by this factor: most of its loads are padding.
 constexpr double kFewLoads = 4;
-constexpr uint32_t kPieceBytes = 16;
+constexpr uint32_t kPieceBytes = 16;  // the widest load, in which tiles are kept in shared memory
 
 // The element type of the cooperative matrices: the inputs' type, or the type that f32 may be rounded to. 0: none.
 int32_t input_type(const GemmArgs& args) {

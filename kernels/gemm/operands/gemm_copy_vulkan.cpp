@@ -73,7 +73,7 @@ void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, co
 }
 
 void record_transposition(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
-  constexpr uint64_t kTile = 64;
+  constexpr uint64_t kTile = 64;  // rows and columns that a workgroup of gemm_transpose.comp copies
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
   const uint32_t bytes = static_cast<uint32_t>(dtype_size(in.type)), per_word = 4 / bytes;
   const bool words = aligned(in.buffer, in.type, in.ld, in.stride, per_word) && copy.stored_cols % per_word == 0;

@@ -43,7 +43,7 @@ void main() {
   const uint row = row0 + major;
   const TUFF_INDEX from = TUFF_INDEX(matrix) * push.stride + TUFF_INDEX(row) * push.ld;
   [[unroll]] for (uint w = 0; w < WORDS; ++w) {
-    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbours read neighbouring words
+    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbouring invocations read adjacent words
     uint word = 0;
 #if LOAD_BYTES == 4
     if (row < push.rows && col < push.cols) word = TUFF_AT(In4, (from + col) / PER_WORD);

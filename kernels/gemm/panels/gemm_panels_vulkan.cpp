@@ -80,7 +80,7 @@ struct Panels {
   uint64_t blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes;
 };
 
-// One matrix of at most the extents above.
+// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK.
 void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);

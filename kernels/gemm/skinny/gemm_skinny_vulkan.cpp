@@ -26,7 +26,7 @@ struct Skinny {
   const Buffer *l, *s;
   int32_t l_type, s_type;
   uint64_t rows, cols, ld, s_k, s_col, stride_l, stride_s;
-  bool along_k;     // the long operand's rows lie along k
+  bool along_k;     // the long operand's rows run along k
   bool transposed;  // the long operand is B, so that C is computed transposed
 };
 

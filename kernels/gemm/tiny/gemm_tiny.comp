@@ -20,7 +20,7 @@
 //# DEPTH : 1|4 : steps of k at once; 4 if a vector runs along k
 //# TRANS_A : 0|1 : 1: A is stored as k x m
 //# TRANS_B : 0|1 : 1: B is stored as n x k
-//# VECTOR_A : 0|1 : 1: A is read as vec4: every row is aligned to four elements; with TRANS_A, EXACT and ROWS a multiple of 4
+//# VECTOR_A : 0|1 : 1: A is read as vec4: rows are aligned to four elements; with TRANS_A also EXACT, ROWS % 4 = 0
 //# VECTOR_B : 0|1 : 1: likewise B; without TRANS_B, EXACT and COLS a multiple of 4
 //# BETA : 0|1 : 0: beta is 0
 //# A_TYPE : 1..5|7 : TUFF_* type of A
