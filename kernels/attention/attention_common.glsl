@@ -34,7 +34,7 @@ struct AttentionShape {
   ATTENTION_SHAPE
   uint left, right;  // keys that a row sees on either side; the one at its position counts in both
   float scale, cap;  // with BIAS or CAP
-  uint present;      // bit 0: lse, 1: lengths of q, 2: lengths of k and v, 3: the diagonal ends at the lengths' corner
+  uint present;      // bit 0: lse, 1: lengths of q, 2: lengths of k and v, 3: causal mask bottom-right by the lengths
   uint unused;
 };
 #endif

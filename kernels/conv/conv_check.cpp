@@ -35,7 +35,7 @@ std::string steps(const ConvArgs& args) {
   return result + fmt::format(" dilation {}", text(args, args.dilation));
 }
 
-// Convolution: floor((in + padding + padding_end - span) / stride) + 1. Transposed convolution, its inverse:
+// Convolution: floor((in + padding + padding_end - span) / stride) + 1. Transposed convolution, the inverse:
 // (in - 1) * stride + span + output_padding - padding - padding_end. span = dilation * (taps - 1) + 1.
 uint64_t output_extent(const ConvArgs& args, uint32_t axis) {
   const uint64_t in = args.in()[axis], taps = args.taps()[axis];

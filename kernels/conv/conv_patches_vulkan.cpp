@@ -99,7 +99,7 @@ bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
 }
 
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
-  // The same limits as in gemm_panels_vulkan.cpp.
+  // The limits of gemm_panels_vulkan.cpp, except that kMin applies to k as well.
   constexpr uint64_t kMin = 96;
   constexpr double kMinOperations = 3e7;
   return traits.cpu && traits.addresses && std::min({m, n, k}) >= kMin &&
