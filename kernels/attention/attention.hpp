@@ -11,7 +11,7 @@ namespace tuff {
 
 class Recorder;
 
-// Elements from one batch element, head and row to the next.
+// Strides in elements from one batch element, head and row to the next.
 struct AttentionStrides {
   uint64_t batch = 0, head = 0, row = 0;
 };
@@ -27,10 +27,10 @@ struct AttentionArgs {
   double softcap = 0;  // 0: none
   const Buffer* bias = nullptr;
   int32_t bias_type = 0;
-  AttentionStrides bias_strides;  // 0: all have the same
+  AttentionStrides bias_strides;  // 0: broadcast
   const Buffer* mask = nullptr;   // bytes
   AttentionStrides mask_strides;
-  uint64_t window_left = 0, window_right = 0;  // keys, the row's own counted in both; 0: all
+  uint64_t window_left = 0, window_right = 0;  // keys, including the one at the row's position in both; 0: all
   const Buffer *q_lengths = nullptr, *kv_lengths = nullptr;
   const Buffer* lse = nullptr;
 
@@ -43,20 +43,20 @@ struct AttentionArgs {
   uint64_t rows() const { return batch * heads * seq_q; }
 
  private:
-  // Up to behind the last element that is used; checked arguments do not overflow.
+  // Elements up to the last one used; does not overflow for checked arguments.
   uint64_t span(const AttentionStrides& strides, uint64_t of_heads, uint64_t of_rows, uint64_t length) const {
     return (batch - 1) * strides.batch + (of_heads - 1) * strides.head + (of_rows - 1) * strides.row + length;
   }
 };
 
-// Puts in what 0 stands for: heads, sizes, strides and, if wanted, scale. Errors: strides beyond 2^64.
+// Replaces zeros by their defaults: heads, sizes, strides and, if requested, scale. Errors: strides beyond 2^64.
 void complete_attention(AttentionArgs& args, bool default_scale);
 void check_attention(const AttentionArgs& args);
 void host_attention(const AttentionArgs& args);
 void record_attention(Recorder& recorder, const AttentionArgs& args);
 
-// The keys first … end - 1 that a row of the sequence sees as far as its place tells, in a batch element of so many
-// rows and keys.
+// The keys first … end - 1 that a row sees by its position, in a batch element with `rows` rows and `keys` keys: causal
+// mask, window and lengths, but not the mask operand.
 struct AttentionKeys {
   uint64_t first, end;
 };

@@ -1,4 +1,4 @@
-// What attention requires of its arguments.
+// Checks the arguments of attention.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxHeadDim = 1024;
+constexpr uint64_t kMaxHeadDim = 1024;  // so that one step of keys stays below kMaxLoopIterationsCpu
 
 struct Extents {
   uint64_t batch, heads, rows, length;
@@ -24,7 +24,7 @@ void complete(AttentionStrides& strides, const Extents& extents, std::string_vie
   if (strides.batch == 0) strides.batch = checked_mul(extents.heads, strides.head, name);
 }
 
-// Elements up to behind the last one.
+// Elements from the first one to one past the last.
 uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std::string_view name) {
   uint64_t end = extents.length;
   end = checked_add(end, checked_mul(extents.batch - 1, strides.batch, name), name);
@@ -32,7 +32,7 @@ uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std:
   return checked_add(end, checked_mul(extents.rows - 1, strides.row, name), name);
 }
 
-// Rows nest: each stride, from the smallest on, steps over all that the smaller ones reach.
+// Rows must not overlap: in ascending order, each stride is at least the range that the smaller ones cover.
 void check_apart(const AttentionStrides& strides, const Extents& extents) {
   struct Step {
     uint64_t stride, count;
@@ -70,7 +70,7 @@ void check_attention(const AttentionArgs& args) {
   require(
       args.causal == TUFF_CAUSAL_NONE || args.causal == TUFF_CAUSAL_TOP_LEFT || args.causal == TUFF_CAUSAL_BOTTOM_RIGHT,
       "causal is {}, must be TUFF_CAUSAL_NONE, TUFF_CAUSAL_TOP_LEFT or TUFF_CAUSAL_BOTTOM_RIGHT", args.causal);
-  // First: the default scale is made of it.
+  // Checked first, because the default scale is computed from it.
   require(args.head_dim > 0, "head_dim is 0, needs at least 1");
   // The kernels scale in f32, where 1e300 is infinite and 1e-300 zero.
   const float scale = static_cast<float>(args.scale), softcap = static_cast<float>(args.softcap);
@@ -107,7 +107,7 @@ void check_attention(const AttentionArgs& args) {
       {args.bias, "bias", "seq_q", args.bias_strides, scores, args.bias_type},
       {args.mask, "mask", "seq_q", args.mask_strides, scores, TUFF_U8},
   };
-  // Overflows of any operand come first, as if all were measured before one is looked at.
+  // All operands are measured before any is checked, so that overflows are reported first.
   std::array<uint64_t, std::size(tensors)> elements{};
   for (size_t i = 0; i < elements.size(); ++i) {
     const bool optional = i >= 4;
@@ -137,7 +137,7 @@ void check_attention(const AttentionArgs& args) {
   check_lengths(args.kv_lengths, "kv_lengths");
 
   check_apart(args.o_strides, tensors[3].extents);
-  // The operands hold these many bytes, so the products below cannot wrap.
+  // The operands hold this many bytes, so the multiplications below cannot overflow.
   const uint64_t o_bytes = elements[3] * dtype_size(args.dtype), lse_bytes = lse * 4;
   for (size_t i = 0; i < elements.size(); ++i) {
     const Tensor& t = tensors[i];

@@ -1,17 +1,18 @@
-// What every attention kernel is told, and what they share.
-//# TYPE : 1..3 : of q, k, v and o, as in tuff.h; sums are f32
-//# RANGES : 0|1 : 1: the keys come in several dispatches, a range each
-//   All but the last save what every invocation holds (its rows' maxima, sums of weights and outputs so far), and all but
-//   the first go on from it.
-//# PARTS : 0|1 : 1: the keys come in parts, each worked on by workgroups of its own, whose outputs another kernel merges
-//   key_begin is then how many keys a part has, and key_end how many parts there are.
-//# CAUSAL : 0|1 : 1: rows see keys up to the diagonal only; with EXTENDED the shape says so
-//# EXTENDED : 0|1 : 1: the shape, too large to push then, is read from memory
-//   It tells of window, lengths and log-sum-exp, which are there or not. The following three, which cost, need it:
-//# BIAS : 0..3 : type of the bias; 0: none
+// Parameters and helpers shared by all attention kernels.
+//# TYPE : 1..3 : TUFF_* type of q, k, v and o; sums are f32
+//# RANGES : 0|1 : 1: the keys are processed by several dispatches, one range of keys each
+//   All but the last dispatch save each invocation's state (its rows' maxima, sums of weights and outputs so far). All
+//   but the first resume from it.
+//# PARTS : 0|1 : 1: split-KV: the keys are cut into parts, each with workgroups of its own; another kernel merges them
+//   key_begin is then the number of keys of a part, and key_end the number of parts.
+//# CAUSAL : 0|1 : 1: rows see only keys up to the diagonal; with EXTENDED the shape says so
+//# EXTENDED : 0|1 : 1: the shape is read from memory, because it is then too large for push constants
+//   It says whether there are a window, lengths and log-sum-exp. The following three need it; they are defines because
+//   they cost time:
+//# BIAS : 0..3 : TUFF_* type of the bias; 0: none
 //# MASK : 0|1 : 1: there is a mask
 //# CAP : 0|1 : 1: there is a soft cap
-//# group call : BIAS CAP CAUSAL EXTENDED MASK TUFF_EXACT_ARITHMETIC TYPE : what the call says, to each of its kernels
+//# group call : BIAS CAP CAUSAL EXTENDED MASK TUFF_EXACT_ARITHMETIC TYPE : the call's options, for each of its kernels
 #include "kernels/common/types.glsl"
 #if CAP
 #include "kernels/elementwise/math.glsl"
@@ -21,19 +22,19 @@
   TUFF_INDEX q_batch, q_head, q_row, k_batch, k_head, k_row; /* strides, in elements */    \
   TUFF_INDEX v_batch, v_head, v_row, o_batch, o_head, o_row;                               \
   uint seq_q, seq_kv;                                                                      \
-  uint dims;        /* head_dim, and from bit 16 on that of v */                           \
-  uint heads;       /* of q, and from bit 16 on how many of them share a head of k and v */ \
-  float scale_log2; /* scale * log2(e), of what scores are then: weights are powers of two */ \
-  int diagonal;     /* the place of row i is key i + diagonal: with CAUSAL it sees keys up to there */
+  uint dims;        /* head_dim of q and k; from bit 16 on head_dim of v */                \
+  uint heads;       /* heads of q; from bit 16 on how many of them share a kv head */      \
+  float scale_log2; /* scores * scale_log2 are exponents of two; log2(e) alone if SCALED */ \
+  int diagonal;     /* row i's position is key i + diagonal: with CAUSAL it sees keys up to there */
 
 #if EXTENDED
 //# struct AttentionShape
 struct AttentionShape {
   TUFF_INDEX bias_batch, bias_head, bias_row, mask_batch, mask_head, mask_row;
   ATTENTION_SHAPE
-  uint left, right;  // keys that a row sees to either side, the one at its place counted in both
+  uint left, right;  // keys that a row sees on either side; the one at its position counts in both
   float scale, cap;  // with BIAS or CAP
-  uint present;      // bit 0: lse, 1: lengths of q, 2: of k and v, 3: the diagonal ends where the lengths do
+  uint present;      // bit 0: lse, 1: lengths of q, 2: lengths of k and v, 3: causal mask bottom-right by the lengths
   uint unused;
 };
 #endif
@@ -49,9 +50,9 @@ layout(push_constant, std430) uniform Push {
 #endif
   ATTENTION_SHAPE
 #endif
-  uint groups;     // along the query rows, the columns of the output, heads and batch elements
-  uint key_begin;  // with RANGES the keys from here, a multiple of KEYS,
-  uint key_end;    // … to before here
+  uint groups;     // workgroups over query rows, output columns, heads and batch elements
+  uint key_begin;  // with RANGES: the first key of the range, a multiple of KEYS,
+  uint key_end;    // … and the end of the range
 } push;
 
 #if TYPE == TUFF_F32
@@ -85,7 +86,7 @@ TUFF_WRITE(3, Result4, FOUR, FOUR_BYTES)
 TUFF_READ_WRITE(4, State, float, 4)
 #define FIRST_KEY push.key_begin
 #define LAST_KEYS(keys) min(keys, push.key_end)
-// A value of an invocation: values lie apart by the invocations of a group.
+// One value of an invocation's state; consecutive values are `invocations` elements apart.
 #define STATE(group, values, value, invocations, invocation) \
   TUFF_AT(State, (TUFF_INDEX(group) * (values) + (value)) * (invocations) + (invocation))
 #else
@@ -93,13 +94,13 @@ TUFF_READ_WRITE(4, State, float, 4)
 #define LAST_KEYS(keys) keys
 #endif
 #if PARTS
-// For each part of each tile its rows' outputs, references, sums of weights; so many numbers that the next is aligned.
+// For each part of each tile: its rows' outputs, references and sums of weights, padded so that the next is aligned.
 TUFF_READ_WRITE(4, Parts, float, 4)
 TUFF_READ_WRITE(4, Parts4, vec4, 16)
 #define STATISTICS(rows) ((2 * (rows) + 3) / 4 * 4)
 #endif
 #if EXTENDED
-TUFF_READ(5, Shape, AttentionShape, 16)  // one; 16: how it is aligned
+TUFF_READ(5, Shape, AttentionShape, 16)  // one element; 16 is its alignment
 #define SHAPE TUFF_AT(Shape, 0)
 #if BIAS
 TUFF_READ(6, Bias, TUFF_STORED(BIAS), TUFF_BYTES(BIAS))
@@ -115,18 +116,18 @@ TUFF_READ(10, KeyLengths, int, 4)
 #endif
 #define HEAD_DIM (SHAPE.dims & 0xffffu)
 #define HEAD_DIM_V (SHAPE.dims >> 16)
-// Scores that are made what the caller calls a score before the maximum is found; otherwise scale waits for the weight.
+// Whether scores are scaled before the maximum is taken. Otherwise the scale is applied when weights are computed.
 #define SCALED (BIAS || CAP)
 
 const float LARGEST = 3.40282347e38;
-// Weights carry this power of two, which their sum carries too: a sum of weight * value then stays finite
-// for 2^24 keys whatever the values are.
+// Weights, and thus their sum, are scaled by this power of two, so that a sum of weight * value stays finite for 2^24
+// keys whatever the values are.
 const float HEADROOM = -24.0, HEADROOM_UNDONE = 16777216.0;
 
-// A head of a batch element, found once: where its rows begin, how long its sequences are.
+// Set by find_head(): the base elements and sequence lengths of one head of one batch element.
 uint batch_element, head;
 TUFF_INDEX query_base, key_base, value_base, result_base;
-uint rows_here, keys_here;  // rows from rows_here on see nothing
+uint rows_here, keys_here;  // rows from rows_here on see no keys
 int diagonal;
 
 // `number` counts the heads of all batch elements.
@@ -149,8 +150,8 @@ void find_head(uint number) {
 #endif
 }
 
-// Before which key what a row may see ends, and the first that it may see. Neither falls from one row to the next,
-// up to rows_here.
+// The end of the keys that a row may see, and the first of them. Neither decreases from one row to the next, up to
+// rows_here.
 uint keys_end_of(uint row) {
 #if EXTENDED
   const uint end = uint(clamp(int(row) + diagonal + int(SHAPE.right), 0, int(keys_here)));
@@ -169,7 +170,8 @@ uint first_key_of(uint row) {
 #endif
 }
 
-// What a tile of rows from row0 on sees: keys first … end - 1, of which all rows see all_from … all_to - 1.
+// The keys that a tile of rows from row0 on sees: tile_first … tile_end - 1; all rows see tile_all_from … tile_all_to -
+// 1.
 uint tile_first, tile_end, tile_all_from, tile_all_to;
 void find_tile_keys(uint row0, uint rows) {
   const uint last = min(row0 + rows, SHAPE.seq_q) - 1, last_here = min(last, max(rows_here, 1u) - 1);
@@ -179,19 +181,21 @@ void find_tile_keys(uint row0, uint rows) {
   tile_all_to = last < rows_here ? keys_end_of(row0) : 0u;
 }
 
-// The weight of a score, given its row's maximum. The difference comes first: it is exact or nearly so
-// where it matters, and -infinity (a hidden key) gives 0.
+// The weight of a score, given its row's maximum. The difference is taken first: it is exact, or nearly so, where it
+// matters, and -infinity (a masked key) gives 0.
 float weight(float score, float maximum, float scale_log2) {
   return exp2(fma(score - maximum, scale_log2, HEADROOM));
 }
-// A kernel that does not look for a row's maximum with each step lets its reference be so much (in powers of two) less.
+// In kernels that do not update a row's maximum in each step, scores may exceed the row's reference by this many powers
+// of two.
 const float SLACK = 8.0;
 
 float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
 
-// A score whose plain sum leaves the range of f32 although its inputs are finite is summed at 2^-140 of its
-// size, both factors times SHRINK, then brought back as far as f32 reaches. NaN if an input is; -infinity, which hides the
-// key, only by an infinite one.
+// If a score overflows f32 although its inputs are finite, it is computed again at 2^-140 of its size, with both
+// factors times SHRINK, and then scaled back with saturation at the largest f32. The result is NaN if an input is NaN;
+// it is
+// -infinity, which masks the key, only if an input is infinite.
 const float SHRINK = 8.470329472543003e-22, GROW = 1180591620717411303424.0;  // 2^-70, 2^70
 float grown_back(float shrunk) {
   const float grown = saturate_finite(saturate_finite(shrunk * GROW) * GROW);
@@ -199,7 +203,7 @@ float grown_back(float shrunk) {
 }
 
 #if SCALED || MASK
-// Four scores of a row for neighbouring keys, or of neighbouring rows for a key: scaled and capped …
+// Scales and caps four scores: of one row for neighbouring keys, or of neighbouring rows for one key.
 vec4 scaled_scores(vec4 scores) {
 #if SCALED
   [[unroll]] for (int e = 0; e < 4; ++e) {
@@ -213,7 +217,7 @@ vec4 scaled_scores(vec4 scores) {
 #endif
   return scores;
 }
-// … and with what bias and mask say of this row and key, which exist.
+// Applies bias and mask to a scaled score. Row and key must exist.
 float masked_score(float score, uint row, uint key) {
 #if BIAS
   const float bias = TUFF_LOADED(BIAS, TUFF_AT(Bias, batch_element * SHAPE.bias_batch + head * SHAPE.bias_head +
@@ -230,19 +234,19 @@ float masked_score(float score, uint row, uint key) {
 }
 #endif
 
-// The row's result from its sum of weight * value and its sum of weights; 0 where no key was visible.
+// The row's result from its sum of weight * value and its sum of weights; 0 if no key was visible.
 float normalised(float sum, float total) {
   float result = total == 0.0 ? 0.0 : sum / total;
   return abs(sum) <= LARGEST ? saturate_finite(result) : result;
 }
 
 #if EXTENDED
-// For a row, from its maximum and its sum of weights.
+// Stores a row's log-sum-exp, given its maximum and its sum of weights.
 void store_log_sum_exp(uint row, float maximum, float total, float scale_log2) {
   if ((SHAPE.present & 1u) == 0) return;
   const float sum = log2(total * HEADROOM_UNDONE);
   float result = saturate_finite((maximum * scale_log2 + sum) * 0.6931471805599453);
-  // A score of infinity counts as the largest number; where the scale is left to the weights, the maximum is one without it.
+  // An infinite score counts as the largest f32, with the scale not yet applied unless SCALED.
   if (maximum >= LARGEST) result = LARGEST;
   if (total == 0.0) result = -TUFF_INFINITY;
   if (tuff_isnan(total)) result = TUFF_NAN;

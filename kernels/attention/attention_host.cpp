@@ -1,4 +1,4 @@
-// The reference: scores of one query row in double, softmax with the row maximum subtracted, weighted sum.
+// Reference attention: scores of one query row in double, softmax with the row maximum subtracted, weighted sum.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -29,7 +29,7 @@ double bias_at(const AttentionArgs& args, uint64_t i) {
   return value;
 }
 
-// What is exponentiated for a product of a row and a key; minus infinity hides the key, whatever made it.
+// The score for the dot product of a row and a key. Minus infinity masks the key, however it came about.
 double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t head, uint64_t row, uint64_t key) {
   if (args.mask != nullptr && args.mask->host<uint8_t>()[at(args.mask_strides, batch, head, row) + key] == 0) {
     return -kInfinity;
@@ -41,7 +41,7 @@ double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t 
     if (bias == -kInfinity) return bias;
     score += bias;
   }
-  // An infinity cannot be ordered; a finite limit keeps inf - inf out of the row.
+  // A finite maximum avoids inf - inf when the row's maximum is subtracted.
   return std::isnan(score) ? score : std::min(score, 1e300);
 }
 
@@ -49,7 +49,7 @@ double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t 
 
 AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t rows, uint64_t keys) {
   if (row >= rows) return {0, 0};
-  // Signed: the place may lie before the first key. Sequences are far shorter than 2^62.
+  // Signed, because the position may be before the first key. Sequences are far shorter than 2^62.
   const int64_t limit = int64_t{1} << 62;
   int64_t place = static_cast<int64_t>(row);
   if (args.causal == TUFF_CAUSAL_BOTTOM_RIGHT) place += static_cast<int64_t>(keys) - static_cast<int64_t>(rows);

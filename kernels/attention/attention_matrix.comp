@@ -1,37 +1,37 @@
-// Attention for many query rows on the device's matrix units: 16-bit inputs, sums in f32, one pass with online softmax.
+// Attention for many query rows by cooperative matrices: 16-bit inputs, sums in f32, one pass with online softmax.
 //
-//            +---KEYS---+    A workgroup owns ROW_BLOCKS * 16 query rows of each of its SUBGROUPS, whose queries stay
-//            |  keys,   |    in registers as matrices. KEYS keys at a time, keys and values lie in shared memory as
-//            |  values  |    they lie in the buffers, in pieces of 16 bytes with one piece behind each row that
-//            +----------+    spreads the rows over the banks. Of 16 keys a subgroup makes
-//   +-------+ +----+----+      scores   16 x 16, a product over head_dim,
-//   |queries| | 16 |    |      weights  of these against its rows' reference, and rounds them to the inputs' type,
-//   |(a sub-| |x 16|    |      output   weights * values, which stays in registers as sums.
+//            +---KEYS---+    Each of a workgroup's SUBGROUPS owns ROW_BLOCKS * 16 query rows, whose queries stay in
+//            |  keys,   |    registers as matrices. KEYS keys at a time, keys and values are kept in shared memory in
+//            |  values  |    the buffers' layout, in pieces of 16 bytes; one padding piece after each row spreads the
+//            +----------+    rows over the banks. For every 16 keys a subgroup computes
+//   +-------+ +----+----+      scores   16 x 16, by multiplying over head_dim,
+//   |queries| | 16 |    |      weights  of the scores relative to the rows' reference, rounded to the inputs' type,
+//   |(a sub-| |x 16|    |      output   weights * values, accumulated in registers.
 //   | group)| |    |    |
-//   +-------+ +----+----+    A row's reference is its largest score so far, or up to 2^SLACK less: the output is
-//                            scaled anew only when a score is far above it, which hardly happens after the first keys.
+//   +-------+ +----+----+    A row's reference is its largest score so far, or up to 2^SLACK less. The output is
+//                            rescaled only if a score is far above the reference, which is rare after the first keys.
 //
-// Scores become weights element by element: lane l has rows l / 4 and l / 4 + 8 of a block of 16, and of each of them
-// columns l % 4 * 2, + 1, + 8, + 9. Where the matrices of scores and of weights hold their elements just so (QUADS),
-// that is done in registers; elsewhere by way of a patch of shared memory for each subgroup.
+// Weights are computed from scores element by element: lane l has rows l / 4 and l / 4 + 8 of a block of 16, and of
+// each row columns l % 4 * 2, + 1, + 8, + 9. If the cooperative matrices of scores and weights hold their elements in
+// exactly this way (QUADS), that is done in registers; otherwise through a patch of shared memory for each subgroup.
 //
-// NaN and infinities in values that some row may not see would reach it, as 0 * NaN: in tiles that hide something from
-// a row they count as 0, and a row that does see them gets them added at the end.
+// NaN and infinities in values would reach rows that may not see them, as 0 * NaN. In tiles that hide a key from some
+// row they therefore count as 0, and are added at the end to the rows that do see them.
 //
-// PARTS 1: few query rows, in a tile the rows of all query heads that share a head of keys, as attention_split.comp has
-// them. The keys are cut into parts, a workgroup of one subgroup works on one, and writes what attention_merge.comp makes
-// results of.
+// PARTS is for few query rows, split-KV: a tile holds the rows of all query heads that share a kv head, as in
+// attention_split.comp. The keys are cut into parts. A workgroup of one subgroup processes one, and writes partial
+// results for attention_merge.comp. There are then one block of rows, one subgroup and 16 keys, whose values replace
+// the keys in shared memory.
 //
-// With PARTS there are one block of rows, one subgroup and 16 keys, whose values take the place of the keys. TYPE is 2 or
-// 3; sizes, strides and bases are multiples of 8 elements.
+// TYPE is 2 or 3; sizes, strides and bases are multiples of 8 elements.
 //# HEAD_DIM_IS : 16|32|48|64|80|96|112|128 : head_dim of q and k
 //# HEAD_DIM_V_IS : 16|32|48|64|80|96|112|128 : head_dim of v
-//# ROW_BLOCKS : 1|2 : query rows of a subgroup, in 16
+//# ROW_BLOCKS : 1|2 : query rows of a subgroup, in units of 16
 //# SUBGROUPS : 1|4|8 : subgroups of a workgroup
-//# WIDTH : 32 : the subgroup's size
+//# WIDTH : 32 : subgroup size
 //# KEYS : 16|32|64 : keys of a step
-//# QUADS : 0|1 : 1: scores become weights in registers, see above
-//# PREFETCH : 0|1 : 1: the next keys and values are loaded into registers while these are worked on
+//# QUADS : 0|1 : 1: weights are computed in registers, see above
+//# PREFETCH : 0|1 : 1: the next keys and values are loaded into registers while the current ones are processed
 #define MM 16
 #define MN 16
 #define MK 16
@@ -48,17 +48,17 @@ TUFF_READ(1, Key16, uvec4, 16)
 TUFF_READ(2, Value16, uvec4, 16)
 TUFF_WRITE(3, Result16, uvec4, 16)
 
-#define PIECE 8  // elements of 16 bytes
+#define PIECE 8  // elements in 16 bytes
 #define K_PIECES (HEAD_DIM_IS / PIECE)
 #define V_PIECES (HEAD_DIM_V_IS / PIECE)
 #define K_PITCH (K_PIECES + 1)
 #define V_PITCH (V_PIECES + 1)
 #define K_SIZE (KEYS * K_PITCH)
 #define V_SIZE (KEYS * V_PITCH)
-#define PATCH_PITCH 5  // 16 sums and a piece
-#define WEIGHT_PITCH 3  // 16 weights and a piece
+#define PATCH_PITCH 5  // 16 sums and a padding piece
+#define WEIGHT_PITCH 3  // 16 weights and a padding piece
 #define PATCH (16 * PATCH_PITCH)
-// With QUADS the patches are used before and after the keys and values.
+// With QUADS the patches are needed only before and after the keys and values, and share their memory.
 #if PARTS
 #define V_AT 0
 #define TILE max(K_SIZE, V_SIZE)
@@ -68,13 +68,13 @@ TUFF_WRITE(3, Result16, uvec4, 16)
 #endif
 #define PATCHES_AT (QUADS != 0 ? 0 : TILE)
 shared uvec4 pool[max(PATCHES_AT + SUBGROUPS * PATCH, TILE)];
-shared uint not_finite;  // a value that was left out
+shared uint not_finite;  // set if a NaN or infinite value counted as 0
 
 #define LOADS_K ((KEYS * K_PIECES + INVOCATIONS - 1) / INVOCATIONS)
 #define LOADS_V ((KEYS * V_PIECES + INVOCATIONS - 1) / INVOCATIONS)
 #define HIDING (CAUSAL || EXTENDED)
 
-// f16 cannot carry the headroom, and needs none: its largest number is 2^16.
+// f16 weights cannot represent the headroom, and f16 values need none: they are below 2^16.
 #if TYPE == TUFF_F16
 const float OF_WEIGHTS = 0.0, OF_WEIGHTS_UNDONE = 1.0;
 const uint EXPONENT = 0x7c007c00u;
@@ -82,7 +82,7 @@ const uint EXPONENT = 0x7c007c00u;
 const float OF_WEIGHTS = HEADROOM, OF_WEIGHTS_UNDONE = HEADROOM_UNDONE;
 const uint EXPONENT = 0x7f807f80u;
 #endif
-// Sums with the headroom that other kernels give them.
+// Factor that gives sums the headroom of the other kernels.
 const float AS_ELSEWHERE = OF_WEIGHTS_UNDONE / HEADROOM_UNDONE;
 
 uvec4 finite_only(uvec4 piece, inout bool clean) {
@@ -95,7 +95,7 @@ uvec4 finite_only(uvec4 piece, inout bool clean) {
 }
 
 #if TYPE == TUFF_BF16
-// A row over the lanes, number n of each.
+// A row spread over the lanes: a lane's n-th element.
 #define SLOW_K ((HEAD_DIM_IS + WIDTH - 1) / WIDTH)
 #define SLOW_V ((HEAD_DIM_V_IS + WIDTH - 1) / WIDTH)
 #define SLOW_LOAD(name, at, n, count) \
@@ -108,7 +108,7 @@ void main() {
   const uint id = gl_LocalInvocationIndex, lane = gl_SubgroupInvocationID, subgroup = gl_SubgroupID;
   const uint seq_kv = SHAPE.seq_kv;
 #if PARTS
-  // Row r of a head of keys is row r / sharing of its head of queries r % sharing.
+  // Row r of the heads that share a kv head is row r / sharing of head r % sharing.
   const uint sharing = SHAPE.heads >> 16, rows = SHAPE.seq_q * sharing;
 #define SEQUENCE_ROW(row) ((row) / sharing)
 #define QUERY_BASE(row) (query_base + (row) % sharing * SHAPE.q_head + TUFF_INDEX((row) / sharing) * SHAPE.q_row)
@@ -128,7 +128,7 @@ void main() {
 #define FIND_HEAD_OF(row)
   const uint row_tiles = (rows + ROWS - 1) / ROWS;
   find_head(group / row_tiles);
-  // The last rows see the most keys when causal: they start first.
+  // With a causal mask the last rows see the most keys, so they start first.
   const uint row0 = (row_tiles - 1 - group % row_tiles) * ROWS;
   find_tile_keys(row0, ROWS);
   const uint first = tile_first, end = tile_end;
@@ -155,7 +155,7 @@ void main() {
 #define BLOCK_ROW(i, h) (sub_row0 + (i) * 16 + lane / 4 + (h) * 8)
 
   uvec4 next_key[LOADS_K], next_value[LOADS_V];
-  // Keys behind the last repeat it: nothing sees them.
+  // Keys past the last repeat it; no row sees them.
 #define LOAD_KEYS(key0)                                                                                       \
   [[unroll]] for (uint l = 0; l < LOADS_K; ++l) {                                                             \
     const uint v = id + l * INVOCATIONS, key = min((key0) + v / K_PIECES, seq_kv - 1);                        \
@@ -210,7 +210,7 @@ void main() {
   }
 
 #if TYPE == TUFF_BF16
-  bool beyond = false;  // a score that left the range of f32, or is NaN
+  bool beyond = false;  // a score overflowed f32, or is NaN
 #endif
   [[dont_unroll]] for (uint key0 = begin; key0 < end; key0 += KEYS) {
 #if !PREFETCH
@@ -336,7 +336,7 @@ void main() {
         }
 #if QUADS
 #if TYPE == TUFF_BF16
-        // To the nearest here: the device may cut off what a conversion to bf16 has no room for.
+        // Rounded to nearest here, because the device's conversion to bf16 may truncate.
         [[unroll]] for (uint e = 0; e < 8; ++e) w[e] = uintBitsToFloat((floatBitsToUint(w[e]) + 0x8000u) & 0xffff0000u);
 #endif
         [[unroll]] for (uint e = 0; e < 8; ++e) weights[i][e] = float16_t(w[e]);
@@ -376,9 +376,9 @@ void main() {
   const TUFF_INDEX statistics = part_base + ROWS * HEAD_DIM_V_IS;
 #endif
 #if TYPE == TUFF_BF16
-  // Products of finite bf16 may leave the range of f32: such rows are done again, a key after the other, which is slow
-  // and hardly ever happens. (Done among the scores, where it would be one number of many, it makes all of this kernel
-  // eight times slower on an H200 without being run once.)
+  // Products of finite bf16 numbers may overflow f32. Such rows are computed again, key by key, which is slow and very
+  // rare. (Recomputing single scores in the loop above would make the whole kernel eight times slower on an H200, even
+  // if that code is never executed.)
   if (subgroupBallot(beyond) != uvec4(0)) {
     [[dont_unroll]] for (uint row = sub_row0; row < min(sub_row0 + SUB_ROWS, rows); ++row) {
       const TUFF_INDEX query_at = QUERY_BASE(row);
@@ -434,7 +434,7 @@ void main() {
     return;
   }
 #endif
-  // Out, by way of the patches: lane l has eight neighbouring columns of row l / 2.
+  // Store the output through the patches: lane l has eight neighbouring columns of row l / 2.
   [[unroll]] for (uint i = 0; i < ROW_BLOCKS; ++i) {
     [[unroll]] for (uint h = 0; h < 2; ++h) {
       total[i][h] += subgroupShuffleXor(total[i][h], 1);

@@ -1,4 +1,4 @@
-// Attention on matrix units: the table of tiles, the choice, the dispatch.
+// Attention by cooperative matrices: the table of tiles, the choice, the dispatch.
 #include <algorithm>
 #include <limits>
 
@@ -11,17 +11,17 @@
 namespace tuff::attention {
 namespace {
 
-// Query rows of a workgroup by keys at a time. A subgroup has row_blocks * 16 of the rows.
+// A tile of query rows of a workgroup x keys at a time. A subgroup has row_blocks * 16 of the rows.
 struct MatrixVariant {
   const char* name;
   uint32_t subgroups, row_blocks, keys;
   bool prefetch;
-  bool quads;  // scores become weights in registers: kernels/common/matrix_quads.hpp
+  bool quads;  // weights are computed in registers: kernels/common/matrix_quads.hpp
 
   uint32_t rows() const { return subgroups * row_blocks * 16; }
   uint32_t shared_bytes(uint64_t head_dim, uint64_t head_dim_v) const {
     const uint32_t tile = keys * static_cast<uint32_t>(head_dim + 8 + head_dim_v + 8) * 2;
-    const uint32_t patches = subgroups * 16 * 5 * 16;  // 16 rows of 16 sums and a piece
+    const uint32_t patches = subgroups * 16 * 5 * 16;  // 16 rows of 16 sums and a padding piece
     return (quads ? std::max(tile, patches) : tile + patches) + 16;
   }
 };
@@ -34,7 +34,7 @@ constexpr MatrixVariant kVariants[] = {
     {"patch_64x32", 4, 1, 32, true, false},    {"patch_128x32", 4, 2, 32, true, false},
     {"patch_128x32s", 4, 2, 32, false, false},
 };
-constexpr uint64_t kMaxHeadDim = 128;
+constexpr uint64_t kMaxHeadDim = 128;  // the maximum of attention_matrix.comp
 
 bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const AttentionArgs& args) {
   const uint32_t invocations = variant.subgroups * traits.subgroup_size;
@@ -47,8 +47,8 @@ const MatrixVariant* find(std::string_view name) {
                       [&](const MatrixVariant& row) { return row.name == name; });
 }
 
-// As measured on an H200 (docs/attention.md). Two blocks of rows for each subgroup read half as much from shared
-// memory.
+// The best variant, as measured on an H200 (docs/attention.md). Subgroups with two blocks of rows read half as much
+// from shared memory.
 const char* suiting(const AttentionArgs& args, const DeviceTraits& traits, bool quads) {
   if (args.seq_q <= 64) return quads ? "quads_64x32" : "patch_64x32";
   if (!quads) return "patch_128x32s";

@@ -1,16 +1,16 @@
-// Results of the parts that attention_split.comp leaves: of each part of the keys the outputs as sums, their references
-// and sums of weights. A group for each row: each of its subgroups adds up neighbouring parts in their order, and then the
-// subgroups' sums are added up in theirs.
+// Second pass of split-KV attention: merges the partial results of attention_split.comp or attention_matrix.comp, which
+// are each part's outputs as sums, references and sums of weights. A workgroup computes one row: each of its subgroups
+// adds up adjacent parts in order, and then the subgroups' sums are added up in order.
 //
 //# HEAD_DIM_V_IS : 4..256 : head_dim of v, a multiple of 16 bytes
-//# ROWS : 1|2|4|8|16 : query rows of a tile of the kernel that leaves the parts
-//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
+//# ROWS : 1|2|4|8|16 : query rows of a tile of the first pass
+//# WIDTH : 1|2|4|8|16|32|64|128 : subgroup size
 //# SUBGROUPS : 1|4 : subgroups of a workgroup
 #include "kernels/attention/attention_common.glsl"
 
 layout(local_size_x = SUBGROUPS * WIDTH) in;
 #define BLOCKS ((HEAD_DIM_V_IS + WIDTH * 4 - 1) / (WIDTH * 4))
-#define AHEAD (BLOCKS > 1 ? 4 : 8)  // parts that are loaded at once
+#define AHEAD (BLOCKS > 1 ? 4 : 8)  // parts loaded at once
 
 #if SUBGROUPS > 1
 shared vec4 shares[SUBGROUPS - 1][BLOCKS * WIDTH];
@@ -42,7 +42,7 @@ void main() {
   [[unroll]] for (uint b = 0; b < BLOCKS; ++b) sums[b] = vec4(0);
   float total = 0.0;
   [[dont_unroll]] for (uint part0 = first_part; part0 < end_part; part0 += WIDTH) {
-    // A lane is a part; of parts behind the last the first counts, with the factor 0.
+    // A lane stands for a part; lanes past the last part repeat it with a factor of 0.
     const uint own = min(part0 + lane, parts - 1);
     float factor = exp2((TUFF_AT(Parts, statistics + own * stride) - largest) * scale_log2);
     if (part0 + lane >= end_part) factor = 0.0;
@@ -55,7 +55,7 @@ void main() {
         x[p][b] = TUFF_AT(Parts4, (outputs + part * stride + column) / 4);
       }
       [[unroll]] for (uint p = 0; p < AHEAD; ++p) {
-        // Beyond the last part the factor is 0, and what is repeated finite or to be NaN anyway.
+        // Past the last part the factor is 0, and the repeated values are finite, or the result is NaN anyway.
         const float f = subgroupShuffle(factor, min(p0 + p, WIDTH - 1));
         [[unroll]] for (uint b = 0; b < BLOCKS; ++b) {
           if (p0 + p < count) sums[b] = fma(vec4(f), x[p][b], sums[b]);

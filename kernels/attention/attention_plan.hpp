@@ -1,4 +1,4 @@
-// What the planners of attention share: the shape as kernels are told it, the operands, what decides a kernel's form.
+// Shared by the attention planners: the shape as passed to kernels, the operands, and the defines of the kernels.
 #pragma once
 
 #include <algorithm>
@@ -14,25 +14,26 @@
 
 namespace tuff::attention {
 
-// What is pushed of a call, and of an extended one, whose shape is in memory: groups, key_begin and key_end alone.
+// The push constants of a call; for an extended call, whose shape is in memory, only groups, key_begin and key_end.
 using PlainPush = shaders::attention_common_push::Push<uint32_t, false>;
 using Progress = shaders::attention_common_push::Push<uint32_t, true>;
 template <typename Index>
 using ExtendedShape = shaders::attention_common_push::AttentionShape<Index>;
 
-// Sequences are below this, so that places and windows fit signed 32-bit numbers.
+// Sequences are shorter than this, so that positions and windows fit into signed 32-bit numbers.
 constexpr uint64_t kMaxSequence = uint64_t{1} << 30;
+// Workgroups of a dispatch, so that their numbers fit into 32 bits after Dispatch::groups_linear() has rounded up.
 constexpr uint64_t kMaxGroups = std::numeric_limits<uint32_t>::max() - 65535;
 
-// How kernels see a call: what form they take, and the numbers they are told.
+// A call as the kernels see it: their defines and parameters.
 struct Call {
   Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements);
 
-  AttentionArgs args;  // heads and batch elements merged where there are too many heads
+  AttentionArgs args;  // with heads and batch elements merged if there are too many heads
   bool wide = false, extended = false, causal = false, scaled = false;
   uint64_t elements[4] = {};  // of q, k, v, o
 
-  // What every kernel of the call is compiled by.
+  // The defines of every kernel of the call.
   shaders::AttentionCommon defines(const DeviceTraits& traits) const {
     return {.bias = args.bias == nullptr ? 0 : args.bias_type,
             .cap = args.softcap != 0,
@@ -42,30 +43,30 @@ struct Call {
             .mask = args.mask != nullptr,
             .type = args.dtype};
   }
-  // q, k, v, o, scratch where the kernel has any, and what an extended call adds.
+  // Adds q, k, v, o, the scratch memory if the kernel has any, and the operands of an extended call.
   void operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
                 Access access) const;
   void push(Dispatch& dispatch, const Progress& progress) const;
-  // All of q, k, v and o can be read and written so many elements at a time.
+  // Whether q, k, v and o can all be read and written `piece` elements at a time.
   bool in_pieces_of(uint64_t piece) const;
-  // Keys that some row sees.
+  // The number of keys up to the last one that some row sees.
   uint64_t keys_seen() const;
   double bytes() const;
   double operations() const;
 
  private:
-  // Strides and sizes, for PlainPush and ExtendedShape.
+  // Fills in strides and sizes of a PlainPush or ExtendedShape.
   template <typename Shape>
   void put_shape(Shape& shape) const;
   template <typename Index>
   ExtendedShape<Index> extended_shape() const;
 };
 
-// Records a call that this kind of kernel is best for, or that a variant of its table is forced for, and returns true;
-// otherwise false. `forced` may be empty, or a name of another table.
+// Each records the call and returns true if this kind of kernel is best for it, or if a variant in its table is forced;
+// otherwise returns false. `forced` may be empty, or a name in another table.
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
-// Whether the device multiplies such elements on matrix units; and whether it does this call's products so.
+// Whether the device has cooperative matrices of this type; whether this call can use them.
 bool has_matrices(const DeviceTraits& traits, int32_t dtype);
 bool multiplies(const DeviceTraits& traits, const Call& call);
 bool is_matrix_variant(std::string_view name);

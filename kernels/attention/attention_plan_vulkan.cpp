@@ -9,8 +9,8 @@ constexpr uint64_t kMaxHeads = 0xffff;
 
 bool follow(const AttentionStrides& strides, uint64_t heads) { return strides.batch == heads * strides.head; }
 
-// The kernels count heads of one batch element in 16 bits. Where batch elements follow one another as heads do, each
-// head can be a batch element.
+// The kernels count the heads of a batch element in 16 bits. With more heads, each head becomes a batch element if
+// batch elements follow one another with the heads' stride.
 void merge_heads(AttentionArgs& args) {
   if (args.heads <= kMaxHeads) return;
   const bool plain = args.kv_heads == args.heads && args.bias == nullptr && args.mask == nullptr &&
@@ -54,7 +54,7 @@ Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scr
   elements[2] = args.v_elements(), elements[3] = args.o_elements();
   const uint64_t most = std::max({elements[0], elements[1], elements[2], elements[3], args.bias_elements(),
                                   args.mask_elements(), args.lse == nullptr ? 0 : args.rows(), scratch_elements});
-  // Strides of what has one element only are not used, but told.
+  // Strides of axes with one element are unused, but are passed to the kernels.
   const auto large = [](const AttentionStrides& s) { return needs_wide(std::max({s.batch, s.head, s.row})); };
   wide = needs_wide(most) || large(args.q_strides) || large(args.k_strides) || large(args.v_strides) ||
          large(args.o_strides) || large(args.bias_strides) || large(args.mask_strides);
@@ -75,7 +75,7 @@ void Call::put_shape(Shape& shape) const {
   shape.seq_kv = static_cast<uint32_t>(args.seq_kv);
   shape.dims = static_cast<uint32_t>(args.head_dim | args.head_dim_v << 16);
   shape.heads = static_cast<uint32_t>(args.heads | (args.heads / args.kv_heads) << 16);
-  // A scale that f32 cannot hold is brought to the nearest that it can: softmax is one-hot or flat by then.
+  // A scale outside the range of f32 is clamped to it: softmax is one-hot or flat by then.
   shape.scale_log2 = in_float_range((scaled ? 1.0 : args.scale) * std::numbers::log2e);
   shape.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
                        ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))

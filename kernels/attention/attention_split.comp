@@ -1,26 +1,26 @@
-// Attention for one query row or a few, which memory bounds: the keys are cut into parts, and each group of invocations
-// works on one. The rows of all query heads that share a head of keys are one tile, so that keys and values are read
-// once for all.
+// Split-KV attention for one query row or a few, which is bound by memory: the keys are cut into parts, and each
+// workgroup processes one. The rows of all query heads that share a kv head are one tile, so that keys and values are
+// read once for all of them.
 //
-//            UNROLL loads        A row of keys or values is LANES neighbouring invocations wide, each with 16 bytes
-//   +------+------+--- …         of it (or several times 16, LANES * 16 apart). A subgroup of WIDTH so reads
-//   | key  | key  |     WIDTH    WIDTH / LANES keys in one load, and has UNROLL such loads in flight, of the next keys
-//   |      |      |              while it works on these.
-//   +------+------+                scores   products of an invocation's elements for all keys and rows; sums over the
-//   | key  | key  |                         LANES halve the numbers with each step, so that invocations end with
-//   |      |      |                         different scores
-//   +------+------+                weights  against a reference that is anew only when a score is far above it;
-//                                           through shared memory to those who need them
+//            UNROLL loads        A row of keys or values spans LANES neighbouring invocations, each with 16 bytes of it
+//   +------+------+--- …         (or several times 16, LANES * 16 apart). A subgroup of WIDTH thus reads WIDTH / LANES
+//   | key  | key  |     WIDTH    keys per load, and has UNROLL loads of the next keys in flight while it processes the
+//   |      |      |              current ones.
+//   +------+------+                scores   partial dot products of an invocation's elements, for all keys and rows;
+//   | key  | key  |                         each step of the sum over LANES halves the number of values, so that
+//   |      |      |                         invocations end with different scores
+//   +------+------+                weights  relative to a reference that is updated only if a score is far above it;
+//                                           passed to other invocations through shared memory
 //                                  outputs  an invocation sums weight * value of its elements for its keys
 //
-// At the end the subgroups of a group add up through shared memory, in order. PARTS 1: the group writes what it has
-// (outputs, references, sums of weights) to memory, and attention_merge.comp makes results of it; otherwise it writes
-// results.
+// At the end the subgroups of a workgroup are added up through shared memory, in order. With PARTS the workgroup writes
+// its partial results (outputs, references, sums of weights) to memory for attention_merge.comp; otherwise it writes
+// the results.
 //
 // Sizes, strides and bases are multiples of 16 bytes.
 //# HEAD_DIM_IS : 4..256 : head_dim of q and k
 //# HEAD_DIM_V_IS : 4..256 : head_dim of v
-//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
+//# WIDTH : 1|2|4|8|16|32|64|128 : subgroup size
 //# LANES : 1|2|4|8|16|32|64|128 : invocations across a row of keys or values, at most WIDTH
 //# SUBGROUPS : 1|4 : subgroups of a workgroup
 //# UNROLL : 4 : loads that an invocation has in flight
@@ -36,10 +36,10 @@ layout(local_size_x = INVOCATIONS) in;
 #define K_EACH ((K_PIECES + LANES - 1) / LANES)
 #define V_EACH ((V_PIECES + LANES - 1) / LANES)
 #define AT_ONCE (WIDTH / LANES)        // keys of a load
-#define BLOCK (AT_ONCE * UNROLL)       // … of a subgroup's step
-#define STEP (BLOCK * SUBGROUPS)       // … of the group's
+#define BLOCK (AT_ONCE * UNROLL)       // keys of a subgroup's step
+#define STEP (BLOCK * SUBGROUPS)       // keys of a workgroup's step
 #define VALUES (UNROLL * ROWS)         // scores of the keys that an invocation has elements of
-#define OWN (VALUES > LANES ? VALUES / LANES : 1)  // … that are left to it
+#define OWN (VALUES > LANES ? VALUES / LANES : 1)  // scores that the invocation has after the sum over LANES
 
 TUFF_READ(0, Query16, uvec4, 16)
 TUFF_READ(1, Key16, uvec4, 16)
@@ -74,7 +74,7 @@ void main() {
   const uint part = 0, tile = group;
 #endif
   const uint kv_head = tile / tiles, row0 = tile % tiles * ROWS;
-  // Row r of a head group is row r / sharing of its head r % sharing.
+  // Row r of the heads that share a kv head is row r / sharing of head r % sharing.
   find_head(kv_head * sharing);
   const uint first_head = head;
   find_tile_keys(row0 / sharing, (min(row0 + ROWS, all_rows) - 1) / sharing - row0 / sharing + 1);
@@ -89,7 +89,7 @@ void main() {
   const TUFF_INDEX key_row = SHAPE.k_row / PIECE, value_row = SHAPE.v_row / PIECE;
   const TUFF_INDEX key16_base = key_base / PIECE, value16_base = value_base / PIECE;
 #define K_PIECE(p) (lane_of_row + (p) * LANES)
-// Invocations behind the last piece load it too, and count it as 0.
+// Invocations past the last piece load the last piece and treat it as 0.
 #define CLAMPED(piece, count) ((count) % LANES == 0 ? (piece) : min(piece, (count) - 1))
 #define WITHIN(piece, count) ((count) % LANES == 0 || (piece) < (count))
 
@@ -116,12 +116,12 @@ void main() {
   }
   [[unroll]] for (uint i = 0; i < OWN; ++i) total[i] = 0.0;
 
-  // Which scores are left to this invocation: value u * ROWS + r for load u and row r, from own_first on.
+  // The scores that this invocation ends with start at value own_first; value u * ROWS + r is of load u and row r.
   uint own_first = 0;
   [[unroll]] for (uint step = LANES / 2; step > 0; step /= 2) {
     if (VALUES * step >= LANES && (lane & step) != 0) own_first += VALUES * step / LANES;
   }
-  // Where more lanes than values are, several have the same one; the first of them counts it.
+  // If there are more lanes than values, several lanes have the same one; the first of them counts it.
   const bool counts = VALUES >= LANES || lane_of_row % max(LANES / VALUES, 1) == 0;
 
   uvec4 next_key[UNROLL][K_EACH], next_value[UNROLL][V_EACH];
@@ -152,7 +152,7 @@ void main() {
         vec4 key[FOURS];
         UNPACK(key, next_key[u][p])
         [[unroll]] for (uint f = 0; f < FOURS; ++f) {
-          // NaN in what counts as 0 must not count.
+          // Keys are zeroed too, because a NaN there must not count.
           if (!WITHIN(K_PIECE(p), K_PIECES)) key[f] = vec4(0);
           [[unroll]] for (uint r = 0; r < ROWS; ++r) {
             [[unroll]] for (uint e = 0; e < 4; ++e) {
@@ -164,7 +164,7 @@ void main() {
     }
     LOAD_KEYS(key0 + STEP)
 
-    // Each step halves the values, and sends half of them over; a single value is sent as it is.
+    // Each step exchanges half of the values, and thereby halves their number; a single value is exchanged whole.
     [[unroll]] for (uint step = LANES / 2; step > 0; step /= 2) {
       if (VALUES * step >= LANES) {
         const bool upper = (lane & step) != 0;
@@ -181,7 +181,7 @@ void main() {
 #define OWN_ROW(i) min(row0 + VALUE_OF(i) % ROWS, all_rows - 1)
 #define OWN_KEY(i) KEY_OF(VALUE_OF(i) / ROWS)
 #if TYPE != TUFF_F16
-    // Scores that left the range of f32 (or are NaN) are made again.
+    // Scores that overflowed f32 (or are NaN) are computed again.
     [[unroll]] for (uint i = 0; i < OWN; ++i) {
       if (!(abs(x[i]) <= LARGEST)) {
         const uint row = OWN_ROW(i), key = min(OWN_KEY(i), seq_kv - 1);
@@ -220,7 +220,7 @@ void main() {
       }
       far = far || !((x[i] - own_reference[i]) * scale_log2 <= SLACK);
     }
-    // A loop, as below.
+    // A loop instead of a branch, for the reason given below.
     [[dont_unroll]] for (bool again = subgroupBallot(far) != uvec4(0); again; again = false) {
       float shrink[ROWS];
       [[unroll]] for (uint i = 0; i < OWN; ++i) x[i] = x[i] > LARGEST ? LARGEST : x[i];
@@ -267,9 +267,9 @@ void main() {
     }                                                                                                                  \
   }
 #define ALL_SEEN(w, v) v
-// A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
+// A masked key's weight is 0, but 0 * NaN would carry its value into rows that may not see it.
 #define WEIGHTED_SEEN(w, v) ((w) != 0.0 ? (v) : vec4(0))
-    // Loops, not branches: Mesa 22.3 runs both sides of a branch, but leaves a loop that no lane enters.
+    // Loops instead of branches: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
     [[dont_unroll]] for (bool once = !guarded; once; once = false) {
       ACCUMULATE(ALL_SEEN)
     }
@@ -280,7 +280,7 @@ void main() {
     subgroupBarrier();
   }
 
-  // The subgroup's sums of weights, row by row, and its outputs, over the keys of a load.
+  // Adds up the subgroup's weights of each row, and its outputs over the keys of a load.
   float row_total[ROWS];
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     float part_of_total = 0.0;

@@ -1,4 +1,4 @@
-// Attention for few query rows: how keys are cut into parts, the dispatch of these and of what merges them.
+// Split-KV attention for few query rows: cuts the keys into parts, records their dispatch and that of the merge.
 #include <algorithm>
 #include <bit>
 
@@ -14,9 +14,9 @@
 namespace tuff::attention {
 namespace {
 
-constexpr uint32_t kMatrixRows = 16;  // of a tile of matrix units
+constexpr uint32_t kMatrixRows = 16;  // of a tile with cooperative matrices
 
-// Rows of a tile: those of all query heads that share a head of keys.
+// Rows of a tile, from all query heads that share a kv head.
 struct SplitVariant {
   const char* name;
   uint32_t rows;
@@ -27,16 +27,16 @@ constexpr SplitVariant kVariants[] = {
     {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", kMatrixRows},
 };
 
-constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;
-constexpr uint32_t kUnroll = 4, kSubgroups = 4;
-// Groups that a core works on at once, and the fewest keys that are worth one.
+constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;  // the maxima of attention_split.comp
+constexpr uint32_t kUnroll = 4, kSubgroups = 4;      // loads in flight; subgroups of a workgroup on a GPU
+// Workgroups that a core runs at once, and the fewest keys that are worth a workgroup.
 constexpr uint64_t kGroupsPerCore = 4, kMinKeys = 256;
-// With matrix units a group is one subgroup; registers let eight of them be on a multiprocessor of an H200, and a ninth
-// waits for another to end.
-constexpr uint32_t kMatrixKeys = 16;
+// The same with cooperative matrices, where a workgroup is one subgroup. Registers allow eight of them on a
+// multiprocessor of an H200; a ninth would wait for another to finish.
+constexpr uint32_t kMatrixKeys = 16;  // keys of a step
 constexpr uint64_t kMatrixGroupsPerCore = 8, kMinMatrixKeys = 64;
-constexpr uint32_t kMergers = 4;
-// Turns of loops that a step of the keys takes on a processor, all side paths included but the sums made anew.
+constexpr uint32_t kMergers = 4;  // subgroups that merge a row of many parts
+// Loop iterations of one step of keys on a CPU device, including all side paths except recomputing overflowed scores.
 constexpr uint64_t kTurns = 8;
 
 const SplitVariant* find(std::string_view name) {
@@ -44,11 +44,11 @@ const SplitVariant* find(std::string_view name) {
                       [&](const SplitVariant& row) { return row.name == name; });
 }
 
-// How a subgroup lies over a row of keys or values.
+// How the lanes of a subgroup are laid out over a row of keys or values.
 struct Layout {
   Layout(const DeviceTraits& traits, const AttentionArgs& args)
       : width(traits.subgroup_size), piece(16 / static_cast<uint32_t>(dtype_size(args.dtype))) {
-    // At least one, of rows that are shorter too: those holds() turns down.
+    // At least one, even for shorter rows, which holds() rejects.
     const auto pieces = static_cast<uint32_t>(ceil_div(std::max(args.head_dim, args.head_dim_v), piece));
     lanes = std::min(width, std::bit_ceil(pieces));
     elements = static_cast<uint32_t>(ceil_div(pieces, lanes)) * piece;
@@ -56,8 +56,8 @@ struct Layout {
     step = subgroups * (width / lanes) * kUnroll;
   }
   uint32_t width, piece;
-  uint32_t lanes = 0;     // of a row
-  uint32_t elements = 0;  // of an invocation
+  uint32_t lanes = 0;     // per row
+  uint32_t elements = 0;  // of a row, per invocation
   uint32_t subgroups = 0, step = 0;
 
   bool holds(const SplitVariant& variant, const DeviceTraits& traits, const Call& call) const {
@@ -67,7 +67,7 @@ struct Layout {
   }
 };
 
-// How many keys a part has: as few as give every core enough groups.
+// How the keys are cut: into the longest parts that give every core enough workgroups, within the limits above.
 struct Cut {
   Cut(const DeviceTraits& traits, const AttentionArgs& args, const SplitVariant& variant, const Layout& layout) {
     const uint64_t step = variant.matrices() ? kMatrixKeys : layout.step;
@@ -85,14 +85,14 @@ struct Cut {
   uint64_t tiles = 0, keys = 0, parts = 0;
 };
 
-// Subgroups for each row of the merge, where parts are many and it would be read by few.
+// Subgroups per row of the merge: several if there are many parts, which one subgroup would read slowly.
 uint32_t mergers(const DeviceTraits& traits, const Layout& layout, const AttentionArgs& args, uint64_t parts) {
   if (traits.cpu || parts < 32) return 1;
   const uint64_t shared = kMergers * (ceil_div(args.head_dim_v, 4 * layout.width) * layout.width * 16 + 4);
   return kMergers * layout.width <= traits.max_invocations && shared <= traits.shared_bytes ? kMergers : 1;
 }
 
-// Enough rows for all, as far as registers hold their queries and outputs.
+// The smallest tile that holds all rows, as far as registers hold their queries and outputs.
 const SplitVariant* choose(const DeviceTraits& traits, const Layout& layout, uint64_t rows) {
   const uint64_t most = traits.cpu ? std::max<uint64_t>(1, 32 / layout.elements) : kMaxRows;
   const auto* variant = std::find_if(std::begin(kVariants), std::end(kVariants),
@@ -163,17 +163,18 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
     return false;
   }
   if (forced.empty() && args.seq_q >= kMatrixRows) return false;
-  const Call plain(traits, args, 0);  // without memory for parts
+  const Call plain(traits, args, 0);  // without scratch memory for parts
   const bool matrices = multiplies(traits, plain);
   const uint64_t sharing = args.heads / args.kv_heads, rows = args.seq_q * sharing;
   const Layout layout(traits, args);
   if (forced.empty()) {
-    // On a processor attention_subgroup.comp does eight rows of a head in the time of one: one row of each head is as
-    // fast there, and with two heads on one of keys both are (Mesa 22.3; four heads on one: 7.8 against 14.8 ms).
+    // On a CPU device attention_subgroup.comp computes eight rows of a head in the time of one. It is as fast as this
+    // kernel for one row per head, also if two heads share a kv head (Mesa 22.3; if four share it: 7.8 ms here, 14.8 ms
+    // there).
     const bool suits =
         traits.cpu ? args.seq_q == 1 && sharing > 2 && rows <= kMaxRows : matrices || args.seq_q <= kMaxRows;
     if (!suits) return false;
-    // A single row in f16 is as fast without them (an H200, 64 x 32 heads: 4.0 TB/s, and 3.9 with).
+    // A single row in f16 is as fast without cooperative matrices (H200, 64 x 32 heads: 4.0 TB/s; with them 3.9).
     const bool single = rows == 1 && args.dtype == TUFF_F16;
     variant = matrices && !single ? find("split_16") : choose(traits, layout, rows);
   }
@@ -181,7 +182,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   const Cut cut(traits, args, *variant, layout);
   if (cut.groups() > kMaxGroups || args.rows() > kMaxGroups) return false;
 
-  // What parts leave for the merge: outputs, and references and sums of weights (STATISTICS of attention_common.glsl).
+  // Partial results of the parts: outputs, references and sums of weights (STATISTICS of attention_common.glsl).
   const bool merges = cut.parts > 1 || variant->matrices();
   const uint64_t numbers = variant->rows * args.head_dim_v + ceil_div(2 * variant->rows, 4) * 4;
   const uint64_t scratch_bytes = merges ? cut.groups() * numbers * 4 : 0;

@@ -1,22 +1,21 @@
-// Attention in one pass with online softmax, in the registers of one subgroup: for devices that run on a
-// processor, where shared memory and barriers cost as much as any other memory. The score matrix is never
-// stored.
+// Attention in one pass with online softmax, in the registers of one subgroup. For CPU devices, where shared memory and
+// barriers cost as much as any other memory. The score matrix is never stored.
 //
 // A workgroup is one subgroup of WIDTH lanes. It owns ROW_BLOCKS * WIDTH query rows of one head and
 // COLUMN_BLOCKS * 4 * WIDTH columns of their output, and takes KEY_BLOCKS * WIDTH keys at a time:
-//   scores   a lane is a key: it has the scores of all rows for its keys; query elements are loaded by
-//            lanes that stand for rows and reach the others by a shuffle
+//   scores   a lane stands for a key: it has the scores of all rows for its keys; query elements are loaded by
+//            lanes that stand for rows, and are passed to the others by a shuffle
 //   softmax  maxima and sums across lanes leave row i's result in lane i
-//   output   a lane is four neighbouring columns; weights come by a shuffle from the lane of their key
-// A shuffle from a known lane is one instruction, where subgroupBroadcast is a loop over the lanes on Mesa
-// 22.3. A load is a gather and costs as much as a dozen products; one of 8 bytes costs no more than one of 4,
-// hence PAIRS.
+//   output   a lane stands for four neighbouring columns; weights come by a shuffle from the lane of their key
+// A shuffle from a known lane is one instruction, whereas subgroupBroadcast is a loop over the lanes on Mesa 22.3. A
+// load is a gather that costs as much as a dozen multiply-adds; loading 8 bytes costs no more than loading 4, hence
+// PAIRS.
 //
-//# WIDTH : 1|2|4|8|16|32|64|128 : the subgroup's size
-//# ROW_BLOCKS : 1.. : query rows of a workgroup, in WIDTH
-//# KEY_BLOCKS : 1.. : keys of a step, in WIDTH
-//# COLUMN_BLOCKS : 1.. : columns of the output of a workgroup, in 4 * WIDTH
-//# VEC : 0|1 : 1: rows can be read as vec4s: sizes, strides and bases are multiples of four elements
+//# WIDTH : 1|2|4|8|16|32|64|128 : subgroup size
+//# ROW_BLOCKS : 1.. : query rows of a workgroup, in units of WIDTH
+//# KEY_BLOCKS : 1.. : keys of a step, in units of WIDTH
+//# COLUMN_BLOCKS : 1.. : output columns of a workgroup, in units of 4 * WIDTH
+//# VEC : 0|1 : 1: rows can be read as vec4: sizes, strides and bases are multiples of four elements
 //# PAIRS : 0|1 : 1: elements are loaded as 64-bit integers
 #if PAIRS
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
@@ -52,7 +51,7 @@ layout(local_size_x = WIDTH) in;
 #define LOAD4(into, name, pointer, at, left) into = unpack(TUFF_FROM(name##Four, pointer, (at) / 4));
 #else
 #define POINTER(name, pointer) TUFF_POINTER(name, pointer, 0)
-// Elements beyond the row's end read its last one and are replaced by zero.
+// Elements past the row's end read its last one and are replaced by zero.
 #define LOAD4(into, name, pointer, at, left)                                               \
   [[unroll]] for (int e_ = 0; e_ < 4; ++e_) {                                              \
     float value_ = TUFF_LOADED(TYPE, TUFF_FROM(name, pointer, (at) + uint(min(e_, max(int(left) - 1, 0))))); \
@@ -62,8 +61,8 @@ layout(local_size_x = WIDTH) in;
 
 float reduce_pair(bool sum, float a, float b) { return sum ? a + b : max(a, b); }
 
-// x[i] of every lane becomes, in lane i, the sum (or maximum) of x[i] over all lanes: each step halves the
-// values and sends half of them over. WIDTH - 1 shuffles instead of WIDTH * log2(WIDTH).
+// Returns in lane i the sum (or maximum) of x[i] over all lanes. Each step exchanges half of the values and halves
+// their number: WIDTH - 1 shuffles instead of WIDTH * log2(WIDTH).
 float across_lanes(bool sum, float x[WIDTH], uint lane) {
   [[unroll]] for (uint step = WIDTH / 2; step > 0; step /= 2) {
     bool upper = (lane & step) != 0;
@@ -76,7 +75,7 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
   return x[0];
 }
 
-// Adds the products of all rows and keys of a step, both factors times `factor`.
+// Adds the dot products of all rows and keys of a step, with both factors times `factor`.
 #define ADD_PRODUCTS(into, factor)                                                                           \
   [[dont_unroll]] for (uint d = 0; d < head_dim; d += 4) {                                                   \
     vec4 q[ROW_BLOCKS], k[KEY_BLOCKS];                                                                       \
@@ -95,7 +94,7 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
   }
 
 #if RANGES
-// An invocation's state: the maximum and total of each row it knows, then its columns of all rows.
+// An invocation's state: maximum and total of each of the rows it stands for, then its output columns of all rows.
 const int STATE_VALUES = 2 * ROW_BLOCKS + 4 * ROWS * COLUMN_BLOCKS;
 #define STATE_AT(value) STATE(group, STATE_VALUES, value, WIDTH, lane)
 #define SUM_AT(i, c, e) STATE_AT(2 * ROW_BLOCKS + ((i) * COLUMN_BLOCKS + (c)) * 4 + (e))
@@ -105,7 +104,7 @@ void main() {
   uint group = tuff_group();
   if (group >= push.groups) return;
   uint lane = gl_SubgroupInvocationID;
-  // Whatever the loops need, read once.
+  // Parameters that the loops need, read once.
   const uint head_dim = HEAD_DIM, head_dim_v = HEAD_DIM_V, seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv;
   const uint row_tiles = (seq_q + ROWS - 1) / ROWS, column_tiles = (head_dim_v + COLUMNS - 1) / COLUMNS;
   const TUFF_INDEX query_row = SHAPE.q_row, key_row = SHAPE.k_row, value_row = SHAPE.v_row;
@@ -122,11 +121,11 @@ void main() {
   uint column0 = group % column_tiles * COLUMNS;
   uint tile = group / column_tiles;
   find_head(tile / row_tiles);
-  // The last rows see the most keys when causal: they start first.
+  // With a causal mask the last rows see the most keys, so they start first.
   uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;
   find_tile_keys(row0, ROWS);
 
-  // Lane i knows rows i, i + WIDTH, …; rows beyond the last repeat it and are not stored.
+  // Lane i stands for rows i, i + WIDTH, …; rows beyond the last repeat it and are not stored.
   TUFF_INDEX query_at[ROW_BLOCKS];
   float maximum[ROW_BLOCKS], total[ROW_BLOCKS];
   uint visible_end[ROW_BLOCKS], visible_first[ROW_BLOCKS];
@@ -172,7 +171,7 @@ void main() {
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) scores[i][b] = 0.0;
     ADD_PRODUCTS(scores, 1.0)
 
-    // Scores that left the range of f32 (or are NaN) are made again.
+    // Scores that overflowed f32 (or are NaN) are computed again.
     float magnitude = 0.0;
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
       magnitude += abs(scores[i][b]);
@@ -210,7 +209,7 @@ void main() {
       }
     }
 
-    // A NaN may or may not win max(); its weight is NaN either way, and with it its row's total.
+    // max() may or may not return a NaN. The NaN score's weight is NaN either way, and so is its row's total.
     [[unroll]] for (int r = 0; r < ROW_BLOCKS; ++r) {
       float partial[WIDTH];
       [[unroll]] for (int i = 0; i < WIDTH; ++i) {
@@ -233,8 +232,8 @@ void main() {
       total[r] = fma(total[r], shrink, across_lanes(true, partial, lane));
     }
 
-    // Loops, not branches: Mesa 22.3 runs both sides of a branch, but leaves a loop that no lane enters.
-    // Hidden keys, and those beyond the last, which repeat it, have weight 0; 0 times an infinity or NaN would make NaN.
+    // Loops instead of branches: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
+    // Masked keys, and keys beyond the last (which repeat it), have weight 0; 0 times infinity or NaN would give NaN.
     const bool guarded = BIAS != 0 || MASK != 0 || hides;
     [[dont_unroll]] for (uint j = guarded ? WIDTH : 0; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {

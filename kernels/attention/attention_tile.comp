@@ -1,21 +1,21 @@
-// Attention in one pass with online softmax (Milakov and Gimelshein 2018; Dao et al. 2022), by shared-memory
-// tiles: for devices whose shared memory is real. The score matrix is never stored.
+// Attention in one pass with online softmax (Milakov and Gimelshein 2018; Dao et al. 2022), by shared-memory tiles. For
+// devices with fast shared memory (GPUs). The score matrix is never stored.
 //
-//   keys           A workgroup owns ROWS query rows of one head and COLUMNS columns of their output. For each
-//   +--KEYS--+     KEYS keys it makes the scores (a product over head_dim, DEPTH at a time through shared
-//   | scores | R   memory), turns them into weights against the row's running maximum, passes these through
+//   keys           A workgroup owns ROWS query rows of one head and COLUMNS columns of their output. For every KEYS
+//   +--KEYS--+     keys it computes the scores (dot products over head_dim, DEPTH elements at a time through shared
+//   | scores | R   memory), turns them into weights relative to the row's running maximum, passes the weights through
 //   +--------+ O   shared memory and adds weights * values to its output, which stays in registers.
 //   | values | W   LANES neighbouring invocations share TR rows: each has KEYS/LANES of their scores and
-//   +--------+ S   COLUMNS/LANES of their outputs, in blocks of 4 that lie 4*LANES apart.
+//   +--------+ S   COLUMNS/LANES of their outputs, in blocks of 4 that are 4*LANES apart.
 //
 //# ROWS : 4.. : query rows of a workgroup, a multiple of TR
 //# KEYS : 16.. : keys of a step, a multiple of 4 * LANES and of DEPTH
-//# COLUMNS : 16.. : columns of the output of a workgroup, a multiple of 4 * LANES
+//# COLUMNS : 16.. : output columns of a workgroup, a multiple of 4 * LANES
 //# TR : 4|8 : rows of an invocation
 //# LANES : 4|8|16 : invocations that share these rows
-//# DEPTH : 4|8|16 : elements of head_dim that are staged at once
-//# SHUFFLE : 0|1 : 1: LANES invocations are in one subgroup
-//# VEC : 0|1 : 1: rows can be read as vec4s: sizes, strides and bases are multiples of four elements
+//# DEPTH : 4|8|16 : elements of head_dim staged at once
+//# SHUFFLE : 0|1 : 1: the LANES invocations are in one subgroup, and reduce by shuffles
+//# VEC : 0|1 : 1: rows can be read as vec4: sizes, strides and bases are multiples of four elements
 // Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
 
@@ -33,9 +33,9 @@ const int STAGE_REDUCE = ROWS * LANES / 4;
 const int STAGE_LARGER = STAGE_SCORES > STAGE_VALUES ? STAGE_SCORES : STAGE_VALUES;
 const int STAGE = STAGE_LARGER > STAGE_REDUCE ? STAGE_LARGER : STAGE_REDUCE;
 
-// What passes through: queries and keys by head_dim, values by key, or partial results of a row.
+// Staging: queries and keys by head_dim, values by key, or partial results of a row.
 shared vec4 stage[STAGE];
-// Weights by key; four rows in a vec4, whose place is swizzled so that neighbouring keys differ in bank.
+// Weights by key, four rows in a vec4. Positions are swizzled so that neighbouring keys are in different banks.
 shared vec4 weights[KEYS * (ROWS / 4)];
 
 const uint SWIZZLE = ROWS / 4 < 8 ? ROWS / 4 - 1 : 7;
@@ -85,7 +85,7 @@ const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
 float add(float a, float b) { return a + b; }
 
 #if RANGES
-// An invocation's state: the maximum and its part of the total of each of its rows, then its columns of them.
+// An invocation's state: for each of its rows the maximum and its part of the total, then its output columns.
 const int STATE_VALUES = 2 * TR + TR * TC;
 #define STATE_AT(value) STATE(group, STATE_VALUES, value, NT, id)
 #define SUM_AT(i, j) STATE_AT(2 * TR + (i) * TC + (j))
@@ -99,7 +99,7 @@ void main() {
   uint column0 = group % column_tiles * COLUMNS;
   uint tile = group / column_tiles;
   find_head(tile / row_tiles);
-  // The last rows see the most keys when causal: they start first.
+  // With a causal mask the last rows see the most keys, so they start first.
   uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;
   find_tile_keys(row0, ROWS);
   const TUFF_INDEX query_row = SHAPE.q_row, key_row = SHAPE.k_row, value_row = SHAPE.v_row;
@@ -190,8 +190,8 @@ void main() {
     }
     FETCH_VALUES(0)
 
-    // Scores that left the range of f32 (or are NaN) are made again, by way of this invocation's own slots
-    // of `weights`: indexing registers with a variable would move them all to memory.
+    // Scores that overflowed f32 (or are NaN) are computed again, using this invocation's own slots of `weights`:
+    // indexing registers with a variable would move them all to memory.
     float magnitude = 0.0;
     [[unroll]] for (int i = 0; i < TR; ++i) [[unroll]] for (int j = 0; j < TK; ++j) {
       magnitude += abs(scores[i][j / 4][j % 4]);
@@ -237,7 +237,7 @@ void main() {
       }
     }
 
-    // A NaN may or may not win max(); its weight is NaN either way, and with it its row's total.
+    // max() may or may not return a NaN. The NaN score's weight is NaN either way, and so is its row's total.
     float largest[TR];
     [[unroll]] for (int i = 0; i < TR; ++i) {
       largest[i] = maximum[i];
@@ -271,7 +271,7 @@ void main() {
       barrier();
       FETCH_VALUES(k0 + DEPTH)
       if (guarded) {
-        // A hidden key's weight is 0, and 0 * NaN would carry its value into rows that may not see it.
+        // A masked key's weight is 0, but 0 * NaN would carry its value into rows that may not see it.
         [[dont_unroll]] for (uint k = 0; k < DEPTH; ++k) {
           [[unroll]] for (int i = 0; i < TR; ++i) {
             float w = weights[weight_slot(k0 + k, row_block(i))][i % 4];

@@ -1,8 +1,9 @@
-// Plans attention on a Vulkan device: choose a tile by the device and the shape, record one dispatch,
-// or several where one shader invocation could not loop over all keys.
+// Plans attention on a Vulkan device: chooses a tile by device and shape, and records one dispatch, or several if one
+// shader invocation cannot loop over all keys.
 //
-// TUFF_ATTENTION_VARIANT=<name> in the environment forces a row of a kind's table, for tests and measurements: those
-// here, which do every call, and the others for the calls that they do. One that the device cannot run is refused.
+// TUFF_ATTENTION_VARIANT=<name> in the environment forces a variant of any of the tables, for tests and measurements.
+// The variants here can compute every call; the others are used only for calls that they can compute. Forcing a variant
+// that the device cannot run is an error.
 #include <algorithm>
 #include <cassert>
 #include <string>
@@ -18,9 +19,9 @@
 namespace tuff {
 namespace {
 
-// rows x keys at a time x columns of the output. Shared-memory tiles (attention_tile.comp) count elements,
-// lanes is how many invocations share a row and thread_rows how many rows each has. Subgroup tiles
-// (attention_subgroup.comp) count rows and keys in subgroups, columns in four subgroups.
+// A tile of query rows x keys at a time x output columns. Shared-memory tiles (attention_tile.comp) count elements;
+// lanes is how many invocations share a row, and thread_rows how many rows each has. Subgroup tiles
+// (attention_subgroup.comp) count rows and keys in units of the subgroup size, and columns in units of four times that.
 struct Variant {
   const char* name;
   bool shared;
@@ -35,10 +36,10 @@ struct Variant {
     return 4 * (keys * rows + staged);
   }
 
-  static constexpr uint32_t kDepth = 16;
+  static constexpr uint32_t kDepth = 16;  // elements of head_dim staged at once
 };
 
-// By columns, then largest first.
+// Ordered by columns, then largest first.
 constexpr Variant kVariants[] = {
     {"tile_128x64x64", true, 128, 64, 64, 8, 16},   {"tile_64x64x64", true, 64, 64, 64, 4, 16},
     {"tile_32x32x64", true, 32, 32, 64, 4, 8},      {"tile_16x64x64", true, 16, 64, 64, 4, 16},
@@ -64,10 +65,10 @@ uint64_t columns_of(const Variant& variant, const DeviceTraits& traits) {
   return uint64_t{variant.columns} * (variant.shared ? 1 : 4 * traits.subgroup_size);
 }
 
-// The most keys of one dispatch, a multiple of the keys that the kernel takes at a time: by how often its loops
-// turn for these, each loop with one turn more for its end. Overflowing scores, which are made twice, are reckoned
-// with always. Where the compiler does not unroll the loops over lanes they count too, hence more than is written
-// as loops (Mesa 22.3 with 8 lanes: 28 turns besides the ones over head_dim).
+// The maximum number of keys of one dispatch, a multiple of the keys of one step. It is derived from the loop
+// iterations of a step, plus one for the end of each loop. The bound always includes recomputing overflowed scores.
+// Loops over lanes that the compiler does not unroll count too, so the estimate exceeds the loops in the source (Mesa
+// 22.3 with 8 lanes: 28 iterations besides those over head_dim).
 uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64_t head_dim) {
   if (!traits.cpu) return ~uint64_t{0};
   uint64_t keys = 0, turns = 0;
@@ -81,11 +82,11 @@ uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64
     keys = uint64_t{variant.keys} * traits.subgroup_size;
     turns = 2 * (ceil_div(head_dim, 4) + 1) + 8 * uint64_t{traits.subgroup_size} * variant.rows;
   }
-  assert(turns <= kMaxLoopIterationsCpu);  // head_dim is 1024 at most
+  assert(turns <= kMaxLoopIterationsCpu);  // head_dim is at most 1024
   return kMaxLoopIterationsCpu / turns * keys;
 }
 
-// Values of 4 bytes that an invocation keeps from one range of keys to the next; mirrors STATE_VALUES of the kernels.
+// Bytes of the state that invocations save from one range of keys to the next; mirrors STATE_VALUES of the kernels.
 uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits, uint64_t groups) {
   if (variant.shared) {
     return groups * variant.invocations() * variant.thread_rows * (2 + variant.columns / variant.lanes) * 4;
@@ -94,8 +95,8 @@ uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits, uint64_
   return groups * width * (2 * rows + 4 * rows * width * variant.columns) * 4;
 }
 
-// The narrowest output tile that holds head_dim_v (the scores are made again for each further tile), and
-// the most rows that are not mostly wasted and leave work for every core.
+// Chooses the narrowest output tile that holds head_dim_v, because each further tile computes the scores again, and the
+// most rows that are not mostly wasted and give every core work.
 const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std::string_view forced) {
   for (const Variant& variant : kVariants) {
     if (forced != variant.name) continue;
@@ -116,7 +117,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
       if (columns != best_columns) {
         if (best_columns >= args.head_dim_v) break;  // wide enough, and the rest is wider
       } else {
-        // Fewer rows only if the best so far wastes half of its own or leaves cores idle.
+        // Fewer rows only if the best so far wastes half of its rows or leaves cores idle.
         const uint64_t rows = rows_of(*best, traits);
         const uint64_t groups = ceil_div(args.seq_q, rows) * args.batch * args.heads;
         if (rows < 2 * args.seq_q && groups >= cores) continue;
@@ -178,7 +179,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   const bool may_range = at_once < args.seq_kv;
   const uint64_t state = may_range ? state_bytes(variant, traits, groups) : 0;
   const attention::Call call(traits, args, state / 4);
-  // Only the keys that the last row sees.
+  // Only the keys that some row sees.
   const uint64_t keys = call.keys_seen();
   const bool ranges = at_once < keys;
   const bool vec = call.in_pieces_of(4);
@@ -196,7 +197,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   const double share = ranges ? static_cast<double>(at_once) / static_cast<double>(keys) : 1.0;
   attention::Progress progress{static_cast<uint32_t>(groups), 0, 0};
   do {
-    // The last range ends with the keys that anyone sees; the kernel knows it by seq_kv.
+    // The last range covers all remaining visible keys; the kernel recognises it by key_end = seq_kv.
     const uint64_t end = progress.key_begin + at_once;
     progress.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
     Dispatch dispatch("attention");

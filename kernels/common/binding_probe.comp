@@ -1,6 +1,6 @@
-// A plain stream through memory, for measuring what this driver is faster with: each invocation reads RUN times 16 bytes,
-// as the element-wise kernels do on CPU devices, and writes them changed.
-//# TUFF_WORDS : 0.. : 0: as two 64-bit numbers; 1: as four of 32 bits
+// A plain stream through memory, to measure which binding and element width this driver is faster with. Each invocation
+// reads RUN times 16 bytes, as the element-wise kernels do on CPU devices, modifies them and writes them.
+//# TUFF_WORDS : 0.. : 0: 16 bytes are two 64-bit numbers; 1: four 32-bit numbers
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #if TUFF_WORDS
 #define PIECE uvec4

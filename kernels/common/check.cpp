@@ -46,7 +46,7 @@ uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what) {
 }
 
 uint64_t checked_product(std::span<const uint64_t> factors, std::string_view what) {
-  // A zero makes the product zero, wherever it stands.
+  // With a zero anywhere the product is zero, even if the other factors would overflow.
   if (std::find(factors.begin(), factors.end(), uint64_t{0}) != factors.end()) return 0;
   uint64_t product = 1;
   for (const uint64_t factor : factors) product = checked_mul(product, factor, what);

@@ -1,5 +1,5 @@
-// Checks that every operation's check function is written with: element types, overflow-safe sizes,
-// footprints and overlaps. Each throws tuff::Error with a message that names the argument.
+// Building blocks of the operations' check functions: element types, overflow-safe sizes, footprints and overlaps. Each
+// throws tuff::Error with a message that names the argument.
 #pragma once
 
 #include <bit>
@@ -15,13 +15,13 @@
 
 namespace tuff {
 
-// INVALID_ARGUMENT if the argument `name` is no element type.
+// INVALID_ARGUMENT if the argument `name` is not an element type.
 void check_known_type(int32_t dtype, std::string_view name);
 
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32.
 void check_f32_only(int32_t dtype);
 
-// INVALID_ARGUMENT if unknown, UNSUPPORTED unless `what` takes it: "dtype is f64, and mean takes f32, f16 or bf16".
+// INVALID_ARGUMENT if unknown, UNSUPPORTED unless `what` accepts it: "dtype is f64, and mean takes f32, f16 or bf16".
 void check_type(int32_t dtype, ElementTypes types, std::string_view what);
 
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32, TUFF_F16 or TUFF_BF16.
@@ -32,13 +32,13 @@ uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_product(std::span<const uint64_t> factors, std::string_view what);
 
-// The operand `name` must hold `elements` elements of dtype, start at a multiple of the element size and
-// not be mapped. `detail` explains the need in the message, such as "k=32 n=64 ldb=64".
-// A null buffer is allowed only if elements is 0.
+// The operand `name` must hold `elements` elements of dtype, start at a multiple of the element size and not be mapped.
+// `detail` explains the required size in the message, such as "k=32 n=64 ldb=64". A null buffer is allowed only if
+// elements is 0.
 void check_operand(const Buffer* buffer, std::string_view name, uint64_t elements, int32_t dtype,
                    std::string_view detail);
 
-// The same, with a detail() that is only called when its text will be read: no call formats text for nothing.
+// The same, with a detail() that is called only if the check fails, so that valid calls format no text.
 inline bool operand_fits(const Buffer* buffer, uint64_t elements, int32_t dtype) {
   if (elements == 0) return true;
   const uint64_t size = dtype_size(dtype);
@@ -55,17 +55,17 @@ void check_operand(const Buffer* buffer, std::string_view name, uint64_t element
   }
 }
 
-// The first `output_bytes` of output and `input_bytes` of input must be disjoint; with `exact_allowed`
-// they may also be the very same range.
+// The first `output_bytes` of output and `input_bytes` of input must be disjoint; with `exact_allowed` they may also be
+// exactly the same range.
 void check_overlap(const Buffer* output, std::string_view output_name, uint64_t output_bytes, const Buffer* input,
                    std::string_view input_name, uint64_t input_bytes, bool exact_allowed);
 
-// Elements of an operand, and of the one that is made of it.
+// Element counts of an input and of the output computed from it.
 struct InputOutput {
   uint64_t input, output;
 };
-// `input` [batch][channels][in_shape...] and `output` [batch][channels][out_shape...], in whatever order: both must
-// hold what their shapes say, and not overlap. Where there is no output, there is nothing to hold.
+// `input` [batch][channels][in_shape...] and `output` [batch][channels][out_shape...], in any order of axes, must hold
+// as many elements as their shapes say, and must not overlap. Nothing is checked if the output has no elements.
 InputOutput check_planes(const Buffer* input, const Buffer* output, uint64_t batch, uint64_t channels,
                          std::span<const uint64_t> in_shape, std::span<const uint64_t> out_shape, int32_t dtype);
 

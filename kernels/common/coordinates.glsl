@@ -1,8 +1,8 @@
-// Where a dense index lies in an operand with strides. The push block holds, for MOST axes (AxisDividers of
-// kernels/common/strided_axes.hpp), innermost first:
+// Converts a dense index to the coordinates of an operand with strides. The push block holds, for MOST axes
+// (AxisDividers of kernels/common/strided_axes.hpp), innermost first:
 //   uint sizes[MOST - 1], multipliers[MOST - 1], shifts[2];
 //   int …_strides[MOST];
-// and RANK, a constant, says how many of them there are.
+// RANK, a constant, is the actual number of axes.
 #include "kernels/common/division.glsl"
 
 #if TUFF_WIDE
@@ -11,7 +11,7 @@
 #define TUFF_ALONG(coordinate, stride) ((coordinate) * uint(stride))
 #endif
 
-// Declares c, the coordinate along axis d, and leaves in n what the axes around it share.
+// Declares c, the coordinate along axis d, and leaves in n the dense index over the outer axes.
 #define TUFF_NEXT_COORDINATE(n, c, d)                                                                             \
   uint c = n;                                                                                                     \
   if (d + 1 < RANK) {                                                                                             \

@@ -1,4 +1,4 @@
-// Pieces of the texts that profiles show of a call.
+// Parts of the text by which profiles describe a call.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ std::string describe_sizes(const T* first, size_t count) {
   return fmt::format("[{}]", fmt::join(std::span<const T>(first, count), ","));
 }
 
-// Planes of one size that become planes of another: pooling, resize.
+// For operations that turn planes of one size into planes of another: pooling, resize.
 template <typename Args>
 CallText describe_planes(const Args& args) {
   return {fmt::format("{} {}x{}x{} to {}", dtype_name(args.dtype), args.batch, args.channels,

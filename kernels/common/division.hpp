@@ -1,4 +1,4 @@
-// Division by a number that a whole dispatch shares: kernels/common/division.glsl.
+// Division by a number that is constant within a dispatch: kernels/common/division.glsl.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// The element types of 16 bits as C++ types, for the host's side: exact to double, rounded once from it.
+// The 16-bit element types as C++ types for the host: conversion to double is exact, conversion from double rounds
+// once.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace tuff {
 
-// The nearest number of `bits` significant binary digits, a multiple of 2^least; ties to even. Infinite from half a
-// unit beyond `most` on.
+// Rounds to `bits` significant binary digits, but no finer than multiples of 2^least; ties to even. From half a unit
+// beyond `most` on the result is infinite.
 inline double rounded_to(double value, int bits, int least, double most) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent = 0;
@@ -78,7 +79,7 @@ void with_float_type(int32_t dtype, const Body& body) {
   body(float{});
 }
 
-// The same for any dtype; integers are made of a double by truncation, which is the caller's to keep in range.
+// The same for any dtype. Integers are converted from double by truncation; the caller must keep the value in range.
 template <typename Body>
 void with_element_type(int32_t dtype, const Body& body) {
   switch (dtype) {

@@ -1,7 +1,7 @@
-// What kernels for rows share: trees over the TUFF_LANES invocations of a row, in which every lane gets the result, by
-// shuffles and, with TUFF_SHARED, across the subgroups of the workgroup. TUFF_TREE(name, COMBINE) defines one.
-//# TUFF_LANES : 1..1024 : invocations that share a row: a power of two up to the subgroup's size, or the whole workgroup
-//# TUFF_SHARED : 0|1 : 1: TUFF_LANES is the workgroup and larger than a subgroup
+// Shared by row kernels: reduction trees over the TUFF_LANES invocations of a row, by shuffles and, with TUFF_SHARED,
+// across the subgroups of the workgroup. Every lane gets the result. TUFF_TREE(name, COMBINE) defines one.
+//# TUFF_LANES : 1..1024 : invocations that share a row: a power of two up to the subgroup size, or the whole workgroup
+//# TUFF_SHARED : 0|1 : 1: TUFF_LANES is the whole workgroup, which is larger than a subgroup
 #if TUFF_SHARED
 shared float parts[TUFF_LANES];
 #define TUFF_ACROSS(COMBINE)                                                           \

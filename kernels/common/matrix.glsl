@@ -1,20 +1,20 @@
-// Subgroup matrices (cooperative matrices), under one set of names. Debian 12's glslang knows the NV extension
-// alone: with TUFF_KHR_MATRICES 0 a kernel is written in it, and the runtime rewrites the module to the KHR
-// instructions (runtime/vulkan/matrix_spirv.hpp), which is what the device is given either way.
+// Cooperative matrices, with one set of names for two extensions. Debian 12's glslang supports only the NV extension.
+// With TUFF_KHR_MATRICES 0 a kernel is compiled with it, and the runtime rewrites the module to the KHR instructions
+// (runtime/vulkan/matrix_spirv.hpp), so that the device gets these either way.
 //
-// NV has one matrix type where KHR has three by use: dimensions are specialisation constants of their own
-// for each use, so that the three stay apart until then.
+// NV has a single matrix type where KHR has three, by use. Each use has its own specialisation constants for the
+// dimensions, so that the rewriting can tell the three apart.
 //
 //   MATRIX_A, MATRIX_B, MATRIX_C        the types: MM x MK, MK x MN, MM x MN
 //   MATRIX_LOAD(x, array, index, stride, column_major)
 //   MATRIX_STORE(x, array, index, stride)     row by row
 //   MATRIX_MULTIPLY_ADD(a, b, c)
 //
-//# MM : 8|16|32 : rows of a matrix of sums, and of A: the device's shape
-//# MN : 8|16|32 : columns of a matrix of sums, and of B
+//# MM : 8|16|32 : rows of the accumulator and of A, of a shape that the device supports
+//# MN : 8|16|32 : columns of the accumulator and of B
 //# MK : 8|16|32 : columns of A, rows of B
-// From the runtime, by KernelRequest::matrices(): TUFF_KHR_MATRICES, and TUFF_MATRICES_INT8, 1: 8-bit integers summed in
-// 32; 0: 16-bit numbers summed in f32 (as f16; bf16 is made of it when the module is rewritten).
+// The runtime sets, by KernelRequest::matrices(): TUFF_KHR_MATRICES; and TUFF_MATRICES_INT8, 1: 8-bit integers with
+// 32-bit sums; 0: 16-bit numbers with sums in f32 (compiled as f16; the module is rewritten for bf16).
 #extension GL_KHR_memory_scope_semantics : require
 #if TUFF_KHR_MATRICES
 #extension GL_KHR_cooperative_matrix : require

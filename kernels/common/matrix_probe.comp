@@ -1,6 +1,6 @@
-// Which elements of 16 x 16 matrices an invocation holds: of one of inputs and one of sums whose elements are their own
-// places, row * 16 + column. A subgroup of 32.
-//# TYPE : 2|3 : of the inputs, as in tuff.h
+// Finds out which elements of 16 x 16 matrices an invocation holds: loads a matrix of inputs and a matrix of sums whose
+// elements are their own positions, row * 16 + column, and stores each invocation's elements. A subgroup of 32.
+//# TYPE : 2|3 : TUFF_* type of the inputs
 #define MM 16
 #define MN 16
 #define MK 16
@@ -40,7 +40,7 @@ void main() {
   [[unroll]] for (uint e = 0; e < 8; ++e) {
     TUFF_AT(Place, lane * 8 + e) = uint(float(a[e]));
     TUFF_AT(Place, 256 + lane * 8 + e) = uint(c[e]);
-    // Nothing but a reason for the product, which tells the three kinds of matrices apart.
+    // Only keeps the multiplication, by which the three uses of matrices are told apart, from being removed.
     TUFF_AT(Place, 512 + lane * 8 + e) = floatBitsToUint(product[e]);
   }
 }

@@ -1,7 +1,7 @@
-// An operand from some element on, worked out once: a CPU driver pays for reading push constants and bases
-// anew with each access as much as for the access itself. A view of several elements counts in its own units.
+// A pointer to an operand's element, computed once: on a CPU driver, reading push constants and bases again for each
+// access costs as much as the access itself. Views of several elements count in their own units.
 //
-//   TUFF_POINTER(X4, rows, first)          declares `rows`
+//   TUFF_POINTER(X4, rows, first)          declares the pointer `rows`
 //   TUFF_FROM(X4, rows, i)                 is element first + i of X4
 #if TUFF_ADDRESSES
 #define TUFF_POINTER(view, pointer, first) \

@@ -1,5 +1,5 @@
-// How kernels that go through each row twice (softmax, normalisations) are given rows: held in the registers of some
-// lanes, or, where they are too long for that, cut into segments.
+// How rows are distributed in kernels that read each row twice (softmax, normalisations): held in the registers of some
+// lanes, or cut into segments if they are too long for that.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace tuff {
 
-// A row in the registers of `lanes`, `blocks` of `block` elements each.
+// A row in the registers of `lanes` lanes, each with `blocks` blocks of `block` elements.
 struct RegisterRows {
   uint32_t lanes, workgroup, blocks;
-  bool shared;  // lanes of more than one subgroup
+  bool shared;  // the lanes are of more than one subgroup
 };
 
-// Nothing if no shape holds a row.
+// Returns nothing if no shape can hold a row.
 inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uint64_t rows, uint64_t extent,
                                                  uint64_t block) {
   const uint64_t most_blocks = 64 / block;  // 64 registers of a lane
@@ -28,7 +28,7 @@ inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uin
   };
   uint64_t lanes = 1;
   if (device.cpu) {
-    // A lane for each row while rows are short and many.
+    // One lane per row if rows are short and many.
     if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
     if (blocks > lanes * most_blocks) return std::nullopt;
     return shape(lanes, device.workgroup);
@@ -36,7 +36,7 @@ inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uin
   while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
   if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
   if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
-  // Half the registers: the largest groups have no more.
+  // Half of the registers: the largest workgroups have no more per lane.
   if (blocks <= device.largest * most_blocks / 2) return shape(device.largest, device.largest);
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
-// What the planners of streaming kernels (element-wise operations, reductions, softmax, normalisations) ask of a
-// device, with defaults filled in; and how their kernels reach operands (kernels/elementwise/blocks.glsl).
+// The device properties that planners of streaming kernels (element-wise operations, reductions, softmax,
+// normalisations) use, with defaults filled in, and how their kernels access operands
+// (kernels/elementwise/blocks.glsl).
 #pragma once
 
 #include <algorithm>
@@ -13,40 +14,42 @@
 
 namespace tuff {
 
-// Powers of two: what depends on the sizes alone then changes the shape of a dispatch seldom.
+// `wanted` within bounds, rounded down to a power of two, so that the shape of a dispatch rarely changes with the
+// sizes.
 inline uint64_t few_values(uint64_t wanted, uint64_t least, uint64_t most) {
   return std::bit_floor(std::clamp(wanted, least, most));
 }
 
 struct StreamDevice {
-  bool cpu;            // shapes for a processor
+  bool cpu;            // use shapes for CPU devices
   uint32_t subgroup;   // invocations of a subgroup, at least 1
-  uint32_t workgroup;  // invocations of a full group
-  uint32_t largest;    // and of one for what is long: few of them, each with much to share
+  uint32_t workgroup;  // invocations of a full workgroup
+  uint32_t largest;    // invocations of a workgroup for long rows, which are few and have much work to share
   uint64_t cores;
-  uint64_t piece;  // elements that one dispatch may span: a descriptor's range and 32-bit indices
+  uint64_t piece;  // maximum elements of one dispatch, for a descriptor's range and 32-bit indices
 
-  // TUFF_RUN (prelude.glsl). As a constant each number would be a pipeline that the driver compiles when it is first
-  // met: on a processor, where it depends on the sizes, it comes with the call.
+  // TUFF_RUN (prelude.glsl). As a constant, each value would be another pipeline that the driver compiles when it is
+  // first used. On a CPU device, where it depends on the sizes, it is therefore passed with the call.
   int64_t fixed_run(uint64_t run) const { return cpu ? 0 : static_cast<int64_t>(run); }
 
-  // How many of so many items an invocation takes one after another, on a processor, where a group costs more than an
-  // item: as many as leave each core eight groups.
+  // How many of `items` items an invocation takes one after another on a CPU device, where a workgroup costs more than
+  // an item: as many as leave eight workgroups for each core.
   uint64_t items_each(uint64_t items, uint64_t most, uint64_t least = 1) const {
     return few_values(items / workgroup / (8 * cores), least, most);
   }
 };
 
-// TUFF_VECTOR, for operands that all start at a multiple of 16 bytes, or do not. Addresses come with 64-bit integers,
-// which a processor's driver is faster with or not (runtime/vulkan/binding.hpp).
+// TUFF_VECTOR, given whether all operands are 16-byte aligned. With addresses there are 64-bit integers, which a CPU
+// driver may or may not be faster with (runtime/vulkan/binding.hpp).
 inline int vector_mode(const DeviceTraits& traits, bool aligned) {
   return !aligned ? 0 : traits.cpu && traits.addresses && !traits.streams_by_words ? 2 : 1;
 }
 
-// TUFF_PARTS: 16 bytes of this type, in fours.
+// TUFF_PARTS: 16 bytes of this type, as a number of vec4.
 inline uint32_t block_parts(int32_t dtype) { return dtype_size(dtype) == 2 ? 2 : 1; }
 
-// Elements that a lane takes of each row where lanes lie along `inner` of them: a block, or what of it divides inner.
+// Elements that a lane takes of each row if lanes are laid out along its `inner` elements: a block, or the part of one
+// that divides `inner`.
 inline uint32_t column_width(uint64_t inner, int32_t dtype) {
   return block_parts(dtype) == 2 && inner % 8 == 0 ? 8 : inner % 4 == 0 ? 4 : 1;
 }
@@ -60,8 +63,8 @@ inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
   }
 }
 
-// element_bytes: a power of two, as dtype_size() gives. `forced` is "cpu" or "gpu" where a variable of the environment
-// decides the kind of shapes.
+// element_bytes is a power of two, as returned by dtype_size(). `forced` is "cpu" or "gpu" if an environment variable
+// sets the kind of shapes.
 inline StreamDevice stream_device(const DeviceTraits& traits, const std::optional<std::string>& forced,
                                   uint64_t element_bytes) {
   StreamDevice device{};

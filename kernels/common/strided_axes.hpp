@@ -1,5 +1,5 @@
-// Axes that several operands are gone through along, each operand with strides of its own: 0 where it is repeated,
-// negative where it is read backwards.
+// Axes that several operands share, each operand with its own strides: 0 along broadcast axes, negative if it is read
+// backwards.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct StridedAxes {
   std::array<uint64_t, 8> sizes{};  // outermost first
   std::array<Strides, 8> strides{};
 
-  // An axis within those so far. One of size 1 is left out, and one that every operand goes on through as it left the
-  // axis around it becomes part of that: what stays are the axes that matter.
+  // Appends an axis inside the existing ones. An axis of size 1 is omitted; an axis that continues the enclosing one in
+  // every operand is merged with it. So only the axes that matter remain.
   void append(uint64_t size, const Strides& stride) {
     if (size == 1) return;
     if (rank > 0) {
@@ -47,7 +47,7 @@ struct StridedAxes {
   uint64_t inner_size() const { return rank == 0 ? 1 : sizes[rank - 1]; }
   int64_t inner_stride(size_t operand) const { return rank == 0 ? 1 : strides[rank - 1][operand]; }
 
-  // The operand's elements lie one behind another.
+  // Whether the operand's elements are contiguous.
   bool dense(size_t operand) const {
     int64_t next = 1;
     for (uint32_t i = rank; i-- > 0; next *= static_cast<int64_t>(sizes[i])) {
@@ -56,7 +56,7 @@ struct StridedAxes {
     return true;
   }
 
-  // Elements from the lowest to the highest one used, and how far into them the first one lies.
+  // Elements from the lowest to the highest one used, and the offset of the first one from the lowest.
   struct Span {
     uint64_t elements, first;
   };
@@ -71,8 +71,8 @@ struct StridedAxes {
   }
 };
 
-// The sizes of up to `most` axes as kernels/common/coordinates.glsl wants them: innermost first, the outermost left
-// out.
+// The sizes of up to `most` axes as kernels/common/coordinates.glsl expects them: innermost first, without the
+// outermost.
 template <uint32_t most>
 struct AxisDividers {
   uint32_t sizes[most - 1], multipliers[most - 1], shifts[2];
@@ -87,7 +87,7 @@ struct AxisDividers {
     }
   }
 
-  // Into a push block that has the same three arrays.
+  // Copies them to a push block with the same three arrays.
   template <typename Push>
   void store(Push& push) const {
     static_assert(sizeof(push.sizes) == sizeof(sizes) && sizeof(push.multipliers) == sizeof(multipliers) &&

@@ -1,21 +1,21 @@
 #ifndef TUFF_TYPES_GLSL
 #define TUFF_TYPES_GLSL
-// Elements of any type in memory, and how they are loaded and stored. A kernel gets types as numbers, those of tuff.h:
+// Loads and stores elements of any type. A kernel gets types as the numbers of tuff.h:
 //
 //   TUFF_READ(0, X, TUFF_STORED(X_TYPE), TUFF_BYTES(X_TYPE))
-//   … TUFF_LOADED(X_TYPE, TUFF_AT(X, i))                 as float, int or double: exactly
+//   … TUFF_LOADED(X_TYPE, TUFF_AT(X, i))                 as float, int or double, exactly
 //   … TUFF_AT(Y, i) = TUFF_ROUNDED(Y_TYPE, value)        rounded once, to nearest even
 //
-// 8- and 16-bit numbers are nothing but storage: no arithmetic is asked of a device that lacks it. Results are rounded
-// by integer arithmetic, for drivers may round their own conversions either way; where a device can be told which way
-// (TUFF_ROUNDS_F16, see DeviceTraits::rounds_f16), its own conversion to f16 does it, in one instruction instead of ten.
+// 8- and 16-bit types are for storage only, so that devices need no arithmetic for them. Results are rounded by integer
+// arithmetic, because drivers may round their own conversions either way. If a device can be told the rounding mode
+// (TUFF_ROUNDS_F16, see DeviceTraits::rounds_f16), its own conversion to f16 is used: one instruction instead of ten.
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
 #if TUFF_ROUNDS_F16
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #extension GL_EXT_spirv_intrinsics : require
-// Numbers of 16 bits: SignedZeroInfNanPreserve, DenormPreserve, RoundingModeRTE.
+// For 16-bit floats: SignedZeroInfNanPreserve, DenormPreserve, RoundingModeRTE.
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 16);
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 16);
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4467], 4462, 16);
@@ -31,9 +31,8 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_PASTE_(a, b) a##b
 #define TUFF_PASTE(a, b) TUFF_PASTE_(a, b)
 
-// The numbers that a kernel computes in, TUFF_VALUE: f32, unless it is made for elements of other types and says before
-// that TUFF_VALUE_OF is theirs. Integers wrap, modulo 2^32. TUFF_LARGER and TUFF_SMALLER are of
-// vectors alone.
+// TUFF_VALUE is the type that a kernel computes in: f32, unless the kernel defines TUFF_VALUE_OF as another element
+// type first. Integers wrap modulo 2^32. TUFF_LARGER and TUFF_SMALLER take vectors only.
 #ifndef TUFF_VALUE_OF
 #define TUFF_VALUE_OF 1
 #endif
@@ -60,7 +59,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_ONE TUFF_VALUE(1)
 #define TUFF_ADD(a, b) ((a) + (b))
 #define TUFF_MULTIPLY(a, b) ((a) * (b))
-// By what orders as the values do (order.glsl), NaN aside: comparisons drop it.
+// Compared by tuff_order() (order.glsl), which orders as the values do except for NaN.
 #define TUFF_LARGER(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
 #define TUFF_SMALLER(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
 
@@ -95,13 +94,13 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_ROUNDED_4(value) (value)
 #define TUFF_ROUNDED_5(value) (value)
 
-// To nearest even; f16's denormals are kept, what rounds beyond 65504 becomes infinity, NaN stays NaN. Without branches:
-// kernels convert whole tiles.
+// Rounds to nearest even. f16 denormals are kept, values that round beyond 65504 become infinity, NaN stays NaN. There
+// are no branches, because kernels convert whole tiles.
 uint tuff_f16_by_integers(float value) {
   const uint bits = floatBitsToUint(value), magnitude = bits & 0x7fffffffu;
-  const uint moved = magnitude - 0x38000000u;  // the exponents' bases are 112 apart
+  const uint moved = magnitude - 0x38000000u;  // the exponents' biases are 112 apart
   const uint normal = (moved + 0xfffu + ((moved >> 13) & 1u)) >> 13;
-  // Below 2^-14: next to 1/2 a float's last place is 2^-24, the unit of f16's denormals.
+  // For values below 2^-14: near 1/2 a float's last place is 2^-24, the unit of f16's denormals.
   const uint tiny = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
   uint rounded = magnitude < 0x38800000u ? tiny : normal;
   rounded = magnitude >= 0x477ff000u ? 0x7c00u : rounded;  // 65520: half way to 2^16
@@ -130,8 +129,8 @@ uvec2 tuff_pack_3(vec4 v) { return uvec2(tuff_bf16_pair(v.xy), tuff_bf16_pair(v.
 vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
 vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
 
-// Numbers as they would come back from memory. By integers: NVIDIA's compiler leaves out a conversion to f16 whose result
-// is converted back at once.
+// Values as they would be read back after being stored. By integer arithmetic, because NVIDIA's compiler removes a
+// conversion to f16 whose result is converted back at once.
 #define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
 vec4 tuff_as_stored_1(vec4 v) { return v; }
 vec4 tuff_as_stored_2(vec4 v) {

@@ -26,7 +26,7 @@ struct ConvShape {
   bool operator==(const ConvShape&) const = default;
 };
 
-// What a call asks for. One of fewer than three dimensions has extents of 1 in front.
+// The arguments of a call. With fewer than three dimensions, the leading extents are 1.
 struct ConvArgs {
   uint32_t rank = 2;  // the caller's dimensions
   bool transposed = false;
@@ -38,8 +38,8 @@ struct ConvArgs {
   ConvShape filter_shape;                             // K, C / groups; transposed: C, K / groups
   ConvShape out_shape;                                // N, K
   ConvExtents stride = {1, 1, 1}, dilation = {1, 1, 1};
-  ConvExtents padding = {}, padding_end = {};  // in front, and behind
-  ConvExtents output_padding = {};             // transposed: further outputs at the end
+  ConvExtents padding = {}, padding_end = {};  // before and after
+  ConvExtents output_padding = {};             // transposed: additional outputs at the end
   uint64_t groups = 1;
   int32_t activation = TUFF_ACTIVATION_NONE;
   int32_t precision = TUFF_PRECISION_DEFAULT;
@@ -53,7 +53,8 @@ struct ConvArgs {
   const ConvExtents& in() const { return in_shape.extents; }
   const ConvExtents& taps() const { return filter_shape.extents; }
   const ConvExtents& out() const { return out_shape.extents; }
-  // No depth: the one plane of an output is made of the one plane of its input. With a padding in depth it is not.
+  // Whether there is no depth: an output's only plane is computed from its input's only plane, without padding in
+  // depth.
   bool flat() const { return in()[0] == 1 && taps()[0] == 1 && out()[0] == 1 && padding[0] == 0; }
 };
 

@@ -1,4 +1,4 @@
-// What a convolution requires of its arguments.
+// Checks the arguments of convolutions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kInNames[] = {"D", "H", "W"};
 constexpr const char* kTapNames[] = {"T", "R", "S"};
 
-// Of the caller's dimensions alone.
+// The extents of the caller's dimensions only.
 std::span<const uint64_t> given(const ConvArgs& args, const ConvExtents& extents) {
   return std::span(extents).last(args.rank);
 }
@@ -35,8 +35,8 @@ std::string steps(const ConvArgs& args) {
   return result + fmt::format(" dilation {}", text(args, args.dilation));
 }
 
-// Convolution: floor((in + padding + padding_end - span) / stride) + 1, and transposed what it is undone to:
-// (in - 1) * stride + span + output_padding - padding - padding_end; span = dilation * (taps - 1) + 1.
+// Convolution: floor((in + padding + padding_end - span) / stride) + 1. Transposed convolution, the inverse:
+// (in - 1) * stride + span + output_padding - padding - padding_end. span = dilation * (taps - 1) + 1.
 uint64_t output_extent(const ConvArgs& args, uint32_t axis) {
   const uint64_t in = args.in()[axis], taps = args.taps()[axis];
   const uint64_t stride = args.stride[axis], dilation = args.dilation[axis];
@@ -64,7 +64,7 @@ uint64_t output_extent(const ConvArgs& args, uint32_t axis) {
   return (padded - span) / stride + 1;
 }
 
-// The output's shape that the other arguments lead to.
+// The output's shape that follows from the other arguments.
 ConvShape expected_shape(const ConvArgs& args) {
   ConvShape expected;
   expected.outer = {args.batch(), args.transposed ? args.filter_shape.outer[1] : args.filter_shape.outer[0]};
@@ -127,7 +127,7 @@ void check_conv(const ConvArgs& args) {
   check_tensor(args, args.input, "input", args.in_shape, in_elements);
   check_tensor(args, args.filter, "filter", args.filter_shape, filter_elements);
   check_tensor(args, args.output, "output", expected, out_elements);
-  // The operands hold these many bytes, so the products below cannot wrap.
+  // The operands hold this many bytes, so the multiplications below cannot overflow.
   const uint64_t size = dtype_size(args.dtype), out_bytes = out_elements * size;
   check_overlap(args.output, "output", out_bytes, args.input, "input", in_elements * size, false);
   check_overlap(args.output, "output", out_bytes, args.filter, "filter", filter_elements * size, false);

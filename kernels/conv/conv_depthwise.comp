@@ -1,24 +1,24 @@
-// Depthwise convolution: each filter reads one channel, filter k channel k / multiplier.
+// Depthwise convolution: each filter reads one channel; filter k reads channel k / multiplier.
 //
-// An invocation makes VY x VX neighbouring outputs of a filter, or with VEC those of four filters, in registers.
-// Where taps and stride are known (FIXED) an input row is loaded once for all outputs that it reaches.
-// Neighbouring invocations lie along a row of the image, or with CHANNELS_LAST along the channels.
+// An invocation computes VY x VX neighbouring outputs of one filter, or with VEC of four filters, in registers. If taps
+// and stride are known (FIXED), an input row is loaded once for all outputs that read it. Neighbouring invocations are
+// adjacent along a row of the image, or with CHANNELS_LAST along the channels.
 //
 //# CHANNELS_LAST : 0|1 : 1: the tensors are N, H, W, C and the filters K, R, S
-//# FIXED : 0|1 : 1: the dilation is 1, and taps and stride are the next three
+//# FIXED : 0|1 : 1: the dilation is 1, and the next three defines give taps and stride
 //# TAPS_Y = 0 : 0..7 : R, if FIXED
 //# TAPS_X = 0 : 0..7 : S, if FIXED
-//# STRIDE = 0 : 0..2 : if FIXED the horizontal stride and, with VY above 1, the vertical one
+//# STRIDE = 0 : 0..2 : if FIXED, the horizontal stride and, with VY above 1, the vertical one
 //# VX : 1..8 : neighbouring outputs of an invocation along a row
-//# VY : 1..8 : and along a column
-//# VEC : 0|1 : 1: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
+//# VY : 1..8 : neighbouring outputs of an invocation along a column
+//# VEC : 0|1 : 1: an invocation takes four filters: CHANNELS_LAST, multiplier 1, channels % 4 == 0, and alignment
 #define SUM_TYPE 1
 #define SLICED 0
 #include "kernels/gemm/common/gemm_stored.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(5)
-  uint items;             // invocations that have something to do, below 2^31
+  uint items;             // invocations with work, below 2^31
   uint channels, filters;
   uint P, Q, H, W, R, S;
   uint stride, dilation;  // vertical, and horizontal << 16

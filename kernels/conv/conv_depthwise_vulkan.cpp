@@ -1,5 +1,6 @@
-// Plans depthwise convolutions: each filter reads one channel. How many outputs an invocation makes depends on the
-// device: a processor's loads are gathers and worth sharing both ways, elsewhere neighbours should read neighbours.
+// Plans depthwise convolutions: each filter reads one channel. How many outputs an invocation computes depends on the
+// device. On CPU devices loads are gathers, and are worth sharing along rows and columns; on GPUs neighbouring
+// invocations should read neighbouring elements.
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
@@ -10,7 +11,7 @@
 namespace tuff::conv {
 namespace {
 
-// Windows that the kernel knows by heart: others take the same kernel with loops.
+// Whether the window is one for which the kernel is compiled with fixed taps; others use the same kernel with loops.
 bool is_fixed(const ConvArgs& args) {
   const uint64_t R = args.taps()[1], S = args.taps()[2];
   const bool window = (R == S || R == 1) && (S == 3 || S == 5 || (S == 7 && R == 1));
@@ -36,12 +37,12 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
       args.channels_last() && args.group_filters() == 1 && filters % 4 == 0 && args.input->offset % (4 * size) == 0;
   uint32_t across = device.cpu ? 4 : 1, down = fixed ? 4 : 1;
   if (vec) {
-    // Four filters' weights are loads far apart: enough outputs have to share them.
+    // The weights of four filters are far apart in memory, so that enough outputs have to share their loads.
     const bool small = fixed && args.taps()[2] == 3;
     across = device.cpu || small ? 4 : 2;
     down = !fixed || args.taps()[1] == 1 ? 1 : !device.cpu && small ? 4 : 2;
   } else if (fixed && args.taps()[1] == 1) {
-    across = 4, down = 1;  // outputs share what they read along the row alone
+    across = 4, down = 1;  // outputs share input only along the row
   } else if (device.cpu && fixed) {
     down = 2;
   }

@@ -1,6 +1,6 @@
-// What conv_pixels.comp does, for pixels of four channels: an invocation writes two pixels, 16 bytes.
+// The same as conv_pixels.comp for pixels of four channels: an invocation writes two pixels, 16 bytes.
 //
-// all_channels is 4, all_W even.
+// all_channels is 4, and all_W is even.
 #include "kernels/conv/conv_pixels_common.glsl"
 
 void main() {

@@ -1,4 +1,4 @@
-// The reference: a sum in double over all taps and channels that reach an output. A sum over none is zero.
+// Reference convolution: a sum in double over all taps and channels that contribute to an output; an empty sum is zero.
 #include <vector>
 
 #include "kernels/common/elements.hpp"
@@ -10,10 +10,10 @@ namespace {
 
 constexpr uint64_t kOutside = ~uint64_t{0};
 
-// Along one axis: the input position that a tap brings to an output position, or kOutside.
+// Along one axis: the input position that a tap combines with an output position, or kOutside.
 uint64_t source(const ConvArgs& args, uint32_t axis, uint64_t position, uint64_t tap) {
   const uint64_t stride = args.stride[axis], reach = tap * args.dilation[axis];
-  // Shifted by the padding, so that nothing is negative.
+  // Shifted by the padding, so that no position is negative.
   uint64_t shifted = position * stride + reach;
   uint64_t padding = args.padding[axis];
   if (args.transposed) {  // position + padding = input * stride + reach
@@ -25,7 +25,7 @@ uint64_t source(const ConvArgs& args, uint32_t axis, uint64_t position, uint64_t
   return shifted >= padding && shifted - padding < args.in()[axis] ? shifted - padding : kOutside;
 }
 
-// Distances in elements between neighbours in a tensor of `inner` channels.
+// Strides of a tensor, in elements.
 struct Strides {
   Strides(bool channels_last, const ConvShape& shape)
       : outer(shape.elements() / shape.outer[0]),
@@ -50,7 +50,7 @@ template <typename T>
 void convolve(const ConvArgs& args) {
   const ConvExtents& taps = args.taps();
   const bool empty = args.in_shape.elements() == 0;  // then the operands may be absent
-  // Both as numbers; a copy of those of 32 bits would be nothing but a copy.
+  // Input and filter as f32; f32 tensors are used in place.
   std::vector<float> input_copy, filter_copy;
   const float *input = nullptr, *filter = nullptr;
   if (!empty && std::is_same_v<T, float>) {
@@ -70,7 +70,7 @@ void convolve(const ConvArgs& args) {
   const T* residual = args.residual != nullptr ? args.residual->host<T>() : nullptr;
   T* output = args.output->host<T>();
 
-  // Where the weights of one output channel begin, and how far apart those of its input channels are.
+  // The stride of weights along input channels, and the index of the first weight of an output channel.
   const uint64_t weight_channel = args.transposed ? weights.outer : weights.channel;
   const auto first_weight = [&](uint64_t group, uint64_t k) {
     return args.transposed ? group * group_channels * weights.outer + k * weights.channel

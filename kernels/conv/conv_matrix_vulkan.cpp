@@ -1,6 +1,7 @@
-// Plans a convolution on the device's matrix units: a product of the filters with windows of the image, whose channels
-// lie side by side. Where they do not, an image with its padding, and the filters, are put in that order in scratch
-// memory first: as many bytes moved as the image has, against a window's worth of multiplications for each of them.
+// Plans a convolution by cooperative matrices: an implicit GEMM of the filters with windows of the image, whose
+// channels must be contiguous. If they are not, the image with its padding, and the filters, are first copied into that
+// order in scratch memory. That moves each byte of the image once, which is little beside a window's worth of
+// multiplications for each.
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
@@ -13,33 +14,33 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kUnit = 32;         // the least step of k on matrix units, in 16-bit elements
-constexpr uint64_t kPiece = 8;         // what is loaded at once
-constexpr uint64_t kMinChannels = 16;  // of pixels whose channels are filled up to a step of k
-constexpr uint64_t kMaxZeros = 4;      // of rows of taps that are: so many products for each that counts, at most
-constexpr double kMinOperations = 1e7;
+constexpr uint64_t kUnit = 32;          // the smallest step of k with cooperative matrices, in 16-bit elements
+constexpr uint64_t kPiece = 8;          // elements loaded at once
+constexpr uint64_t kMinChannels = 16;   // of pixels whose channels are padded with zeros to a step of k
+constexpr uint64_t kMaxZeros = 4;       // maximum ratio of k with zeros to k without, if rows of taps are padded
+constexpr double kMinOperations = 1e7;  // for fewer this variant is not chosen
 constexpr uint64_t kMaxPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
-constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding
+constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding, for 32-bit indices
 
-// How an image lies, with its padding, so that windows can be read from it.
+// The layout of an image with its padding, from which windows are read.
 struct Pixels {
   uint64_t height, width, channels;
-  uint64_t tap;       // elements side by side that k goes through before the next tap
-  uint64_t valid;     // of them, as far as the window reaches
+  uint64_t tap;       // contiguous elements along k before the next tap
+  uint64_t valid;     // how many of them belong to the window
   bool joined;        // a tap is a whole row of the window's pixels
-  uint64_t every[2];  // windows of one pixel: the others, which no window reads, are left out
-  bool as_they_are;   // the caller's own serve
+  uint64_t every[2];  // for windows of one pixel: the strides; pixels that no window reads are left out
+  bool as_they_are;   // the caller's image can be used in place
   uint64_t image() const { return height * width * channels; }
   uint64_t k(const ConvArgs& args) const { return args.taps()[1] * (joined ? 1 : args.taps()[2]) * tap; }
 };
 
-// Of few channels whole rows of the window are joined, if their pixels lie side by side: then zeros fill up a row, not
-// each pixel.
+// With few channels, whole rows of the window are joined if their pixels are contiguous: then a row is padded with
+// zeros instead of each pixel.
 Pixels pixels_of(const ConvArgs& args) {
   Pixels pixels{};
   const uint64_t taps = args.taps()[2], few = args.channels() <= 4 && args.stride[2] % 2 == 0 ? 4 : kPiece;
   const uint64_t joined_channels = round_up(args.channels(), few), filled_channels = round_up(args.channels(), kUnit);
-  const uint64_t joined_tap = round_up(taps * joined_channels, kUnit);  // of a filter too, in whole pixels
+  const uint64_t joined_tap = round_up(taps * joined_channels, kUnit);  // the filter's taps too, in whole pixels
   pixels.joined =
       taps > 1 && args.dilation[2] == 1 && joined_tap % joined_channels == 0 && joined_tap < taps * filled_channels;
   pixels.channels = pixels.joined ? joined_channels : filled_channels;
@@ -61,7 +62,7 @@ Pixels pixels_of(const ConvArgs& args) {
   return pixels;
 }
 
-// The filters likewise: as images of their own.
+// The layout of the filters, likewise: each is an image.
 Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
   Pixels taps{};
   taps.height = args.taps()[1];
@@ -76,7 +77,7 @@ bool filters_serve(const ConvArgs& args, const Pixels& pixels) {
          pixels.tap == pixels.valid && args.filter->offset % 16 == 0;
 }
 
-// What lies behind the last window's last tap, and does not count, is read all the same.
+// Elements past the last window's last tap that are read although they do not count.
 uint64_t behind(const Pixels& pixels) { return pixels.tap - pixels.valid; }
 
 gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
@@ -94,7 +95,7 @@ gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
   return windows;
 }
 
-// output [filters][pixels] = filter * windows^T, or channels last output [pixels][filters] = windows * filter^T.
+// output [filters][pixels] = filter * windows^T; with channels last, output [pixels][filters] = windows * filter^T.
 GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* input, const Buffer* filter) {
   const bool last = args.channels_last();
   GemmArgs gemm{};
@@ -123,7 +124,7 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
   return gemm;
 }
 
-// From [images][channels][extents], or channels last, to pixels of all their channels with padding around them.
+// Copies [images][channels][extents], or channels last, to the layout `all`: contiguous channels, with padding around.
 void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from, const ConvShape& shape,
                    const Pixels& all, const ConvExtents& first, const Buffer& to) {
   const auto word = [](uint64_t x) { return static_cast<uint32_t>(x); };
@@ -184,7 +185,7 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const Pixels pixels = pixels_of(args);
   const Pixels taps = taps_of(args, pixels);
   const uint64_t image_bytes = pixels.image() * 2;
-  // A piece's indices have 32 bits.
+  // Indices within a piece must fit into 32 bits.
   const uint64_t most_elements =
       (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
   const uint64_t most = std::clamp<uint64_t>(

@@ -1,8 +1,8 @@
 uint low(uint packed) { return packed & 0xffffu; }
 uint high(uint packed) { return packed >> 16; }
 
-// n / d for n < 2^31: by the reciprocal, then what that leaves by the reciprocal, then put right. A processor has no
-// division of vectors of integers.
+// n / d for n < 2^31: multiplies by the reciprocal, does the same with the remainder, then corrects by one. CPUs have
+// no vector instruction for integer division.
 uint quotient(uint n, uint d) {
   const float reciprocal = 1.0 / float(d);
   const uint first = uint(float(n) * reciprocal);

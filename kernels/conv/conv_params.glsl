@@ -1,17 +1,17 @@
-// What the implicit products are told, and how they find their way in the tensors.
+// Parameters of the implicit GEMM kernels of convolutions, and their addressing of the tensors.
 //
-// A group of a convolution is the product filter[filters][taps] * patches[taps][columns], with one column for each
-// output pixel of each image and one tap for each channel of the group and each place in the window; the patches are
-// gathered while loading, never stored. Taps are numbered in the order in which filters are stored: channel, place; or,
-// with CHANNELS_LAST, place, channel.
+// A group of a convolution is the GEMM filter[filters][taps] * patches[taps][columns], with one column for each output
+// pixel of each image, and one tap for each channel of the group and each position in the window. The patches are
+// gathered while loading, and never stored. Taps are numbered in the order in which filters are stored: channel,
+// position; or, with CHANNELS_LAST, position, channel.
 //
-//# TYPE : 1..3 : TUFF_* of all operands
+//# TYPE : 1..3 : TUFF_* type of all operands
 //# CHANNELS_LAST : 0|1 : 1: the tensors are N, D, H, W, C and the filters K, T, R, S, C
 //# DEPTH : 0|1 : 1: there are three spatial dimensions
-//# SPACED : 0|1 : 1: the outputs are apart (one phase of a transposed convolution); not with DEPTH
-//# TAP_MASK : 0|1 : 1: T + R + S < 32, so that one bit for each says which part of a window lies inside the input
-//# group geometry : TYPE CHANNELS_LAST DEPTH SPACED TAP_MASK : the tensors, and how a window lies in them
-// Who includes it has PATCHES: 1 for the kernel that stores the patches after all, else 0.
+//# SPACED : 0|1 : 1: the outputs have a step between them (one phase of a transposed convolution); excludes DEPTH
+//# TAP_MASK : 0|1 : 1: T + R + S < 32, so that a bit for each tells which part of a window is inside the input
+//# group geometry : TYPE CHANNELS_LAST DEPTH SPACED TAP_MASK : the tensors, and the windows' positions in them
+// The including file defines PATCHES: 1 for the kernel that does store the patches, otherwise 0.
 #define SUM_TYPE 1
 #include "kernels/gemm/common/gemm_stored.glsl"
 
@@ -30,7 +30,7 @@ layout(push_constant, std430) uniform Push {
   int pad_y, pad_x;
 #if SPACED
   uint out_image, out_row;    // elements of an output image, and of a row of it
-  uint out_step;              // outputs apart vertically, and horizontally << 16
+  uint out_step;              // output pixels from one output to the next: vertical, and horizontal << 16
   uint unused[2];
 #else
   uint D, O, T;
@@ -60,11 +60,11 @@ TUFF_READ(1, Filter4, GEMM_RAW(TYPE), GEMM_RAW_BYTES(TYPE))
 uint all_channels() { return push.groups * push.channels; }
 TUFF_INDEX input_pixels() { return TUFF_INDEX(CONV_D * push.H) * push.W; }
 
-// One column: where its window starts in the input, and where its first output lies.
+// One column: the position of its window in the input, and of its first output.
 struct Column {
-  TUFF_INDEX input_base;   // wraps around where the window starts in the padding
+  TUFF_INDEX input_base;   // wraps around if the window starts in the padding
   TUFF_INDEX output_base;  // of the group's first filter
-  uint z, y, x;            // the window's first place; negative ones wrap
+  uint z, y, x;            // the window's first position; negative ones wrap around
 };
 
 uint output_image() {
@@ -75,7 +75,7 @@ uint output_image() {
 #endif
 }
 
-// Elements from one filter's output to the next one's.
+// Elements from one filter's output to the next filter's.
 TUFF_INDEX filter_distance() {
 #if CHANNELS_LAST
   return 1;
@@ -84,7 +84,7 @@ TUFF_INDEX filter_distance() {
 #endif
 }
 
-// Where a slice's sums begin in the output.
+// The first element of a split-K part's sums in the output.
 TUFF_INDEX slice_start(uint slice) {
 #if SLICED
   const uint images = quotient(push.columns, CONV_O * push.P * push.Q);
@@ -129,7 +129,7 @@ Column column_at(uint column, uint group) {
   return result;
 }
 
-// What a column knows of its window (WINDOW), what is asked of it for a tap (TAP), and whether the tap lies inside.
+// Whether a tap is inside the input: WINDOW describes a column's window, TAP a tap, and is_inside() combines them.
 #if TAP_MASK
 #define WINDOW uint
 #define TAP uint
@@ -161,7 +161,7 @@ bool is_inside(uint window, uint tap) { return (window & tap) == tap; }
 #else
 #define WINDOW uvec3
 #define TAP uvec3
-// Beyond every extent, whatever small or negative number is added.
+// Remains outside every extent when any small or negative number is added.
 const uint OUTSIDE = 0x60000000u;
 const uvec3 NO_TAP = uvec3(0, OUTSIDE, 0);
 const uvec3 NO_WINDOW = uvec3(0, OUTSIDE, 0);
@@ -180,7 +180,8 @@ bool is_inside(uvec3 window, uvec3 tap) {
 #endif
 
 #if !PATCHES
-// The work of a group of invocations that makes so many filters and columns. Neighbours share their columns.
+// The part of the output that a workgroup computes, of at most `filters` x `columns`. Neighbouring workgroups share
+// columns.
 struct Part {
   bool exists;
   uint slice, group, filter0, column0;

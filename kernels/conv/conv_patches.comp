@@ -1,11 +1,11 @@
-// The patches of one group of a convolution as a matrix of f32 in memory: row `tap` holds what that tap reads for each
-// of some columns, zeros outside the input. For devices on which a product of matrices is so much faster than an
-// implicit one that the way through memory pays (conv_patches_vulkan.cpp).
+// Stores the patches of one group of a convolution as a matrix of f32: row `tap` holds the input elements of that tap
+// for a range of columns, and zeros outside the input. For devices on which GEMM is so much faster than implicit GEMM
+// that the round trip through memory pays (conv_patches_vulkan.cpp).
 //
-// An invocation makes RUN rows of four neighbouring columns.
+// An invocation writes RUN rows of four neighbouring columns.
 //
-// The group is the one that the input begins with.
-//# VEC_CHANNELS : 0|1 : 1: the input can be read four channels at once
+// The group is the one that starts at the input's first channel.
+//# VEC_CHANNELS : 0|1 : 1: the input can be read as vec4 of channels
 #define PATCHES 1
 #define SLICED 0
 #include "kernels/conv/conv_params.glsl"

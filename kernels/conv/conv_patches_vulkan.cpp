@@ -1,6 +1,5 @@
-// Plans a convolution as a product of matrices whose right-hand side, the patches, is stored in scratch memory piece by
-// piece: for processors, where a large product of packed matrices runs about twice as fast as one that gathers its
-// operand.
+// Plans a convolution as a GEMM whose right-hand side, the patches, is stored in scratch memory piece by piece. For CPU
+// devices, where a large GEMM with packed operands runs about twice as fast as implicit GEMM.
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
@@ -12,10 +11,10 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece
-constexpr uint64_t kRun = 32;                        // rows of the patches that an invocation makes of a column
+constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece, which bounds scratch memory
+constexpr uint64_t kRun = 32;                        // rows of the patches that an invocation writes
 
-// Some columns, with scratch memory for their patches and, where they are finished afterwards, for their sums.
+// A range of columns, with scratch memory for their patches and, if a second pass follows, for their sums.
 struct Piece : Columns {
   Buffer patches, sums;
 };
@@ -24,7 +23,7 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece)
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t rows = args.channels() * args.filter_shape.pixels(), size = dtype_size(args.dtype);
-  // All groups' channels follow one another: their patches are those of a single group.
+  // The channels of all groups are adjacent, so that their patches are those of a single group.
   Product all;
   all.args = args;
   all.args.groups = 1;
@@ -50,7 +49,7 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece)
   recorder.dispatch(kernel, dispatch);
 }
 
-// The output's columns of a piece, from element `at` on: [filters][count] of an image, or [count][filters].
+// Computes a piece's columns of the output, from element `at` on: [filters][count] of an image, or [count][filters].
 void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piece, uint64_t at) {
   const bool last = args.channels_last(), finish = args.dtype != TUFF_F32 || args.bias != nullptr ||
                                                    args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE;
@@ -100,6 +99,7 @@ bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
 }
 
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
+  // The limits of gemm_panels_vulkan.cpp, except that kMin applies to k as well.
   constexpr uint64_t kMin = 96;
   constexpr double kMinOperations = 3e7;
   return traits.cpu && traits.addresses && std::min({m, n, k}) >= kMin &&
@@ -107,7 +107,7 @@ bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t
 }
 
 bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
-  constexpr uint64_t kMinFilters = 384;  // by then patches cost less than the product saves
+  constexpr uint64_t kMinFilters = 384;  // from here on storing patches costs less than the faster GEMM saves
   const uint64_t pixels = args.out_shape.pixels() * (args.channels_last() ? args.batch() : 1);
   return runs_patches(traits, args) && args.dtype == TUFF_F32 && args.groups == 1 && args.filters() >= kMinFilters &&
          packs_products(traits, args.filters(), pixels, taps_of(args));
@@ -116,7 +116,7 @@ bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
 void record_patches(Recorder& recorder, const ConvArgs& args) {
   const uint64_t rows = args.channels() * args.filter_shape.pixels(), pixels = args.out_shape.pixels();
   const bool last = args.channels_last();
-  // Channels last, images follow one another in the output as pixels do.
+  // With channels last, images follow one another in the output as pixels do.
   const uint64_t images = last ? 1 : args.batch(), columns = last ? args.batch() * pixels : pixels;
   const uint64_t most = std::min(ceil_div(columns, 4) * 4, std::max<uint64_t>(kMaxPatches / rows / 64 * 64, 64));
   const uint64_t patch_bytes = ceil_div(rows * most * sizeof(float), 256) * 256;

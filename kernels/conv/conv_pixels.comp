@@ -1,14 +1,14 @@
-// Puts an image's channels side by side, its padding around it and zeros behind its last channel, for products whose operand
-// is made of windows (gemm_matrix.comp): [images][channels][H][W], or with CHANNELS_LAST [images][H][W][channels], becomes
-// [images][all_H][all_W][all_channels]. A filter, whose images are the output channels and which has no padding, likewise.
-// Of the image every every_y-th row and every_x-th pixel is taken.
+// Copies an image so that its channels are contiguous, with its padding around it and zeros after its last channel, for
+// implicit GEMM with windows (gemm_matrix.comp): [images][channels][H][W], or with CHANNELS_LAST
+// [images][H][W][channels], becomes [images][all_H][all_W][all_channels]. Every every_y-th row and every_x-th pixel of
+// the image is copied. A filter, whose images are the output channels and which has no padding, is copied likewise.
 //
-// A group takes 64 pixels and 64 channels of an image. Channels apart pass through shared memory, two of them in a word, so
-// that neighbours read along a row and write whole pieces of 16 bytes.
+// A workgroup takes 64 pixels and 64 channels of an image. Channels that are not contiguous pass through shared memory,
+// two in a word, so that neighbouring invocations read along a row and write whole pieces of 16 bytes.
 //
 // all_channels is a multiple of 8.
-//# DENSE : 0|1 : 1: nothing is left out or added but channels, which are apart, of at most 64 pixels (a filter's)
-// With DENSE a group takes all of an image's pixels, so that none of its lanes is idle.
+//# DENSE : 0|1 : 1: all pixels are copied without padding, at most 64 per image, not CHANNELS_LAST (a filter)
+// With DENSE a workgroup takes all pixels of an image, so that none of its lanes is idle.
 #include "kernels/conv/conv_pixels_common.glsl"
 
 #define PIXELS 64

@@ -1,6 +1,6 @@
-// What conv_pixels.comp and conv_few_channels.comp share: what they are told, and their operands. Elements have 16 bits.
+// Parameters and operands of conv_pixels.comp and conv_few_channels.comp. Elements have 16 bits.
 //
-//# CHANNELS_LAST : 0|1 : 1: the image is [images][H][W][channels], else [images][channels][H][W]
+//# CHANNELS_LAST : 0|1 : 1: the image is [images][H][W][channels], otherwise [images][channels][H][W]
 #extension GL_EXT_shader_16bit_storage : require
 
 layout(local_size_x = 256) in;
@@ -9,8 +9,8 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint images, channels, H, W;
   uint all_channels, all_H, all_W;
-  int first_y, first_x;  // where the image begins
-  uint every_y, every_x;
+  int first_y, first_x;  // padding before the image's first row and pixel
+  uint every_y, every_x;  // steps from one copied row and pixel of the image to the next
   uint pixel_tiles, channel_tiles;
 } push;
 

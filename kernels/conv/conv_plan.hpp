@@ -1,4 +1,4 @@
-// What the planners of convolutions share.
+// Shared by the planners of convolutions.
 #pragma once
 
 #include <array>
@@ -13,74 +13,75 @@
 
 namespace tuff::conv {
 
-// One dispatch's worth of an implicit product: a convolution whose outputs may be apart from one another. Fewer than
-// 2^31 columns (images times output pixels).
+// One dispatch's worth of implicit GEMM: a convolution whose outputs may have steps between them. Fewer than 2^31
+// columns (images times output pixels).
 struct Product {
-  ConvArgs args;                             // in, taps, out, stride and dilation are the product's own
-  std::array<int64_t, kConvAxes> padding{};  // in front; negative: the window begins within the input
-  // One phase of a transposed convolution: output (p, q) lies at (p, q) * step in an image of the output.
+  ConvArgs args;                             // in, taps, out, stride and dilation are those of this dispatch
+  std::array<int64_t, kConvAxes> padding{};  // before; negative: the window begins inside the input
+  // One phase of a transposed convolution: output (p, q) is stored at (p, q) * out_step in an image of the output.
   bool spaced = false;
   uint64_t out_image = 0, out_row = 0;  // elements
   std::array<uint64_t, 2> out_step = {1, 1};
-  uint64_t out_first = 0;  // element of output and residual that is the first
-  // Sums by slice of the taps, left to a second pass.
+  uint64_t out_first = 0;  // the first element of output and residual
+  // Split-K: the sums of each part of the taps, for a second pass.
   const Buffer* partials = nullptr;
   uint64_t slices = 1, slice_taps = 0;
 };
 
-// Some columns of a product whose right-hand side is stored.
+// A range of columns of a GEMM whose right-hand side is stored.
 struct Columns {
   uint64_t first, count;
-  uint64_t pitch() const { return ceil_div(count, 4) * 4; }  // of a row
+  uint64_t pitch() const { return ceil_div(count, 4) * 4; }  // elements from one row to the next
 };
 
-// 0 where no input is read at all.
+// Length of a filter's sum; 0 if no input is read at all.
 inline uint64_t taps_of(const ConvArgs& args) {
   return args.in_shape.elements() == 0 ? 0 : args.group_channels() * args.filter_shape.pixels();
 }
 
-// UNSUPPORTED unless kernels, which have 32 bits for it, can say where each tap lies in the padded input.
+// UNSUPPORTED unless each tap's position in the padded input fits into the kernels' 32 bits.
 void check_positions(const ConvArgs& args);
 
-// A distance of more than 16 bits along an axis is UNSUPPORTED, unless it is never gone.
+// Two steps (strides or dilations) in 16 bits each. UNSUPPORTED if one that is actually applied does not fit.
 uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps, const ConvExtents& counts,
                 uint32_t low_axis, uint32_t high_axis);
 
-// What conv_params.glsl is compiled by, and told.
+// The defines and push constants of conv_params.glsl.
 shaders::ConvParams geometry_of(const Product& product);
 template <bool patches, bool spaced>
 using ProductPush = shaders::conv_params_push::Push<patches, spaced>;
-// Of conv_patches.comp without the columns.
+// For conv_patches.comp without the range of columns.
 template <bool patches, bool spaced>
 ProductPush<patches, spaced> push_of(const Product& product);
 
-// What conv_store.glsl is compiled by; where sums are left to a second pass, nothing happens to them.
+// The defines of conv_store.glsl; with `sliced` the epilogue is left to the second pass.
 shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bool sliced = false);
 
-// conv_product_vulkan.cpp: an implicit product of any group and window. slice_taps() sets how many slices it wants;
-// products that share `partials` have to agree on the most.
+// conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of split-K
+// parts that suits it; products that share `partials` have to use the maximum of theirs.
 void slice_taps(Product& product, const DeviceTraits& traits);
 void record_product(Recorder& recorder, const Product& product);
-// Adds up the slices of a whole convolution.
+// Second pass of a whole convolution: adds up the split-K parts.
 void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);
 
 // conv_transpose_vulkan.cpp
 void record_transposed(Recorder& recorder, const ConvArgs& args);
 
-// conv_patches_vulkan.cpp: a product with patches stored in memory, where it can be, and where that is thought best.
+// conv_patches_vulkan.cpp: GEMM with patches stored in memory. runs_…: whether it is possible; suits_…: whether it is
+// expected to be the fastest.
 bool runs_patches(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
-// Whether a product of f32 is one that is packed first on this device (gemm_panels_vulkan.cpp).
+// Whether an f32 GEMM of this size is computed with packed operands on this device (gemm_panels_vulkan.cpp).
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k);
 void record_patches(Recorder& recorder, const ConvArgs& args);
 
-// conv_matrix_vulkan.cpp: a product on matrix units, likewise.
+// conv_matrix_vulkan.cpp: implicit GEMM by cooperative matrices, likewise.
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args);
 void record_matrices(Recorder& recorder, const ConvArgs& args);
 
-// conv_winograd_vulkan.cpp: by Winograd's minimal filtering where the caller allows it, and it is thought to be faster.
-// False: nothing was recorded.
+// conv_winograd_vulkan.cpp: Winograd's minimal filtering, if the caller allows it and it is expected to be faster.
+// Returns false if nothing was recorded.
 bool record_winograd(Recorder& recorder, const ConvArgs& args);
 bool is_winograd(std::string_view variant);
 

@@ -1,8 +1,8 @@
-// Plans the implicit products: chooses a tile by the device and the shape, cuts the taps into slices where one
-// invocation could not loop over all of them, or where there are too few tiles for the device.
+// Plans implicit GEMM: chooses a tile by device and shape, and splits the taps (split-K) if one invocation cannot loop
+// over all of them, or if there are too few tiles to fill the device.
 //
-// TUFF_CONV_VARIANT=<name> in the environment forces a row of the table below, for tests and measurements;
-// one that the device cannot run is refused.
+// TUFF_CONV_VARIANT=<name> in the environment forces a variant in the table below, for tests and measurements. Forcing
+// one that the device cannot run is an error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 namespace tuff::conv {
 namespace {
 
-// A tile of filters x columns. Shared-memory tiles have 16 taps in flight and thread_filters x
-// thread_columns sums for each invocation; subgroup tiles count both in subgroups.
+// A tile of filters x columns. Shared-memory tiles take `taps` taps at a time and have thread_filters x thread_columns
+// sums per invocation. Subgroup tiles count filters and columns in units of the subgroup size.
 struct Variant {
   const char* name;
   bool shared;
@@ -32,7 +32,7 @@ struct Variant {
   uint32_t shared_bytes() const { return taps * (filters + 4 + columns + 4) * 4 + taps * 2 * 20; }
 };
 
-// In each kind: largest first.
+// Within each kind the largest comes first.
 constexpr Variant kVariants[] = {
     {"tile_256x128", true, 256, 128, 16, 16, 8}, {"tile_128x128", true, 128, 128, 16, 8, 8},
     {"tile_64x128", true, 64, 128, 16, 8, 4},    {"tile_64x64", true, 64, 64, 16, 4, 4},
@@ -41,10 +41,11 @@ constexpr Variant kVariants[] = {
     {"subgroup_1x4", false, 1, 4, 0, 0, 0},      {"subgroup_1x8", false, 1, 8, 0, 0, 0},
 };
 
-// The most taps of one invocation: one turn of the kernel's loop adds 4 of them, or variant.taps.
+// The maximum number of taps of one invocation. An iteration of the kernel's loop takes 4 of them, or variant.taps.
 uint64_t taps_at_once(const Variant& variant, const DeviceTraits& traits) {
   if (!traits.cpu) return ~uint64_t{0};
-  // What tells which taps of a window lie inside (TAP_MASK) comes first: 31 turns for each column at worst.
+  // Before that loop, finding out which taps of a window are inside the input (TAP_MASK) takes at most 31 iterations
+  // per column.
   constexpr uint32_t kMaxColumns = 8, kMaskIterations = kMaxColumns * 40;
   return (kMaxLoopIterationsCpu - kMaskIterations) / 16 * 16 * uint64_t{variant.shared ? variant.taps : 4};
 }
@@ -59,14 +60,14 @@ uint64_t cores_of(const DeviceTraits& traits) { return traits.cores == 0 ? 16 : 
 
 uint64_t columns_of(const ConvArgs& args) { return args.batch() * args.out_shape.pixels(); }
 
-// Workgroups for each slice of the taps.
+// Workgroups of one split-K part.
 uint64_t groups_of(const Variant& variant, const DeviceTraits& traits, const ConvArgs& args) {
   const uint32_t unit = variant.shared ? 1 : traits.subgroup_size;
   return ceil_div(args.group_filters(), variant.filters * unit) * ceil_div(columns_of(args), variant.columns * unit) *
          args.groups;
 }
 
-// The largest tile that wastes little on few filters and leaves work for every core.
+// Chooses the largest tile that wastes little on few filters and gives every core work.
 const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
   const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   if (forced && *forced != "patches" && *forced != "matrices" && !is_winograd(*forced)) {
@@ -93,7 +94,7 @@ const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
   return *last;
 }
 
-// The operands are read four elements at a time: the filter's rows, and, channels last, the input's pixels.
+// Which operands can be read as vec4: the filter's rows, and with channels last the input's pixels.
 struct Vectors {
   bool filter, channels;
 };
@@ -107,7 +108,7 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
   return vectors;
 }
 
-// Positions are computed with 32 bits, and a value beyond every extent stands for "outside".
+// Positions are computed in 32 bits, and a value beyond every extent stands for "outside".
 constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
 
 void check_product(const ConvArgs& args, const Product& product, uint64_t taps) {
@@ -129,14 +130,14 @@ void check_positions(const ConvArgs& args) {
   static constexpr const char* kNames[] = {"depth", "height", "width"};
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
     const uint64_t largest = std::max({args.in()[axis], args.padding[axis], args.padding_end[axis]});
-    // Of numbers that large the sum may not fit into 64 bits.
+    // The sum of numbers that large may not fit into 64 bits.
     const uint64_t span =
         largest >= kMaxExtent ? largest : args.in()[axis] + args.padding[axis] + args.padding_end[axis];
     if (span >= kMaxExtent) {
       fail(TUFF_ERROR_UNSUPPORTED, "the padded input's {} is {}, must be below {}", kNames[axis], span, kMaxExtent);
     }
     if (!args.transposed) continue;
-    // What is multiplied with 0 alone counts as 1.
+    // Strides and dilations that are only multiplied by 0 count as 1.
     const uint64_t stride = args.in()[axis] <= 1 && args.out()[axis] <= 1 ? 1 : args.stride[axis];
     const uint64_t dilation = args.taps()[axis] <= 1 ? 1 : args.dilation[axis];
     const uint64_t reach = std::max({stride, dilation, args.taps()[axis], args.out()[axis]});
@@ -152,7 +153,7 @@ uint32_t packed(const ConvArgs& args, const char* name, const ConvExtents& steps
                 uint32_t low_axis, uint32_t high_axis) {
   uint32_t result = 0;
   for (const uint32_t axis : {low_axis, high_axis}) {
-    // What is multiplied by 0 alone may be any number.
+    // A step that is only multiplied by 0 may be any number.
     const uint64_t step = counts[axis] <= 1 ? 1 : steps[axis];
     if (step > 0xffff) {
       fail(TUFF_ERROR_UNSUPPORTED, "{}[{}] is {}, must be below 65,536", name, axis - (kConvAxes - args.rank), step);
@@ -259,8 +260,8 @@ void record_product(Recorder& recorder, const Product& product) {
                                                                           .vec_channels = vectors.channels,
                                                                           .vec_filter = vectors.filter,
                                                                           .width = traits.subgroup_size});
-  // A subgroup's loads are gathers, as those of kernels that stream: the same way of binding is the fast one, by a
-  // factor of two.
+  // A subgroup's loads are gathers, like those of streaming kernels, and the same binding is twice as fast as the
+  // other.
   if (!variant.shared) kernel.streaming();
   const uint64_t in_elements = args.in_shape.elements(), filter_elements = args.filter_shape.elements();
   const uint64_t out_images = product.spaced ? product.out_image : args.out_shape.pixels();
@@ -272,7 +273,7 @@ void record_product(Recorder& recorder, const Product& product) {
       variant.name, dtype_name(args.dtype), args.filters(), args.groups, columns_of(args), taps, product.slices,
       vectors.filter, vectors.channels, kernel.is_wide());
   const uint64_t size = dtype_size(args.dtype), out_size = sliced ? 4 : size;
-  // From the first output on.
+  // The output operand starts at the first output.
   const uint64_t skip = product.out_first * out_size, out_bytes = out_elements * out_size - skip;
   const bool reads = taps > 0;
   Dispatch dispatch("conv");
@@ -300,7 +301,7 @@ void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& parti
   sum.a_type = sum.b_type = sum.c_type = args.dtype;
   sum.alpha = 1;
   sum.c = args.output;
-  // Channels last, all of the output is one matrix.
+  // With channels last the whole output is one matrix.
   const uint64_t pixels = args.out_shape.pixels(), filters = args.filters();
   const bool last = args.channels_last();
   sum.m = last ? args.batch() * pixels : filters;

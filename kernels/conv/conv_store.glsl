@@ -1,13 +1,13 @@
-// The end of a convolution: output = activation(sum + bias + residual), rounded to TYPE.
+// A convolution's epilogue: output = activation(sum + bias + residual), rounded to TYPE.
 //
-// With SLICED the taps come in slices, each a sum of its own in f32 (slice-major, each laid out as the output), and a
-// second pass adds them up.
+// With SLICED the taps are cut into parts (split-K). Each part's sums are stored in f32 (part-major, each laid out like
+// the output), and a second pass adds them up.
 //
-//# TYPE : 1..3 : TUFF_* of all operands
+//# TYPE : 1..3 : TUFF_* type of all operands
 //# SLICED : 0|1 : 1: see above; BIAS, RESIDUAL and ACTIVATION are then left to the second pass
 //# BIAS : 0|1 : 1: slot 3 has one number for each filter
-//# RESIDUAL : 0|1 : 1: slot 4 has what is added to each output
-//# group store : ACTIVATION BIAS RESIDUAL TUFF_EXACT_ARITHMETIC : what happens to a sum before it is stored
+//# RESIDUAL : 0|1 : 1: slot 4 has a number to add to each output
+//# group store : ACTIVATION BIAS RESIDUAL TUFF_EXACT_ARITHMETIC : the epilogue
 #include "kernels/common/pointer.glsl"
 #if SLICED
 TUFF_WRITE(2, Output, float, 4)
@@ -25,7 +25,7 @@ TUFF_READ(4, Residual, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 #define C_TYPE TYPE
 #include "kernels/gemm/common/gemm_activation.glsl"
 
-// What a filter adds to each of its sums.
+// The bias of a filter, 0 without BIAS.
 float bias_of(uint filter_index) {
 #if BIAS && !SLICED
   return TUFF_LOADED(TYPE, TUFF_AT(Bias, filter_index));
@@ -34,7 +34,7 @@ float bias_of(uint filter_index) {
 #endif
 }
 
-// output: a TUFF_POINTER.
+// Stores a sum after the epilogue. output is a TUFF_POINTER.
 #if SLICED
 #define CONV_STORE(output, at, sum, bias) TUFF_FROM(Output, output, at) = sum
 #elif RESIDUAL

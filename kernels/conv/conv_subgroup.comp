@@ -1,17 +1,17 @@
-// Convolution by an implicit product in the registers of one subgroup: for devices that run on a processor, where
-// shared memory and barriers cost as much as any other memory.
+// Convolution by implicit GEMM in the registers of one subgroup. For CPU devices, where shared memory and barriers cost
+// as much as any other memory.
 //
-// A workgroup is one subgroup. It makes FILTER_BLOCKS * WIDTH filters x PIXEL_BLOCKS * WIDTH columns of a group: lane i
-// holds columns i, i + WIDTH, …. For four taps at a time it loads the pixels of its columns and the weights of
-// the filters i, i + WIDTH, …, which reach the other lanes by a shuffle from a known lane: one instruction,
-// where subgroupBroadcast is a loop over the lanes on Mesa 22.3. A load is a gather and costs as much as a
-// dozen products; one of 8 bytes costs no more than one of 4, hence PAIRS.
+// A workgroup is one subgroup. It computes FILTER_BLOCKS * WIDTH filters x PIXEL_BLOCKS * WIDTH columns of a group:
+// lane i holds columns i, i + WIDTH, …. For four taps at a time it loads the pixels of its columns, and the weights of
+// filters i, i + WIDTH, …, which are passed to the other lanes by a shuffle from a known lane. That is one instruction,
+// whereas subgroupBroadcast is a loop over the lanes on Mesa 22.3. A load is a gather that costs as much as a dozen
+// multiply-adds; loading 8 bytes costs no more than loading 4, hence PAIRS.
 //
-//# WIDTH : 1..128 : the subgroup's size
+//# WIDTH : 1..128 : subgroup size
 //# PIXEL_BLOCKS : 1..8 : columns of a workgroup, in units of WIDTH
-//# FILTER_BLOCKS : 1..4 : its filters, in units of WIDTH
-//# VEC_FILTER : 0|1 : 1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
-//# VEC_CHANNELS : 0|1 : 1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
+//# FILTER_BLOCKS : 1..4 : filters of a workgroup, in units of WIDTH
+//# VEC_FILTER : 0|1 : 1: filter rows can be read as vec4 of taps (taps % 4 == 0, and alignment)
+//# VEC_CHANNELS : 0|1 : 1: the input can be read as vec4 (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
 //# TAIL : 0|1 : 1: taps % 4 != 0
 #define PATCHES 0
 #include "kernels/conv/conv_params.glsl"
@@ -27,7 +27,7 @@ void main() {
   if (!part.exists) return;
   uint lane = gl_SubgroupInvocationID;
 
-  // Whatever the loops need, read once.
+  // Parameters that the loops need, read once.
   const uint filters = push.filters, taps = push.channels * CONV_T * push.R * push.S, column_count = push.columns;
   TUFF_POINTER(Input, input_pointer, 0);
   TUFF_POINTER(Input4, input4_pointer, 0);

@@ -1,21 +1,22 @@
-// Convolution by an implicit product with shared-memory tiles: for devices whose shared memory is real.
+// Convolution by implicit GEMM with shared-memory tiles. For devices with fast shared memory (GPUs).
 //
-//            columns (N*O*P*Q)               A workgroup makes BM filters x BN columns of a group; an invocation
-//           +---- BN ----+                   makes TM x TN of them, as TM/4 x TN/4 blocks of 4 x 4 that
-//   taps BK |   patches  |                   lie BM/(TM/4) rows and BN/(TN/4) columns apart, so that
-//    +------+------------+                   every read of shared memory is one vec4 without conflicts.
-// BM |filter|   output   |                   BK taps at a time go through shared memory; the next ones are
-//    +------+------------+                   fetched into registers meanwhile.
+//            columns (N*O*P*Q)               A workgroup computes BM filters x BN columns of a group, and an
+//           +---- BN ----+                   invocation TM x TN of them: TM/4 x TN/4 blocks of 4 x 4 that are
+//   taps BK |   patches  |                   BM/(TM/4) rows and BN/(TN/4) columns apart, so that every read of
+//    +------+------------+                   shared memory is one vec4 without bank conflicts. BK taps at a time
+// BM |filter|   output   |                   go through shared memory; meanwhile the next ones are loaded into
+//    +------+------------+                   registers.
 //
 //# BM : 16|32|64|128|256 : filters of a workgroup
-//# BN : 16|32|64|128|256 : its columns
+//# BN : 16|32|64|128|256 : columns of a workgroup
 //# BK : 4|8|16|32 : taps at a time
 //# TM : 4|8|16 : filters of an invocation
-//# TN : 4|8|16 : its columns
-//# VEC_FILTER : 0|1 : 1: filter rows can be read four taps at once (taps % 4 == 0, and alignment)
-//# VEC_CHANNELS : 0|1 : 1: so can the input (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
-// With VEC_CHANNELS BK / 4 neighbouring invocations read neighbouring channels of a column.
-// Invocations NT = (BM/TM)*(BN/TN): a multiple of BN, of BK / 4 and not above BN * BK / 4; BK a multiple of NT / BN.
+//# TN : 4|8|16 : columns of an invocation
+//# VEC_FILTER : 0|1 : 1: filter rows can be read as vec4 of taps (taps % 4 == 0, and alignment)
+//# VEC_CHANNELS : 0|1 : 1: the input can be read as vec4 (CHANNELS_LAST, channels of a group % 4 == 0, and alignment)
+// With VEC_CHANNELS, BK / 4 neighbouring invocations read neighbouring channels of a column.
+// There are NT = (BM/TM)*(BN/TN) invocations: a multiple of BN and of BK / 4, at most BN * BK / 4. BK is a multiple of
+// NT / BN.
 #define PAIRS 0
 #define PATCHES 0
 #include "kernels/conv/conv_params.glsl"
@@ -25,11 +26,11 @@
 #define NT ((BM / TM) * (BN / TN))
 layout(local_size_x = NT) in;
 
-// Rows are padded by one vec4: transposing stores then hit different banks.
+// Rows are padded by one vec4, so that transposing stores go to different banks.
 shared vec4 filter_tile[BK][BM / 4 + 1];
 shared vec4 patch_tile[BK][BN / 4 + VEC_CHANNELS];
-// For each tap of a tile: its distance from the window's start, and what tells whether it is inside the input. Two
-// tiles' worth, used in turn.
+// For each tap of a tile: its offset from the window's start, and its TAP for is_inside(). There are two slots, which
+// tiles use alternately.
 shared TUFF_INDEX tap_offset[2][BK];
 shared TAP tap_place[2][BK];
 
@@ -41,7 +42,7 @@ void describe_tap(uint slot, uint i, Walk walk, bool exists) {
 const int FILTER_LOADS = BM * BK / 4 / NT > 0 ? BM * BK / 4 / NT : 1;  // vec4 each
 #if VEC_CHANNELS
 const int QUADS = BK / 4;
-const int PATCH_COLUMNS = BN * QUADS / NT;  // whose patches an invocation gathers
+const int PATCH_COLUMNS = BN * QUADS / NT;  // columns whose patches an invocation gathers
 const int COLUMN_STEP = NT / QUADS;
 #else
 const int PATCH_ROWS = NT / BN;             // rows of patches loaded at once
@@ -118,7 +119,7 @@ void main() {
   }
 #endif
 
-  // The first BK invocations describe a tap of each tile.
+  // The first BK invocations each describe one tap of every tile.
   const Walk tile_step = walk_from(BK);
   Walk walk = walk_from(part.tap_begin + id);
   if (id < BK) {

@@ -1,11 +1,11 @@
-// Puts the filter of a transposed convolution into the order in which its phases read it (conv_transpose_vulkan.cpp).
+// Copies the filter of a transposed convolution into the order in which its phases read it (conv_transpose_vulkan.cpp).
 //
-// Tap r of an axis belongs to the phase of r % step, in which the taps run backwards. A phase's filter is that of an
-// ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]; the phases
-// follow one another, those of the same vertical one side by side.
+// Tap r of an axis belongs to phase r % step, in which the taps are in reverse order. A phase's filter is that of an
+// ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]. The
+// phases are stored one after another, all horizontal phases of a vertical one together.
 //
-//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group], else [channels][filters of a group][R][S]
-//# BYTES : 2|4 : of an element
+//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group]; 0: [channels][filters of a group][R][S]
+//# BYTES : 2|4 : bytes of an element
 #extension GL_EXT_shader_16bit_storage : require
 
 layout(local_size_x_id = 0) in;
@@ -27,7 +27,7 @@ TUFF_WRITE(1, To, uint, 4)
 #endif
 #include "kernels/conv/conv_numbers.glsl"
 
-// The taps of an axis in the phase of `first`, and in those before it.
+// The number of taps of an axis in phase `first`, and in all phases before it.
 uint taps_in(uint taps, uint step, uint first) { return first < taps ? (taps - 1 - first) / step + 1 : 0; }
 uint taps_before(uint taps, uint step, uint first) { return first * (taps / step) + min(first, taps % step); }
 
@@ -48,7 +48,7 @@ void main() {
   const uint group = quotient(channel, push.channels), c = channel - group * push.channels;
   const uint first_y = r % push.step_y, first_x = s % push.step_x;
   const uint taps_y = taps_in(push.R, push.step_y, first_y), taps_x = taps_in(push.S, push.step_x, first_x);
-  // push.items / (R * S) numbers for each place of a window.
+  // There are push.items / (R * S) elements for each position in the window.
   const uint before = quotient(push.items, push.R * push.S) *
                       (taps_before(push.R, push.step_y, first_y) * push.S +
                        taps_y * taps_before(push.S, push.step_x, first_x));

@@ -1,10 +1,10 @@
-// Plans the transposed convolution as a gather: outputs that lie a stride apart (a phase) read the same taps of their
-// windows, so each phase is an ordinary convolution of stride 1 whose outputs are apart. Nothing is multiplied with
-// zeros between pixels, and no output is written twice.
+// Plans the transposed convolution as a gather. Outputs that are a stride apart (a phase) use the same taps of their
+// windows, so each phase is an ordinary convolution of stride 1 whose outputs have a step between them. No
+// multiplications with zeros between pixels are needed, and no output is written twice.
 //
-// Along an axis, output p takes tap r from input y where p + padding = y * stride + r * dilation. With
-// g = gcd(stride, dilation), the taps of p's phase are r0, r0 + stride / g, …, and y falls by dilation / g from one to
-// the next: backwards they are the taps of a window with that dilation.
+// Along an axis, output p uses tap r with input y if p + padding = y * stride + r * dilation. With
+// g = gcd(stride, dilation), the taps of p's phase are r0, r0 + stride / g, …, and y decreases by dilation / g from one
+// to the next: in reverse order they are the taps of a window with that dilation.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ namespace {
 // The outputs first, first + stride, … of one axis.
 struct Phase {
   uint64_t first, outputs;
-  uint64_t tap, taps;  // the lowest tap, and how many; no taps: nothing reaches these outputs
+  uint64_t tap, taps;  // the lowest tap, and their number; without taps these outputs depend on no input
   uint64_t dilation;
   int64_t padding;
 };
@@ -52,7 +52,7 @@ uint64_t taps_before(uint64_t taps, uint64_t step, uint64_t first) {
   return first * (taps / step) + std::min(first, taps % step);
 }
 
-// Where a phase's filter begins, in numbers of K * C / groups elements; conv_transpose_filter.comp puts it there.
+// The start of a phase's filter, in units of K * C / groups elements, as written by conv_transpose_filter.comp.
 uint64_t filter_place(const ConvArgs& args, const Phase& y, const Phase& x) {
   return taps_before(args.taps()[1], tap_step(args, 1), y.tap) * args.taps()[2] +
          y.taps * taps_before(args.taps()[2], tap_step(args, 2), x.tap);
@@ -81,7 +81,7 @@ void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& order
   recorder.dispatch(kernel, dispatch);
 }
 
-// What one phase computes; the filter is given later.
+// The implicit GEMM of one phase, without its filter buffer, which the caller sets.
 Product product_of(const ConvArgs& args, const Phase& y, const Phase& x) {
   Product product;
   product.args = args;
@@ -132,7 +132,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
     most_taps = std::max(most_taps, taps_of(product.args));
   });
   log(TUFF_LOG_DISPATCH, "conv transpose: {} x {} phases", phase_count(args, 1), phase_count(args, 2));
-  // The filter in the phases' order, and the sums of slices behind it.
+  // Scratch memory: the filter in the phases' order, then the sums of the split-K parts.
   const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
   const uint64_t sum_bytes = slices == 1 ? 0 : slices * args.out_shape.elements() * sizeof(float);
   Buffer filter, partials;

@@ -1,5 +1,5 @@
-// Plans a convolution on a Vulkan device: as a plain matrix product where it is one, by the kernel for depthwise ones,
-// or else by implicit products.
+// Plans a convolution on a Vulkan device: as a plain GEMM if it is one, by the depthwise kernel, or otherwise by
+// implicit GEMM or one of its alternatives.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,7 +12,8 @@
 namespace tuff {
 namespace {
 
-// Columns of an implicit product, and items of the depthwise kernel, that one dispatch takes.
+// Limit on the columns of an implicit GEMM, and on the items of the depthwise kernel, in one dispatch: quotient() in
+// conv_numbers.glsl divides numbers below it.
 constexpr uint64_t kMaxColumns = uint64_t{1} << 31;
 
 bool is_all(const ConvExtents& extents, uint64_t value) {
@@ -21,7 +22,7 @@ bool is_all(const ConvExtents& extents, uint64_t value) {
 
 bool is_unpadded(const ConvArgs& args) { return is_all(args.padding, 0) && is_all(args.padding_end, 0); }
 
-// output = filter * input without any patches: a window of one pixel, or one that is the whole image.
+// output = filter * input without patches, if the window is one pixel or the whole image.
 std::optional<GemmArgs> as_gemm(const ConvArgs& args) {
   if (args.transposed || !is_unpadded(args) || args.in_shape.elements() == 0) return std::nullopt;
   const bool pointwise = is_all(args.taps(), 1) && is_all(args.stride, 1);
@@ -70,8 +71,8 @@ std::optional<GemmArgs> as_gemm(const ConvArgs& args) {
   return gemm;
 }
 
-// Whether that is the fastest way. A processor gathers an input once, whatever the filters, so that only packed
-// products are faster than implicit ones, and those have no epilogue; and what are hardly matrices.
+// Whether a plain GEMM is the fastest way. A CPU device gathers an input once, whatever the filters, so that only GEMM
+// with packed operands, which has no epilogue, is faster than implicit GEMM; so is GEMM with very few columns.
 bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args, const GemmArgs& gemm) {
   constexpr uint64_t kFewColumns = 32;
   if (!traits.cpu || args.batch() * args.out_shape.pixels() < kFewColumns) return true;
@@ -105,7 +106,7 @@ void record_images(Recorder& recorder, const ConvArgs& args) {
   record_products(recorder, args);
 }
 
-// So many images at a time.
+// Records the convolution with at most `most` images at a time.
 void record_cut(Recorder& recorder, const ConvArgs& args, uint64_t most) {
   for (uint64_t first = 0; first < args.batch(); first += most) {
     const uint64_t count = std::min(most, args.batch() - first);
@@ -128,7 +129,7 @@ void record_cut(Recorder& recorder, const ConvArgs& args, uint64_t most) {
 void record_conv(Recorder& recorder, const ConvArgs& args) {
   require_storage(recorder.traits(), args.dtype);
   if (args.out_shape.elements() == 0) return;
-  // A variant that is forced is meant for what it can do.
+  // A forced variant is used for all calls that it can compute, so it takes precedence over a plain GEMM.
   const bool forced = forced_variant<"TUFF_CONV_VARIANT">().has_value();
   if (const std::optional<GemmArgs> gemm = as_gemm(args);
       gemm && !forced && suits_gemm(recorder.traits(), args, *gemm)) {

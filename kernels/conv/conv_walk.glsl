@@ -1,8 +1,8 @@
-// Goes from tap to tap without divisions or branches. Included behind conv_params.glsl.
+// Steps from tap to tap without divisions or branches. Included after conv_params.glsl.
 struct Walk {
-  uint c, t, r, s;     // channel, and place in the window
-  uint dz, dy, dx;     // how far into the window it reads
-  // What steps need, read once: after a store a driver would read push constants anew.
+  uint c, t, r, s;     // channel, and position in the window
+  uint dz, dy, dx;     // offsets from the window's start, in input pixels
+  // Parameters that steps need, read once: a driver would reload push constants after each store.
   uint channels, T, R, S;
   uint dilation_z, dilation_y, dilation_x;
   TUFF_INDEX row, channel;  // elements of a row of the input, and of all channels or of a channel
@@ -44,7 +44,7 @@ Walk walk_from(uint tap) {
   return walk;
 }
 
-// As an offset from a window's start in the input.
+// The tap's offset from a window's start in the input, in elements.
 TUFF_INDEX walk_offset(Walk walk) {
 #if DEPTH
   const uint line = walk.dz * walk.height + walk.dy;
@@ -58,7 +58,7 @@ TUFF_INDEX walk_offset(Walk walk) {
 #endif
 }
 
-// The next tap; with CHANNELS_LAST the one `step` channels on, of as many that divide the channels.
+// Moves to the next tap; with CHANNELS_LAST by `step` channels, which divides the number of channels.
 void walk_on(inout Walk walk, uint step) {
 #if CHANNELS_LAST
   walk.c += step;
@@ -88,7 +88,7 @@ void walk_on(inout Walk walk, uint step) {
 #endif
 }
 
-// As many taps on as step, which is walk_from() that many, is from the first.
+// Moves n taps on, where step is walk_from(n).
 void walk_far(inout Walk walk, Walk step) {
 #if CHANNELS_LAST
   walk.c += step.c;

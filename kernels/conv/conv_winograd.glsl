@@ -1,7 +1,7 @@
-// Winograd's minimal filtering (Lavin and Gray 2015): TILE x TILE outputs of a window of 3 x 3 from SPAN x SPAN inputs, by
-// SPAN x SPAN products instead of 9 * TILE * TILE: 16 instead of 36, or 36 instead of 144. An input tile, a filter and the sums of
-// their products over the channels are each transformed along both axes, a line at a time. The products are those of SPAN *
-// SPAN matrices: filters x channels by channels x tiles.
+// Winograd's minimal filtering (Lavin and Gray 2015) computes TILE x TILE outputs of a 3 x 3 window from SPAN x SPAN
+// inputs with SPAN * SPAN multiplications instead of 9 * TILE * TILE: 16 instead of 36, or 36 instead of 144. An input
+// tile, a filter, and the sums of their products over the channels are each transformed along both axes, a line at a
+// time. The multiplications are SPAN * SPAN GEMMs: filters x channels by channels x tiles.
 //
 //# TILE : 2|4 : outputs along each axis
 #include "kernels/common/types.glsl"
@@ -54,7 +54,7 @@ void output_line(float m[SPAN], out float y[TILE]) {
 }
 #endif
 
-// Where a tile's first output lies.
+// The position of a tile's first output.
 struct Place {
   uint image, y, x;
 };

@@ -1,7 +1,7 @@
-// A filter's windows as Winograd's products read them: [SPAN * SPAN][filters][channels].
+// Transforms a filter for Winograd's minimal filtering, into the order of its GEMMs: [SPAN * SPAN][filters][channels].
 //
-//# TYPE : 1..3 : TUFF_* of the filter
-//# CHANNELS_LAST : 0|1 : 1: the filter is [filters][3][3][channels], else [filters][channels][3][3]
+//# TYPE : 1..3 : TUFF_* type of the filter
+//# CHANNELS_LAST : 0|1 : 1: the filter is [filters][3][3][channels], otherwise [filters][channels][3][3]
 #include "kernels/conv/conv_winograd.glsl"
 #include "kernels/common/pointer.glsl"
 

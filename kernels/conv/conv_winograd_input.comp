@@ -1,8 +1,8 @@
-// Some of an input's tiles as Winograd's products read them: [SPAN * SPAN][channels][pitch of tiles], or with CHANNELS_LAST
-// [SPAN * SPAN][tiles][channels].
+// Transforms a range of an input's tiles for Winograd's minimal filtering, into the order of its GEMMs:
+// [SPAN * SPAN][channels][pitch of tiles], or with CHANNELS_LAST [SPAN * SPAN][tiles][channels].
 //
-//# TYPE : 1..3 : TUFF_* of the input
-//# CHANNELS_LAST : 0|1 : 1: the input is [images][H][W][channels], else [images][channels][H][W]
+//# TYPE : 1..3 : TUFF_* type of the input
+//# CHANNELS_LAST : 0|1 : 1: the input is [images][H][W][channels], otherwise [images][channels][H][W]
 #include "kernels/conv/conv_winograd.glsl"
 #include "kernels/common/pointer.glsl"
 
@@ -30,7 +30,8 @@ void main() {
   const uint to = c * push.pitch + tile, plane = push.channels * push.pitch;
 #endif
   const Place place = tile_place(push.first + tile, push.tiles_y, push.tiles_x);
-  const uint H = push.H, W = push.W, y0 = place.y - uint(push.pad_y), x0 = place.x - uint(push.pad_x);  // negative ones wrap
+  // Negative coordinates wrap around.
+  const uint H = push.H, W = push.W, y0 = place.y - uint(push.pad_y), x0 = place.x - uint(push.pad_x);
 #if CHANNELS_LAST
   const TUFF_INDEX image = TUFF_INDEX(place.image) * H * W * push.channels + c, step = push.channels;
 #else

@@ -1,7 +1,7 @@
-// Outputs from the sums of Winograd's products, [SPAN * SPAN][filters][pitch of tiles], or with CHANNELS_LAST
-// [SPAN * SPAN][tiles][filters].
+// Computes outputs from the sums of Winograd's GEMMs, which are [SPAN * SPAN][filters][pitch of tiles], or with
+// CHANNELS_LAST [SPAN * SPAN][tiles][filters].
 //
-//# CHANNELS_LAST : 0|1 : 1: the output is [images][P][Q][filters], else [images][filters][P][Q]
+//# CHANNELS_LAST : 0|1 : 1: the output is [images][P][Q][filters], otherwise [images][filters][P][Q]
 #define SLICED 0
 #include "kernels/conv/conv_winograd.glsl"
 

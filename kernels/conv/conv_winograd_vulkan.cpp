@@ -1,6 +1,6 @@
-// Plans a convolution by Winograd's minimal filtering, where the caller allows it: input tiles and filters are
-// transformed in scratch memory, multiplied as a batch of matrices, and their sums transformed back; some tiles at a
-// time.
+// Plans a convolution by Winograd's minimal filtering, if the caller allows it. A range of input tiles at a time, and
+// the filters, are transformed into scratch memory and multiplied as a batch of GEMMs; then the sums are transformed
+// back.
 #include <algorithm>
 #include <iterator>
 
@@ -15,9 +15,9 @@
 namespace tuff::conv {
 namespace {
 
-constexpr uint64_t kMinChannels = 16;  // and filters: for fewer the transforms cost more than the products save
-constexpr uint64_t kMaxExtent = 1u << 30;
-// Transformed tiles and their sums in scratch memory, in elements; and a filter's.
+constexpr uint64_t kMinChannels = 16;      // and filters: with fewer, the transforms cost more than the GEMMs save
+constexpr uint64_t kMaxExtent = 1u << 30;  // positions are computed in 32 bits
+// Limits on scratch memory, in elements: of transformed tiles and their sums, on GPUs and CPU devices; of a filter.
 constexpr uint64_t kMaxElements = 1u << 26, kMaxElementsCpu = 1u << 24, kMaxWindowElements = 1u << 28;
 
 struct Form {
@@ -28,7 +28,7 @@ struct Form {
 };
 constexpr Form kForms[] = {{"winograd_4", 4}, {"winograd_2", 2}};
 
-// An image's tiles, and how many of all images' go at once.
+// An image's tiles, and how many tiles of all images are processed at once.
 struct Tiles {
   Tiles(const DeviceTraits& traits, const ConvArgs& args, const Form& form)
       : down(ceil_div(args.out()[1], form.tile)),
@@ -41,9 +41,9 @@ struct Tiles {
   uint64_t down, across, all, at_once;
 };
 
-// What a device would take, in multiplications: a number that is moved between the transforms and the products costs as
-// many as `moved`; products of gathered windows run at `direct` of the rate of plain ones; those of few tiles take as
-// long as of `least_tiles`. Measured on an H200 and on Mesa's CPU device.
+// A device's costs, in multiplications: moving a number between the transforms and the GEMMs costs `moved`; implicit
+// GEMM runs at `direct` times the rate of GEMM; GEMMs with few tiles take as long as with `least_tiles`. Measured on an
+// H200 and on Mesa's CPU device.
 struct Costs {
   double moved, direct, least_tiles;
 };
@@ -112,7 +112,7 @@ void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, co
   recorder.dispatch(kernel, dispatch);
 }
 
-// sums[filters][tiles] = windows * tiles for each matrix, or channels last sums[tiles][filters] = tiles * windows^T.
+// sums[filters][tiles] = windows * tiles for each matrix; with channels last, sums[tiles][filters] = tiles * windows^T.
 void record_products(Recorder& recorder, const ConvArgs& args, const Form& form, const Parts& parts,
                      const Columns& some) {
   const bool last = args.channels_last();
@@ -182,7 +182,7 @@ const Form* form_of(std::string_view name) {
 }
 
 const Form* best_form(const DeviceTraits& traits, const ConvArgs& args) {
-  // On matrix units the direct product is faster.
+  // If the device has cooperative matrices for it, implicit GEMM is faster.
   if (std::min(args.channels(), args.filters()) < kMinChannels || suits_matrices(traits, args)) return nullptr;
   const Form& form = *std::min_element(std::begin(kForms), std::end(kForms), [&](const Form& x, const Form& y) {
     return winograd_cost(traits, args, x) < winograd_cost(traits, args, y);

@@ -1,4 +1,4 @@
-// Matrix products: what the ABI's gemm and batched_gemm come down to.
+// GEMM: the internal form of the ABI's gemm and batched_gemm.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tuff {
 class Recorder;
 class TuningKey;
 
-// What happens to a product before it is stored: activation(product + beta * C + bias + residual).
+// What is computed from a sum before it is stored: activation(alpha * sum + beta * C + bias + residual).
 struct GemmEpilogue {
   int32_t activation = TUFF_ACTIVATION_NONE;
   int32_t bias_axis = TUFF_BIAS_NONE;
@@ -38,24 +38,24 @@ struct GemmArgs {
   uint64_t stride_a = 0, stride_b = 0, stride_c = 0;  // elements between matrices of a batch
   uint64_t batch_count = 1;
   GemmEpilogue epilogue{};
-  // batch_count buffers each, instead of a, b, c and their strides; all three or none. (A planner's own arguments may
-  // have copies in scratch memory for some of them.)
+  // batch_count buffers each, instead of a, b, c and their strides; all three or none. (In a planner's own copy of the
+  // arguments some may be replaced by copies in scratch memory.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
 
-  // What products are made and summed in: TUFF_F32, TUFF_F64 or TUFF_I32.
+  // The type of multiplications and sums: TUFF_F32, TUFF_F64 or TUFF_I32.
   int32_t sum_type() const {
     return a_type == TUFF_F64 ? TUFF_F64 : a_type == TUFF_I8 || a_type == TUFF_I32 ? TUFF_I32 : TUFF_F32;
   }
 };
 
-// alpha or beta as the device computes with it, so that every backend agrees on which of them are zero and leave
-// operands unread: rounded to f32 unless C is f64 or, since check_gemm() wants whole numbers then, i32.
+// alpha or beta as the device computes with it, so that all backends agree on which are zero and leave operands unread:
+// rounded to f32 unless C is f64, or i32, for which check_gemm() requires whole numbers.
 double gemm_scalar(double value, const GemmArgs &args);
 
-// The same operand moved on by so many elements; nothing stays nothing.
+// The operand advanced by `elements` elements; an empty buffer if `buffer` is null.
 Buffer moved(const Buffer *buffer, uint64_t elements, int32_t type);
 
-// Matrix i of a batch by itself: its arguments, and where its operands begin.
+// Matrix i of a batch on its own: its arguments and operands.
 struct GemmMatrix {
   GemmMatrix(const GemmArgs &batch, uint64_t i);
   GemmMatrix(const GemmMatrix &) = delete;
@@ -64,15 +64,15 @@ struct GemmMatrix {
   GemmArgs args;
 };
 
-void check_activation(int32_t activation);      // throws for what is no TUFF_ACTIVATION_*
+void check_activation(int32_t activation);      // throws if it is not a TUFF_ACTIVATION_*
 double activate(int32_t activation, double x);  // the reference
 
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
-// By the tile of C that the model thinks best, whatever is forced or tuned: a probe.
+// Computes it with the tile of C that the model prefers, whatever is forced or tuned; for a probe.
 void record_gemm_tiles(Recorder &recorder, const GemmArgs &args);
-TuningKey gemm_key(const GemmArgs &args);  // what a tuned choice for it is for
+TuningKey gemm_key(const GemmArgs &args);  // the key of its tuned choice
 // See tuff_batched_gemm_variants; args are checked.
 std::string gemm_variants(const Recorder &recorder, const GemmArgs &args);
 

@@ -1,4 +1,4 @@
-// What a matrix product requires of its arguments.
+// Checks the arguments of a GEMM.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ void check_scaling(const GemmArgs& args) {
           activation);
 }
 
-// Elements from a matrix's first to its last, both included: the last row has no padding behind it.
+// Elements from a matrix's first to its last, both included; padding after the last row does not count.
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, const char* name) {
   return rows == 0 || cols == 0 ? 0 : checked_add(checked_mul(rows - 1, ld, name), cols, name);
 }
@@ -66,11 +66,11 @@ uint64_t batch_footprint(uint64_t matrix, uint64_t stride, uint64_t batch_count,
   return matrix == 0 ? 0 : checked_add(checked_mul(batch_count - 1, stride, name), matrix, name);
 }
 
-// An operand, or one for each matrix of a batch.
+// An operand: one buffer, or one for each matrix of a batch.
 struct Matrices {
   const char* name;
   const Buffer* one;
-  const Buffer* const* array;  // null: all lie in `one`
+  const Buffer* const* array;  // null: all are in `one`
   int32_t type;
   uint64_t elements;  // of `one`, or of each
   // For messages.
@@ -97,7 +97,7 @@ void check_matrices(const Matrices& x, const GemmArgs& args) {
   }
 }
 
-// Bytes of an allocation that matrix `index` of C takes.
+// The bytes of an allocation that matrix `index` of C occupies.
 struct Range {
   const Allocation* allocation;
   uint64_t begin, end, index;
@@ -108,7 +108,7 @@ Range range_of(const Buffer* buffer, uint64_t bytes, uint64_t index) {
   return {buffer->allocation.get(), buffer->offset, buffer->offset + bytes, index};
 }
 
-// For a batch of buffers: each matrix of C is apart from all others and from all inputs.
+// For a batch of buffers: checks that no matrix of C overlaps another, or an input.
 class Outputs {
  public:
   Outputs(const Matrices& c, uint64_t batch_count) : c_(c) {
@@ -125,14 +125,15 @@ class Outputs {
     }
   }
 
-  // `may_be` is the matrix of C that the input may be exactly; name() what a message calls the input.
+  // `may_be` is the matrix of C that the input may coincide with; name() is the input's name in messages.
   template <typename Name>
   void check_apart(const Buffer* input, uint64_t bytes, const Name& name, const Buffer* may_be = nullptr) const {
     if (input == nullptr || bytes == 0) return;
     const Range wanted = range_of(input, bytes, 0);
     auto at = std::upper_bound(ranges_->begin(), ranges_->end(), wanted,
                                [](const Range& x, const Range& y) { return x.place() < y.place(); });
-    // All are of one size and apart: only the last that begins before, and the first behind, can reach in.
+    // The ranges have one size and are disjoint: the first that can overlap is the last one that begins at or before
+    // it.
     if (at != ranges_->begin()) --at;
     for (; at != ranges_->end() && at->place() < std::tuple(wanted.allocation, wanted.end); ++at) {
       if (at->allocation != wanted.allocation || at->end <= wanted.begin) continue;
@@ -198,7 +199,7 @@ void check_gemm(const GemmArgs& args) {
           "bias_axis is {}, must be TUFF_BIAS_NONE, _ROWS or _COLUMNS", epilogue.bias_axis);
   require(epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.bias == nullptr,
           "bias is given, and bias_axis is TUFF_BIAS_NONE");
-  // The matrices as they are stored.
+  // The dimensions of the matrices as stored.
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const uint64_t a_rows = ta ? args.k : args.m, a_cols = ta ? args.m : args.k;
   const uint64_t b_rows = tb ? args.n : args.k, b_cols = tb ? args.k : args.n;
@@ -267,7 +268,7 @@ void check_gemm(const GemmArgs& args) {
         elements(args.m, args.n, epilogue.ld_residual, epilogue.stride_residual, args.batch_count, "residual");
     check_matrices(residual, args);
   }
-  // The operands hold these many bytes, so no product of sizes wraps.
+  // The operands hold this many bytes, so no multiplication of sizes overflows.
   check_all_apart(args, a, b, c, residual, bias * dtype_size(args.c_type));
 }
 

@@ -1,5 +1,5 @@
-// Which variant computes a product: the one that is forced, or tuned for its size, or the one that the models of its
-// kind of kernel think best.
+// Chooses the variant that computes a GEMM: the one that is forced, or tuned for its size, or else the best by the
+// model of its kind of kernel.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -37,10 +37,10 @@ Choice choice_of(const Offers& offers, Why why) {
 
 Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
-  Offers offers;  // each kind is asked only where the ones before had nothing
+  Offers offers;  // each kind is asked only if the ones before it offered nothing
   offer_tiny(traits, plan.args, offers);
   if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan, offers);
-  // Matrix units take five to sixteen rows or columns at the speed of memory.
+  // Cooperative matrices compute five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
   if (!offers.found()) offer_skinny(traits, plan, offers);
   if (!offers.found()) offer_panels(recorder, plan, offers);
@@ -73,7 +73,7 @@ Choice choose(const Recorder& recorder, const Plan& plan) {
   offer_all(recorder, plan, named);
   if (named.found()) {
     Choice choice = choice_of(named, Why::tuned);
-    // Panels go through k block by block, tiny matrices at once.
+    // Panels take k block by block, and tiny matrices take all of it at once: neither splits k.
     const bool whole = choice.offer.kind == Kind::panels || choice.offer.kind == Kind::tiny;
     if (!whole) choice.slices = tuned->slices;
     return choice;
@@ -116,8 +116,8 @@ std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan) {
   const Offer& chosen = plan.choice.offer;
   std::stable_sort(all.begin(), all.end(),
                    [](const Offer& x, const Offer& y) { return x.kind != y.kind ? x.kind < y.kind : x.time < y.time; });
-  // The chosen one, the best of each other kind, the rest of its own kind, the rest of the others: who measures, and
-  // stops where it gets worse, has seen each kind by then.
+  // The order is: the chosen variant, the best of each other kind, the rest of its own kind, the rest of the others. A
+  // tuner that stops when times get worse has then measured each kind.
   const auto rank = [&](const Offer& offer) {
     if (offer.name == chosen.name) return 0;
     if (offer.kind == chosen.kind) return 2;

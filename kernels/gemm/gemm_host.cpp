@@ -1,4 +1,4 @@
-// The reference matrix product: sums in double, or in 32-bit integers that wrap around for i8, one rounding at the end.
+// Reference GEMM: sums in double, or for i8 in 32-bit integers that wrap around, with one rounding at the end.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -23,7 +23,7 @@ double activate(int32_t activation, double x) {
 
 namespace {
 
-// Calls body(T{}) with the C++ type of a dtype of real numbers.
+// Calls body(T{}) with the C++ type of a floating-point dtype.
 template <typename Body>
 void with_real(int32_t dtype, const Body& body) {
   switch (dtype) {
@@ -45,7 +45,7 @@ struct Matrix {
   uint64_t row_stride, col_stride;
 };
 
-constexpr uint64_t kColumns = 256;  // of one row of C are summed together: b is then read along its rows
+constexpr uint64_t kColumns = 256;  // of one row of C that are summed together, so that B is read along its rows
 template <typename Sum>
 using Sums = std::array<Sum, kColumns>;
 
@@ -61,7 +61,7 @@ void multiply(const GemmArgs& args, uint64_t row, uint64_t first, uint64_t count
   }
 }
 
-// C's elements from their sums. Number is what they are scaled in: double, or uint32_t for an i32 C.
+// Computes elements of C from their sums. Number is the type they are scaled in: double, or uint32_t for an i32 C.
 template <typename C, typename Number, typename Sum>
 void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first, uint64_t count,
             const Sums<Sum>& sums) {
@@ -74,7 +74,7 @@ void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first
       return static_cast<Number>(static_cast<int64_t>(x));
   };
   for (uint64_t j = 0; j < count; ++j) {
-    // Not alpha * sum where there is no product: alpha may be infinite. Not beta * c where beta is 0: c may be NaN.
+    // Without A and B, alpha may be infinite and must not be applied; if beta is 0, c may be NaN and must not be read.
     Number value = 0;
     if (has_product) value = scale(args.alpha) * static_cast<Number>(sums[j]);
     if (args.beta != 0) value += scale(args.beta) * static_cast<Number>(c[j]);
@@ -93,7 +93,7 @@ void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first
   }
 }
 
-// C in strips of a row: their sums by multiply_strip, then their elements.
+// Computes C in strips of a row: the sums by multiply_strip, then the elements.
 template <typename C, typename Number, typename Sum, typename Multiply>
 void strips(const GemmArgs& args, const Multiply& multiply_strip) {
   const bool has_product = args.k > 0 && args.alpha != 0;
@@ -109,7 +109,7 @@ void strips(const GemmArgs& args, const Multiply& multiply_strip) {
 
 template <typename C>
 void host_integers(const GemmArgs& args) {
-  // Sums wrap around as unsigned numbers do; a C of real numbers takes them as signed.
+  // The sums wrap around in unsigned arithmetic; a floating-point C takes them as signed.
   strips<C, std::conditional_t<std::is_same_v<C, int32_t>, uint32_t, double>, int32_t>(
       args, [&](uint64_t row, uint64_t first, uint64_t count, Sums<int32_t>& sums) {
         Sums<uint32_t> wrapping{};

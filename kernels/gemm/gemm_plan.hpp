@@ -1,4 +1,4 @@
-// What the planners of matrix products share: one dispatch's worth of a product, and what they ask about it.
+// Shared by the GEMM planners: the plan of one dispatch's worth of a GEMM, and questions about it.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ namespace tuff::gemm {
 
 enum class Kind : uint8_t { tiny, skinny, matrices, panels, tiles };
 
-// Whether a variant that runs is taken where it is asked for by name, tried by who measures, taken by the model.
+// When a variant that can run is used: only if asked for by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
 
-// A variant that could compute a product.
+// A variant that could compute a GEMM.
 struct Offer {
   Kind kind;
   const char* name;
-  uint32_t row;  // of the kind's table
-  double time;   // by the kind's model: comparable within the kind alone
+  uint32_t row;  // in the kind's table
+  double time;   // estimated by the kind's model; comparable only within the kind
   Fit fit;
 };
 
-// Takes what the kinds of kernels offer: keeps the one of least time that suits, or the one of a name, or all that
-// might be worth it.
+// Collects the offers of all kinds of kernels. Keeps the fastest suitable one, or the one with a given name, or all
+// that may be worth measuring.
 class Offers {
  public:
   Offers() = default;
   explicit Offers(std::string_view wanted) : wanted_(wanted) {}
   explicit Offers(std::vector<Offer>& all) : all_(&all) {}
 
-  // False saves working out what would be refused.
+  // If false, add() would refuse the offer, so that it need not be computed.
   bool wants(std::string_view name) const { return wanted_.empty() || wanted_ == name; }
   void add(const Offer& offer) {
     if (all_ != nullptr) {
@@ -69,23 +69,23 @@ class Offers {
 
 enum class Why : uint8_t { model, tuned, forced };
 
-// The variant that computes a product.
+// The variant chosen to compute a GEMM.
 struct Choice {
   Offer offer{};
   Why why = Why::model;
-  uint32_t slices = 0;                 // of k, as tuned; 0: as the kind's planner thinks best
-  Offer next{};                        // what the model would have taken otherwise; no name: nothing
-  const TunedChoice* unfit = nullptr;  // was tuned, and does not run here
+  uint32_t slices = 0;                 // split-K parts, as tuned; 0: the kind's planner decides
+  Offer next{};                        // the model's second choice; without a name: none
+  const TunedChoice* unfit = nullptr;  // a tuned choice that does not run here
 };
 
-// A copy of an input that a kernel is to read instead: in another type, or transposed.
+// A copy of an input that the kernel reads instead: of another type, or transposed.
 struct CopyRequest {
   bool wanted = false;
   int32_t type = TUFF_F32;
   bool transposed = false;
 };
 
-// One dispatch's worth of a product, with what the kernels ask about it.
+// The plan of one dispatch's worth of a GEMM.
 struct Plan {
   explicit Plan(const GemmArgs& wanted, const Windows* made_of_windows = nullptr);
   Plan(const Plan&) = delete;
@@ -96,38 +96,39 @@ struct Plan {
   bool ta, tb, wide;
   uint64_t a_elements, b_elements, c_elements;  // footprints
   uint64_t slices = 1, k_slice;
-  // args.a_array, b_array: as the caller has them, or null where the kernel reads a copy. a, b and c of a batch of
-  // buffers are those at the least aligned addresses: what holds for them holds for all. Where the kernel's results go:
-  // C, or scratch memory (densely, of the sums' type, alpha 1, beta 0) for a second pass.
+  // args.a_array and b_array are the caller's, or null if the kernel reads a copy. For a batch of buffers, a, b and c
+  // are those at the least aligned addresses: alignment that holds for them holds for all.
+  //
+  // The kernel's results go to C, or to scratch memory (dense, of the sums' type, alpha 1, beta 0) for a second pass.
   bool to_scratch = false;
   const Buffer* out;
   int32_t out_type;
   uint64_t out_elements, out_ld, out_stride;
   Choice choice;
-  CopyRequest a_request, b_request;  // what the kernel is to read instead of the caller's
+  CopyRequest a_request, b_request;  // copies that the kernel reads instead of the caller's operands
 
-  // Whether the kernel, or the second pass, reads C.
+  // How the kernel accesses its output: it reads C too if beta is not 0, unless a second pass does so.
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
   double alpha() const { return to_scratch ? 1 : args.alpha; }
   double beta() const { return to_scratch ? 0 : args.beta; }
   // Whether the kernel itself adds bias and residual.
   bool fused() const { return args.epilogue.has_operands() && !to_scratch; }
-  // What gemm_epilogue.glsl is compiled by, and reads, behind C.
+  // The defines of gemm_epilogue.glsl, and the operands that it reads after C.
   shaders::GemmEpilogue epilogue_defines(const DeviceTraits& traits) const;
   void epilogue_operands(Dispatch& dispatch) const;
   Dispatch& operand(Dispatch& dispatch, const Buffer* buffer, uint64_t elements, int32_t type, Access access) const {
     return dispatch.operand(buffer, 0, elements * dtype_size(type), access);
   }
-  // What the kernel reads for A and B, and writes.
+  // The operands that the kernel reads as A and B, and the one it writes.
   void operand_a(Dispatch& dispatch) const;
   void operand_b(Dispatch& dispatch) const;
   void operand_out(Dispatch& dispatch) const;
 
-  uint64_t kernel_bytes = 0;                    // that the kernels themselves want of scratch memory
+  uint64_t kernel_bytes = 0;                    // scratch memory that the kernels themselves need
   Buffer copy_a, copy_b, partials, for_kernel;  // in scratch memory
 };
 
-// Whether C is more than alpha * sum + beta * C of the sums' own type.
+// Whether C needs an epilogue or conversion, beyond alpha * sum + beta * C in the sums' type.
 bool needs_finish(const GemmArgs& args);
 
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count);
@@ -135,51 +136,51 @@ uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, u
 uint64_t bias_elements(const GemmArgs& args);      // 0 without a bias
 uint64_t residual_elements(const GemmArgs& args);  // 0 without a residual
 
-// An operand: one buffer, or one for each matrix.
+// Adds an operand that is one buffer, or one for each matrix.
 void add_operand(Dispatch& dispatch, const Buffer* buffer, const Buffer* const* each, uint64_t batch_count,
                  uint64_t bytes, Access access);
 
-// Every row of every matrix starts at a multiple of `elements`, from the first on.
+// Whether every row of every matrix starts at a multiple of `elements` elements.
 bool aligned(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements);
 
 uint64_t cores_of(const DeviceTraits& traits);
 double operations_of(const GemmArgs& args);
 double work_bytes(const Plan& plan);
 
-// The most of k that one workgroup may go through.
+// The longest part of k that one workgroup may loop over.
 uint64_t most_k(const DeviceTraits& traits);
 
 // What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or
 // 64-bit indices ("wide"). Empty: nothing.
 std::string_view forced_variant();
 
-// The variant that is forced, or tuned, or the one that the models of its kind think best.
+// The variant that is forced, or tuned, or else the best by the kinds' models.
 Choice choose(const Recorder& recorder, const Plan& plan);
 // "tuned"; "model: tile_64x64 would take 1.25 times as long"
 std::string reason(const Plan& plan);
-// All that is worth measuring for a product: what is chosen first, the rest by what the models expect.
+// All variants worth measuring for a GEMM: the chosen one first, the others in the order that the models expect.
 std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan);
 
-// How many slices of k make up to `wanted` workgroups, each with at least `least` of k.
+// The number of split-K parts that gives up to `wanted` workgroups, each with at least `least` of k.
 uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t least);
 
-// Cuts k into slices as tuned, or where `groups` workgroups leave most of the device idle: up to `wanted` workgroups,
-// each with at least `least` of k, a multiple of `unit`. The slices depend on shape, device and tuned choice alone.
+// Splits k as tuned, or for up to `wanted` workgroups instead of `groups`, each with at least `least` of k, a multiple
+// of `unit`. The parts depend on shape, device and tuned choice alone.
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit);
 
-// Takes scratch memory for the results, where to_scratch says so, for the copies of A and B that are requested, and
-// for the kernel; records these copies.
+// Reserves scratch memory for the results if to_scratch is set, for the requested copies of A and B, and for the
+// kernel; records the copies.
 void take_scratch(Recorder& recorder, Plan& plan);
 
-// Each kind of kernel: what it offers for a product (nothing, if it cannot compute it here), and the dispatch of what
-// was chosen.
+// Each kind of kernel has a function that offers its variants for a GEMM (none if it cannot compute it on this device),
+// and one that records the dispatch of the chosen variant.
 
-// gemm_tiles_vulkan.cpp: a tile of C for each workgroup.
+// gemm_tiles_vulkan.cpp: one tile of C per workgroup.
 void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers);
 bool is_tile_variant(std::string_view name);
 void record_tiles(Recorder& recorder, Plan& plan);
 
-// gemm_matrix_vulkan.cpp: the device's matrix units, where they know the types.
+// gemm_matrix_vulkan.cpp: cooperative matrices, if the device has them for the types.
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 bool is_matrix_variant(std::string_view name);
 void record_matrices(Recorder& recorder, Plan& plan);
@@ -187,7 +188,7 @@ void record_matrices(Recorder& recorder, Plan& plan);
 CopyRequest matrix_copy_of_a(const GemmArgs& args);
 CopyRequest matrix_copy_of_b(const GemmArgs& args);
 
-// gemm_skinny_vulkan.cpp: up to sixteen rows or columns, and the few that no other kernel is better for.
+// gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);
 void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 void record_skinny(Recorder& recorder, Plan& plan);
@@ -196,7 +197,7 @@ void record_skinny(Recorder& recorder, Plan& plan);
 void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 void record_tiny(Recorder& recorder, Plan& plan);
 
-// Where bias and residual are found, in a push block that has them.
+// Fills in the strides of bias and residual, in a push block that has them.
 template <typename Push>
 void set_epilogue_places(Push& push, const GemmEpilogue& epilogue) {
   using Index = decltype(Push::ld_residual);
@@ -205,7 +206,7 @@ void set_epilogue_places(Push& push, const GemmEpilogue& epilogue) {
   push.stride_residual = static_cast<Index>(epilogue.stride_residual);
 }
 
-// The push block of a kernel that makes C tile by tile, as far as gemm_common.glsl's and gemm_matrix.comp's are alike.
+// The push block of a kernel that computes C by tiles: the members that gemm_common.glsl and gemm_matrix.comp share.
 template <typename Push>
 Push tile_push(const Plan& plan, uint64_t tiles_m, uint64_t tiles_n) {
   const auto index = [](uint64_t x) { return static_cast<decltype(Push::lda)>(x); };
@@ -248,7 +249,7 @@ void with_index(bool wide, const Body& body) {
   }
 }
 
-// Calls body(Number{}) with the type in which numbers are scaled that become elements of this type.
+// Calls body(Number{}) with the type in which results are scaled before they become elements of `type`.
 template <typename Body>
 void with_number(int32_t type, const Body& body) {
   if (type == TUFF_F64) {

@@ -1,4 +1,4 @@
-// Plans a matrix product on a Vulkan device: cuts what is too large for one dispatch, chooses the kind of kernel,
+// Plans a GEMM on a Vulkan device: cuts it into pieces if it is too large for one dispatch, chooses the kind of kernel,
 // adds the second pass.
 #include <algorithm>
 #include <bit>
@@ -12,16 +12,17 @@ namespace tuff {
 namespace gemm {
 namespace {
 
-// Larger sizes are cut into pieces, so that 32-bit numbers hold rows, columns and workgroups.
+// Larger sizes are cut into pieces, so that row, column and workgroup numbers fit into 32 bits.
 constexpr uint64_t kMaxExtent = 1u << 30, kMaxGroups = 1u << 31;
-// Elements of one copy of an operand, or of sums that a second pass reads: of larger products pieces are made.
+// Maximum elements of one copy of an operand, or of the sums that a second pass reads. It bounds scratch memory: larger
+// GEMMs are cut into pieces.
 constexpr uint64_t kMaxScratch = 1u << 26;
 
 }  // namespace
 
 namespace {
 
-// The one at the least aligned address.
+// The buffer at the least aligned address.
 const Buffer* least_aligned(const Buffer* const* buffers, uint64_t count) {
   return *std::min_element(buffers, buffers + count, [](const Buffer* x, const Buffer* y) {
     return std::countr_zero(x->offset) < std::countr_zero(y->offset);
@@ -120,7 +121,7 @@ double operations_of(const GemmArgs& args) {
 }
 
 uint64_t most_k(const DeviceTraits& traits) {
-  // The kernel that loops most takes an iteration for each step of k and one for every sixteen.
+  // The kernel with the most iterations takes one for each step of k and one more for every sixteen.
   return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMaxExtent;
 }
 
@@ -131,7 +132,7 @@ uint64_t slices_of_k(uint64_t k, uint64_t groups, uint64_t wanted, uint64_t leas
 void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t wanted, uint64_t least, uint64_t unit) {
   const uint64_t k = plan.args.k, tuned = plan.choice.slices;
   const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
-  const bool fits = tuned != 0 && tuned <= kMaxScratch / results;  // their sums in scratch memory
+  const bool fits = tuned != 0 && tuned <= kMaxScratch / results;  // the parts' sums fit into scratch memory
   const uint64_t slices = fits || tuned == 1 ? std::min(tuned, k) : slices_of_k(k, groups, wanted, least);
   plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
@@ -149,7 +150,7 @@ double work_bytes(const Plan& plan) {
 
 namespace {
 
-// Chooses, and settles which inputs are copied for the kernel.
+// Chooses the variant, and decides which inputs are copied for it.
 void settle(const Recorder& recorder, Plan& plan) {
   const GemmArgs& args = plan.args;
   const int32_t sums = args.sum_type();
@@ -177,13 +178,13 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
 
 void record_pieces(Recorder& recorder, const GemmArgs& args);
 
-// Distances in elements from one piece's operands to the next's, for each unit of the extent that is cut.
+// Strides in elements of the operands, for each unit of the extent that is cut.
 struct Steps {
   uint64_t a, b, c, bias, residual;
 };
 
-// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another. Of a
-// batch of buffers it cuts the batch alone.
+// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another. For a
+// batch of buffers only the batch can be cut.
 void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most,
                 const Steps& steps) {
   for (uint64_t first = 0; first < args.*extent; first += most) {
@@ -208,16 +209,16 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
   }
 }
 
-// The most rows (columns, matrices), of so many elements each, that scratch memory takes at once.
+// The maximum number of rows (columns, matrices) of `elements` elements each that fit into scratch memory at once.
 uint64_t fitting(uint64_t elements) { return std::max<uint64_t>(kMaxScratch / std::max<uint64_t>(elements, 1), 1); }
 
-// A batch of buffers, one after another.
+// Records a batch of buffers matrix by matrix.
 void record_one_by_one(Recorder& recorder, const GemmArgs& args) {
   for (uint64_t i = 0; i < args.batch_count; ++i) record_pieces(recorder, GemmMatrix(args, i).args);
 }
 
-// Whether a batch of buffers can go through the kernels at once: tables of them are bound by address where they lie
-// apart, and matrices that have to be cut, or that packing is worth for, keep a device busy alone.
+// Whether a batch of buffers can be computed by one dispatch. Tables of separate buffers are bound by address. Matrices
+// that have to be cut, or that are worth packing, keep a device busy on their own.
 bool goes_at_once(const Recorder& recorder, const Plan& plan) {
   return recorder.traits().addresses && !plan.wide && plan.choice.offer.kind != Kind::panels;
 }
@@ -242,12 +243,12 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   Plan plan(args);
   settle(recorder, plan);
   if (each && !goes_at_once(recorder, plan)) return record_one_by_one(recorder, args);
-  // Workgroups of the smallest tile bound how much of a batch goes at once.
+  // The number of workgroups, with the smallest tile, bounds how many matrices go into one dispatch.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
   uint64_t most_batch =
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
   uint64_t most_m = kMaxExtent, most_n = kMaxExtent;
-  // What scratch memory has to hold: copies of inputs that are not of the sums' type, and sums.
+  // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
   const uint64_t row = std::max(plan.a_request.wanted ? args.k : 0, sums_kept ? args.n : 0);
   const uint64_t col = plan.b_request.wanted ? args.k : 0;
@@ -283,13 +284,13 @@ void check_device_type(const DeviceTraits& traits, int32_t type, const char* nam
   }
 }
 
-// Distances that nothing is reached by may be any number: takes one that cannot overflow.
+// Unused leading dimensions and strides may be any number: normalises them so that they cannot overflow.
 void settle_distances(GemmArgs& args) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   GemmEpilogue& epilogue = args.epilogue;
   if ((ta ? args.k : args.m) <= 1) args.lda = ta ? args.m : args.k;
   if ((tb ? args.n : args.k) <= 1) args.ldb = tb ? args.k : args.n;
-  // A row that is stored as a dense column lies along k all the same.
+  // A single row of op(A), stored as a dense column, is contiguous along k: it need not be transposed.
   if (args.m == 1 && ta && args.lda == 1) {
     args.ta = TUFF_NO_TRANS;
     args.lda = args.k;
@@ -300,7 +301,8 @@ void settle_distances(GemmArgs& args) {
   }
 }
 
-// One B for all, and A and C follow on without a gap: makes it a single tall product, if the epilogue goes along.
+// If all matrices share B, and A and C continue without a gap, merges the batch into a single tall GEMM, provided that
+// the epilogue permits it.
 void merge_batch(GemmArgs& args) {
   GemmEpilogue& epilogue = args.epilogue;
   const bool bias_repeats =
@@ -315,7 +317,7 @@ void merge_batch(GemmArgs& args) {
   }
 }
 
-// Whether A and B are not read at all.
+// Whether A and B are not read at all, so that C is only scaled.
 bool scales_only(const GemmArgs& args) { return args.k == 0 || args.alpha == 0; }
 
 void record_batch(Recorder& recorder, GemmArgs args) {

@@ -1,5 +1,5 @@
-// What convolutions take of matrix products, beside record_gemm(): a product with an operand that is stored nowhere,
-// and the second pass by itself.
+// What convolutions use of GEMM besides record_gemm(): implicit GEMM, one of whose operands is not stored as a matrix,
+// and the second pass on its own.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,26 @@
 
 namespace tuff::gemm {
 
-// One operand's rows as windows of images, one for each matrix of the batch, whose pixels hold their channels side by
-// side. Along k come the channels of a window's first tap, then of the next in its row, then those of the next row. The
-// kernel makes one product of the batch, all images' windows one after the other. See gemm_matrix.comp.
+// One operand's rows are windows of images, one image for each matrix of the batch, whose pixels store their channels
+// contiguously. Along k come the channels of a window's first tap, then of the next tap in its row, then those of the
+// next row. The kernel computes the batch as one GEMM, with all images' windows one after another. See
+// gemm_matrix.comp.
 struct Windows {
-  bool of_a = false;             // A's rows, and A is not transposed; else B's, and it is
+  bool of_a = false;             // true: A's rows, A not transposed; false: B's, B transposed
   uint64_t elements = 0;         // the operand's footprint
-  uint32_t width = 0, step = 0;  // windows in a row, elements from one to the next, both below 2^16; lda (ldb): rows
+  uint32_t width = 0, step = 0;  // windows in a row, elements between them, both below 2^16; lda (ldb): between rows
   uint32_t channels = 0;         // below 2^16
-  uint32_t valid = 0;            // of them, as far as the windows reach; 0: all
-  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels from one to the next, both below 2^8
+  uint32_t valid = 0;            // channels that belong to the window; 0: all
+  uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels between them (below 2^8); elements per tap row
 };
 
-// A product on matrix units with such an operand, or false where nothing here computes it. Alpha is 1, beta 0.
+// GEMM with such an operand by cooperative matrices. runs_windows() is false if no variant computes it on this device.
+// Alpha is 1 and beta 0.
 bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows);
 void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows);
 
-// C = activation(alpha * (the slices' sums) + beta * C + bias + residual); with no slices there is no product.
+// C = activation(alpha * (sum of the `slices` partials) + beta * C + bias + residual); with no partials alpha is
+// ignored.
 void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* partials, uint64_t slices);
 
 }  // namespace tuff::gemm

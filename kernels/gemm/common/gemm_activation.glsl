@@ -1,13 +1,13 @@
-// activation(x) of a product's or a convolution's epilogue, for NUMBER float, double or int (none and relu). Of floats it is
-// the function of the unary operation of the same name, so that both give the same bits.
+// activation(x) of a GEMM's or a convolution's epilogue, for NUMBER float, double or int (none and relu only). For
+// float it calls the function of the unary operation of the same name, so that both give the same bits.
 //
 //# ACTIVATION : 0..5 : TUFF_ACTIVATION_*: 0 none, 1 relu, 2 gelu, 3 gelu by tanh, 4 silu, 5 relu6
-// And TUFF_EXACT_ARITHMETIC, see math.glsl.
+// Also depends on TUFF_EXACT_ARITHMETIC, see math.glsl.
 #if ACTIVATION == 0
 NUMBER gemm_activation(NUMBER x) { return x; }
 
 #elif ACTIVATION == 1 || ACTIVATION == 5
-// NaN stays NaN, told by its bits: a driver may assume that there is none.
+// The bits are compared so that NaN stays NaN: a driver may assume that floats are never NaN.
 bool gemm_negative(int x) { return x < 0; }
 bool gemm_negative(float x) { return floatBitsToUint(x) - 0x80000001u < 0x7f800000u; }
 #if C_TYPE == TUFF_F64
@@ -27,7 +27,7 @@ NUMBER gemm_activation(NUMBER x) { return gemm_negative(x) ? NUMBER(0) : gemm_ab
 #elif C_TYPE != TUFF_F64
 #include "kernels/elementwise/math.glsl"
 #include "kernels/elementwise/activations.glsl"
-// The four are one to a compiler.
+// The four components are equal, so that the compiler computes only one.
 float gemm_activation(float x) {
 #if ACTIVATION == 2
   return tuff_gelu(vec4(x)).x;
@@ -39,10 +39,10 @@ float gemm_activation(float x) {
 }
 
 #else
-// Below it each of these rounds to -0, and -infinity would make NaN.
+// Below this value gelu and silu round to -0; computing them at -infinity would give NaN.
 #define GEMM_ACTIVATION_ENDS -10000.0lf
 
-// x = n ln 2 + r: Taylor's series of e^r to the 13th power, |r| <= ln(2) / 2, and 2^n in two factors.
+// With x = n ln 2 + r, |r| <= ln(2) / 2: the Taylor series of e^r up to the 13th power, times 2^n as two factors.
 double gemm_exp(double x) {
   const double c = clamp(x, -760.0lf, 720.0lf);
   const int n = int(c * 1.4426950408889634lf + (c < 0.0lf ? -0.5lf : 0.5lf));
@@ -55,9 +55,9 @@ double gemm_exp(double x) {
 }
 
 #if ACTIVATION == 2
-// GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, so that nothing cancels on the left, and
-// erfc(z) = exp(-z * z) * P((z - 3) / (z + 3)) / (1 + 2 z): P is a Chebyshev fit over all z >= 0 (Shepherd and
-// Laframboise 1981) in powers of its argument, of which the first term left out is below a rounding.
+// GELU is x * Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, which avoids cancellation for negative x.
+// erfc(z) = exp(-z * z) * P((z - 3) / (z + 3)) / (1 + 2 z), where P is a Chebyshev fit over all z >= 0 (Shepherd and
+// Laframboise 1981), written in powers of its argument; the first omitted term is below the rounding error.
 const double erfc_series[27] = {
     1.2530080582697296lf, -0.1356211061245812lf, -0.04756229435345109lf, 0.12964515870276475lf,
     -0.11927366341528019lf, 0.06830802734384506lf, -0.02377051491950784lf, 0.002529391818048912lf,
@@ -67,7 +67,7 @@ const double erfc_series[27] = {
     4.695354474152974e-08lf, -1.3906334853053955e-08lf, -1.1735989929753627e-08lf, 1.202027323750615e-09lf,
     2.063151529328852e-09lf, -3.4521618834769844e-11lf, -1.8827147043043302e-10lf};
 double gemm_activation(double x) {
-  const double z = min(abs(x) * 0.70710678118654752440lf, 10000.0lf);  // erfc is 0 long before
+  const double z = min(abs(x) * 0.70710678118654752440lf, 10000.0lf);  // erfc is 0 well before that
   const double s = (z - 3.0lf) / (z + 3.0lf);
   double series = erfc_series[erfc_series.length() - 1];
   [[unroll]] for (int i = erfc_series.length() - 2; i >= 0; --i) series = fma(series, s, erfc_series[i]);

@@ -1,7 +1,7 @@
-// The end of a product: C = activation(product + beta * C + bias + residual), rounded to C's type.
+// A GEMM's epilogue: C = activation(alpha * sum + beta * C + bias + residual), rounded to C's type.
 //
-//# group epilogue : ACTIVATION BIAS_AXIS C_TYPE RESIDUAL TUFF_EXACT_ARITHMETIC : how a product ends, and C's type
-// Included behind the push block, for which gemm_number.glsl has NUMBER and EPILOGUE. C_SLOT is the operand's slot.
+//# group epilogue : ACTIVATION BIAS_AXIS C_TYPE RESIDUAL TUFF_EXACT_ARITHMETIC : the epilogue, and C's type
+// Included after the push block, which takes NUMBER and EPILOGUE from gemm_number.glsl. C_SLOT is C's operand slot.
 #include "kernels/gemm/common/gemm_number.glsl"
 
 TUFF_READ_WRITE(C_SLOT, Result, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
@@ -14,8 +14,7 @@ TUFF_READ(C_SLOT + 2, Residual, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
 
 #include "kernels/gemm/common/gemm_activation.glsl"
 
-// Element `at` of C before it is rounded, with the elements of bias and residual that belong to it. product is
-// alpha * sum.
+// Element `at` of C before rounding, given the indices of its bias and residual elements. product is alpha * sum.
 NUMBER gemm_result(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
   NUMBER value = product;
   if (beta != NUMBER(0)) {

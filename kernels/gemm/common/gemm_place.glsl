@@ -1,13 +1,15 @@
-// Where a workgroup's tile lies. For kernels whose push block has what gemm_common.glsl's has; included behind it.
+// The position of a workgroup's tile. For kernels whose push block has the members of gemm_common.glsl's; included
+// after the push block.
 struct Tile {
   bool exists;
   uint row, col;  // in units of tiles
   uint batch;
-  TUFF_INDEX a, b, c;    // where the matrices begin
+  TUFF_INDEX a, b, c;    // element index of each matrix's first element
   uint k_begin, k_end;
 };
 
-// Tiles go down columns, SUPER_ROWS tiles high at a time: neighbours in time share both operands' rows.
+// Tiles are numbered down the columns of bands that are super_rows tiles high, so that tiles computed at the same time
+// share rows of A and columns of B.
 Tile this_tile(uint super_rows) {
   uint group = tuff_group();
   uint tiles = push.tiles_m * push.tiles_n;

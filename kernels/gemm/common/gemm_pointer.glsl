@@ -1,9 +1,9 @@
 #include "kernels/common/pointer.glsl"
 #include "kernels/gemm/common/gemm_types.glsl"
 
-// Four elements at once. Two as one 64-bit number cost no more than one element where each lane's load is an instruction
-// by itself (CPU drivers).
-//# PAIRS : 0|1 : 1: two numbers of 32 bits, or four of 16, are loaded and stored as one of 64
+// Loads and stores of two and four elements at once. On CPU drivers each lane's load is a separate instruction, and two
+// elements read as one 64-bit number cost no more than one element.
+//# PAIRS : 0|1 : 1: two 32-bit or four 16-bit elements are loaded and stored as one 64-bit number
 #if PAIRS && SUM_TYPE != TUFF_F64
 #define GEMM_TWO uint64_t
 #define GEMM_FOUR u64vec2

@@ -1,4 +1,4 @@
-// Four stored elements of an input at once, of any type: read as one value, then unpacked into what sums are made of.
+// Reads four stored elements of an input of any type as one value, then unpacks them to SUM_TYPE:
 //
 //   TUFF_READ(0, A4, GEMM_RAW(A_TYPE), GEMM_RAW_BYTES(A_TYPE))
 //   … GEMM_UNPACK(A_TYPE, TUFF_AT(A4, i))

@@ -1,6 +1,6 @@
-// What a product computes in, and vectors of it.
+// The type that a GEMM accumulates in, and its vectors.
 //
-//# SUM_TYPE : 1|4|5 : what products are made and summed in: TUFF_F32, TUFF_F64 or TUFF_I32
+//# SUM_TYPE : 1|4|5 : type of products and sums: TUFF_F32, TUFF_F64 or TUFF_I32
 #include "kernels/common/types.glsl"
 
 #if SUM_TYPE == TUFF_F64

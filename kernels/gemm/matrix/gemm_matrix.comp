@@ -1,49 +1,49 @@
-// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) on the device's matrix units: 16-bit or 8-bit
-// inputs, sums in 32 bits.
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) by cooperative matrices: 16-bit or 8-bit inputs,
+// 32-bit accumulators.
 //
-// A workgroup computes BM x BN of C in steps of BK of k; each of its subgroups WM x WN of that, as MM x MN
-// matrices in registers:
+// A workgroup computes a BM x BN tile of C in steps of BK along k. Each of its subgroups computes WM x WN of the tile
+// as MM x MN matrices in registers:
 //
-//                    BN                      Each step's share of A and B lies in shared memory the way it lies in
-//            +----------------+              the buffer (a transposed operand is read column-major from there), in
-//        BK  |       B        |              pieces of 16 bytes, with one piece behind each row that spreads the
-//       BK   +----------------+              rows over the banks. The next step's share is loaded into registers
-//     +----+ +--------+-------+              while this one is multiplied; the last step loads itself again rather
-//     |    | |   WN   |       |              than ask whether there is a next one.
+//                    BN                      Each step's part of A and B is kept in shared memory in the buffer's own
+//            +----------------+              layout (a transposed operand is read column-major from there). It consists
+//        BK  |       B        |              of pieces of 16 bytes; one padding piece after each row spreads the rows
+//       BK   +----------------+              over the banks. The next step's part is loaded into registers while this
+//     +----+ +--------+-------+              one is multiplied; the last step loads itself again instead of testing
+//     |    | |   WN   |       |              whether there is a next one.
 //  BM | A  | |WM      |       |
-//     |    | +--------+-------+              Two workgroups on a multiprocessor take turns at memory and at the
-//     |    | |        |   C   |              matrix units, so shared memory is kept to half of what there is; a second
-//     +----+ +--------+-------+              buffer, which would save a barrier, costs more than it gains.
+//     |    | +--------+-------+              Two workgroups on a multiprocessor alternate between memory and the tensor
+//     |    | |        |   C   |              cores, so a workgroup uses at most half of the shared memory. Double
+//     +----+ +--------+-------+              buffering would save a barrier but costs more than it gains.
 //
-// At the end the sums pass through shared memory, MM rows of each subgroup at a time, so that C is written in
-// whole rows and with all that the epilogue does.
+// At the end the sums pass through shared memory, MM rows of each subgroup at a time, so that C is written in whole
+// rows and the epilogue is applied.
 //
 //# BM : 16|32|64|128|256 : rows of a workgroup's tile
-//# BN : 16|32|64|128|256 : and its columns
+//# BN : 16|32|64|128|256 : columns of a workgroup's tile
 //# BK : 16|32|64|128 : steps of k at a time
-//# WM : 16|32|64 : rows of a subgroup's part of it, a multiple of MM
-//# WN : 16|32|64 : and its columns, a multiple of MN
-//# WIDTH : 1..128 : the subgroup's size
+//# WM : 16|32|64 : rows of a subgroup's part of the tile, a multiple of MM
+//# WN : 16|32|64 : columns of a subgroup's part, a multiple of MN
+//# WIDTH : 1..128 : subgroup size
 //# TRANS_A : 0|1 : 1: A is stored as k x m
 //# TRANS_B : 0|1 : 1: B is stored as n x k
-//# A_BYTES : 1|2|4|16 : loaded at once of A: 16, 4, or an element, see below
-//# B_BYTES : 1|2|4|16 : and of B
-//# PADDED_A : 0|1 : 1: A_BYTES is 16, and A's rows have whole pieces whatever their length, see below
-//# PADDED_B : 0|1 : and of B
-//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
-//# WINDOWS : 0..2 : 1: the rows of A, which is not transposed, are windows of images, see below; 2: those of B, which is
-//# WINDOW_VALID : 0.. : with WINDOWS: how many of a tap's channels count; behind them lies another window's. 0: all
-//# C_VECTOR : 0|1 : 1: C is written, and what is added to it read, as vec4, see below
+//# A_BYTES : 1|2|4|16 : bytes of A loaded at once: 16, 4, or one element, see below
+//# B_BYTES : 1|2|4|16 : bytes of B loaded at once
+//# PADDED_A : 0|1 : 1: A_BYTES is 16, and A's rows are padded to whole pieces whatever their length, see below
+//# PADDED_B : 0|1 : 1: likewise B
+//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every split-K part
+//# WINDOWS : 0..2 : 1: the rows of A (not transposed) are windows of images, see below; 2: those of B (transposed) are
+//# WINDOW_VALID : 0.. : with WINDOWS: how many of a tap's channels count; the rest belong to another window. 0: all
+//# C_VECTOR : 0|1 : 1: C is written, and C, bias and residual are read, as vec4, see below
 //# BETA : 0|1 : with C_VECTOR: 0: beta is 0
 //
-// Base, leading dimension, stride and the length along memory are multiples of what is loaded at once. Of padded rows the
-// length need be none: what lies behind the end is not counted. C as vec4 has elements of 2 or 4 bytes, and bases,
-// leading dimensions, strides and n are multiples of 4; to i32 nothing is added.
+// Base, leading dimension, stride and the contiguous extent are multiples of what is loaded at once. The extent of
+// padded rows need not be: elements past the end are ignored. C_VECTOR needs elements of 2 or 4 bytes, and bases,
+// leading dimensions, strides and n that are multiples of 4; an i32 C then has no epilogue and beta 0.
 //
-// Windows follow one another: window j of an image begins at (j / width) * ld + (j % width) * step, and k is (tap,
-// channel) with all channels of a tap, a multiple of BK, side by side. The batch is one; the operand's stride leads to the
-// next image, and the other operand's is the number of windows in an image. C, where its columns are windows, has a matrix
-// for each image, rows without gaps.
+// Windows are numbered one after another: window j of an image begins at (j / width) * ld + (j % width) * step. k is
+// (tap, channel); the channels of a tap, a multiple of BK, are contiguous. The batch is one: the operand's stride leads
+// to the next image, and the other operand's stride holds the number of windows in an image. If C's columns are
+// windows, C has one matrix per image, with dense rows.
 #include "kernels/common/matrix.glsl"
 #include "kernels/gemm/common/gemm_number.glsl"
 
@@ -59,7 +59,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
 #endif
   uint m, n, k;
-  uint batch_count, slices, k_slice;  // k_slice: how much of k a slice holds
+  uint batch_count, slices, k_slice;  // slices: split-K parts; k_slice: length of one along k
   uint tiles_m, tiles_n;
   NUMBER alpha, beta;
 #if WINDOWS
@@ -117,7 +117,7 @@ TUFF_READ(4, ResidualFour, FOUR, FOUR_BYTES)
 #define INVOCATIONS (SUBGROUPS * WIDTH)
 layout(local_size_x = INVOCATIONS) in;
 
-// The tiles in shared memory: rows as stored, in pieces.
+// The tiles in shared memory: rows as stored, measured in pieces.
 #define A_ROW_PIECES ((TRANS_A != 0 ? BM : BK) / PIECE)
 #define B_ROW_PIECES ((TRANS_B != 0 ? BK : BN) / PIECE)
 #define A_PITCH (A_ROW_PIECES + 1)
@@ -132,8 +132,9 @@ shared uvec4 pool[max(A_SIZE + B_SIZE, OUT_SIZE)];
 
 uint id = gl_LocalInvocationIndex;
 
-// Which piece of a tile is the v-th: neighbours read along a row, and eight of them store to different banks. Of rows
-// of four pieces (the pitch is five) that takes every other four from a row four further down.
+// The row and column of a tile's v-th piece. Neighbouring invocations read along a row, and eight of them store to
+// different banks. With four pieces in a row (a pitch of five) every other group of four therefore takes a row four
+// further down.
 #define TILE_ROW(v, row_pieces) \
   ((row_pieces) == 4 ? (v) / 32 * 8 + (v) / 4 % 8 / 2 + (v) / 4 % 2 * 4 : (v) / (row_pieces))
 #define TILE_PIECE(v, row_pieces) ((v) % (row_pieces))
@@ -144,7 +145,8 @@ uint id = gl_LocalInvocationIndex;
 #define CLAMPED(x, end, unit) (x)
 #endif
 
-// A piece from k on with zero for what lies beyond the end; it runs along k or across it.
+// A piece that starts at k, with elements beyond k_end set to zero. `along`: it runs along k; otherwise across it.
+// `whole`: pieces are entirely inside or outside.
 uvec4 kept(uvec4 piece, uint k, uint k_end, bool along, bool whole) {
   if (!along || whole) return k < k_end ? piece : uvec4(0);
   [[unroll]] for (uint e = 0; e < PIECE; ++e) {
@@ -154,7 +156,7 @@ uvec4 kept(uvec4 piece, uint k, uint k_end, bool along, bool whole) {
   return piece;
 }
 
-// Where C has an element, in rows of ld.
+// The index of C's or the residual's element (row, col), with leading dimension ld.
 #define IMAGE_WINDOWS (WINDOWS == 1 ? push.stride_b : push.stride_a)
 TUFF_INDEX place(uint row, uint col, TUFF_INDEX ld) {
 #if WINDOWS == 2
@@ -188,12 +190,12 @@ void main() {
   const uint k_last = tile.k_begin + (k_end - 1 - tile.k_begin) / BK * BK;
   uvec4 next_a[LOADS_A], next_b[LOADS_B];
 
-// A piece that this invocation brings in: where it lies in the tile, as stored.
+// The l-th piece that this invocation loads: its position in the tile, as stored.
 #define ROW_A(l) TILE_ROW(id + (l) * INVOCATIONS, A_ROW_PIECES)
 #define COL_A(l) (TILE_PIECE(id + (l) * INVOCATIONS, A_ROW_PIECES) * PIECE)
 #define ROW_B(l) TILE_ROW(id + (l) * INVOCATIONS, B_ROW_PIECES)
 #define COL_B(l) (TILE_PIECE(id + (l) * INVOCATIONS, B_ROW_PIECES) * PIECE)
-// The same in the matrix: k and the other coordinate.
+// Its position in the matrix, as stored.
 #define GLOBAL_ROW_A(l, k0) (TRANS_A != 0 ? (k0) + ROW_A(l) : row0 + ROW_A(l))
 #define GLOBAL_COL_A(l, k0) (TRANS_A != 0 ? row0 + COL_A(l) : (k0) + COL_A(l))
 #define GLOBAL_ROW_B(l, k0) (TRANS_B != 0 ? col0 + ROW_B(l) : (k0) + ROW_B(l))
@@ -218,7 +220,7 @@ void main() {
     window_at[l] = TUFF_INDEX(image) * image_stride + TUFF_INDEX(y) * (WINDOWS == 1 ? lda : ldb) +
                    (window - y * width) * step + (WINDOWS == 1 ? COL_A(l) : COL_B(l));
   }
-  // Where the tile's k lies: channel, tap in its row, and the row.
+  // The current k as channel, tap in its row of taps, and offset of that row.
   uint tap = tile.k_begin / channels, channel = tile.k_begin - tap * channels;
   TUFF_INDEX tap_row_at = TUFF_INDEX(tap / taps_x) * push.tap_row;
   tap %= taps_x;
@@ -229,7 +231,7 @@ void main() {
   }
 #endif
 
-// How much of it is loaded at once: the macros' last word.
+// Loads a piece; BYTES, which selects LOAD_PIECE_16, _4, _2 or _1, is how many bytes are loaded at once.
 #define LOAD_PIECE(out, X, x, ld, row, col, end_row, end_col, BYTES)                                        \
   {                                                                                                         \
     const TUFF_INDEX start = TUFF_INDEX(CLAMPED(row, end_row, 1)) * ld;                                     \
@@ -276,7 +278,7 @@ void main() {
 #else
 #define KEPT(piece, k, along, whole) (piece)
 #endif
-// A window's piece: `channel` is still that of the step whose pieces came in.
+// A piece of a window: `channel` is still that of the step whose pieces were loaded.
 #if WINDOW_VALID
 #define KEPT_WINDOW(piece, col) kept(piece, channel + (col), WINDOW_VALID, true, false)
 #else
@@ -329,17 +331,17 @@ void main() {
     }
   }
 
-  // Out, MM rows of each subgroup at a time.
+  // Store C, MM rows of each subgroup at a time.
   const NUMBER alpha = push.alpha, beta = push.beta;
   const TUFF_INDEX ldc = push.ldc;
   const uint out_at = subgroup * MM * OUT_PITCH;
 #if C_VECTOR
-#define FOURS (MM * WN / 4 / WIDTH)  // of an invocation
+#define FOURS (MM * WN / 4 / WIDTH)  // vec4 per invocation
 #define FOUR_ROW(u) (first_row + ((u) * WIDTH + lane) / (WN / 4))
 #define FOUR_COL(u) (first_col + ((u) * WIDTH + lane) % (WN / 4) * 4)
 #if RESIDUAL
-// What is added comes in before the first store, behind which it would have to wait: of 16 bits all of it at once, of 32
-// bits, for want of registers, one group of rows at a time.
+// The residual is loaded before the first store, which it would otherwise wait for: 16-bit elements all at once, 32-bit
+// ones one group of rows at a time, for lack of registers.
 #define GROUPS_AHEAD (FOUR_BYTES == 8 ? WM / MM : 1)
 #define LOAD_RESIDUAL(group)                                                                                            \
   {                                                                                                                     \

@@ -1,4 +1,4 @@
-// Matrix products on the device's matrix units: the table of tiles, what each would take, the dispatch of one.
+// GEMM by cooperative matrices: the table of tiles, an estimate of each one's time, the dispatch of one.
 #include <algorithm>
 #include <iterator>
 
@@ -9,13 +9,14 @@
 namespace tuff::gemm {
 namespace {
 
-// A workgroup's tile of C, the bytes of k that it takes at a time, and the part of it that a subgroup computes.
+// A workgroup's tile of C, the bytes along k that it takes at a time, and the part of the tile that a subgroup
+// computes.
 struct MatrixVariant {
   const char* name;
   uint32_t rows, cols, k_bytes, sub_rows, sub_cols;
-  // Products for each second on one core, in relation to the best: with one workgroup on a core, with as many as it
-  // takes; and how many these are. And the steps of k that a tile's beginning and end cost. Measured on an H200 by
-  // products of 66 sizes.
+  // Multiply-adds per second on one core, relative to the best tile: with one workgroup on a core, and with the maximum
+  // that fit on it. `ends` is the cost of a tile's beginning and end, in steps of k. Measured on an H200 with GEMMs of
+  // 66 sizes.
   double rate_alone, rate;
   uint32_t fit;
   double ends;
@@ -33,24 +34,24 @@ constexpr MatrixVariant kVariants[] = {
     {"matrix_128x64", 128, 64, 64, 64, 32, 0.36, 0.75, 2, 240},
     {"matrix_64x64", 64, 64, 128, 32, 32, 0.37, 0.48, 2, 267},
     {"matrix_64x64x32", 64, 64, 64, 32, 32, 0.36, 0.53, 4, 230},  // for short k
-    // For few columns, few rows: bound by memory, so k is cut until enough workgroups load at once.
+    // For few columns or few rows: bound by memory, so k is split until enough workgroups load at once.
     {"matrix_64x16", 64, 16, 128, 16, 16, 0.12, 0.12, 2, 200},
     {"matrix_16x64", 16, 64, 128, 16, 16, 0.12, 0.12, 2, 200},
 };
-// The second pass where k is cut: so many products of the best tile would take as long to begin with, and for each sum.
+// Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
 constexpr double kPassOperations = 6.3e6, kPassOperationsPerSum = 5;
-// Of few rows or columns a tile that is not narrow loads mostly what is not there.
+// With few rows or columns a tile that is not narrow is slower by this factor: most of its loads are padding.
 constexpr double kFewLoads = 4;
-constexpr uint32_t kPieceBytes = 16;
+constexpr uint32_t kPieceBytes = 16;  // the widest load, in which tiles are kept in shared memory
 
-// What the units are given: the inputs' type, or what f32 may be rounded to.
+// The element type of the cooperative matrices: the inputs' type, or the type that f32 may be rounded to. 0: none.
 int32_t input_type(const GemmArgs& args) {
   if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32) return args.a_type == args.b_type ? args.a_type : 0;
   if (args.precision == TUFF_PRECISION_ALLOW_F16) return TUFF_F16;
   return args.precision == TUFF_PRECISION_ALLOW_BF16 ? TUFF_BF16 : 0;
 }
 
-// The shape that the device multiplies a product's types by; none: nullptr.
+// The largest shape of cooperative matrices that the device has for a GEMM's types; nullptr if it has none.
 const MatrixShape* find_shape(const DeviceTraits& traits, const GemmArgs& args) {
   const int32_t type = input_type(args);
   if (type == 0) return nullptr;
@@ -59,7 +60,7 @@ const MatrixShape* find_shape(const DeviceTraits& traits, const GemmArgs& args) 
   for (uint32_t i = 0; i < traits.matrix_shape_count; ++i) {
     const MatrixShape& shape = traits.matrix_shapes[i];
     if (shape.a != type || shape.b != type || shape.c != args.sum_type()) continue;
-    // Tiles and loads are made of whole shapes and pieces.
+    // Tiles and loads consist of whole shapes and pieces.
     if (32 % shape.m != 0 || 32 % shape.n != 0 || 32 % shape.k != 0) continue;
     if (shape.m % piece != 0 || shape.n % piece != 0 || shape.k % piece != 0) continue;
     if (best == nullptr || shape.m * shape.n * shape.k > best->m * best->n * best->k) best = &shape;
@@ -86,13 +87,13 @@ bool runs_on(const MatrixVariant& variant, const DeviceTraits& traits, const Mat
          shared_bytes(variant, shape, element_bytes, ta, tb) <= traits.shared_bytes;
 }
 
-// Bytes are fastest along k (598 against 287 TFLOP/s on an H200): a large product pays for a transposed copy. 16-bit
-// columns of B are fastest across it (345 against 303): rows enough pay. Loads of single elements cost so much that
-// nearly every product pays for an aligned copy.
+// 8-bit operands are fastest along k (598 against 287 TFLOP/s on an H200): a large GEMM pays for a transposed copy.
+// 16-bit columns of B are fastest across k (345 against 303): enough rows pay for a copy. Loads of single elements cost
+// so much that nearly every GEMM pays for an aligned copy.
 constexpr double kTransposeOperations = 4e9, kAlignOperations = 1e6;
 constexpr uint64_t kTransposeRows = 4096, kTransposeExtent = 1024;
 
-// The most bytes that an operand can be loaded by.
+// The maximum number of bytes that an operand can be loaded by at once.
 uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t length) {
   const uint32_t size = static_cast<uint32_t>(dtype_size(type));
   for (const uint32_t bytes : {kPieceBytes, 4u}) {
@@ -126,7 +127,7 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
 
 namespace {
 
-// What the kernel makes: of windows, one product of all images'.
+// The extents of what the kernel computes. With windows that is one GEMM over all images.
 struct Extents {
   uint64_t m, n, batch;
 };
@@ -135,9 +136,10 @@ Extents extents_of(const GemmArgs& args, const Windows* windows) {
   return windows->of_a ? Extents{args.m * args.batch_count, args.n, 1} : Extents{args.m, args.n * args.batch_count, 1};
 }
 
-constexpr uint64_t kMinSlice = 256;
+constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
 
-// Up to how many workgroups k is cut: where half the cores idle, and k is long enough to pay for the second pass.
+// The number of workgroups up to which k is split: if half of the cores would be idle and k is long enough to pay for
+// the second pass, or for a narrow tile always.
 uint64_t wanted_groups(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t groups, uint64_t k) {
   const uint64_t cores = cores_of(traits);
   if (variant.narrow()) return 6 * cores;
@@ -171,13 +173,13 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     const double time = static_cast<double>(rounds * variant.rows * variant.cols) * length /
                             (few && !variant.narrow() ? rate / kFewLoads : rate) +
                         (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
-    // With k cut into slices a larger tile fills the device as well, and reads less.
+    // With split-K a larger tile fills the device as well, and reads less.
     const bool suits = !variant.narrow() || few || args.k <= 1024;
     offers.add({Kind::matrices, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
 }
 
-// Whether bias and residual can be read four at a time, as C is written.
+// Whether bias and residual can be read as vec4, as C is written.
 bool epilogue_as_vec4(const GemmArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool bias =
@@ -186,7 +188,7 @@ bool epilogue_as_vec4(const GemmArgs& args) {
                   aligned(epilogue.residual, args.c_type, epilogue.ld_residual, epilogue.stride_residual, 4));
 }
 
-// How the inputs are read: so many bytes at once; with rows of whole pieces, of which the last is not all there.
+// How the inputs are read: the bytes loaded at once, and whether rows are padded to whole pieces.
 struct Loads {
   uint32_t a_bytes, b_bytes;
   bool a_padded, b_padded;
@@ -196,7 +198,7 @@ Loads loads_of(const Plan& plan, int32_t type) {
   const GemmArgs& args = plan.args;
   const bool a_windows = plan.windows != nullptr && plan.windows->of_a;
   const bool b_windows = plan.windows != nullptr && !plan.windows->of_a;
-  // Copies have rows of whole pieces.
+  // The rows of copies are padded to whole pieces.
   const uint64_t a_length = plan.ta ? args.m : args.k, b_length = plan.tb ? args.k : args.n;
   const uint64_t piece = kPieceBytes / dtype_size(type);
   Loads loads{};
@@ -209,7 +211,7 @@ Loads loads_of(const Plan& plan, int32_t type) {
   return loads;
 }
 
-// C is written as vec4, and what is added to it read likewise.
+// Whether C can be written as vec4, and the epilogue's operands read likewise.
 bool c_as_vec4(const Plan& plan) {
   const GemmArgs& args = plan.args;
   const bool plain =
@@ -266,7 +268,7 @@ void push_matrices(Dispatch& dispatch, const Plan& plan, uint64_t tiles_m, uint6
       push.n = static_cast<uint32_t>(all.n);
       push.batch_count = 1;
       (made_of.of_a ? push.stride_b : push.stride_a) = static_cast<Index>(made_of.of_a ? plan.args.m : plan.args.n);
-      push.stride_c = static_cast<Index>(all.m * all.n);  // of slices
+      push.stride_c = static_cast<Index>(all.m * all.n);  // between split-K parts
       push.tap_row = made_of.tap_row;
       push.width_step = made_of.width | made_of.step << 16;
       push.taps = made_of.channels | made_of.taps << 16 | made_of.dilation << 24;

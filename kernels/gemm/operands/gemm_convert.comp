@@ -1,20 +1,21 @@
-// Copies a batch of matrices into dense ones of another element type: what the tiles multiply is of one type.
+// Copies a batch of matrices into dense ones of another element type: the tile kernels multiply a single type.
 //
-// An invocation makes ITEMS vectors of four elements of a row, LOCAL_SIZE vectors apart. The copy's rows are whole
-// vectors; what lies behind a row's last element is never read as an element.
+// An invocation writes ITEMS vec4 of a row, LOCAL_SIZE vec4 apart. The copy's rows are padded to whole vec4; kernels
+// never use the padding as elements.
 //
-//# LOCAL_SIZE : 1.. : invocations
-//# ITEMS : 1..8 : vectors of an invocation
-//# IN_TYPE : 1..5|7 : TUFF_* of what is read
-//# OUT_TYPE : 1..5 : TUFF_* of the copy
-// SUM_TYPE is what it passes through: OUT_TYPE, or f32 for f16 and bf16, unless they are read as they are written.
+//# LOCAL_SIZE : 1.. : invocations of a workgroup
+//# ITEMS : 1..8 : vec4 of an invocation
+//# IN_TYPE : 1..5|7 : TUFF_* type of the input
+//# OUT_TYPE : 1..5 : TUFF_* type of the copy
+// SUM_TYPE is the intermediate type: OUT_TYPE, or f32 for f16 and bf16. Elements are copied unchanged if IN_TYPE is the
+// 16-bit OUT_TYPE.
 #include "kernels/gemm/common/gemm_types.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  TUFF_INDEX ld, stride;       // of what is read, in elements
-  TUFF_INDEX vectors, matrix;  // of the copy: in all, of one matrix
-  uint row_vectors, cols;      // of one row
+  TUFF_INDEX ld, stride;       // of the input, in elements
+  TUFF_INDEX vectors, matrix;  // vec4 of the copy: in total, in one matrix
+  uint row_vectors, cols;      // of one row: vec4 of the copy, elements of the input
 } push;
 TUFF_READ(0, In, TUFF_STORED(IN_TYPE), TUFF_BYTES(IN_TYPE))
 #if OUT_TYPE == SUM_TYPE
@@ -40,7 +41,7 @@ void main() {
       const uint col = uint(within % row_vectors) * 4;
       TUFF_TAKE(at / matrix)
       const TUFF_INDEX from = at / matrix * stride + within / row_vectors * ld + col;
-      // Behind a row's end its last element is read again.
+      // Past a row's end its last element is read again.
 #define ELEMENT(e) TUFF_AT(In, from + min(uint(e), cols - 1 - col))
 #if IN_TYPE == OUT_TYPE && OUT_TYPE != SUM_TYPE
       TUFF_AT(Out, at) = uvec2(uint(ELEMENT(0)) | uint(ELEMENT(1)) << 16, uint(ELEMENT(2)) | uint(ELEMENT(3)) << 16);

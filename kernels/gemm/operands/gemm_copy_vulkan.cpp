@@ -1,4 +1,4 @@
-// Scratch memory of a product: sums for a second pass, and copies of the inputs in the type that is multiplied.
+// Scratch memory of a GEMM: sums for a second pass, and copies of the inputs in the type that the kernel multiplies.
 #include <algorithm>
 
 #include "kernels/gemm/gemm_plan.hpp"
@@ -8,7 +8,8 @@
 namespace tuff::gemm {
 namespace {
 
-// A copy of an input: rows of whole pieces of 16 bytes (and vectors of 4), one matrix where the batch repeats one.
+// A copy of an input. Its rows are padded to whole pieces of 16 bytes (and whole vec4). It has one matrix if all
+// matrices of the batch are the same.
 struct Copy {
   Copy(const CopyRequest& request, uint64_t rows, uint64_t cols, bool repeated, uint64_t batch_count)
       : stored_rows(rows),
@@ -72,7 +73,7 @@ void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, co
 }
 
 void record_transposition(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
-  constexpr uint64_t kTile = 64;
+  constexpr uint64_t kTile = 64;  // rows and columns that a workgroup of gemm_transpose.comp copies
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
   const uint32_t bytes = static_cast<uint32_t>(dtype_size(in.type)), per_word = 4 / bytes;
   const bool words = aligned(in.buffer, in.type, in.ld, in.stride, per_word) && copy.stored_cols % per_word == 0;
@@ -102,7 +103,7 @@ void record_transposition(Recorder& recorder, const Input& in, const Copy& copy,
   recorder.dispatch(request, dispatch);
 }
 
-// Makes the copy and puts it in the input's place.
+// Records the copy and replaces the input by it.
 void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, const Buffer*& buffer,
                  const Buffer* const*& each, int32_t& type, uint64_t& elements, uint64_t& ld, uint64_t& stride) {
   if (!copy.wanted) return;
@@ -136,7 +137,7 @@ void take_scratch(Recorder& recorder, Plan& plan) {
     plan.out_stride = args.m * args.n;
     plan.out_elements = plan.slices * args.batch_count * plan.out_stride;
   }
-  // One buffer, whose parts begin as allocations do.
+  // One buffer, whose parts are aligned as allocations are.
   const uint64_t out_bytes = plan.to_scratch ? ceil_div(plan.out_elements * dtype_size(sums), 256) * 256 : 0;
   const uint64_t ours = out_bytes + a.bytes() + b.bytes();
   if (ours + plan.kernel_bytes == 0) return;

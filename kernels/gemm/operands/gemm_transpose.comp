@@ -1,11 +1,11 @@
-// Copies 8-bit or 16-bit matrices transposed, rows in whole pieces of 16 bytes: matrix units take bytes best along k, 16
-// bits best across it.
+// Transposes matrices of 8-bit or 16-bit elements into copies whose rows are padded to whole pieces of 16 bytes.
+// Cooperative matrices are loaded fastest along k for 8-bit elements, and across k for 16-bit elements.
 //
-// A workgroup copies 64 x 64 elements through shared memory, an invocation 16 side by side. What is read beyond the
-// matrix counts as zero.
+// A workgroup copies 64 x 64 elements through shared memory, an invocation 16 adjacent ones. Elements beyond the matrix
+// count as zero.
 //
-//# ELEMENT_BYTES : 1|2 : of an element
-//# LOAD_BYTES : 1|2|4 : 4: base, ld, stride and cols are multiples of 4 bytes; else ELEMENT_BYTES
+//# ELEMENT_BYTES : 1|2 : bytes of an element
+//# LOAD_BYTES : 1|2|4 : bytes per load: 4 if base, ld, stride and cols are multiples of 4 bytes, else ELEMENT_BYTES
 #if ELEMENT_BYTES == 1
 #extension GL_EXT_shader_8bit_storage : require
 #define STORED uint8_t
@@ -16,9 +16,9 @@
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  TUFF_INDEX ld, stride;          // of what is read, in elements
+  TUFF_INDEX ld, stride;          // of the input, in elements
   TUFF_INDEX out_ld, out_stride;  // of the copy
-  uint rows, cols;                // of what is read
+  uint rows, cols;                // of the input
   uint tiles_rows, tiles_cols, matrices;
 } push;
 TUFF_READ(0, In1, STORED, ELEMENT_BYTES)
@@ -28,7 +28,7 @@ TUFF_WRITE(1, Out, uvec4, 16)
 layout(local_size_x = 256) in;
 
 #define PER_WORD (4 / ELEMENT_BYTES)
-#define WORDS (16 / PER_WORD)   // of an invocation's elements
+#define WORDS (16 / PER_WORD)   // of an invocation's 16 elements
 #define ELEMENT_BITS (8 * ELEMENT_BYTES)
 shared uint tile[64][64 / PER_WORD + 1];  // in words; the last column spreads the rows over the banks
 
@@ -43,7 +43,7 @@ void main() {
   const uint row = row0 + major;
   const TUFF_INDEX from = TUFF_INDEX(matrix) * push.stride + TUFF_INDEX(row) * push.ld;
   [[unroll]] for (uint w = 0; w < WORDS; ++w) {
-    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbours read neighbouring words
+    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbouring invocations read adjacent words
     uint word = 0;
 #if LOAD_BYTES == 4
     if (row < push.rows && col < push.cols) word = TUFF_AT(In4, (from + col) / PER_WORD);

@@ -1,17 +1,17 @@
-// Copies an operand of a matrix product into panels, the order in which gemm_panels.comp reads it:
+// Copies an operand of a GEMM into panels, the order in which gemm_panels.comp reads it:
 //
 //   block of DEPTH steps of k | panel of ROWS rows | step | row
 //
-// Rows are op(A)'s rows or op(B)'s columns. Steps beyond k are zeros; rows beyond the last repeat it.
-// A workgroup makes one panel of one block, an invocation one step of it.
+// Rows are op(A)'s rows or op(B)'s columns. Steps beyond k are zero; rows beyond the last repeat the last.
+// A workgroup writes one panel of one block, an invocation one step of it.
 //
 //# ROWS : 2..16 : rows of a panel, even
-//# DEPTH : 16..256 : steps of a block and invocations of a workgroup
-//# PAIRED : 0|1 : 1: two rows that lie side by side are read as one 64-bit number: row_step 1, k_step and rows even, 8-byte alignment
+//# DEPTH : 16..256 : steps of k of a block, and invocations of a workgroup
+//# PAIRED : 0|1 : 1: two rows are read as one 64-bit number: row_step is 1, k_step and rows are even, 8-byte alignment
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
-  uint row_step, k_step;  // elements from one row, from one step of k to the next
+  uint row_step, k_step;  // elements from one row to the next, from one step of k to the next
   uint rows, k;
 } push;
 TUFF_READ(0, X, float, 4)

@@ -1,35 +1,35 @@
-// One block of k of a matrix product from packed operands (gemm_pack.comp), for CPU drivers that compile a
-// subgroup into one thread's vector instructions.
+// One block of k of a GEMM with packed operands (gemm_pack.comp), for CPU drivers that compile a subgroup into one
+// thread's vector instructions.
 //
-// Mesa's gallivm turns a load into one instruction for all lanes only if it can prove the address the same for
-// all: computed from constants and push constants, and outside of all control flow. Any other load is a gather,
-// element by element, and values that live across a loop's end are blended under the mask of active lanes. So this
-// kernel has no loop and no branch before its last stores, and the numbers of its tile go through a table in
-// the push constants that maps each digit to itself. A load of WIDTH values side by side of which lane i picks the
-// i-th becomes one vector load. What is left is a multiplication, with a broadcast operand in memory, and an
-// addition for each WIDTH products.
+// A subgroup's tile has ROWS rows and WIDTH columns; a lane accumulates the rows of its column. Sums are passed from
+// one block of k to the next through memory, two rows of a column as one 64-bit number, because a store costs each lane
+// as much as a dozen multiply-adds.
 //
-// The stores are in a loop of one round. Where the processor has instructions that scatter, everything would be one block
-// of code without it, of which LLVM does all multiplications before the additions of the second pair of rows: through
-// memory, at less than half the speed. Into a branch it moves additions as well, into a loop it does not.
+// Mesa's gallivm turns a load into one instruction for all lanes only if it can prove that all lanes have the same
+// address: it must be computed from constants and push constants, outside of all control flow. Any other load is a
+// gather, element by element, and values that live past the end of a loop are blended under the mask of active lanes.
+// This kernel therefore has no loop and no branch before its final stores, and its tile's indices go through a table in
+// the push constants that maps each digit to itself. Loading WIDTH adjacent values and letting lane i pick the i-th
+// becomes one vector load. What remains for WIDTH multiply-adds is one multiplication, with a broadcast memory operand,
+// and one addition.
 //
-// A subgroup's tile has ROWS rows and WIDTH columns; a lane sums the rows of its column. Sums travel from one block of
-// k to the next through memory, two rows of a column as one 64-bit number, because a store costs as much as a
-// dozen products for each lane.
+// The stores are in a loop of one iteration. On CPUs with scatter instructions everything would be one basic block
+// without it, and LLVM would schedule all multiplications before the additions of the second pair of rows: it spills to
+// memory and runs at less than half the speed. LLVM also moves additions into a branch, but not into a loop.
 //
-//# WIDTH : 2..16 : the subgroup's size
-//# SUBGROUPS : 1..16 : of a workgroup: tiles side by side
-//# ROWS : 2..16 : of a tile, even
+//# WIDTH : 2..16 : subgroup size
+//# SUBGROUPS : 1..16 : subgroups of a workgroup, each with a tile, side by side
+//# ROWS : 2..16 : rows of a tile, even
 //# DEPTH : 16..256 : steps of k, a multiple of 16
-//# LAST : 0|1 : 1: the block is k's last, C is written
+//# LAST : 0|1 : 1: this is the last block of k, which writes C
 //# BETA : 0|1 : 0: beta is 0
 //# PAIRED_C : 0|1 : 1: two columns of C are written as one 64-bit number: n and ldc even, 8-byte alignment
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
-  mat4 digits;  // the last four bits are 0, 1 … 15. No array: a whole workgroup has to choose the same element of one
-  uint tiles_n, first;  // first: the block is k's first, there are no sums yet
-  uint zero;            // 0, which the driver's compiler does not know
+  mat4 digits;  // element i's low four bits are i. Not an array, whose index must be the same in the whole workgroup
+  uint tiles_n, first;  // first: this is the first block of k, there are no sums yet
+  uint zero;            // always 0, unknown to the driver's compiler
   uint m, n, ldc;
   float alpha, beta;
 } push;
@@ -41,18 +41,19 @@ TUFF_READ_WRITE(3, C2, uint64_t, 8)
 
 layout(local_size_x = WIDTH * SUBGROUPS) in;
 
-// The loop over k, for the driver to unroll: of more than 32 rounds it unrolls none, hence two loops, and where the
-// numbers of rounds are no constants of the GLSL compiler's: unrolling them takes that ten seconds.
+// Iteration counts of the loops over k, which the driver unrolls. It unrolls no loop of more than 32 iterations, hence
+// two nested loops. The counts are specialisation constants because the GLSL compiler takes ten seconds to unroll them
+// itself.
 layout(constant_id = 0) const uint BLOCKS = DEPTH / 16;
 layout(constant_id = 1) const uint STEPS = 16;
 
 uint lane = gl_SubgroupInvocationID;
 
-// x < 256, as a number from push constants.
+// x < 256, as a value that the driver sees as coming from push constants.
 uint uniform_digit(uint x) { return floatBitsToUint(push.digits[(x >> 2) & 3][x & 3]) & 15; }
 uint uniform_number(uint x) { return uniform_digit(x) + uniform_digit(x >> 4) * 16; }
 
-// Element lane of values that lie side by side from `at` on.
+// Element `lane` of the WIDTH adjacent values from `at` on.
 #define LANES(Type, pick, view)                                                                       \
   Type pick(view##_ref pointer, uint at) {                                                            \
     Type value = pointer.v[at];                                                                       \
@@ -63,7 +64,7 @@ LANES(float, b_lanes, B)
 LANES(uint64_t, sums_lanes, Sums)
 
 void main() {
-  // Read once: after each store the driver would read them anew.
+  // Read once: the driver would reload push constants after each store.
   const uint m = push.m, n = push.n, ldc = push.ldc;
   const float alpha = push.alpha, beta = push.beta;
   const uint64_t c_base = push.tuff_base[C_slot];
@@ -95,8 +96,8 @@ void main() {
       sums_pointer.v[r / 2 * WIDTH + lane] = pack64(floatBitsToUint(vec2(sums[r], sums[r + 1])));
     }
 #else
-    // Beyond C's edges a lane writes to where its sums were: no branch, into which the driver's compiler would move the
-    // additions, from between the multiplications.
+    // Beyond C's edges a lane stores to where its sums were. A branch would not do: the driver's compiler would move
+    // the additions into it, away from the multiplications.
     const uint c_col = col * WIDTH + lane;
     const uint64_t aside = uint64_t(sums_pointer) + lane * 8;
     [[unroll]] for (uint r = 0; r < ROWS; r += 2) {

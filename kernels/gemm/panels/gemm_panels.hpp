@@ -1,13 +1,13 @@
-// Matrix products with sums in f32 from packed operands: gemm_pack.comp and gemm_panels.comp.
+// GEMM with sums in f32 and packed operands: gemm_pack.comp and gemm_panels.comp.
 #pragma once
 
 #include "kernels/gemm/gemm_plan.hpp"
 
 namespace tuff::gemm {
 
-// If the device runs these kernels (a CPU with subgroups of a few lanes, operands bound by address). They suit where
-// what packing and whole tiles cost is small beside the product's operations, and with it copies of inputs of 16 bits
-// and a second pass for an epilogue: less than what other kernels, which have neither, take longer.
+// Offers these kernels if the device runs them: a CPU device with subgroups of a few lanes and operands bound by
+// address. They suit if packing, padding to whole tiles, copies of 16-bit inputs and a second pass for an epilogue cost
+// little beside the GEMM itself: less than the extra time of other kernels.
 void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers);
 
 void record_panels(Recorder& recorder, Plan& plan);

@@ -1,5 +1,5 @@
-// Plans a matrix product from packed operands: A and B are copied into panels in scratch memory, then each block of k
-// is one dispatch that adds to sums kept beside them; the last writes C, or what a second pass makes C of.
+// Plans a GEMM with packed operands. A and B are copied into panels in scratch memory; then each block of k is one
+// dispatch that adds to sums, also in scratch memory. The last one writes C, or the input of a second pass.
 #include "kernels/gemm/panels/gemm_panels.hpp"
 
 #include <algorithm>
@@ -14,27 +14,27 @@
 namespace tuff::gemm {
 namespace {
 
-constexpr uint32_t kRows = 8, kDepth = 256;  // of a tile: its code has to stay within a core's instruction cache
-// Steps of k of a tile, and how fast it goes through them: the less, the more often sums go through memory.
+constexpr uint32_t kRows = 8, kDepth = 256;  // of a tile; its unrolled code must fit into a core's instruction cache
+// Steps of k of a tile, and its relative speed: with fewer steps, sums go through memory more often.
 struct Depth {
   uint32_t steps;
   double rate;
 };
 constexpr Depth kDepths[] = {{kDepth, 1.0}, {128, 0.88}, {64, 0.65}, {32, 0.42}};
-constexpr uint64_t kLongK = 512;        // from here on little is gained by fewer steps
+constexpr uint64_t kLongK = 512;        // from this k on, tiles with fewer steps gain little
 constexpr uint32_t kMaxSubgroups = 16;  // of a workgroup
-// Larger products are cut into pieces: they bound the scratch memory, and keep a block of B in a core's cache.
+// Larger GEMMs are cut into pieces, which bounds scratch memory and keeps a block of B in a core's cache.
 constexpr uint64_t kMaxM = 2048, kMaxN = 2048, kMaxK = 2048;
-constexpr uint64_t kMin = 96;           // rows and columns: packing costs as much for fewer
-constexpr double kMinOperations = 3e7;  // the driver compiles the kernels for half a second
-// Steps of k, and operations on whole tiles in relation to those wanted: where the driver is faster with the other
-// kernels' descriptors, and where with their addresses. Measured on two processors with Mesa 22.3 and 25.0.
+constexpr uint64_t kMin = 96;           // rows and columns: with fewer, packing costs as much as it gains
+constexpr double kMinOperations = 3e7;  // for fewer, compiling the kernels (half a second) does not pay
+// Minimum k, and maximum ratio of the operations on whole tiles to those needed; the second of each is for drivers
+// whose other kernels are faster with addresses than with descriptors. Measured on two CPUs with Mesa 22.3 and 25.0.
 constexpr uint64_t kMinK = 24, kMinKAddresses = 64;
 constexpr double kMaxWaste = 1.8, kMaxWasteAddresses = 1.6;
-constexpr uint64_t kMaxTiles = 256;  // of a dispatch in each direction: two digits in the kernel
+constexpr uint64_t kMaxTiles = 256;  // of a dispatch in each direction: the kernel has two hexadecimal digits
 static_assert(kMaxM <= kMaxTiles * kRows);
 
-// An operand as the kernels see it: rows (of op(A), columns of op(B)) by k.
+// An operand as the kernels see it: rows (op(A)'s rows or op(B)'s columns) by k.
 struct Side {
   const Buffer* buffer;
   uint64_t rows, row_step, k_step;
@@ -63,7 +63,7 @@ uint64_t group_cols(const DeviceTraits& traits) {
   return uint64_t{traits.subgroup_size} * std::min(kMaxSubgroups, kDepth / traits.subgroup_size);
 }
 
-// What a piece of so many rows, columns and steps of k keeps in scratch memory: packed operands, and sums.
+// The scratch memory of a piece of m x n x k: packed operands and sums.
 struct Panels {
   Panels(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k, uint32_t depth)
       : width(traits.subgroup_size),
@@ -80,7 +80,7 @@ struct Panels {
   uint64_t blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes;
 };
 
-// One matrix of at most the extents above.
+// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK.
 void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
@@ -98,7 +98,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
                                  .ldc = number(args.ldc),
                                  .alpha = static_cast<float>(args.alpha),
                                  .beta = static_cast<float>(args.beta)};
-  // Only their bits count: 1.0 and what follows it.
+  // Only the low bits of the digits matter: these are 1.0 and the floats that follow it.
   for (uint32_t i = 0; i < 16; ++i) push.digits[i] = std::bit_cast<float>(0x3f800000u + i);
   const bool paired_c = args.n % 2 == 0 && args.ldc % 2 == 0 && args.c->offset % 8 == 0;
   for (uint64_t block = 0; block < blocks; ++block) {
@@ -126,7 +126,7 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
   }
 }
 
-// The length of equal pieces of `extent`, none above `most`, whole multiples of `unit`.
+// The length of about equal pieces of `extent`: at most `most`, a multiple of `unit`.
 uint64_t piece_of(uint64_t extent, uint64_t most, uint64_t unit) {
   const uint64_t pieces = ceil_div(extent, most);
   return std::min(most, ceil_div(ceil_div(extent, pieces), unit) * unit);
@@ -138,7 +138,7 @@ bool runs_panels(const DeviceTraits& traits) {
          traits.max_local_size[0] >= kDepth && traits.push_bytes >= 4 * 8 + sizeof(shaders::GemmPanels::Push);
 }
 
-// The time for `k`, in steps of the fastest depth.
+// The time that `k` takes with tiles of this depth, in steps of the fastest one.
 double time_of(const Depth& depth, uint64_t k) {
   return static_cast<double>(ceil_div(k, depth.steps) * depth.steps) / depth.rate;
 }
@@ -149,7 +149,7 @@ const Depth& depth_of(uint64_t k) {
                            [&](const Depth& x, const Depth& y) { return time_of(x, k) < time_of(y, k); });
 }
 
-// Operations on whole tiles, in relation to those wanted.
+// The ratio of the operations on whole tiles to those needed.
 double waste(const DeviceTraits& traits, const GemmArgs& args) {
   const auto padded = [](uint64_t extent, uint64_t unit) { return static_cast<double>(ceil_div(extent, unit) * unit); };
   const double done = padded(args.m, kRows) * padded(args.n, group_cols(traits)) * time_of(depth_of(args.k), args.k);

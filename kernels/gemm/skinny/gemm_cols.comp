@@ -1,15 +1,15 @@
-// Matrix x vector (or a few vectors) where L is stored k x rows, or k is short: an invocation sums 4 rows.
+// Matrix times one or a few vectors, where L is stored k x rows or k is short: an invocation sums 4 * BLOCKS rows.
 //
-// A workgroup has LANES x DEPTH invocations: LANES * 4 * BLOCKS rows; the DEPTH layers take turns with k and are
-// added up in shared memory, in order.
+// A workgroup has LANES x DEPTH invocations and covers LANES * 4 * BLOCKS rows. Its DEPTH layers take every DEPTH-th
+// step of k each; their sums are added up in shared memory, in order.
 //
 //# LANES : 1..128 : invocations side by side
-//# DEPTH : 1|2|4|8 : layers; more than one keep LANES * 4 * BLOCKS * SHORT sums each in shared memory
-//# BLOCKS : 1.. : vectors of rows of an invocation
-//# STEPS : 1|4|8|16 : steps of k that are loaded at once
-//# ALONG_K : 0|1 : 1: L is stored rows x k after all
+//# DEPTH : 1|2|4|8 : layers; if more than one, each keeps LANES * 4 * BLOCKS * SHORT sums in shared memory
+//# BLOCKS : 1.. : vec4 of rows per invocation
+//# STEPS : 1|4|8|16 : steps of k loaded at once
+//# ALONG_K : 0|1 : 1: L is stored rows x k nevertheless
 //# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K 0, ld % 4 = 0, rows % 4 = 0 and alignment to 4 elements
-//# SHUFFLE : 0|1 : 1: LANES is the subgroup's size, and each lane reads S for one k and passes it on
+//# SHUFFLE : 0|1 : 1: LANES is the subgroup size, and each lane reads S for one k and shuffles it to the others
 #include "kernels/gemm/skinny/gemm_skinny_common.glsl"
 
 layout(local_size_x = LANES, local_size_y = DEPTH) in;
@@ -31,7 +31,7 @@ void main() {
   TUFF_POINTER(L, l_pointer, block.l);
 #endif
 
-  // Rows beyond the last are read as the last ones and not stored.
+  // Rows beyond the last read the last ones and are not stored.
   VECTOR sums[BLOCKS][SHORT];
   TUFF_INDEX l_at[BLOCKS][4];
   [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {

@@ -1,17 +1,17 @@
-// Matrix x vector (or a few vectors) where L's rows lie along k, or where they are few: a subgroup for each ROWS rows.
+// Matrix times one or a few vectors, where L's rows run along k or are few: one subgroup per ROWS rows.
 //
-// The lanes of a subgroup read 4 consecutive k each, side by side, or, INTERLEAVED, each 4 of them a subgroup apart, so
-// that elements of S that do not follow one another are read from fewer lines; every row is summed by each lane, then over
-// the lanes. A workgroup covers GROUP_ROWS rows, whatever number of subgroups it turns out to have.
+// Each lane of a subgroup reads 4 consecutive elements along k. With INTERLEAVED its 4 elements are a subgroup's size
+// apart, so that a strided S is read from fewer cache lines. Each lane accumulates every row, and the sums are then
+// added over the lanes. A workgroup covers GROUP_ROWS rows, however many subgroups it turns out to have.
 //
-//# LOCAL_SIZE : 1.. : invocations
+//# LOCAL_SIZE : 1.. : invocations of a workgroup
 //# GROUP_ROWS : 1.. : rows of a workgroup, a multiple of ROWS
-//# ROWS : 1|2|4 : rows of a subgroup at a time: they share what is read of S
-//# DEPTH : 1|4 : vectors of a row that a lane has in flight: enough bytes of the smaller types
-//# INTERLEAVED : 0|1 : 1: see above; neither VECTOR_L nor VECTOR_S then
-//# ALONG_K : 0|1 : 0: L is stored k x rows after all
+//# ROWS : 1|2|4 : rows of a subgroup at a time, which share the elements read of S
+//# DEPTH : 1|4 : vec4 of a row that a lane has in flight; 4 keeps enough bytes in flight with small types
+//# INTERLEAVED : 0|1 : 1: see above; excludes VECTOR_L and VECTOR_S
+//# ALONG_K : 0|1 : 0: L is stored k x rows nevertheless
 //# VECTOR_L : 0|1 : 1: L is read as vec4: ALONG_K, ld % 4 = 0 and alignment to 4 elements
-//# VECTOR_S : 0|1 : 1: S is read as vec4: it lies along k, s_col % 4 = 0 if there are several columns, and alignment to 4 elements
+//# VECTOR_S : 0|1 : 1: S is read as vec4: s_k is 1, s_col % 4 = 0 if there are several columns, alignment to 4 elements
 #include "kernels/gemm/skinny/gemm_skinny_common.glsl"
 
 layout(local_size_x = LOCAL_SIZE) in;
@@ -65,7 +65,7 @@ void main() {
 #endif
 #define SUM(l, s, r, j) \
   sums[r][j] = FMA(l.x, s.x, FMA(l.y, s.y, FMA(l.z, s.z, FMA(l.w, s.w, sums[r][j]))));
-// One step of all rows, by all columns.
+// One step of k, for all rows and columns.
 #if DEPTH == 1 && SHORT <= 4
 #define STEP(at)                                       \
   VECTOR s[SHORT];                                     \
@@ -107,7 +107,8 @@ void main() {
     [[dont_unroll]] for (; k < k_fours; k += width * 4) {
       STEP(k)
     }
-    // Fewer than four are left, or than four for each lane. (A loop where a branch will do costs up to a third.)
+    // Fewer than four steps of k are left, or with INTERLEAVED fewer than four per lane. (A branch is used where it
+    // suffices: a loop costs up to a third.)
 #if INTERLEAVED
     [[dont_unroll]] for (uint k_left = k_fours + lane; k_left < k_end; k_left += width) {
 #else

@@ -1,13 +1,13 @@
-// A product of a long matrix L (rows x k) and a short one S (k x cols), out (rows x cols): matrix x vector and its
-// neighbours, bound by reading L once. Either operand of gemm may be the long one; the other way round all is
-// transposed. Both are read as they are stored, whatever their types.
+// Skinny GEMM: out (rows x cols) = L (rows x k) times S (k x cols), where L is long and S has few columns. Like matrix
+// times vector it is bound by reading L once. Either operand of gemm may be L; if B is, everything is transposed. Both
+// are read as they are stored, whatever their types.
 //
-// Workgroups are numbered by block of rows, then matrix of the batch, then slice of k, as for the tiles.
+// Workgroups are numbered by block of rows, then matrix of the batch, then split-K part, as for the tiles.
 //
-//# L_TYPE : 1..5|7 : TUFF_* of L
-//# S_TYPE : 1..5|7 : TUFF_* of S
+//# L_TYPE : 1..5|7 : TUFF_* type of L
+//# S_TYPE : 1..5|7 : TUFF_* type of S
 //# SHORT : 1..4|8|16 : columns of S that are summed
-//# PADDED : 0|1 : 1: S has fewer columns (push.cols)
+//# PADDED : 0|1 : 1: S has fewer columns (push.cols) than SHORT
 //# TRANSPOSED : 0|1 : 1: out is stored as cols x rows
 //# group skinny : L_TYPE S_TYPE SUM_TYPE SHORT PADDED TRANSPOSED PAIRS : the operands, whichever kernel reads them
 #include "kernels/gemm/common/gemm_stored.glsl"
@@ -19,8 +19,8 @@ layout(push_constant, std430) uniform Push {
 #else
   TUFF_BASES(3)
 #endif
-  TUFF_INDEX ld;                  // of L, as stored
-  TUFF_INDEX s_k, s_col, ld_out;  // elements from one to the next; out's as it is stored
+  TUFF_INDEX ld;                  // leading dimension of L, as stored
+  TUFF_INDEX s_k, s_col, ld_out;  // strides of S along k and columns; leading dimension of out, as stored
   TUFF_INDEX stride_l, stride_s, stride_out;
 #if EPILOGUE
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
@@ -67,11 +67,11 @@ Block this_block() {
 #endif
   block.k_begin = slice * push.k_slice;
   block.k_end = min(push.k, block.k_begin + push.k_slice);
-  block.exists = block.k_begin < push.k;  // groups beyond the last are in the slice behind the last
+  block.exists = block.k_begin < push.k;  // surplus workgroups fall into a part past the last one
   return block;
 }
 
-// The column of S that is read as column j: those beyond the last are the last one, and not stored.
+// The column of S that is read as column j: columns beyond the last read the last one and are not stored.
 #if PADDED
 #define COLUMN(j) min(j, push.cols - 1)
 #define HAS_COLUMN(j) (j < push.cols)
@@ -81,7 +81,7 @@ Block this_block() {
 #endif
 
 void store(Block block, uint row, uint col, SCALAR sum) {
-  // In gemm's own terms.
+  // Row and column of gemm's C.
   const uint c_row = TRANSPOSED != 0 ? col : row, c_col = TRANSPOSED != 0 ? row : col;
 #if EPILOGUE
   const TUFF_INDEX residual = block.residual + TUFF_INDEX(c_row) * push.ld_residual + c_col;

@@ -1,4 +1,4 @@
-// Matrix x vector and its neighbours: products bound by reading one operand once, as it is stored.
+// Matrix times vector and other skinny GEMMs: bound by reading one operand once, as it is stored.
 #include <algorithm>
 
 #include "kernels/gemm/gemm_plan.hpp"
@@ -10,29 +10,30 @@
 namespace tuff::gemm {
 namespace {
 
-// Columns (or rows) of a product that is skinny: on any device; on a GPU up to twice as many, where the long side and k
-// keep it busy (tiles are up to twelve times faster elsewhere: docs/gemm.md); at most.
+// kFew: rows or columns for which these kernels suit any device. On a GPU they suit up to twice as many if the long
+// side and k are at least kLong and keep it busy; elsewhere tiles are up to twelve times faster (docs/gemm.md).
+// kMaxShort: the maximum that they compute at all.
 constexpr uint64_t kFew = 4, kMaxShort = 16, kLong = 256;
-// On a processor, of a row that runs across k: vectors that a lane takes of it side by side, sums in all, and steps of
-// k that are worth a slice. Memory is read fastest a page or so at a time: at 1 KiB of every row, what the processor
-// fetches ahead is gone before it is used.
+// For CPU devices and rows that run across k: minimum adjacent vec4 per lane, maximum sums of vec4 per lane, and
+// minimum steps of k of a split-K part. Memory is read fastest about a page at a time: with 1 KiB of every row,
+// prefetched data is evicted before it is used.
 constexpr uint32_t kMinBlocks = 8, kMaxBlocks = 32;
 constexpr uint64_t kMinSteps = 256;
-constexpr uint64_t kLarge = 4u << 20;  // bytes of an operand for which such a kernel, a second to compile, is worth it
+constexpr uint64_t kLarge = 4u << 20;  // bytes of an operand from which a larger kernel pays its second of compiling
 
-// A skinny product with the roles settled: the long operand (rows x k, perhaps stored k x rows), the short one.
+// A skinny GEMM as the kernels see it: the long operand l (rows x k, perhaps stored k x rows) and the short one s.
 struct Skinny {
   const Buffer *l, *s;
   int32_t l_type, s_type;
   uint64_t rows, cols, ld, s_k, s_col, stride_l, stride_s;
-  bool along_k;     // the long operand's rows lie along k
-  bool transposed;  // it is B: C is made column by column
+  bool along_k;     // the long operand's rows run along k
+  bool transposed;  // the long operand is B, so that C is computed transposed
 };
 
 Skinny skinny_of(const Plan& plan) {
   const GemmArgs& args = plan.args;
   Skinny skinny{};
-  // Where both sides are few, the operand that lies along k is the long one.
+  // If C has few rows and few columns, the operand that is contiguous along k is the long one.
   skinny.transposed = args.n > kFew ? args.n > args.m : args.m <= kFew && plan.ta && plan.tb;
   if (!skinny.transposed) {
     skinny.l = args.a, skinny.s = args.b;
@@ -76,7 +77,7 @@ void push_skinny(Dispatch& dispatch, const Plan& plan, const Skinny& skinny, uin
   dispatch.push(push);
 }
 
-// A subgroup for each few rows.
+// gemm_rows.comp: a subgroup for each one, two or four rows.
 struct RowShape {
   uint32_t local_size, rows, depth;
   uint64_t group_rows;
@@ -87,11 +88,12 @@ RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t su
   const uint32_t width = traits.subgroup_size;
   RowShape shape{};
   shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
-  // Loads of 8 bytes gain nothing by being two at a time (H200, f16 4096 x 14336: 2.9 against 3.2 TB/s by ones).
+  // Loads of 8 bytes gain nothing from having several in flight (H200, f16 4096 x 14336: 2.9 TB/s with two, 3.2 with
+  // one).
   shape.depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;
   shape.vector_s =
       skinny.s_k == 1 && aligned(skinny.s, skinny.s_type, skinny.cols > 1 ? skinny.s_col : 0, skinny.stride_s, 4);
-  // Each element of S is then read by itself, for two rows at least.
+  // Each element of S is then read on its own, and used for at least two rows.
   shape.interleaved = !traits.cpu && skinny.along_k && !shape.vector_s;
   shape.vector_l =
       skinny.along_k && !shape.interleaved && aligned(skinny.l, skinny.l_type, skinny.ld, skinny.stride_l, 4);
@@ -101,7 +103,7 @@ RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t su
   return shape;
 }
 
-// So that workgroups of `unit` rows for each block have about as much to do; few different kernels.
+// The number of blocks of `unit` rows per workgroup that gives workgroups about equal work, with few different kernels.
 uint32_t blocks_of(uint64_t rows, uint64_t bytes, uint32_t unit, uint32_t summed) {
   const uint64_t units = ceil_div(rows, unit);
   if (units < 2 * kMinBlocks) return 2;
@@ -110,7 +112,7 @@ uint32_t blocks_of(uint64_t rows, uint64_t bytes, uint32_t unit, uint32_t summed
   return static_cast<uint32_t>(ceil_div(ceil_div(units, groups), kMinBlocks) * kMinBlocks);
 }
 
-// An invocation for each four rows.
+// gemm_cols.comp: an invocation for each four rows, or several times four.
 struct ColumnShape {
   uint32_t lanes, depth, blocks, steps;
   bool shuffle, vector_l;
@@ -127,7 +129,7 @@ ColumnShape column_shape(const DeviceTraits& traits, const Skinny& skinny, const
   uint32_t depth = traits.cpu || args.k < 64 ? 1 : 8;
   while (depth > 1 && (depth * layer_bytes > traits.shared_bytes || depth * lanes > traits.max_invocations)) depth /= 2;
   shape.depth = depth;
-  // Bytes in flight, of short elements more.
+  // Smaller types load more elements at once, to keep enough bytes in flight.
   shape.steps =
       traits.cpu ? (blocks > kMinBlocks ? 1 : 4) : std::max(4u, 16 / static_cast<uint32_t>(dtype_size(skinny.l_type)));
   shape.vector_l =
@@ -143,9 +145,9 @@ void offer_skinny(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   const GemmArgs& args = plan.args;
   if (std::min(args.m, args.n) > kMaxShort) return;
   const Skinny skinny = skinny_of(plan);
-  // Where lanes have k beside one another but elements of the short operand are apart, each is a load of its own.
+  // If lanes are adjacent along k but the short operand is strided there, each of its elements is a separate load.
   const bool even = skinny.s_k == 1 || !skinny.along_k;
-  // Tiles would have a long operand of another type than the sums' copied first.
+  // For tiles, a long operand of another type than the sums' would have to be copied first.
   const bool better = dtype_size(skinny.l_type) < 4 || (skinny.cols <= 2 * kFew && args.k >= kLong && even);
   const bool suits = is_few(args) || (!traits.cpu && skinny.rows >= kLong && better);
   offers.add({Kind::skinny, "skinny", 0, 0, suits ? Fit::suits : Fit::perhaps});
@@ -156,8 +158,8 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const GemmArgs& args = plan.args;
   const Skinny skinny = skinny_of(plan);
   const uint32_t summed = skinny.cols <= kFew ? static_cast<uint32_t>(skinny.cols) : skinny.cols <= 8 ? 8 : 16;
-  // A subgroup for each row pays only if k keeps its lanes busy, on a processor for as long as its sums take to add up;
-  // a lane for each row, only if there are lanes' worth.
+  // A subgroup per row pays only if k keeps its lanes busy, on a CPU device for as long as adding up their sums takes.
+  // A lane per row pays only if there are enough rows to fill the lanes.
   const bool few_rows = traits.cpu && skinny.rows <= kMaxShort;
   const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
   const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
@@ -167,8 +169,8 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   const uint64_t row_blocks = ceil_div(skinny.rows, block_rows), groups = row_blocks * args.batch_count;
   const uint64_t least = !traits.cpu ? 128 : by_rows ? 4096 : kMinSteps;
   slice_k(plan, traits, groups, traits.cpu ? cores_of(traits) : 8 * cores_of(traits), least, 32);
-  // Five operands and 64-bit sizes are more than push constants hold. A processor's driver would compile the epilogue
-  // for each element that an invocation stores, and a second dispatch costs it little.
+  // Five operands with 64-bit sizes do not fit into push constants. A CPU driver would compile the epilogue once for
+  // each element that an invocation stores, and a second dispatch costs it little.
   const bool fits = !(plan.wide && args.epilogue.has_operands()) && (!traits.cpu || plan.choice.why == Why::forced);
   plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
   take_scratch(recorder, plan);

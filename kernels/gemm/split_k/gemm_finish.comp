@@ -1,26 +1,26 @@
-// C = activation(alpha * (partials of slice 0 + slice 1 + …) + beta * C + bias + residual): the second pass of a
-// product whose k was cut into slices, always in the order of the slices, or whose C is not of the sums' type, or
-// which has an epilogue. With no slices there is no product.
+// C = activation(alpha * (partials of part 0 + part 1 + …) + beta * C + bias + residual): the second pass of a GEMM
+// with split-K, whose parts are always added in order, or with a C of another type than the sums', or with an epilogue.
+// With zero parts the sum is zero and alpha is not applied.
 //
-// The partials are dense: slice-major, then as the m x n matrices of the batch follow one another. An
-// invocation handles ITEMS elements, LOCAL_SIZE apart.
+// The partials are dense: part-major, then the m x n matrices of the batch one after another. An invocation handles
+// ITEMS elements, LOCAL_SIZE apart.
 //
-//# LOCAL_SIZE : 1.. : invocations
+//# LOCAL_SIZE : 1.. : invocations of a workgroup
 //# ITEMS : 1..16 : elements of an invocation
-//# DENSE : 0|1 : 1: C is laid out like a slice
-// SUM_TYPE is the partials'.
+//# DENSE : 0|1 : 1: C is laid out like one part of the partials
+// SUM_TYPE is the type of the partials.
 #include "kernels/gemm/common/gemm_types.glsl"
 #include "kernels/gemm/common/gemm_number.glsl"
 #include "kernels/common/division.glsl"
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(4)
-  TUFF_INDEX ldc, stride_c, elements, matrix, n;  // elements of a slice, of one of its matrices, of a row
+  TUFF_INDEX ldc, stride_c, elements, matrix, n;  // elements: of one part; matrix: of one matrix; n: of one row
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
   uint slices;
   NUMBER alpha, beta;
 #if !TUFF_WIDE
-  // multipliers and shifts: a division takes processors many operations
+  // multipliers and shifts, because an integer division is slow
   uint matrix_multiplier, matrix_shift, n_multiplier, n_shift;
 #endif
 } push;
@@ -56,7 +56,7 @@ void main() {
       const TUFF_INDEX bias_at = batch * push.stride_bias + (BIAS_AXIS == 1 ? row : col);
       const TUFF_INDEX residual_at = batch * push.stride_residual + row * push.ld_residual + col;
 #endif
-      // With no slices alpha may be infinite.
+      // With zero parts alpha may be infinite, and 0 * alpha would be NaN.
       gemm_store(slices == 0 ? NUMBER(0) : alpha * NUMBER(sum), beta, at, bias_at, residual_at);
     }
   }

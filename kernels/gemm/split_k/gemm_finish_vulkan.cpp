@@ -1,4 +1,4 @@
-// The second pass of a product: slices of k are added up, the epilogue is applied, C gets its type.
+// The second pass of a GEMM: adds up the split-K parts, applies the epilogue, and rounds to C's type.
 #include <algorithm>
 
 #include "kernels/common/division.hpp"

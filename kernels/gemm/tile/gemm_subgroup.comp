@@ -1,28 +1,29 @@
-// C = alpha * op(A) * op(B) + beta * C, a tile of C in the registers of one subgroup: for devices that run on
-// a processor, where shared memory and barriers cost as much as any other memory.
+// C = alpha * op(A) * op(B) + beta * C, with a tile of C in the registers of one subgroup. For CPU devices, where
+// shared memory and barriers cost as much as any other memory.
 //
 // A workgroup is one subgroup of WIDTH lanes. Its tile has ROW_BLOCKS * WIDTH rows and COL_BLOCKS * 4 * WIDTH
-// columns; each lane sums all the rows of 4 * COL_BLOCKS columns. For four steps of k at a time a lane loads
-// its columns of B and its ROW_BLOCKS rows of A; each value of A reaches the other lanes by a shuffle:
+// columns; each lane accumulates all rows of 4 * COL_BLOCKS columns. For four steps of k at a time, a lane loads
+// its columns of B and its ROW_BLOCKS rows of A; each value of A is passed to the other lanes by a shuffle:
 //
 //              lane  0    1    2   …                 columns of a lane, when B is read as vectors along its rows:
 //   B  4 x         [bbbb|bbbb|bbbb|…]                  (block * WIDTH + lane) * 4 + c,
 //   A  row 0  lane 0 [aaaa]                          otherwise
 //      row 1  lane 1 [aaaa]                            (block * 4 + c) * WIDTH + lane
 //
-// Measured on Mesa 22.3 and 25.0 (x86, 8 lanes): a load is a gather and costs as much as a dozen products, one
-// of 8 bytes for each lane no more than one of 4: hence PAIRS. subgroupShuffle from a known lane is one
-// instruction on both; subgroupBroadcast is a loop over the lanes on 22.3. Rows outermost: a sum stays in its
-// register for four products. Rows and columns beyond the matrix are read as the last one and not stored.
+// Measured on Mesa 22.3 and 25.0 (x86, 8 lanes): a load is a gather that costs as much as a dozen multiply-adds, and
+// loading 8 bytes per lane costs no more than loading 4, hence PAIRS. subgroupShuffle from a known lane is one
+// instruction on both versions; subgroupBroadcast is a loop over the lanes on 22.3. The loop over rows is outermost so
+// that an accumulator stays in its register for four multiply-adds. Rows and columns beyond the matrix read the last
+// one and are not stored.
 //
-//# WIDTH : 2..16 : the subgroup's size
+//# WIDTH : 2..16 : subgroup size
 //# ROW_BLOCKS : 1|2|4 : rows of the tile, in units of WIDTH
-//# COL_BLOCKS : 1|2 : and its columns, in units of 4 * WIDTH
+//# COL_BLOCKS : 1|2 : columns of the tile, in units of 4 * WIDTH
 //# VECTOR_A : 0|1 : 1: A is read as vec4 along k, or with TRANS_A as vec2 along m
 //# VECTOR_B : 0|1 : 1: B is read as vec4: ldb % 4 = 0, 16-byte alignment, and with TRANS_B 0 n % 4 = 0
-//# TRANS_C : 0|1 : 1: C is stored transposed, as COLS x ROWS: the product of B transposed by A transposed, for few columns
-//# C_TOGETHER : 1|2|4 : elements of C that are written at once; n, ldc and the alignment are multiples of as many. 1 if TRANS_C
-//# TAIL : 0|1 : 1: k is no multiple of 4
+//# TRANS_C : 0|1 : 1: C is stored transposed, as COLS x ROWS: computes B transposed by A transposed, for few columns
+//# C_TOGETHER : 1|2|4 : elements of C written at once; n, ldc and the alignment are multiples of it. 1 if TRANS_C
+//# TAIL : 0|1 : 1: k is not a multiple of 4
 //# BETA : 0|1 : 0: beta is 0
 // VECTOR_A needs lda % 4 = 0 and 16-byte alignment, or with TRANS_A ROW_BLOCKS, lda and m even and 8-byte alignment.
 #if PAIRS
@@ -56,13 +57,14 @@ layout(local_size_x = WIDTH) in;
 
 #define ROWS (ROW_BLOCKS * WIDTH)
 #define COLS (COL_BLOCKS * 4 * WIDTH)
-// A lane's columns lie side by side where B is read or C is written so.
+// A lane's columns are adjacent if B is read, or C written, as vectors along the row.
 const bool ADJACENT_COLS = C_TOGETHER > 1 || (VECTOR_B != 0 && TRANS_B == 0);
 #define PAIRED_ROWS (VECTOR_A && TRANS_A)
 
 uint lane = gl_SubgroupInvocationID;
 
-// The row of A that this lane loads as its i-th, and where the tile's row r was loaded.
+// own_row(i): the tile row that this lane loads as its i-th. LANE_OF(r), BLOCK_OF(r): which lane loaded tile row r, and
+// as which of its rows.
 #if PAIRED_ROWS
 uint own_row(uint i) { return (i / 2 * WIDTH + lane) * 2 + i % 2; }
 #define LANE_OF(r) ((r) % (2 * WIDTH) / 2)
@@ -83,7 +85,7 @@ void main() {
   TUFF_INDEX lda = push.lda, ldb = push.ldb;
   uint k_begin = tile.k_begin, k_end = tile.k_end;
 
-  // Where this lane's rows and columns begin, at the current k.
+  // Element indices of this lane's rows and columns at the current k.
   TUFF_POINTER(A, a_pointer, tile.a);
   TUFF_POINTER(A8, a8_pointer, tile.a / 2);
   TUFF_POINTER(A16, a16_pointer, tile.a / 4);

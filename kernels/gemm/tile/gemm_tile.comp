@@ -1,30 +1,30 @@
-// C = alpha * op(A) * op(B) + beta * C, a tile of C for each workgroup, its operands in shared memory: for GPUs.
+// C = alpha * op(A) * op(B) + beta * C, one tile of C per workgroup, operands staged in shared memory. For GPUs.
 //
-// A workgroup computes BM x BN of C in steps of BK of k. Of each step it keeps A as BK x BM and B as BK x BN
-// in shared memory, and the next step's share in registers, loaded while this one is multiplied. The last
-// step loads itself again rather than ask whether there is a next one: a branch there costs a tenth.
+// A workgroup computes a BM x BN tile of C in steps of BK along k. For each step it holds A as BK x BM and B as BK x BN
+// in shared memory; the next step's elements are loaded into registers while this step is multiplied. The last step
+// loads itself again instead of testing whether there is a next one: a branch there costs a tenth of the speed.
 //
-//                 BN                    An invocation sums TM x TN of the tile: TM / 4 groups of 4 rows that
-//          +-------------+              are BM / (TM / 4) apart, TN / 4 vectors of columns that are
-//       BK |      B      |              BN / (TN / 4) apart. So neighbours read neighbouring vectors.
+//                 BN                    An invocation accumulates TM x TN of the tile: TM / 4 groups of 4 rows,
+//          +-------------+              BM / (TM / 4) apart, by TN / 4 vectors of columns, BN / (TN / 4) apart.
+//       BK |      B      |              Neighbouring invocations thus read neighbouring vectors.
 //      BK  +-------------+
 //    +----+-------------+
 //    |    |             |
 // BM | A  |      C      |
-//    +----+-------------+               Eight by four invocations lie in a subgroup of 32: of what it reads
-//                                       at once, A's part is as long as B's.
+//    +----+-------------+               A subgroup of 32 covers eight by four invocations, so that it reads as
+//                                       many elements of A as of B at once.
 //
 //# BM : 32|64|128|256 : rows of the tile
-//# BN : 32|64|128|256 : its columns
+//# BN : 32|64|128|256 : columns of the tile
 //# BK : 4|8|16|32|64 : steps of k in shared memory
 //# TM : 4|8|16 : rows of an invocation; BM / TM is a multiple of 8
-//# TN : 4|8|16 : and its columns; BN / TN is a multiple of 4
-//# VECTOR_A : 0|1 : 1: A is read as vec4: base and lda are multiples of 4 elements, and so is the length along memory, k (TRANS_A: m)
-//# VECTOR_B : 0|1 : 1: and B; along memory lies n (TRANS_B: k)
-//# VECTOR_C : 0|1 : 1: C is read and written as vec4, likewise; along memory lies n
-//# UNROLL : 0|1 : 1: the BK steps in memory become straight code; a CPU driver compiles that for minutes
-//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every slice of k
-// Each of (BM * BK) and (BN * BK) is a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
+//# TN : 4|8|16 : columns of an invocation; BN / TN is a multiple of 4
+//# VECTOR_A : 0|1 : 1: A is read as vec4: base, lda and contiguous extent, k (TRANS_A: m), are multiples of 4 elements
+//# VECTOR_B : 0|1 : 1: likewise B; its contiguous extent is n (TRANS_B: k)
+//# VECTOR_C : 0|1 : 1: C is read and written as vec4, likewise; its contiguous extent is n
+//# UNROLL : 0|1 : 1: the loop over the BK steps is unrolled; a CPU driver takes minutes to compile that
+//# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every split-K part
+// BM * BK and BN * BK are each a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
 #define PAIRS 0
 #include "kernels/gemm/tile/gemm_common.glsl"
 
@@ -44,8 +44,8 @@ shared VECTOR tile_b[BK][BN / 4];
 
 uint id = gl_LocalInvocationIndex;
 
-// The elements that this invocation brings in: load l holds four, numbered e. A vector runs along memory;
-// single elements of one load are INVOCATIONS apart, so that neighbours read neighbours.
+// The elements that this invocation loads: load l holds four, numbered e. A vector is contiguous in memory; single
+// elements of one load are INVOCATIONS apart, so that neighbouring invocations read neighbouring elements.
 struct Place {
   uint k, other;  // within the tile; other is a row of A or a column of B
 };
@@ -72,8 +72,8 @@ Place place_b(uint l, uint e) {
 #endif
 }
 
-// Rows and columns beyond the matrix are read as its last ones and never stored; k beyond the end counts as
-// zero. Four elements along memory lie inside or outside together, so clamping leaves room for four.
+// Rows and columns beyond the matrix read its last ones and are never stored; elements beyond the end of k count as
+// zero. Four contiguous elements are all inside or all outside, so clamping leaves room for four.
 uint clamped(uint index, uint end, bool four) {
 #if EDGE
   return min(index, end - (four ? 4 : 1));
@@ -114,7 +114,7 @@ void main() {
   const uint part = id / 32, parts_x = BN / TN / 4;
   const uint tx = part % parts_x * 4 + id % 4, ty = part / parts_x * 8 + id % 32 / 4;
 
-  // The step that is loaded next, and what was loaded.
+  // k_next: the step to load next; next_a, next_b: its elements.
   uint k_next = tile.k_begin;
   const uint k_last = tile.k_begin + (k_end - 1 - tile.k_begin) / BK * BK;
   VECTOR next_a[LOADS_A], next_b[LOADS_B];

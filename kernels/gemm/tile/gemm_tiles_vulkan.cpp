@@ -1,4 +1,4 @@
-// Matrix products by tiles of C: the table of tiles, what each would take, the dispatch of one.
+// GEMM by tiles of C: the table of tiles, an estimate of each one's time, the dispatch of one.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,22 +11,22 @@
 namespace tuff::gemm {
 namespace {
 
-// A tile of C. Shared-memory tiles take bk of k at a time and give each invocation tm x tn; subgroup tiles
-// have rows and columns in blocks of the subgroup's size and four times that.
+// A tile of C. Shared-memory tiles take bk steps of k at a time and give each invocation tm x tn elements. Subgroup
+// tiles count rows in units of the subgroup size, and columns in units of four times that.
 struct Variant {
   const char* name;
   bool shared;
   uint32_t rows, cols, bk, tm, tn;
-  // Products for each second on one core that is full, in relation to the kind's best tile: where operands are bound as
-  // descriptors, as addresses. Measured at 1024 (processors: Mesa 22.3 and 25.0) and 8192 (H200).
+  // Multiply-adds per second on one full core, relative to the kind's best tile, with operands bound by descriptors and
+  // by addresses. Measured with matrices of 1024 (CPU devices: Mesa 22.3 and 25.0) and 8192 (H200).
   double rate_descriptors, rate_addresses;
-  // The steps of k that a tile's beginning and end cost; measured on an H200 by batches of 128 x 128 x 128, on
-  // Mesa 25.0 by products of few steps.
+  // The cost of a tile's beginning and end, in steps of k. Measured on an H200 with batches of 128 x 128 x 128, and on
+  // Mesa 25.0 with short k.
   double ends;
-  // Operations that a product must have, these steps included: a large subgroup tile takes a CPU driver most of a
-  // second to compile.
+  // Minimum operations of a GEMM, including those steps: a CPU driver takes most of a second to compile a large
+  // subgroup tile.
   double least_operations;
-  bool swapped = false;  // C transposed = B transposed by A transposed: the tile's rows are C's columns
+  bool swapped = false;  // computes C transposed = B transposed * A transposed: the tile's rows are C's columns
 
   uint32_t invocations() const { return rows / tm * (cols / tn); }
   uint32_t shared_bytes(uint32_t element_bytes) const { return bk * (rows + 4 + cols) * element_bytes; }
@@ -47,13 +47,15 @@ constexpr Variant kVariants[] = {
     {"subgroup_4x1", false, 4, 1, 4, 0, 0, 0.90, 0.85, 14, 1.5e7},
     {"subgroup_2x1", false, 2, 1, 4, 0, 0, 0.80, 0.70, 15, 5e5},
     {"subgroup_1x1", false, 1, 1, 4, 0, 0, 0.50, 0.45, 21, 0},
-    // For few columns. Stores go down C's columns, an element at a time.
+    // For few columns. They store down C's columns, one element at a time.
     {"subgroup_2x1_swapped", false, 2, 1, 4, 0, 0, 0.70, 0.60, 16, 5e5, true},
     {"subgroup_1x1_swapped", false, 1, 1, 4, 0, 0, 0.45, 0.40, 22, 0, true},
 };
 
-constexpr double kTinyOperations = 5e5;  // on a processor
-// Up to so many rows or columns memory bounds a GPU, and the smallest tile is so many times what its rate says (H200).
+// On a CPU device, GEMMs with fewer operations share one kernel without vector loads, so that less is compiled.
+constexpr double kTinyOperations = 5e5;
+// With at most kNarrow rows or columns a GPU is bound by memory, and the smallest tile is kNarrowGain times as fast as
+// its rate says (H200).
 constexpr uint64_t kNarrow = 16;
 constexpr double kNarrowGain = 3;
 
@@ -63,12 +65,12 @@ bool has_subgroup_tiles(const DeviceTraits& traits) {
 
 bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t element_bytes) {
   if (!variant.shared) return has_subgroup_tiles(traits);
-  if (variant.tm * variant.tn * element_bytes > 512) return false;  // of registers
+  if (variant.tm * variant.tn * element_bytes > 512) return false;  // bytes of registers for the accumulators
   return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
          variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
-// Makes it the product of B transposed by A transposed, whose result is C transposed.
+// Swaps the operands, so that B transposed * A transposed is computed, whose result is C transposed.
 void swap_operands(Plan& plan) {
   GemmArgs& args = plan.args;
   std::swap(args.m, args.n);
@@ -93,7 +95,7 @@ bool reads_b_as_vec4(const Plan& plan) {
   return aligned(args.b, args.sum_type(), args.ldb, args.stride_b, 4) && (plan.tb ? args.k : args.n) % 4 == 0;
 }
 
-// C is read and written so many elements at a time.
+// Whether C can be read and written `elements` elements at a time.
 bool takes_c_by(const Plan& plan, uint64_t elements) {
   return plan.args.n % elements == 0 && aligned(plan.out, plan.args.sum_type(), plan.out_ld, plan.out_stride, elements);
 }
@@ -119,8 +121,8 @@ KernelRequest shared_request(const Plan& plan, const Variant& variant, const Dev
 KernelRequest subgroup_request(const Plan& plan, const Variant& variant, const DeviceTraits& traits) {
   const GemmArgs& args = plan.args;
   const int32_t type = args.sum_type();
-  // One kernel for all that is tiny. Else: what is left of k beyond a multiple of four is read by itself; a row
-  // of pairs holds whole pairs.
+  // All tiny GEMMs share one kernel. Otherwise the remainder of k beyond a multiple of four is read separately, and
+  // rows that are read as pairs must consist of whole pairs.
   const bool tiny = operations_of(args) < kTinyOperations;
   const bool a_pairs = variant.rows % 2 == 0 && args.m % 2 == 0 && aligned(args.a, type, args.lda, args.stride_a, 2);
   const bool a_vectors = !tiny && (plan.ta ? a_pairs : aligned(args.a, type, args.lda, args.stride_a, 4));
@@ -146,8 +148,8 @@ KernelRequest subgroup_request(const Plan& plan, const Variant& variant, const D
 
 }  // namespace
 
-// A tile's time: the tiles that the busiest core gets, one after the other, by their size, length and rate. A GPU's
-// core is full with 256 invocations at once, of as many tiles as it takes.
+// A tile's time is that of the tiles that the busiest core computes one after another, from their size, length and
+// rate. A GPU's core is full with 256 invocations at once, from as many tiles as that takes.
 void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
@@ -190,8 +192,8 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   const uint64_t tiles_m = ceil_div(variant.swapped ? args.n : args.m, rows);
   const uint64_t tiles_n = ceil_div(variant.swapped ? args.m : args.n, cols);
   const uint64_t groups = tiles_m * tiles_n * args.batch_count;
-  // Half the cores idle, and k long enough to pay for the second pass. On a GPU, whose workgroups go through k slowly
-  // when they are alone, sooner; small tiles want several on each core.
+  // Split k if half of the cores would be idle and k is long enough to pay for the second pass. A GPU splits sooner for
+  // small tiles: a workgroup alone on a core loops over k slowly, so several should share a core.
   const uint64_t least = traits.cpu ? 512 : 128, cores = cores_of(traits);
   const bool alone = !traits.cpu && rows * cols <= 4096 && groups < 2 * cores;
   const bool few = (groups * 2 <= cores || alone) && args.k >= 4 * least;
@@ -218,7 +220,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     const bool a_vec4 = reads_a_as_vec4(plan), b_vec4 = reads_b_as_vec4(plan);
-    if (variant.swapped) swap_operands(plan);  // as the caller has them
+    if (variant.swapped) swap_operands(plan);  // back to the caller's order, for the message
     log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
         variant.name, reason(plan), groups, plan.slices, a_vec4 ? "a" : "", b_vec4 ? "b" : "",

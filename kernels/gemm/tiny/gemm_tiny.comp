@@ -1,32 +1,32 @@
-// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) for a batch of tiny matrices, several of them for
-// each workgroup: a tile of C for each would leave most of its invocations idle.
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) for a batch of tiny matrices, several per
+// workgroup: a tile of C per workgroup would leave most invocations idle.
 //
-// ROW_PARTS x COL_PARTS invocations share a matrix; each sums ROWS rows of COLS columns in registers. Inputs are read
-// as they are stored, straight from memory: whoever needs the same element is a neighbour.
+// ROW_PARTS x COL_PARTS invocations share a matrix; each accumulates ROWS x COLS elements in registers. Inputs are read
+// as they are stored, straight from memory: invocations that need the same element are neighbours.
 //
-//                COL_PARTS = 4, COLS = 1                GPUs: the neighbours of a subgroup take neighbouring columns,
-//            +---+---+---+---+                          then rows, then matrices.
-//   ROWS = 4 | 0 | 1 | 2 | 3 |   matrix 0               CPU devices, where each lane loads by itself whatever the
-//            +---+---+---+---+                          others do: a matrix for each lane, so that none is idle and
-//   ROWS = 4 | 4 | 5 | 6 | 7 |   ROW_PARTS = 2          every element is loaded once.
+//                COL_PARTS = 4, COLS = 1                GPUs: neighbouring lanes of a subgroup take neighbouring
+//            +---+---+---+---+                          columns, then rows, then matrices.
+//   ROWS = 4 | 0 | 1 | 2 | 3 |   matrix 0               CPU devices, where each lane's load is separate: one matrix
+//            +---+---+---+---+                          per lane, so that no lane is idle and every element is
+//   ROWS = 4 | 4 | 5 | 6 | 7 |   ROW_PARTS = 2          loaded once.
 //            +---+---+---+---+
 //
-//# LOCAL_SIZE : 1.. : invocations, a multiple of ROW_PARTS * COL_PARTS
+//# LOCAL_SIZE : 1.. : invocations of a workgroup, a multiple of ROW_PARTS * COL_PARTS
 //# ROWS : 1..8 : rows of an invocation
-//# COLS : 1..8 : and its columns
+//# COLS : 1..8 : columns of an invocation
 //# ROW_PARTS : 1|2 : invocations along a matrix's rows; ROWS * ROW_PARTS >= m
-//# COL_PARTS : 1|2|4|8|16 : and along its columns; COLS * COL_PARTS >= n
-//# EXACT : 0|1 : 1: these products are m and n
-//# DEPTH : 1|4 : steps of k at once; 4 where a vector lies along k
+//# COL_PARTS : 1|2|4|8|16 : invocations along its columns; COLS * COL_PARTS >= n
+//# EXACT : 0|1 : 1: ROWS * ROW_PARTS = m and COLS * COL_PARTS = n
+//# DEPTH : 1|4 : steps of k at once; 4 if a vector runs along k
 //# TRANS_A : 0|1 : 1: A is stored as k x m
 //# TRANS_B : 0|1 : 1: B is stored as n x k
-//# VECTOR_A : 0|1 : 1: A is read as vec4: every row is aligned to four elements; with TRANS_A, EXACT and ROWS a multiple of 4
-//# VECTOR_B : 0|1 : 1: and B; without TRANS_B, EXACT and COLS a multiple of 4
+//# VECTOR_A : 0|1 : 1: A is read as vec4: rows are aligned to four elements; with TRANS_A also EXACT, ROWS % 4 = 0
+//# VECTOR_B : 0|1 : 1: likewise B; without TRANS_B, EXACT and COLS a multiple of 4
 //# BETA : 0|1 : 0: beta is 0
-//# A_TYPE : 1..5|7 : TUFF_* of A
-//# B_TYPE : 1..5|7 : TUFF_* of B
-//# VECTOR_C : 0|1 : 1: C is written eight bytes at a time, where each lane's store is an instruction by itself; not f64
-// VECTOR_C needs PAIRS, EXACT, every row aligned to eight bytes, and COLS a multiple of as many.
+//# A_TYPE : 1..5|7 : TUFF_* type of A
+//# B_TYPE : 1..5|7 : TUFF_* type of B
+//# VECTOR_C : 0|1 : 1: C is written eight bytes at a time, for devices where each lane's store is separate; not f64
+// VECTOR_C needs PAIRS, EXACT, every row aligned to eight bytes, and COLS a multiple of the elements in eight bytes.
 #include "kernels/gemm/common/gemm_stored.glsl"
 #include "kernels/gemm/common/gemm_number.glsl"
 
@@ -87,7 +87,7 @@ void main() {
   const uint m = push.m, n = push.n, k_end = push.k;
   const uint row0 = part / COL_PARTS * ROWS, col0 = part % COL_PARTS * COLS;
 
-  // Rows and columns beyond the matrix are read as its last ones and not stored.
+  // Rows and columns beyond the matrix read its last ones and are not stored.
   TUFF_POINTER(A, a_pointer, TUFF_INDEX(matrix) * push.stride_a);
   TUFF_POINTER(B, b_pointer, TUFF_INDEX(matrix) * push.stride_b);
 #if VECTOR_A
@@ -112,7 +112,7 @@ void main() {
     [[unroll]] for (uint j = 0; j < COLS; ++j) sums[i][j] = SCALAR(0);
   }
 
-// Column `k` of A and row `k` of B, an element or four along them at a time.
+// Load this invocation's part of column k of A and of row k of B, one or four elements at a time.
 #if VECTOR_A && TRANS_A
 #define LOAD_A(a, k)                                                                                        \
   [[unroll]] for (uint i = 0; i < ROWS; i += 4) {                                                           \

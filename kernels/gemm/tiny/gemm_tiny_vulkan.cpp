@@ -1,4 +1,4 @@
-// Many tiny matrices: several for each workgroup.
+// A batch of tiny matrices: several per workgroup.
 #include <algorithm>
 #include <bit>
 
@@ -9,13 +9,15 @@
 namespace tuff::gemm {
 namespace {
 
-// Rows and columns; matrices; k, and on a processor with a workgroup of matrices for each core.
+// Maximum rows and columns; minimum matrices; maximum k, and maximum k on a CPU device with at least a workgroup of
+// matrices for each core.
 constexpr uint64_t kMaxTiny = 16, kMinBatch = 16, kMaxDepth = 64, kMaxDepthCpu = 4096;
-// Elements of C up to which a processor is faster this way if the tiles need neither copies nor a second pass: at
-// 12 x 12 x 12 by a quarter (Mesa 25.0; 22.3: a third), at 16 x 16 x 16 by nothing.
+// Elements of C up to which a CPU device is faster this way if the tiles need neither copies nor a second pass: by a
+// quarter at 12 x 12 x 12 (Mesa 25.0; a third with 22.3), not at all at 16 x 16 x 16.
 constexpr uint64_t kMaxElementsCpu = 144;
 
-constexpr uint32_t kSubgroupsCpu = 8;  // of a workgroup on a processor, where one costs 160 to 200 ns
+// Subgroups of a workgroup on a CPU device: several, because each workgroup costs 160 to 200 ns.
+constexpr uint32_t kSubgroupsCpu = 8;
 
 template <typename Index, typename Number, bool epilogue>
 void push_tiny(Dispatch& dispatch, const Plan& plan) {
@@ -38,12 +40,12 @@ void push_tiny(Dispatch& dispatch, const Plan& plan) {
   dispatch.push(push);
 }
 
-// How a matrix is shared out.
+// How invocations share a matrix.
 struct Parts {
   uint32_t rows, cols, row_parts, col_parts, local_size;
 };
 
-// The ways to share a matrix out: it is one lane's, or its columns are those of several neighbours.
+// The two ways: each lane computes a matrix of its own (or a large part), or neighbouring lanes compute its columns.
 enum Way : uint32_t { kLanes, kColumns };
 constexpr const char* kNames[] = {"tiny_lanes", "tiny_columns"};
 
@@ -53,7 +55,8 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
     const uint32_t rows = std::min(8u, std::bit_ceil(m));
     return {rows, 1, std::bit_ceil(m) / rows, std::bit_ceil(n), 128};
   }
-  // More sums than 64 for a lane gain nothing and take seconds to compile. Above four in twos: fewer kernels.
+  // More than 64 sums per lane gain nothing and take seconds to compile. Above four the extent is rounded up to a
+  // multiple of two, for fewer kernels.
   const auto part = [](uint32_t extent) {
     const uint32_t each = extent > 8 ? (extent + 1) / 2 : extent;
     return each > 4 ? (each + 1) / 2 * 2 : each;
@@ -84,8 +87,8 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   const uint32_t way = plan.choice.offer.row;
   const Parts parts = parts_of(traits, args, way);
   const bool exact = parts.rows * parts.row_parts == args.m && parts.cols * parts.col_parts == args.n;
-  // Five operands and 64-bit sizes are more than push constants hold. A lane with a matrix of its own would compile a
-  // long activation for each element.
+  // Five operands with 64-bit sizes do not fit into push constants. With a matrix per lane a long activation would be
+  // compiled once for each element.
   plan.to_scratch =
       (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
