@@ -1,38 +1,38 @@
 /* Tuff: a compute runtime behind a flat C ABI.
  *
- * This header is the reference documentation. It compiles as C99 and later and as C++98 and later,
- * needs <stdint.h> and <stddef.h> alone, and shows nothing of Vulkan.
+ * This header is the reference documentation. It compiles as C99 and later and as C++98 and later, includes only
+ * <stdint.h> and <stddef.h>, and exposes nothing of Vulkan.
  *
- * What holds for every function, and is not repeated below:
+ * The following holds for every function and is not repeated below.
  *
- *   Result          Returns tuff_status: TUFF_OK (0) or a negative TUFF_ERROR_*. Results go through
- *                   pointers and are written only on success. After a failure tuff_last_error() holds
- *                   one line for this thread that names the function, the argument, what it got and
- *                   what it needed. A call that fails has no other effect; a copy that ends by
- *                   TIMEOUT or DEVICE_LOST may have been done in part.
- *   Errors          Beside those a function names, each may return INVALID_HANDLE (stale, forged, of
- *                   the wrong kind, or of another context), INVALID_ARGUMENT (a null pointer where one
- *                   is required, an unknown enumerator, a malformed structure), OUT_OF_HOST_MEMORY,
- *                   DEVICE_LOST (sticky for that context: whoever waits is told within a second),
- *                   TIMEOUT (where it had to wait for the device, for longer than
- *                   tuff_limits.wait_milliseconds; the message says what is under way, which goes on),
- *                   and NOT_INITIALIZED in a child process after fork(). docs/errors.md.
- *   Threads         Any function may be called from any thread at any time. Operations on one stream
- *                   take effect in the order of the calls, whichever threads made them. docs/threads.md.
- *   Pointers        May be NULL only where a function or a field says so. What is const is read, what is not is
- *                   written; a structure that a function fills has its struct_size set before.
+ *   Result          Functions return tuff_status: TUFF_OK (0) or a negative TUFF_ERROR_*. Results are returned
+ *                   through pointers, which are written only on success. After a failure, tuff_last_error()
+ *                   returns this thread's one-line message, which names the function and the argument, the value
+ *                   it got and the value it needed. A call that fails has no other effect. The exception is a
+ *                   copy that ends with TIMEOUT or DEVICE_LOST: part of it may have been done.
+ *   Errors          Any function may return the following, beside the errors that its own comment lists:
+ *                   INVALID_HANDLE for a handle that is stale, forged, of the wrong kind or of another context;
+ *                   INVALID_ARGUMENT for a null pointer where one is required, an unknown enumerator or a
+ *                   malformed structure; OUT_OF_HOST_MEMORY; DEVICE_LOST, which is permanent for that context and
+ *                   reaches waiting threads within a second; TIMEOUT if the call had to wait for the device for
+ *                   longer than tuff_limits.wait_milliseconds (the message says what is still running; the work
+ *                   continues); NOT_INITIALIZED in a child process after fork(). See docs/errors.md.
+ *   Threads         Any function may be called from any thread at any time. Operations on one stream take effect
+ *                   in call order, whichever threads call them. See docs/threads.md.
+ *   Pointers        A pointer may be NULL only where its function or field says so. Pointers to const are inputs;
+ *                   others are outputs. The caller sets struct_size of a structure before a function fills it.
  *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
  *                   streams, events and graphs.
- *   Structures      Begin with struct_size, which the caller sets to sizeof(the structure); zero in any
- *                   other field means its default. Fields are only ever appended. struct_size is the size
- *                   that the structure had in some version, and nothing behind it is read or written; any
- *                   smaller number is INVALID_ARGUMENT, and the message says which are taken. A structure
- *                   larger than the library knows, by up to 4096 bytes, is accepted only if the part it
- *                   does not know is zero; in one that is written, that part becomes zero.
+ *   Structures      Structures begin with struct_size, which the caller sets to sizeof(the structure). Zero in any
+ *                   other field selects its default. Fields are only ever appended. struct_size must be the size
+ *                   that the structure had in some version; the library neither reads nor writes beyond it. Any
+ *                   other smaller value is INVALID_ARGUMENT, and the message lists the accepted sizes. A structure
+ *                   may be up to 4096 bytes larger than the library knows. On input, the part that the library
+ *                   does not know must be zero; on output, the library sets it to zero.
  *   Layout          Tensors are dense and row-major unless a leading dimension or stride says otherwise.
  *                   Sizes, leading dimensions and strides count elements; offsets and "bytes" count bytes.
- *   Buffers         The handle TUFF_NULL_HANDLE may stand for an operand that has no elements.
- *                   A byte offset that is a multiple of the element size is aligned enough everywhere.
+ *   Buffers         TUFF_NULL_HANDLE may stand for an operand that has no elements. Any byte offset that is a
+ *                   multiple of the element size is sufficiently aligned for every operation.
  *   Since           0.1.0, unless a function says otherwise.
  */
 #ifndef TUFF_TUFF_H
@@ -62,53 +62,53 @@ extern "C" {
 #define TUFF_VERSION_PATCH 0
 /* (major << 16) | (minor << 8) | patch */
 #define TUFF_VERSION ((TUFF_VERSION_MAJOR << 16) | (TUFF_VERSION_MINOR << 8) | TUFF_VERSION_PATCH)
-/* Counts incompatible changes of this header; the same number as in the name libtuff.so.1. */
+/* Incremented with every incompatible change of this header. The same number is in the file name libtuff.so.1. */
 #define TUFF_ABI_VERSION 1
 
 /* ---------------------------------------------------------------------------------------------
  * Types and named constants
  *
- * Constants come in groups, each named by a type that is an int32_t or, of flags that are combined, an uint32_t.
- * Functions and structures take that integer, so a constant needs no conversion. Each group of int32_t but the status codes
- * has an _INVALID, -1, which no function accepts: by it compilers, and tools that make bindings, see that the constants are
- * signed. Version 0.9.0 added it and the names of the groups.
+ * Constants come in groups. Each group is named by a type: int32_t, or uint32_t for flags that can be combined.
+ * Functions and structures use the plain integer, so constants need no conversion. Each int32_t group except the status
+ * codes has an _INVALID constant, -1, which no function accepts. It shows compilers and binding generators that the
+ * constants are signed. Version 0.9.0 added the _INVALID constants and the names of the groups.
  * ------------------------------------------------------------------------------------------- */
 
-/* Handles are plain numbers, checked on every use; 0 is never valid. They are not pointers, may be
- * stored and copied freely, and never come back for another object once theirs is gone. */
+/* Handles are plain numbers, not pointers, and are checked on every use. 0 is never valid. They may be stored and
+ * copied freely. A handle is never reused for another object after its own is destroyed. */
 typedef uint64_t tuff_context; /* an open device */
 typedef uint64_t tuff_buffer;  /* memory of a context, or a view of it */
-/* Wherever a tuff_stream is expected, a tuff_context may be passed: its default stream. */
+/* A tuff_context may be passed wherever a tuff_stream is expected; it stands for the context's default stream. */
 typedef uint64_t tuff_stream;
 typedef uint64_t tuff_kernel; /* a custom kernel; since 0.7.0 */
 typedef uint64_t tuff_event;  /* a point in a stream; since 0.8.0 */
-typedef uint64_t tuff_graph;  /* operations that were captured; since 0.8.0 */
-/* No handle: the macro for C and C++, the constant for tools that make bindings, which cannot read a cast. */
+typedef uint64_t tuff_graph;  /* captured operations; since 0.8.0 */
+/* No handle. The macro is for C and C++; the constant is for binding generators, which cannot evaluate a cast. */
 static const uint64_t TUFF_NULL_HANDLE = 0;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
 
-/* What functions return. */
+/* What every function returns: TUFF_OK or an error. */
 typedef int32_t tuff_status;
 enum {
   TUFF_OK = 0,
   TUFF_ERROR_INVALID_ARGUMENT = -1,     /* an argument is outside what the function accepts */
-  TUFF_ERROR_INVALID_HANDLE = -2,       /* a handle is stale, forged, of the wrong kind or context */
+  TUFF_ERROR_INVALID_HANDLE = -2,       /* a handle is stale, forged, or of the wrong kind or context */
   TUFF_ERROR_NOT_INITIALIZED = -3,      /* used in a child process after fork() */
   TUFF_ERROR_UNSUPPORTED = -4,          /* valid, but this device or this version cannot do it */
-  TUFF_ERROR_OUT_OF_DEVICE_MEMORY = -5, /* the device has no room; everything live stays usable */
-  TUFF_ERROR_OUT_OF_HOST_MEMORY = -6,   /* the process has no room */
-  TUFF_ERROR_DEVICE_LOST = -7,          /* the device stopped; make a new context */
+  TUFF_ERROR_OUT_OF_DEVICE_MEMORY = -5, /* the device is out of memory; existing objects stay usable */
+  TUFF_ERROR_OUT_OF_HOST_MEMORY = -6,   /* the process is out of memory */
+  TUFF_ERROR_DEVICE_LOST = -7,          /* the device stopped working; create a new context */
   TUFF_ERROR_NO_DEVICE = -8,            /* no Vulkan loader, driver or suitable device */
-  TUFF_ERROR_COMPILE_FAILED = -9,       /* a kernel did not compile; the message carries the log */
+  TUFF_ERROR_COMPILE_FAILED = -9,       /* a kernel did not compile; the message contains the log */
   TUFF_ERROR_TIMEOUT = -10,             /* the device did not finish in time */
   TUFF_ERROR_LIMIT_EXCEEDED = -11,      /* beyond a limit of the device or of tuff_limits */
   TUFF_ERROR_IO = -12,                  /* a file could not be read or written */
-  TUFF_ERROR_INTERNAL = -13             /* a defect in Tuff or the driver */
+  TUFF_ERROR_INTERNAL = -13             /* a bug in Tuff or the driver */
 };
 
-/* Element types. Products take all but the unsigned; what moves elements (permute, cast, slice, concat, gather) takes all;
- * every other operation TUFF_F32, TUFF_F16 and TUFF_BF16, tuff_reduce() TUFF_I32 too.
- * tuff_supports() tells what a device can do. */
+/* Element types. GEMM takes all except the unsigned types (TUFF_I32 for C only). Operations that move elements
+ * (permute, cast, slice, concat, gather) take all types. All other operations take TUFF_F32, TUFF_F16 and TUFF_BF16;
+ * tuff_reduce() takes TUFF_I32 as well. tuff_supports() tells what a device can do. */
 typedef int32_t tuff_dtype;
 enum {
   TUFF_DTYPE_INVALID = -1,
@@ -122,16 +122,16 @@ enum {
   TUFF_U8 = 8
 };
 
-/* How a stored matrix enters a product. CONJ_TRANS is the same as TRANS for real types. */
+/* How a stored matrix enters a GEMM. CONJ_TRANS is the same as TRANS for real types. */
 typedef int32_t tuff_transpose;
 enum { TUFF_TRANSPOSE_INVALID = -1, TUFF_NO_TRANS = 0, TUFF_TRANS = 1, TUFF_CONJ_TRANS = 2 };
 
-/* Which keys a query row may see, with query i and key j counted from 0:
- * NONE all; TOP_LEFT j <= i; BOTTOM_RIGHT j <= i + seq_kv - seq_q. */
+/* The keys that a query row sees, with query i and key j counted from 0.
+ * NONE: all keys. TOP_LEFT: j <= i. BOTTOM_RIGHT: j <= i + seq_kv - seq_q. */
 typedef int32_t tuff_causal;
 enum { TUFF_CAUSAL_INVALID = -1, TUFF_CAUSAL_NONE = 0, TUFF_CAUSAL_TOP_LEFT = 1, TUFF_CAUSAL_BOTTOM_RIGHT = 2 };
 
-/* Functions of one number. */
+/* Element-wise functions of one operand. */
 typedef int32_t tuff_unary_op;
 enum {
   TUFF_UNARY_INVALID = -1,
@@ -143,20 +143,20 @@ enum {
   TUFF_UNARY_SQRT = 6,
   TUFF_UNARY_ABS = 7,
   TUFF_UNARY_NEG = 8,
-  /* Since 0.3.0. alpha is tuff_unary_desc's. */
-  TUFF_UNARY_GELU = 9,        /* x * (1 + erf(x / sqrt(2))) / 2 */
-  TUFF_UNARY_GELU_TANH = 10,  /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2 */
-  TUFF_UNARY_SILU = 11,       /* x * sigmoid(x) */
-  TUFF_UNARY_LEAKY_RELU = 12, /* x above zero, else alpha * x */
-  TUFF_UNARY_ELU = 13,        /* x above zero, else alpha * (exp(x) - 1) */
+  /* Since 0.3.0. alpha is the field of tuff_unary_desc. */
+  TUFF_UNARY_GELU = 9,        /* x * (1 + erf(x / sqrt(2))) / 2; 0 at -inf */
+  TUFF_UNARY_GELU_TANH = 10,  /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2; 0 at -inf */
+  TUFF_UNARY_SILU = 11,       /* x * sigmoid(x); 0 at -inf */
+  TUFF_UNARY_LEAKY_RELU = 12, /* x if x > 0, otherwise alpha * x */
+  TUFF_UNARY_ELU = 13,        /* x if x > 0, otherwise alpha * (exp(x) - 1) */
   TUFF_UNARY_HARDSWISH = 14,  /* x * min(max(x + 3, 0), 6) / 6; 0 at -inf */
   TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
-  TUFF_UNARY_SIN = 16,        /* of any argument; NaN of an infinite one */
+  TUFF_UNARY_SIN = 16,        /* for arguments of any magnitude; NaN for infinities */
   TUFF_UNARY_COS = 17,
   TUFF_UNARY_ERF = 18 /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
 };
 
-/* Functions of two numbers. */
+/* Element-wise functions of two operands. */
 typedef int32_t tuff_binary_op;
 enum {
   TUFF_BINARY_INVALID = -1,
@@ -166,10 +166,10 @@ enum {
   TUFF_BINARY_DIV = 4,
   TUFF_BINARY_MAX = 5, /* NaN if either is NaN */
   TUFF_BINARY_MIN = 6, /* NaN if either is NaN */
-  TUFF_BINARY_POW = 7  /* a^b as IEEE 754's pow; since 0.3.0 */
+  TUFF_BINARY_POW = 7  /* a^b as defined by IEEE 754 pow; since 0.3.0 */
 };
 
-/* What becomes of the numbers along an axis. */
+/* How the elements along an axis are reduced. */
 typedef int32_t tuff_reduce_op;
 enum {
   TUFF_REDUCE_INVALID = -1,
@@ -178,51 +178,52 @@ enum {
   TUFF_REDUCE_MIN = 3, /* NaN if any is NaN */
   TUFF_REDUCE_MEAN = 4,
   TUFF_REDUCE_PROD = 5,
-  /* Where along the axis the largest or smallest value is, of several the first; the first NaN, if any is. The output
-   * is of TUFF_U32, whatever the input. Since 0.4.0. */
+  /* The index along the axis of the largest or smallest value: the first such index, or that of the first NaN if there
+   * is one. The output is TUFF_U32, whatever the input type. Since 0.4.0. */
   TUFF_REDUCE_ARGMAX = 6,
   TUFF_REDUCE_ARGMIN = 7
 };
 
-/* What a product is put through before it is stored. */
+/* The activation that an epilogue applies before the result is stored. */
 typedef int32_t tuff_activation;
 enum {
   TUFF_ACTIVATION_INVALID = -1,
   TUFF_ACTIVATION_NONE = 0,
   TUFF_ACTIVATION_RELU = 1,
   TUFF_ACTIVATION_GELU = 2,      /* x * (1 + erf(x / sqrt(2))) / 2 */
-  TUFF_ACTIVATION_GELU_TANH = 3, /* the usual approximation of it by tanh */
+  TUFF_ACTIVATION_GELU_TANH = 3, /* the usual tanh approximation of GELU */
   TUFF_ACTIVATION_SILU = 4,      /* x * sigmoid(x) */
   TUFF_ACTIVATION_RELU6 = 5      /* min(max(x, 0), 6); NaN stays NaN; since 0.5.0 */
 };
 
-/* One value of a bias for each row, or for each column, of C. */
+/* Whether the bias has one value for each row or for each column of C. */
 typedef int32_t tuff_bias_axis;
 enum { TUFF_BIAS_INVALID = -1, TUFF_BIAS_NONE = 0, TUFF_BIAS_ROWS = 1, TUFF_BIAS_COLUMNS = 2 };
 
-/* How the tensors of a convolution lie in memory: batch, channels, height, width; or channels last. Shapes are always
+/* Memory layout of the tensors of a convolution: batch, channels, height, width; or channels last. Shapes are always
  * given in the order N, C, H, W. Since 0.4.0. */
 typedef int32_t tuff_layout;
 enum { TUFF_LAYOUT_INVALID = -1, TUFF_LAYOUT_NCHW = 0, TUFF_LAYOUT_NHWC = 1 };
 
-/* Which elements of the input one of the output comes from. Since 0.5.0. */
+/* Which input elements an output element is computed from. Since 0.5.0. */
 typedef int32_t tuff_resize_mode;
 enum {
   TUFF_RESIZE_INVALID = -1,
-  TUFF_RESIZE_NEAREST = 0,       /* the one that its corner lies in: floor(o * in / out) */
-  TUFF_RESIZE_NEAREST_EXACT = 1, /* the one that its centre lies in: floor((o + 1/2) * in / out) */
-  TUFF_RESIZE_LINEAR = 2         /* those around it along each axis, by their distances */
+  TUFF_RESIZE_NEAREST = 0,       /* the one that contains its corner: floor(o * in / out) */
+  TUFF_RESIZE_NEAREST_EXACT = 1, /* the one that contains its centre: floor((o + 1/2) * in / out) */
+  TUFF_RESIZE_LINEAR = 2         /* the neighbours along each axis, weighted by distance */
 };
 
-/* What a product may be computed by that is less accurate than its types: f32 inputs rounded before they are multiplied
- * (sums stay in f32), of tuff_gemm_ex() and tuff_batched_gemm_ex(); Winograd's minimal filtering. */
+/* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
+ * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_WINOGRAD lets
+ * convolutions use Winograd's minimal filtering. */
 typedef int32_t tuff_precision;
 enum {
   TUFF_PRECISION_INVALID = -1,
-  TUFF_PRECISION_DEFAULT = 0, /* nothing: what the types say */
+  TUFF_PRECISION_DEFAULT = 0, /* as accurate as the types imply */
   TUFF_PRECISION_ALLOW_F16 = 1,
   TUFF_PRECISION_ALLOW_BF16 = 2,
-  TUFF_PRECISION_ALLOW_WINOGRAD = 3 /* of tuff_conv2d_ex(); since 0.6.0 */
+  TUFF_PRECISION_ALLOW_WINOGRAD = 3 /* for tuff_conv2d_ex(); since 0.6.0 */
 };
 
 /* Kinds of devices. */
@@ -233,11 +234,11 @@ enum {
   TUFF_DEVICE_INTEGRATED = 1,
   TUFF_DEVICE_DISCRETE = 2,
   TUFF_DEVICE_VIRTUAL = 3,
-  TUFF_DEVICE_CPU = 4, /* a Vulkan driver that runs on the processor, such as Mesa's lavapipe */
-  TUFF_DEVICE_HOST = 5 /* the host backend: no Vulkan at all */
+  TUFF_DEVICE_CPU = 4, /* a Vulkan driver that runs on the CPU, such as Mesa's lavapipe */
+  TUFF_DEVICE_HOST = 5 /* the host backend: no Vulkan */
 };
 
-/* How much tuff_set_log() sends; each level what is of the ones above it too. */
+/* Log levels, for tuff_set_log(). Each level includes the ones above it in this list. */
 typedef int32_t tuff_log_level;
 enum {
   TUFF_LOG_INVALID = -1,
@@ -246,57 +247,62 @@ enum {
   TUFF_LOG_WARNING = 2,
   TUFF_LOG_INFO = 3,
   TUFF_LOG_DEBUG = 4,
-  TUFF_LOG_DISPATCH = 5 /* one line for each kernel: the variant chosen and why */
+  TUFF_LOG_DISPATCH = 5 /* one line for each dispatch: the variant chosen and why */
 };
 
 /* ---------------------------------------------------------------------------------------------
  * Library
  * ------------------------------------------------------------------------------------------- */
 
-/* The library's TUFF_VERSION, and the TUFF_ABI_VERSION it implements. Compare the second with the
- * header's at start-up. Never fail. */
+/* tuff_version() returns the library's TUFF_VERSION, tuff_abi_version() the TUFF_ABI_VERSION that it implements.
+ * Compare the latter with the header's at start-up. These functions never fail. */
 TUFF_API uint32_t tuff_version(void);
 TUFF_API uint32_t tuff_abi_version(void);
 
-/* One line about how the library was built: version, compiler, shader compiler. Static storage. */
+/* Returns one line about how the library was built: version, compiler, shader compiler. The string is static. */
 TUFF_API const char* tuff_build_info(void);
 
-/* The constant's name, such as "TUFF_ERROR_INVALID_ARGUMENT"; for an unknown number
- * "TUFF_ERROR_UNKNOWN". Static storage. */
+/* Returns the constant's name, such as "TUFF_ERROR_INVALID_ARGUMENT", or "TUFF_ERROR_UNKNOWN" for an unknown number.
+ * The string is static. */
 TUFF_API const char* tuff_status_name(tuff_status status);
 
-/* What a person can do about it, as one sentence. Static storage. */
+/* Returns one sentence of advice on how to resolve the error. The string is static. */
 TUFF_API const char* tuff_status_hint(tuff_status status);
 
 /* Copies this thread's last error message into buffer.
  *   buffer    receives at most capacity bytes, always NUL-terminated if capacity > 0; may be NULL if
  *             capacity is 0
- *   length    receives the message's whole length without the NUL; may be NULL
- * Successful calls leave the message as it is; with no failure so far it is empty. A message longer
- * than the buffer is cut, which is no error. */
+ *   length    receives the length of the whole message without the NUL; may be NULL
+ * The message is empty until the first failure; successful calls do not change it. A message longer than the buffer is
+ * truncated, which is not an error. */
 TUFF_API tuff_status tuff_last_error(char* buffer, uint64_t capacity, uint64_t* length);
 
-/* level is a TUFF_LOG_*; message is NUL-terminated, one line, valid during the call. Called from any
- * thread; it must not call Tuff. */
+/* Receives one log message.
+ *   level     a TUFF_LOG_*
+ *   message   one line, NUL-terminated, valid during the call
+ * It may be called from any thread and must not call Tuff. */
 typedef void (*tuff_log_callback)(void* user, int32_t level, const char* message);
 
-/* Sends messages of at most this level to callback, which may be NULL: that, and TUFF_LOG_OFF, turns it off.
- * By default Tuff says nothing. The environment variable TUFF_LOG=error|warning|info|debug|dispatch
- * writes to stderr instead, for as long as no callback is set; any other value counts as warning. Contexts
- * warn of each variable that cannot have its value, which is then as good as unset (docs/building.md). */
+/* Sends messages of this level and the ones included in it to callback. Logging is off if level is TUFF_LOG_OFF or
+ * there is no callback: callback may be NULL. By default Tuff logs nothing. While no callback is set, the environment
+ * variable TUFF_LOG=error|warning|info|debug|dispatch sends the log to stderr; any other value counts as warning.
+ * Contexts log a warning for each environment variable whose value is invalid, and ignore that variable
+ * (docs/building.md).
+ *   level   a TUFF_LOG_*
+ *   user    passed to callback unchanged */
 TUFF_API tuff_status tuff_set_log(tuff_log_callback callback, void* user, int32_t level);
 
 /* ---------------------------------------------------------------------------------------------
  * Devices and contexts
  * ------------------------------------------------------------------------------------------- */
 
-/* What a family of queues takes, as bits of tuff_queue_family.flags; others may be set. Vulkan's own numbers.
+/* What a queue family supports, as bits of tuff_queue_family.flags. Other bits may be set. The values are Vulkan's.
  * Since 0.8.0. */
 typedef uint32_t tuff_queue_flags;
 enum { TUFF_QUEUE_GRAPHICS = 1, TUFF_QUEUE_COMPUTE = 2, TUFF_QUEUE_TRANSFER = 4, TUFF_QUEUE_SPARSE_BINDING = 8 };
 
-/* What the invocations of a subgroup can do together, as bits of tuff_device_properties.subgroup_operations; others
- * may be set. Vulkan's own numbers. Since 0.8.0. */
+/* Subgroup operations that a device supports, as bits of tuff_device_properties.subgroup_operations. Other bits may be
+ * set. The values are Vulkan's. Since 0.8.0. */
 typedef uint32_t tuff_subgroup_flags;
 enum {
   TUFF_SUBGROUP_BASIC = 1,
@@ -309,438 +315,452 @@ enum {
   TUFF_SUBGROUP_QUAD = 128
 };
 
-/* How many of them tuff_device_properties has room for. Since 0.8.0. */
+/* Sizes of the arrays in tuff_device_properties. Since 0.8.0. */
 enum { TUFF_MAX_QUEUE_FAMILIES = 8, TUFF_MAX_MATRIX_SHAPES = 32 };
 
-/* Queues of a device that are all of one kind. Since 0.8.0. */
+/* A Vulkan queue family. Since 0.8.0. */
 typedef struct tuff_queue_family {
   uint32_t flags;          /* TUFF_QUEUE_* */
-  uint32_t count;
-  uint32_t timestamp_bits; /* that are valid in a time stamp; 0: it has none */
+  uint32_t count;          /* number of queues */
+  uint32_t timestamp_bits; /* valid bits of a timestamp; 0: timestamps are not supported */
   uint32_t reserved;       /* zero */
 } tuff_queue_family;
 
-/* A product that the matrix units compute at once, by the invocations of one subgroup: m x n += m x k times k x n.
+/* A cooperative matrix shape: one subgroup computes C += A * B with A m x k, B k x n, C m x n.
  * Since 0.8.0. */
 typedef struct tuff_matrix_shape {
   uint32_t m, n, k;
-  int32_t a_type, b_type; /* TUFF_* of the factors */
-  int32_t c_type;         /* of what is added to, and of the result */
+  int32_t a_type, b_type; /* TUFF_* of A and B */
+  int32_t c_type;         /* of C: the accumulator and the result */
 } tuff_matrix_shape;
 
-/* What a device is and can do. Strings are NUL-terminated UTF-8. */
+/* Properties of a device. Strings are NUL-terminated UTF-8. */
 typedef struct tuff_device_properties {
   uint32_t struct_size;
   int32_t type; /* TUFF_DEVICE_* */
   char name[256];
   char vendor[64];
-  char driver[256];        /* the driver's name and version in its own words */
+  char driver[256];        /* the driver's name and version as it reports them */
   char backend[16];        /* "vulkan" or "host" */
   uint8_t uuid[16];        /* of the device; zero for the host backend */
   uint32_t vendor_id;      /* PCI vendor */
   uint32_t device_id;      /* PCI device */
   uint32_t api_version;    /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
-  uint32_t driver_version; /* the driver's own encoding */
-  uint64_t memory_bytes;   /* largest device-local heap */
-  uint64_t memory_free_bytes;          /* of it, what the driver says is left; 0 if it does not say */
+  uint32_t driver_version; /* in the driver's own encoding */
+  uint64_t memory_bytes;   /* size of the largest device-local heap */
+  uint64_t memory_free_bytes;          /* free bytes of that heap as the driver reports; 0 if it does not */
   uint64_t max_allocation_bytes;       /* largest single tuff_alloc */
-  uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work all the same */
+  uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work as well */
   uint32_t max_workgroup_invocations;
   uint32_t max_workgroup_count[3];
-  uint32_t max_shared_memory_bytes;    /* for each workgroup */
+  uint32_t max_shared_memory_bytes;    /* per workgroup */
   uint32_t max_push_constant_bytes;
   uint32_t subgroup_size;
   int32_t supports_f16;                /* arithmetic and 16-bit storage; 1 yes, 0 no */
   int32_t supports_bf16;
   int32_t supports_f64;
   int32_t supports_int8;
-  int32_t supports_matrix_cores;
+  int32_t supports_matrix_cores;       /* cooperative matrices */
   int32_t supports_addresses;          /* buffer device addresses */
   int32_t unified_memory;              /* all device memory can be mapped by the host */
-  int32_t binding;                     /* how kernels that stream reach buffers: 0 descriptors, 1 addresses;
-                                          measured, for contexts only */
-  double bandwidth_bytes_per_second;   /* measured, by the first tuff_profile_begin(); 0 if not known */
+  int32_t binding;                     /* how streaming kernels access buffers: 0 descriptors, 1 addresses;
+                                          measured, set only for contexts */
+  double bandwidth_bytes_per_second;   /* measured by the first tuff_profile_begin(); 0 if not known */
   double f32_flops_per_second;         /* likewise */
-  /* Since 0.8.0; all but those that say otherwise are 0 for the host backend. */
+  /* Since 0.8.0; all are 0 for the host backend unless noted otherwise. */
   uint32_t max_workgroup_size[3];      /* invocations along each dimension */
-  uint32_t subgroup_size_min;          /* what a kernel can ask for lies between these; 1 for the host backend */
+  uint32_t subgroup_size_min;          /* kernels can request sizes between min and max; 1 for the host backend */
   uint32_t subgroup_size_max;
   uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
-  uint32_t compute_units;              /* multiprocessors, cores; 0 if the driver does not say */
-  uint32_t min_storage_alignment;      /* of a descriptor's offset; buffers may begin anywhere all the same */
-  uint64_t host_import_alignment;      /* of what tuff_buffer_import_host() takes; 0: nothing. The host backend's too */
-  double timestamp_nanoseconds;        /* of one tick of the device's clock */
-  uint8_t driver_uuid[16];             /* memory goes by file descriptor where uuid and this are the same */
+  uint32_t compute_units;              /* multiprocessors or cores; 0 if the driver does not report them */
+  uint32_t min_storage_alignment;      /* of a descriptor's offset, in bytes; buffers may still begin anywhere */
+  uint64_t host_import_alignment;      /* for tuff_buffer_import_host(); 0: not supported. Set for the host backend too */
+  double timestamp_nanoseconds;        /* one tick of the device's clock */
+  uint8_t driver_uuid[16];             /* memory can be shared by file descriptor if uuid and driver_uuid match */
   uint32_t queue_family_count;
-  uint32_t matrix_shape_count;         /* of the element types that Tuff has; 0 without matrix cores */
-  tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* in the driver's order, the first ones */
+  uint32_t matrix_shape_count;         /* shapes whose element types Tuff has; 0 without cooperative matrices */
+  tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* the first ones, in the driver's order */
   tuff_matrix_shape matrix_shapes[TUFF_MAX_MATRIX_SHAPES];   /* likewise */
 } tuff_device_properties;
 
-/* How a context is made. Zero everywhere, or a null descriptor, means the best Vulkan device. */
+/* Options of tuff_context_create(). All fields zero, or a null descriptor, select the best Vulkan device. */
 typedef struct tuff_context_desc {
   uint32_t struct_size;
-  int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at
-                          TUFF_LOG_ERROR and are counted in tuff_stats. Also TUFF_VALIDATION=1. */
+  int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at TUFF_LOG_ERROR and
+                          are counted in tuff_stats. TUFF_VALIDATION=1 does the same */
   const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
-                          its beginning if no other device's is the same (hexadecimal, four digits or more,
-                          dashes allowed); NULL: TUFF_DEVICE from the environment, else the first: discrete,
-                          integrated, virtual, then CPU, unless TUFF_VISIBLE_DEVICES orders them */
-  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is none; NULL: "vulkan" */
+                          a unique prefix of one (at least four hexadecimal digits, dashes allowed).
+                          NULL: TUFF_DEVICE from the environment if set, otherwise the first device in the order
+                          discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another */
+  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; NULL: "vulkan" */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
-  int32_t prewarm;     /* 1: a thread compiles the kernels that earlier contexts of such a device have asked
-                          for, as a list on disk has them, while the caller goes on. Also TUFF_PREWARM=1.
-                          Destroying the context ends it within one kernel; "host" has nothing to compile */
+  int32_t prewarm;     /* 1: a background thread compiles the kernels that earlier contexts on such a device
+                          requested, from a list on disk. TUFF_PREWARM=1 does the same. Destroying the context
+                          stops the thread after the kernel that it is compiling. No effect on the host backend */
   int32_t reserved;    /* zero */
 } tuff_context_desc;
 
-/* Counts the usable Vulkan devices. 0 with TUFF_OK where there is no loader or driver at all.
- * Since 0.8.0 the environment variable TUFF_VISIBLE_DEVICES decides which devices there are and in which order, for all
- * of the library: a list, separated by commas, of what tuff_context_desc.device takes, where a part of a name stands
- * for all devices of that name and indices are those without the variable. An empty list leaves none. It is read when
- * devices are first asked for.
- * Errors: INVALID_ARGUMENT if an entry of TUFF_VISIBLE_DEVICES matches nothing, or a UUID's beginning several; the
- * message says what there is. So do tuff_device_info() and tuff_context_create(), but for backend "host". */
+/* Counts the usable Vulkan devices. Returns TUFF_OK and a count of 0 if there is no loader or driver.
+ * Since 0.8.0 the environment variable TUFF_VISIBLE_DEVICES selects and orders the devices for the whole library. It is
+ * a comma-separated list of what tuff_context_desc.device accepts. Part of a name selects all devices with that name;
+ * indices are those without the variable. An empty list hides all devices. The variable is read when the library first
+ * enumerates devices.
+ * Errors: INVALID_ARGUMENT if an entry of TUFF_VISIBLE_DEVICES matches nothing, or a UUID prefix matches several
+ * devices; the message lists the devices. tuff_device_info() and tuff_context_create() return the same error, except
+ * for the backend "host". */
 TUFF_API tuff_status tuff_device_count(uint32_t* count);
 
-/* Describes device index, 0 <= index < tuff_device_count(), best first. info->struct_size must be set.
+/* Describes a device. Devices are listed best first. info->struct_size must be set.
+ *   index   0 <= index < tuff_device_count()
  * Errors: INVALID_ARGUMENT for an index out of range. */
 TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* info);
 
-/* Copies a text for a person into buffer, as tuff_last_error() does: the devices that were passed over, one a line,
- * each with all that it lacks (what is needed, and what it reports), or that TUFF_VISIBLE_DEVICES hides it; where there
- * is no loader or driver, that. Empty if every device is usable. buffer may be NULL if capacity is 0, and length may be NULL.
+/* Explains why devices are not usable, as text for a person. There is one line for each rejected device, with
+ * everything that it lacks (what is required and what the device reports) or the fact that TUFF_VISIBLE_DEVICES hides
+ * it. If there is no loader or driver, the text says so. It is empty if every device is usable.
+ *   buffer    receives at most capacity bytes, always NUL-terminated if capacity > 0; may be NULL if capacity is 0
+ *   length    receives the length of the whole text without the NUL; may be NULL
  * Since 0.8.0. */
 TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
-/* Opens a device. desc may be NULL.
- * Errors: NO_DEVICE (the message says what was found and what each lacked), UNSUPPORTED (validation
- * asked for and the layer is not installed). Freed by tuff_context_destroy(). */
+/* Opens a device. desc may be NULL. The context is freed by tuff_context_destroy().
+ * Errors: NO_DEVICE (the message says which devices were found and what each lacks), UNSUPPORTED (validation
+ * was requested and the layer is not installed). */
 TUFF_API tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context);
 
-/* Waits for the context's work, then frees it with every buffer made from it, in any order, from any
- * thread. All those handles are stale from here on. A lost device is freed all the same. A device that does not finish
- * within tuff_limits.wait_milliseconds is waited for no longer: the call returns TUFF_OK, and what the device works on is
- * freed once it has finished, when another context is made or destroyed; a warning in the log says so. */
+/* Waits for the context's work, then frees the context and everything created from it. It may be called in any order
+ * and from any thread; all those handles are stale afterwards. A lost device is freed as well. If the device does not
+ * finish within tuff_limits.wait_milliseconds, the call returns TUFF_OK and logs a warning. What the device still uses
+ * is then freed after it has finished, when another context is created or destroyed. */
 TUFF_API tuff_status tuff_context_destroy(tuff_context context);
 
 /* Describes the context's device. info->struct_size must be set. */
 TUFF_API tuff_status tuff_context_info(tuff_context context, tuff_device_properties* info);
 
-/* Blocks until everything given to the stream before has finished; of a context, everything given to any of its streams.
+/* Blocks until all work submitted to the stream so far has finished. For a context, this includes all of its streams.
  * Errors: DEVICE_LOST, TIMEOUT. */
 TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
 
-/* Asks for a feature by name: *yes is 1 or 0. Names: an element type ("f32", "f16", "bf16", "f64",
- * "i8"), an operation ("gemm", "attention", …), one with a type ("gemm.bf16"), "matrix_cores",
- * "addresses", "unified_memory", "memory_budget", "import_host", "memory_fd", "custom_kernels", "robust_kernels"
- * (TUFF_KERNEL_ROBUST). It tells what Tuff's operations do on this device; what the device itself could do is in
- * tuff_device_properties. A name this library does not know is not supported: 0. */
+/* Queries a feature by name and sets *yes to 1 or 0. Features are what Tuff's operations support on this device;
+ * tuff_device_properties describes the device itself.
+ *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
+ *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
+ *             "memory_fd", "custom_kernels" or "robust_kernels" (TUFF_KERNEL_ROBUST). Unknown names give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
-/* The names of this library's operations, as tuff_supports() takes them, by number from 0 on; NULL behind the last. In the
- * library's memory, for as long as it is loaded. Since 0.9.0. */
+/* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.
+ * The string is valid for as long as the library is loaded. Since 0.9.0. */
 TUFF_API const char* tuff_operation_name(uint32_t index);
 
-/* Counters of a context since it was made. */
+/* Counters of a context since its creation. */
 typedef struct tuff_stats {
   uint32_t struct_size;
-  uint32_t live_buffers;           /* handles not freed yet, views included */
-  uint64_t bytes_in_use;           /* held by live buffers and work not finished */
-  uint64_t bytes_reserved;         /* taken from the device */
+  uint32_t live_buffers;           /* handles not freed yet, including views */
+  uint64_t bytes_in_use;           /* held by live buffers and by unfinished work */
+  uint64_t bytes_reserved;         /* allocated from the device */
   uint64_t bytes_peak;             /* the largest bytes_in_use so far */
-  uint64_t allocations;            /* tuff_alloc calls that succeeded */
+  uint64_t allocations;            /* successful tuff_alloc calls */
   uint64_t dispatches;             /* kernels recorded */
-  uint64_t submissions;            /* batches handed to the device */
-  uint64_t barriers;               /* recorded because ranges conflicted */
+  uint64_t submissions;            /* batches submitted to the device */
+  uint64_t barriers;               /* recorded because byte ranges conflicted */
   uint64_t bytes_uploaded;
   uint64_t bytes_downloaded;
   uint64_t shaders_compiled;       /* GLSL to SPIR-V in this context */
   uint64_t shader_cache_hits;      /* SPIR-V read from disk instead */
   uint64_t pipelines_created;
-  uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate: constant in the steady state */
-  uint64_t validation_messages;    /* of the validation layer; 0 where it is not loaded */
+  uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate call; constant in the steady state */
+  uint64_t validation_messages;    /* from the validation layer; 0 if it is not loaded */
   /* Since 0.7.0. */
-  uint64_t kernel_cache_hits;      /* kernels that were there already when they were asked for */
-  uint64_t bytes_staged;           /* of those uploaded and downloaded, what was copied once more in between */
+  uint64_t kernel_cache_hits;      /* requests for kernels that already existed */
+  uint64_t bytes_staged;           /* uploaded and downloaded bytes that passed through staging memory */
   uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
-  uint64_t kernels_to_prewarm;     /* left to do there; 0: done */
+  uint64_t kernels_to_prewarm;     /* still to be compiled there; 0: done */
   /* Since 0.9.0. */
-  uint64_t pipelines_live;         /* of the library's own kernels, at most tuff_limits.pipelines beside those of graphs */
-  uint64_t pipelines_evicted;      /* that were not used for longest; asked for again, they are made again */
+  uint64_t pipelines_live;         /* of the library's own kernels; at most tuff_limits.pipelines, not counting graphs' */
+  uint64_t pipelines_evicted;      /* least recently used ones that were destroyed; they are recreated on demand */
 } tuff_stats;
 
-/* Reads the counters. stats->struct_size must be set. */
+/* Reads the context's counters. stats->struct_size must be set. */
 TUFF_API tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats);
 
-/* Bounds that a context keeps. */
+/* Limits that a context enforces. */
 typedef struct tuff_limits {
   uint32_t struct_size;
   uint32_t reserved;          /* zero */
-  uint64_t memory_bytes;      /* tuff_alloc beyond it gives LIMIT_EXCEEDED; counts what the context itself
-                                 needs for partial results too; 0: no bound */
-  uint64_t wait_milliseconds; /* a wait for the device longer than this gives TIMEOUT; 0: 300,000. A CPU driver compiles
-                                 kernels within the first wait for them: seconds, on a cold cache */
+  uint64_t memory_bytes;      /* allocations beyond it fail with LIMIT_EXCEEDED; memory that the context itself
+                                 needs for partial results counts too; 0: no limit */
+  uint64_t wait_milliseconds; /* maximum wait for the device before TIMEOUT; 0: 300,000. CPU drivers compile kernels
+                                 during the first wait for them, which takes seconds on a cold cache */
   /* Since 0.9.0. */
-  uint64_t pipelines;         /* kernels of the library's own that are kept ready, each for some shapes; beyond that, those
-                                 not used for longest go once the device is done with them, unless a graph holds them.
-                                 0: 512 */
+  uint64_t pipelines;         /* maximum number of the library's own pipelines, each for certain shapes. Beyond it,
+                                 the least recently used ones are destroyed once the device is done with them,
+                                 unless a graph holds them. 0: 512 */
 } tuff_limits;
 
-/* Replaces the context's limits. Buffers already made are kept, even beyond the new bound. */
+/* Replaces the context's limits. Existing buffers are kept even if they exceed the new limit. */
 TUFF_API tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* limits);
 
-/* Which variants of the kernels are taken, for operations from here on, by a table that `tuff tune` measured on this
- * device; docs/tuning.md has its format. A context begins with the table of the environment variable TUFF_TUNING, a
- * path or "off"; else with the user's, tuning.json in the cache folder; a table of those that is missing, damaged or
- * of another device is ignored, with a message to the log. Choices that the device's limits or the operands do not
- * allow are ignored. Results are the same from call to call, bit for bit, as long as the table is the same one;
- * with another they are within the same bounds.
- *   json   the table, NUL-terminated; NULL: none, the built-in choices
- * Since 0.3.0. Errors: INVALID_ARGUMENT for a text that is no table or has nothing for this device (the message says
- * why; the table before stays); UNSUPPORTED for a table on the host backend, which has no variants. */
+/* Sets the tuning table by which later operations choose their kernel variants. `tuff tune` measures such a table on a
+ * device; docs/tuning.md describes the format. A new context loads the table that the environment variable TUFF_TUNING
+ * names, a path or "off". If TUFF_TUNING is not set, it loads the user's table, tuning.json in the cache folder. A
+ * table that is missing, damaged or for another device is then ignored, with a message in the log. Choices that the
+ * device's limits or the operands rule out are ignored as well. With one table, results are bit-identical from call to
+ * call. With another table they may differ, but stay within the same error bounds.
+ *   json   the table, NUL-terminated; NULL: no table, only the built-in choices
+ * Since 0.3.0. Errors: INVALID_ARGUMENT if the text is not a tuning table or has no entries for this device (the
+ * message says why, and the previous table stays in use); UNSUPPORTED for a table on the host backend, which has no
+ * variants. */
 TUFF_API tuff_status tuff_context_set_tuning(tuff_context context, const char* json);
 
 /* ---------------------------------------------------------------------------------------------
  * Buffers
  * ------------------------------------------------------------------------------------------- */
 
-/* Allocates device memory that reads as zero. bytes may be 0: a valid buffer with no elements.
- * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation, the context's limit, or what the driver says is left
- * for this process), OUT_OF_DEVICE_MEMORY; the message says what was asked for, what is free, and in which piece. */
+/* Allocates device memory, initialised to zero.
+ *   bytes   may be 0, which gives a valid buffer with no elements
+ * Errors: LIMIT_EXCEEDED (beyond the device's largest allocation, the context's limit, or what the driver reports as
+ * available to this process), OUT_OF_DEVICE_MEMORY. The message gives the bytes requested, the bytes free and the
+ * largest free range. */
 TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffer* buffer);
 
-/* What a buffer is to be, as bits of tuff_alloc_desc.flags. */
+/* Properties of a buffer, as bits of tuff_alloc_desc.flags. */
 typedef uint32_t tuff_alloc_flags;
 enum {
   TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
-  TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined: saves the clearing */
-  /* In the host's memory, held in place, which the host reads and writes at its full speed and the device reaches over
-   * its bus: where data waits for tuff_copy_dtod() to or from buffers of the device's. HOST_VISIBLE alone may be the
-   * device's own memory. Implies HOST_VISIBLE. Since 0.7.0. */
+  TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined, which saves clearing the memory */
+  /* Pinned host memory: the host reads and writes it at full speed, and the device accesses it over its bus. Meant for
+   * staging data that tuff_copy_dtod() moves to or from device buffers. With HOST_VISIBLE alone the memory may be the
+   * device's own. Implies HOST_VISIBLE. Since 0.7.0. */
   TUFF_ALLOC_HOST_PINNED = 4,
-  /* tuff_buffer_export_fd() works on it. Memory of its own, in steps of 2 MiB, that goes back to the device with its
-   * last handle. Errors: UNSUPPORTED where tuff_supports "memory_fd" says no. Since 0.7.0. */
+  /* tuff_buffer_export_fd() works on it. The buffer gets a memory allocation of its own, rounded up to a multiple of
+   * 2 MiB, which returns to the device with its last handle. Errors: UNSUPPORTED where tuff_supports "memory_fd" says
+   * no. Since 0.7.0. */
   TUFF_ALLOC_EXPORTABLE = 8
 };
 
+/* Options of tuff_alloc_ex(). */
 typedef struct tuff_alloc_desc {
   uint32_t struct_size;
   uint32_t flags; /* TUFF_ALLOC_* */
   uint64_t bytes;
-  const char* name; /* for tools and error messages; may be NULL */
+  const char* name; /* for debugging tools and error messages; may be NULL */
 } tuff_alloc_desc;
 
-/* As tuff_alloc(), with a descriptor. */
+/* tuff_alloc() with a descriptor. */
 TUFF_API tuff_status tuff_alloc_ex(tuff_context context, const tuff_alloc_desc* desc, tuff_buffer* buffer);
 
-/* A second handle on bytes [offset, offset + bytes) of a buffer (or view), with a life of its own: the
- * memory stays until the last handle on it is freed. Any offset that is a multiple of the element size
- * works in every operation.
- * Errors: INVALID_ARGUMENT if the range leaves the buffer. */
+/* Creates a second handle for bytes [offset, offset + bytes) of a buffer or view. Its lifetime is its own: the memory
+ * stays until the last handle to it is freed. Every operation accepts any offset that is a multiple of the element
+ * size.
+ * Errors: INVALID_ARGUMENT if the range exceeds the buffer. */
 TUFF_API tuff_status tuff_view(tuff_buffer buffer, uint64_t offset, uint64_t bytes, tuff_buffer* view);
 
-/* Ends the handle's life and returns at once; the memory goes back when the device is done with it.
+/* Frees the handle and returns at once. The memory is released when the device is done with it.
  * TUFF_NULL_HANDLE is accepted and does nothing. */
 TUFF_API tuff_status tuff_free(tuff_buffer buffer);
 
-/* The buffer's size in bytes as it was asked for. */
+/* Returns the buffer's size in bytes, as it was requested. */
 TUFF_API tuff_status tuff_buffer_size(tuff_buffer buffer, uint64_t* bytes);
 
-/* Copies host memory into a buffer, in stream order. src may be reused when the call returns.
- * Errors: INVALID_ARGUMENT if the range leaves the buffer. bytes 0 does nothing. */
+/* Copies host memory into a buffer, in stream order. src may be reused when the call returns. bytes 0 does nothing.
+ * Errors: INVALID_ARGUMENT if the range exceeds the buffer. */
 TUFF_API tuff_status tuff_copy_htod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
                                     uint64_t bytes);
 
-/* Copies a buffer into host memory, after everything given to the stream before; dst is complete when
- * the call returns. */
+/* Copies a buffer into host memory, after all earlier work of the stream. dst is complete when the call returns.
+ * Errors: INVALID_ARGUMENT if the range exceeds the buffer. */
 TUFF_API tuff_status tuff_copy_dtoh(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
                                     uint64_t bytes);
 
-/* Copies between buffers of one context, in stream order. Any offsets and sizes, of one byte even.
- * Errors: INVALID_ARGUMENT if a range leaves its buffer or the two ranges overlap. */
+/* Copies between buffers of one context, in stream order. Offsets and sizes may be any number of bytes.
+ * Errors: INVALID_ARGUMENT if a range exceeds its buffer or the two ranges overlap. */
 TUFF_API tuff_status tuff_copy_dtod(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, tuff_buffer src,
                                     uint64_t src_offset, uint64_t bytes);
 
-/* Copies between buffers of any two contexts: on different devices, on one, on a device and on the host backend. After
- * everything given to src_stream before, and in order with dst_stream: what is given to it afterwards comes after the
- * copy. src may be written to when the call returns. Of one context it is tuff_copy_dtod().
- * Any offsets and sizes. The data stays on the device where both contexts are of one device and driver that share
- * memory by file descriptor (tuff_supports "memory_fd"); else it goes through memory of the host's, which the one fills
- * while the other empties it. Above 256 KiB the call waits for the work of both contexts, at times on a second thread,
- * and up to 64 MiB of memory are kept for the next copy of the same direction, until tuff_context_trim() of either
- * context or its end. Threads may copy in opposite directions at once.
- * Buffers over one memory that contexts share (tuff_buffer_import_fd()) are not seen to overlap.
- * Since 0.8.0. Errors: INVALID_ARGUMENT if a range leaves its buffer, a buffer is mapped, or, of one context, the
- * ranges overlap; INVALID_HANDLE if dst is not of dst_stream's context, or src of src_stream's. */
+/* Copies between buffers of any two contexts: on different devices, on one device, or on a device and the host backend.
+ * The copy follows all earlier work of src_stream. Work submitted to dst_stream afterwards follows the copy. src may be
+ * overwritten when the call returns. Within one context the function is the same as tuff_copy_dtod().
+ * Offsets and sizes may be any number of bytes. If both contexts use one device and driver that share memory by file
+ * descriptor (tuff_supports "memory_fd"), the data stays on the device. Otherwise it passes through host memory, which
+ * one side fills while the other empties it. Above 256 KiB the call waits for the work of both contexts, sometimes on a
+ * second thread. It keeps up to 64 MiB of memory for the next copy in the same direction, until tuff_context_trim() or
+ * the destruction of either context. Threads may copy in opposite directions at the same time.
+ * Overlap is not detected between buffers of different contexts over the same shared memory (tuff_buffer_import_fd()).
+ * Since 0.8.0. Errors: INVALID_ARGUMENT if a range exceeds its buffer, a buffer is mapped, or the ranges overlap within
+ * one context; INVALID_HANDLE if dst does not belong to dst_stream's context or src to src_stream's. */
 TUFF_API tuff_status tuff_copy_peer(tuff_stream dst_stream, tuff_buffer dst, uint64_t dst_offset,
                                     tuff_stream src_stream, tuff_buffer src, uint64_t src_offset, uint64_t bytes);
 
-/* Fills bytes [offset, offset + bytes) with a repeated pattern of 1, 2, 4, 8 or 16 bytes.
- * Errors: INVALID_ARGUMENT for another pattern size, or if offset or bytes is no multiple of it. */
+/* Fills bytes [offset, offset + bytes) with a repeated pattern, in stream order.
+ *   pattern_bytes   1, 2, 4, 8 or 16
+ * Errors: INVALID_ARGUMENT for any other pattern size, or if offset or bytes is not a multiple of it. */
 TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t offset, uint64_t bytes,
                                const void* pattern, uint64_t pattern_bytes);
 
-/* Waits for the work given to the context so far and gives the buffer's memory to the host until
- * tuff_unmap(). Operations and copies on it (and on views of the same memory) meanwhile are
- * INVALID_ARGUMENT.
- * Errors: INVALID_ARGUMENT if it is mapped already or was not made with TUFF_ALLOC_HOST_VISIBLE. */
+/* Waits for all work submitted to the context so far and gives the host access to the buffer's memory until
+ * tuff_unmap(). Meanwhile operations and copies on the buffer, and on views of the same memory, are INVALID_ARGUMENT.
+ * Errors: INVALID_ARGUMENT if the buffer is already mapped or was not created with TUFF_ALLOC_HOST_VISIBLE. */
 TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
 TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
 
 /* ---------------------------------------------------------------------------------------------
- * Memory: what a context has taken from its device, and what happens when it is short. docs/memory.md
+ * Memory: what a context has allocated from its device, and what happens when it runs short. docs/memory.md
  * ------------------------------------------------------------------------------------------- */
 
-/* The memory behind a context's buffers. The context takes blocks from the device and cuts buffers out of them; what is
- * freed is kept for the next ones. Bytes count as they are taken: buffers up to 16 MiB in steps of 256 bytes, larger
- * ones in steps of 2 MiB. Since 0.7.0. */
+/* The memory behind a context's buffers. The context allocates blocks from the device and cuts buffers out of them.
+ * Freed ranges are kept for later buffers. Sizes count as allocated: in multiples of 256 bytes for buffers of up to
+ * 16 MiB, and of 2 MiB for larger ones. Since 0.7.0. */
 typedef struct tuff_memory_stats {
   uint32_t struct_size;
-  uint32_t blocks;             /* pieces of memory taken from the device and held */
-  uint64_t bytes_in_use;       /* live buffers, freed ones that unfinished work uses, and what the context itself needs */
-  uint64_t bytes_reserved;     /* of all blocks */
-  uint64_t bytes_peak;         /* the largest bytes_in_use since the context was made, or tuff_context_reset_peak() */
-  uint64_t bytes_free;         /* of all blocks, in use by nobody */
-  uint64_t bytes_largest_free; /* the largest range of it that lies together */
+  uint32_t blocks;             /* memory blocks allocated from the device */
+  uint64_t bytes_in_use;       /* live buffers, freed buffers that unfinished work uses, and the context's own memory */
+  uint64_t bytes_reserved;     /* size of all blocks */
+  uint64_t bytes_peak;         /* largest bytes_in_use since the context's creation or tuff_context_reset_peak() */
+  uint64_t bytes_free;         /* bytes of all blocks that are not in use */
+  uint64_t bytes_largest_free; /* the largest contiguous free range */
   uint64_t live_allocations;   /* ranges that make up bytes_in_use */
   uint64_t allocations;        /* ranges handed out so far: buffers, staging, partial results */
-  uint64_t hits;               /* of them, those that were cut out of a block that was there */
-  uint64_t misses;             /* those that took a new block from the device: allocations = hits + misses */
-  double fragmentation;        /* 1 - bytes_largest_free / bytes_free; 0 where nothing is free */
+  uint64_t hits;               /* allocations that were cut from an existing block */
+  uint64_t misses;             /* allocations that needed a new block: allocations = hits + misses */
+  double fragmentation;        /* 1 - bytes_largest_free / bytes_free; 0 if nothing is free */
   uint64_t bytes_limit;        /* tuff_limits.memory_bytes; 0: none */
-  uint64_t heap_bytes;         /* of the device's heap that buffers come from */
-  uint64_t heap_budget_bytes;  /* how much of it this process may use, and uses, as the driver says now */
-  uint64_t heap_used_bytes;    /* (VK_EXT_memory_budget); both 0 where it does not say: tuff_supports "memory_budget" */
-  uint64_t bytes_imported;     /* of live buffers over memory that is not the context's; in no other field */
+  uint64_t heap_bytes;         /* size of the device heap that buffers come from */
+  uint64_t heap_budget_bytes;  /* how much of the heap this process may use, and uses, as the driver reports now */
+  uint64_t heap_used_bytes;    /* (VK_EXT_memory_budget); both 0 if it does not: tuff_supports "memory_budget" */
+  uint64_t bytes_imported;     /* live buffers over memory that is not the context's; counted in no other field */
 } tuff_memory_stats;
 
-/* Reads them. stats->struct_size must be set. Since 0.7.0. */
+/* Reads the context's memory statistics. stats->struct_size must be set. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats* stats);
 
-/* Gives back what nobody uses: empty blocks, the memory of partial results and that of tuff_copy_peer(). Waits for
- * nothing: what unfinished work uses is given back only after tuff_synchronize(). The next allocations are slower.
- * Since 0.7.0. */
+/* Releases memory that is not in use: empty blocks, the memory for partial results and that of tuff_copy_peer(). The
+ * call does not wait, so memory used by unfinished work is released only if tuff_synchronize() was called before. Later
+ * allocations are slower. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_trim(tuff_context context);
 
-/* Makes bytes_in_use of now the peak, here and in tuff_stats. Since 0.7.0. */
+/* Resets bytes_peak, here and in tuff_stats, to the current bytes_in_use. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_reset_peak(tuff_context context);
 
-/* What an allocation lacks. Since 0.7.0. */
+/* Describes a failing allocation. Since 0.7.0. */
 typedef struct tuff_memory_pressure {
-  uint32_t struct_size;     /* the library's */
-  tuff_status status;       /* what the call answers with unless memory is freed: TUFF_ERROR_LIMIT_EXCEEDED,
+  uint32_t struct_size;     /* set by the library */
+  tuff_status status;       /* what the call returns unless memory is freed: TUFF_ERROR_LIMIT_EXCEEDED,
                                TUFF_ERROR_OUT_OF_DEVICE_MEMORY or TUFF_ERROR_OUT_OF_HOST_MEMORY */
-  uint64_t bytes_requested; /* the size that was asked for */
-  uint64_t bytes_needed;    /* how much has to be freed at the least; where what is free is in pieces, more */
+  uint64_t bytes_requested; /* the requested size */
+  uint64_t bytes_needed;    /* minimum number of bytes to free; more if free memory is fragmented */
 } tuff_memory_pressure;
 
-/* Must not throw, and must return. pressure is valid during the call. Since 0.7.0. */
+/* Frees memory when the context runs short. It must not throw, and must return. pressure is valid during the call.
+ * Since 0.7.0. */
 typedef void (*tuff_memory_callback)(void* user, const tuff_memory_pressure* pressure);
 
-/* Has callback called before memory is refused: by tuff_alloc() and by any call that needs some itself, after empty
- * blocks were given back and what was freed was waited for. The call then tries once more, and succeeds if enough
- * was freed. A size that no freeing could make room for is refused without it.
- *   callback   runs on the thread that made the call, which holds no lock; threads may be inside it at once. It may
- *              call any function of Tuff on any context: free, synchronize, allocate. An allocation of its own that
- *              is short of memory in the same context is refused at once. NULL: none, as at first
- *   user       is passed on
- * Returns when no other thread is inside the callback that was there before, so that what its user points to may go;
- * called from inside a callback it does not wait. Since 0.7.0. */
+/* Sets a callback that is invoked before an allocation fails, in tuff_alloc() or in any other call that needs memory.
+ * The library first releases empty blocks and waits for freed memory, then invokes the callback, then tries once more.
+ * The call succeeds if enough was freed. A request that can never fit fails without invoking the callback.
+ *   callback   runs on the calling thread, which holds no lock; several threads may be inside it at once. It may call
+ *              any function of Tuff on any context: free, synchronize, allocate. If an allocation inside the callback
+ *              is itself short of memory in the same context, it fails at once. NULL: no callback, the default
+ *   user       passed to callback unchanged
+ * The call returns when no other thread is inside the previous callback, so that callback's user data may then be
+ * freed. Called from inside a callback, it does not wait. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_set_memory_callback(tuff_context context, tuff_memory_callback callback, void* user);
 
-/* A buffer over memory of the caller's: nothing is copied. The contents are what they are. It is host-visible: between
- * tuff_map(), which gives memory itself, and tuff_unmap() the host may read and write it, at no other time.
- *   memory, bytes   both multiples of what the device asks for, which the message of an error states: 4096 with every
- *                   driver seen, at most 65536. Memory that a file is mapped to may be refused
- * memory has to stay until the buffer, and views of it, were freed and a tuff_synchronize() after that has returned, or
- * the context was destroyed. It counts for no limit. The same memory imported twice is two buffers: what is done to
- * one is in no order with what is done to the other.
- * Since 0.7.0. Errors: UNSUPPORTED where tuff_supports "import_host" says no. */
+/* Creates a buffer over the caller's own memory without copying it; the contents are kept. The buffer is host-visible.
+ * The host may access the memory only between tuff_map(), which returns memory itself, and tuff_unmap().
+ *   memory, bytes   both multiples of the alignment that the device requires, which the error message states: 4096 with
+ *                   every driver seen, at most 65536. Memory-mapped files may be rejected
+ * memory must stay valid until the buffer and all its views are freed and a tuff_synchronize() after that has returned,
+ * or until the context is destroyed. It counts towards no limit. Importing the same memory twice gives two independent
+ * buffers, and operations on one are not ordered with operations on the other.
+ * Since 0.7.0. Errors: INVALID_ARGUMENT for an unsuitable address or size; UNSUPPORTED where tuff_supports
+ * "import_host" says no. */
 TUFF_API tuff_status tuff_buffer_import_host(tuff_context context, void* memory, uint64_t bytes, tuff_buffer* buffer);
 
 /* A buffer's memory as a file descriptor, for another process or another API (CUDA's external memory) on the same
- * device. Whoever imports it needs all the fields, just as they are; fd alone is another number in another process.
+ * device. The importer needs all fields unchanged, except that fd has another number in another process.
  * Since 0.7.0. */
 typedef struct tuff_memory_fd {
   uint32_t struct_size;
   int32_t fd;
-  uint64_t memory_bytes; /* of the memory behind fd, of which */
-  uint64_t offset;       /* the buffer begins here */
-  uint64_t bytes;        /* and has this size */
-  uint32_t memory_type;  /* Vulkan's index of it */
-  int32_t dedicated;     /* 1: the memory was made for one buffer alone, which CUDA is to be told */
+  uint64_t memory_bytes; /* size of the memory behind fd */
+  uint64_t offset;       /* where the buffer begins in it, in bytes */
+  uint64_t bytes;        /* size of the buffer */
+  uint32_t memory_type;  /* Vulkan's memory type index */
+  int32_t dedicated;     /* 1: a dedicated allocation for one buffer, which CUDA must be told */
   uint8_t device_uuid[16]; /* of the device and driver that can import it */
   uint8_t driver_uuid[16];
 } tuff_memory_fd;
 
-/* Exports the memory of a buffer that was made with TUFF_ALLOC_EXPORTABLE, or of a view of one. Waits for the work given
- * to the context so far. Each call makes a new descriptor, closed on exec, which the caller owns and closes; it keeps the
- * memory alive even when the buffer is freed. info->struct_size must be set.
- * Nothing orders the work of those who share memory: tuff_synchronize(), and what the other has for it, before the
- * other reads or writes.
+/* Exports the memory of a buffer created with TUFF_ALLOC_EXPORTABLE, or of a view of one, after waiting for all work
+ * submitted to the context so far. Each call creates a new close-on-exec descriptor. The caller owns and closes it; it
+ * keeps the memory alive even after the buffer is freed. info->struct_size must be set.
+ * Accesses by the users of shared memory are not ordered. Before another user reads or writes, the current one calls
+ * tuff_synchronize(), or its own API's equivalent.
  * Since 0.7.0. Errors: INVALID_ARGUMENT for any other buffer, UNSUPPORTED on the host backend. */
 TUFF_API tuff_status tuff_buffer_export_fd(tuff_buffer buffer, tuff_memory_fd* info);
 
-/* A buffer over memory that a tuff_buffer_export_fd() exported, in this process or another. The contents are what they
- * are. It counts for no limit. fd stays the caller's, who may close it when the call has returned. What came from
- * elsewhere is checked as far as it can be, without reading from what may have nothing to read: fd has to be of memory, as
- * a device's driver gives it, or, of a driver for processors, a memory file (memfd_create) that holds memory_bytes, begins as
- * that driver's do, and cannot be made shorter: F_SEAL_SHRINK is set where it is missing. A descriptor of the same driver's
- * memory of another size is otherwise the driver's to refuse. What cannot be checked: whoever shares the memory can write to
- * all of it at any time, what the driver keeps there included (docs/memory.md).
- * Since 0.7.0. Errors: INVALID_ARGUMENT for memory of another device or driver, for sizes that do not fit and for
- * what is no descriptor of memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
+/* Creates a buffer over memory that tuff_buffer_export_fd() exported, in this process or another. The contents are
+ * kept. It counts towards no limit. The caller keeps fd and may close it after the call. Input from another process is
+ * validated as far as possible without reading from a descriptor that might block. fd must refer to device memory as a
+ * driver exports it. For a CPU driver it must be a memory file (memfd_create) that holds memory_bytes, has that
+ * driver's header and cannot shrink: F_SEAL_SHRINK is set if it is missing. A descriptor of the same driver with a
+ * different size is left to the driver to reject. One thing cannot be checked: every process that shares the memory can
+ * write to all of it at any time, including the driver's own data in it (docs/memory.md).
+ * Since 0.7.0. Errors: INVALID_ARGUMENT for memory of another device or driver, for inconsistent sizes and for a
+ * descriptor that is not memory; UNSUPPORTED where tuff_supports "memory_fd" says no. */
 TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memory_fd* info, tuff_buffer* buffer);
 
 /* ---------------------------------------------------------------------------------------------
  * Operations
  *
- * Each is queued and returns; results are there for whatever follows in the stream. A call is checked
- * whole before anything is queued. An output may not overlap an input, except that an element-wise
- * output may be exactly an input. Any outer size of 0 is a success that touches nothing. Where nothing else is said,
- * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16, others are UNSUPPORTED: all operands are of that type, values and sums are
- * f32, and each result is rounded once, to nearest even. (Since 0.3.0 for reduce, unary, binary and softmax, since 0.4.0
- * for attention and convolutions.)
+ * Each call queues its operation and returns; later work on the stream sees the results. All arguments are checked
+ * before anything is queued. An output must not overlap an input, except that the output of an element-wise operation
+ * may be exactly an input. If an outer size is 0, the call succeeds and accesses no memory. Unless noted otherwise,
+ * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16 and is the type of all operands; other types are UNSUPPORTED. Values and
+ * sums are computed in f32, and each result is rounded once, to nearest even. (f16 and bf16: since 0.3.0 for reduce,
+ * unary, binary and softmax, since 0.4.0 for attention and convolutions.)
  *
- * tuff_<op>_ex takes the same arguments in a descriptor, and what goes beyond them.
+ * tuff_<op>_ex takes the same arguments in a descriptor, and more options.
  * ------------------------------------------------------------------------------------------- */
 
 /* C = alpha * op(A) * op(B) + beta * C, with op(A) m x k, op(B) k x n, C m x n.
- *   ta, tb          TUFF_NO_TRANS: stored as m x k, k x n; TUFF_TRANS: stored as k x m, n x k
- *   lda, ldb, ldc   elements from one stored row to the next, at least the stored row's length
- *   dtype           of A, B and C; TUFF_I8: of A and B, and C is of TUFF_I32. See tuff_gemm_desc for what is
- *                   computed in; since 0.2.0 others than TUFF_F32
- * Bytes between rows are never written. k = 0 or alpha = 0: A and B are not read. beta = 0: C is not
- * read, so NaN in it does not survive. alpha and beta are rounded to f32 (f64 for f64) first: 1e-300 is zero. */
+ *   ta, tb          TUFF_NO_TRANS: stored as m x k and k x n; TUFF_TRANS: stored as k x m and n x k
+ *   lda, ldb, ldc   elements from one stored row to the next; at least the length of a stored row
+ *   dtype           the type of A, B and C. TUFF_I8: the type of A and B, with C in TUFF_I32. tuff_gemm_desc lists the
+ *                   types of the sums. Since 0.2.0 types other than TUFF_F32
+ * Memory between rows is never written. If k = 0 or alpha = 0, A and B are not read. If beta = 0, C is not read, so
+ * NaNs in it do not propagate. alpha and beta are first rounded to f32 (f64 for f64): 1e-300 becomes zero.
+ * Errors: INVALID_ARGUMENT for a leading dimension that is too small, a buffer that is too small, or C overlapping A or
+ * B; UNSUPPORTED for other types, or types that the device lacks. */
 TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n,
                                uint64_t k, double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb,
                                double beta, tuff_buffer c, uint64_t ldc);
 
-/* With a descriptor: C = activation(alpha * op(A) * op(B) + beta * C + bias + residual), and types apart.
- *   a, b, c types                  sums in
- *   f32, f16, bf16, in any mixture f32
- *   i8, i8, and i32, f32, f16, bf16  i32, modulo 2^32; for an i32 C alpha and beta are whole numbers of
- *                                  32 bits, all is modulo 2^32, and the activation is none or relu
- *   f64, f64, f64                  f64, where tuff_supports says "gemm.f64"
- * Inputs are converted exactly; alpha * sum and what follows is computed in f32 (f64 for f64), and the result
- * rounded once, to nearest even. An activation of f32 is the unary operation of its name, bit for bit. bias and residual are of c_type. C may be exactly the residual, of the same
- * leading dimension (and stride). accumulate and precision permit less accuracy, they do not demand it.
- * Errors: UNSUPPORTED for another mixture, or types the device lacks (the message says which);
- * INVALID_ARGUMENT for a precision with inputs that are not f32. */
+/* GEMM with a descriptor: C = activation(alpha * op(A) * op(B) + beta * C + bias + residual), with independent types.
+ *     A, B                           C                      sums
+ *     f32, f16, bf16 in any mixture  f32, f16, bf16         f32
+ *     i8                             i32, f32, f16, bf16    i32, modulo 2^32
+ *     f64                            f64                    f64, where tuff_supports says "gemm.f64"
+ * Inputs are converted exactly. alpha * sum and the epilogue are computed in f32 (f64 for an f64 C), and the result is
+ * rounded once, to nearest even. For an i32 C, alpha and beta must be integers of 32 bits, all arithmetic is modulo
+ * 2^32, and the activation is none or relu. In f32, an activation gives the same bits as the unary operation of its
+ * name. bias and residual have type c_type. C may be exactly the residual, with the same leading dimension (and
+ * stride). accumulate and precision permit lower accuracy, but do not require it.
+ * Errors: UNSUPPORTED for any other combination of types, or types that the device lacks (the message says which);
+ * INVALID_ARGUMENT for a precision with inputs other than f32. */
 typedef struct tuff_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
   int32_t ta, tb;
   uint64_t m, n, k;
-  double alpha; /* zero means zero, here and in beta */
+  double alpha; /* zero means zero, for beta too */
   double beta;
   tuff_buffer a, b, c;
   uint64_t lda, ldb, ldc; /* 0: dense */
   /* Since 0.2.0; all may be zero. */
-  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (c_type where dtype is TUFF_I8: TUFF_I32) */
-  int32_t accumulate;             /* what sums are kept in; 0: see above; TUFF_F16 allows f16 for two f16 inputs */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -751,14 +771,17 @@ typedef struct tuff_gemm_desc {
 } tuff_gemm_desc;
 TUFF_API tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc);
 
-/* batch_count products: C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i], matrix i starting i * stride
- * elements into its buffer. stride_a or stride_b 0 repeats one matrix. The matrices of C must not
- * overlap each other: stride_c is at least one matrix's footprint, if batch_count > 1. */
+/* batch_count independent GEMMs: C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i]. Matrix i starts i * stride elements
+ * into its buffer. A stride_a or stride_b of 0 uses one matrix for the whole batch. Other arguments and errors are
+ * those of tuff_gemm().
+ * Errors: INVALID_ARGUMENT if matrices of C overlap, that is, if batch_count > 1 and stride_c is smaller than one
+ * matrix's footprint. */
 TUFF_API tuff_status tuff_batched_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb, uint64_t m,
                                        uint64_t n, uint64_t k, double alpha, tuff_buffer a, uint64_t lda,
                                        uint64_t stride_a, tuff_buffer b, uint64_t ldb, uint64_t stride_b, double beta,
                                        tuff_buffer c, uint64_t ldc, uint64_t stride_c, uint64_t batch_count);
 
+/* Batched GEMM with a descriptor. Fields not described here are those of tuff_gemm_desc. */
 typedef struct tuff_batched_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -771,8 +794,8 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t stride_a, stride_b, stride_c;
   uint64_t batch_count;
   /* Since 0.2.0; all may be zero. */
-  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (c_type where dtype is TUFF_I8: TUFF_I32) */
-  int32_t accumulate;             /* what sums are kept in; 0: see above; TUFF_F16 allows f16 for two f16 inputs */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -780,21 +803,21 @@ typedef struct tuff_batched_gemm_desc {
   tuff_buffer bias;               /* of c_type */
   tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
   uint64_t ld_residual;           /* 0: dense */
-  uint64_t stride_bias, stride_residual; /* 0 repeats one for the whole batch */
-  /* batch_count handles each, instead of strides: matrix i is the start of a_array[i]. All three, and a, b, c and their
-   * strides are then zero; NULL: none. */
+  uint64_t stride_bias, stride_residual; /* 0: one bias or residual for the whole batch */
+  /* Arrays of batch_count handles each, instead of strides: matrix i is at the start of a_array[i]. If they are used,
+   * all three are required, and a, b, c and their strides are zero. NULL: none. */
   const tuff_buffer *a_array, *b_array, *c_array;
 } tuff_batched_gemm_desc;
 TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
 
-/* What tables of tuned choices can say of a product (tuff_gemm_ex's too: batch_count 1). Nothing is computed.
- *   json     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. An entry
- *            as tables have them, with the slices that are tuned (0: none are), and the variants that are worth
- *            measuring, the one that would be taken now first, the others by what is expected of them:
+/* Describes a GEMM as tuning tables do (a tuff_gemm_ex() call has batch_count 1). Nothing is computed.
+ *   json     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. The text is
+ *            an entry of a tuning table. "slices" is the tuned split-K count (0: not tuned). "variants" lists the variants
+ *            worth measuring: first the one that would be used now, then the others by expected speed:
  *            {"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [64, 64, 64, 1], "slices": 0,
  *             "variants": ["tile_32x32", ...]}
- *   length   receives the text's whole length without the NUL; may be NULL
- * Since 0.3.0. Errors: those of tuff_batched_gemm_ex; UNSUPPORTED on the host backend. */
+ *   length   receives the length of the whole text without the NUL; may be NULL
+ * Since 0.3.0. Errors: those of tuff_batched_gemm_ex(); UNSUPPORTED on the host backend. */
 TUFF_API tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_gemm_desc* desc, char* json,
                                                 uint64_t capacity, uint64_t* length);
 
@@ -821,9 +844,10 @@ TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer 
  *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
  * layout tells how input, output and residual lie in memory, and filters with them:
  * TUFF_LAYOUT_NCHW [K][C / groups][R][S], TUFF_LAYOUT_NHWC [K][R][S][C / groups].
- * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed from
- * tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An output's rounding
- * error then depends on all numbers of its tile, not on its own window's alone, and integers need not come out exactly.
+ * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed
+ * from tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An
+ * output's rounding error then depends on all numbers of its tile, not on its own window's alone, and integers need not
+ * come out exactly.
  * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
  * gone. */
 typedef struct tuff_conv2d_desc {
@@ -939,8 +963,8 @@ TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_con
  *   k, v     [batch][heads][seq_kv][head_dim]
  *   scale    finite and positive in f32
  *   causal   TUFF_CAUSAL_*
- * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight, whatever
- * made it: a row of which all are is zero too. One of infinity counts as the largest number.
+ * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight,
+ * whatever made it: a row of which all are is zero too. One of infinity counts as the largest number.
  * Errors: INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
 TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                                     tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
@@ -977,9 +1001,9 @@ typedef struct tuff_attention_desc {
    * in both; 0: all. The place of row i is key i, with TUFF_CAUSAL_BOTTOM_RIGHT key i + seq_kv - seq_q. */
   uint64_t window_left, window_right;
 
-  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below 2^31);
-   * TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are seen by no
-   * row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
+  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below
+   * 2^31); TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are
+   * seen by no row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
   tuff_buffer q_lengths, kv_lengths;
 
   /* log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; minus infinity for a row that sees no
@@ -995,11 +1019,10 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32 by
- * devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean may
- * not. The host backend sums in f64.
- * TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since 0.9.0 by SUM, MAX, MIN and PROD, exactly:
- * sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
+ * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32
+ * by devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean
+ * may not. The host backend sums in f64. TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since
+ * 0.9.0 by SUM, MAX, MIN and PROD, exactly: sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1026,13 +1049,13 @@ typedef struct tuff_scan_desc {
   int32_t exclusive; /* not 0: an element is no part of its own result; the first result is 0 of a sum, 1 of a product */
   int32_t reverse;   /* not 0: from the end of the axis to its beginning */
 } tuff_scan_desc;
-/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly it.
- * Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c is the
- * smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in the input
- * reaches the results from its place on, and no others. Since 0.9.0. */
+/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly
+ * it. Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c
+ * is the smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in
+ * the input reaches the results from its place on, and no others. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
-/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or NaN
- * though the result is not. Since 0.9.0. */
+/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or
+ * NaN though the result is not. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* output[i] = op(input[i]) for i < n. */
@@ -1071,8 +1094,8 @@ typedef struct tuff_binary_desc {
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 
 /* output = exp(input - max) / sum(exp(input - max)) along one axis; shape, rank and axis as in
- * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an infinity,
- * and elements that are all minus infinity: there the formula is 0 / 0. */
+ * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an
+ * infinity, and elements that are all minus infinity: there the formula is 0 / 0. */
 TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1100,11 +1123,11 @@ TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc
  *
  * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). They take TUFF_F32,
  * TUFF_F16 and TUFF_BF16 as reductions do. weight and bias may be TUFF_NULL_HANDLE: 1, and 0. epsilon is finite and
- * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and so
- * does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and variances are
- * summed about a value near the mean, so that a large mean costs no digits of the variance; and of what f32 and bf16 hold
- * nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again as multiples of a power
- * of two.
+ * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and
+ * so does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and
+ * variances are summed about a value near the mean, so that a large mean costs no digits of the variance; and of what
+ * f32 and bf16 hold nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again
+ * as multiples of a power of two.
  * ------------------------------------------------------------------------------------------- */
 
 /* Each row of input [rows][cols] by its own mean and variance; weight and bias [cols].
@@ -1346,11 +1369,12 @@ TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* des
  *                   align_corners o * (in - 1) / (out - 1), or 0 if out is 1
  * of the input, at most its last element. Linear along two axes is bilinear, along three trilinear. These are the
  * coordinates of PyTorch's interpolate and of ONNX's Resize (asymmetric, half_pixel and align_corners), but worked out
- * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1 the
- * result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left out.
+ * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1
+ * the result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left
+ * out.
  * Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners in another mode than LINEAR or with a
- * scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last: images) of 2^30
- * elements or more. output may not overlap input.
+ * scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last: images) of
+ * 2^30 elements or more. output may not overlap input.
  * ------------------------------------------------------------------------------------------- */
 typedef struct tuff_resize_desc {
   uint32_t struct_size;
@@ -1402,10 +1426,11 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  *
  * A stream is an order: what is called on it happens on the device in the order of the calls. Between two streams
  * there is no order: the device takes up one's work while another's goes on, and copies from and to pinned memory run
- * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the others.
+ * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the
+ * others.
  *
- * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event here.
- * Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
+ * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event
+ * here. Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
  * every stream whose call comes later. Freeing a buffer needs none either, whatever streams use it.
  * ------------------------------------------------------------------------------------------- */
 
@@ -1417,14 +1442,14 @@ typedef struct tuff_stream_desc {
 
 /* desc may be NULL. LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
 TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
-/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE; INVALID_ARGUMENT for a
- * context's default stream. */
+/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE;
+ * INVALID_ARGUMENT for a context's default stream. */
 TUFF_API tuff_status tuff_stream_destroy(tuff_stream stream);
 
 /* Uploads and downloads that return at once. The host's side is memory that a live TUFF_ALLOC_HOST_PINNED buffer or
  * tuff_buffer_import_host of the same context holds, as tuff_map gives it, and may stay mapped; anywhere else is
- * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on an
- * event recorded behind it, or tuff_synchronize, says when. */
+ * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on
+ * an event recorded behind it, or tuff_synchronize, says when. */
 TUFF_API tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
                                           uint64_t bytes);
 TUFF_API tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
@@ -1439,15 +1464,16 @@ typedef struct tuff_event_desc {
   uint32_t flags;
 } tuff_event_desc;
 
-/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no timestamps. */
+/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no
+ * timestamps. */
 TUFF_API tuff_status tuff_event_create(tuff_context context, const tuff_event_desc* desc, tuff_event* event);
 /* Does nothing for TUFF_NULL_HANDLE. What waits for the event goes on waiting. */
 TUFF_API tuff_status tuff_event_destroy(tuff_event event);
-/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream of its
- * context; who waited before that waits for what it meant then. */
+/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream
+ * of its context; who waited before that waits for what it meant then. */
 TUFF_API tuff_status tuff_event_record(tuff_stream stream, tuff_event event);
-/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never recorded is
- * not waited for. */
+/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never
+ * recorded is not waited for. */
 TUFF_API tuff_status tuff_stream_wait_event(tuff_stream stream, tuff_event event);
 /* *done: 1 if the event has happened, or was never recorded; 0 if not. Never waits. */
 TUFF_API tuff_status tuff_event_query(tuff_event event, int32_t* done);
@@ -1463,10 +1489,10 @@ TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double
  * Operations that are called again and again can be called once, between tuff_graph_begin and tuff_graph_end: they are
  * checked and planned then, not carried out, and a launch carries them all out in one call that plans nothing.
  *
- * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on the
- * device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the host meanwhile is
- * refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod, tuff_copy_dtoh, tuff_synchronize,
- * events, launches of graphs. Other streams are not concerned.
+ * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on
+ * the device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the
+ * host meanwhile is refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod,
+ * tuff_copy_dtoh, tuff_synchronize, events, launches of graphs. Other streams are not concerned.
  * ------------------------------------------------------------------------------------------- */
 
 /* UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is capturing already. */
@@ -1474,15 +1500,15 @@ TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
 /* INVALID_ARGUMENT if the stream is not capturing. */
 TUFF_API tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph);
 /* In order with the stream's other work, as if its operations were called there now. The graph's launches run one after
- * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it computes with
- * is mapped; pinned memory that it only copies may be. */
+ * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it
+ * computes with is mapped; pinned memory that it only copies may be. */
 TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
-/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place in
- * `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what they had.
- * INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps another buffer that is
- * replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the graph has custom kernels: to
- * tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another operand. UNSUPPORTED for an operand
- * of tuff_batched_gemm_ex's arrays. */
+/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place
+ * in `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what
+ * they had. INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps
+ * another buffer that is replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the
+ * graph has custom kernels: to tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another
+ * operand. UNSUPPORTED for an operand of tuff_batched_gemm_ex's arrays. */
 TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
 /* Returns at once; launches go on to their end. Does nothing for TUFF_NULL_HANDLE. */
 TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
@@ -1492,9 +1518,9 @@ TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
  * ------------------------------------------------------------------------------------------- */
 
 /* Profiles the context from here on: each call, and each command that the device runs for it, by the device's own
- * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which takes
- * a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results are
- * the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
+ * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which
+ * takes a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results
+ * are the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is being profiled; UNSUPPORTED if the device's queue has no
  * timestamps. */
 TUFF_API tuff_status tuff_profile_begin(tuff_context context);
@@ -1540,15 +1566,15 @@ enum {
 /* How a kernel is made, as bits of tuff_kernel_desc.flags. */
 typedef uint32_t tuff_kernel_flags;
 enum {
-  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an array
-   * of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
+  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an
+   * array of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
   TUFF_KERNEL_ROBUST = 1,
   /* The source comes from someone who is not trusted: it is compiled and reflected in a process of its own (the program
    * tuff-compile, installed with the library), with the limits below on time and memory. Without this flag the compiler
    * runs in the caller's process, which is faster by the start of a program and needs no other file, but a source made
-   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process of
-   * its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST, those of
-   * buffers where the device can. */
+   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process
+   * of its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST,
+   * those of buffers where the device can. */
   TUFF_KERNEL_UNTRUSTED = 2
 };
 
