@@ -821,35 +821,36 @@ TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched
 TUFF_API tuff_status tuff_batched_gemm_variants(tuff_stream stream, const tuff_batched_gemm_desc* desc, char* json,
                                                 uint64_t capacity, uint64_t* length);
 
-/* Cross-correlation: output[n][k][p][q] = sum over c, r, s of
- *   input[n][c][p * stride[0] - padding[0] + r][q * stride[1] - padding[1] + s] * filter[k][c][r][s],
- * zero outside the input.
+/* 2-D convolution, computed as cross-correlation:
+ *   output[n][k][p][q] = sum over c, r, s of
+ *     input[n][c][p * stride[0] - padding[0] + r][q * stride[1] - padding[1] + s] * filter[k][c][r][s]
+ * The input counts as zero outside its bounds.
  *   in_shape      N, C, H, W
  *   filter_shape  K, C, R, S
  *   out_shape     N, K, P, Q with P = floor((H + 2 * padding[0] - R) / stride[0]) + 1, Q likewise
  *   stride        vertical, horizontal; at least 1
- *   padding       zeros on each side, vertical and horizontal
- * Errors: INVALID_ARGUMENT for another out_shape (the message states the expected one), for channels or
- * batch that disagree, for a filter larger than the padded input. */
+ *   padding       zeros added on each side, vertical and horizontal
+ * Errors: INVALID_ARGUMENT for any other out_shape (the message states the expected one), for channel or batch sizes
+ * that disagree, and for a filter larger than the padded input. */
 TUFF_API tuff_status tuff_conv2d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[4],
                                  tuff_buffer filter, const uint64_t filter_shape[4], tuff_buffer output,
                                  const uint64_t out_shape[4], const uint64_t stride[2], const uint64_t padding[2]);
 
-/* With a descriptor, and since 0.4.0:
+/* Convolution with a descriptor. Everything beyond the fields of tuff_conv2d() is available since 0.4.0:
  *   output[n][k] = activation(sum[n][k] + bias[k] + residual[n][k])
- * where filter k sees the C / groups channels of its group alone, k / (K / groups), and the sums are the
- * cross-correlation above with dilation * r and dilation * s for r and s. groups = C is a depthwise convolution. All
- * operands are of dtype, which may be TUFF_F16 or TUFF_BF16: sums and what follows is computed in f32 and the result
+ * The sum is the cross-correlation of tuff_conv2d() with dilation * r and dilation * s in place of r and s. Filter k
+ * sees only the C / groups channels of its group, k / (K / groups). groups = C is a depthwise convolution. All operands
+ * have type dtype, which may also be TUFF_F16 or TUFF_BF16. Sums and the epilogue are computed in f32 and the result is
  * rounded once, to nearest even. output may be exactly the residual.
  *   P = floor((H + padding[0] + padding_end[0] - (dilation[0] * (R - 1) + 1)) / stride[0]) + 1, Q likewise
- * layout tells how input, output and residual lie in memory, and filters with them:
+ * layout is the memory layout of input, output and residual, and of the filters:
  * TUFF_LAYOUT_NCHW [K][C / groups][R][S], TUFF_LAYOUT_NHWC [K][R][S][C / groups].
- * precision TUFF_PRECISION_ALLOW_WINOGRAD permits windows of 3 x 3 with stride, dilation and groups 1 to be computed
- * from tiles of up to 6 x 6 inputs that are transformed first, by a quarter to a half of the multiplications. An
- * output's rounding error then depends on all numbers of its tile, not on its own window's alone, and integers need not
- * come out exactly.
+ * The precision TUFF_PRECISION_ALLOW_WINOGRAD permits Winograd's minimal filtering for 3 x 3 windows with stride,
+ * dilation and groups 1: tiles of up to 6 x 6 inputs are transformed first, and a quarter to a half of the
+ * multiplications remain. An output's rounding error then depends on every value of its tile, not only on its own
+ * window, and integer inputs need not give exact results.
  * Errors: INVALID_ARGUMENT unless groups divides C and K; UNSUPPORTED for a stride or dilation above 65,535 that is
- * gone. */
+ * actually applied. */
 typedef struct tuff_conv2d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -859,26 +860,26 @@ typedef struct tuff_conv2d_desc {
   uint64_t out_shape[4];    /* N, K, P, Q */
   uint64_t stride[2];   /* 0: 1 */
   uint64_t padding[2];
-  uint64_t dilation[2]; /* distance between filter taps; 0: 1. R becomes dilation * (R - 1) + 1 in P, Q */
+  uint64_t dilation[2]; /* distance between filter taps; 0: 1. P and Q use dilation * (R - 1) + 1 in place of R */
   /* Since 0.4.0; all may be zero. */
-  uint64_t padding_end[2]; /* if asymmetric: zeros below and to the right, and padding those above and to the left */
+  uint64_t padding_end[2]; /* if asymmetric: zeros added below and to the right; padding is above and to the left */
   uint64_t groups;         /* 0: 1 */
-  int32_t asymmetric;      /* 0: padding is on both sides and padding_end zero; 1: see padding_end */
+  int32_t asymmetric;      /* 0: padding applies to both sides and padding_end is zero; 1: see padding_end */
   int32_t layout;          /* TUFF_LAYOUT_* */
   int32_t activation;      /* TUFF_ACTIVATION_* */
   int32_t precision;       /* TUFF_PRECISION_DEFAULT or _ALLOW_WINOGRAD; since 0.6.0, zero before */
   tuff_buffer bias;        /* K elements; TUFF_NULL_HANDLE: none */
-  tuff_buffer residual;    /* of the output's shape and layout, is added; TUFF_NULL_HANDLE: none */
+  tuff_buffer residual;    /* added to the sum; of the output's shape and layout; TUFF_NULL_HANDLE: none */
 } tuff_conv2d_desc;
 TUFF_API tuff_status tuff_conv2d_ex(tuff_stream stream, const tuff_conv2d_desc* desc);
 
-/* In one dimension: input N, C, W, filter K, C, S, output N, K, Q. Since 0.4.0. Arguments and errors as in
+/* 1-D convolution: input N, C, W, filter K, C, S, output N, K, Q. Since 0.4.0. Arguments and errors are those of
  * tuff_conv2d(). */
 TUFF_API tuff_status tuff_conv1d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[3],
                                  tuff_buffer filter, const uint64_t filter_shape[3], tuff_buffer output,
                                  const uint64_t out_shape[3], uint64_t stride, uint64_t padding);
 
-/* Everything as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, W, C. Since 0.4.0. */
+/* All fields are as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, W, C. Since 0.4.0. */
 typedef struct tuff_conv1d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -896,13 +897,13 @@ typedef struct tuff_conv1d_desc {
 } tuff_conv1d_desc;
 TUFF_API tuff_status tuff_conv1d_ex(tuff_stream stream, const tuff_conv1d_desc* desc);
 
-/* In three dimensions: input N, C, D, H, W, filter K, C, T, R, S, output N, K, O, P, Q. Since 0.4.0. Arguments and
- * errors as in tuff_conv2d(); stride and padding are those of depth, height, width. */
+/* 3-D convolution: input N, C, D, H, W, filter K, C, T, R, S, output N, K, O, P, Q. Since 0.4.0. Arguments and errors
+ * are those of tuff_conv2d(); stride and padding are given for depth, height, width. */
 TUFF_API tuff_status tuff_conv3d(tuff_stream stream, int32_t dtype, tuff_buffer input, const uint64_t in_shape[5],
                                  tuff_buffer filter, const uint64_t filter_shape[5], tuff_buffer output,
                                  const uint64_t out_shape[5], const uint64_t stride[3], const uint64_t padding[3]);
 
-/* Everything as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, D, H, W, C. Since 0.4.0. */
+/* All fields are as in tuff_conv2d_desc; TUFF_LAYOUT_NHWC is N, D, H, W, C. Since 0.4.0. */
 typedef struct tuff_conv3d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -920,26 +921,27 @@ typedef struct tuff_conv3d_desc {
 } tuff_conv3d_desc;
 TUFF_API tuff_status tuff_conv3d_ex(tuff_stream stream, const tuff_conv3d_desc* desc);
 
-/* The transposed convolution, which takes an output's shape of tuff_conv2d() back to its input's: every input pixel
- * adds the filter, times its value, to the outputs from (y, x) * stride - padding on:
- *   output[n][k][p][q] = sum over c, r, s and those y, x with y * stride[0] + r = p + padding[0],
- *   x * stride[1] + s = q + padding[1] of input[n][c][y][x] * filter[c][k][r][s].
+/* Transposed 2-D convolution, which maps an output shape of tuff_conv2d() back to its input shape. Each input pixel
+ * (y, x) adds its value times the filter to the outputs starting at (y, x) * stride - padding:
+ *   output[n][k][p][q] = sum of input[n][c][y][x] * filter[c][k][r][s] over c, r, s and all y, x with
+ *     y * stride[0] + r = p + padding[0] and x * stride[1] + s = q + padding[1]
  *   in_shape        N, C, H, W
  *   filter_shape    C, K, R, S
  *   out_shape       N, K, P, Q with P = (H - 1) * stride[0] + R - 2 * padding[0] + output_padding[0], Q likewise
  *   stride          vertical, horizontal; at least 1
- *   padding         outputs left out on each side
- *   output_padding  further outputs below and to the right, below the stride (or dilation)
- * Since 0.4.0. Errors: as of tuff_conv2d(); INVALID_ARGUMENT for padding that leaves out more than there is. */
+ *   padding         outputs cut off on each side
+ *   output_padding  additional outputs at the bottom and right; less than the stride or the dilation
+ * Since 0.4.0. Errors: those of tuff_conv2d(); INVALID_ARGUMENT for padding that cuts off more than the output has. */
 TUFF_API tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tuff_buffer input,
                                            const uint64_t in_shape[4], tuff_buffer filter,
                                            const uint64_t filter_shape[4], tuff_buffer output,
                                            const uint64_t out_shape[4], const uint64_t stride[2],
                                            const uint64_t padding[2], const uint64_t output_padding[2]);
 
-/* output = activation(sum + bias), in types, groups and layouts as in tuff_conv2d_desc. With dilation, R becomes
- * dilation[0] * (R - 1) + 1 and r above dilation[0] * r, S and s likewise. Filters lie as
- * TUFF_LAYOUT_NCHW [C][K / groups][R][S], TUFF_LAYOUT_NHWC [C][R][S][K / groups]. Since 0.4.0. */
+/* output = activation(sum + bias), with types, groups and layouts as in tuff_conv2d_desc. With dilation, dilation[0] *
+ * r replaces r and dilation[0] * (R - 1) + 1 replaces R in the formulas of tuff_conv_transpose2d(); s and S likewise.
+ * The filter is stored as TUFF_LAYOUT_NCHW [C][K / groups][R][S] or TUFF_LAYOUT_NHWC [C][R][S][K / groups]. Since
+ * 0.4.0. */
 typedef struct tuff_conv_transpose2d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -958,18 +960,19 @@ typedef struct tuff_conv_transpose2d_desc {
 } tuff_conv_transpose2d_desc;
 TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc);
 
-/* O = softmax(scale * Q * K^T + mask) * V for each batch and head.
+/* Attention: O = softmax(scale * Q * K^T + mask) * V for each batch element and head.
  *   q, o     [batch][heads][seq_q][head_dim]
  *   k, v     [batch][heads][seq_kv][head_dim]
  *   scale    finite and positive in f32
  *   causal   TUFF_CAUSAL_*
- * A row that may see no key is zero; a NaN score makes its own row NaN. A score of minus infinity has no weight,
- * whatever made it: a row of which all are is zero too. One of infinity counts as the largest number.
+ * A row that sees no key is zero. A NaN score makes its own row NaN. A score of -infinity has no weight, whatever
+ * caused it; a row with only such scores is zero. A score of +infinity counts as the largest finite number.
  * Errors: INVALID_ARGUMENT if seq_q, seq_kv or head_dim is 0; UNSUPPORTED if head_dim is over 1024. */
 TUFF_API tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                                     tuff_buffer o, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
                                     uint64_t head_dim, double scale, int32_t causal);
 
+/* Options of tuff_attention_ex(). */
 typedef struct tuff_attention_desc {
   uint32_t struct_size;
   int32_t dtype; /* of q, k, v and o: TUFF_F32; since 0.4.0 TUFF_F16 and TUFF_BF16 too, with sums in f32 */
@@ -983,49 +986,55 @@ typedef struct tuff_attention_desc {
   uint64_t kv_heads;   /* heads of k and v, a divisor of heads: query head h reads head h / (heads / kv_heads);
                           0: heads */
   uint64_t head_dim_v; /* of v and o, at most 1024; 0: head_dim */
-  /* Elements from one batch element, head and row of the sequence to the next; within a row elements lie side by side.
-   * Each that is 0 is as in [batch][heads][seq][head_dim]. So [batch][seq][heads][head_dim] is read and written in
-   * place, and so is a key/value cache that is longer than seq_kv. The rows of o must not overlap one another. */
+  /* Strides in elements from one batch element, head and row to the next. The elements of a row are contiguous. A
+   * stride of 0 is that of the dense layout [batch][heads][seq][head_dim]. With strides, [batch][seq][heads][head_dim]
+   * and a key/value cache longer than seq_kv can be used in place. The rows of o must not overlap. */
   uint64_t q_strides[3], k_strides[3], v_strides[3], o_strides[3];
 
-  /* What becomes of a score s = scale * (q . k), in this order. */
-  double softcap;           /* s = softcap * tanh(s / softcap); positive and not denormal in f32; 0: none */
-  tuff_buffer bias;         /* s = s + bias[...][key]; minus infinity hides the key. TUFF_NULL_HANDLE: none */
-  uint64_t bias_strides[3]; /* elements from one batch element, head and query to the next; 0: all have the same */
-  tuff_buffer mask;         /* bytes; the key is hidden where it is 0. TUFF_NULL_HANDLE: none */
+  /* What is applied to a score s = scale * (q . k), in this order. */
+  double softcap;           /* s = softcap * tanh(s / softcap); positive and normal in f32; 0: none */
+  tuff_buffer bias;         /* s = s + bias[...][key]; -infinity hides the key. TUFF_NULL_HANDLE: none */
+  uint64_t bias_strides[3]; /* elements from one batch element, head and query to the next; 0: the same for all */
+  tuff_buffer mask;         /* one byte per key; 0 hides the key. TUFF_NULL_HANDLE: none */
   uint64_t mask_strides[3]; /* as bias_strides */
   int32_t bias_type;        /* dtype (or 0), or TUFF_F32 */
   int32_t reserved2;        /* zero */
 
-  /* A sliding window: how many keys a row sees to the left and to the right of its place, the one at its place counted
-   * in both; 0: all. The place of row i is key i, with TUFF_CAUSAL_BOTTOM_RIGHT key i + seq_kv - seq_q. */
+  /* Sliding window: the number of keys that a row sees to the left and to the right of its position; both numbers
+   * include the key at the position itself. 0: all. Row i has the position of key i, or with TUFF_CAUSAL_BOTTOM_RIGHT
+   * that of key i + seq_kv - seq_q. */
   uint64_t window_left, window_right;
 
-  /* How much of the sequences of each batch element is there: [batch] numbers of type TUFF_I32 (or TUFF_U32 below
-   * 2^31); TUFF_NULL_HANDLE: all of it. Below 0 counts as 0, above seq_q or seq_kv as that. Keys behind the end are
-   * seen by no row, rows behind the end see no key, and TUFF_CAUSAL_BOTTOM_RIGHT means these ends. */
+  /* Lengths of the sequences of each batch element: [batch] numbers of type TUFF_I32 (or TUFF_U32 below 2^31);
+   * TUFF_NULL_HANDLE: seq_q and seq_kv. Lengths are clamped to 0 ... seq_q or seq_kv. No row sees the keys beyond
+   * kv_lengths, and rows beyond q_lengths see no key. TUFF_CAUSAL_BOTTOM_RIGHT aligns these ends. */
   tuff_buffer q_lengths, kv_lengths;
 
-  /* log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; minus infinity for a row that sees no
-   * key. TUFF_NULL_HANDLE: not wanted */
+  /* Output: log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; -infinity for a row that sees no
+   * key. TUFF_NULL_HANDLE: not computed */
   tuff_buffer lse;
 } tuff_attention_desc;
-/* tuff_attention() with all that the descriptor adds. What a row does not see does not reach it, NaN included.
+/* tuff_attention() with the options of the descriptor. Masked keys contribute nothing; their NaNs do not propagate.
  * Errors besides those of tuff_attention(): INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap,
- * if an output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage. */
+ * or if an output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage.
+ * */
 TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc);
 
-/* Reduces one axis: output has shape without it.
+/* Reduces one axis. The output has the input's shape without that axis.
  *   op      TUFF_REDUCE_*
- *   shape   rank sizes, 1 <= rank <= 8
+ *   shape   rank sizes of the input, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * An empty axis gives 0 for SUM, 1 for PROD, NaN for MEAN; the others of it are INVALID_ARGUMENT. Sums are made in f32
- * by devices, those of a MEAN too: where they leave its range on the way the result is infinite or NaN, though a mean
- * may not. The host backend sums in f64. TUFF_I32, for which tuff_supports() has the name "reduce.i32", is taken since
- * 0.9.0 by SUM, MAX, MIN and PROD, exactly: sums and products wrap, modulo 2^32. The others of it are UNSUPPORTED. */
+ * Reducing an empty axis gives 0 for SUM, 1 for PROD and NaN for MEAN. Devices compute SUM, MEAN and PROD in f32. If an
+ * intermediate sum or product leaves its range, the result is infinite or NaN, even if the exact mean would not be. The
+ * host backend sums in f64.
+ * Since 0.9.0 SUM, MAX, MIN and PROD also take TUFF_I32 where tuff_supports() says "reduce.i32". They are exact; sums
+ * and products wrap modulo 2^32.
+ * Errors: INVALID_ARGUMENT for MAX, MIN, ARGMAX and ARGMIN of an empty axis; UNSUPPORTED for other operations on
+ * TUFF_I32. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
+/* tuff_reduce() with a descriptor. */
 typedef struct tuff_reduce_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1038,30 +1047,35 @@ typedef struct tuff_reduce_desc {
 } tuff_reduce_desc;
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Scans: running sums and products along one axis, of TUFF_F32, TUFF_F16 and TUFF_BF16. Since 0.9.0. */
+/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16 or TUFF_BF16. Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
   tuff_buffer input, output;
   uint64_t shape[8]; /* the first `rank` sizes, 1 <= rank <= 8 */
   uint32_t rank;
-  uint32_t axis;     /* below rank */
-  int32_t exclusive; /* not 0: an element is no part of its own result; the first result is 0 of a sum, 1 of a product */
-  int32_t reverse;   /* not 0: from the end of the axis to its beginning */
+  uint32_t axis;     /* less than rank */
+  int32_t exclusive; /* not 0: an element does not count in its own result; the first result is 0 for sums and 1 for
+                        products */
+  int32_t reverse;   /* not 0: scans from the end of the axis to its beginning */
 } tuff_scan_desc;
-/* output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]; output has the shape of input and may be exactly
- * it. Devices compute in f32 and round each result once: one is off by at most c * 2^-24 * (sum of magnitudes), where c
- * is the smaller of the axis's size and 6000. Sums that leave the range of f32 on the way are infinite or NaN. NaN in
- * the input reaches the results from its place on, and no others. Since 0.9.0. */
+/* Cumulative sum along an axis: output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]. output has the
+ * input's shape and may be exactly the input. Devices compute in f32 and round each result once. The error of a result
+ * is at most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate
+ * sum leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its
+ * position onwards. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
-/* The same for products. They are formed as a tree: one that leaves the range of f32 on the way may be infinite, 0 or
- * NaN though the result is not. Since 0.9.0. */
+/* Cumulative product along an axis, with the arguments of tuff_cumsum(). Products are formed as a tree. If an
+ * intermediate product leaves the range of f32, the result may be infinite, 0 or NaN even if the exact result is not.
+ * Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
-/* output[i] = op(input[i]) for i < n. */
+/* Applies a function to each element: output[i] = op(input[i]) for i < n.
+ *   op   TUFF_UNARY_* */
 TUFF_API tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                 uint64_t n);
 
+/* tuff_unary() with a descriptor. */
 typedef struct tuff_unary_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1069,14 +1083,16 @@ typedef struct tuff_unary_desc {
   int32_t reserved; /* zero */
   tuff_buffer input, output;
   uint64_t n;
-  double alpha; /* LEAKY_RELU, ELU; 0: 0.01, 1. Rounded to f32: a smaller one is a slope of 0. Since 0.3.0 */
+  double alpha; /* for LEAKY_RELU and ELU; 0: 0.01 and 1. Rounded to f32; a value that underflows is 0. Since 0.3.0 */
 } tuff_unary_desc;
 TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
 
-/* output[i] = op(a[i], b[i]) for i < n. */
+/* Applies a function to pairs of elements: output[i] = op(a[i], b[i]) for i < n.
+ *   op   TUFF_BINARY_* */
 TUFF_API tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer a, tuff_buffer b,
                                  tuff_buffer output, uint64_t n);
 
+/* tuff_binary() with a descriptor, and with broadcasting. */
 typedef struct tuff_binary_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1084,21 +1100,23 @@ typedef struct tuff_binary_desc {
   int32_t reserved; /* zero */
   tuff_buffer a, b, output;
   uint64_t n;
-  /* Since 0.4.0; all may be zero. rank > 0: a and b have shapes, of rank <= 8 sizes each, and the result NumPy's for
-   * them: sizes are equal, or one of them is 1 and its operand is repeated along that axis (put 1 in front of the
-   * shorter shape). n is 0 then, or what the shapes give. output may be exactly an operand that is not repeated. */
+  /* Since 0.4.0; all may be zero. With rank > 0, a and b have shapes of rank <= 8 sizes each and are broadcast as in
+   * NumPy: along each axis the sizes are equal, or one of them is 1 and that operand is repeated. Pad the shorter shape
+   * with leading sizes of 1. n is then 0 or the number of results. output may be exactly an operand that is not
+   * repeated. */
   uint32_t rank;
   uint32_t reserved2; /* zero */
   uint64_t a_shape[8], b_shape[8];
 } tuff_binary_desc;
 TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc);
 
-/* output = exp(input - max) / sum(exp(input - max)) along one axis; shape, rank and axis as in
- * tuff_reduce(); output has the shape of input and may be exactly it. A NaN makes its own slice NaN, and so do an
- * infinity, and elements that are all minus infinity: there the formula is 0 / 0. */
+/* Softmax along one axis: output = exp(input - max) / sum(exp(input - max)). shape, rank and axis are as in
+ * tuff_reduce(). output has the input's shape and may be exactly the input. A slice is NaN if it contains a NaN or
+ * +infinity, or if all of its elements are -infinity, for which the formula is 0 / 0. */
 TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, uint32_t axis);
 
+/* tuff_softmax() with a descriptor. */
 typedef struct tuff_softmax_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1106,36 +1124,37 @@ typedef struct tuff_softmax_desc {
   uint64_t shape[8];
   uint32_t rank;
   uint32_t axis;
-  /* Since 0.3.0; all may be zero. With z = scale * input + mask instead of input: */
+  /* Since 0.3.0; all may be zero. Softmax is applied to z = scale * input + mask: */
   double scale;        /* finite, and not zero in f32; 0: 1 */
-  int32_t logarithm;   /* 1: output is z - max - log(sum(exp(z - max))), the logarithm of the result */
-  int32_t mask_type;   /* dtype (or 0): the mask is added; TUFF_U8: where it is 0 the result is 0 (-inf for the
-                          logarithm), in a slice that is hidden whole too, but in one that is NaN, as by what is not
-                          hidden if all of that is -inf */
-  tuff_buffer mask;    /* [mask_rows][size of axis][sizes behind it]; TUFF_NULL_HANDLE: none */
-  uint64_t mask_rows;  /* 0: as many as the sizes before the axis multiply to: a mask of the input's shape */
-  uint64_t mask_repeat; /* index i before the axis takes row (i / mask_repeat) % mask_rows; 0: 1 */
+  int32_t logarithm;   /* 1: the output is z - max - log(sum(exp(z - max))), the logarithm of the result */
+  int32_t mask_type;   /* dtype (or 0): the mask is added. TUFF_U8: elements whose mask is 0 are hidden. A hidden
+                          element gives 0 (-infinity for the logarithm), also if its whole slice is hidden. If the
+                          visible elements make the slice NaN, including when they are all -infinity, its hidden
+                          elements are NaN too */
+  tuff_buffer mask;    /* [mask_rows][size of axis][sizes after it]; TUFF_NULL_HANDLE: none */
+  uint64_t mask_rows;  /* 0: the product of the sizes before the axis, that is, a mask of the input's shape */
+  uint64_t mask_repeat; /* index i before the axis uses row (i / mask_repeat) % mask_rows; 0: 1 */
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Normalisations. Since 0.3.0.
  *
- * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). They take TUFF_F32,
- * TUFF_F16 and TUFF_BF16 as reductions do. weight and bias may be TUFF_NULL_HANDLE: 1, and 0. epsilon is finite and
- * not negative, and rounded to f32. output may be exactly the input. A NaN makes NaN of what is normalised with it, and
- * so does an infinity, but that of rms norm, where only its own result is NaN and the others are zero. Means and
- * variances are summed about a value near the mean, so that a large mean costs no digits of the variance; and of what
- * f32 and bf16 hold nothing is too large or too small for it: rows whose squares f32 does not hold are gathered again
- * as multiples of a power of two.
+ * y = (x - mean) / sqrt(variance + epsilon) * weight + bias, where variance = mean((x - mean)^2). dtype is TUFF_F32,
+ * TUFF_F16 or TUFF_BF16. weight and bias may be TUFF_NULL_HANDLE, which stands for 1 and 0. epsilon is finite and not
+ * negative, and is rounded to f32. output may be exactly the input. A NaN makes everything normalised with it NaN. So
+ * does an infinity, except for RMS norm, where its own result is NaN and the others are zero. Means and variances are
+ * summed about a value near the mean, so that a large mean costs no digits of the variance. The whole range of f32 and
+ * bf16 is supported: rows whose squares overflow or underflow f32 are summed again, scaled by a power of two.
  * ------------------------------------------------------------------------------------------- */
 
-/* Each row of input [rows][cols] by its own mean and variance; weight and bias [cols].
+/* Layer norm: normalises each row of input [rows][cols] by its own mean and variance. weight and bias are [cols].
  * Errors: INVALID_ARGUMENT for cols = 0. */
 TUFF_API tuff_status tuff_layer_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
                                      tuff_buffer bias, tuff_buffer output, uint64_t rows, uint64_t cols,
                                      double epsilon);
 
+/* tuff_layer_norm() with a descriptor. */
 typedef struct tuff_layer_norm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1145,15 +1164,17 @@ typedef struct tuff_layer_norm_desc {
   int32_t weight_type;  /* of weight and bias: dtype (or 0) or TUFF_F32 */
   int32_t reserved;     /* zero */
   tuff_buffer residual; /* [rows][cols]: input + residual, rounded to dtype, is normalised; TUFF_NULL_HANDLE: none */
-  tuff_buffer sum;      /* where input + residual is stored, may be exactly input or residual; TUFF_NULL_HANDLE:
-                           nowhere */
+  tuff_buffer sum;      /* receives input + residual; may be exactly input or residual; TUFF_NULL_HANDLE: not
+                           stored */
 } tuff_layer_norm_desc;
 TUFF_API tuff_status tuff_layer_norm_ex(tuff_stream stream, const tuff_layer_norm_desc* desc);
 
-/* y = x / sqrt(mean(x^2) + epsilon) * weight for each row. There is no bias. */
+/* RMS norm: y = x / sqrt(mean(x^2) + epsilon) * weight for each row of input [rows][cols]. weight is [cols]; there is
+ * no bias. */
 TUFF_API tuff_status tuff_rms_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
                                    tuff_buffer output, uint64_t rows, uint64_t cols, double epsilon);
 
+/* tuff_rms_norm() with a descriptor. */
 typedef struct tuff_rms_norm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1167,31 +1188,34 @@ typedef struct tuff_rms_norm_desc {
 } tuff_rms_norm_desc;
 TUFF_API tuff_status tuff_rms_norm_ex(tuff_stream stream, const tuff_rms_norm_desc* desc);
 
-/* input [batch][channels][inner]: each group of channels / groups neighbouring channels of each image by its own mean
- * and variance; weight and bias [channels]. groups = channels is the instance norm.
+/* Group norm: normalises each group of channels / groups adjacent channels of each image of input
+ * [batch][channels][inner] by its own mean and variance. weight and bias are [channels]. groups = channels is instance
+ * norm.
  * Errors: INVALID_ARGUMENT unless groups divides channels, and for channels = 0 or inner = 0. */
 TUFF_API tuff_status tuff_group_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer weight,
                                      tuff_buffer bias, tuff_buffer output, uint64_t batch, uint64_t channels,
                                      uint64_t inner, uint64_t groups, double epsilon);
 
+/* tuff_group_norm() with a descriptor. */
 typedef struct tuff_group_norm_desc {
   uint32_t struct_size;
   int32_t dtype;
   tuff_buffer input, weight, bias, output;
   uint64_t batch, channels, inner;
-  uint64_t groups;     /* 0: channels, the instance norm */
+  uint64_t groups;     /* 0: channels, which is instance norm */
   double epsilon;      /* zero means zero */
   int32_t weight_type; /* dtype (or 0) or TUFF_F32 */
   int32_t reserved;    /* zero */
 } tuff_group_norm_desc;
 TUFF_API tuff_status tuff_group_norm_ex(tuff_stream stream, const tuff_group_norm_desc* desc);
 
-/* input [batch][channels][inner] by stored statistics: mean and variance [channels], and weight and bias. Nothing of
- * the input is summed. */
+/* Batch norm for inference: normalises input [batch][channels][inner] by the given statistics. mean, variance, weight
+ * and bias are [channels]. */
 TUFF_API tuff_status tuff_batch_norm(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer mean,
                                      tuff_buffer variance, tuff_buffer weight, tuff_buffer bias, tuff_buffer output,
                                      uint64_t batch, uint64_t channels, uint64_t inner, double epsilon);
 
+/* tuff_batch_norm() with a descriptor. */
 typedef struct tuff_batch_norm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1204,19 +1228,20 @@ typedef struct tuff_batch_norm_desc {
 TUFF_API tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
- * Shapes and types: what moves elements and computes nothing. Since 0.4.0.
+ * Shapes and types: operations that move elements without computing. Since 0.4.0.
  *
- * They take every dtype, and move bits as they are, NaN included, unless they say otherwise. A device that has no
- * storage of 8 or 16 bits gives UNSUPPORTED for elements of that size.
+ * They take every dtype and copy bits unchanged, NaNs included, unless noted otherwise.
+ * Errors: UNSUPPORTED for 8-bit or 16-bit elements on a device without storage of that size.
  * ------------------------------------------------------------------------------------------- */
 
-/* The input with its axes in another order: axis i of the output is axis order[i] of the input.
+/* Permutes the axes of the input: axis i of the output is axis order[i] of the input.
  *   shape   rank sizes of the input, 1 <= rank <= 8
  *   order   each of 0 ... rank - 1 once
- * output may not overlap input. */
+ * output must not overlap input. */
 TUFF_API tuff_status tuff_permute(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, const uint32_t* order);
 
+/* tuff_permute() with a descriptor. */
 typedef struct tuff_permute_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1228,14 +1253,16 @@ typedef struct tuff_permute_desc {
 } tuff_permute_desc;
 TUFF_API tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc);
 
-/* output[i] = input[i] as a number of another type, for i < n.
- *   to a float      the nearest number, ties to even; beyond the largest one infinity; denormals are kept
- *   to an integer   towards zero; beyond the type's range its end that is nearer; NaN gives 0
- * The same bits on every device but for the payload of a NaN; TUFF_F64 needs no arithmetic of the device. Between equal
- * types it is a copy. output may be exactly input, where both types have the same size. */
+/* Converts elements to another type: output[i] = input[i] for i < n.
+ *   to a float      rounded to the nearest number, ties to even; infinity on overflow; denormals are kept
+ *   to an integer   truncated towards zero; saturated to the type's range; NaN gives 0
+ * Results have the same bits on every device, except for the payloads of NaNs. TUFF_F64 does not require f64 arithmetic
+ * on the device. Between equal types the function is a copy. output may be exactly input if both types have the same
+ * size. */
 TUFF_API tuff_status tuff_cast(tuff_stream stream, int32_t input_type, int32_t output_type, tuff_buffer input,
                                tuff_buffer output, uint64_t n);
 
+/* tuff_cast() with a descriptor. */
 typedef struct tuff_cast_desc {
   uint32_t struct_size;
   int32_t input_type, output_type;
@@ -1245,17 +1272,18 @@ typedef struct tuff_cast_desc {
 } tuff_cast_desc;
 TUFF_API tuff_status tuff_cast_ex(tuff_stream stream, const tuff_cast_desc* desc);
 
-/* Part of the input: output[i, j, ...] = input[start[0] + i * step[0], start[1] + j * step[1], ...].
+/* Copies part of the input: output[i, j, ...] = input[start[0] + i * step[0], start[1] + j * step[1], ...].
  *   shape       rank sizes of the input, 1 <= rank <= 8
- *   start       the first element taken of each axis
- *   step        from one to the next, backwards where negative; not 0; NULL: 1 throughout
- *   out_shape   how many are taken of each axis
- * output may not overlap input.
+ *   start       index of the first element along each axis
+ *   step        from one index to the next; may be negative but not 0; NULL: 1 for every axis
+ *   out_shape   number of elements along each axis
+ * output must not overlap input.
  * Errors: INVALID_ARGUMENT for an element outside the input. */
 TUFF_API tuff_status tuff_slice(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                 const uint64_t* shape, uint32_t rank, const uint64_t* start, const int64_t* step,
                                 const uint64_t* out_shape);
 
+/* tuff_slice() with a descriptor. */
 typedef struct tuff_slice_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1269,14 +1297,15 @@ typedef struct tuff_slice_desc {
 } tuff_slice_desc;
 TUFF_API tuff_status tuff_slice_ex(tuff_stream stream, const tuff_slice_desc* desc);
 
-/* The inputs one behind another along an axis.
- *   inputs   count buffers; input i has sizes[i] along the axis and is otherwise of the output's shape
- *   shape    rank sizes of the output; sizes[0] + sizes[1] + ... is that of the axis
- * output may not overlap an input. */
+/* Concatenates the inputs along an axis.
+ *   inputs   count buffers; input i has size sizes[i] along the axis and otherwise the output's shape
+ *   shape    rank sizes of the output; the sum of sizes[0 ... count - 1] is shape[axis]
+ * output must not overlap an input. */
 TUFF_API tuff_status tuff_concat(tuff_stream stream, int32_t dtype, const tuff_buffer* inputs, const uint64_t* sizes,
                                  uint32_t count, tuff_buffer output, const uint64_t* shape, uint32_t rank,
                                  uint32_t axis);
 
+/* tuff_concat() with a descriptor. */
 typedef struct tuff_concat_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1291,23 +1320,24 @@ typedef struct tuff_concat_desc {
 } tuff_concat_desc;
 TUFF_API tuff_status tuff_concat_ex(tuff_stream stream, const tuff_concat_desc* desc);
 
-/* What indices name along an axis: output[o, j, i] = input[o, indices[j], i], where o stands for the axes before it and
- * i for those behind. With axis 0 of a table [entries][size] it is an embedding's lookup.
+/* Gathers along an axis: output[o, j, i] = input[o, indices[j], i], where o stands for the axes before it and i for
+ * those after it. Along axis 0 of a table [entries][size] this is an embedding lookup.
  *   index_type   TUFF_U32 or TUFF_I32
- *   indices      count of them
- *   shape        rank sizes of the input; the output's has count in place of shape[axis]
- * An index that names nothing (shape[axis] or more, or negative) gives zeros, and nothing is read for it; shape[axis]
- * may be 0, and the input TUFF_NULL_HANDLE then, and it may be more than indices can name.
- * output may not overlap input or indices. UNSUPPORTED where the axes behind hold more than 2^30 units, a unit being as
- * many of 1 to 16 bytes as divide them and both operands' offsets; elementwise, where elements of any axis lie 2^31
- * elements or more apart. */
+ *   indices      count indices
+ *   shape        rank sizes of the input; the output has count in place of shape[axis]
+ * An index out of range (negative, or shape[axis] or more) gives zeros and reads nothing. shape[axis] may be 0, in
+ * which case the input may be TUFF_NULL_HANDLE, and it may exceed the range of index_type. output must not overlap
+ * input or indices.
+ * Errors: UNSUPPORTED if the axes after the gathered one hold more than 2^30 units. A unit is the largest power of two,
+ * up to 16 bytes, that divides their size in bytes and the offsets of both operands. With elementwise: UNSUPPORTED if
+ * neighbouring elements of any axis are 2^31 elements or more apart. */
 TUFF_API tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t index_type, tuff_buffer input,
                                  tuff_buffer indices, tuff_buffer output, const uint64_t* shape, uint32_t rank,
                                  uint32_t axis, uint64_t count);
 
-/* elementwise 1: indices have a shape of the input's rank, index_shape, which is the output's too, and each element one
- * of its own: output[i, j, k] = input[indices[i, j, k], j, k] for axis 0, and so on. Beside the axis no size is larger
- * than the input's. */
+/* tuff_gather() with a descriptor. With elementwise 1, indices has a shape index_shape of the input's rank, which is
+ * also the output's shape, and each output element has its own index: output[i, j, k] = input[indices[i, j, k], j, k]
+ * for axis 0, and so on. Along all other axes index_shape is at most the input's shape. */
 typedef struct tuff_gather_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1318,7 +1348,7 @@ typedef struct tuff_gather_desc {
   uint32_t rank;
   uint32_t axis;
   uint64_t count;          /* 0 if elementwise */
-  uint64_t index_shape[8]; /* if elementwise */
+  uint64_t index_shape[8]; /* only if elementwise */
 } tuff_gather_desc;
 TUFF_API tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc);
 
