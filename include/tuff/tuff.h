@@ -374,7 +374,7 @@ typedef struct tuff_device_properties {
   uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
   uint32_t compute_units;              /* multiprocessors or cores; 0 if the driver does not report them */
   uint32_t min_storage_alignment;      /* of a descriptor's offset, in bytes; buffers may still begin anywhere */
-  uint64_t host_import_alignment;      /* for tuff_buffer_import_host(); 0: not supported. Set for the host backend too */
+  uint64_t host_import_alignment;      /* for tuff_buffer_import_host(); 0: not supported. The host backend's too */
   double timestamp_nanoseconds;        /* one tick of the device's clock */
   uint8_t driver_uuid[16];             /* memory can be shared by file descriptor if uuid and driver_uuid match */
   uint32_t queue_family_count;
@@ -477,7 +477,7 @@ typedef struct tuff_stats {
   uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
   uint64_t kernels_to_prewarm;     /* still to be compiled there; 0: done */
   /* Since 0.9.0. */
-  uint64_t pipelines_live;         /* of the library's own kernels; at most tuff_limits.pipelines, not counting graphs' */
+  uint64_t pipelines_live;         /* of library kernels; at most tuff_limits.pipelines, plus those in graphs */
   uint64_t pipelines_evicted;      /* least recently used ones that were destroyed; they are recreated on demand */
 } tuff_stats;
 
@@ -812,8 +812,8 @@ TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched
 
 /* Describes a GEMM as tuning tables do (a tuff_gemm_ex() call has batch_count 1). Nothing is computed.
  *   json     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. The text is
- *            an entry of a tuning table. "slices" is the tuned split-K count (0: not tuned). "variants" lists the variants
- *            worth measuring: first the one that would be used now, then the others by expected speed:
+ *            an entry of a tuning table. "slices" is the tuned split-K count (0: not tuned). "variants" lists the
+ *            variants worth measuring: first the one that would be used now, then the others by expected speed:
  *            {"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [64, 64, 64, 1], "slices": 0,
  *             "variants": ["tile_32x32", ...]}
  *   length   receives the length of the whole text without the NUL; may be NULL
@@ -1355,56 +1355,60 @@ TUFF_API tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* 
 /* ---------------------------------------------------------------------------------------------
  * Pooling. Since 0.4.0.
  *
- * input [batch][channels][in_shape...], output [batch][channels][out_shape...], with 1, 2 or 3 spatial axes, of
- * TUFF_F32, TUFF_F16 or TUFF_BF16; means are summed in f32. Along an axis of size n, window o has the taps
+ * input is [batch][channels][in_shape...] and output [batch][channels][out_shape...], with 1, 2 or 3 spatial axes.
+ * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16; means are summed in f32. Along an axis of size n, window o has the taps
  *   o * stride - padding + t * dilation    for t < kernel
- * of which only those within the input count, and the output's size is
+ * Only taps inside the input count. The size of the output is
  *   (n + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1
- * rounded down, or with ceil_mode up, where then a window that would begin behind the input is left out. Adaptive:
- * window o goes from floor(o * n / out) to before ceil((o + 1) * n / out); out_shape of 1 is global pooling.
- * Errors: INVALID_ARGUMENT for another out_shape (the message states the expected one), for a padding of more than half
- * a window's span, for a window larger than the padded input. output may not overlap input.
+ * rounded down. With ceil_mode it is rounded up, but a window that would begin beyond the input and the padding before
+ * it is dropped. Adaptive pooling: window o covers floor(o * n / out) up to, but not including, ceil((o + 1) * n /
+ * out). An out_shape of 1 is global pooling. output must not overlap input.
+ * Errors: INVALID_ARGUMENT for any other out_shape (the message states the expected one), for padding of more than half
+ * the window's span, dilation * (kernel - 1) + 1, and for a window larger than the padded input. UNSUPPORTED for planes
+ * of 2^30 elements or more.
  * ------------------------------------------------------------------------------------------- */
 typedef struct tuff_pool_desc {
   uint32_t struct_size;
   int32_t dtype;
   tuff_buffer input, output;
-  tuff_buffer indices; /* max: where in its plane of the input each maximum is, counted from 0, as TUFF_U32; of several
-                          the first; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer indices; /* max only: receives, as TUFF_U32, the index of each maximum in its plane of the input, counted
+                          from 0; the first of several; TUFF_NULL_HANDLE: not computed */
   uint64_t batch, channels;
   uint64_t in_shape[3], out_shape[3]; /* the first `spatial` of these and the following; the others are ignored */
   uint64_t kernel[3];
   uint64_t stride[3];   /* 0: kernel */
   uint64_t padding[3];  /* on each side */
-  uint64_t dilation[3]; /* max; 0: 1 */
-  uint32_t spatial;     /* axes: 1, 2 or 3 */
+  uint64_t dilation[3]; /* max only; 0: 1 */
+  uint32_t spatial;     /* number of spatial axes: 1, 2 or 3 */
   int32_t ceil_mode;
-  int32_t count_include_pad; /* avg; 1: padding counts in the divisor, up to `padding` behind the input; 0: it does not */
-  int32_t adaptive;          /* 1: kernel, stride, padding, dilation and the two before are zero */
+  int32_t count_include_pad; /* avg only; 1: the divisor counts padding, but nothing beyond it; 0: it does not */
+  int32_t adaptive;          /* 1: kernel, stride, padding, dilation and the two fields above are zero */
 } tuff_pool_desc;
 
-/* The largest value of each window; NaN if any is NaN. A window without taps in the input gives -infinity, index 0. */
+/* Max pooling: the largest value of each window, or NaN if any is NaN. A window without taps in the input gives
+ * -infinity and index 0. */
 TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc);
-/* The mean of each window. Its sum is as that of tuff_reduce(). */
+/* Average pooling: the mean of each window. Sums behave as in tuff_reduce(). */
 TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Resizing. Since 0.5.0.
  *
- * input [batch][channels][in_shape...] and output [batch][channels][out_shape...], or channels last, with 1, 2 or 3
- * spatial axes, of TUFF_F32, TUFF_F16 or TUFF_BF16; blended in f32. Along an axis, output o comes from the position
+ * input is [batch][channels][in_shape...] and output [batch][channels][out_shape...], or both are channels last, with
+ * 1, 2 or 3 spatial axes. dtype is TUFF_F32, TUFF_F16 or TUFF_BF16; interpolation is in f32. Along an axis, output o is
+ * taken from this position in the input, clamped to its last element:
  *   NEAREST         o / scale, rounded down
  *   NEAREST_EXACT   (o + 1/2) / scale, rounded down
- *   LINEAR          (o + 1/2) / scale - 1/2, not below 0, between the element before it and the one behind; with
+ *   LINEAR          (o + 1/2) / scale - 1/2, at least 0, interpolated between the two neighbouring elements; with
  *                   align_corners o * (in - 1) / (out - 1), or 0 if out is 1
- * of the input, at most its last element. Linear along two axes is bilinear, along three trilinear. These are the
- * coordinates of PyTorch's interpolate and of ONNX's Resize (asymmetric, half_pixel and align_corners), but worked out
- * exactly, in whole numbers. An element whose weight is 0 does not count, were it NaN; where sizes stay and scale is 1
- * the result is the input. There is no antialiasing: where an axis shrinks to less than half, elements between are left
- * out.
- * Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners in another mode than LINEAR or with a
- * scale; for a scale that takes the last output 2^30 elements far. UNSUPPORTED for planes (channels last: images) of
- * 2^30 elements or more. output may not overlap input.
+ * Linear along two axes is bilinear, along three trilinear. The coordinates are those of PyTorch's interpolate and of
+ * ONNX's Resize (asymmetric, half_pixel and align_corners), but are computed exactly in integer arithmetic. An element
+ * with weight 0 does not contribute, even if it is NaN. If the sizes are equal and scale is 1, the result is the input.
+ * There is no antialiasing: when an axis shrinks to less than half, some input elements are skipped.
+ * output must not overlap input.
+ * Errors: INVALID_ARGUMENT for a size of 0, or of 2^29 or more; for align_corners with a mode other than LINEAR or with
+ * a scale; for a scale that puts the last output at position 2^30 or beyond. UNSUPPORTED for planes (channels last:
+ * images) of 2^30 elements or more.
  * ------------------------------------------------------------------------------------------- */
 typedef struct tuff_resize_desc {
   uint32_t struct_size;
@@ -1412,12 +1416,12 @@ typedef struct tuff_resize_desc {
   tuff_buffer input, output;
   uint64_t batch, channels;
   uint64_t in_shape[3], out_shape[3]; /* the first `spatial` of these and the following; the others are ignored */
-  double scale[3];       /* elements of the output for each of the input, as the positions take it; 0: out / in. A decimal
-                            number such as 1.5 or 0.3 counts as the fraction that it was meant as */
-  uint32_t spatial;      /* axes: 1, 2 or 3 */
+  double scale[3];       /* output elements per input element, used to compute positions; 0: out / in. A decimal number
+                            such as 1.5 or 0.3 is taken as the exact fraction that it stands for */
+  uint32_t spatial;      /* number of spatial axes: 1, 2 or 3 */
   int32_t mode;          /* TUFF_RESIZE_* */
-  int32_t align_corners; /* 1: the first and the last elements keep their places */
-  int32_t layout;        /* TUFF_LAYOUT_*, with as many spatial axes as there are; shapes are given in the same order */
+  int32_t align_corners; /* 1: the first and last elements of input and output coincide */
+  int32_t layout;        /* TUFF_LAYOUT_*, for any number of spatial axes; shapes are given in the same order */
 } tuff_resize_desc;
 TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* desc);
 
@@ -1425,27 +1429,31 @@ TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* des
  * Positions. Since 0.4.0.
  * ------------------------------------------------------------------------------------------- */
 
-/* Rotary position embedding of heads [batch][heads][seq][head_dim]: for each pair (p, q) of elements,
- *   a = position * base^(-2 * i / rotary_dim), output p * cos(a) - q * sin(a) and p * sin(a) + q * cos(a),
- * where pair i < rotary_dim / 2 is elements i and i + rotary_dim / 2 of a head. The position of row s is offset + s.
- * TUFF_F32, TUFF_F16 and TUFF_BF16; computed in f32, with angles as exact at large positions as at small ones. The call
- * without a descriptor takes whole heads. output may be exactly input. */
+/* Rotary position embedding of heads [batch][heads][seq][head_dim]. For each pair (p, q) of elements,
+ *   a = position * base^(-2 * i / rotary_dim), output p * cos(a) - q * sin(a) and p * sin(a) + q * cos(a)
+ * where pair i < rotary_dim / 2 consists of elements i and i + rotary_dim / 2 of a head. Row s has position offset + s.
+ * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16. Computation is in f32, and angles are as accurate at large positions as at
+ * small ones. This call without a descriptor rotates whole heads: rotary_dim = head_dim. output may be exactly input.
+ * */
 TUFF_API tuff_status tuff_rope(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, uint64_t batch,
                                uint64_t heads, uint64_t seq, uint64_t head_dim, int64_t offset, double base);
 
+/* tuff_rope() with a descriptor. Errors: INVALID_ARGUMENT for overlapping output rows; UNSUPPORTED for a size or stride
+ * of 2^31 or more. */
 typedef struct tuff_rope_desc {
   uint32_t struct_size;
   int32_t dtype;
-  tuff_buffer input, output; /* exactly the same only with the same strides */
-  tuff_buffer positions;     /* TUFF_I32, of each row; offset is added, modulo 2^32; TUFF_NULL_HANDLE: 0, 1, 2 ... */
+  tuff_buffer input, output; /* may be exactly the same only with equal strides */
+  tuff_buffer positions;     /* TUFF_I32, one per row; offset is added modulo 2^32; TUFF_NULL_HANDLE: 0, 1, 2 ... */
   uint64_t batch, heads, seq, head_dim;
-  uint64_t rotary_dim;        /* even; the first elements of a head, the others are copied; 0: head_dim */
+  uint64_t rotary_dim;        /* even; only the first rotary_dim elements of a head are rotated, the others are copied;
+                                 0: head_dim */
   uint64_t input_strides[3];  /* of batch, head and row, in elements; all zero: dense. [b][s][h][d] is {seq * heads *
                                  head_dim, head_dim, heads * head_dim} */
-  uint64_t output_strides[3]; /* all zero: dense; rows may not overlap */
-  uint64_t positions_stride;  /* from one batch's positions to the next's; 0: the same for all */
-  int64_t offset;             /* with the last row's position, within 32 bits */
-  double base;                /* above 1; 0: 10000 */
+  uint64_t output_strides[3]; /* all zero: dense; rows must not overlap */
+  uint64_t positions_stride;  /* elements from one batch element's positions to the next; 0: the same for all */
+  int64_t offset;             /* it, and without positions the last row's position, must fit in int32_t */
+  double base;                /* greater than 1; 0: 10000 */
   int32_t interleaved;        /* 1: pair i is elements 2 * i and 2 * i + 1 */
   int32_t reserved;           /* zero */
 } tuff_rope_desc;
@@ -1454,241 +1462,260 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
 /* ---------------------------------------------------------------------------------------------
  * Streams and events (since 0.8.0)
  *
- * A stream is an order: what is called on it happens on the device in the order of the calls. Between two streams
- * there is no order: the device takes up one's work while another's goes on, and copies from and to pinned memory run
- * beside both where it has a queue for them. A context's handle stands for its default stream, a stream like the
- * others.
+ * A stream executes its operations on the device in call order. Different streams are not ordered: the device may
+ * interleave their work, and copies to and from pinned memory run concurrently where the device has a queue for them. A
+ * context's handle stands for its default stream, which is like any other stream.
  *
- * What has to come after another stream's work says so by an event: tuff_event_record there, tuff_stream_wait_event
- * here. Two things need none: a buffer's first contents (zeros), and what tuff_copy_htod has put into it, are there for
- * every stream whose call comes later. Freeing a buffer needs none either, whatever streams use it.
+ * Events order work between streams: tuff_event_record() on the one, tuff_stream_wait_event() on the other. Two things
+ * need no event: a buffer's initial contents (zeros) and what tuff_copy_htod() wrote are visible to every stream that
+ * is called later. Freeing a buffer needs no event either, whichever streams use it.
  * ------------------------------------------------------------------------------------------- */
 
+/* Options of tuff_stream_create(). */
 typedef struct tuff_stream_desc {
   uint32_t struct_size;
   uint32_t flags;   /* 0 */
-  const char* name; /* for profiles and errors; NULL: "stream" and its number */
+  const char* name; /* for profiles and error messages; NULL: "stream" and its number */
 } tuff_stream_desc;
 
-/* desc may be NULL. LIMIT_EXCEEDED beyond 1,024 live streams of a context, the default one among them. */
+/* Creates a stream. desc may be NULL.
+ * Errors: LIMIT_EXCEEDED beyond 1,024 live streams in a context, including the default stream. */
 TUFF_API tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* desc, tuff_stream* stream);
-/* Returns at once: what was called on the stream goes on to its end. Does nothing for TUFF_NULL_HANDLE;
- * INVALID_ARGUMENT for a context's default stream. */
+/* Destroys a stream and returns at once; its work continues to the end. TUFF_NULL_HANDLE is accepted and does nothing.
+ * Errors: INVALID_ARGUMENT for a context's default stream. */
 TUFF_API tuff_status tuff_stream_destroy(tuff_stream stream);
 
-/* Uploads and downloads that return at once. The host's side is memory that a live TUFF_ALLOC_HOST_PINNED buffer or
- * tuff_buffer_import_host of the same context holds, as tuff_map gives it, and may stay mapped; anywhere else is
- * INVALID_ARGUMENT. It must not be written (htod) or looked at (dtoh) before the copy has happened: tuff_event_wait on
- * an event recorded behind it, or tuff_synchronize, says when. */
+/* Asynchronous uploads and downloads: they return at once, and the device copies in stream order. The host side must
+ * lie in a live TUFF_ALLOC_HOST_PINNED or tuff_buffer_import_host() buffer of the same context, addressed as tuff_map()
+ * returns it; the buffer may stay mapped. Do not write src (htod) or read dst (dtoh) until the copy is complete, which
+ * tuff_event_wait() on a later event of the stream or tuff_synchronize() guarantees.
+ * Errors: INVALID_ARGUMENT if the host side is any other memory. */
 TUFF_API tuff_status tuff_copy_htod_async(tuff_stream stream, tuff_buffer dst, uint64_t dst_offset, const void* src,
                                           uint64_t bytes);
 TUFF_API tuff_status tuff_copy_dtoh_async(tuff_stream stream, void* dst, tuff_buffer src, uint64_t src_offset,
                                           uint64_t bytes);
 
-/* How an event is made, as bits of tuff_event_desc.flags. */
+/* Properties of an event, as bits of tuff_event_desc.flags. */
 typedef uint32_t tuff_event_flags;
-enum { TUFF_EVENT_NO_TIMING = 1 }; /* tuff_event_elapsed is not needed; recording costs less */
+enum { TUFF_EVENT_NO_TIMING = 1 }; /* not for tuff_event_elapsed(); recording costs less */
 
+/* Options of tuff_event_create(). */
 typedef struct tuff_event_desc {
   uint32_t struct_size;
   uint32_t flags;
 } tuff_event_desc;
 
-/* A point in a stream, once it is recorded. desc may be NULL. UNSUPPORTED for timing where the device has no
- * timestamps. */
+/* Creates an event, which marks a point in a stream once it is recorded. desc may be NULL.
+ * Errors: UNSUPPORTED for an event with timing if the device has no timestamps. */
 TUFF_API tuff_status tuff_event_create(tuff_context context, const tuff_event_desc* desc, tuff_event* event);
-/* Does nothing for TUFF_NULL_HANDLE. What waits for the event goes on waiting. */
+/* Destroys an event. Work and threads that wait for it continue to wait. TUFF_NULL_HANDLE is accepted and does
+ * nothing. */
 TUFF_API tuff_status tuff_event_destroy(tuff_event event);
-/* The event now means: all that was called on the stream so far has happened. It may be recorded again, on any stream
- * of its context; who waited before that waits for what it meant then. */
+/* Records the event: it completes when all earlier calls on the stream have completed. An event may be recorded again,
+ * on any stream of its context. Existing waits still wait for the earlier recording. */
 TUFF_API tuff_status tuff_event_record(tuff_stream stream, tuff_event event);
-/* What is called on the stream from now on happens after the event. The host does not wait. An event that was never
- * recorded is not waited for. */
+/* Makes later calls on the stream wait for the event. The host does not wait. An event that was never recorded counts
+ * as complete. */
 TUFF_API tuff_status tuff_stream_wait_event(tuff_stream stream, tuff_event event);
-/* *done: 1 if the event has happened, or was never recorded; 0 if not. Never waits. */
+/* Sets *done to 1 if the event is complete or was never recorded, otherwise to 0. It never waits. */
 TUFF_API tuff_status tuff_event_query(tuff_event event, int32_t* done);
-/* Returns when the event has happened. TIMEOUT as tuff_synchronize. */
+/* Blocks until the event is complete.
+ * Errors: TIMEOUT, as for tuff_synchronize(). */
 TUFF_API tuff_status tuff_event_wait(tuff_event event);
-/* From one event to another of the same context, on the device's clock; negative if `end` came first. Waits for both.
- * INVALID_ARGUMENT if one was made with TUFF_EVENT_NO_TIMING or never recorded. */
+/* Measures the time between two events of one context on the device's clock. The result is negative if `end` came
+ * first. The call waits for both events.
+ * Errors: INVALID_ARGUMENT if an event has TUFF_EVENT_NO_TIMING or was never recorded. */
 TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double* milliseconds);
 
 /* ---------------------------------------------------------------------------------------------
  * Graphs (since 0.8.0)
  *
- * Operations that are called again and again can be called once, between tuff_graph_begin and tuff_graph_end: they are
- * checked and planned then, not carried out, and a launch carries them all out in one call that plans nothing.
+ * A graph captures a sequence of operations that is executed repeatedly. Calls between tuff_graph_begin() and
+ * tuff_graph_end() are checked and planned but not executed. A launch executes all of them in one call without
+ * planning.
  *
- * A graph keeps what it uses: buffers and kernels may go after they were captured. What is captured is what happens on
- * the device: operations, custom kernels, tuff_copy_dtod, tuff_fill, copies from and to pinned memory. What needs the
- * host meanwhile is refused on that stream as UNSUPPORTED, and the capture goes on without it: tuff_copy_htod,
- * tuff_copy_dtoh, tuff_synchronize, events, launches of graphs. Other streams are not concerned.
+ * A graph keeps what it uses: captured buffers and kernels may be freed. Work on the device can be captured:
+ * operations, custom kernels, tuff_copy_dtod(), tuff_fill(), and copies to and from pinned memory. Calls that involve
+ * the host are UNSUPPORTED on a capturing stream, and the capture continues: tuff_copy_htod(), tuff_copy_dtoh(),
+ * tuff_synchronize(), events, graph launches. Other streams are not affected.
  * ------------------------------------------------------------------------------------------- */
 
-/* UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is capturing already. */
+/* Begins to capture the calls on a stream.
+ * Errors: UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is already capturing. */
 TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
-/* INVALID_ARGUMENT if the stream is not capturing. */
+/* Ends the capture and returns the graph.
+ * Errors: INVALID_ARGUMENT if the stream is not capturing. */
 TUFF_API tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph);
-/* In order with the stream's other work, as if its operations were called there now. The graph's launches run one after
- * another, on whatever streams: they share the memory for partial results. INVALID_ARGUMENT if a buffer that it
- * computes with is mapped; pinned memory that it only copies may be. */
+/* Executes the graph in stream order, as if its operations were called now. Launches of one graph run one after
+ * another, on whichever streams, because they share the memory for partial results.
+ * Errors: INVALID_ARGUMENT if a buffer that the graph computes with is mapped. Pinned memory that it only copies may
+ * stay mapped. */
 TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
-/* From the next launch on, what was captured with memory of `captured` (the buffer, or views of it) uses the same place
- * in `replacement`, which the graph keeps too; `captured` in place of itself undoes it. Launches made before keep what
- * they had. INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies partly in it, if it overlaps
- * another buffer that is replaced, if `replacement` is smaller or not aligned in the same way to 16 bytes (where the
- * graph has custom kernels: to tuff_kernel_properties.buffer_alignment), or if an output would come to overlap another
- * operand. UNSUPPORTED for an operand of tuff_batched_gemm_ex's arrays. */
+/* Replaces a captured buffer for later launches: operands in the memory of `captured`, including views of it, move to
+ * the same place in `replacement`, which the graph then keeps too. Binding `captured` to itself restores it. Earlier
+ * launches are not affected.
+ * Errors: INVALID_ARGUMENT if the graph does not use `captured`, if an operand lies only partly in it, if it overlaps
+ * another replaced buffer, if `replacement` is smaller or has another alignment, or if an output would then overlap
+ * another operand. The alignment is the offset from a multiple of 16 bytes, or, in a graph with custom kernels, of
+ * tuff_kernel_properties.buffer_alignment if that is larger. UNSUPPORTED for an operand in the arrays of
+ * tuff_batched_gemm_ex(). */
 TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
-/* Returns at once; launches go on to their end. Does nothing for TUFF_NULL_HANDLE. */
+/* Destroys a graph and returns at once; launches continue to the end. TUFF_NULL_HANDLE is accepted and does nothing. */
 TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);
 
 /* ---------------------------------------------------------------------------------------------
  * Profiling (docs/profiling.md)
  * ------------------------------------------------------------------------------------------- */
 
-/* Profiles the context from here on: each call, and each command that the device runs for it, by the device's own
- * timestamps. What an earlier profile held is forgotten. The first time it measures what the device reaches, which
- * takes a fraction of a second, and seconds where kernels are compiled for it: tuff_context_info() has it then. Results
- * are the same bits; calls take a few microseconds more. Calls of other threads that are under way count, or do not.
- * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is being profiled; UNSUPPORTED if the device's queue has no
- * timestamps. */
+/* Starts profiling the context: every call, and every command that the device executes for it, timed by the device's
+ * timestamps. The previous profile is discarded. The first profile of a device also measures its bandwidth and f32
+ * rate, which tuff_context_info() then reports. That takes a fraction of a second, or seconds if kernels must be
+ * compiled. Results are bit-identical with and without profiling; calls take a few microseconds longer. Calls in
+ * progress on other threads may or may not be included.
+ * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is already being profiled; UNSUPPORTED if the device's queue has
+ * no timestamps. */
 TUFF_API tuff_status tuff_profile_begin(tuff_context context);
 
-/* Waits for the work so far, and profiles no more. What was seen is kept until the next tuff_profile_begin().
+/* Waits for the work so far and stops profiling. The profile is kept until the next tuff_profile_begin().
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context is not being profiled. */
 TUFF_API tuff_status tuff_profile_end(tuff_context context);
 
-/* Writes the profile to a file, in Chrome's trace format: https://ui.perfetto.dev opens it. While the context is being
- * profiled it waits for the work so far, and writes that. On the host backend there are calls, and no device.
- *   path   replaced if it is there; UTF-8
+/* Writes the profile to a file in Chrome's trace format, which https://ui.perfetto.dev opens. While the context is
+ * being profiled, the call waits for the work so far and writes that. On the host backend the trace contains calls but
+ * no device work.
+ *   path   UTF-8; an existing file is replaced
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context was never profiled; IO if the file cannot be written. */
 TUFF_API tuff_status tuff_profile_write(tuff_context context, const char* path);
 
-/* The profile as text for a person: a line for each operation, one for each kernel, variant and shape, and counters.
- *   text     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. A table
- *            that is longer is cut, which is no error
- *   length   receives the table's whole length without the NUL; may be NULL. It may be longer at the next call if the
- *            context is still being profiled
+/* Formats the profile as text for a person: one line for each operation, one for each kernel, variant and shape, and
+ * counters.
+ *   text     receives at most capacity bytes, NUL-terminated if capacity > 0; may be NULL if capacity is 0. A longer
+ *            table is truncated, which is not an error
+ *   length   receives the length of the whole table without the NUL; may be NULL. While the context is being profiled,
+ *            the next call's table may be longer
  * Since 0.7.0. Errors: INVALID_ARGUMENT if the context was never profiled. */
 TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64_t capacity, uint64_t* length);
 
 /* ---------------------------------------------------------------------------------------------
  * Custom kernels. Since 0.7.0.
  *
- * A compute shader of the caller's own, as GLSL or as SPIR-V, in order with everything else in a stream. It reaches
- * buffers as storage buffers, layout(set = 0, binding = i), and small parameters as push constants; what it declares
- * is read from the compiled module, so that a launch can be checked and only real conflicts make it wait.
- * docs/custom-kernels.md has a complete program. On the host backend all of this is UNSUPPORTED.
+ * A custom kernel is the caller's own compute shader, in GLSL or SPIR-V, ordered with all other work of a stream. It
+ * accesses buffers as storage buffers, layout(set = 0, binding = i), and small parameters as push constants. Its
+ * interface is reflected from the compiled module, so that launches are checked and wait only for real conflicts.
+ * docs/custom-kernels.md has a complete program. On the host backend custom kernels are UNSUPPORTED.
  * ------------------------------------------------------------------------------------------- */
 
-/* Bindings are numbered below this. */
+/* Number of bindings: they are numbered from 0 up to one less than this. */
 #define TUFF_KERNEL_MAX_BINDINGS 32
 
-/* What a kernel's source is. */
+/* The source language of a kernel. */
 typedef int32_t tuff_kernel_language;
 enum {
   TUFF_KERNEL_LANGUAGE_INVALID = -1,
   TUFF_KERNEL_GLSL = 0, /* a compute shader with its #version line; entry point main */
-  TUFF_KERNEL_SPIRV = 1 /* a module of version 1.0 to 1.5 for Vulkan 1.2, words in this machine's byte order */
+  TUFF_KERNEL_SPIRV = 1 /* a module of version 1.0 to 1.5 for Vulkan 1.2, in the host's byte order */
 };
 
-/* How a kernel is made, as bits of tuff_kernel_desc.flags. */
+/* Properties of a kernel, as bits of tuff_kernel_desc.flags. */
 typedef uint32_t tuff_kernel_flags;
 enum {
-  /* Elements beyond the end of a buffer read as zero, and writes to them do nothing. Since 0.9.0 an index beyond an
-   * array of the kernel's own (shared, private, push constants), a vector or a matrix is taken for the last one. */
+  /* Reads beyond the end of a buffer return zero, and writes beyond it do nothing. Since 0.9.0 out-of-range indices
+   * into the kernel's own arrays (shared, private, push constants), vectors and matrices are clamped to the last
+   * element. */
   TUFF_KERNEL_ROBUST = 1,
-  /* The source comes from someone who is not trusted: it is compiled and reflected in a process of its own (the program
-   * tuff-compile, installed with the library), with the limits below on time and memory. Without this flag the compiler
-   * runs in the caller's process, which is faster by the start of a program and needs no other file, but a source made
-   * to that end can use up its time, memory and stack. Since 0.9.0 the driver too compiles what comes out in a process
-   * of its own first, so that what it dies of is COMPILE_FAILED, and indices are bounded as for TUFF_KERNEL_ROBUST,
-   * those of buffers where the device can. */
+  /* The source is not trusted. It is compiled and reflected in a separate process (the program tuff-compile, installed
+   * with the library), within the time and memory limits of tuff_kernel_desc. Without this flag the compiler runs in
+   * the caller's process. That is faster by the start of a process and needs no additional file, but a malicious source
+   * can exhaust the caller's time, memory and stack. Since 0.9.0 the driver also compiles the result in a separate
+   * process first, so that a crash of the driver's compiler is COMPILE_FAILED. Indices are bounded as for
+   * TUFF_KERNEL_ROBUST; those into buffers only where the device can. */
   TUFF_KERNEL_UNTRUSTED = 2
 };
 
-/* #define name value, of GLSL. */
+/* A GLSL macro: #define name value. */
 typedef struct tuff_kernel_define {
   const char* name;  /* not NULL */
   const char* value; /* NULL: "1" */
 } tuff_kernel_define;
 
-/* layout(constant_id = id) const: the bits of its value, in the low bytes (a bool: 0 or another number). */
+/* The value of a specialisation constant, layout(constant_id = id) const. bits holds the value's bits in its low bytes;
+ * for a bool, 0 or any other number. */
 typedef struct tuff_kernel_constant {
   uint32_t id;
   uint32_t reserved; /* zero */
   uint64_t bits;
 } tuff_kernel_constant;
 
+/* Options of tuff_kernel_create(). */
 typedef struct tuff_kernel_desc {
   uint32_t struct_size;
   int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
   const void* source;    /* text, or SPIR-V at any address; not NULL */
-  uint64_t source_bytes; /* 0, of GLSL: up to the NUL */
-  const char* name;      /* for messages, "name:line: error: ...", and the log; NULL: "kernel" */
-  const char* entry;     /* of SPIR-V with several entry points; NULL: "main" */
+  uint64_t source_bytes; /* 0: GLSL up to the NUL */
+  const char* name;      /* for messages ("name:line: error: ...") and the log; NULL: "kernel" */
+  const char* entry;     /* the entry point, for SPIR-V with several; NULL: "main" */
   const tuff_kernel_define* defines;     /* NULL: none */
-  const tuff_kernel_constant* constants; /* each id once, and known to the kernel; NULL: none */
+  const tuff_kernel_constant* constants; /* each id at most once and declared by the kernel; NULL: none */
   uint32_t define_count;
   uint32_t constant_count;
   uint32_t flags;    /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
   uint32_t reserved; /* zero */
-  uint64_t max_source_bytes;     /* of source and defines together; 0: 1 MiB; at most 64 MiB */
-  uint64_t compile_milliseconds; /* of untrusted source; 0: 10,000; at most 3,600,000 */
-  uint64_t compile_memory_bytes; /* of untrusted source, address space of its process; 0: 512 MiB; at least 64 MiB */
+  uint64_t max_source_bytes;     /* limit on source and defines together; 0: 1 MiB; at most 64 MiB */
+  uint64_t compile_milliseconds; /* for untrusted source; 0: 10,000; at most 3,600,000 */
+  uint64_t compile_memory_bytes; /* for untrusted source, the process's address space; 0: 512 MiB; at least 64 MiB */
 } tuff_kernel_desc;
 
-/* What was found in the kernel. */
+/* The interface of a compiled kernel. */
 typedef struct tuff_kernel_properties {
   uint32_t struct_size;
-  uint32_t binding_count; /* buffers that a launch takes: the highest binding declared, plus one */
-  uint32_t used;          /* bit i: binding i is used; where not, the handle may be TUFF_NULL_HANDLE */
+  uint32_t binding_count; /* buffers that a launch takes: the highest declared binding plus one */
+  uint32_t used;          /* bit i: binding i is used; for an unused one the handle may be TUFF_NULL_HANDLE */
   uint32_t read;          /* bit i: binding i is read */
   uint32_t written;       /* bit i: binding i is written */
-  uint32_t push_bytes;    /* of push constants: the end of the block's last member */
+  uint32_t push_bytes;    /* size of the push constants: the end of the block's last member */
   uint32_t workgroup_size[3];
-  uint32_t shared_bytes;   /* of shared variables, for each workgroup */
-  uint32_t subgroup_size;  /* that the device runs it with */
-  uint32_t max_groups[3];  /* that a launch may ask for */
-  uint32_t buffer_alignment; /* buffers (views) begin at a multiple of it */
-  int32_t robust;            /* 1: made with TUFF_KERNEL_ROBUST */
-  uint64_t max_buffer_bytes; /* that can be bound at once */
-  uint64_t min_bytes[TUFF_KERNEL_MAX_BINDINGS]; /* that each buffer holds at least: its block, with one element of an
-                                                   array that is declared without a size */
+  uint32_t shared_bytes;   /* shared memory per workgroup */
+  uint32_t subgroup_size;  /* with which the device runs the kernel */
+  uint32_t max_groups[3];  /* maximum workgroups of a launch */
+  uint32_t buffer_alignment; /* buffers (views) must begin at a multiple of it, in bytes */
+  int32_t robust;            /* 1: created with TUFF_KERNEL_ROBUST */
+  uint64_t max_buffer_bytes; /* largest buffer that can be bound */
+  uint64_t min_bytes[TUFF_KERNEL_MAX_BINDINGS]; /* minimum size of each buffer: its block, with one element of an
+                                                   array declared without a size */
   char name[64];
-  char capabilities[256]; /* of SPIR-V that it needs beside Shader, such as "Float64 GroupNonUniformArithmetic" */
+  char capabilities[256]; /* SPIR-V capabilities needed beside Shader, such as "Float64 GroupNonUniformArithmetic" */
 } tuff_kernel_properties;
 
-/* Compiles a kernel; what was compiled before comes from the cache on disk, as the library's own kernels do.
- * Errors: COMPILE_FAILED (the compiler's text with file and line, SPIRV-Tools' for a module that is not valid);
- * LIMIT_EXCEEDED (source too long, the time or memory of untrusted source, workgroup size, shared memory, push
- * constants or number of buffers beyond the device's, more than 64 KiB of variables in each invocation, an untrusted
- * kernel of more than 1 MiB as SPIR-V, any of more than 16 MiB); UNSUPPORTED (images, samplers, uniform buffers, sets
- * other than 0, arrays of buffers, entry points that are no compute shaders, capabilities that the device does not
- * have or that are not enabled, TUFF_KERNEL_ROBUST without such checks in the device, TUFF_KERNEL_UNTRUSTED without
- * tuff-compile). #include is COMPILE_FAILED. Freed by tuff_kernel_destroy(), or with its context. */
+/* Compiles a kernel. Compiled code comes from the disk cache if it is there, as for the library's own kernels. The
+ * kernel is freed by tuff_kernel_destroy() or with its context.
+ * Errors: COMPILE_FAILED with the compiler's messages by file and line, or those of SPIRV-Tools for an invalid module;
+ * #include is COMPILE_FAILED too. LIMIT_EXCEEDED if the source is too long; if untrusted source exceeds its time or
+ * memory; if workgroup size, shared memory, push constants or the number of buffers exceed the device's limits; for
+ * more than 64 KiB of variables per invocation; for SPIR-V of more than 16 MiB, or 1 MiB if untrusted. UNSUPPORTED for
+ * images, samplers, uniform buffers, sets other than 0, arrays of buffers, entry points that are not compute shaders,
+ * and capabilities that the device lacks or that are not enabled; for TUFF_KERNEL_ROBUST if the device has no such
+ * checks; for TUFF_KERNEL_UNTRUSTED without tuff-compile. */
 TUFF_API tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* desc, tuff_kernel* kernel);
 
 /* Describes the kernel. info->struct_size must be set. */
 TUFF_API tuff_status tuff_kernel_info(tuff_kernel kernel, tuff_kernel_properties* info);
 
-/* Runs gx * gy * gz workgroups.
+/* Launches gx * gy * gz workgroups.
  *   buffers      count handles, buffers[i] for binding i; each is bound whole
  *   count        the kernel's binding_count
  *   push         push_bytes bytes of push constants, read during the call; may be NULL if there are none
  *   push_bytes   the kernel's push_bytes
- *   gx, gy, gz   if any is 0, nothing is run
- * A buffer that the kernel writes may not overlap another one that it uses.
- * Errors: INVALID_ARGUMENT for another count or push_bytes, for a buffer that is too small, mapped, or begins at no
- * multiple of buffer_alignment, for overlaps; LIMIT_EXCEEDED for more groups than max_groups, for a buffer of more than
- * max_buffer_bytes. What a kernel does beyond the end of a buffer is not checked, unless it was made with
- * TUFF_KERNEL_ROBUST. */
+ *   gx, gy, gz   if any is 0, nothing is launched
+ * A buffer that the kernel writes must not overlap another one that it uses. Accesses beyond the end of a buffer are
+ * not checked unless the kernel has TUFF_KERNEL_ROBUST.
+ * Errors: INVALID_ARGUMENT for any other count or push_bytes, for a buffer that is too small, mapped or not aligned to
+ * buffer_alignment, and for overlaps; LIMIT_EXCEEDED for more workgroups than max_groups and for a buffer larger than
+ * max_buffer_bytes. */
 TUFF_API tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, const tuff_buffer* buffers,
                                         uint32_t count, const void* push, uint32_t push_bytes, uint32_t gx, uint32_t gy,
                                         uint32_t gz);
 
-/* Ends the handle's life and returns at once; launches that were made go on. TUFF_NULL_HANDLE is accepted and does
+/* Destroys the kernel's handle and returns at once; launches continue to the end. TUFF_NULL_HANDLE is accepted and does
  * nothing. */
 TUFF_API tuff_status tuff_kernel_destroy(tuff_kernel kernel);
 
