@@ -151,7 +151,7 @@ enum {
   TUFF_UNARY_ELU = 13,        /* x if x > 0, otherwise alpha * (exp(x) - 1) */
   TUFF_UNARY_HARDSWISH = 14,  /* x * min(max(x + 3, 0), 6) / 6; 0 at -inf */
   TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
-  TUFF_UNARY_SIN = 16,        /* for arguments of any magnitude; NaN for infinities */
+  TUFF_UNARY_SIN = 16,        /* the sine of x, for arguments of any magnitude; NaN for infinities */
   TUFF_UNARY_COS = 17,
   TUFF_UNARY_ERF = 18 /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
 };

@@ -120,7 +120,7 @@ def softplus(x: Array, *, out: Optional[Array] = None) -> Array:
 
 
 def sin(x: Array, *, out: Optional[Array] = None) -> Array:
-    """for arguments of any magnitude; NaN for infinities"""
+    """the sine of x, for arguments of any magnitude; NaN for infinities"""
     return operations.unary(raw.UNARY_SIN, x, out=out)
 
 
@@ -235,7 +235,7 @@ class Functions:
         return softplus(self)
 
     def sin(self) -> Array:
-        """for arguments of any magnitude; NaN for infinities"""
+        """the sine of x, for arguments of any magnitude; NaN for infinities"""
         return sin(self)
 
     def cos(self) -> Array:
