@@ -132,7 +132,7 @@ def file_lists_the_same(layers):
 
 
 def seeded_weights(layers):
-    """He initialisation with small biases. The last layer of each block is scaled down to keep sums over blocks small."""
+    """He initialisation with small biases. Each block's last layer is scaled down to keep sums over blocks small."""
     rng, weights = np.random.default_rng(SEED), {}
     for layer in layers:
         if layer.kind not in ("conv2d", "linear"):

@@ -12,8 +12,8 @@ using tuff::DType, tuff::Transpose, tuff::Unary;
 constexpr uint64_t kRows = 128, kWidth = 256, kChunks = 12;
 constexpr std::size_t kChunk = kRows * kWidth;
 
-// Buffers and events of one chunk. There are two slots, so that the host can fill and read one while the device works on
-// the other.
+// Buffers and events of one chunk. There are two slots, so that the host can fill and read one while the device works
+// on the other.
 struct Slot {
   explicit Slot(const tuff::Context& context)
       : x(context.alloc<float>(kChunk)),
