@@ -10,7 +10,7 @@
  *                   returns this thread's one-line message, which names the function and the argument, the value
  *                   it got and the value it needed. A call that fails has no other effect. The exception is a
  *                   copy that ends with TIMEOUT or DEVICE_LOST: part of it may have been done.
- *   Errors          Any function may return the following, beside the errors that its own comment lists:
+ *   Errors          Any function may return the following, in addition to the errors that its comment lists:
  *                   INVALID_HANDLE for a handle that is stale, forged, of the wrong kind or of another context;
  *                   INVALID_ARGUMENT for a null pointer where one is required, an unknown enumerator or a
  *                   malformed structure; OUT_OF_HOST_MEMORY; DEVICE_LOST, which is permanent for that context and
@@ -21,8 +21,9 @@
  *                   in call order, whichever threads call them. See docs/threads.md.
  *   Pointers        A pointer may be NULL only where its function or field says so. Pointers to const are inputs;
  *                   others are outputs. The caller sets struct_size of a structure before a function fills it.
- *   Ownership       Pointers passed in are read during the call only. A context owns its buffers, kernels,
- *                   streams, events and graphs.
+ *   Ownership       Pointers are used during the call only, except callbacks with their user pointers, the host
+ *                   memory of the _async copies, and imported memory. A context owns its buffers, kernels, streams,
+ *                   events and graphs.
  *   Structures      Structures begin with struct_size, which the caller sets to sizeof(the structure). Zero in any
  *                   other field selects its default. Fields are only ever appended. struct_size must be the size
  *                   that the structure had in some version; the library neither reads nor writes beyond it. Any
@@ -429,10 +430,10 @@ TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint6
  * was requested and the layer is not installed). */
 TUFF_API tuff_status tuff_context_create(const tuff_context_desc* desc, tuff_context* context);
 
-/* Waits for the context's work, then frees the context and everything created from it. It may be called in any order
- * and from any thread; all those handles are stale afterwards. A lost device is freed as well. If the device does not
- * finish within tuff_limits.wait_milliseconds, the call returns TUFF_OK and logs a warning. What the device still uses
- * is then freed after it has finished, when another context is created or destroyed. */
+/* Waits for the context's work, then frees the context and everything created from it. Any thread may call it, and
+ * nothing need be freed before; all those handles are stale afterwards. A lost device is freed as well. If the device
+ * does not finish within tuff_limits.wait_milliseconds, the call returns TUFF_OK and logs a warning. What the device
+ * still uses is then freed after it has finished, when another context is created or destroyed. */
 TUFF_API tuff_status tuff_context_destroy(tuff_context context);
 
 /* Describes the context's device. info->struct_size must be set. */
@@ -938,10 +939,10 @@ TUFF_API tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tu
                                            const uint64_t out_shape[4], const uint64_t stride[2],
                                            const uint64_t padding[2], const uint64_t output_padding[2]);
 
-/* output = activation(sum + bias), with types, groups and layouts as in tuff_conv2d_desc. With dilation, dilation[0] *
- * r replaces r and dilation[0] * (R - 1) + 1 replaces R in the formulas of tuff_conv_transpose2d(); s and S likewise.
- * The filter is stored as TUFF_LAYOUT_NCHW [C][K / groups][R][S] or TUFF_LAYOUT_NHWC [C][R][S][K / groups]. Since
- * 0.4.0. */
+/* Transposed convolution with a descriptor: output = activation(sum + bias). Types, groups and layouts are as in
+ * tuff_conv2d_desc. In the formulas of tuff_conv_transpose2d(), dilation[0] * r replaces r and
+ * dilation[0] * (R - 1) + 1 replaces R; s and S likewise. The filter is stored as
+ * TUFF_LAYOUT_NCHW [C][K / groups][R][S], TUFF_LAYOUT_NHWC [C][R][S][K / groups]. Since 0.4.0. */
 typedef struct tuff_conv_transpose2d_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1015,9 +1016,8 @@ typedef struct tuff_attention_desc {
   tuff_buffer lse;
 } tuff_attention_desc;
 /* tuff_attention() with the options of the descriptor. Masked keys contribute nothing; their NaNs do not propagate.
- * Errors besides those of tuff_attention(): INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap,
- * or if an output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage.
- * */
+ * Errors: those of tuff_attention(); INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap, or if an
+ * output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage. */
 TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc);
 
 /* Reduces one axis. The output has the input's shape without that axis.
@@ -1361,8 +1361,8 @@ TUFF_API tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* 
  * Only taps inside the input count. The size of the output is
  *   (n + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1
  * rounded down. With ceil_mode it is rounded up, but a window that would begin beyond the input and the padding before
- * it is dropped. Adaptive pooling: window o covers floor(o * n / out) up to, but not including, ceil((o + 1) * n /
- * out). An out_shape of 1 is global pooling. output must not overlap input.
+ * it is dropped. With adaptive, window o covers the elements from floor(o * n / out) to ceil((o + 1) * n / out) - 1; an
+ * out_shape of 1 is global pooling. output must not overlap input.
  * Errors: INVALID_ARGUMENT for any other out_shape (the message states the expected one), for padding of more than half
  * the window's span, dilation * (kernel - 1) + 1, and for a window larger than the padded input. UNSUPPORTED for planes
  * of 2^30 elements or more.
@@ -1433,8 +1433,7 @@ TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* des
  *   a = position * base^(-2 * i / rotary_dim), output p * cos(a) - q * sin(a) and p * sin(a) + q * cos(a)
  * where pair i < rotary_dim / 2 consists of elements i and i + rotary_dim / 2 of a head. Row s has position offset + s.
  * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16. Computation is in f32, and angles are as accurate at large positions as at
- * small ones. This call without a descriptor rotates whole heads: rotary_dim = head_dim. output may be exactly input.
- * */
+ * small ones. Whole heads are rotated: rotary_dim = head_dim. output may be exactly input. */
 TUFF_API tuff_status tuff_rope(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, uint64_t batch,
                                uint64_t heads, uint64_t seq, uint64_t head_dim, int64_t offset, double base);
 
@@ -1468,7 +1467,7 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  *
  * Events order work between streams: tuff_event_record() on the one, tuff_stream_wait_event() on the other. Two things
  * need no event: a buffer's initial contents (zeros) and what tuff_copy_htod() wrote are visible to every stream that
- * is called later. Freeing a buffer needs no event either, whichever streams use it.
+ * is used later. Freeing a buffer needs no event either, whichever streams use it.
  * ------------------------------------------------------------------------------------------- */
 
 /* Options of tuff_stream_create(). */
@@ -1605,7 +1604,7 @@ TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64
  * docs/custom-kernels.md has a complete program. On the host backend custom kernels are UNSUPPORTED.
  * ------------------------------------------------------------------------------------------- */
 
-/* Number of bindings: they are numbered from 0 up to one less than this. */
+/* Binding numbers are less than this. */
 #define TUFF_KERNEL_MAX_BINDINGS 32
 
 /* The source language of a kernel. */
@@ -1625,9 +1624,9 @@ enum {
   TUFF_KERNEL_ROBUST = 1,
   /* The source is not trusted. It is compiled and reflected in a separate process (the program tuff-compile, installed
    * with the library), within the time and memory limits of tuff_kernel_desc. Without this flag the compiler runs in
-   * the caller's process. That is faster by the start of a process and needs no additional file, but a malicious source
-   * can exhaust the caller's time, memory and stack. Since 0.9.0 the driver also compiles the result in a separate
-   * process first, so that a crash of the driver's compiler is COMPILE_FAILED. Indices are bounded as for
+   * the caller's process. That saves starting a process and needs no additional file, but a malicious source can
+   * exhaust the caller's time, memory and stack. Since 0.9.0 the driver also compiles the result in a separate process
+   * first, so that a crash of the driver's compiler is COMPILE_FAILED, and indices are bounded as for
    * TUFF_KERNEL_ROBUST; those into buffers only where the device can. */
   TUFF_KERNEL_UNTRUSTED = 2
 };
@@ -1676,7 +1675,7 @@ typedef struct tuff_kernel_properties {
   uint32_t workgroup_size[3];
   uint32_t shared_bytes;   /* shared memory per workgroup */
   uint32_t subgroup_size;  /* with which the device runs the kernel */
-  uint32_t max_groups[3];  /* maximum workgroups of a launch */
+  uint32_t max_groups[3];  /* maximum gx, gy and gz of a launch */
   uint32_t buffer_alignment; /* buffers (views) must begin at a multiple of it, in bytes */
   int32_t robust;            /* 1: created with TUFF_KERNEL_ROBUST */
   uint64_t max_buffer_bytes; /* largest buffer that can be bound */
