@@ -601,7 +601,8 @@ TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t 
 
 /* Waits for all work submitted to the context so far and gives the host access to the buffer's memory until
  * tuff_unmap(). Meanwhile operations and copies on the buffer, and on views of the same memory, are INVALID_ARGUMENT.
- * Errors: INVALID_ARGUMENT if the buffer is already mapped or was not created with TUFF_ALLOC_HOST_VISIBLE. */
+ * Errors: INVALID_ARGUMENT if the buffer is already mapped or was not created with TUFF_ALLOC_HOST_VISIBLE, and from
+ * tuff_unmap() if it is not mapped by this handle. */
 TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
 TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
 
@@ -721,6 +722,11 @@ TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memo
  * dtype is TUFF_F32, TUFF_F16 or TUFF_BF16 and is the type of all operands; other types are UNSUPPORTED. Values and
  * sums are computed in f32, and each result is rounded once, to nearest even. (f16 and bf16: since 0.3.0 for reduce,
  * unary, binary and softmax, since 0.4.0 for attention and convolutions.)
+ *
+ * Any operation may return INVALID_HANDLE for TUFF_NULL_HANDLE in place of an operand with elements; INVALID_ARGUMENT
+ * for a buffer that is too small, mapped or not aligned to the element size, for an overlap that is not allowed, and
+ * for sizes whose product overflows 64 bits; UNSUPPORTED for types that the device lacks and for sizes beyond the index
+ * range of its kernels (the message states the limit).
  *
  * tuff_<op>_ex takes the same arguments in a descriptor, and more options.
  * ------------------------------------------------------------------------------------------- */
@@ -1116,7 +1122,8 @@ TUFF_API tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* 
 TUFF_API tuff_status tuff_softmax(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output,
                                   const uint64_t* shape, uint32_t rank, uint32_t axis);
 
-/* tuff_softmax() with a descriptor. */
+/* tuff_softmax() with a descriptor.
+ * Errors: UNSUPPORTED for a TUFF_U8 mask on a device without 8-bit storage. */
 typedef struct tuff_softmax_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1437,8 +1444,9 @@ TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* des
 TUFF_API tuff_status tuff_rope(tuff_stream stream, int32_t dtype, tuff_buffer input, tuff_buffer output, uint64_t batch,
                                uint64_t heads, uint64_t seq, uint64_t head_dim, int64_t offset, double base);
 
-/* tuff_rope() with a descriptor. Errors: INVALID_ARGUMENT for overlapping output rows; UNSUPPORTED for a size or stride
- * of 2^31 or more. */
+/* tuff_rope() with a descriptor.
+ * Errors: INVALID_ARGUMENT for overlapping output rows; UNSUPPORTED for a size, or a head or row stride, of 2^31 or
+ * more. */
 typedef struct tuff_rope_desc {
   uint32_t struct_size;
   int32_t dtype;
