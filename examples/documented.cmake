@@ -1,4 +1,4 @@
-# cmake -DSOURCE=… -DLANGUAGE=c -DPAGE=… -P documented.cmake, or included: the page shows the whole source, as it is.
+# cmake -DSOURCE=… -DLANGUAGE=c -DPAGE=… -P documented.cmake, or included. Checks that the page shows the whole source.
 file(READ ${SOURCE} source)
 file(READ ${PAGE} page)
 string(FIND "${page}" "```${LANGUAGE}\n${source}```" place)

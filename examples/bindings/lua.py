@@ -1,11 +1,11 @@
-"""Writes tuff.lua, a binding for LuaJIT, from tuff.json:  python3 lua.py ../../include/tuff/tuff.json tuff.lua"""
+"""Generates tuff.lua, a LuaJIT binding, from tuff.json:  python3 lua.py ../../include/tuff/tuff.json tuff.lua"""
 
 import json
 import sys
 
 
 def declaration(item):
-    """A field or a parameter in C: const uint64_t* shape, char name[256]."""
+    """Returns the C declaration of a field or parameter: const uint64_t* shape, char name[256]."""
     pointers = "*" * item.get("pointer", 0)
     array = f"[{item['count']}]" if "count" in item and not pointers else ""
     return f"{'const ' if item.get('const') else ''}{item['type']}{pointers} {item['name']}{array}"

@@ -1,4 +1,4 @@
--- relu(A @ B) by the binding that lua.py makes.
+-- relu(A @ B) with the binding that lua.py generates.
 local ffi = require("ffi")
 local tuff = require("tuff")
 

@@ -1,5 +1,5 @@
 # cmake -DPYTHON=… -DLUAJIT=… -DJSON=… -DFOLDER=… -DENVIRONMENT=K=V;… -DEXPECTED=… -P run.cmake
-# Makes the binding for LuaJIT, and runs the program that uses it.
+# Generates the LuaJIT binding and runs the program that uses it.
 file(MAKE_DIRECTORY ${FOLDER})
 execute_process(COMMAND ${PYTHON} ${CMAKE_CURRENT_LIST_DIR}/lua.py ${JSON} ${FOLDER}/tuff.lua COMMAND_ERROR_IS_FATAL ANY)
 set(COMMAND ${LUAJIT} ${CMAKE_CURRENT_LIST_DIR}/program.lua)

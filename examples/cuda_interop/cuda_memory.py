@@ -1,4 +1,4 @@
-"""Memory of Tuff's as CUDA sees it: by the driver's own library (libcuda), through ctypes."""
+"""Maps Tuff's memory into CUDA with the driver's library (libcuda), through ctypes."""
 
 import ctypes
 import os
@@ -54,7 +54,7 @@ _FUNCTIONS = {
 
 
 class Cuda:
-    """The CUDA device that has this UUID, with its primary context, PyTorch's too, current on this thread."""
+    """The CUDA device with this UUID. Its primary context, which PyTorch uses too, is made current on this thread."""
 
     def __init__(self, uuid: bytes) -> None:
         try:
@@ -107,7 +107,8 @@ class Cuda:
 
 
 class SharedMemory:
-    """A tuff.Buffer made with exportable=True, mapped into CUDA's addresses. close() before the buffer's context goes."""
+    """A tuff.Buffer created with exportable=True, mapped into CUDA's address space. Call close() before the buffer's
+    context is closed."""
 
     def __init__(self, cuda: Cuda, buffer: object) -> None:
         self._cuda = cuda
@@ -119,7 +120,7 @@ class SharedMemory:
         try:
             cuda._call("cuImportExternalMemory", byref(self._memory), byref(desc))
         except CudaError:
-            os.close(info.fd)  # else the descriptor is CUDA's
+            os.close(info.fd)  # on success CUDA owns the descriptor
             raise
         mapped = c_ulonglong()
         view = _ExternalBufferDesc(offset=info.offset, size=info.bytes)
@@ -138,10 +139,10 @@ class SharedMemory:
 
 
 class CudaArray:
-    """What PyTorch, CuPy and Numba take for an array on the GPU without copying it."""
+    """An array that PyTorch, CuPy and Numba can use on the GPU without copying it."""
 
     def __init__(self, memory: SharedMemory, shape: tuple) -> None:
-        self.memory = memory  # kept as long as a tensor of it lives
+        self.memory = memory  # kept alive while a tensor uses it
         self.__cuda_array_interface__ = {
             "shape": shape,
             "typestr": "<f4",

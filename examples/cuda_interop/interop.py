@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch tensors in, Tuff's matrix product, a PyTorch tensor out: one memory, nothing copied.
+"""Multiplies PyTorch tensors with Tuff in shared memory, without copies. The result is a PyTorch tensor.
 
     python3 examples/cuda_interop/interop.py [--size 1024] [--device nvidia] [--without-torch]
 
-The memory is Tuff's, made exportable; CUDA imports its file descriptor, and tensors lie in it. Nothing but waiting
-orders what CUDA does and what Tuff does: torch.cuda.synchronize() before Tuff reads, Context.synchronize() before
-PyTorch does. --without-torch: the same by CUDA's own copies and NumPy. Status 77: something that it needs is missing,
-and the message says what.
+Tuff allocates exportable memory, CUDA imports its file descriptor, and the tensors use it. The work of CUDA and Tuff is
+ordered only by waiting: call torch.cuda.synchronize() before Tuff reads, and Context.synchronize() before PyTorch does.
+--without-torch uses CUDA's own copies and NumPy instead. Status 77 means that a requirement is missing; the message
+says which.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def with_torch(ctx, cuda, shared, m, n, k):
     torch.cuda.synchronize(place)
     gemm(ctx, *(memory.buffer for memory in shared), m, n, k)
     ctx.synchronize()
-    result = (c * 2).cpu().numpy() / 2  # a PyTorch operation on what Tuff wrote
+    result = (c * 2).cpu().numpy() / 2  # a PyTorch operation on Tuff's result
     return a.cpu().numpy(), b.cpu().numpy(), result
 
 
@@ -94,7 +94,7 @@ def main():
             cuda.synchronize()
             for memory in shared:
                 memory.close()
-        # Element by element: (k + 3) u of the sum of absolute products.
+        # Error bound of each element: (k + 3) * u * (sum of absolute products).
         error = np.abs(c - a.astype(np.float64) @ b.astype(np.float64))
         bound = (k + 3) * 2.0**-24 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
         worst = float((error / bound).max())

@@ -1,4 +1,4 @@
-/* Conway's Game of Life on a torus, by a kernel of our own: a glider flies once around it and comes back. */
+/* Conway's Game of Life on a torus with a custom kernel: a glider flies once around the torus and comes back. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +70,6 @@ int main(void) {
   }
   const int came_back = memcmp(cells, start, sizeof cells) == 0;
   printf("The glider %s.\n", came_back ? "is back where it began" : "is lost");
-  must(tuff_context_destroy(context)); /* and with it the kernel and the buffers */
+  must(tuff_context_destroy(context)); /* also frees the kernel and the buffers */
   return came_back ? 0 : 1;
 }

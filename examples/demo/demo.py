@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Real work through libtuff: learns to read digits, filters a photograph, draws attention over text.
+"""Real work with libtuff: learns to read digits, filters a photograph and plots attention over text.
 
     python3 examples/demo/demo.py [--out DIR] [--quick] [--backend vulkan|host]
 
-TUFF_DEVICE chooses among several devices; without a Vulkan device, --backend host does the same, slowly.
+TUFF_DEVICE selects one of several devices. Without a Vulkan device, --backend host computes the same, slowly.
 """
 
 import argparse
@@ -33,10 +33,10 @@ def main():
     except tuff.TuffError as error:
         sys.exit(f"error: {error.message}\nhint: {error.hint}")
     with ctx:
-        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile while one waits: long, on a small busy machine
+        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile during waits, which is slow on a small machine
         device = ctx.device
         print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver})")
-        # The drawing is slow to load, and nothing above needs it.
+        # Imported here because plotting is slow to load and nothing above needs it.
         import digits
         import photograph
         import text_attention

@@ -1,7 +1,7 @@
 """Learning to read handwritten digits: a two-layer network trained from scratch.
 
-Every number of the forward and the backward pass is computed by Tuff. NumPy shuffles, prepares the images
-and the labels, draws the first weights, and counts right answers among the downloaded scores.
+Tuff computes the whole forward and backward pass. NumPy shuffles, prepares the images and labels, draws the
+initial weights, and counts the correct answers in the downloaded scores.
 """
 
 import math
@@ -20,11 +20,11 @@ HELD_OUT = 360
 HIDDEN = 128
 BATCH = 64
 MOMENTUM = 0.9
-RATE = 0.08  # the first step's; it falls to nothing along half a cosine
+RATE = 0.08  # of the first step; it decays to zero along half a cosine
 
 
 class Layer:
-    """x @ w + b with its gradients' running means."""
+    """x @ w + b, with momentum for its gradients."""
 
     def __init__(self, ctx, inputs, outputs, rng):
         self.w = ctx.array(rng.standard_normal((inputs, outputs)) * math.sqrt(2 / inputs))
@@ -36,7 +36,8 @@ class Layer:
         return x @ self.w + self.b
 
     def step(self, x, gradient, rate):
-        """x (batch, inputs) went in; gradient (batch, outputs) is the loss's by what came out."""
+        """One optimiser step. x (batch, inputs) is the layer's input, gradient (batch, outputs) that of the loss by the
+        layer's output."""
         tuff.matmul(x.T, gradient, out=self.w_velocity, beta=MOMENTUM)  # velocity = momentum * velocity + x.T @ g
         self.b_velocity *= MOMENTUM
         self.b_velocity += gradient.sum(axis=0)
@@ -45,7 +46,7 @@ class Layer:
 
 
 class Network:
-    """64 pixels -> 128 rectified units -> 10 scores."""
+    """64 pixels -> 128 hidden units with ReLU -> 10 scores."""
 
     def __init__(self, ctx, rng):
         self.first = Layer(ctx, 64, HIDDEN, rng)
@@ -55,13 +56,13 @@ class Network:
         return self.second(self.first(x).relu())
 
     def learn(self, x, labels, rate):
-        """One step of gradient descent on a batch: x (batch, 64), labels (batch, 10) with a one in each row.
-        Returns the summed cross-entropy, still on the device."""
+        """One step of gradient descent on a batch: x (batch, 64), one-hot labels (batch, 10). Returns the summed
+        cross-entropy, still on the device."""
         hidden = self.first(x).relu()
         p = self.second(hidden).softmax(axis=1)
 
         d_scores = (p - labels) * (1 / len(x))
-        # relu's derivative: 1 where hidden > 0. Any positive float32 but a denormal times 3e38 is at least 1.
+        # The derivative of ReLU: 1 where hidden > 0. Every positive normal float32 times 3e38 is at least 1.
         slope = tuff.minimum(hidden * 3e38, 1)
         d_hidden = (d_scores @ self.second.w.T) * slope
 
@@ -71,14 +72,14 @@ class Network:
 
 
 def accuracy(network, x, digits):
-    """The share of right answers, and each image's answer."""
+    """Returns the fraction of correct answers and each image's answer."""
     answers = network.scores(x).numpy().argmax(axis=1)
     return float(np.mean(answers == digits)), answers
 
 
 def prepare(ctx, x):
-    """One step and one look at x by a network that is thrown away: the device's compiler prepares the kernels
-    here, so that the training's rate is the training's."""
+    """Runs one step and one inference on x with a temporary network, so that the kernels are compiled before the
+    training is timed."""
     begin = time.monotonic()
     print("  preparing the kernels …", end="", flush=True)
     network = Network(ctx, np.random.default_rng(0))
@@ -88,7 +89,7 @@ def prepare(ctx, x):
 
 
 def run(ctx, path, quick=False):
-    """Trains, draws path, and returns the held-out accuracy."""
+    """Trains, draws the picture at path, and returns the held-out accuracy."""
     epochs = 12 if quick else 60
     rng = np.random.default_rng(SEED)
     data = load_digits()
@@ -114,7 +115,7 @@ def run(ctx, path, quick=False):
                 rate = RATE * 0.5 * (1 + math.cos(math.pi * step / steps))
                 loss += network.learn(x[start : start + BATCH], labels[start : start + BATCH], rate)
                 step += 1
-            losses.append(loss.item() / count)  # the only wait of an epoch, with the next line's
+            losses.append(loss.item() / count)  # this and the next line are an epoch's only waits
             accuracies.append(accuracy(network, test_x, test_digits)[0])
             images_per_second = (epoch + 1) * count / (time.monotonic() - begin)
             bar.update(
@@ -132,7 +133,7 @@ def run(ctx, path, quick=False):
 
 
 def draw(path, images, digits, answers, losses, accuracies, trained_on):
-    """Left, held-out images with their answers, the mistakes in a row of their own; right, the curves."""
+    """Draws held-out images and their answers on the left, with mistakes in a separate row, and curves on the right."""
     mistakes = np.flatnonzero(answers != digits)
     columns, rows = 12, 6
     figure = plt.figure(figsize=(14.5, 8.6), dpi=110)

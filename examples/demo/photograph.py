@@ -1,6 +1,6 @@
-"""A photograph through a bank of filters: one conv2d for all of them.
+"""Applies a bank of filters to a photograph with a single conv2d.
 
-The red, green and blue planes are a batch of three images with one channel; the bank is K filters of 13 x 13.
+The red, green and blue planes are a batch of three images with one channel. The bank has K filters of 13 x 13.
 """
 
 from pathlib import Path
@@ -12,13 +12,13 @@ import tuff
 import style
 from style import plt
 
-SIZE = 13  # taps each way
-# In the order of preference; the distributions' packages bring different ones.
+SIZE = 13  # taps in each direction
+# In order of preference; the packages of different distributions contain different ones.
 PHOTOGRAPHS = ["chelsea.png", "coffee.png", "astronaut.png", "rocket.jpg", "camera.png"]
 
 
 def photograph():
-    """A name and an (H, W, 3) image in 0..1, from the files of python3-skimage."""
+    """Returns the name and the (H, W, 3) image, in 0..1, of a photograph of python3-skimage."""
     folder = Path(skimage.data.__file__).parent
     for name in PHOTOGRAPHS:
         if (folder / name).is_file():
@@ -29,7 +29,7 @@ def photograph():
 
 
 def centred(taps):
-    """A small filter in the middle of SIZE x SIZE zeros."""
+    """Places a small filter in the middle of SIZE x SIZE zeros."""
     taps = np.asarray(taps, np.float32)
     bank = np.zeros((SIZE, SIZE), np.float32)
     top, left = (SIZE - taps.shape[0]) // 2, (SIZE - taps.shape[1]) // 2
@@ -44,7 +44,7 @@ def gaussian(sigma):
 
 
 def bank():
-    """(title, filter, how it is shown): "picture" as it is, "signed" around grey."""
+    """Returns (title, filter, display mode): "picture" is shown unchanged, "signed" around grey."""
     identity = centred([[1]])
     laplacian_of_gaussian = np.zeros((SIZE, SIZE))
     distance = np.arange(SIZE) - SIZE // 2
@@ -65,19 +65,19 @@ def bank():
 
 
 def run(ctx, path):
-    """Filters the photograph and draws path."""
+    """Filters the photograph and draws the picture at path."""
     name, image = photograph()
     filters = bank()
     height, width, _ = image.shape
     edge = SIZE // 2
-    # The border repeats the outermost pixels, so that blurring does not darken it.
+    # The border is padded with the outermost pixels, so that blurring does not darken it.
     planes = np.pad(image, [(edge, edge), (edge, edge), (0, 0)], mode="edge").transpose(2, 0, 1)
 
     x = ctx.array(planes[:, None])  # (3, 1, H + 12, W + 12)
     w = ctx.array(np.stack([taps for _, taps, _ in filters])[:, None])  # (K, 1, 13, 13)
     filtered = tuff.conv2d(x, w)  # (3, K, H, W)
 
-    # How strong an edge is, whatever its direction: the mean over the colours of sqrt(gx^2 + gy^2).
+    # Strength of an edge in any direction: the mean over the colours of sqrt(gx^2 + gy^2).
     grey = filtered.mean(axis=0)  # (K, H, W)
     titles = [title for title, _, _ in filters]
     gx, gy = (grey[titles.index(f"Sobel, {which} edges")] for which in ("vertical", "horizontal"))
@@ -90,7 +90,7 @@ def run(ctx, path):
 
 
 def draw(path, name, image, filters, filtered, grey, strength):
-    """A contact sheet: the photograph, every filter with its taps in the corner, and the edges' strength."""
+    """Draws a contact sheet: the photograph, every filter with its taps in the corner, and the edge strength."""
     panels = [("The photograph", image, None, {})]
     for index, (title, taps, kind) in enumerate(filters):
         if kind == "picture":
@@ -104,7 +104,7 @@ def draw(path, name, image, filters, filtered, grey, strength):
     columns = 4 if len(panels) % 4 == 0 else 5
     rows = -(-len(panels) // columns)
     height, width, _ = image.shape
-    cell, gap, label = 3.9, 0.12, 0.3  # inches: a panel with the gap after it, and the title above it
+    cell, gap, label = 3.9, 0.12, 0.3  # inches: a panel, the gap after it, the title above it
     cell_height = cell * height / width + label + gap
     head = 1.05
     size = (columns * cell + 0.48, rows * cell_height + head + 0.1)
@@ -132,7 +132,7 @@ def draw(path, name, image, filters, filtered, grey, strength):
         axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=5)
         if taps is not None:
             inset = axes.inset_axes([0.775, 0.03, 0.21, 0.21 * width / height])
-            reach = np.sqrt(np.abs(taps).max())  # square roots, so that small taps are seen too
+            reach = np.sqrt(np.abs(taps).max())  # square roots make small taps visible
             roots = np.sign(taps) * np.sqrt(np.abs(taps))
             inset.imshow(roots, cmap="RdBu_r", vmin=-reach, vmax=reach, interpolation="nearest")
             inset.set_xticks([])

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal; a few plain lines where the output goes to a file."""
+"""A progress bar on a terminal, or a few plain lines if the output goes to a file."""
 
 import shutil
 import sys
@@ -9,7 +9,7 @@ class Progress:
     """with Progress("Training", steps) as bar: … bar.update(done, "loss 0.123")"""
 
     WIDTH = 28
-    INTERVAL = 0.1  # seconds between drawings
+    INTERVAL = 0.1  # seconds between updates
 
     def __init__(self, title, total, stream=sys.stdout):
         self.title, self.total, self.stream = title, total, stream

@@ -1,8 +1,8 @@
-"""How the pictures look."""
+"""The style of the pictures."""
 
 import matplotlib
 
-matplotlib.use("Agg")  # draws into files: no display is needed
+matplotlib.use("Agg")  # draws to files and needs no display
 
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -32,7 +32,7 @@ plt.rcParams.update(
 
 
 def heading(figure, title, subtitle, left, top, gap=0.28):
-    """A title and a line below it; left and top in inches from the figure's upper left corner."""
+    """Draws a title and a line below it. left and top are in inches from the figure's upper left corner."""
     width, height = figure.get_size_inches()
     figure.text(left / width, 1 - top / height, title, fontsize=18, fontweight="bold", va="top")
     figure.text(left / width, 1 - (top + 0.1 + gap) / height, subtitle, fontsize=11, color=QUIET, va="top")

@@ -1,14 +1,14 @@
 """Attention over real text: a paragraph of this project's LICENSE.
 
-Two maps, both by tuff.attention. A map needs the weights, which attention never stores: with one-hot values,
-V = I, its output is the weights themselves.
+Two attention maps, both computed by tuff.attention. A map shows the weights, which attention never stores. With
+one-hot values, V = I, its output is the weights themselves.
 
-Words. A word's query and key are its letter pairs (bigrams), rare pairs counting more: words attend to words
-that are spelt alike.
+Words: a word's query and key are its letter pairs (bigrams), weighted by rarity. Words attend to words that are
+spelt alike.
 
-Letters. Query i is the pair of letters (i-1, i), key j the pair before j, (j-2, j-1), value j the letter j
-itself, and only the past is seen. So every position looks for earlier places where its pair occurred and
-reads what came next: the output is a prediction of the next letter, made of the text's own past.
+Letters: query i is the pair of letters (i-1, i), key j is the pair before j, (j-2, j-1), and value j is letter j.
+Only the past is visible. Every position therefore looks for earlier occurrences of its pair and reads the letter
+that followed: the output predicts the next letter from the text's own past.
 """
 
 import re
@@ -23,15 +23,15 @@ import style
 from style import plt
 
 LICENSE = Path(__file__).resolve().parent.parent.parent / "LICENSE"
-# What a full match adds to a score before softmax, for words and for pairs of letters.
+# What a full match adds to a score before softmax, for words and for letter pairs.
 WORD_SHARPNESS = 6.0
 PAIR_SHARPNESS = 18.0
-# The letters on the second map: from the first of these words to the second one's last occurrence.
+# The passage on the second map: from the first of these phrases to the last occurrence of the second.
 PASSAGE = ("prepare", "Derivative Works")
 
 
 def paragraph():
-    """The grant of copyright: the text, its spaces and line breaks made single spaces."""
+    """Returns the text of the grant of copyright with all whitespace reduced to single spaces."""
     text = re.sub(r"\s+", " ", LICENSE.read_text(encoding="utf-8"))
     match = re.search(r"Grant of Copyright License\. (.*?) 3\. Grant of Patent License", text)
     return match.group(1).strip()
@@ -43,7 +43,7 @@ def bigrams(word):
 
 
 def word_vectors(words):
-    """(words, pairs), rows of length one: how often each pair occurs in a word, times how rare it is."""
+    """Returns (words, pairs) with unit rows: how often each pair occurs in a word, times its rarity."""
     pairs = sorted({pair for word in words for pair in bigrams(word)})
     column = {pair: index for index, pair in enumerate(pairs)}
     spread = Counter(pair for word in set(words) for pair in set(bigrams(word)))
@@ -55,8 +55,8 @@ def word_vectors(words):
 
 
 def weights(ctx, q, k, scale, causal):
-    """The attention weights (queries, keys) of vectors q and k: attention with V = I, padded with zeros to one
-    head_dim for all three."""
+    """Returns the attention weights (queries, keys) of vectors q and k: attention with V = I, where all three operands
+    are padded with zeros to one head_dim."""
     queries, keys = len(q), len(k)
     head_dim = max(q.shape[1], keys)
 
@@ -67,29 +67,29 @@ def weights(ctx, q, k, scale, causal):
 
 
 def pair_vectors(codes, letters):
-    """(positions, 2 * letters): one-hot of each position's last letter and of the one before."""
+    """Returns (positions, 2 * letters): one-hot vectors of each position's letter and of the previous one."""
     one_hot = np.eye(letters)[codes]
     before = np.vstack([np.zeros((1, letters)), one_hot[:-1]])
     return np.hstack([one_hot, before]) / np.sqrt(2)
 
 
 def predict_letters(ctx, text):
-    """Runs the letters' attention over a text. Returns the share of letters foretold, and the vectors of
-    queries and keys."""
+    """Runs the letter attention over a text. Returns the fraction of letters predicted correctly, and the query and key
+    vectors."""
     alphabet = sorted(set(text))
     codes = np.array([alphabet.index(letter) for letter in text])
     pairs = pair_vectors(codes, len(alphabet))
-    # Query i asks with the pair that ends at i, key j answers with the pair that ends at j - 1.
+    # Query i is the pair that ends at i, key j the pair that ends at j - 1.
     q, k = pairs, np.vstack([np.zeros((1, pairs.shape[1])), pairs[:-1]])
     v = np.pad(np.eye(len(alphabet))[codes], [(0, 0), (0, pairs.shape[1] - len(alphabet))])
     output = tuff.attention(*(ctx.array(part) for part in (q, k, v)), scale=PAIR_SHARPNESS, causal="top_left")
     foretold = output.numpy()[:, : len(alphabet)].argmax(axis=1)
-    half = len(codes) // 2  # the first half is the past to learn from
+    half = len(codes) // 2  # only predictions in the second half count
     return np.mean(foretold[half:-1] == codes[half + 1 :]), q, k
 
 
 def run(ctx, path, quick=False):
-    """Computes both maps and draws path."""
+    """Computes both maps and draws the picture at path."""
     text = paragraph()
     words = re.findall(r"[A-Za-z-]+", text)
     vectors = word_vectors(words)
@@ -110,7 +110,7 @@ def run(ctx, path, quick=False):
 
 
 def strongest(words, by_word):
-    """(word, other word, weight), the strongest between words that are not the same."""
+    """Returns (word, other word, weight) for pairs of different words, strongest first."""
     found = {}
     for i, one in enumerate(words):
         for j, other in enumerate(words):
@@ -124,7 +124,7 @@ COLOURS = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#fbe3c0", "#f2a6
 
 
 def draw(path, words, by_word, passage, by_letter, relations, foretold):
-    """Left, words over words; right, letters over letters. Places are in inches from the upper left."""
+    """Draws the word map on the left and the letter map on the right. Positions are in inches from the upper left."""
     width, height, side = 28.4, 16.0, 12.2
     figure = plt.figure(figsize=(width, height), dpi=100)
     style.heading(

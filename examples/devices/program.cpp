@@ -1,4 +1,4 @@
-// What docs/devices.md shows: the devices, and each half of a product on a context of its own.
+// The program of docs/devices.md: lists the devices and computes each half of a matrix product on its own context.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 int main() {
   try {
-    std::vector<tuff::Context> contexts;  // on each device one; where there are fewer than two, on the host
+    std::vector<tuff::Context> contexts;  // for the first two devices; with fewer, for the host backend
     for (uint32_t i = 0, count = tuff::device_count(); i < count && contexts.size() < 2; ++i) {
       const std::string index = std::to_string(i);
       contexts.push_back(tuff::Context::create({index.c_str(), "vulkan"}));
@@ -17,7 +17,7 @@ int main() {
     const std::string refusals = tuff::device_refusals();
     if (!refusals.empty()) std::printf("passed over:\n%s\n", refusals.c_str());
 
-    // C = A * B: both have B, each computes half of the rows, and the first gets all of C.
+    // C = A * B: both contexts have B, each computes half of the rows, and the first one receives all of C.
     constexpr uint64_t kSize = 256, kHalf = kSize / 2, kHalfBytes = kHalf * kSize * sizeof(float);
     const std::vector<float> ones(kSize * kSize, 1);
     const tuff::Buffer b = contexts[0].upload(ones);

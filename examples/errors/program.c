@@ -1,10 +1,10 @@
-/* What may go wrong, how a program learns of it, and how it goes on. */
+/* Typical errors, how a program detects them, and how it continues. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tuff/tuff.h"
 
-/* Prints what a call says; 1 if that was expected. */
+/* Prints the error of a call, if any. Returns 1 if the status was expected. */
 static int says(tuff_status status, tuff_status expected) {
   char message[1024];
   if (status != TUFF_OK) {
@@ -30,7 +30,7 @@ static tuff_status make_kernel(tuff_context context, const char* source, tuff_ke
   return tuff_kernel_create(context, &desc, kernel);
 }
 
-/* An argument, a handle, a limit, a kernel: each call fails by itself, and nothing else has changed. */
+/* A wrong argument, a stale handle, a limit, a kernel that does not compile: each call fails without side effects. */
 static int mistakes(tuff_context context, tuff_buffer buffer) {
   tuff_buffer freed = 0, huge = 0;
   tuff_kernel kernel = 0;
@@ -46,7 +46,7 @@ static int mistakes(tuff_context context, tuff_buffer buffer) {
   return good;
 }
 
-/* Work that takes longer than the caller cares to wait. */
+/* Work that takes longer than the wait limit. */
 static int too_slow(tuff_context context, tuff_buffer buffer) {
   static const char* source =
       "#version 450\n"
@@ -61,7 +61,7 @@ static int too_slow(tuff_context context, tuff_buffer buffer) {
   tuff_status status = TUFF_OK;
   int good = says(make_kernel(context, source, &kernel), TUFF_OK), launches = 40, i;
   good &= says(tuff_synchronize(context), TUFF_OK);
-  for (; status == TUFF_OK && launches <= 40 * 64; launches *= 4) { /* more, where the device was done in time */
+  for (; status == TUFF_OK && launches <= 40 * 64; launches *= 4) { /* more work if the device finished in time */
     for (i = 0; i < launches; ++i) {
       good &= says(tuff_kernel_launch(context, kernel, &buffer, 1, NULL, 0, 16, 1, 1), TUFF_OK);
     }
@@ -70,7 +70,7 @@ static int too_slow(tuff_context context, tuff_buffer buffer) {
     good &= says(set_limits(context, 0, 0), TUFF_OK);
   }
   good &= says(status, TUFF_ERROR_TIMEOUT);
-  /* Nothing was lost: with more patience it is as if nothing had been. */
+  /* Nothing is lost: the same call succeeds with a longer limit. */
   good &= says(tuff_synchronize(context), TUFF_OK);
   return good & says(tuff_kernel_destroy(kernel), TUFF_OK);
 }
@@ -84,14 +84,14 @@ static tuff_status job(tuff_context context, int* good) {
   *good = mistakes(context, buffer);
   if ((status = tuff_supports(context, "custom_kernels", &kernels)) != TUFF_OK) return status;
   if (kernels) *good &= too_slow(context, buffer);
-  return tuff_fill(context, buffer, 0, 4096, &zero, sizeof zero); /* a context that has seen all this works */
+  return tuff_fill(context, buffer, 0, 4096, &zero, sizeof zero); /* the context still works after all these errors */
 }
 
 int main(void) {
   tuff_context context = 0;
   tuff_status status = TUFF_ERROR_DEVICE_LOST;
   int good = 0, attempt;
-  /* A lost device is lost to its context alone: the work can be begun again on a new one. */
+  /* A lost device affects only its context: the work can be restarted on a new one. */
   for (attempt = 0; attempt < 3 && status == TUFF_ERROR_DEVICE_LOST; ++attempt) {
     if (!says(tuff_context_create(NULL, &context), TUFF_OK)) return 1;
     status = job(context, &good);

@@ -1,5 +1,5 @@
 # cmake -DCOMMAND=a;b -DENVIRONMENT=K=V;… -DEXPECTED=file -P compare.cmake
-# Runs a command in an environment; it must succeed and print exactly what the file holds.
+# Runs a command in an environment. It must succeed and print exactly the contents of the file.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env ${ENVIRONMENT} ${COMMAND} OUTPUT_VARIABLE printed
                 ERROR_VARIABLE errors RESULT_VARIABLE status)
 file(READ ${EXPECTED} expected)

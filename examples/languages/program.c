@@ -1,4 +1,4 @@
-/* relu(A @ B) on the best device, with the library opened at run time: nothing of Tuff is linked.
+/* relu(A @ B) on the best device. The library is loaded at run time with dlopen; Tuff is not linked.
  * cc program.c -ldl -I../../include && TUFF_LIBRARY=../../build/release/libtuff.so ./a.out */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define N 2
 #define K 3
 
-/* Declares a pointer of the function's own type and looks it up. */
+/* Declares a function pointer of the function's type and looks it up. */
 #define LOAD(name)                           \
   __typeof__(&name) name##_;                 \
   *(void**)&name##_ = dlsym(library, #name); \

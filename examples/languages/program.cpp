@@ -1,4 +1,4 @@
-// relu(A @ B) on the best device, by tuff.hpp.
+// relu(A @ B) on the best device, with tuff.hpp.
 #include <cstdio>
 #include <exception>
 #include <tuff/tuff.hpp>

@@ -1,4 +1,4 @@
-"""relu(A @ B) on the best device, by the Python package. Needs PYTHONPATH=python, or pip install ./python."""
+"""relu(A @ B) on the best device, with the Python package. Needs PYTHONPATH=python, or pip install ./python."""
 
 import tuff
 

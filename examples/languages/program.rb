@@ -1,4 +1,4 @@
-# relu(A @ B) on the best device, by Ruby's Fiddle. TUFF_LIBRARY=../../build/release/libtuff.so ruby program.rb
+# relu(A @ B) on the best device, with Ruby's Fiddle. TUFF_LIBRARY=../../build/release/libtuff.so ruby program.rb
 require "fiddle/import"
 
 module Tuff

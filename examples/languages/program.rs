@@ -1,4 +1,4 @@
-// relu(A @ B) on the best device, by what bindgen makes of tuff.h: no line of it by hand, no casts.
+// relu(A @ B) on the best device, with bindgen's bindings of tuff.h, without hand-written declarations or casts.
 //   bindgen ../../include/tuff/tuff.h -o tuff.rs
 //   TUFF_BINDINGS=$PWD/tuff.rs rustc --edition 2021 -L ../../build/release -l tuff program.rs
 //   LD_LIBRARY_PATH=../../build/release ./program

@@ -1,5 +1,5 @@
 # cmake -DBINDGEN=… -DRUSTC=… -DHEADER=… -DSOURCE=… -DLIBRARY=… -DFOLDER=… -DENVIRONMENT=K=V;… -DEXPECTED=… -P rust.cmake
-# Makes bindings of the header, compiles the program with them, warnings being errors, and runs it.
+# Generates bindings from the header, compiles the program with them (warnings are errors), and runs it.
 file(MAKE_DIRECTORY ${FOLDER})
 get_filename_component(libraries ${LIBRARY} DIRECTORY)
 execute_process(COMMAND ${BINDGEN} ${HEADER} -o ${FOLDER}/tuff.rs COMMAND_ERROR_IS_FATAL ANY)

@@ -1,4 +1,4 @@
-// What docs/memory.md talks about, step by step: prints what the context holds at each.
+// The program of docs/memory.md: prints the context's memory statistics step by step.
 #include <cinttypes>
 #include <cstdio>
 #include <vector>
@@ -14,7 +14,7 @@ void show(const char* when, const tuff::MemoryStats& memory) {
               memory.hits, memory.misses, memory.fragmentation);
 }
 
-// A cache that gives up what it can do without.
+// A cache that drops its entries under memory pressure.
 struct Cache {
   std::vector<tuff::Buffer> entries;
   static void on_pressure(void* user, const tuff_memory_pressure* pressure) {
@@ -25,7 +25,7 @@ struct Cache {
   }
 };
 
-// Whether the statistics say what the page says they do.
+// Prints a failure if a statement of the page does not hold. Returns whether it holds.
 bool holds(bool condition, const char* what) {
   if (!condition) std::printf("FAILED: %s\n", what);
   return condition;

@@ -1,5 +1,5 @@
 # cmake -DPROGRAM=… -DTRACE=file -DSOURCE=profile.cpp -DPAGE=docs/profiling.md -P check.cmake
-# The program prints its table and writes a trace that is JSON, and docs/profiling.md shows it as it is.
+# Checks that the program prints its table and writes a trace in JSON, and that docs/profiling.md shows its source.
 file(REMOVE ${TRACE})
 execute_process(COMMAND ${PROGRAM} ${TRACE} OUTPUT_VARIABLE printed ERROR_VARIABLE errors RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR NOT errors STREQUAL "")

@@ -1,4 +1,4 @@
-// A small network under the profiler: prints where the time went, and writes a trace for https://ui.perfetto.dev.
+// Profiles a small network: prints a table of where the time went and writes a trace for https://ui.perfetto.dev.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
                  classes);
     context.softmax(DType::f32, y, y, {rows, classes}, 1);
   };
-  forward();  // the first time compiles kernels
+  forward();  // the first run compiles the kernels
   context.synchronize();
 
   tuff::Profile profile = context.profile();

@@ -1,4 +1,4 @@
-"""Where a network's time goes, layer by layer, as a picture."""
+"""Plots where a network's time goes, layer by layer."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ COLOURS.update(pooling=style.SECOND, classifier=style.RIGHT)
 
 
 def draw(path, rows, title):
-    """Above, each layer's time; below, its rate. rows: Timed, in the network's order."""
+    """Plots each layer's time above and its rate below. rows: Timed, in the network's order."""
     figure = plt.figure(figsize=(13.2, 6.6), dpi=100)
     style.heading(figure, "ResNet-50, layer by layer", title, left=0.45, top=0.3)
     places = range(len(rows))
@@ -30,7 +30,7 @@ def draw(path, rows, title):
     above.set_xlim(-0.7, len(rows) - 0.3)
     above.tick_params(labelbottom=False, length=0, axis="x")
 
-    # Blocks are told apart by lines, stages by their names.
+    # Ticks name the blocks; lines separate the stages.
     stages = [row.layer.name.split(".")[0] if "." in row.layer.name else "" for row in rows]
     labels, at = [], []
     for index, row in enumerate(rows):

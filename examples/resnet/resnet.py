@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""ResNet-50 through Tuff: how fast, layer by layer, and whether each layer is right.
+"""ResNet-50 with Tuff: measures the speed and checks the result of each layer.
 
 The architecture is the usual one (He et al. 2015; strides on the 3 x 3 layers, batch normalisation folded into filters
-and biases); the weights are random numbers from a seed: what it recognises means nothing, what it
-computes is the same.
+and biases). The weights are random numbers from a seed: the classification is meaningless, but the computation is the
+same.
 
     python3 examples/resnet/resnet.py                            # batch 1 and 32, where the time goes
     python3 examples/resnet/resnet.py --batch 1 --picture profile.png
-    python3 examples/resnet/resnet.py --check                    # every layer beside the host backend
+    python3 examples/resnet/resnet.py --check                    # compares every layer with the host backend
 
---check takes images of 64 x 64 unless --image says otherwise: the host backend is a reference and slow.
+--check uses images of 64 x 64 unless --image is given, because the host backend is a slow reference.
 """
 
 import argparse
@@ -33,12 +33,12 @@ STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))  # blocks, and channels within 
 CLASSES = 1000
 SEED = 50
 TYPES = {"f32": np.float32, "f16": np.float16}
-UNIT = {"f32": 2.0**-24, "f16": 2.0**-11}  # of a result's rounding
+UNIT = {"f32": 2.0**-24, "f16": 2.0**-11}  # unit roundoff of the result
 
 
 @dataclass
 class Layer:
-    """One call. name also names its result."""
+    """One library call. name also identifies its result."""
 
     name: str
     kind: str  # conv2d, max_pool, avg_pool, linear, softmax
@@ -53,19 +53,19 @@ class Layer:
 
     @property
     def terms(self):
-        """Products in one sum."""
+        """Number of products in each sum."""
         return self.inputs * self.kernel**2
 
     @property
     def group(self):
-        """What the profile puts together."""
+        """The layer's group in the profile."""
         if self.kind == "conv2d":
             return f"{self.kernel} × {self.kernel}"
         return "pooling" if "pool" in self.kind else "classifier"
 
 
 def resnet50():
-    """The layers in the order of their calls."""
+    """Returns the layers in call order."""
     layers = [
         Layer("stem", "conv2d", "image", 3, 64, 7, 2, 3, relu=True),
         Layer("pool", "max_pool", "stem", 64, 64, 3, 2, 1),
@@ -92,7 +92,7 @@ def resnet50():
 
 
 def extents(layers, image):
-    """The height (and width) of each layer's result."""
+    """Returns the height (and width) of each layer's result."""
     found = {"image": image}
     for layer in layers:
         size = found[layer.source]
@@ -102,7 +102,7 @@ def extents(layers, image):
 
 
 def listed(layers):
-    """The layers as networks/resnet50.txt has them, and how often each occurs."""
+    """Returns the layers in the format of networks/resnet50.txt, with the number of occurrences of each."""
     sizes, lines = extents(layers, 224), Counter()
     for layer in layers:
         size = sizes[layer.source]
@@ -122,7 +122,7 @@ def listed(layers):
 
 
 def file_lists_the_same(layers):
-    """Whether the file that tests and benchmarks read is this network."""
+    """Whether the file that tests and benchmarks read describes this network."""
     lines = Counter()
     for line in (ROOT / "networks" / "resnet50.txt").read_text().splitlines():
         words = line.split("#")[0].split()
@@ -132,7 +132,7 @@ def file_lists_the_same(layers):
 
 
 def seeded_weights(layers):
-    """He's initialisation, small biases; the blocks' last layers are weak, so that sums over blocks stay moderate."""
+    """He initialisation with small biases. Each block's last layer is scaled down to keep sums over blocks small."""
     rng, weights = np.random.default_rng(SEED), {}
     for layer in layers:
         if layer.kind not in ("conv2d", "linear"):
@@ -147,14 +147,14 @@ def seeded_weights(layers):
 
 
 class Network:
-    """The weights on a device, and the calls."""
+    """The network with its weights on a device."""
 
     def __init__(self, ctx, layers, weights, dtype):
         self.ctx, self.layers = ctx, layers
         self.weights = {name: [ctx.array(part, dtype) for part in pair] for name, pair in weights.items()}
 
     def call(self, layer, x, residual=None):
-        """One layer of x, one call of the library."""
+        """Applies one layer to x with one library call."""
         if layer.kind == "conv2d":
             filters, bias = self.weights[layer.name]
             return tuff.conv2d(
@@ -179,7 +179,8 @@ class Network:
         return results[layer.source], results[layer.residual] if layer.residual else None
 
     def __call__(self, image):
-        """The probabilities (images, classes). What no later layer reads is dropped, and its memory used again."""
+        """Returns the probabilities (images, classes). Results that no later layer reads are freed, for reuse of their
+        memory."""
         last = {source: index for index, layer in enumerate(self.layers) for source in (layer.source, layer.residual)}
         results = {"image": image}
         for index, layer in enumerate(self.layers):
@@ -191,7 +192,7 @@ class Network:
 
 
 def seconds(ctx, call, least=0.1, runs=3):
-    """Of one call: the best of some runs of as many calls as take a while; of a long call one run."""
+    """Returns the time of one call: the best mean of several runs of many calls, or of a single run for long calls."""
     begin = time.perf_counter()
     call()
     ctx.synchronize()
@@ -209,11 +210,12 @@ def seconds(ctx, call, least=0.1, runs=3):
 
 
 def check(ctx, layers, weights, image, type_name):
-    """Every layer on the device and, from the same inputs, on the host backend. True if all are within their bounds.
+    """Compares every layer on the device with the host backend on the same inputs. Returns whether all are within their
+    bounds.
 
-    A sum of k products, the bias and the shortcut in f32 is off by at most gamma_(k+3) times the sum of their sizes
-    (Higham), in whatever order it is taken, plus a rounding to the type; the host gives the sizes' sum too. Both sides
-    are rounded once.
+    A sum of k products, the bias and the shortcut in f32 has an error of at most gamma_(k+3) times the sum of their
+    magnitudes (Higham), in any order of summation, plus one rounding to the type. The host backend also computes the
+    sum of magnitudes. Both results are rounded once.
     """
     dtype, unit = TYPES[type_name], UNIT[type_name]
     if not file_lists_the_same(layers):
@@ -235,7 +237,7 @@ def check(ctx, layers, weights, image, type_name):
             wanted = exact.call(layer, *[x if x is None else host_ctx.array(x, dtype) for x in inputs]).numpy()
             wanted = wanted.astype(np.float64)
             least = 2.0**-126 if type_name == "f32" else 2.0**-24
-            bound = 4 * unit * np.abs(wanted) + least  # the roundings of the result
+            bound = 4 * unit * np.abs(wanted) + least  # rounding of the results
             if layer.kind in ("conv2d", "linear"):
                 n = (layer.terms + 3) * 2.0**-24
                 all_sizes = [x if x is None else host_ctx.array(np.abs(x.astype(np.float32))) for x in inputs]
@@ -245,12 +247,12 @@ def check(ctx, layers, weights, image, type_name):
                 bound += n * np.abs(inputs[0].astype(np.float64)).mean(axis=(2, 3))
             elif layer.kind == "softmax":
                 scores = inputs[0].astype(np.float64)
-                # exp of differences to 3 + 2 |x| units in the last place, above and below the quotient, and their sum.
+                # exp of the differences errs by up to 3 + 2 |x| ULP in numerator and denominator, plus the sum's error.
                 spread = (scores.max(axis=1) - scores.min(axis=1)).max()
                 bound += wanted * 2.0**-24 * (4 * (3 + 2 * spread) + CLASSES)
             share = float((np.abs(got - wanted) / bound).max())
             worst = max(worst, (share, layer.name))
-            if not share <= 1:  # NaN is not
+            if not share <= 1:  # also catches NaN
                 good = False
                 print(f"  {layer.name}: off by {share:.2g} times the bound")
     took = time.perf_counter() - begin
@@ -264,11 +266,11 @@ def check(ctx, layers, weights, image, type_name):
 class Timed:
     layer: Layer
     seconds: float
-    flops: float  # of arithmetic that counts: products
+    flops: float  # of convolutions and matrix multiplications only
 
 
 def profile(ctx, network, image, least):
-    """Each layer's time by itself, with its operands where the network leaves them."""
+    """Measures each layer separately, with its operands as the network leaves them in memory."""
     sizes = extents(network.layers, image.shape[2])
     results, rows = {"image": image}, []
     for layer in network.layers:
@@ -314,7 +316,7 @@ def main():
     weights = seeded_weights(layers)
     images = np.random.default_rng(SEED + 1)
     with tuff.Context(backend=options.backend) as ctx:
-        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile while one waits: long, on a small busy machine
+        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile during waits, which is slow on a small machine
         device = ctx.device
         numbers = sum(part.size for pair in weights.values() for part in pair)
         print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver}), {options.type}")

@@ -1,10 +1,10 @@
-"""Markdown in paragraphs: what is searched."""
+"""Splits Markdown files into the paragraphs that are searched."""
 
 import re
 from dataclasses import dataclass
 
 FEWEST_WORDS = 6
-FEWEST_IN_A_ROW = 10  # of a table; others are numbers
+FEWEST_IN_A_ROW = 10  # words of a table row; shorter rows are mostly numbers
 
 
 @dataclass
@@ -14,12 +14,12 @@ class Paragraph:
     text: str
 
     def for_embedding(self):
-        """The heading says what a paragraph that begins with "It" is about."""
+        """Returns heading and text: the heading gives the subject of a paragraph that begins with "It"."""
         return f"{self.heading}. {self.text}"
 
 
 def _plain(text):
-    """Without the marks of Markdown."""
+    """Removes Markdown markup."""
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"[*`]+|(?<!\w)_|_(?!\w)", "", text)
@@ -27,7 +27,7 @@ def _plain(text):
 
 
 def paragraphs(path, name):
-    """The paragraphs, list items and table rows of a file, each under its heading; no code."""
+    """Returns the paragraphs, list items and table rows of a file with their headings, without code blocks."""
     found, heading, lines, in_code = [], path.stem, [], False
 
     def finish(fewest=FEWEST_WORDS):
@@ -62,6 +62,6 @@ def paragraphs(path, name):
 
 
 def project(root):
-    """README.md and docs/*.md of a checkout."""
+    """Returns the paragraphs of README.md and docs/*.md of a checkout."""
     files = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
     return [one for path in files if path.is_file() for one in paragraphs(path, str(path.relative_to(root)))]

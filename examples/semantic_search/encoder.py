@@ -1,15 +1,15 @@
-"""BERT's encoder, and a sentence's vector from it, all by Tuff's operations."""
+"""A BERT encoder that computes sentence vectors with Tuff's operations alone."""
 
 import math
 
 import numpy as np
 import tuff
 
-STEP = 16  # texts are padded to a multiple of so many tokens: fewer shapes, fewer kernels to prepare
+STEP = 16  # texts are padded to a multiple of this many tokens: fewer shapes need fewer kernels
 
 
 class _Layer:
-    """One block's weights. Query, key and value have one stack, so that one call computes all three."""
+    """One block's weights. Query, key and value weights are stacked, so that one call computes all three."""
 
     def __init__(self, ctx, model, index, dtype):
         def name(part):
@@ -24,13 +24,13 @@ class _Layer:
         self.joined, self.joined_bias = upload("attention.output.dense.weight"), upload("attention.output.dense.bias")
         self.wide, self.wide_bias = upload("intermediate.dense.weight"), upload("intermediate.dense.bias")
         self.narrow, self.narrow_bias = upload("output.dense.weight"), upload("output.dense.bias")
-        # Normalisations take their weights in float32 whatever the rest is in.
+        # Normalisations take float32 weights, whatever the type of the rest.
         self.norm1 = [upload(f"attention.output.LayerNorm.{part}", np.float32) for part in ("weight", "bias")]
         self.norm2 = [upload(f"output.LayerNorm.{part}", np.float32) for part in ("weight", "bias")]
 
 
 class Encoder:
-    """Token ids to vectors of length one."""
+    """Encodes token ids as unit vectors."""
 
     def __init__(self, ctx, model, dtype=np.float32):
         self.ctx, self.dtype = ctx, np.dtype(dtype)
@@ -38,7 +38,7 @@ class Encoder:
         self.size, self.heads = config["hidden_size"], config["num_attention_heads"]
         self.epsilon = config["layer_norm_eps"]
         self.words = ctx.array(model["embeddings.word_embeddings.weight"], dtype)
-        # All tokens are of the first type: its vector is added to the positions' once and for all.
+        # All tokens have the first type, so its vector is added to the position vectors in advance.
         types = ctx.array(model["embeddings.token_type_embeddings.weight"])
         self.positions = (ctx.array(model["embeddings.position_embeddings.weight"]) + types[0]).astype(dtype)
         self.norm = [ctx.array(model[f"embeddings.LayerNorm.{part}"]) for part in ("weight", "bias")]
@@ -47,7 +47,7 @@ class Encoder:
         self.unit = ctx.full(self.size, 1 / math.sqrt(self.size))
 
     def batch(self, texts):
-        """Vectors (texts, size), on the device, of lists of token ids."""
+        """Encodes lists of token ids. Returns vectors (texts, size) on the device."""
         ctx, count, seq = self.ctx, len(texts), -(-max(map(len, texts)) // STEP) * STEP
         seq = min(seq, len(self.positions))
         lengths = np.array([len(text) for text in texts], np.int32)
@@ -68,19 +68,19 @@ class Encoder:
             y = tuff.matmul(y, layer.narrow.T, bias=layer.narrow_bias)
             x = tuff.layer_norm(y, *layer.norm2, epsilon=self.epsilon, residual=x)
 
-        # The mean over the tokens that are there: a row of 1 / length and zeros times the tokens' rows.
+        # The mean over the actual tokens: rows of 1 / length and zeros, multiplied by the token vectors.
         mean = (np.arange(seq) < lengths[:, None]) / lengths[:, None]
         pooled = ctx.array(mean[:, None], self.dtype) @ x.reshape(count, seq, self.size)
         return pooled.reshape(count, self.size).rms_norm(self.unit, epsilon=0)
 
     def __call__(self, texts, batch=32, progress=None):
-        """Vectors (texts, size) as a NumPy array. Texts of about one length are encoded together."""
+        """Returns vectors (texts, size) as a NumPy array. Texts of similar length are encoded together."""
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         result, pending = np.empty((len(texts), self.size), np.float32), []
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
             pending.append((chosen, self.batch([texts[index] for index in chosen])))
-            if len(pending) > 1:  # the device works on one batch while the one before is fetched
+            if len(pending) > 1:  # the device works on one batch while the previous one is fetched
                 self._fetch(pending.pop(0), result)
             if progress:
                 progress(start + len(chosen))

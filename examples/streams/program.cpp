@@ -1,5 +1,5 @@
-// What docs/streams.md talks about: chunks go up, are worked on and come down; one after another, overlapped on three
-// streams, and as graphs that one call launches. The results are the same, bit for bit.
+// The program of docs/streams.md: chunks are uploaded, processed and downloaded, first one after another, then
+// overlapped on three streams, then as graphs launched by one call. The results are bit-identical.
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -12,7 +12,8 @@ using tuff::DType, tuff::Transpose, tuff::Unary;
 constexpr uint64_t kRows = 128, kWidth = 256, kChunks = 12;
 constexpr std::size_t kChunk = kRows * kWidth;
 
-// What one chunk needs. There are two, so that one is filled and read while the other is worked on.
+// Buffers and events of one chunk. There are two slots, so that the host can fill and read one while the device works
+// on the other.
 struct Slot {
   explicit Slot(const tuff::Context& context)
       : x(context.alloc<float>(kChunk)),
@@ -23,7 +24,7 @@ struct Slot {
     tuff::AllocOptions options;
     options.host_pinned = true;
     staging_in = context.alloc<float>(kChunk, options), staging_out = context.alloc<float>(kChunk, options);
-    in = staging_in.map<float>(), out = staging_out.map<float>();  // and they stay mapped
+    in = staging_in.map<float>(), out = staging_out.map<float>();  // they stay mapped
   }
 
   tuff::Buffer x, y, staging_in, staging_out;
@@ -39,7 +40,7 @@ void consume(const tuff::Mapping<float>& source, std::vector<float>& results) {
   results.insert(results.end(), source.begin(), source.end());
 }
 
-// The same on a context's default stream and on any other.
+// The work on one chunk, on a context's default stream or any other.
 template <typename Stream>
 void compute(const Stream& stream, const Slot& slot, const tuff::Buffer& weights) {
   stream.gemm(DType::f32, Transpose::no, Transpose::no, kRows, kWidth, kWidth, 1, slot.x, kWidth, weights, kWidth, 0,
@@ -66,19 +67,19 @@ std::vector<float> on_three_streams(const tuff::Context& context, const Slot (&s
   for (uint64_t chunk = 0; chunk < kChunks + 2; ++chunk) {
     const Slot& slot = slots[chunk % 2];
     if (chunk >= 2) {
-      slot.downloaded.wait();  // the host: the chunk before the last one is there
+      slot.downloaded.wait();  // host: the slot's previous chunk has been downloaded
       consume(slot.out, results);
     }
     if (chunk >= kChunks) continue;
-    slot.uploaded.wait();  // the host: what was written there before has gone up
+    slot.uploaded.wait();  // host: the staging memory has been uploaded and may be overwritten
     produce(chunk, slot.in);
 
-    up.wait(slot.computed);  // the device: nobody reads x any more
+    up.wait(slot.computed);  // device: x is no longer read
     up.copy_htod_async(slot.x, slot.in);
     up.record(slot.uploaded);
 
     work.wait(slot.uploaded);
-    work.wait(slot.downloaded);  // nobody reads y any more
+    work.wait(slot.downloaded);  // y is no longer read
     compute(work, slot, weights);
     work.record(slot.computed);
 
@@ -89,7 +90,7 @@ std::vector<float> on_three_streams(const tuff::Context& context, const Slot (&s
   return results;
 }
 
-// A graph for each slot, and a stream for each: the two run beside each other, and no events are needed within them.
+// One graph and one stream for each slot. The two may run concurrently, and need no events inside.
 std::vector<float> as_graphs(const tuff::Context& context, const Slot (&slots)[2], const tuff::Buffer& weights) {
   const tuff::Stream streams[2] = {context.stream("even"), context.stream("odd")};
   tuff::Graph graphs[2];
@@ -117,7 +118,7 @@ std::vector<float> as_graphs(const tuff::Context& context, const Slot (&slots)[2
 
 template <typename Run>
 std::vector<float> timed(const char* what, Run run) {
-  run();  // the first time compiles kernels
+  run();  // the first run compiles the kernels
   const auto begin = std::chrono::steady_clock::now();
   std::vector<float> results = run();
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;

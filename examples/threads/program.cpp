@@ -1,4 +1,4 @@
-// Threads that share a context and threads with their own, a child after fork, and an end with everything open.
+// Threads that share a context, threads with a context each, a forked child, and an exit with everything open.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int kThreads = 8, kRounds = 100;
 constexpr uint64_t kCount = 1000;
 
-// Whether body(i) is true on each of eight threads.
+// Runs body(i) on eight threads. Returns whether all of them returned true.
 bool on_threads(const char* what, const std::function<bool(int)>& body) {
   std::vector<char> right(kThreads, 0);
   std::vector<std::thread> threads;
@@ -26,12 +26,12 @@ bool on_threads(const char* what, const std::function<bool(int)>& body) {
   return all;
 }
 
-// The child has the parent's handles and none of its device: every call says so, and nothing hangs.
+// The child has the parent's handles but not its device: every call returns an error, and none hangs.
 bool child_is_told(tuff::Context& context) {
   const pid_t child = fork();
   if (child == 0) {
     const bool told = tuff_synchronize(context.handle()) == TUFF_ERROR_NOT_INITIALIZED;
-    _exit(told ? 0 : 1);  // exit() would run the driver's handlers, for threads that are the parent's
+    _exit(told ? 0 : 1);  // exit() would run the driver's exit handlers, which need the parent's threads
   }
   int status = -1;
   const bool told = waitpid(child, &status, 0) == child && status == 0;
@@ -43,7 +43,7 @@ bool run() {
   const tuff::ContextOptions options{nullptr, "auto"};
   tuff::Context context = tuff::Context::create(options);
 
-  // No lock of our own: the stream orders the calls, and each addition sees the one before.
+  // No lock is needed: the stream orders the calls, and each addition sees the previous one.
   const tuff::Buffer sum = context.upload(std::vector<float>(kCount, 0.0f));
   const tuff::Buffer one = context.upload(std::vector<float>(kCount, 1.0f));
   bool good = on_threads("eight threads add to one buffer", [&](int) {
@@ -68,7 +68,7 @@ bool run() {
     return values == std::vector<float>(kCount, -static_cast<float>(mine));
   });
 
-  // One destroys what the others use: their calls succeed, or say that the handle is stale.
+  // One thread destroys the context that the others use: their calls succeed or return INVALID_HANDLE.
   tuff::Context shared = tuff::Context::create(options);
   const tuff_context handle = shared.handle();
   const tuff_buffer buffer = shared.alloc_bytes(kCount * sizeof(float)).release();
@@ -80,7 +80,7 @@ bool run() {
   });
 
   good &= child_is_told(context);
-  context.release();  // not closed: a process may end as it is
+  context.release();  // not destroyed: a process may exit with open contexts
   return good;
 }
 

@@ -5,7 +5,7 @@
         a = ctx.array([[1, 2], [3, 4]])
         print((a @ a.T).relu().numpy())
 
-``tuff.raw`` has every function of the C ABI. Importing opens the library and needs no device.
+``tuff.raw`` has every function of the C ABI. Importing the package loads the library but needs no device.
 """
 
 import builtins as _builtins
@@ -104,5 +104,5 @@ __all__ = [
     "unary",
     "version",
 ]
-# But for those that would take the place of Python's own.
+# Except those that would shadow Python's built-ins.
 __all__ += [name for name in _function_names if not hasattr(_builtins, name)]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Axis = Union[None, int, Sequence[int]]
 
-#: NumPy's type for each of the library's. Products know float16, float32, float64 and int8; arithmetic, functions,
-#: reductions and softmax float16 and float32, reductions int32 too; all else is float32, and the others can be stored.
+#: The library's type for each NumPy dtype. Matrix multiplication takes float16, float32, float64 and int8. Operations
+#: that move elements take every type. All others take float16 and float32; reductions take int32 too.
 DTYPES = {
     np.dtype(np.float32): raw.F32,
     np.dtype(np.float16): raw.F16,
@@ -34,8 +34,8 @@ DTYPES = {
 
 
 def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
-    """A tuple of sizes, none of them negative, and none beyond NumPy's."""
-    if type(shape) is tuple:  # as nearly always, and of integers
+    """Converts a shape to a tuple of sizes from 0 to NumPy's maximum."""
+    if type(shape) is tuple:  # the common case: a tuple of integers
         for size in shape:
             if type(size) is not int or not 0 <= size < 2**63:
                 break
@@ -48,7 +48,7 @@ def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
 
 
 def as_dtype(dtype: object) -> np.dtype:
-    """A dtype that arrays can have."""
+    """Converts to a dtype that arrays support; others are a TypeError."""
     kind = np.dtype(dtype)
     if kind not in DTYPES:
         raise TypeError(f"dtype {kind} is none of {', '.join(str(known) for known in DTYPES)}")
@@ -56,24 +56,24 @@ def as_dtype(dtype: object) -> np.dtype:
 
 
 def as_numpy(values: object, dtype: object) -> np.ndarray:
-    """What NumPy takes for an array."""
+    """Converts anything that NumPy accepts to an array of the dtype."""
     try:
         return np.asarray(values, dtype=dtype)
-    except OverflowError as error:  # of an integer, which NumPy 2 does not wrap
+    except OverflowError as error:  # an integer out of range, which NumPy 2 does not wrap
         raise ValueError(f"a value is beyond {np.dtype(dtype)}: {error}") from None
 
 
 class Array(Functions, OnDevice):
     """A dense row-major array on a device: a Buffer with a shape and a dtype.
 
-    Operators, reductions and functions run on the device and give new arrays; results wait there until
-    .numpy(). Operands are arrays of one context and dtype, or Python numbers; shapes broadcast as NumPy's
-    do. Slices of leading axes are views.
+    Operators, reductions and functions run on the device and return new arrays. Results stay on the device until
+    .numpy() copies them. Operands are arrays of one context and dtype, or Python numbers. Shapes broadcast as in
+    NumPy. Slices of leading axes are views.
     """
 
     __slots__ = ("buffer", "shape", "dtype")
 
-    #: NumPy leaves mixed expressions to the methods below, which ask for an upload instead of downloading.
+    #: Makes NumPy defer mixed expressions to the methods below, which raise an error instead of downloading.
     __array_ufunc__ = None
 
     def __init__(self, buffer: Buffer, shape: Union[int, Sequence[int]], dtype: object = np.float32) -> None:
@@ -87,12 +87,12 @@ class Array(Functions, OnDevice):
 
     @classmethod
     def _of(cls, buffer: Buffer, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
-        """Of what is known to fit."""
+        """Creates an array without checks, from arguments known to be consistent."""
         array = object.__new__(cls)
         array.buffer, array.shape, array.dtype = buffer, shape, dtype
         return array
 
-    # What it is.
+    # Properties.
 
     @property
     def context(self) -> Context:
@@ -104,7 +104,7 @@ class Array(Functions, OnDevice):
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -119,7 +119,7 @@ class Array(Functions, OnDevice):
     def __repr__(self) -> str:
         return f"<tuff.Array {self.shape} {self.dtype}>"
 
-    # To and from the host.
+    # Transfers to and from the host.
 
     def numpy(self) -> np.ndarray:
         """Waits for the stream's work so far and copies the array to the host."""
@@ -147,7 +147,7 @@ class Array(Functions, OnDevice):
         return bool(self.item())
 
     def assign(self, value: object) -> Array:
-        """Overwrites the elements by a number, an Array or a NumPy array that broadcasts to the shape."""
+        """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
         if is_number(value):
             self.buffer.fill(element(value, self.dtype), 0, self.nbytes)
         elif isinstance(value, Array):
@@ -160,16 +160,16 @@ class Array(Functions, OnDevice):
         return self
 
     def copy_from_async(self, source: np.ndarray) -> Array:
-        """Overwrites the elements by those of a NumPy array in pinned memory (``ctx.pinned()``) of this shape and
-        dtype, and returns at once: source must not be written before the copy has happened. An event recorded behind it
-        says when."""
+        """Overwrites the elements with those of a NumPy array in pinned memory (``ctx.pinned()``) of the same shape and
+        dtype, and returns at once. source must not be written before the copy is complete; wait for an event recorded
+        after it."""
         self._require_like(source, "source")
         self.buffer.upload_async(source)
         return self
 
     def copy_to_async(self, target: np.ndarray) -> np.ndarray:
-        """Copies to a NumPy array in pinned memory (``ctx.pinned()``) of this shape and dtype, and returns at once:
-        target holds the elements when the copy has happened. An event recorded behind it says when."""
+        """Copies to a NumPy array in pinned memory (``ctx.pinned()``) of the same shape and dtype, and returns at once.
+        target holds the elements when the copy is complete; wait for an event recorded after it."""
         self._require_like(target, "target")
         return self.buffer.download_async(target)
 
@@ -184,7 +184,7 @@ class Array(Functions, OnDevice):
         return result
 
     def to(self, context: Context) -> Array:
-        """A copy in another context, on whatever device; of this one, copy()."""
+        """Returns a copy in another context, which may be on another device. For the same context it is copy()."""
         _require_context(context)
         result = context.empty(self.shape, self.dtype)
         result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
@@ -193,7 +193,7 @@ class Array(Functions, OnDevice):
     # Views.
 
     def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:
-        """The same memory under another shape of the same size; one size may be -1."""
+        """Returns a view with another shape of the same size; one size may be -1."""
         several = len(shape) == 1 and not isinstance(shape[0], (int, np.integer))
         sizes = list(sequence(shape[0], "shape", "sizes") if several else shape)
         if sizes.count(-1) == 1:
@@ -204,43 +204,43 @@ class Array(Functions, OnDevice):
         return Array(self.buffer, sizes, self.dtype)
 
     def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
-        """A new array with the axes in another order, all of them reversed if none is named: a.transpose(0, 2, 1)."""
+        """Returns a new array with the axes in another order, by default reversed: a.transpose(0, 2, 1)."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
         reversed_order = order is None or (isinstance(order, tuple) and not order)
         return shapes.permute(self, range(self.ndim)[::-1] if reversed_order else order)
 
     def swapaxes(self, first: int, second: int) -> Array:
-        """A new array with two axes exchanged."""
+        """Returns a new array with two axes exchanged."""
         order = list(range(self.ndim))
         first, second = operations._axis(first, self.ndim), operations._axis(second, self.ndim)
         order[first], order[second] = order[second], order[first]
         return shapes.permute(self, order)
 
     def astype(self, dtype: object) -> Array:
-        """A new array of another dtype. Floats are rounded to nearest even; to an integer, numbers are cut towards zero,
-        those beyond its range become the end of it, and NaN 0."""
+        """Returns a new array of another dtype. Conversion to a float rounds to nearest even. Conversion to an integer
+        truncates towards zero and saturates; NaN becomes 0."""
         return shapes.cast(self, dtype)
 
     def ravel(self) -> Array:
-        """The same memory as one axis."""
+        """Returns a view with a single axis."""
         return self.reshape(self.size)
 
     @property
     def T(self) -> Transposed:
-        """A matrix with its axes exchanged, as an operand of @; nothing is moved. transpose() makes a new array."""
+        """The transposed matrix as an operand of @, without moving elements. transpose() returns a new array."""
         if self.ndim != 2:
             raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
         return Transposed(self)
 
     @property
     def mT(self) -> Transposed:
-        """A stack of matrices with the last two axes exchanged, as an operand of @; nothing is moved."""
+        """A stack of matrices, each transposed, as an operand of @, without moving elements."""
         if self.ndim < 2:
             raise ValueError(f".mT needs at least two axes, this is of shape {self.shape}")
         return Transposed(self)
 
     def _locate(self, key: object) -> Tuple[int, Tuple[int, ...]]:
-        """The first element and the shape that a key names: integers, then at most one slice."""
+        """Returns the offset of the first element and the shape for a key: integers, then at most one slice."""
         keys = key if isinstance(key, tuple) else (key,)
         if keys and keys[-1] is Ellipsis:
             keys = keys[:-1]
@@ -264,7 +264,7 @@ class Array(Functions, OnDevice):
         return offset, self.shape[len(keys) :]
 
     def __getitem__(self, key: object) -> Array:
-        """A view: a[i], a[i:j], a[i, j:k]. Writing to it writes to the array."""
+        """Returns a view: a[i], a[i:j], a[i, j:k]. Writing to it writes to the array."""
         offset, shape = self._locate(key)
         item = self.dtype.itemsize
         return Array(self.buffer.view(offset * item, math.prod(shape) * item), shape, self.dtype)
@@ -275,7 +275,7 @@ class Array(Functions, OnDevice):
     def __iter__(self) -> Iterator[Array]:
         return (self[index] for index in range(len(self)))
 
-    # Operators, with arrays and numbers.
+    # Operators on arrays and numbers.
 
     def __add__(self, other: object) -> Array:
         return functions.add(self, other)
@@ -334,18 +334,18 @@ class Array(Functions, OnDevice):
     def __abs__(self) -> Array:
         return functions.abs(self)
 
-    # Functions of each element, and reductions, are those of Functions; this one has another form here.
+    # Element-wise functions and reductions come from Functions. gelu has an additional argument here.
 
     def gelu(self, tanh: bool = False) -> Array:
-        """x * (1 + erf(x / sqrt(2))) / 2, or its usual approximation by tanh"""
+        """x * (1 + erf(x / sqrt(2))) / 2, or its usual tanh approximation."""
         return functions.gelu_tanh(self) if tanh else functions.gelu(self)
 
     def cumsum(self, axis: Optional[int] = None) -> Array:
-        """Running sums along one axis, or of the flattened array."""
+        """Cumulative sums along one axis, or of the flattened array."""
         return operations.cumsum(self, axis)
 
     def cumprod(self, axis: Optional[int] = None) -> Array:
-        """Running products along one axis, or of the flattened array."""
+        """Cumulative products along one axis, or of the flattened array."""
         return operations.cumprod(self, axis)
 
     def softmax(self, axis: int = -1) -> Array:
@@ -353,7 +353,7 @@ class Array(Functions, OnDevice):
         return operations.softmax(self, axis)
 
     def log_softmax(self, axis: int = -1) -> Array:
-        """The logarithm of softmax, computed without it."""
+        """The logarithm of softmax, computed directly."""
         return operations.log_softmax(self, axis)
 
     def layer_norm(self, weight: Optional[Array] = None, bias: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
@@ -366,9 +366,9 @@ class Array(Functions, OnDevice):
 
 
 class Transposed(OnDevice):
-    """A matrix, or a stack of them, read with its last two axes exchanged: what ``a.T`` and ``a.mT`` give.
+    """A matrix or a stack of matrices with the last two axes exchanged: the result of ``a.T`` and ``a.mT``.
 
-    It is an operand of @ and can be downloaded; nothing is moved on the device.
+    It can be an operand of @ and can be downloaded. No elements are moved on the device.
     """
 
     __slots__ = ("base",)
@@ -401,11 +401,11 @@ class Transposed(OnDevice):
         return self.base
 
     def copy(self) -> Array:
-        """An array of the transposed elements, moved on the device."""
+        """Returns a new array with the transposed elements, moved on the device."""
         return self.base.swapaxes(-1, -2)
 
     def numpy(self) -> np.ndarray:
-        """The transposed matrix on the host."""
+        """Returns the transposed matrix on the host."""
         return np.ascontiguousarray(np.swapaxes(self.base.numpy(), -1, -2))
 
     def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Attention: one call of the library for a plain product of weights and values and for all that goes beyond it."""
+"""Attention, with masks, biases, windows, sequence lengths and key/value caches."""
 
 from __future__ import annotations
 
@@ -43,21 +43,27 @@ def attention(
     return_lse: bool = False,
     out: Optional[Array] = None,
 ) -> Union[Array, Tuple[Array, Array]]:
-    """softmax(scale * q @ k.mT + mask) @ v, in one pass; float32 or float16, with sums in float32.
+    """softmax(scale * q @ k.mT + mask) @ v in one pass, in float32 or float16 with float32 sums.
 
-    q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim), v (batch, kv_heads, seq_kv, head_dim_v):
-    the result is like q, with v's last axis. heads is a multiple of kv_heads: neighbouring heads of q share one of k and v.
-    Leading axes may be left out. layout "bshd" has the sequence in front of the heads, in all four.
+    The shapes are q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim) and v (batch, kv_heads,
+    seq_kv, head_dim_v). The result has q's shape with v's last axis. heads is a multiple of kv_heads; adjacent heads of
+    q share a head of k and v. Leading axes may be omitted. With layout "bshd" all four have the sequence before the
+    heads.
 
-    scale is 1 / sqrt(head_dim) by default. causal: False or "none"; True or "top_left" (key j is seen by query i if
-    j <= i); "bottom_right" (if j <= i + seq_kv - seq_q). keys: how many rows of k and v there are, of a cache that has
-    room for more. window: how many keys a row sees to the left and to the right of its place, that counted in both; a
-    number is (number, None), None is all. softcap: a score s becomes softcap * tanh(s / softcap).
-
-    bias (float32 or q's dtype) is added to scores, mask (uint8; 0 hides) hides keys; both have the shape (batch, heads,
-    seq_q, seq_kv), or 1 or no axis where there is one for all. q_lengths, kv_lengths (batch,), int32: how much of each batch
-    element's sequences is there. return_lse gives (result, log of the sum of exp(score)) with the latter (batch, heads,
-    seq_q), float32.
+    scale      defaults to 1 / sqrt(head_dim)
+    causal     False or "none"; True or "top_left" (query i sees key j if j <= i); "bottom_right" (if
+               j <= i + seq_kv - seq_q)
+    keys       the number of valid rows of k and v, for a cache with room for more
+    window     (left, right): the number of keys that a row sees on either side of its position, each including the key
+               at the position. A number n means (n, None); None is unlimited
+    softcap    replaces a score s by softcap * tanh(s / softcap)
+    bias       is added to the scores; float32 or q's dtype
+    mask       hides keys where it is 0; uint8. bias and mask have shape (batch, heads, seq_q, seq_kv), where an axis
+               may be 1 or, if leading, omitted to share one value; the last axis is always whole
+    q_lengths, kv_lengths
+               the lengths of each batch element's sequences: (batch,), int32
+    return_lse
+               returns (result, lse), where lse is log(sum(exp(score))): (batch, heads, seq_q), float32
     """
     for value, name in ((q, "q"), (k, "k"), (v, "v")):
         _require_array(value, name)
@@ -137,7 +143,7 @@ def attention(
 
 
 def _sizes(x: Array, layout: str) -> Tuple[int, int, int, int]:
-    """(batch, heads, seq, dim); axes that are left out are 1."""
+    """Returns (batch, heads, seq, dim); omitted axes are 1."""
     if x.ndim == 2:
         return (1, 1) + x.shape
     batch, first, second, dim = (1,) * (4 - x.ndim) + x.shape
@@ -150,7 +156,7 @@ def _strides(layout: str, heads: int, rows: int, dim: int) -> Tuple[int, int, in
 
 
 def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int, int, int]:
-    """Strides of the batch elements, heads and queries; 0 where there is one for all."""
+    """Strides of the batch elements, heads and queries; 0 along broadcast axes."""
     shape = (1,) * (4 - x.ndim) + x.shape
     fits = len(shape) == 4 and shape[3] == scores[3]
     if not fits or any(size not in (1, wanted) for size, wanted in zip(shape[:3], scores)):

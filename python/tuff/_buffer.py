@@ -1,4 +1,4 @@
-"""Bytes on a device."""
+"""Device memory."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _require_target(target: np.ndarray, method: str) -> None:
 
 
 class Buffer(OnDevice):
-    """Device memory of one context, freed with the object. ``ctx.alloc()`` makes one.
+    """Device memory of one context, freed with the object. ``ctx.alloc()`` creates one.
 
-    context  the Context it belongs to, kept alive
+    context  the Context that it belongs to and keeps alive
     handle   the tuff_buffer, for tuff.raw
-    nbytes   its size
+    nbytes   the size in bytes
     """
 
     __slots__ = ("context", "handle", "nbytes", "_memory", "_offset", "_finalizer", "__weakref__")
@@ -49,9 +49,9 @@ class Buffer(OnDevice):
         host_pinned: bool = False,
         exportable: bool = False,
     ) -> None:
-        """Allocates nbytes that read as zero, or hold anything if uninitialized; host_visible ones can be
-        mapped, and so can host_pinned ones, which lie in the host's memory; export_fd() works on exportable ones;
-        name appears in tools and messages."""
+        """Allocates nbytes, initialised to zero unless uninitialized. host_visible and host_pinned buffers can be
+        mapped; the latter are in pinned host memory. export_fd() requires exportable. name appears in debugging tools
+        and messages."""
         _require_context(context)
         nbytes = whole(nbytes, "nbytes")
         flags = raw.ALLOC_HOST_VISIBLE * bool(host_visible) | raw.ALLOC_UNINITIALIZED * bool(uninitialized)
@@ -66,7 +66,7 @@ class Buffer(OnDevice):
         self.handle = handle
         self.nbytes = nbytes
         self._memory = memory  # the same object in every view of one allocation
-        self._offset = offset  # of this view in it
+        self._offset = offset  # of this view in the allocation
         self._finalizer = own(self, context._session, raw.tuff_free, handle)
 
     @classmethod
@@ -77,14 +77,15 @@ class Buffer(OnDevice):
         return buffer
 
     def export_fd(self) -> raw.MemoryFd:
-        """Waits for the work so far and gives the memory as a file descriptor, for ``Context.import_fd`` in another
-        process or for another API. The descriptor, its field fd, is the caller's to close."""
+        """Waits for the work so far and exports the memory as a file descriptor, for ``Context.import_fd`` in another
+        process or for another API. The caller closes the descriptor, the field fd."""
         info = raw.MemoryFd()
         check(raw.tuff_buffer_export_fd(self.handle, info))
         return info
 
     def view(self, offset: int, nbytes: int) -> Buffer:
-        """A second handle on bytes [offset, offset + nbytes); the memory stays until the last one goes."""
+        """Returns a second handle for bytes [offset, offset + nbytes). The memory stays until the last handle is
+        freed."""
         offset, nbytes = whole(offset, "offset"), whole(nbytes, "nbytes")
         handle = ctypes.c_uint64()
         check(raw.tuff_view(self.handle, offset, nbytes, handle))
@@ -93,46 +94,46 @@ class Buffer(OnDevice):
         return view
 
     def same_range(self, other: Buffer) -> bool:
-        """Whether both are the same bytes of the same memory."""
+        """Whether both cover the same bytes of the same memory."""
         return (
             self._memory is other._memory and self._offset == other._offset and self.nbytes == other.nbytes
         )
 
     def free(self) -> None:
-        """Gives the memory back now rather than with the object. Using it afterwards is a TuffError."""
+        """Frees the memory now instead of with the object. Using the buffer afterwards is a TuffError."""
         self._finalizer()
 
     def upload(self, source: np.ndarray, offset: int = 0) -> None:
-        """Copies a NumPy array's bytes to byte offset."""
+        """Copies a NumPy array's bytes to a byte offset."""
         data, offset = np.ascontiguousarray(host_array(source, "source")), whole(offset, "offset")
         check(raw.tuff_copy_htod(self.context.stream_handle, self.handle, offset, data.ctypes.data, data.nbytes))
 
     def download(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
-        """Waits for the stream's work so far and fills target, a C-contiguous array, from byte offset."""
+        """Waits for the stream's work so far and fills target, a C-contiguous array, from a byte offset."""
         _require_target(target, "download")
         offset = whole(offset, "offset")
         check(raw.tuff_copy_dtoh(self.context.stream_handle, target.ctypes.data, self.handle, offset, target.nbytes))
         return target
 
     def upload_async(self, source: np.ndarray, offset: int = 0) -> None:
-        """As upload(), and returns at once. source is a C-contiguous array in pinned memory (``ctx.pinned()``, or
-        a part of one) and must not be written before the copy has happened: an event recorded behind it says when."""
+        """Like upload(), but returns at once. source is a C-contiguous array in pinned memory (``ctx.pinned()`` or part
+        of one). It must not be written before the copy is complete; wait for an event recorded after it."""
         if not host_array(source, "source").flags.c_contiguous:
             raise ValueError("upload_async needs a C-contiguous array")
         data, offset = source.ctypes.data, whole(offset, "offset")
         check(raw.tuff_copy_htod_async(self.context.stream_handle, self.handle, offset, data, source.nbytes))
 
     def download_async(self, target: np.ndarray, offset: int = 0) -> np.ndarray:
-        """As download(), and returns at once. target, in pinned memory, holds nothing of use before the copy has
-        happened: an event recorded behind it says when."""
+        """Like download(), but returns at once. target is in pinned memory and is valid when the copy is complete; wait
+        for an event recorded after it."""
         _require_target(target, "download_async")
         data, offset = target.ctypes.data, whole(offset, "offset")
         check(raw.tuff_copy_dtoh_async(self.context.stream_handle, data, self.handle, offset, target.nbytes))
         return target
 
     def copy_from(self, source: Buffer, offset: int = 0, source_offset: int = 0, nbytes: Optional[int] = None) -> None:
-        """Copies from a buffer of this context or another, on whatever device; nbytes is by default all of source after
-        source_offset."""
+        """Copies from a buffer of this or another context, which may be on another device. By default nbytes is
+        everything in source after source_offset."""
         if not isinstance(source, Buffer):
             raise TypeError(f"source is {type(source).__name__}, not a tuff.Buffer")
         offset = whole(offset, "offset")
@@ -142,7 +143,7 @@ class Buffer(OnDevice):
         check(raw.tuff_copy_peer(to, self.handle, offset, of, source.handle, source_offset, count))
 
     def fill(self, pattern: bytes, offset: int = 0, nbytes: Optional[int] = None) -> None:
-        """Repeats a pattern of 1, 2, 4, 8 or 16 bytes, by default to the end."""
+        """Fills with a pattern of 1, 2, 4, 8 or 16 bytes, by default up to the end."""
         if not isinstance(pattern, (bytes, bytearray, memoryview)):
             raise TypeError(f"pattern is {type(pattern).__name__}, needs bytes")
         pattern, offset = bytes(pattern), whole(offset, "offset", most=self.nbytes)
@@ -151,14 +152,14 @@ class Buffer(OnDevice):
 
     @contextlib.contextmanager
     def map(self) -> Iterator[np.ndarray]:
-        """The bytes of a host_visible buffer as a uint8 array, for the length of a with block and no longer."""
+        """Maps a host_visible buffer as a uint8 array, which is valid only inside the with block."""
         pointer = ctypes.c_void_p()
         check(raw.tuff_map(self.handle, pointer))
         try:
             block = (ctypes.c_uint8 * self.nbytes).from_address(pointer.value or 0) if self.nbytes else b""
             yield np.frombuffer(block, np.uint8)
         finally:
-            if not self.context.closed:  # which has ended the mapping, at exit too
+            if not self.context.closed:  # closing, also at exit, has ended the mapping
                 check(raw.tuff_unmap(self.handle))
 
     def __repr__(self) -> str:

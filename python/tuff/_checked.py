@@ -1,5 +1,5 @@
-"""What callers give, checked before ctypes sees it: ctypes takes a number modulo 2**64 (or 2**32) without a word, cuts
-text at a NUL, and has messages of its own."""
+"""Validation of arguments before they reach ctypes, which silently reduces numbers modulo 2**64 (or 2**32), truncates
+text at a NUL, and has unhelpful messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ U64, I64, U32, I32 = 2**64 - 1, 2**63 - 1, 2**32 - 1, 2**31 - 1
 
 
 def is_whole(value: object) -> bool:
-    """A whole number of Python's or NumPy's; True and False are none."""
+    """Whether the value is a Python or NumPy integer, not a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def whole(value: object, name: str, least: int = 0, most: int = U64) -> int:
-    """A whole number between two others."""
-    if type(value) is int and least <= value <= most:  # as nearly always
+    """Returns an integer from least to most as an int, or raises."""
+    if type(value) is int and least <= value <= most:  # the common case
         return value
     if not is_whole(value):
         raise TypeError(f"{name} is {value!r}, not an integer")
@@ -37,13 +37,13 @@ def whole(value: object, name: str, least: int = 0, most: int = U64) -> int:
 
 
 def wholes(value: object, name: str, least: int = 0, most: int = U64) -> Tuple[int, ...]:
-    """Whole numbers between two others: one, or several."""
+    """Returns one integer or several, each from least to most, as a tuple."""
     each = (value,) if is_whole(value) else sequence(value, name, "integers")
     return tuple(whole(one, name, least, most) for one in each)
 
 
 def sequence(value: Iterable[T], name: str, of: str) -> Tuple[T, ...]:
-    """What can be gone through, as a tuple."""
+    """Returns an iterable as a tuple."""
     try:
         return tuple(value)
     except TypeError:
@@ -51,12 +51,12 @@ def sequence(value: Iterable[T], name: str, of: str) -> Tuple[T, ...]:
 
 
 def is_number(value: object) -> bool:
-    """A real number of Python's or NumPy's."""
+    """Whether the value is a real number of Python or NumPy."""
     return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
 
 
 def real(value: object, name: str) -> float:
-    """A number that float64 has."""
+    """Returns a number as a float."""
     if type(value) is float:
         return value
     if not is_number(value):
@@ -68,7 +68,8 @@ def real(value: object, name: str) -> float:
 
 
 def element(value: object, dtype: np.dtype) -> bytes:
-    """The bytes of a number as an element of a dtype. One beyond an integer dtype's range is refused, not wrapped."""
+    """Returns the bytes of a number as an element of a dtype. A number beyond an integer dtype's range is an error; it
+    is not wrapped."""
     number = real(value, "the value")
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -79,7 +80,7 @@ def element(value: object, dtype: np.dtype) -> bytes:
 
 
 def text(value: object, name: str) -> bytes:
-    """Text as C has it."""
+    """Returns text encoded for C; a NUL in it is an error."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}, not a str")
     if "\0" in value:
@@ -88,15 +89,15 @@ def text(value: object, name: str) -> bytes:
 
 
 def choice(value: object, name: str, choices: Mapping[object, T]) -> T:
-    """What a name stands for."""
+    """Returns the value that a name stands for."""
     try:
         return choices[value]
-    except (KeyError, TypeError):  # TypeError: not hashable
+    except (KeyError, TypeError):  # TypeError: the value is not hashable
         raise ValueError(f"{name} is {value!r}, not one of {list(choices)}") from None
 
 
 def host_array(value: object, name: str) -> np.ndarray:
-    """A NumPy array of numbers: of objects, the bytes are pointers."""
+    """Requires a NumPy array of numbers; the bytes of an object array would be pointers."""
     if not isinstance(value, np.ndarray):
         raise TypeError(f"{name} is {type(value).__name__}, not a NumPy array")
     if value.dtype.hasobject:
@@ -105,7 +106,7 @@ def host_array(value: object, name: str) -> np.ndarray:
 
 
 class OnDevice:
-    """What lives on a device is not pickled, nor copied by the module copy."""
+    """Base of objects on a device, which cannot be pickled or copied by the copy module."""
 
     __slots__ = ()
 

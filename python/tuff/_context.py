@@ -37,8 +37,7 @@ Shape = Union[int, Sequence[int]]
 
 @dataclass(frozen=True)
 class Device:
-    """What a device is and can do: the fields of tuff_device_properties that a program asks for most.
-    properties holds them all."""
+    """The most commonly used fields of tuff_device_properties. properties has all of them."""
 
     name: str
     type: str
@@ -51,18 +50,18 @@ class Device:
 
     @property
     def uuid(self) -> str:
-        """As TUFF_DEVICE and TUFF_VISIBLE_DEVICES take it."""
+        """The UUID in the form that TUFF_DEVICE and TUFF_VISIBLE_DEVICES accept."""
         return str(uuid.UUID(bytes=bytes(self.properties.uuid)))
 
     @property
     def queue_families(self) -> List[Dict[str, int]]:
-        """Each with flags (raw.QUEUE_*), count and timestamp_bits."""
+        """The queue families, each with flags (raw.QUEUE_*), count and timestamp_bits."""
         found = self.properties.queue_families[: self.properties.queue_family_count]
         return [{name: getattr(family, name) for name in ("flags", "count", "timestamp_bits")} for family in found]
 
     @property
     def matrix_shapes(self) -> List[Tuple[int, int, int, str, str, str]]:
-        """What the matrix units multiply: (m, n, k) and the types of the factors and of the sum, such as "f16"."""
+        """Cooperative matrix shapes: (m, n, k) and the types of A, B and C, such as "f16"."""
         found = self.properties.matrix_shapes[: self.properties.matrix_shape_count]
         name = {raw.F32: "f32", raw.F16: "f16", raw.BF16: "bf16", raw.F64: "f64"}
         name.update({raw.I32: "i32", raw.U32: "u32", raw.I8: "i8", raw.U8: "u8"})
@@ -83,14 +82,14 @@ class Device:
 
 
 def device_count() -> int:
-    """How many Vulkan devices are usable; 0 where there is no driver."""
+    """Returns the number of usable Vulkan devices; 0 without a driver."""
     count = ctypes.c_uint32()
     check(raw.tuff_device_count(count))
     return count.value
 
 
 def devices() -> List[Device]:
-    """The usable Vulkan devices, best first, or as TUFF_VISIBLE_DEVICES has them."""
+    """Returns the usable Vulkan devices, best first or in the order of TUFF_VISIBLE_DEVICES."""
     found = []
     for index in range(device_count()):
         properties = raw.DeviceProperties()
@@ -100,22 +99,22 @@ def devices() -> List[Device]:
 
 
 def device_refusals() -> List[str]:
-    """A line for each device that was passed over: all that it lacks, or that TUFF_VISIBLE_DEVICES hides it."""
+    """Returns one line for each rejected device: everything that it lacks, or that TUFF_VISIBLE_DEVICES hides it."""
     return text_of(raw.tuff_device_refusals).splitlines()
 
 
 def version() -> Tuple[int, int, int]:
-    """The library's version."""
+    """Returns the library's version."""
     number = raw.tuff_version()
     return number >> 16, (number >> 8) & 255, number & 255
 
 
-_log_callbacks: List[object] = []  # kept for good: another thread may be inside an old one
+_log_callbacks: List[object] = []  # never freed: another thread may be inside an old callback
 
 
 def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG_INFO) -> None:
-    """Sends the library's messages of at most this raw.LOG_* level to callback(level, message); None stops
-    them. The callback runs on any thread and must not call Tuff."""
+    """Sends the library's messages up to this raw.LOG_* level to callback(level, message); None turns logging off.
+    The callback may run on any thread and must not call Tuff."""
     if callback is None:
         check(raw.tuff_set_log(raw.LogCallback(), None, raw.LOG_OFF))
         return
@@ -131,15 +130,15 @@ def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG
 
 
 class _Session:
-    """A context's handle, apart from the Context so that finalizers can hold it."""
+    """A context's handle, separate from the Context so that finalizers can hold it."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
         self.process = os.getpid()
         self.is_open = True
-        self._lock = threading.RLock()  # a finalizer may run in the thread that has it
-        self._pins = 0  # pinned NumPy arrays, whose memory must not go under them
-        self._left = raw.NULL_HANDLE  # closed, and to be destroyed with the last of them
+        self._lock = threading.RLock()  # a finalizer may run in the thread that holds it
+        self._pins = 0  # live pinned NumPy arrays, which must not lose their memory
+        self._left = raw.NULL_HANDLE  # a closed context, to be destroyed with the last pinned array
 
     def close(self) -> None:
         with self._lock:
@@ -164,11 +163,11 @@ class _Session:
 
 
 class Context(OnDevice):
-    """An open device. As a context manager it closes at the end of the block.
+    """An open device. As a context manager it is closed at the end of the block.
 
-    Closing waits for the work, then frees every buffer and array made from it; using one of them afterwards
-    is a TuffError. A context that is not closed goes with its last array, or at exit. Pinned arrays stay what they are:
-    while one lives, the device's memory is not given back.
+    Closing waits for the work, then frees every buffer and array created from it; using one of them afterwards
+    is a TuffError. A context that is not closed is freed with its last array, or at exit. Pinned arrays stay valid:
+    while one exists, the device's memory is not released.
     """
 
     def __init__(
@@ -180,10 +179,10 @@ class Context(OnDevice):
         memory_limit_bytes: int = 0,
         prewarm: bool = False,
     ) -> None:
-        """device: an index into devices(), a UUID, or a part of a name; by default TUFF_DEVICE, else the first.
-        backend: "vulkan" (default), "host" (the slow reference), or "auto" (Vulkan, or host if there is none).
-        validation: load the Khronos validation layer. memory_limit_bytes: 0 for no bound.
-        prewarm: compile in the background what earlier processes have used."""
+        """device: an index into devices(), a UUID, or part of a name; by default TUFF_DEVICE, otherwise the first.
+        backend: "vulkan" (default), "host" (the slow reference), or "auto" (Vulkan, or host if there is no device).
+        validation: load the Khronos validation layer. memory_limit_bytes: 0 for no limit.
+        prewarm: compile kernels that earlier processes used in the background."""
         desc = raw.ContextDesc(
             validation=int(validation),
             device=None if device is None else text(str(device), "device"),
@@ -196,7 +195,7 @@ class Context(OnDevice):
         self._session = _Session(handle.value)
         self._finalizer = weakref.finalize(self, self._session.close)
         self._lock = threading.Lock()
-        self._memory_callbacks: List[object] = []  # kept: one may be replaced from inside itself
+        self._memory_callbacks: List[object] = []  # all kept: a callback may replace itself
         self._zeros_handle = raw.NULL_HANDLE
         self._zeros_count = 0
 
@@ -207,12 +206,12 @@ class Context(OnDevice):
 
     @property
     def stream_handle(self) -> int:
-        """The tuff_stream that this thread's operations go to, for tuff.raw."""
+        """The tuff_stream that this thread's operations use, for tuff.raw."""
         stream = current_stream(self)
         return self.handle if stream is None else stream.handle
 
     def close(self) -> None:
-        """Waits, then frees the context and all that was made from it. Closing again does nothing."""
+        """Waits, then frees the context and everything created from it. Closing again does nothing."""
         self._finalizer.detach()
         self._session.close()
 
@@ -238,28 +237,28 @@ class Context(OnDevice):
         return Device._of(properties)
 
     def supports(self, feature: str) -> bool:
-        """"f16", "gemm", "gemm.bf16", "matrix_cores" …; a name that the library does not know is False."""
+        """Whether a feature is supported: "f16", "gemm", "gemm.bf16", "matrix_cores" …; False for unknown names."""
         yes = ctypes.c_int32()
         check(raw.tuff_supports(self.handle, text(feature, "feature"), yes))
         return bool(yes.value)
 
     def synchronize(self) -> None:
-        """Blocks until the work given so far has finished, on all streams."""
+        """Blocks until the work of all streams so far has finished."""
         check(raw.tuff_synchronize(self.handle))
 
     def stats(self) -> Dict[str, int]:
-        """The context's counters, by their names in tuff_stats."""
+        """Returns the context's counters by their names in tuff_stats."""
         stats = raw.Stats()
         check(raw.tuff_context_stats(self.handle, stats))
         return {name: getattr(stats, name) for name, _ in raw.Stats._fields_ if name != "struct_size"}
 
     def profile(self) -> Profile:
-        """with ctx.profile() as profile: what the context does in the block is timed, by the device's own clock;
-        print(profile.table()) and profile.write("trace.json") show it."""
+        """Profiles the block of ``with ctx.profile() as profile:`` with the device's timestamps. print(profile.table())
+        and profile.write("trace.json") show the result."""
         return Profile(self)
 
     def set_limits(self, memory_bytes: int = 0, wait_milliseconds: int = 0, pipelines: int = 0) -> None:
-        """Bounds the memory and how long one wait may take; 0 is the default of each."""
+        """Limits the memory, the duration of a wait and the number of pipelines; 0 selects each default."""
         limits = raw.Limits(memory_bytes=whole(memory_bytes, "memory_bytes"))
         limits.wait_milliseconds = whole(wait_milliseconds, "wait_milliseconds")
         limits.pipelines = whole(pipelines, "pipelines")
@@ -277,7 +276,7 @@ class Context(OnDevice):
         host_pinned: bool = False,
         exportable: bool = False,
     ) -> Buffer:
-        """Bytes on the device, zero unless uninitialized; see Buffer."""
+        """Allocates bytes on the device, zero unless uninitialized; see Buffer."""
         return Buffer(
             self,
             nbytes,
@@ -289,22 +288,23 @@ class Context(OnDevice):
         )
 
     def memory(self) -> Dict[str, Union[int, float]]:
-        """What the context holds of the device's memory, by the names in tuff_memory_stats."""
+        """Returns the context's memory statistics by their names in tuff_memory_stats."""
         memory = raw.MemoryStats()
         check(raw.tuff_context_memory(self.handle, memory))
         return {name: getattr(memory, name) for name, _ in raw.MemoryStats._fields_ if name != "struct_size"}
 
     def trim(self) -> None:
-        """Gives what nobody uses back to the device; synchronize() first for what unfinished work uses."""
+        """Releases unused memory to the device. Memory of unfinished work is released only after synchronize()."""
         check(raw.tuff_context_trim(self.handle))
 
     def reset_peak(self) -> None:
-        """Makes bytes_in_use of now the peak."""
+        """Resets the peak to the current bytes_in_use."""
         check(raw.tuff_context_reset_peak(self.handle))
 
     def set_memory_callback(self, callback: Optional[Callable[[int, int], None]]) -> None:
-        """Calls callback(bytes_requested, bytes_needed) before memory is refused, which it then is unless the callback
-        freed enough (``Buffer.free()``). None: no callback. An exception in it is printed and goes no further."""
+        """Sets a callback(bytes_requested, bytes_needed) that is invoked before an allocation fails. The allocation
+        succeeds if the callback frees enough (``Buffer.free()``). None: no callback. An exception in the callback is
+        printed and does not propagate."""
 
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is {callback!r}, which cannot be called")
@@ -317,9 +317,9 @@ class Context(OnDevice):
         check(raw.tuff_context_set_memory_callback(self.handle, function, None))
 
     def import_host(self, array: np.ndarray) -> Buffer:
-        """A buffer over a C-contiguous NumPy array's own memory, which begins and ends on a boundary that the device
-        asks for (4096 bytes; np.frombuffer(mmap.mmap(-1, n)) does). Read and write the array inside ``with buffer.map()``
-        alone. The array is kept until the buffer has been freed; synchronize() before it goes."""
+        """Creates a buffer over the memory of a C-contiguous NumPy array. Its address and size must be multiples of the
+        device's alignment (4096 bytes; np.frombuffer(mmap.mmap(-1, n)) satisfies it). Access the array only inside
+        ``with buffer.map()``. The buffer keeps the array alive; call synchronize() before both are released."""
         host_array(array, "array")
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("import_host needs a writeable C-contiguous array")
@@ -328,8 +328,8 @@ class Context(OnDevice):
         return Buffer._of(self, handle.value, array.nbytes, memory=array)
 
     def import_fd(self, info: raw.MemoryFd) -> Buffer:
-        """A buffer over memory that ``Buffer.export_fd()`` exported, here or in another process. info.fd stays the
-        caller's."""
+        """Creates a buffer over memory that ``Buffer.export_fd()`` exported, in this process or another. The caller
+        keeps info.fd."""
         if not isinstance(info, raw.MemoryFd):
             raise TypeError(f"info is {type(info).__name__}, not a raw.MemoryFd")
         handle = ctypes.c_uint64()
@@ -337,7 +337,7 @@ class Context(OnDevice):
         return Buffer._of(self, handle.value, info.bytes, memory=object())
 
     def array(self, values: object, dtype: object = np.float32) -> Array:
-        """Uploads anything that NumPy takes for an array, converted to dtype."""
+        """Uploads anything that NumPy accepts as an array, converted to dtype."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are on a device already; .copy() stays there, .numpy() brings them back")
         source = as_numpy(values, as_dtype(dtype))
@@ -346,7 +346,7 @@ class Context(OnDevice):
         return result
 
     def empty(self, shape: Shape, dtype: object = np.float32) -> Array:
-        """An array whose elements are whatever they are."""
+        """Returns an array with undefined contents."""
         return self._make(shape, dtype, uninitialized=True)
 
     def zeros(self, shape: Shape, dtype: object = np.float32) -> Array:
@@ -356,45 +356,45 @@ class Context(OnDevice):
         return self.full(shape, 1, dtype)
 
     def full(self, shape: Shape, value: Union[float, int], dtype: object = np.float32) -> Array:
-        """An array of one value, filled on the device."""
+        """Returns an array filled with one value on the device."""
         pattern = element(value, as_dtype(dtype))
         result = self.empty(shape, dtype)
         result.buffer.fill(pattern)
         return result
 
     def pinned(self, shape: Shape, dtype: object = np.float32) -> np.ndarray:
-        """A NumPy array of zeros in pinned memory, which ``Array.copy_from_async``, ``copy_to_async`` and the device's
-        copy engines work on. It is an array like others; parts of it are pinned too, copies of it are not."""
+        """Returns an ordinary NumPy array of zeros in pinned memory, for ``Array.copy_from_async`` and
+        ``copy_to_async``. Views of it are pinned too, copies are not."""
         return pinned(self, as_shape(shape), np.dtype(dtype))
 
     # Streams.
 
     def stream(self, name: Optional[str] = None) -> Stream:
-        """An order of work beside the others; name appears in profiles and messages. ``with stream:`` uses it."""
+        """Creates a stream; name appears in profiles and messages. ``with stream:`` uses it."""
         return Stream(self, name)
 
     @property
     def default_stream(self) -> Stream:
-        """The one that operations go to outside of any ``with stream:``."""
+        """The stream that operations use outside of any ``with stream:``."""
         return Stream._default(self)
 
     @property
     def current_stream(self) -> Stream:
-        """The one that this thread's operations go to."""
+        """The stream that this thread's operations use."""
         return current_stream(self) or self.default_stream
 
     def event(self, timing: bool = True) -> Event:
-        """An event that is not recorded yet: ``stream.record(event)``. Without timing it costs less."""
+        """Creates an event that is not recorded yet: ``stream.record(event)``. Without timing, recording costs less."""
         return Event(self, timing)
 
     def capture(self, stream: Optional[Stream] = None) -> Graph:
-        """``with ctx.capture() as graph:`` captures what is called in the block; see Graph."""
+        """``with ctx.capture() as graph:`` captures the operations of the block; see Graph."""
         return Graph(self, stream)
 
     # Kernels.
 
     def kernel(self, source: Union[str, bytes, np.ndarray], **options: object) -> Kernel:
-        """A compute shader, GLSL as str or SPIR-V as bytes; see Kernel for the options."""
+        """Compiles a compute shader, GLSL as str or SPIR-V as bytes; see Kernel for the options."""
         return Kernel(self, source, **options)
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
@@ -403,13 +403,13 @@ class Context(OnDevice):
         return Array._of(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
 
     def _zero_indices(self, count: int) -> int:
-        """A buffer of at least count uint32 zeros, kept for broadcasting. A handle and no Array: an Array
-        would keep its context alive, and this one belongs to it."""
+        """Returns a buffer of at least count uint32 zeros, kept for broadcasting. It is a handle and not an Array,
+        because the context owns it and an Array would keep the context alive."""
         with self._lock:
             if count > self._zeros_count:
                 capacity = max(count, 2 * self._zeros_count, 1024)
                 handle = ctypes.c_uint64()
-                check(raw.tuff_alloc(self.handle, 4 * capacity, handle))  # every stream sees its zeros
+                check(raw.tuff_alloc(self.handle, 4 * capacity, handle))  # its zeros are visible to every stream
                 raw.tuff_free(self._zeros_handle)
                 self._zeros_handle, self._zeros_count = handle.value, capacity
             return self._zeros_handle

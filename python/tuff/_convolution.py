@@ -1,4 +1,4 @@
-"""Convolutions of arrays, in one to three dimensions, and the transposed one."""
+"""Convolutions in one to three dimensions and transposed convolution."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._operations import _ACTIVATIONS, _dtype, _require_array, _result, same_kin
 if TYPE_CHECKING:
     from ._array import Array
 
-# Of paddings, each may be (in front, behind).
+# Each padding may be a pair (before, after).
 Paddings = Union[int, Sequence[Union[int, Tuple[int, int]]]]
 
 
 def _paddings(value: Paddings, rank: int) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """In front and behind."""
+    """Returns the paddings before and after each axis."""
     each = value if is_whole(value) else sequence(value, "padding", "numbers or pairs of them")
     if is_whole(value) or all(is_whole(one) for one in each):
         both = numbers(each, rank, "padding", 0)
@@ -41,7 +41,7 @@ def _check(x: Array, w: Array, rank: int, name: str, layout: str, activation: Op
 
 
 def _added(value: Optional[Array], name: str, like: Array, shape: Tuple[int, ...]) -> int:
-    """The handle of an operand that may be absent."""
+    """Returns the handle of an optional operand, or 0."""
     if value is None:
         return 0
     _require_array(value, name)
@@ -141,11 +141,11 @@ def conv2d(
     """activation(cross-correlation of images x (N, C, H, W) with filters w (K, C / groups, R, S) + bias + residual):
     (N, K, P, Q), with P = floor((H + 2 * padding - dilation * (R - 1) - 1) / stride) + 1, Q likewise.
 
-    stride and dilation are one number, or (vertical, horizontal); so is padding, of which each may be a pair (in front,
-    behind). bias (K,), residual like the result; activation "relu", "relu6", "gelu", "gelu_tanh" or "silu".
-    layout "nhwc": x is (N, H, W, C), w (K, R, S, C / groups), the result (N, P, Q, K).
-    winograd allows windows of 3 x 3 to be computed by fewer multiplications, where that is faster: rounding errors are then
-    relative to all numbers of a tile of up to 6 x 6, and integers need not come out exactly.
+    stride, dilation and padding are one number or (vertical, horizontal). Each padding may be a pair (before, after).
+    bias has shape (K,), residual that of the result. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
+    With layout "nhwc", x is (N, H, W, C), w (K, R, S, C / groups) and the result (N, P, Q, K).
+    winograd permits fewer multiplications for 3 x 3 windows where that is faster. Rounding errors are then relative to
+    all values of a tile of up to 6 x 6, and integer inputs need not give exact results.
     """
     return _convolve(2, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out, winograd)
 
@@ -183,10 +183,11 @@ def conv_transpose2d(
     layout: str = "nchw",
     out: Optional[Array] = None,
 ) -> Array:
-    """The transposed convolution of x (N, C, H, W) with w (C, K / groups, R, S): (N, K, P, Q) with
+    """Transposed convolution of x (N, C, H, W) with w (C, K / groups, R, S): (N, K, P, Q) with
     P = (H - 1) * stride - 2 * padding + dilation * (R - 1) + output_padding + 1, Q likewise.
 
-    layout "nhwc": x is (N, H, W, C), w (C, R, S, K / groups), the result (N, P, Q, K). The rest as in conv2d.
+    With layout "nhwc", x is (N, H, W, C), w (C, R, S, K / groups) and the result (N, P, Q, K). All else is as in
+    conv2d.
     """
     _check(x, w, 2, "conv_transpose2d", layout, activation)
     strides, dilations = numbers(stride, 2, "stride", 1), numbers(dilation, 2, "dilation", 1)

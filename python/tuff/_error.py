@@ -1,4 +1,4 @@
-"""Turns a status into an exception."""
+"""Converts statuses to exceptions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from . import raw
 
 
 class TuffError(RuntimeError):
-    """A call that the library refused or could not do.
+    """A library call that failed.
 
     status   the TUFF_ERROR_* number
     name     its name, such as "TUFF_ERROR_INVALID_ARGUMENT"
-    message  the library's line: function, argument, what it got, what it needed
-    hint     what a person can do about it
+    message  the library's message: function, argument, the value it got and the value it needed
+    hint     advice on how to resolve the error
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -29,7 +29,7 @@ class TuffError(RuntimeError):
 
 
 def last_error() -> str:
-    """This thread's last message from the library; empty if nothing has failed."""
+    """Returns this thread's last error message from the library; empty if nothing has failed."""
     return _text(raw.tuff_last_error, lambda status: None)
 
 
@@ -42,7 +42,7 @@ def _text(function: Callable[..., int], judge: Callable[[int], None]) -> str:
 
 
 def text_of(function: Callable[..., int]) -> str:
-    """What a function with the arguments of tuff_last_error writes."""
+    """Returns the text that a function with the arguments of tuff_last_error writes."""
     return _text(function, check)
 
 

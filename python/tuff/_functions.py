@@ -85,27 +85,27 @@ def neg(x: Array, *, out: Optional[Array] = None) -> Array:
 
 
 def gelu(x: Array, *, out: Optional[Array] = None) -> Array:
-    """x * (1 + erf(x / sqrt(2))) / 2"""
+    """x * (1 + erf(x / sqrt(2))) / 2; 0 at -inf"""
     return operations.unary(raw.UNARY_GELU, x, out=out)
 
 
 def gelu_tanh(x: Array, *, out: Optional[Array] = None) -> Array:
-    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2"""
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2; 0 at -inf"""
     return operations.unary(raw.UNARY_GELU_TANH, x, out=out)
 
 
 def silu(x: Array, *, out: Optional[Array] = None) -> Array:
-    """x * sigmoid(x)"""
+    """x * sigmoid(x); 0 at -inf"""
     return operations.unary(raw.UNARY_SILU, x, out=out)
 
 
 def leaky_relu(x: Array, alpha: float = 0.01, *, out: Optional[Array] = None) -> Array:
-    """x above zero, else alpha * x"""
+    """x if x > 0, otherwise alpha * x"""
     return operations.unary(raw.UNARY_LEAKY_RELU, x, alpha=alpha, out=out) if alpha else relu(x, out=out)
 
 
 def elu(x: Array, alpha: float = 1.0, *, out: Optional[Array] = None) -> Array:
-    """x above zero, else alpha * (exp(x) - 1)"""
+    """x if x > 0, otherwise alpha * (exp(x) - 1)"""
     return operations.unary(raw.UNARY_ELU, x, alpha=alpha, out=out) if alpha else relu(x, out=out)
 
 
@@ -120,7 +120,7 @@ def softplus(x: Array, *, out: Optional[Array] = None) -> Array:
 
 
 def sin(x: Array, *, out: Optional[Array] = None) -> Array:
-    """of any argument; NaN of an infinite one"""
+    """the sine of x, for arguments of any magnitude; NaN for infinities"""
     return operations.unary(raw.UNARY_SIN, x, out=out)
 
 
@@ -165,7 +165,7 @@ def minimum(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 
 def power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """power of each pair: a^b as IEEE 754's pow"""
+    """power of each pair: a^b as defined by IEEE 754 pow"""
     return operations.binary(raw.BINARY_POW, a, b, out=out)
 
 
@@ -207,23 +207,23 @@ class Functions:
         return neg(self)
 
     def gelu(self) -> Array:
-        """x * (1 + erf(x / sqrt(2))) / 2"""
+        """x * (1 + erf(x / sqrt(2))) / 2; 0 at -inf"""
         return gelu(self)
 
     def gelu_tanh(self) -> Array:
-        """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2"""
+        """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2; 0 at -inf"""
         return gelu_tanh(self)
 
     def silu(self) -> Array:
-        """x * sigmoid(x)"""
+        """x * sigmoid(x); 0 at -inf"""
         return silu(self)
 
     def leaky_relu(self, alpha: float = 0.01) -> Array:
-        """x above zero, else alpha * x"""
+        """x if x > 0, otherwise alpha * x"""
         return leaky_relu(self, alpha)
 
     def elu(self, alpha: float = 1.0) -> Array:
-        """x above zero, else alpha * (exp(x) - 1)"""
+        """x if x > 0, otherwise alpha * (exp(x) - 1)"""
         return elu(self, alpha)
 
     def hardswish(self) -> Array:
@@ -235,7 +235,7 @@ class Functions:
         return softplus(self)
 
     def sin(self) -> Array:
-        """of any argument; NaN of an infinite one"""
+        """the sine of x, for arguments of any magnitude; NaN for infinities"""
         return sin(self)
 
     def cos(self) -> Array:

@@ -1,4 +1,4 @@
-"""What objects that own a handle of the library have in common."""
+"""Ownership of library handles by Python objects."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 
 def _release(session: _Session, destroy: Callable[[int], int], handle: int) -> None:
-    # A closed context has freed what was made from it already. A failure has nobody to be told to.
+    # A closed context has already freed everything created from it. Errors are ignored: a finalizer cannot report them.
     if session.is_open:
         destroy(handle)
 
 
 def own(owner: object, session: _Session, destroy: Callable[[int], int], handle: int) -> weakref.finalize:
-    """Has destroy(handle) called when owner goes, or the result is called, unless the session has ended before."""
+    """Arranges that destroy(handle) is called when owner is collected or the result is called, unless the session has
+    ended before."""
     finalizer = weakref.finalize(owner, _release, session, destroy, handle)
-    finalizer.atexit = False  # closing the context frees what is left at exit
+    finalizer.atexit = False  # at exit, closing the context frees everything
     return finalizer

@@ -1,4 +1,4 @@
-"""What operations on images have in common: numbers for each axis, and how images lie in memory."""
+"""Common parts of the operations on images: per-axis numbers and memory layouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYOUTS = {"nchw": raw.LAYOUT_NCHW, "nhwc": raw.LAYOUT_NHWC}
 
 
 def numbers(value: Numbers, axes: int, name: str, least: int = 0) -> Tuple[int, ...]:
-    """One number for each spatial axis."""
+    """Returns one number for each spatial axis."""
     each = wholes(value, name, least, I64)
     if is_whole(value):
         return each * axes
@@ -28,10 +28,10 @@ def require_layout(layout: str) -> None:
 
 
 def channels_second(shape: Sequence[int], layout: str) -> Tuple[int, ...]:
-    """A shape as the library has it, whatever the layout."""
+    """Converts a shape as stored to the library's order N, C, …"""
     return tuple(shape) if layout == "nchw" else (shape[0], shape[-1], *shape[1:-1])
 
 
 def as_stored(shape: Sequence[int], layout: str) -> Tuple[int, ...]:
-    """The opposite."""
+    """Converts a shape in the library's order to the shape as stored."""
     return tuple(shape) if layout == "nchw" else (shape[0], *shape[2:], shape[1])

@@ -1,4 +1,4 @@
-"""Compute shaders of the caller's own."""
+"""Custom compute shaders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Number = Union[bool, int, float, np.generic]
 
 
 def _bits(value: Number) -> int:
-    """A constant's bits: of a Python number as bool, 32-bit int or float; of a NumPy scalar as its type says."""
+    """Returns a constant's bits: a Python number as bool, 32-bit int or float, a NumPy scalar in its own type."""
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, int):
@@ -37,12 +37,12 @@ def _bits(value: Number) -> int:
 
 
 class Kernel(OnDevice):
-    """A compute shader. ``ctx.kernel(source)`` makes one; calling it launches it:
+    """A compute shader. ``ctx.kernel(source)`` compiles one; calling it launches it:
 
         double = ctx.kernel(source, name="double.comp")
         double(x, y, groups=16, push=struct.pack("If", n, 0.5))
 
-    context  the Context it belongs to, kept alive
+    context  the Context that it belongs to and keeps alive
     handle   the tuff_kernel, for tuff.raw
     """
 
@@ -63,8 +63,8 @@ class Kernel(OnDevice):
         compile_seconds: float = 0,
         compile_memory_bytes: int = 0,
     ) -> None:
-        """source: GLSL as str, or SPIR-V as bytes or an array. name: for messages. defines: #define name value.
-        constants: specialisation constants by id. The rest is as in tuff_kernel_desc."""
+        """source: GLSL as str, or SPIR-V as bytes or an array. name: for messages. defines: macros, name to value.
+        constants: specialisation constants, id to value. All others are as in tuff_kernel_desc."""
         _require_context(context)
         is_text = isinstance(source, str)
         data = source.encode() if is_text else _bytes(source, "source")
@@ -103,12 +103,12 @@ class Kernel(OnDevice):
 
     @property
     def properties(self) -> raw.KernelProperties:
-        """All that was found in it."""
+        """The kernel's reflected interface."""
         return self._info
 
     @property
     def bindings(self) -> int:
-        """How many buffers a launch takes."""
+        """The number of buffers that a launch takes."""
         return self._info.binding_count
 
     @property
@@ -126,8 +126,8 @@ class Kernel(OnDevice):
         groups: Union[int, Sequence[int]] = 1,
         push: object = b"",
     ) -> None:
-        """Launches groups workgroups, one to three numbers. Buffer i is that of binding i; None where the kernel uses
-        none. push: bytes, or what NumPy takes for an array or structured scalar of the parameters' bytes."""
+        """Launches the kernel. groups is the number of workgroups, one to three numbers. Buffer i goes to binding i;
+        pass None for an unused binding. push holds the push constants: bytes, or a NumPy array or structured scalar."""
         sizes = wholes(groups, "groups", most=U32)
         if not 1 <= len(sizes) <= 3:
             raise ValueError(f"groups is {groups!r}, needs one to three numbers")
@@ -139,7 +139,7 @@ class Kernel(OnDevice):
         )
 
     def free(self) -> None:
-        """Gives it back now rather than with the object; launches that were made go on."""
+        """Frees the kernel now instead of with the object; launches continue to the end."""
         self._finalizer()
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class Kernel(OnDevice):
 
 
 def _bytes(value: object, name: str) -> bytes:
-    """Of bytes, or of an array or structured scalar of numbers."""
+    """Returns the bytes of a bytes-like object, or of an array or structured scalar of numbers."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     data = host_array(value, name)

@@ -1,4 +1,4 @@
-"""Finds and opens libtuff."""
+"""Finds and loads libtuff."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 def _files() -> Iterator[Path]:
-    """Files worth opening, the first one that exists wins: beside the package, then a checkout's build."""
+    """Candidate paths, of which the first that exists is used: beside the package, then a checkout's release build."""
     package = Path(__file__).resolve().parent
     for name in _NAMES:
         yield package / name
@@ -43,8 +43,8 @@ def _open(path: str) -> ctypes.CDLL:
 
 
 def load() -> ctypes.CDLL:
-    """Opens the library named by TUFF_LIBRARY, else one beside the package, else the checkout's release
-    build, else the system's. Raises ImportError that says where it looked."""
+    """Loads the library that TUFF_LIBRARY names. If it is not set, tries the package's folder, the checkout's release
+    build and the system's libraries, in this order. Raises an ImportError that lists the places searched."""
     named = os.environ.get("TUFF_LIBRARY")
     if named:
         return _open(named)

@@ -1,4 +1,4 @@
-"""The operations on arrays. Each checks its operands, makes the result and gives the library one call."""
+"""The operations on arrays. Each checks its operands, allocates the result and makes one library call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Matrix = Union[Array, Transposed]
 
 
-#: Of the library's shapes.
+#: The maximum rank of the library's shapes.
 MOST_AXES = 8
 
 
@@ -67,7 +67,7 @@ def _sizes(values: Sequence[int]) -> ctypes.Array:
 
 
 def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
-    """out if it fits, or a new array."""
+    """Returns out if its shape fits, or a new array."""
     if out is None:
         return like.context.empty(shape, like.dtype)
     _require_array(out, "out")
@@ -77,11 +77,11 @@ def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
     return out
 
 
-# Element by element.
+# Element-wise operations.
 
 
 def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None) -> Array:
-    """raw.UNARY_*: out[i] = op(x[i]). alpha is that of leaky_relu and elu, 0 its default."""
+    """Applies a raw.UNARY_* to each element: out[i] = op(x[i]). alpha is for leaky_relu and elu; 0 is its default."""
     _require_array(x, "x")
     result = _result(out, x, x.shape)
     desc = raw.UnaryDesc(
@@ -92,7 +92,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
 
 
 def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """raw.BINARY_*: out[i] = op(a[i], b[i]). Shapes broadcast, and nothing is written out for it."""
+    """Applies a raw.BINARY_* to pairs of elements: out[i] = op(a[i], b[i]). Shapes broadcast without being expanded."""
     a_number, b_number = is_number(a), is_number(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
@@ -125,7 +125,7 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
 
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
-    """a repeated to a shape by NumPy's rule, bit for bit; a itself where the shape is its own."""
+    """Repeats a to a shape by NumPy's rules, bit for bit. Returns a itself if it has that shape."""
     _require_array(a, "a")
     shape = arrays.as_shape(shape)
     if a.shape == shape:
@@ -135,7 +135,7 @@ def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
         raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
     if 0 in shape:
         return a.context.empty(shape, a.dtype)
-    # One run of adjoining repeated axes at a time, the last first: (outer, 1, inner) -> (outer, times, inner).
+    # One run of adjacent repeated axes at a time, the last run first: (outer, 1, inner) -> (outer, times, inner).
     end = len(shape)
     while end > 0:
         start = end
@@ -149,7 +149,7 @@ def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
 
 
 def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
-    """(outer, inner) -> (outer, times, inner): what index 0 names along the axis between, so many times."""
+    """(outer, inner) -> (outer, times, inner), by gathering index 0 of (outer, 1, inner) `times` times."""
     result = a.context.empty((outer, times, inner), a.dtype)
     desc = raw.GatherDesc(dtype=_dtype(a), index_type=raw.U32, rank=3, axis=1, count=times)
     desc.input, desc.indices, desc.output = a.buffer.handle, a.context._zero_indices(times), result.buffer.handle
@@ -158,7 +158,7 @@ def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     return result
 
 
-# Products.
+# Matrix multiplication.
 
 _ACTIVATIONS = {
     None: raw.ACTIVATION_NONE,
@@ -171,7 +171,7 @@ _ACTIVATIONS = {
 
 
 def _product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
-    """What a product of these types gives where out does not say: NumPy's type, and int32 for int8."""
+    """The result type of matmul without out: NumPy's type, but int32 for int8."""
     if a == b == np.int8:
         return np.dtype(np.int32)
     halves = (np.float16, np.float32)
@@ -193,14 +193,14 @@ def matmul(
 ) -> Array:
     """activation(alpha * a @ b + beta * out + bias + residual).
 
-    a (…, m, k) and b (…, k, n) give (…, m, n); a.T, a.mT are read in place. Stacks are equal, or one operand
-    is a single matrix. A vector is a row on the left and a column on the right, and its axis goes away.
-    beta needs out.
+    a (…, m, k) and b (…, k, n) give (…, m, n); a.T and a.mT are read in place. Either the stacks have equal shapes or
+    one operand is a single matrix. A vector is a row on the left and a column on the right, and its axis is dropped.
+    beta requires out.
 
-    float16 and float32 mix: sums are float32, the result is of NumPy's type, or of out's. int8 @ int8 is summed in
-    int32, modulo 2**32; float64 @ float64 in float64. bias is one value for each column, (n,), or each row, (m, 1), or
-    a stack with one such bias, (…, 1, n) or (…, m, 1), for each product; residual is of the result's shape; both of its
-    dtype. activation: "relu", "relu6", "gelu", "gelu_tanh" or "silu".
+    float16 and float32 may be mixed: sums are float32 and the result has NumPy's type, or out's. int8 @ int8 is summed
+    in int32, modulo 2**32; float64 @ float64 in float64. bias has one value for each column, (n,), or each row, (m, 1),
+    or one such bias for each matrix of the stack, (…, 1, n) or (…, m, 1). residual has the result's shape. Both have
+    the result's dtype. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
     """
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, arrays.Transposed):
@@ -264,7 +264,7 @@ def matmul(
             raise ValueError(f"residual has shape {residual.shape}, the result {shape}")
         desc.residual = residual.buffer.handle
     if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS and desc.stride_bias == 0:
-        m, count = m * count, 1  # one matrix on the right: a taller matrix on the left
+        m, count = m * count, 1  # with a single b, the stack of a is one tall matrix
     desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
     desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)
     desc.stride_a, desc.stride_b = m * k if a_batch else 0, k * n if b_batch else 0
@@ -274,7 +274,7 @@ def matmul(
     return result
 
 
-# Along an axis.
+# Operations along an axis.
 
 
 def _axis(axis: int, ndim: int) -> int:
@@ -286,7 +286,7 @@ def _axis(axis: int, ndim: int) -> int:
 
 
 def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """raw.REDUCE_*: one axis, several, or all of them (None), taken away; or left with size 1."""
+    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1."""
     _require_array(x, "x")
     if axis is None:
         axes = list(range(x.ndim))
@@ -299,7 +299,7 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
         result, rest = x, list(axes)
         if x.dtype.itemsize < 4 and op not in functions.SELECTS and axes and axes[-1] - axes[0] >= len(axes):
             return _reduce_at_once(op, x, axes, keepdims)
-        while rest:  # adjoining axes are one axis to the device; the last run first
+        while rest:  # adjacent axes are reduced as one axis, the last run first
             end = rest.pop() + 1
             start = end - 1
             while rest and rest[-1] == start - 1:
@@ -314,8 +314,8 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Arra
 
 
 def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
-    """Axes with others between them, brought together first: results in between would be rounded to 16 bits, and those
-    beyond 65,504 become infinite."""
+    """Reduces non-adjacent axes in one step after a permutation. Intermediate results would be rounded to 16 bits, and
+    float16 overflows beyond 65,504."""
     kept = [index for index in range(x.ndim) if index not in axes]
     moved = shapes.permute(x, kept + list(axes))
     shape = tuple(x.shape[index] for index in kept)
@@ -324,7 +324,7 @@ def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> A
 
 
 def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    """raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN: places along one axis, or in the whole array, as uint32."""
+    """Applies raw.REDUCE_ARGMAX or raw.REDUCE_ARGMIN: indices along one axis, or in the flattened array, as uint32."""
     _require_array(x, "x")
     if axis is None:
         result = _reduce_one(op, x.ravel(), 0, np.uint32)
@@ -353,9 +353,9 @@ def cumsum(
     reverse: bool = False,
     out: Optional[Array] = None,
 ) -> Array:
-    """Running sums along one axis, or, as NumPy's, of the flattened array; out may be x.
+    """Cumulative sums along one axis, or, as in NumPy, of the flattened array; out may be x.
 
-    exclusive: an element is no part of its own result, and the first result is 0. reverse: from the end.
+    exclusive: an element does not count in its own result; the first result is 0. reverse: scan from the end.
     """
     return _scan(raw.tuff_cumsum, x, axis, exclusive, reverse, out)
 
@@ -368,7 +368,7 @@ def cumprod(
     reverse: bool = False,
     out: Optional[Array] = None,
 ) -> Array:
-    """Running products, as cumsum; the first exclusive one is 1."""
+    """Cumulative products, with the arguments of cumsum. With exclusive, the first result is 1."""
     return _scan(raw.tuff_cumprod, x, axis, exclusive, reverse, out)
 
 
@@ -404,10 +404,10 @@ def softmax(
     mask: Optional[Array] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """exp(z - max) / sum(exp(z - max)) along one axis, z = scale * x + mask; out may be x.
+    """exp(z - max) / sum(exp(z - max)) along one axis, where z = scale * x + mask; out may be x.
 
-    mask is of x's dtype and added, or uint8 and hides where it is 0: a result of 0. Its shape is that of the last axes
-    of x, from one at or before `axis` on, and it repeats over the others.
+    A mask of x's dtype is added. A uint8 mask hides elements where it is 0; their results are 0. The mask's shape is
+    that of the last axes of x, starting at or before `axis`; it repeats over the others.
     """
     return _softmax(x, axis, scale, mask, out, logarithm=False)
 
@@ -420,7 +420,7 @@ def log_softmax(
     mask: Optional[Array] = None,
     out: Optional[Array] = None,
 ) -> Array:
-    """The logarithm of softmax, computed without it: -inf where the mask hides."""
+    """The logarithm of softmax, computed directly; -inf where the mask hides."""
     return _softmax(x, axis, scale, mask, out, logarithm=True)
 
 
@@ -465,7 +465,7 @@ def _softmax(
 
 
 def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> None:
-    """Puts weight, bias, … of (size,) into a descriptor: all of x's dtype, or all float32."""
+    """Sets weight, bias, … of shape (size,) in a descriptor. All have x's dtype, or all are float32."""
     present = {name: array for name, array in given.items() if array is not None}
     for name, array in present.items():
         _require_array(array, name)
@@ -519,7 +519,7 @@ def layer_norm(
 ) -> Array:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last axis; out may be x.
 
-    With residual, x + residual is normalised, and stored in sum_out if that is given (it may be x or residual).
+    With residual, x + residual is normalised, and stored in sum_out if given, which may be x or residual.
     """
     _require_axis(x, "layer_norm")
     desc = raw.LayerNormDesc(epsilon=real(epsilon, "epsilon"))
@@ -544,7 +544,7 @@ def rms_norm(
 
 
 def _image(x: object, name: str) -> Tuple[int, int, int]:
-    """Images, channels and what lies behind them."""
+    """Returns the numbers of images, channels and elements per channel."""
     _require_array(x, "x")
     if x.ndim < 2:
         raise ValueError(f"{name} of shape {x.shape}: needs (N, C, …)")
@@ -560,7 +560,7 @@ def group_norm(
     epsilon: float = 1e-5,
     out: Optional[Array] = None,
 ) -> Array:
-    """x (N, C, …), each group of C / groups neighbouring channels normalised by itself; weight and bias (C,)."""
+    """Normalises each group of C / groups adjacent channels of x (N, C, …) separately; weight and bias (C,)."""
     batch, channels, inner = _image(x, "group_norm")
     groups, epsilon = whole(groups, "groups", 1), real(epsilon, "epsilon")
     result = _result(out, x, x.shape)
@@ -579,7 +579,7 @@ def instance_norm(
     epsilon: float = 1e-5,
     out: Optional[Array] = None,
 ) -> Array:
-    """x (N, C, …), each channel of each image normalised by itself."""
+    """Normalises each channel of each image of x (N, C, …) separately."""
     return group_norm(x, max(1, _image(x, "instance_norm")[1]), weight, bias, epsilon=epsilon, out=out)
 
 
@@ -593,7 +593,7 @@ def batch_norm(
     epsilon: float = 1e-5,
     out: Optional[Array] = None,
 ) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias of x (N, C, …), by stored statistics (C,)."""
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias for x (N, C, …), with given statistics of shape (C,)."""
     batch, channels, inner = _image(x, "batch_norm")
     result = _result(out, x, x.shape)
     desc = raw.BatchNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner)

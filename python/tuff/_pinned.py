@@ -1,4 +1,4 @@
-"""NumPy arrays in memory that a device copies from and to by itself."""
+"""NumPy arrays in pinned memory, which the device copies without the host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _PinnedMemory:
-    """What such an array stands on: a mapped buffer that goes with the last array over it."""
+    """The base object of a pinned array: a mapped buffer that is freed with the last array over it."""
 
     def __init__(self, context: Context, shape: Tuple[int, ...], dtype: np.dtype) -> None:
         self._buffer = Buffer(context, math.prod(shape) * dtype.itemsize, host_pinned=True)
@@ -35,7 +35,7 @@ class _PinnedMemory:
 
 
 def pinned(context: Context, shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros in pinned memory. The context is destroyed after the array, even if it is closed before."""
+    """Returns zeros in pinned memory. The context is destroyed after the array, even if it is closed before."""
     if dtype.hasobject:
         raise TypeError(f"pinned memory holds numbers, not {dtype}")
     if math.prod(shape) * dtype.itemsize == 0:

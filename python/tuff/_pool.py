@@ -1,4 +1,4 @@
-"""Pooling of images in one to three spatial axes."""
+"""Pooling over one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def max_pool(
     ceil_mode: bool = False,
     indices: bool = False,
 ) -> Union[Array, Tuple[Array, Array]]:
-    """The largest value of each window of x (N, C, …); NaN if any is NaN. stride None: kernel.
+    """The largest value of each window of x (N, C, …), or NaN if any is NaN. stride defaults to kernel.
 
-    With indices, also where in its plane each maximum is, as uint32; of several the first.
+    With indices, also returns the index of each maximum in its plane as uint32; the first of several.
     """
     fields = _windows(x, kernel, stride, padding, dilation, ceil_mode)
     return _pool(raw.tuff_max_pool, x, fields.pop("shape"), indices, **fields)
@@ -93,17 +93,17 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = False,
 ) -> Array:
-    """The mean of each window of x (N, C, …). stride None: kernel. With count_include_pad, zeros around the image
-    count as elements."""
+    """The mean of each window of x (N, C, …). stride defaults to kernel. With count_include_pad, the divisor counts the
+    padding."""
     fields = _windows(x, kernel, stride, padding, 1, ceil_mode)
     return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(bool(count_include_pad)), **fields)
 
 
 def adaptive_max_pool(x: Array, shape: Numbers, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:
-    """The largest value of windows that divide x (N, C, …) into so many; 1: of each plane."""
+    """Max pooling with windows that divide the spatial axes of x (N, C, …) into `shape` parts; 1 is global pooling."""
     return _pool(raw.tuff_max_pool, x, numbers(shape, _spatial(x), "shape"), indices, adaptive=1)
 
 
 def adaptive_avg_pool(x: Array, shape: Numbers) -> Array:
-    """The mean of windows that divide x (N, C, …) into so many; 1: of each plane."""
+    """Average pooling with windows that divide the spatial axes of x (N, C, …) into `shape` parts; 1 is global."""
     return _pool(raw.tuff_avg_pool, x, numbers(shape, _spatial(x), "shape"), False, adaptive=1)

@@ -26,10 +26,11 @@ def rope(
     heads_last: bool = False,
     out: Optional[Array] = None,
 ) -> Array:
-    """Heads x (batch, heads, seq, head_dim), or (batch, seq, heads, head_dim) with heads_last, turned by their positions.
+    """Rotary position embedding of x (batch, heads, seq, head_dim), or (batch, seq, heads, head_dim) with heads_last.
 
-    positions: int32 of shape (seq,) or (batch, seq), to which offset is added; None: 0, 1, 2 … Pairs are elements i and
-    i + rotary_dim / 2, or 2 i and 2 i + 1 if interleaved; behind rotary_dim elements stay. out may be x.
+    positions is int32 of shape (seq,) or (batch, seq); None means 0, 1, 2 … offset is added to it. Pairs are elements i
+    and i + rotary_dim / 2, or 2 i and 2 i + 1 if interleaved. Elements after the first rotary_dim are copied. out may
+    be x.
     """
     operations._require_array(x, "x")
     if x.ndim != 4:

@@ -1,4 +1,4 @@
-"""Profiles of contexts."""
+"""Profiling of contexts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 
 class Profile(OnDevice):
-    """What a context does, from Context.profile() to the end of the with block; afterwards table() and write()
-    show it, until the context's next profile. Both may be asked before the end too: they wait, and show what was
-    until then."""
+    """A profile of the with block of Context.profile(). table() and write() show it until the context's next profile.
+    They may also be called inside the block; they then wait and show the work so far."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -32,18 +31,18 @@ class Profile(OnDevice):
         self.end()
 
     def end(self) -> None:
-        """Waits for the work so far, and profiles no more. Ending again does nothing, and so does ending behind the
-        end of the context."""
+        """Waits for the work so far and stops profiling. It does nothing if profiling has ended or the context is
+        closed."""
         if self._running and not self._context.closed:
             self._running = False
             check(raw.tuff_profile_end(self._context.handle))
 
     def write(self, path: Union[str, os.PathLike]) -> None:
-        """A trace for https://ui.perfetto.dev, in Chrome's format."""
+        """Writes a trace in Chrome's format, for https://ui.perfetto.dev."""
         check(raw.tuff_profile_write(self._context.handle, os.fsencode(path)))
 
     def table(self) -> str:
-        """Text for a person: operations, kernels, counters. print() it."""
+        """Returns the profile as printable text: operations, kernels, counters."""
         length = ctypes.c_uint64()
         text = ctypes.create_string_buffer(1 << 16)
         check(raw.tuff_profile_table(self._context.handle, text, len(text), length))

@@ -1,4 +1,4 @@
-"""Images at another size."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def resize(
     layout: str = "nchw",
     out: Optional[Array] = None,
 ) -> Array:
-    """x (N, C, …), or (N, …, C) with layout "nhwc", with one to three spatial axes of the sizes that shape names.
+    """Resizes the one to three spatial axes of x (N, C, …), or (N, …, C) with layout "nhwc", to the sizes in shape.
 
-    mode: "nearest", "nearest_exact", or "linear", which is bilinear in two axes; positions as PyTorch's interpolate has
-    them. scale: what positions are divided by, where it is not the ratio of the sizes.
+    mode is "nearest", "nearest_exact" or "linear" (bilinear for two axes), with the coordinates of PyTorch's
+    interpolate. scale replaces the ratio of the sizes in the computation of positions.
     """
     operations._require_array(x, "x")
     which = choice(mode, "mode", MODES)

@@ -1,4 +1,4 @@
-"""What moves elements, and changes their type."""
+"""Operations that move elements or change their type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
-    """x with axis order[i] as axis i, in new memory: numpy.transpose."""
+    """Permutes the axes into a new array: axis i of the result is axis order[i] of x. Like numpy.transpose."""
     operations._require_array(x, "x")
     operations._require_rank(x, "x")
     order = sequence(order, "order", "axes")
@@ -37,7 +37,7 @@ def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> A
 
 
 def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
-    """x as numbers of another dtype, in new memory; rounding and range as in Array.astype."""
+    """Converts x to another dtype in a new array; rounding and range are as in Array.astype."""
     operations._require_array(x, "x")
     target = arrays.as_dtype(dtype)
     if out is None:
@@ -54,11 +54,12 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
 
 
 def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
-    """x[key] in new memory, where key is integers, slices of any step, and an ellipsis: section(x, np.s_[1:3, ..., ::-2])."""
+    """Copies x[key] to a new array. key is integers, slices of any step and an ellipsis, such as
+    np.s_[1:3, ..., ::-2]."""
     operations._require_array(x, "x")
     operations._require_rank(x, "x")
     keys = list(key) if isinstance(key, tuple) else [key]
-    ellipses = [place for place, index in enumerate(keys) if index is Ellipsis]  # arrays do not compare as one thing
+    ellipses = [place for place, index in enumerate(keys) if index is Ellipsis]  # not ==, which arrays overload
     if len(ellipses) > 1:
         raise IndexError("an index has one ellipsis at most")
     at = ellipses[0] if ellipses else len(keys)
@@ -96,7 +97,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
 
 
 def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """The arrays one behind another along an axis: numpy.concatenate."""
+    """Concatenates arrays along an axis. Like numpy.concatenate."""
     parts = sequence(arrays_, "arrays", "arrays to be put one behind another")
     if not parts:
         raise ValueError("concat of no arrays")
@@ -144,7 +145,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
 
 
 def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """What int32 or uint32 indices name along an axis: numpy.take. One that names nothing gives zeros."""
+    """Gathers along an axis by int32 or uint32 indices, like numpy.take. An index out of range gives zeros."""
     operations._require_array(x, "x")
     operations._require_array(indices, "indices")
     along = operations._axis(axis, x.ndim)
@@ -152,12 +153,12 @@ def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None
 
 
 def embedding(table: Array, indices: Array, *, out: Optional[Array] = None) -> Array:
-    """Rows of a table (entries, size) by indices of any shape: (*indices.shape, size)."""
+    """Looks up rows of a table (entries, size) by indices of any shape. The result is (*indices.shape, size)."""
     return take(table, indices, 0, out=out)
 
 
 def gather(x: Array, indices: Array, axis: int, *, out: Optional[Array] = None) -> Array:
-    """numpy.take_along_axis: indices have x's number of axes, and the result their shape."""
+    """Gathers element by element, like numpy.take_along_axis. indices has x's number of axes and the result's shape."""
     operations._require_array(x, "x")
     operations._require_array(indices, "indices")
     if indices.ndim != x.ndim:

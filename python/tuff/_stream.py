@@ -22,12 +22,12 @@ class _Entered(NamedTuple):
     before: Optional[_Entered]
 
 
-# The with blocks of streams that this thread, or task, is in: each sees its own.
+# The stack of stream with blocks that this thread or task is in.
 _entered: contextvars.ContextVar[Optional[_Entered]] = contextvars.ContextVar("tuff_stream", default=None)
 
 
 def current_stream(context: Context) -> Optional[Stream]:
-    """The stream of the innermost with block, of those of this context."""
+    """Returns the stream of the innermost with block for this context, or None."""
     entered = _entered.get()
     while entered is not None:
         if entered.stream.context is context:
@@ -37,7 +37,7 @@ def current_stream(context: Context) -> Optional[Stream]:
 
 
 def stream_handle(stream: Optional[Stream], context: Context) -> int:
-    """That of a stream; of none, what the operations of the thread go to."""
+    """Returns the stream's handle; for None, that of the stream that this thread's operations use."""
     if stream is None:
         return context.stream_handle
     if not isinstance(stream, Stream):
@@ -52,8 +52,8 @@ def _event_handle(event: Event) -> int:
 
 
 class Stream(OnDevice):
-    """An order of work on a device, beside others. ``ctx.stream(name)`` makes one; inside ``with stream:`` the arrays,
-    buffers and kernels of its context go to it, for the thread (or asyncio task) that is in the block:
+    """A stream of work on a device. ``ctx.stream(name)`` creates one. Inside ``with stream:`` the arrays, buffers and
+    kernels of its context use it, for the thread or asyncio task that is in the block:
 
         upload = ctx.stream("upload")
         with upload:
@@ -61,11 +61,12 @@ class Stream(OnDevice):
         ctx.current_stream.wait(upload.record())
         y = x @ w
 
-    Blocks nest; any thread may enter the same stream. Nothing orders what two streams do but events: what one has made,
-    another may read after ``wait(event)`` alone. Two things need none: new arrays' zeros and what ``ctx.array()``,
-    ``upload()`` or ``assign(numpy_array)`` have uploaded. Work goes on to its end when the object goes.
+    Blocks may be nested, and several threads may enter the same stream. Only events order the work of different
+    streams: before a stream reads what another computed, it must ``wait(event)``. Two things need no event: the zeros
+    of new arrays, and data uploaded by ``ctx.array()``, ``upload()`` or ``assign(numpy_array)``. When the object is
+    freed, its work continues to the end.
 
-    context  the Context it belongs to, kept alive
+    context  the Context that it belongs to and keeps alive
     handle   the tuff_stream, for tuff.raw
     """
 
@@ -82,28 +83,29 @@ class Stream(OnDevice):
 
     @classmethod
     def _default(cls, context: Context) -> Stream:
-        """The one that the context's handle stands for."""
+        """Returns the stream that the context's handle stands for."""
         stream = object.__new__(cls)
         stream.context, stream.handle, stream._finalizer = context, context.handle, None
         return stream
 
     def record(self, event: Optional[Event] = None, *, timing: bool = True) -> Event:
-        """The event, or a new one, now means: all that was given to the stream so far has happened. timing is that of a
-        new event."""
+        """Records event, or a new one with the given timing, and returns it. It completes when the stream's work so far
+        has completed."""
         event = Event(self.context, timing) if event is None else event
         check(raw.tuff_event_record(self.handle, _event_handle(event)))
         return event
 
     def wait(self, event: Event) -> None:
-        """What is given to the stream from now on happens after the event. This call does not wait."""
+        """Makes later work of the stream wait for the event. The call itself does not wait."""
         check(raw.tuff_stream_wait_event(self.handle, _event_handle(event)))
 
     def synchronize(self) -> None:
-        """Blocks until the stream's work so far has finished; of the default stream, that of all streams."""
+        """Blocks until the stream's work so far has finished. For the default stream, this includes all streams."""
         check(raw.tuff_synchronize(self.handle))
 
     def free(self) -> None:
-        """Gives it back now rather than with the object; its work goes on to its end. The default stream stays."""
+        """Frees the stream now instead of with the object; its work continues to the end. No effect on the default
+        stream."""
         if self._finalizer is not None:
             self._finalizer()
 
@@ -128,16 +130,16 @@ class Stream(OnDevice):
 
 
 class Event(OnDevice):
-    """A point in a stream. ``stream.record()`` makes one.
+    """A point in a stream. ``stream.record()`` creates one.
 
-    context  the Context it belongs to, kept alive
+    context  the Context that it belongs to and keeps alive
     handle   the tuff_event, for tuff.raw
     """
 
     __slots__ = ("context", "handle", "_finalizer", "__weakref__")
 
     def __init__(self, context: Context, timing: bool = True) -> None:
-        """timing: for elapsed(); without it, recording costs less."""
+        """timing enables elapsed(); without it, recording costs less."""
         _require_context(context)
         handle = ctypes.c_uint64()
         desc = raw.EventDesc(flags=0 if timing else raw.EVENT_NO_TIMING)
@@ -148,49 +150,49 @@ class Event(OnDevice):
 
     @property
     def done(self) -> bool:
-        """Whether it has happened, or was never recorded. Never waits."""
+        """Whether the event is complete or was never recorded. Never waits."""
         done = ctypes.c_int32()
         check(raw.tuff_event_query(self.handle, done))
         return bool(done.value)
 
     def wait(self) -> None:
-        """Blocks until it has happened."""
+        """Blocks until the event is complete."""
         check(raw.tuff_event_wait(self.handle))
 
     def elapsed(self, end: Event) -> float:
-        """Milliseconds from this event to that one, on the device's clock; waits for both."""
+        """Returns the milliseconds from this event to `end` on the device's clock, after waiting for both."""
         milliseconds = ctypes.c_double()
         check(raw.tuff_event_elapsed(self.handle, _event_handle(end), milliseconds))
         return milliseconds.value
 
     def free(self) -> None:
-        """Gives it back now rather than with the object; what waits for it goes on waiting."""
+        """Frees the event now instead of with the object; existing waits for it continue."""
         self._finalizer()
 
 
 class Graph(OnDevice):
-    """Operations that were called once, to be launched again and again:
+    """A captured sequence of operations that can be launched repeatedly:
 
         with ctx.capture() as graph:
-            y = (x @ w).relu()      # checked and planned, not carried out
+            y = (x @ w).relu()      # checked and planned, not executed
         for batch in batches:
             x.assign(batch)
             graph.launch()
             print(y.numpy())
 
-    Arrays that are made in the block are results or intermediates of every launch; the graph keeps the memory of all
-    that it uses. A new array's zeros are no operation: they are there before the first launch, and not made again.
-    What needs the host meanwhile (``numpy()``, ``ctx.array()``, events, waiting) is refused in the block, as
-    UNSUPPORTED. An exception that leaves the block ends the capture, and there is no graph.
+    Arrays created in the block are results or intermediates of every launch; the graph keeps all memory that it uses.
+    The zeros of a new array are not part of the graph: they are written once, before the first launch. Calls that
+    involve the host (``numpy()``, ``ctx.array()``, events, waiting) are UNSUPPORTED in the block. An exception that
+    leaves the block ends the capture without a graph.
 
-    context  the Context it belongs to, kept alive
+    context  the Context that it belongs to and keeps alive
     handle   the tuff_graph, for tuff.raw; raw.NULL_HANDLE until the block has ended
     """
 
     __slots__ = ("context", "handle", "_stream", "_finalizer", "__weakref__")
 
     def __init__(self, context: Context, stream: Optional[Stream] = None) -> None:
-        """stream: where the operations are called; by default one that is there for this alone."""
+        """stream: the stream that captures; by default a new one for this purpose."""
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
         _require_context(context)
@@ -219,12 +221,12 @@ class Graph(OnDevice):
         self._finalizer = own(self, self.context._session, raw.tuff_graph_destroy, handle.value)
 
     def launch(self, stream: Optional[Stream] = None) -> None:
-        """Carries the operations out in order with the stream's other work; by default that of the with block, or the
+        """Executes the graph in the order of the stream's other work. The default is the with block's stream, or the
         default stream."""
         check(raw.tuff_graph_launch(stream_handle(stream, self.context), self.handle))
 
     def bind(self, captured: Union[Array, Buffer], replacement: Union[Array, Buffer]) -> None:
-        """From the next launch on, replacement is used where captured was; bind(captured, captured) undoes it."""
+        """Uses replacement in place of captured in later launches; bind(captured, captured) undoes it."""
         for value in (captured, replacement):
             if not isinstance(value, (Array, Buffer)):
                 raise TypeError(f"a graph binds arrays and buffers, not {type(value).__name__}")
@@ -237,6 +239,6 @@ class Graph(OnDevice):
         check(raw.tuff_graph_bind(self.handle, buffers[0].handle, buffers[1].handle))
 
     def free(self) -> None:
-        """Gives it back now rather than with the object; its launches go on to their end."""
+        """Frees the graph now instead of with the object; its launches continue to the end."""
         if self._finalizer is not None:
             self._finalizer()

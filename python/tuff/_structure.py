@@ -1,4 +1,4 @@
-"""What the structures of tuff.h have in common."""
+"""The base class of tuff.h's structures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 
 
 class Structure(ctypes.Structure):
-    """A structure that begins with struct_size, already set; other fields by keyword."""
+    """A structure with struct_size already set; other fields are given by keyword."""
 
     def __init__(self, **fields: object) -> None:
         super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)

@@ -1,8 +1,8 @@
-"""The C ABI as it is: every function, structure and constant of tuff.h.
+"""The C ABI unchanged: every function, structure and constant of tuff.h.
 
-Functions take and return what they do in C: they give a status and raise nothing; ``tuff.check`` turns a
-status into an exception. Handles are plain integers. ``tuff.h`` is the documentation. The tables of all this are
-generated from it, in ``_abi.py``.
+Functions have the arguments and results of C: they return a status and raise no exception; ``tuff.check`` converts a
+status to an exception. Handles are plain integers. ``tuff.h`` is the documentation. The tables in ``_abi.py`` are
+generated from it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from . import _library
 from ._abi import *  # noqa: F403
 from ._abi import FUNCTIONS
 
-#: The library itself.
+#: The loaded library.
 lib = _library.load()
 
 for _name, (_result, _arguments) in FUNCTIONS.items():
