@@ -341,45 +341,45 @@ typedef struct tuff_device_properties {
   int32_t type; /* TUFF_DEVICE_* */
   char name[256];
   char vendor[64];
-  char driver[256];                 /* the driver's name and version as it reports them */
-  char backend[16];                 /* "vulkan" or "host" */
-  uint8_t uuid[16];                 /* of the device; zero for the host backend */
-  uint32_t vendor_id;               /* PCI vendor */
-  uint32_t device_id;               /* PCI device */
-  uint32_t api_version;             /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
-  uint32_t driver_version;          /* in the driver's own encoding */
-  uint64_t memory_bytes;            /* size of the largest device-local heap */
-  uint64_t memory_free_bytes;       /* free bytes of that heap as the driver reports; 0 if it does not */
-  uint64_t max_allocation_bytes;    /* largest single tuff_alloc */
-  uint64_t max_storage_range_bytes; /* largest descriptor range; larger buffers work as well */
+  char driver[256];        /* the driver's name and version as it reports them */
+  char backend[16];        /* "vulkan" or "host" */
+  uint8_t uuid[16];        /* of the device; zero for the host backend */
+  uint32_t vendor_id;      /* PCI vendor */
+  uint32_t device_id;      /* PCI device */
+  uint32_t api_version;    /* Vulkan's, as VK_MAKE_API_VERSION; 0 for the host backend */
+  uint32_t driver_version; /* in the driver's own encoding */
+  uint64_t memory_bytes;   /* size of the largest device-local heap */
+  uint64_t memory_free_bytes;          /* free bytes of that heap as the driver reports; 0 if it does not */
+  uint64_t max_allocation_bytes;       /* largest single tuff_alloc */
+  uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work as well */
   uint32_t max_workgroup_invocations;
   uint32_t max_workgroup_count[3];
-  uint32_t max_shared_memory_bytes; /* per workgroup */
+  uint32_t max_shared_memory_bytes;    /* per workgroup */
   uint32_t max_push_constant_bytes;
   uint32_t subgroup_size;
-  int32_t supports_f16; /* arithmetic and 16-bit storage; 1 yes, 0 no */
+  int32_t supports_f16;                /* arithmetic and 16-bit storage; 1 yes, 0 no */
   int32_t supports_bf16;
   int32_t supports_f64;
   int32_t supports_int8;
-  int32_t supports_matrix_cores;     /* cooperative matrices */
-  int32_t supports_addresses;        /* buffer device addresses */
-  int32_t unified_memory;            /* all device memory can be mapped by the host */
-  int32_t binding;                   /* how streaming kernels access buffers: 0 descriptors, 1 addresses;
-                                        measured, set only for contexts */
-  double bandwidth_bytes_per_second; /* measured by the first tuff_profile_begin(); 0 if not known */
-  double f32_flops_per_second;       /* likewise */
+  int32_t supports_matrix_cores;       /* cooperative matrices */
+  int32_t supports_addresses;          /* buffer device addresses */
+  int32_t unified_memory;              /* all device memory can be mapped by the host */
+  int32_t binding;                     /* how streaming kernels access buffers: 0 descriptors, 1 addresses;
+                                          measured, set only for contexts */
+  double bandwidth_bytes_per_second;   /* measured by the first tuff_profile_begin(); 0 if not known */
+  double f32_flops_per_second;         /* likewise */
   /* Since 0.8.0; all are 0 for the host backend unless noted otherwise. */
-  uint32_t max_workgroup_size[3]; /* invocations along each dimension */
-  uint32_t subgroup_size_min;     /* kernels can request sizes between min and max; 1 for the host backend */
+  uint32_t max_workgroup_size[3];      /* invocations along each dimension */
+  uint32_t subgroup_size_min;          /* kernels can request sizes between min and max; 1 for the host backend */
   uint32_t subgroup_size_max;
-  uint32_t subgroup_operations;   /* TUFF_SUBGROUP_* */
-  uint32_t compute_units;         /* multiprocessors or cores; 0 if the driver does not report them */
-  uint32_t min_storage_alignment; /* of a descriptor's offset, in bytes; buffers may still begin anywhere */
-  uint64_t host_import_alignment; /* for tuff_buffer_import_host(); 0: not supported. The host backend's too */
-  double timestamp_nanoseconds;   /* one tick of the device's clock */
-  uint8_t driver_uuid[16];        /* memory can be shared by file descriptor if uuid and driver_uuid match */
+  uint32_t subgroup_operations;        /* TUFF_SUBGROUP_* */
+  uint32_t compute_units;              /* multiprocessors or cores; 0 if the driver does not report them */
+  uint32_t min_storage_alignment;      /* of a descriptor's offset, in bytes; buffers may still begin anywhere */
+  uint64_t host_import_alignment;      /* for tuff_buffer_import_host(); 0: not supported. The host backend's too */
+  double timestamp_nanoseconds;        /* one tick of the device's clock */
+  uint8_t driver_uuid[16];             /* memory can be shared by file descriptor if uuid and driver_uuid match */
   uint32_t queue_family_count;
-  uint32_t matrix_shape_count; /* shapes whose element types Tuff has; 0 without cooperative matrices */
+  uint32_t matrix_shape_count;         /* shapes whose element types Tuff has; 0 without cooperative matrices */
   tuff_queue_family queue_families[TUFF_MAX_QUEUE_FAMILIES]; /* the first ones, in the driver's order */
   tuff_matrix_shape matrix_shapes[TUFF_MAX_MATRIX_SHAPES];   /* likewise */
 } tuff_device_properties;
@@ -387,19 +387,19 @@ typedef struct tuff_device_properties {
 /* Options of tuff_context_create(). All fields zero, or a null descriptor, select the best Vulkan device. */
 typedef struct tuff_context_desc {
   uint32_t struct_size;
-  int32_t validation;          /* 1: load the Khronos validation layer; its messages go to the log at TUFF_LOG_ERROR and
-                                  are counted in tuff_stats. TUFF_VALIDATION=1 does the same */
-  const char* device;          /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
-                                  a unique prefix of one (at least four hexadecimal digits, dashes allowed).
-                                  NULL: TUFF_DEVICE from the environment if set, otherwise the first device in the order
-                                  discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another */
-  const char* backend;         /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; NULL: "vulkan" */
+  int32_t validation;  /* 1: load the Khronos validation layer; its messages go to the log at TUFF_LOG_ERROR and
+                          are counted in tuff_stats. TUFF_VALIDATION=1 does the same */
+  const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
+                          a unique prefix of one (at least four hexadecimal digits, dashes allowed).
+                          NULL: TUFF_DEVICE from the environment if set, otherwise the first device in the order
+                          discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another */
+  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; NULL: "vulkan" */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
-  int32_t prewarm;  /* 1: a background thread compiles the kernels that earlier contexts on such a device
-                       requested, from a list on disk. TUFF_PREWARM=1 does the same. Destroying the context
-                       stops the thread after the kernel that it is compiling. No effect on the host backend */
-  int32_t reserved; /* zero */
+  int32_t prewarm;     /* 1: a background thread compiles the kernels that earlier contexts on such a device
+                          requested, from a list on disk. TUFF_PREWARM=1 does the same. Destroying the context
+                          stops the thread after the kernel that it is compiling. No effect on the host backend */
+  int32_t reserved;    /* zero */
 } tuff_context_desc;
 
 /* Counts the usable Vulkan devices. Returns TUFF_OK and a count of 0 if there is no loader or driver.
@@ -457,29 +457,29 @@ TUFF_API const char* tuff_operation_name(uint32_t index);
 /* Counters of a context since its creation. */
 typedef struct tuff_stats {
   uint32_t struct_size;
-  uint32_t live_buffers;   /* handles not freed yet, including views */
-  uint64_t bytes_in_use;   /* held by live buffers and by unfinished work */
-  uint64_t bytes_reserved; /* allocated from the device */
-  uint64_t bytes_peak;     /* the largest bytes_in_use so far */
-  uint64_t allocations;    /* successful tuff_alloc calls */
-  uint64_t dispatches;     /* kernels recorded */
-  uint64_t submissions;    /* batches submitted to the device */
-  uint64_t barriers;       /* recorded because byte ranges conflicted */
+  uint32_t live_buffers;           /* handles not freed yet, including views */
+  uint64_t bytes_in_use;           /* held by live buffers and by unfinished work */
+  uint64_t bytes_reserved;         /* allocated from the device */
+  uint64_t bytes_peak;             /* the largest bytes_in_use so far */
+  uint64_t allocations;            /* successful tuff_alloc calls */
+  uint64_t dispatches;             /* kernels recorded */
+  uint64_t submissions;            /* batches submitted to the device */
+  uint64_t barriers;               /* recorded because byte ranges conflicted */
   uint64_t bytes_uploaded;
   uint64_t bytes_downloaded;
-  uint64_t shaders_compiled;  /* GLSL to SPIR-V in this context */
-  uint64_t shader_cache_hits; /* SPIR-V read from disk instead */
+  uint64_t shaders_compiled;       /* GLSL to SPIR-V in this context */
+  uint64_t shader_cache_hits;      /* SPIR-V read from disk instead */
   uint64_t pipelines_created;
   uint64_t vulkan_objects_created; /* every vkCreate and vkAllocate call; constant in the steady state */
   uint64_t validation_messages;    /* from the validation layer; 0 if it is not loaded */
   /* Since 0.7.0. */
-  uint64_t kernel_cache_hits;  /* requests for kernels that already existed */
-  uint64_t bytes_staged;       /* uploaded and downloaded bytes that passed through staging memory */
-  uint64_t kernels_prewarmed;  /* compiled in the background so far (tuff_context_desc.prewarm) */
-  uint64_t kernels_to_prewarm; /* still to be compiled there; 0: done */
+  uint64_t kernel_cache_hits;      /* requests for kernels that already existed */
+  uint64_t bytes_staged;           /* uploaded and downloaded bytes that passed through staging memory */
+  uint64_t kernels_prewarmed;      /* compiled in the background so far (tuff_context_desc.prewarm) */
+  uint64_t kernels_to_prewarm;     /* still to be compiled there; 0: done */
   /* Since 0.9.0. */
-  uint64_t pipelines_live;    /* of library kernels; at most tuff_limits.pipelines, plus those in graphs */
-  uint64_t pipelines_evicted; /* least recently used ones that were destroyed; they are recreated on demand */
+  uint64_t pipelines_live;         /* of library kernels; at most tuff_limits.pipelines, plus those in graphs */
+  uint64_t pipelines_evicted;      /* least recently used ones that were destroyed; they are recreated on demand */
 } tuff_stats;
 
 /* Reads the context's counters. stats->struct_size must be set. */
@@ -494,9 +494,9 @@ typedef struct tuff_limits {
   uint64_t wait_milliseconds; /* maximum wait for the device before TIMEOUT; 0: 300,000. CPU drivers compile kernels
                                  during the first wait for them, which takes seconds on a cold cache */
   /* Since 0.9.0. */
-  uint64_t pipelines; /* maximum number of the library's own pipelines, each for certain shapes. Beyond it,
-                         the least recently used ones are destroyed once the device is done with them,
-                         unless a graph holds them. 0: 512 */
+  uint64_t pipelines;         /* maximum number of the library's own pipelines, each for certain shapes. Beyond it,
+                                 the least recently used ones are destroyed once the device is done with them,
+                                 unless a graph holds them. 0: 512 */
 } tuff_limits;
 
 /* Replaces the context's limits. Existing buffers are kept even if they exceed the new limit. */
@@ -528,7 +528,7 @@ TUFF_API tuff_status tuff_alloc(tuff_context context, uint64_t bytes, tuff_buffe
 /* Properties of a buffer, as bits of tuff_alloc_desc.flags. */
 typedef uint32_t tuff_alloc_flags;
 enum {
-  TUFF_ALLOC_HOST_VISIBLE = 1,  /* tuff_map() works on it */
+  TUFF_ALLOC_HOST_VISIBLE = 1, /* tuff_map() works on it */
   TUFF_ALLOC_UNINITIALIZED = 2, /* contents are undefined, which saves clearing the memory */
   /* Pinned host memory: the host reads and writes it at full speed, and the device accesses it over its bus. Meant for
    * staging data that tuff_copy_dtod() moves to or from device buffers. With HOST_VISIBLE alone the memory may be the
@@ -685,11 +685,11 @@ TUFF_API tuff_status tuff_buffer_import_host(tuff_context context, void* memory,
 typedef struct tuff_memory_fd {
   uint32_t struct_size;
   int32_t fd;
-  uint64_t memory_bytes;   /* size of the memory behind fd */
-  uint64_t offset;         /* where the buffer begins in it, in bytes */
-  uint64_t bytes;          /* size of the buffer */
-  uint32_t memory_type;    /* Vulkan's memory type index */
-  int32_t dedicated;       /* 1: a dedicated allocation for one buffer, which CUDA must be told */
+  uint64_t memory_bytes; /* size of the memory behind fd */
+  uint64_t offset;       /* where the buffer begins in it, in bytes */
+  uint64_t bytes;        /* size of the buffer */
+  uint32_t memory_type;  /* Vulkan's memory type index */
+  int32_t dedicated;     /* 1: a dedicated allocation for one buffer, which CUDA must be told */
   uint8_t device_uuid[16]; /* of the device and driver that can import it */
   uint8_t driver_uuid[16];
 } tuff_memory_fd;
@@ -801,15 +801,15 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t stride_a, stride_b, stride_c;
   uint64_t batch_count;
   /* Since 0.2.0; all may be zero. */
-  int32_t a_type, b_type, c_type;        /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
-  int32_t accumulate;                    /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
-  int32_t precision;                     /* TUFF_PRECISION_* */
-  int32_t activation;                    /* TUFF_ACTIVATION_* */
-  int32_t bias_axis;                     /* TUFF_BIAS_*: whether bias has m or n elements */
-  int32_t reserved;                      /* zero */
-  tuff_buffer bias;                      /* of c_type */
-  tuff_buffer residual;                  /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
-  uint64_t ld_residual;                  /* 0: dense */
+  int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
+  int32_t precision;              /* TUFF_PRECISION_* */
+  int32_t activation;             /* TUFF_ACTIVATION_* */
+  int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
+  int32_t reserved;               /* zero */
+  tuff_buffer bias;               /* of c_type */
+  tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
+  uint64_t ld_residual;           /* 0: dense */
   uint64_t stride_bias, stride_residual; /* 0: one bias or residual for the whole batch */
   /* Arrays of batch_count handles each, instead of strides: matrix i is at the start of a_array[i]. If they are used,
    * all three are required, and a, b, c and their strides are zero. NULL: none. */
@@ -865,7 +865,7 @@ typedef struct tuff_conv2d_desc {
   uint64_t in_shape[4];     /* N, C, H, W, whatever the layout */
   uint64_t filter_shape[4]; /* K, C / groups, R, S */
   uint64_t out_shape[4];    /* N, K, P, Q */
-  uint64_t stride[2];       /* 0: 1 */
+  uint64_t stride[2];   /* 0: 1 */
   uint64_t padding[2];
   uint64_t dilation[2]; /* distance between filter taps; 0: 1. P and Q use dilation * (R - 1) + 1 in place of R */
   /* Since 0.4.0; all may be zero. */
@@ -896,9 +896,9 @@ typedef struct tuff_conv1d_desc {
   uint64_t out_shape[3];    /* N, K, Q */
   uint64_t stride[1];       /* 0: 1 */
   uint64_t padding[1];
-  uint64_t dilation[1]; /* 0: 1 */
+  uint64_t dilation[1];     /* 0: 1 */
   uint64_t padding_end[1];
-  uint64_t groups; /* 0: 1 */
+  uint64_t groups;          /* 0: 1 */
   int32_t asymmetric, layout, activation, reserved;
   tuff_buffer bias, residual;
 } tuff_conv1d_desc;
@@ -920,9 +920,9 @@ typedef struct tuff_conv3d_desc {
   uint64_t out_shape[5];    /* N, K, O, P, Q */
   uint64_t stride[3];       /* 0: 1 */
   uint64_t padding[3];
-  uint64_t dilation[3]; /* 0: 1 */
+  uint64_t dilation[3];     /* 0: 1 */
   uint64_t padding_end[3];
-  uint64_t groups; /* 0: 1 */
+  uint64_t groups;          /* 0: 1 */
   int32_t asymmetric, layout, activation, reserved;
   tuff_buffer bias, residual;
 } tuff_conv3d_desc;
@@ -959,11 +959,11 @@ typedef struct tuff_conv_transpose2d_desc {
   uint64_t stride[2];       /* 0: 1 */
   uint64_t padding[2];
   uint64_t output_padding[2];
-  uint64_t dilation[2]; /* 0: 1 */
-  uint64_t groups;      /* 0: 1 */
+  uint64_t dilation[2];     /* 0: 1 */
+  uint64_t groups;          /* 0: 1 */
   int32_t layout, activation;
-  int64_t reserved; /* zero */
-  tuff_buffer bias; /* K elements; TUFF_NULL_HANDLE: none */
+  int64_t reserved;         /* zero */
+  tuff_buffer bias;         /* K elements; TUFF_NULL_HANDLE: none */
 } tuff_conv_transpose2d_desc;
 TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc);
 
@@ -1132,14 +1132,14 @@ typedef struct tuff_softmax_desc {
   uint32_t rank;
   uint32_t axis;
   /* Since 0.3.0; all may be zero. Softmax is applied to z = scale * input + mask: */
-  double scale;         /* finite, and not zero in f32; 0: 1 */
-  int32_t logarithm;    /* 1: the output is z - max - log(sum(exp(z - max))), the logarithm of the result */
-  int32_t mask_type;    /* dtype (or 0): the mask is added. TUFF_U8: elements whose mask is 0 are hidden. A hidden
-                           element gives 0 (-infinity for the logarithm), also if its whole slice is hidden. If the
-                           visible elements make the slice NaN, including when they are all -infinity, its hidden
-                           elements are NaN too */
-  tuff_buffer mask;     /* [mask_rows][size of axis][sizes after it]; TUFF_NULL_HANDLE: none */
-  uint64_t mask_rows;   /* 0: the product of the sizes before the axis, that is, a mask of the input's shape */
+  double scale;        /* finite, and not zero in f32; 0: 1 */
+  int32_t logarithm;   /* 1: the output is z - max - log(sum(exp(z - max))), the logarithm of the result */
+  int32_t mask_type;   /* dtype (or 0): the mask is added. TUFF_U8: elements whose mask is 0 are hidden. A hidden
+                          element gives 0 (-infinity for the logarithm), also if its whole slice is hidden. If the
+                          visible elements make the slice NaN, including when they are all -infinity, its hidden
+                          elements are NaN too */
+  tuff_buffer mask;    /* [mask_rows][size of axis][sizes after it]; TUFF_NULL_HANDLE: none */
+  uint64_t mask_rows;  /* 0: the product of the sizes before the axis, that is, a mask of the input's shape */
   uint64_t mask_repeat; /* index i before the axis uses row (i / mask_repeat) % mask_rows; 0: 1 */
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
@@ -1656,17 +1656,17 @@ typedef struct tuff_kernel_constant {
 /* Options of tuff_kernel_create(). */
 typedef struct tuff_kernel_desc {
   uint32_t struct_size;
-  int32_t language;                      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
-  const void* source;                    /* text, or SPIR-V at any address; not NULL */
-  uint64_t source_bytes;                 /* 0: GLSL up to the NUL */
-  const char* name;                      /* for messages ("name:line: error: ...") and the log; NULL: "kernel" */
-  const char* entry;                     /* the entry point, for SPIR-V with several; NULL: "main" */
+  int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
+  const void* source;    /* text, or SPIR-V at any address; not NULL */
+  uint64_t source_bytes; /* 0: GLSL up to the NUL */
+  const char* name;      /* for messages ("name:line: error: ...") and the log; NULL: "kernel" */
+  const char* entry;     /* the entry point, for SPIR-V with several; NULL: "main" */
   const tuff_kernel_define* defines;     /* NULL: none */
   const tuff_kernel_constant* constants; /* each id at most once and declared by the kernel; NULL: none */
   uint32_t define_count;
   uint32_t constant_count;
-  uint32_t flags;                /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
-  uint32_t reserved;             /* zero */
+  uint32_t flags;    /* TUFF_KERNEL_ROBUST, TUFF_KERNEL_UNTRUSTED */
+  uint32_t reserved; /* zero */
   uint64_t max_source_bytes;     /* limit on source and defines together; 0: 1 MiB; at most 64 MiB */
   uint64_t compile_milliseconds; /* for untrusted source; 0: 10,000; at most 3,600,000 */
   uint64_t compile_memory_bytes; /* for untrusted source, the process's address space; 0: 512 MiB; at least 64 MiB */
@@ -1681,12 +1681,12 @@ typedef struct tuff_kernel_properties {
   uint32_t written;       /* bit i: binding i is written */
   uint32_t push_bytes;    /* size of the push constants: the end of the block's last member */
   uint32_t workgroup_size[3];
-  uint32_t shared_bytes;                        /* shared memory per workgroup */
-  uint32_t subgroup_size;                       /* with which the device runs the kernel */
-  uint32_t max_groups[3];                       /* maximum gx, gy and gz of a launch */
-  uint32_t buffer_alignment;                    /* buffers (views) must begin at a multiple of it, in bytes */
-  int32_t robust;                               /* 1: created with TUFF_KERNEL_ROBUST */
-  uint64_t max_buffer_bytes;                    /* largest buffer that can be bound */
+  uint32_t shared_bytes;   /* shared memory per workgroup */
+  uint32_t subgroup_size;  /* with which the device runs the kernel */
+  uint32_t max_groups[3];  /* maximum gx, gy and gz of a launch */
+  uint32_t buffer_alignment; /* buffers (views) must begin at a multiple of it, in bytes */
+  int32_t robust;            /* 1: created with TUFF_KERNEL_ROBUST */
+  uint64_t max_buffer_bytes; /* largest buffer that can be bound */
   uint64_t min_bytes[TUFF_KERNEL_MAX_BINDINGS]; /* minimum size of each buffer: its block, with one element of an
                                                    array declared without a size */
   char name[64];
