@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Union
 
 import numpy as np
 
 from . import _functions as functions
 from . import _operations as operations
 from . import _shape as shapes
-from . import raw
-from ._buffer import Buffer, _require_context
-from ._checked import OnDevice, element, host_array, is_number, is_whole, sequence
+from ._checked import element, is_number
 from ._functions import Functions
+from ._operands import same_kind, whole_axis
+from ._storage import DTYPES, Axis, Storage, TransposedStorage, as_dtype, as_numpy, as_shape
 
-if TYPE_CHECKING:
-    from ._context import Context
-
-Axis = Union[None, int, Sequence[int]]
-
-#: The library's type for each NumPy dtype. Matrix multiplication takes float16, float32, float64 and int8. Operations
-#: that move elements take every type. All others take float16 and float32; reductions take int32 too.
-DTYPES = {
-    np.dtype(np.float32): raw.F32,
-    np.dtype(np.float16): raw.F16,
-    np.dtype(np.float64): raw.F64,
-    np.dtype(np.int32): raw.I32,
-    np.dtype(np.uint32): raw.U32,
-    np.dtype(np.int8): raw.I8,
-    np.dtype(np.uint8): raw.U8,
-}
+__all__ = ["DTYPES", "Array", "Axis", "Transposed", "as_dtype", "as_numpy", "as_shape"]
 
 
-def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
-    """Converts a shape to a tuple of sizes from 0 to NumPy's maximum."""
-    if type(shape) is tuple:  # the common case: a tuple of integers
-        for size in shape:
-            if type(size) is not int or not 0 <= size < 2**63:
-                break
-        else:
-            return shape
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else sequence(shape, "shape", "sizes")
-    if not all(isinstance(size, (int, np.integer)) and 0 <= size < 2**63 for size in sizes):
-        raise ValueError(f"{sizes} is no shape: needs integers from 0 to 2**63 - 1")
-    return tuple(int(size) for size in sizes)
-
-
-def as_dtype(dtype: object) -> np.dtype:
-    """Converts to a dtype that arrays support; others are a TypeError."""
-    kind = np.dtype(dtype)
-    if kind not in DTYPES:
-        raise TypeError(f"dtype {kind} is none of {', '.join(str(known) for known in DTYPES)}")
-    return kind
-
-
-def as_numpy(values: object, dtype: object) -> np.ndarray:
-    """Converts anything that NumPy accepts to an array of the dtype."""
-    try:
-        return np.asarray(values, dtype=dtype)
-    except OverflowError as error:  # an integer out of range, which NumPy 2 does not wrap
-        raise ValueError(f"a value is beyond {np.dtype(dtype)}: {error}") from None
-
-
-class Array(Functions, OnDevice):
+class Array(Functions, Storage):
     """A dense row-major array on a device: a Buffer with a shape and a dtype.
 
     Operators, reductions and functions run on the device and return new arrays. Results stay on the device until
@@ -71,87 +25,17 @@ class Array(Functions, OnDevice):
     NumPy. Slices of leading axes are views.
     """
 
-    __slots__ = ("buffer", "shape", "dtype")
+    __slots__ = ()
 
     #: Makes NumPy defer mixed expressions to the methods below, which raise an error instead of downloading.
     __array_ufunc__ = None
-
-    def __init__(self, buffer: Buffer, shape: Union[int, Sequence[int]], dtype: object = np.float32) -> None:
-        if not isinstance(buffer, Buffer):
-            raise TypeError(f"buffer is {type(buffer).__name__}, not a tuff.Buffer")
-        self.buffer = buffer
-        self.shape = as_shape(shape)
-        self.dtype = as_dtype(dtype)
-        if buffer.nbytes < self.nbytes:
-            raise ValueError(f"a buffer of {buffer.nbytes} bytes holds no {self.shape} {self.dtype}")
-
-    @classmethod
-    def _of(cls, buffer: Buffer, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
-        """Creates an array without checks, from arguments known to be consistent."""
-        array = object.__new__(cls)
-        array.buffer, array.shape, array.dtype = buffer, shape, dtype
-        return array
-
-    # Properties.
-
-    @property
-    def context(self) -> Context:
-        return self.buffer.context
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a 0-d array has no length")
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        return f"<tuff.Array {self.shape} {self.dtype}>"
-
-    # Transfers to and from the host.
-
-    def numpy(self) -> np.ndarray:
-        """Waits for the stream's work so far and copies the array to the host."""
-        return self.buffer.download(np.empty(self.shape, self.dtype))
-
-    def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("an array on a device reaches NumPy only as a copy")
-        result = self.numpy()
-        return result if dtype is None else result.astype(dtype, copy=False)
-
-    def item(self) -> Union[float, int]:
-        """The value of an array with one element, as a Python number."""
-        if self.size != 1:
-            raise ValueError(f"item() of an array of shape {self.shape}")
-        return self.numpy().item()
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
 
     def assign(self, value: object) -> Array:
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
         if is_number(value):
             self.buffer.fill(element(value, self.dtype), 0, self.nbytes)
         elif isinstance(value, Array):
-            operations.same_kind(self, value)
+            same_kind(self, value)
             source = operations.broadcast_to(value, self.shape)
             if not source.buffer.same_range(self.buffer):
                 self.buffer.copy_from(source.buffer, nbytes=self.nbytes)
@@ -159,49 +43,7 @@ class Array(Functions, OnDevice):
             self.buffer.upload(np.broadcast_to(as_numpy(value, self.dtype), self.shape))
         return self
 
-    def copy_from_async(self, source: np.ndarray) -> Array:
-        """Overwrites the elements with those of a NumPy array in pinned memory (``ctx.pinned()``) of the same shape and
-        dtype, and returns at once. source must not be written before the copy is complete; wait for an event recorded
-        after it."""
-        self._require_like(source, "source")
-        self.buffer.upload_async(source)
-        return self
-
-    def copy_to_async(self, target: np.ndarray) -> np.ndarray:
-        """Copies to a NumPy array in pinned memory (``ctx.pinned()``) of the same shape and dtype, and returns at once.
-        target holds the elements when the copy is complete; wait for an event recorded after it."""
-        self._require_like(target, "target")
-        return self.buffer.download_async(target)
-
-    def _require_like(self, host: np.ndarray, name: str) -> None:
-        host_array(host, name)
-        if host.shape != self.shape or host.dtype != self.dtype:
-            raise ValueError(f"{name} is {host.shape} {host.dtype}, the array {self.shape} {self.dtype}")
-
-    def copy(self) -> Array:
-        result = self.context.empty(self.shape, self.dtype)
-        result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
-        return result
-
-    def to(self, context: Context) -> Array:
-        """Returns a copy in another context, which may be on another device. For the same context it is copy()."""
-        _require_context(context)
-        result = context.empty(self.shape, self.dtype)
-        result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
-        return result
-
-    # Views.
-
-    def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:
-        """Returns a view with another shape of the same size; one size may be -1."""
-        several = len(shape) == 1 and not isinstance(shape[0], (int, np.integer))
-        sizes = list(sequence(shape[0], "shape", "sizes") if several else shape)
-        if sizes.count(-1) == 1:
-            known = math.prod(size for size in sizes if size != -1)
-            sizes[sizes.index(-1)] = self.size // known if known else 0
-        if math.prod(as_shape(sizes)) != self.size:
-            raise ValueError(f"an array of shape {self.shape} cannot take shape {tuple(shape)}")
-        return Array(self.buffer, sizes, self.dtype)
+    # Axes.
 
     def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
         """Returns a new array with the axes in another order, by default reversed: a.transpose(0, 2, 1)."""
@@ -212,7 +54,7 @@ class Array(Functions, OnDevice):
     def swapaxes(self, first: int, second: int) -> Array:
         """Returns a new array with two axes exchanged."""
         order = list(range(self.ndim))
-        first, second = operations._axis(first, self.ndim), operations._axis(second, self.ndim)
+        first, second = whole_axis(first, self.ndim), whole_axis(second, self.ndim)
         order[first], order[second] = order[second], order[first]
         return shapes.permute(self, order)
 
@@ -220,10 +62,6 @@ class Array(Functions, OnDevice):
         """Returns a new array of another dtype. Conversion to a float rounds to nearest even. Conversion to an integer
         truncates towards zero and saturates; NaN becomes 0."""
         return shapes.cast(self, dtype)
-
-    def ravel(self) -> Array:
-        """Returns a view with a single axis."""
-        return self.reshape(self.size)
 
     @property
     def T(self) -> Transposed:
@@ -239,41 +77,8 @@ class Array(Functions, OnDevice):
             raise ValueError(f".mT needs at least two axes, this is of shape {self.shape}")
         return Transposed(self)
 
-    def _locate(self, key: object) -> Tuple[int, Tuple[int, ...]]:
-        """Returns the offset of the first element and the shape for a key: integers, then at most one slice."""
-        keys = key if isinstance(key, tuple) else (key,)
-        if keys and keys[-1] is Ellipsis:
-            keys = keys[:-1]
-        if len(keys) > self.ndim:
-            raise IndexError(f"{len(keys)} indices for shape {self.shape}")
-        offset = 0
-        for axis, index in enumerate(keys):
-            size, rest = self.shape[axis], self.shape[axis + 1 :]
-            stride = math.prod(rest)
-            if is_whole(index):
-                if not -size <= index < size:
-                    raise IndexError(f"index {index} is out of axis {axis} of size {size}")
-                offset += (int(index) % size) * stride
-            elif isinstance(index, slice) and axis == len(keys) - 1:
-                start, stop, step = index.indices(size)
-                if step != 1:
-                    raise ValueError(f"a slice with step {step} is no view of dense memory")
-                return offset + start * stride, (max(0, stop - start),) + rest
-            else:
-                raise TypeError("an index is integers and then one slice, so that it is a view of dense memory")
-        return offset, self.shape[len(keys) :]
-
-    def __getitem__(self, key: object) -> Array:
-        """Returns a view: a[i], a[i:j], a[i, j:k]. Writing to it writes to the array."""
-        offset, shape = self._locate(key)
-        item = self.dtype.itemsize
-        return Array(self.buffer.view(offset * item, math.prod(shape) * item), shape, self.dtype)
-
     def __setitem__(self, key: object, value: object) -> None:
         self[key].assign(value)
-
-    def __iter__(self) -> Iterator[Array]:
-        return (self[index] for index in range(len(self)))
 
     # Operators on arrays and numbers.
 
@@ -365,57 +170,20 @@ class Array(Functions, OnDevice):
         return operations.rms_norm(self, weight, epsilon=epsilon)
 
 
-class Transposed(OnDevice):
+class Transposed(TransposedStorage):
     """A matrix or a stack of matrices with the last two axes exchanged: the result of ``a.T`` and ``a.mT``.
 
     It can be an operand of @ and can be downloaded. No elements are moved on the device.
     """
 
-    __slots__ = ("base",)
-    __array_ufunc__ = None
-
-    def __init__(self, base: Array) -> None:
-        self.base = base
-
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        *batch, rows, columns = self.base.shape
-        return (*batch, columns, rows)
-
-    @property
-    def ndim(self) -> int:
-        return self.base.ndim
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.base.dtype
-
-    @property
-    def T(self) -> Array:
-        if self.ndim != 2:
-            raise ValueError(f".T needs a matrix, this is of shape {self.shape}")
-        return self.base
-
-    @property
-    def mT(self) -> Array:
-        return self.base
+    __slots__ = ()
 
     def copy(self) -> Array:
         """Returns a new array with the transposed elements, moved on the device."""
         return self.base.swapaxes(-1, -2)
-
-    def numpy(self) -> np.ndarray:
-        """Returns the transposed matrix on the host."""
-        return np.ascontiguousarray(np.swapaxes(self.base.numpy(), -1, -2))
-
-    def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
-        return np.swapaxes(self.base.__array__(dtype, copy), -1, -2)
 
     def __matmul__(self, other: Union[Array, Transposed]) -> Array:
         return operations.matmul(self, other)
 
     def __rmatmul__(self, other: object) -> Array:
         return operations.matmul(other, self)
-
-    def __repr__(self) -> str:
-        return f"<tuff.Array {self.base.shape} {self.dtype}, transposed>"

@@ -10,7 +10,7 @@ import numpy as np
 from . import raw
 from ._checked import choice, is_whole, real, whole
 from ._error import check
-from ._operations import _dtype, _require_array, _result, same_kind
+from ._operands import dtype_of, require_array, result_of, same_kind, sizes_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -66,16 +66,16 @@ def attention(
                returns (result, lse), where lse is log(sum(exp(score))): (batch, heads, seq_q), float32
     """
     for value, name in ((q, "q"), (k, "k"), (v, "v")):
-        _require_array(value, name)
+        require_array(value, name)
     same_kind(q, k, v)
     if layout not in _LAYOUTS:
         raise ValueError(f"layout is {layout!r}, not one of {list(_LAYOUTS)}")
     which = choice(causal, "causal", _CAUSAL)
     if not 2 <= q.ndim <= 4 or k.ndim != q.ndim or v.ndim != q.ndim:
         raise ValueError(f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}")
-    batch, heads, seq_q, head_dim = _sizes(q, layout)
-    k_batch, kv_heads, room, k_dim = _sizes(k, layout)
-    v_batch, v_heads, v_room, head_dim_v = _sizes(v, layout)
+    batch, heads, seq_q, head_dim = sizes_of(q, layout)
+    k_batch, kv_heads, room, k_dim = sizes_of(k, layout)
+    v_batch, v_heads, v_room, head_dim_v = sizes_of(v, layout)
     agree = (k_batch, k_dim) == (batch, head_dim) and (v_batch, v_heads, v_room) == (batch, kv_heads, room)
     shapes = f"attention of shapes q {q.shape}, k {k.shape}, v {v.shape}"
     if not agree:
@@ -86,10 +86,10 @@ def attention(
     if seq_kv > room:
         raise ValueError(f"keys is {keys}, and there is room for {room}")
     scale = 1.0 / math.sqrt(max(1, head_dim)) if scale is None else real(scale, "scale")
-    result = _result(out, q, q.shape[:-1] + (head_dim_v,))
+    result = result_of(out, q, q.shape[:-1] + (head_dim_v,))
 
     desc = raw.AttentionDesc(
-        dtype=_dtype(q),
+        dtype=dtype_of(q),
         q=q.buffer.handle,
         k=k.buffer.handle,
         v=v.buffer.handle,
@@ -113,13 +113,13 @@ def attention(
     _set_window(desc, window)
     scores = (batch, heads, seq_q, seq_kv)
     if bias is not None:
-        _require_array(bias, "bias")
+        require_array(bias, "bias")
         if bias.dtype not in (np.float32, q.dtype):
             raise TypeError(f"bias is of {bias.dtype}, needs {q.dtype} or float32")
-        desc.bias, desc.bias_type = bias.buffer.handle, _dtype(bias)
+        desc.bias, desc.bias_type = bias.buffer.handle, dtype_of(bias)
         desc.bias_strides[:] = _broadcast_strides(bias, scores, "bias")
     if mask is not None:
-        _require_array(mask, "mask")
+        require_array(mask, "mask")
         if mask.dtype != np.uint8:
             raise TypeError(f"mask is of {mask.dtype}, needs uint8")
         desc.mask = mask.buffer.handle
@@ -127,7 +127,7 @@ def attention(
     for lengths, name in ((q_lengths, "q_lengths"), (kv_lengths, "kv_lengths")):
         if lengths is None:
             continue
-        _require_array(lengths, name)
+        require_array(lengths, name)
         if lengths.shape != (batch,) or lengths.dtype != np.int32:
             raise ValueError(f"{name} is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
         setattr(desc, name, lengths.buffer.handle)
@@ -142,7 +142,7 @@ def attention(
     return result if lse is None else (result, lse)
 
 
-def _sizes(x: Array, layout: str) -> Tuple[int, int, int, int]:
+def sizes_of(x: Array, layout: str) -> Tuple[int, int, int, int]:
     """Returns (batch, heads, seq, dim); omitted axes are 1."""
     if x.ndim == 2:
         return (1, 1) + x.shape

@@ -8,7 +8,8 @@ from . import raw
 from ._checked import choice, is_whole, sequence, whole
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
-from ._operations import _ACTIVATIONS, _dtype, _require_array, _result, same_kind
+from ._operations import _ACTIVATIONS
+from ._operands import dtype_of, require_array, result_of, same_kind
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -31,8 +32,8 @@ def _paddings(value: Paddings, rank: int) -> Tuple[Tuple[int, ...], Tuple[int, .
 
 
 def _check(x: Array, w: Array, rank: int, name: str, layout: str, activation: Optional[str]) -> None:
-    _require_array(x, "x")
-    _require_array(w, "w")
+    require_array(x, "x")
+    require_array(w, "w")
     same_kind(x, w)
     require_layout(layout)
     choice(activation, "activation", _ACTIVATIONS)
@@ -44,7 +45,7 @@ def _added(value: Optional[Array], name: str, like: Array, shape: Tuple[int, ...
     """Returns the handle of an optional operand, or 0."""
     if value is None:
         return 0
-    _require_array(value, name)
+    require_array(value, name)
     same_kind(like, value)
     if value.shape != shape:
         raise ValueError(f"{name} has shape {value.shape}, needs {shape}")
@@ -76,10 +77,10 @@ def _convolve(
     if min(room) < 0:
         raise ValueError(f"a filter of {tuple(spans)} taps is larger than the padded image {images[2:]}")
     shape = (images[0], filters[0], *(free // s + 1 for free, s in zip(room, strides)))
-    result = _result(out, x, as_stored(shape, layout))
+    result = result_of(out, x, as_stored(shape, layout))
     describe = (raw.Conv1dDesc, raw.Conv2dDesc, raw.Conv3dDesc)[rank - 1]
     desc = describe(
-        dtype=_dtype(x),
+        dtype=dtype_of(x),
         input=x.buffer.handle,
         filter=w.buffer.handle,
         output=result.buffer.handle,
@@ -201,9 +202,9 @@ def conv_transpose2d(
     if min(extents) < 0:
         raise ValueError(f"padding {padding} leaves out more than there is: {tuple(extents)}")
     shape = (images[0], filters[1] * groups, *extents)
-    result = _result(out, x, as_stored(shape, layout))
+    result = result_of(out, x, as_stored(shape, layout))
     desc = raw.ConvTranspose2dDesc(
-        dtype=_dtype(x),
+        dtype=dtype_of(x),
         input=x.buffer.handle,
         filter=w.buffer.handle,
         output=result.buffer.handle,

@@ -10,7 +10,7 @@ from . import raw
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
-    from ._operations import Operand
+    from ._operands import Operand
 
 __all__ = [
     "abs",
@@ -39,9 +39,6 @@ __all__ = [
     "subtract",
     "tanh",
 ]
-
-#: Reductions whose result is one of the elements.
-SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
 
 def relu(x: Array, *, out: Optional[Array] = None) -> Array:
@@ -247,29 +244,29 @@ class Functions:
         return erf(self)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The sum along axes: None takes all, an int one, a tuple several."""
+        """The sum over axes: all of them (None), one (an int) or several (a tuple)."""
         return operations.reduce(raw.REDUCE_SUM, self, axis, keepdims)
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The max along axes: None takes all, an int one, a tuple several. NaN if any is NaN."""
+        """The max over axes: all of them (None), one (an int) or several (a tuple). NaN if any is NaN."""
         return operations.reduce(raw.REDUCE_MAX, self, axis, keepdims)
 
     def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The min along axes: None takes all, an int one, a tuple several. NaN if any is NaN."""
+        """The min over axes: all of them (None), one (an int) or several (a tuple). NaN if any is NaN."""
         return operations.reduce(raw.REDUCE_MIN, self, axis, keepdims)
 
     def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The mean along axes: None takes all, an int one, a tuple several."""
+        """The mean over axes: all of them (None), one (an int) or several (a tuple)."""
         return operations.reduce(raw.REDUCE_MEAN, self, axis, keepdims)
 
     def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """The prod along axes: None takes all, an int one, a tuple several."""
+        """The prod over axes: all of them (None), one (an int) or several (a tuple)."""
         return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
 
     def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-        """Where the largest value is, as uint32: of several the first, or the first NaN."""
+        """The index of the largest value, as uint32: the first of equal values, or the first NaN."""
         return operations.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
 
     def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-        """Where the smallest value is, as uint32: of several the first, or the first NaN."""
+        """The index of the smallest value, as uint32: the first of equal values, or the first NaN."""
         return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)

@@ -2,79 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _array as arrays
-from . import _functions as functions
 from . import _shape as shapes
 from . import raw
-from ._checked import I32, choice, is_number, is_whole, real, sequence, whole
+from ._checked import choice, is_number, real, sequence, whole
 from ._error import check
+from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
+from ._storage import DTYPES, TransposedStorage, as_shape
 
 if TYPE_CHECKING:
-    from ._array import Array, Axis, Transposed
+    from ._array import Array, Axis
+    from ._operands import Matrix, Operand
 
-    Operand = Union[Array, float, int]
-    Matrix = Union[Array, Transposed]
-
-
-#: The maximum rank of the library's shapes.
-MOST_AXES = 8
-
-
-def same_kind(first: Matrix, *others: Matrix) -> None:
-    """Raises unless all operands are arrays of one context and dtype."""
-    for array in others:
-        if array.dtype != first.dtype:
-            raise TypeError(f"operands of {first.dtype} and {array.dtype}")
-        if _base(array).context is not _base(first).context:
-            raise ValueError("operands are of different contexts")
-
-
-def _base(matrix: Matrix) -> Array:
-    return matrix.base if isinstance(matrix, arrays.Transposed) else matrix
-
-
-def _require_array(value: object, name: str) -> None:
-    if isinstance(value, arrays.Array):
-        return
-    if isinstance(value, arrays.Transposed):
-        raise TypeError(f"{name} is a transposed matrix, which only @ reads; its .copy() moves it")
-    if isinstance(value, np.ndarray):
-        raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
-    raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
-
-
-def _require_rank(x: Array, name: str) -> None:
-    if x.ndim > MOST_AXES:
-        raise ValueError(f"{name} has shape {x.shape}, {x.ndim} axes: needs at most {MOST_AXES}")
-
-
-def _op(op: object) -> int:
-    return whole(op, "op", -I32, I32)
-
-
-def _dtype(array: Matrix) -> int:
-    return arrays.DTYPES[array.dtype]
-
-
-def _sizes(values: Sequence[int]) -> ctypes.Array:
-    return (ctypes.c_uint64 * len(values))(*values)
-
-
-def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
-    """Returns out if its shape fits, or a new array."""
-    if out is None:
-        return like.context.empty(shape, like.dtype)
-    _require_array(out, "out")
-    same_kind(like, out)
-    if out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}, the result {shape}")
-    return out
+#: Reductions whose result is one of the elements. From kernels/reduce/reduce.def, by scripts/api/generate.py.
+SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
 
 # Element-wise operations.
@@ -82,10 +27,10 @@ def _result(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
 
 def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None) -> Array:
     """Applies a raw.UNARY_* to each element: out[i] = op(x[i]). alpha is for leaky_relu and elu; 0 is its default."""
-    _require_array(x, "x")
-    result = _result(out, x, x.shape)
+    require_array(x, "x")
+    result = result_of(out, x, x.shape)
     desc = raw.UnaryDesc(
-        dtype=_dtype(x), op=_op(op), input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=real(alpha, "alpha")
+        dtype=dtype_of(x), op=operation_number(op), input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=real(alpha, "alpha")
     )
     check(raw.tuff_unary_ex(x.context.stream_handle, desc))
     return result
@@ -97,9 +42,9 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
     if not a_number:
-        _require_array(a, "a")
+        require_array(a, "a")
     if not b_number:
-        _require_array(b, "b")
+        require_array(b, "b")
     like = b if a_number else a
     if a_number or b_number or a.shape == b.shape:
         shape = like.shape
@@ -111,8 +56,8 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         b = like.context.full((), b, like.dtype)
     else:
         same_kind(a, b)
-    result = _result(out, like, shape)
-    desc = raw.BinaryDesc(dtype=_dtype(like), op=_op(op), n=result.size)
+    result = result_of(out, like, shape)
+    desc = raw.BinaryDesc(dtype=dtype_of(like), op=operation_number(op), n=result.size)
     desc.a, desc.b, desc.output = a.buffer.handle, b.buffer.handle, result.buffer.handle
     if a.shape != b.shape:
         if len(shape) > 8:
@@ -126,8 +71,8 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     """Repeats a to a shape by NumPy's rules, bit for bit. Returns a itself if it has that shape."""
-    _require_array(a, "a")
-    shape = arrays.as_shape(shape)
+    require_array(a, "a")
+    shape = as_shape(shape)
     if a.shape == shape:
         return a
     sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
@@ -151,7 +96,7 @@ def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
 def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     """(outer, inner) -> (outer, times, inner), by gathering index 0 of (outer, 1, inner) `times` times."""
     result = a.context.empty((outer, times, inner), a.dtype)
-    desc = raw.GatherDesc(dtype=_dtype(a), index_type=raw.U32, rank=3, axis=1, count=times)
+    desc = raw.GatherDesc(dtype=dtype_of(a), index_type=raw.U32, rank=3, axis=1, count=times)
     desc.input, desc.indices, desc.output = a.buffer.handle, a.context._zero_indices(times), result.buffer.handle
     desc.shape[:3] = (outer, 1, inner)
     check(raw.tuff_gather_ex(a.context.stream_handle, desc))
@@ -203,10 +148,10 @@ def matmul(
     the result's dtype. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
     """
     for value, name in ((a, "a"), (b, "b")):
-        if not isinstance(value, arrays.Transposed):
-            _require_array(value, name)
+        if not isinstance(value, TransposedStorage):
+            require_array(value, name)
     dtype = _product_dtype(a.dtype, b.dtype)
-    if _base(a).context is not _base(b).context:
+    if base_of(a).context is not base_of(b).context:
         raise ValueError("operands are of different contexts")
     alpha, beta = real(alpha, "alpha"), real(beta, "beta")
     applied = choice(activation, "activation", _ACTIVATIONS)
@@ -224,32 +169,32 @@ def matmul(
         raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ")
     batch = a_batch or b_batch
     shape = (*batch, *([m] if a.ndim > 1 else []), *([n] if b.ndim > 1 else []))
-    context = _base(a).context
+    context = base_of(a).context
     if out is None:
         result = context.empty(shape, dtype)
     else:
-        _require_array(out, "out")
-        result = _result(out, out, shape)
+        require_array(out, "out")
+        result = result_of(out, out, shape)
     if result.context is not context:
         raise ValueError("operands are of different contexts")
 
-    a_trans, b_trans = isinstance(a_matrix, arrays.Transposed), isinstance(b_matrix, arrays.Transposed)
+    a_trans, b_trans = isinstance(a_matrix, TransposedStorage), isinstance(b_matrix, TransposedStorage)
     count = math.prod(batch)
     desc = raw.BatchedGemmDesc(
-        a_type=_dtype(a),
-        b_type=_dtype(b),
-        c_type=_dtype(result),
+        a_type=dtype_of(a),
+        b_type=dtype_of(b),
+        c_type=dtype_of(result),
         ta=int(a_trans),
         tb=int(b_trans),
         alpha=alpha,
         beta=beta,
-        a=_base(a_matrix).buffer.handle,
-        b=_base(b_matrix).buffer.handle,
+        a=base_of(a_matrix).buffer.handle,
+        b=base_of(b_matrix).buffer.handle,
         c=result.buffer.handle,
         activation=applied,
     )
     if bias is not None:
-        _require_array(bias, "bias")
+        require_array(bias, "bias")
         same_kind(result, bias)
         own = bool(batch) and bias.ndim == len(batch) + 2 and list(bias.shape[:-2]) == batch
         if bias.shape not in ((n,), (m, 1)) and not (own and bias.shape[-2:] in ((1, n), (m, 1))):
@@ -258,7 +203,7 @@ def matmul(
         desc.bias_axis = raw.BIAS_COLUMNS if bias.shape[-1] == n and bias.shape[-2:] != (m, 1) else raw.BIAS_ROWS
         desc.stride_bias = bias.shape[-2] * bias.shape[-1] if own else 0
     if residual is not None:
-        _require_array(residual, "residual")
+        require_array(residual, "residual")
         same_kind(result, residual)
         if residual.shape != shape:
             raise ValueError(f"residual has shape {residual.shape}, the result {shape}")
@@ -277,27 +222,19 @@ def matmul(
 # Operations along an axis.
 
 
-def _axis(axis: int, ndim: int) -> int:
-    if not is_whole(axis):
-        raise TypeError(f"axis is {axis!r}, not an integer")
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of {ndim} axes")
-    return int(axis) % ndim
-
-
 def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1."""
-    _require_array(x, "x")
+    require_array(x, "x")
     if axis is None:
         axes = list(range(x.ndim))
         result = _reduce_one(op, x.ravel(), 0)
     else:
         named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
-        axes = sorted(_axis(one, x.ndim) for one in named)
+        axes = sorted(whole_axis(one, x.ndim) for one in named)
         if len(set(axes)) != len(axes):
             raise ValueError(f"axis {axis} names one axis twice")
         result, rest = x, list(axes)
-        if x.dtype.itemsize < 4 and op not in functions.SELECTS and axes and axes[-1] - axes[0] >= len(axes):
+        if x.dtype.itemsize < 4 and op not in SELECTS and axes and axes[-1] - axes[0] >= len(axes):
             return _reduce_at_once(op, x, axes, keepdims)
         while rest:  # adjacent axes are reduced as one axis, the last run first
             end = rest.pop() + 1
@@ -325,21 +262,21 @@ def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> A
 
 def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
     """Applies raw.REDUCE_ARGMAX or raw.REDUCE_ARGMIN: indices along one axis, or in the flattened array, as uint32."""
-    _require_array(x, "x")
+    require_array(x, "x")
     if axis is None:
         result = _reduce_one(op, x.ravel(), 0, np.uint32)
         return result.reshape([1] * x.ndim) if keepdims else result
-    along = _axis(axis, x.ndim)
+    along = whole_axis(axis, x.ndim)
     result = _reduce_one(op, x, along, np.uint32)
     return result.reshape((*x.shape[:along], 1, *x.shape[along + 1 :])) if keepdims else result
 
 
 def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
-    _require_rank(x, "x")
+    require_rank(x, "x")
     result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
     check(
         raw.tuff_reduce(
-            *(x.context.stream_handle, _dtype(x), _op(op), x.buffer.handle, result.buffer.handle, _sizes(x.shape), x.ndim, axis)
+            *(x.context.stream_handle, dtype_of(x), operation_number(op), x.buffer.handle, result.buffer.handle, sizes_of(x.shape), x.ndim, axis)
         )
     )
     return result
@@ -375,20 +312,20 @@ def cumprod(
 def _scan(
     function: object, x: Array, axis: Optional[int], exclusive: bool, reverse: bool, out: Optional[Array]
 ) -> Array:
-    _require_array(x, "x")
+    require_array(x, "x")
     if axis is None:
         x = x.ravel()
     elif x.ndim == 0:
         raise ValueError("a 0-d array has no axis")
-    _require_rank(x, "x")
-    result = _result(out, x, x.shape)
+    require_rank(x, "x")
+    result = result_of(out, x, x.shape)
     desc = raw.ScanDesc(
-        dtype=_dtype(x),
+        dtype=dtype_of(x),
         input=x.buffer.handle,
         output=result.buffer.handle,
         shape=x.shape,
         rank=x.ndim,
-        axis=0 if axis is None else _axis(axis, x.ndim),
+        axis=0 if axis is None else whole_axis(axis, x.ndim),
         exclusive=bool(exclusive),
         reverse=bool(reverse),
     )
@@ -427,17 +364,17 @@ def log_softmax(
 def _softmax(
     x: Array, axis: int, scale: float, mask: Optional[Array], out: Optional[Array], logarithm: bool
 ) -> Array:
-    _require_array(x, "x")
+    require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("softmax of a 0-d array")
-    _require_rank(x, "x")
+    require_rank(x, "x")
     scale = real(scale, "scale")
     if scale == 0:
         raise ValueError("softmax with a scale of 0")
-    result = _result(out, x, x.shape)
-    along = _axis(axis, x.ndim)
+    result = result_of(out, x, x.shape)
+    along = whole_axis(axis, x.ndim)
     desc = raw.SoftmaxDesc(
-        dtype=_dtype(x),
+        dtype=dtype_of(x),
         input=x.buffer.handle,
         output=result.buffer.handle,
         shape=x.shape,
@@ -447,7 +384,7 @@ def _softmax(
         logarithm=logarithm,
     )
     if mask is not None:
-        _require_array(mask, "mask")
+        require_array(mask, "mask")
         if mask.context is not x.context:
             raise ValueError("operands are of different contexts")
         if mask.dtype not in (x.dtype, np.uint8):
@@ -455,7 +392,7 @@ def _softmax(
         if mask.ndim < x.ndim - along or mask.shape != x.shape[x.ndim - mask.ndim :]:
             raise ValueError(f"mask has shape {mask.shape}, needs the last {x.ndim - along} or more axes of {x.shape}")
         desc.mask = mask.buffer.handle
-        desc.mask_type = arrays.DTYPES[mask.dtype]
+        desc.mask_type = DTYPES[mask.dtype]
         desc.mask_rows = math.prod(mask.shape[: mask.ndim - (x.ndim - along)])
     check(raw.tuff_softmax_ex(x.context.stream_handle, desc))
     return result
@@ -468,7 +405,7 @@ def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> Non
     """Sets weight, bias, … of shape (size,) in a descriptor. All have x's dtype, or all are float32."""
     present = {name: array for name, array in given.items() if array is not None}
     for name, array in present.items():
-        _require_array(array, name)
+        require_array(array, name)
         if array.context is not x.context:
             raise ValueError("operands are of different contexts")
         if array.dtype not in (x.dtype, np.float32) or array.dtype != next(iter(present.values())).dtype:
@@ -476,14 +413,14 @@ def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> Non
         if array.shape != (size,):
             raise ValueError(f"{name} has shape {array.shape}, needs ({size},)")
         setattr(desc, name, array.buffer.handle)
-        desc.weight_type = _dtype(array)
+        desc.weight_type = dtype_of(array)
 
 
 def _row_norm(
     function: object, desc: object, x: Array, residual: Optional[Array], sum_out: Optional[Array], out: Optional[Array]
 ) -> Array:
-    result = _result(out, x, x.shape)
-    desc.dtype = _dtype(x)
+    result = result_of(out, x, x.shape)
+    desc.dtype = dtype_of(x)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     desc.cols = x.shape[-1]
     desc.rows = math.prod(x.shape[:-1])
@@ -492,7 +429,7 @@ def _row_norm(
     for array, name in ((residual, "residual"), (sum_out, "sum_out")):
         if array is None:
             continue
-        _require_array(array, name)
+        require_array(array, name)
         same_kind(x, array)
         if array.shape != x.shape:
             raise ValueError(f"{name} has shape {array.shape}, needs {x.shape}")
@@ -502,7 +439,7 @@ def _row_norm(
 
 
 def _require_axis(x: object, name: str) -> None:
-    _require_array(x, "x")
+    require_array(x, "x")
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"{name} of shape {x.shape}")
 
@@ -545,7 +482,7 @@ def rms_norm(
 
 def _image(x: object, name: str) -> Tuple[int, int, int]:
     """Returns the numbers of images, channels and elements per channel."""
-    _require_array(x, "x")
+    require_array(x, "x")
     if x.ndim < 2:
         raise ValueError(f"{name} of shape {x.shape}: needs (N, C, …)")
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
@@ -563,8 +500,8 @@ def group_norm(
     """Normalises each group of C / groups adjacent channels of x (N, C, …) separately; weight and bias (C,)."""
     batch, channels, inner = _image(x, "group_norm")
     groups, epsilon = whole(groups, "groups", 1), real(epsilon, "epsilon")
-    result = _result(out, x, x.shape)
-    desc = raw.GroupNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
+    result = result_of(out, x, x.shape)
+    desc = raw.GroupNormDesc(dtype=dtype_of(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     _weights(desc, x, channels, weight=weight, bias=bias)
     check(raw.tuff_group_norm_ex(x.context.stream_handle, desc))
@@ -595,12 +532,12 @@ def batch_norm(
 ) -> Array:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias for x (N, C, …), with given statistics of shape (C,)."""
     batch, channels, inner = _image(x, "batch_norm")
-    result = _result(out, x, x.shape)
-    desc = raw.BatchNormDesc(dtype=_dtype(x), batch=batch, channels=channels, inner=inner)
+    result = result_of(out, x, x.shape)
+    desc = raw.BatchNormDesc(dtype=dtype_of(x), batch=batch, channels=channels, inner=inner)
     desc.epsilon = real(epsilon, "epsilon")
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
-    _require_array(mean, "mean")
-    _require_array(variance, "variance")
+    require_array(mean, "mean")
+    require_array(variance, "variance")
     _weights(desc, x, channels, mean=mean, variance=variance, weight=weight, bias=bias)
     check(raw.tuff_batch_norm_ex(x.context.stream_handle, desc))
     return result

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _operations as operations
 from . import raw
 from ._error import check
 from ._images import Numbers, numbers
+from ._operands import dtype_of, require_array
 
 if TYPE_CHECKING:
     from ._array import Array
 
 
 def _spatial(x: Array) -> int:
-    operations._require_array(x, "x")
+    require_array(x, "x")
     if not 3 <= x.ndim <= 5:
         raise ValueError(f"pooling needs (N, C, …) with one to three axes behind, not {x.shape}")
     return x.ndim - 2
@@ -28,7 +28,7 @@ def _pool(
     axes = x.ndim - 2
     result = x.context.empty((*x.shape[:2], *shape), x.dtype)
     places = x.context.empty(result.shape, np.uint32) if indices else None
-    desc = raw.PoolDesc(dtype=operations._dtype(x), batch=x.shape[0], channels=x.shape[1], spatial=axes)
+    desc = raw.PoolDesc(dtype=dtype_of(x), batch=x.shape[0], channels=x.shape[1], spatial=axes)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     desc.in_shape[:axes], desc.out_shape[:axes] = x.shape[2:], shape
     if places is not None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
-from . import _operations as operations
 from . import raw
 from ._checked import I64, real, whole
 from ._error import check
+from ._operands import dtype_of, require_array, result_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -32,12 +32,12 @@ def rope(
     and i + rotary_dim / 2, or 2 i and 2 i + 1 if interleaved. Elements after the first rotary_dim are copied. out may
     be x.
     """
-    operations._require_array(x, "x")
+    require_array(x, "x")
     if x.ndim != 4:
         raise ValueError(f"rope needs (batch, heads, seq, head_dim), not {x.shape}")
     batch, heads, seq, head_dim = (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if heads_last else x.shape
-    result = operations._result(out, x, x.shape)
-    desc = raw.RopeDesc(dtype=operations._dtype(x), batch=batch, heads=heads, seq=seq, head_dim=head_dim)
+    result = result_of(out, x, x.shape)
+    desc = raw.RopeDesc(dtype=dtype_of(x), batch=batch, heads=heads, seq=seq, head_dim=head_dim)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     if heads_last:
         desc.input_strides[:] = desc.output_strides[:] = (seq * heads * head_dim, head_dim, heads * head_dim)
@@ -46,7 +46,7 @@ def rope(
     desc.offset, desc.base = whole(offset, "offset", -I64, I64), real(base, "base")
     desc.interleaved = int(bool(interleaved))
     if positions is not None:
-        operations._require_array(positions, "positions")
+        require_array(positions, "positions")
         if positions.dtype != np.int32 or positions.shape not in ((seq,), (batch, seq)):
             raise ValueError(f"positions are {positions.shape} {positions.dtype}, need ({seq},) or ({batch}, {seq}) int32")
         if positions.context is not x.context:

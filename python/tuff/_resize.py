@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
-from . import _operations as operations
 from . import raw
 from ._checked import choice, is_number, real, sequence
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
+from ._operands import dtype_of, require_array, result_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -35,15 +35,15 @@ def resize(
     mode is "nearest", "nearest_exact" or "linear" (bilinear for two axes), with the coordinates of PyTorch's
     interpolate. scale replaces the ratio of the sizes in the computation of positions.
     """
-    operations._require_array(x, "x")
+    require_array(x, "x")
     which = choice(mode, "mode", MODES)
     require_layout(layout)
     if not 3 <= x.ndim <= 5:
         raise ValueError(f"resize needs (N, C, …) with one to three axes behind, not {x.shape}")
     axes, (batch, channels, *spatial) = x.ndim - 2, channels_second(x.shape, layout)
     sizes = numbers(shape, axes, "shape")
-    result = operations._result(out, x, as_stored((batch, channels, *sizes), layout))
-    desc = raw.ResizeDesc(dtype=operations._dtype(x), batch=batch, channels=channels, spatial=axes)
+    result = result_of(out, x, as_stored((batch, channels, *sizes), layout))
+    desc = raw.ResizeDesc(dtype=dtype_of(x), batch=batch, channels=channels, spatial=axes)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     desc.in_shape[:axes], desc.out_shape[:axes] = spatial, sizes
     if scale is not None:

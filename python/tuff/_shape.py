@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Optional, Sequence
 
 import numpy as np
 
-from . import _array as arrays
-from . import _operations as operations
 from . import raw
 from ._checked import is_whole, sequence
 from ._error import check
+from ._operands import dtype_of, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
+from ._storage import DTYPES, as_dtype
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
     """Permutes the axes into a new array: axis i of the result is axis order[i] of x. Like numpy.transpose."""
-    operations._require_array(x, "x")
-    operations._require_rank(x, "x")
+    require_array(x, "x")
+    require_rank(x, "x")
     order = sequence(order, "order", "axes")
-    axes = [operations._axis(axis, x.ndim) for axis in order]
+    axes = [whole_axis(axis, x.ndim) for axis in order]
     if sorted(axes) != list(range(x.ndim)):
         raise ValueError(f"order is {order}, needs each of the axes of shape {x.shape} once")
-    result = operations._result(out, x, tuple(x.shape[axis] for axis in axes))
+    result = result_of(out, x, tuple(x.shape[axis] for axis in axes))
     if x.ndim == 0:
         result.assign(x)
         return result
-    desc = raw.PermuteDesc(dtype=operations._dtype(x), input=x.buffer.handle, output=result.buffer.handle)
+    desc = raw.PermuteDesc(dtype=dtype_of(x), input=x.buffer.handle, output=result.buffer.handle)
     desc.rank = x.ndim
     desc.shape[: x.ndim] = x.shape
     desc.order[: x.ndim] = axes
@@ -38,16 +38,16 @@ def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> A
 
 def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     """Converts x to another dtype in a new array; rounding and range are as in Array.astype."""
-    operations._require_array(x, "x")
-    target = arrays.as_dtype(dtype)
+    require_array(x, "x")
+    target = as_dtype(dtype)
     if out is None:
         out = x.context.empty(x.shape, target)
-    operations._require_array(out, "out")
+    require_array(out, "out")
     if out.context is not x.context:
         raise ValueError("operands are of different contexts")
     if out.shape != x.shape or out.dtype != target:
         raise ValueError(f"out is {out.shape} {out.dtype}, the result {x.shape} {target}")
-    desc = raw.CastDesc(input_type=operations._dtype(x), output_type=arrays.DTYPES[target], n=x.size)
+    desc = raw.CastDesc(input_type=dtype_of(x), output_type=DTYPES[target], n=x.size)
     desc.input, desc.output = x.buffer.handle, out.buffer.handle
     check(raw.tuff_cast_ex(x.context.stream_handle, desc))
     return out
@@ -56,8 +56,8 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
 def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     """Copies x[key] to a new array. key is integers, slices of any step and an ellipsis, such as
     np.s_[1:3, ..., ::-2]."""
-    operations._require_array(x, "x")
-    operations._require_rank(x, "x")
+    require_array(x, "x")
+    require_rank(x, "x")
     keys = list(key) if isinstance(key, tuple) else [key]
     ellipses = [place for place, index in enumerate(keys) if index is Ellipsis]  # not ==, which arrays overload
     if len(ellipses) > 1:
@@ -83,11 +83,11 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
         starts.append(max(taken.start, 0))
         steps.append(taken.step)
         sizes.append(len(taken))
-    result = operations._result(out, x, tuple(shape))
+    result = result_of(out, x, tuple(shape))
     if x.ndim == 0:
         result.assign(x)
         return result
-    desc = raw.SliceDesc(dtype=operations._dtype(x), input=x.buffer.handle, output=result.buffer.handle, rank=x.ndim)
+    desc = raw.SliceDesc(dtype=dtype_of(x), input=x.buffer.handle, output=result.buffer.handle, rank=x.ndim)
     desc.shape[: x.ndim] = x.shape
     desc.start[: x.ndim] = starts
     desc.step[: x.ndim] = steps
@@ -102,11 +102,11 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
     if not parts:
         raise ValueError("concat of no arrays")
     for part in parts:
-        operations._require_array(part, "each operand")
-    operations.same_kind(*parts)
+        require_array(part, "each operand")
+    same_kind(*parts)
     first = parts[0]
-    operations._require_rank(first, "the first array")
-    along = operations._axis(axis, first.ndim)
+    require_rank(first, "the first array")
+    along = whole_axis(axis, first.ndim)
     for part in parts:
         if part.ndim != first.ndim or any(
             size != wanted for d, (size, wanted) in enumerate(zip(part.shape, first.shape)) if d != along
@@ -114,9 +114,9 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
             raise ValueError(f"concat of shapes {first.shape} and {part.shape} along axis {along}")
     sizes = [part.shape[along] for part in parts]
     shape = (*first.shape[:along], sum(sizes), *first.shape[along + 1 :])
-    result = operations._result(out, first, shape)
-    handles = operations._sizes([part.buffer.handle for part in parts])
-    desc = raw.ConcatDesc(dtype=operations._dtype(first), inputs=handles, sizes=operations._sizes(sizes))
+    result = result_of(out, first, shape)
+    handles = sizes_of([part.buffer.handle for part in parts])
+    desc = raw.ConcatDesc(dtype=dtype_of(first), inputs=handles, sizes=sizes_of(sizes))
     desc.count, desc.rank, desc.axis, desc.output = len(parts), first.ndim, along, result.buffer.handle
     desc.shape[: first.ndim] = shape
     check(raw.tuff_concat_ex(first.context.stream_handle, desc))
@@ -124,15 +124,15 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
 
 
 def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwise: bool, out: Optional[Array]) -> Array:
-    operations._require_array(x, "x")
-    operations._require_array(indices, "indices")
+    require_array(x, "x")
+    require_array(indices, "indices")
     if indices.dtype not in (np.int32, np.uint32):
         raise TypeError(f"indices of {indices.dtype}, needs int32 or uint32")
     if indices.context is not x.context:
         raise ValueError("operands are of different contexts")
-    operations._require_rank(x, "x")
-    result = operations._result(out, x, tuple(shape))
-    desc = raw.GatherDesc(dtype=operations._dtype(x), index_type=operations._dtype(indices), rank=x.ndim, axis=axis)
+    require_rank(x, "x")
+    result = result_of(out, x, tuple(shape))
+    desc = raw.GatherDesc(dtype=dtype_of(x), index_type=dtype_of(indices), rank=x.ndim, axis=axis)
     desc.input, desc.indices, desc.output = x.buffer.handle, indices.buffer.handle, result.buffer.handle
     desc.shape[: x.ndim] = x.shape
     if elementwise:
@@ -146,9 +146,9 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
 
 def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
     """Gathers along an axis by int32 or uint32 indices, like numpy.take. An index out of range gives zeros."""
-    operations._require_array(x, "x")
-    operations._require_array(indices, "indices")
-    along = operations._axis(axis, x.ndim)
+    require_array(x, "x")
+    require_array(indices, "indices")
+    along = whole_axis(axis, x.ndim)
     return _gather(x, indices, along, (*x.shape[:along], *indices.shape, *x.shape[along + 1 :]), False, out)
 
 
@@ -159,8 +159,8 @@ def embedding(table: Array, indices: Array, *, out: Optional[Array] = None) -> A
 
 def gather(x: Array, indices: Array, axis: int, *, out: Optional[Array] = None) -> Array:
     """Gathers element by element, like numpy.take_along_axis. indices has x's number of axes and the result's shape."""
-    operations._require_array(x, "x")
-    operations._require_array(indices, "indices")
+    require_array(x, "x")
+    require_array(indices, "indices")
     if indices.ndim != x.ndim:
         raise ValueError(f"indices have shape {indices.shape}, and x {x.shape}")
-    return _gather(x, indices, operations._axis(axis, x.ndim), indices.shape, True, out)
+    return _gather(x, indices, whole_axis(axis, x.ndim), indices.shape, True, out)

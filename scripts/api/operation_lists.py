@@ -25,7 +25,7 @@ from . import raw
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
-    from ._operations import Operand
+    from ._operands import Operand
 
 '''
 
@@ -81,10 +81,10 @@ class Lists:
     def reduction(self, row: dict) -> str:
         place = row["result"] == "place"
         says = self.comment("reduce", row)
-        says = f"The {row['name']} along axes: None takes all, an int one, a tuple several." + (f" {says}." if says else "")
+        says = f"The {row['name']} over axes: all of them (None), one (an int) or several (a tuple)." + (f" {says}." if says else "")
         if place:
             which = "largest" if row["identity"] == "LOWEST" else "smallest"
-            says = f"Where the {which} value is, as uint32: of several the first, or the first NaN."
+            says = f"The index of the {which} value, as uint32: the first of equal values, or the first NaN."
         return (
             f"\n    def {row['name']}(self, axis: {'Optional[int]' if place else 'Axis'} = None, "
             f'keepdims: bool = False) -> Array:\n        """{says}"""\n'
@@ -93,11 +93,9 @@ class Lists:
 
     def python(self) -> str:
         names = [row["name"] for row in self.tables["unary"]] + [row["python"] for row in self.tables["binary"]]
-        selects = ", ".join(f"raw.REDUCE_{row['NAME']}" for row in self.tables["reduce"] if row["selects"] == "1")
         return (
             PYTHON_HEAD
-            + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]\n\n"
-            + f"#: Reductions whose result is one of the elements.\nSELECTS = ({selects})\n"
+            + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]\n"
             + "".join(self.unary_function(row) for row in self.tables["unary"])
             + "".join(self.binary_function(row) for row in self.tables["binary"])
             + '\n\nclass Functions:\n    """The methods of Array that are functions of each element, or reductions."""\n\n'
@@ -133,6 +131,8 @@ class Lists:
                 raise Problem(f"{name} has {count} places for '{pattern}', and needs one")
             found[name] = new
 
+        selects = ", ".join(f"raw.REDUCE_{row['NAME']}" for row in self.tables["reduce"] if row["selects"] == "1")
+        replace("python/tuff/_operations.py", r"(^SELECTS = \()[^)]*(\)$)", selects)
         for kind in self.tables:
             replace("include/tuff/tuff.hpp", rf"()^enum class {kind.capitalize()} : int32_t \{{.*?^\}};()", self.enumeration(kind))
             replace("README.md", rf"(^\| `{kind}` \| )[^|]*( \|)", self.names(kind))

@@ -1,0 +1,80 @@
+"""The checks that operations have in common, and their results."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._checked import I32, is_whole, whole
+from ._storage import DTYPES, Storage, TransposedStorage
+
+if TYPE_CHECKING:
+    from ._array import Array, Transposed
+
+    Operand = Union[Array, float, int]
+    Matrix = Union[Array, Transposed]
+
+
+#: The maximum rank of the library's shapes.
+MAX_AXES = 8
+
+
+def same_kind(first: Matrix, *others: Matrix) -> None:
+    """Raises unless all operands are arrays of one context and dtype."""
+    for array in others:
+        if array.dtype != first.dtype:
+            raise TypeError(f"operands of {first.dtype} and {array.dtype}")
+        if base_of(array).context is not base_of(first).context:
+            raise ValueError("operands are of different contexts")
+
+
+def base_of(matrix: Matrix) -> Array:
+    return matrix.base if isinstance(matrix, TransposedStorage) else matrix
+
+
+def require_array(value: object, name: str) -> None:
+    if isinstance(value, Storage):
+        return
+    if isinstance(value, TransposedStorage):
+        raise TypeError(f"{name} is a transposed matrix, which only @ reads; its .copy() moves it")
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
+    raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
+
+
+def require_rank(x: Array, name: str) -> None:
+    if x.ndim > MAX_AXES:
+        raise ValueError(f"{name} has shape {x.shape}, {x.ndim} axes: needs at most {MAX_AXES}")
+
+
+def operation_number(op: object) -> int:
+    return whole(op, "op", -I32, I32)
+
+
+def dtype_of(array: Matrix) -> int:
+    return DTYPES[array.dtype]
+
+
+def sizes_of(values: Sequence[int]) -> ctypes.Array:
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
+def result_of(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Array:
+    """Returns out if its shape fits, or a new array."""
+    if out is None:
+        return like.context.empty(shape, like.dtype)
+    require_array(out, "out")
+    same_kind(like, out)
+    if out.shape != shape:
+        raise ValueError(f"out has shape {out.shape}, the result {shape}")
+    return out
+
+
+def whole_axis(axis: int, ndim: int) -> int:
+    if not is_whole(axis):
+        raise TypeError(f"axis is {axis!r}, not an integer")
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of {ndim} axes")
+    return int(axis) % ndim
