@@ -231,7 +231,7 @@ class Parser:
             )
 
     def nullable(self, item, texts):
-        """True if the comment says NULL, unless it says "not NULL"; the header forbids NULL for all other pointers."""
+        """True if the comment says that it may be NULL; the header forbids NULL for all other pointers."""
         name = re.escape(item["name"])
         return any(re.search(rf"\b{name}\b(?:, which)? may be NULL", text) for text in texts if text)
 
