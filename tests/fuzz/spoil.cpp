@@ -64,7 +64,7 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
       value = static_cast<uint64_t>(world.foreign) + 1;
       break;
     case 5:
-      // Flips a high bit: another generation of the object.
+      // Flips a high bit: another generation, or another kind.
       value = kForged |
               ((world.handle(0, static_cast<int>(before - 1)) ^ (uint64_t{1} << draw.between(33, 62))) & ~kForged);
       if (world.device()) return false;  // handles differ there
