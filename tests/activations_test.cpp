@@ -1,5 +1,5 @@
-// An activation is one function, whether it is an operation of its own or the end of a product or a convolution: the
-// same bits for every number, special ones included.
+// An activation gives the same bits as an operation of its own and as the epilogue of a GEMM or a convolution, for
+// every number, special ones included.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -19,8 +19,8 @@ constexpr Activation kActivations[] = {{TUFF_ACTIVATION_RELU, TUFF_UNARY_RELU},
                                        {TUFF_ACTIVATION_GELU_TANH, TUFF_UNARY_GELU_TANH},
                                        {TUFF_ACTIVATION_SILU, TUFF_UNARY_SILU}};
 
-// Zeros, infinities, NaN, the ends of the normal and the denormal numbers; all exponents with a few significands; and
-// steps through where the functions bend.
+// Zeros, infinities, NaN, the limits of normal and denormal numbers, all exponents with a few significands, and steps
+// through the ranges where the functions bend.
 std::vector<float> special_values() {
   std::vector<float> all = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN};
   for (uint32_t exponent = 0; exponent < 255; ++exponent) {
@@ -35,8 +35,8 @@ std::vector<float> special_values() {
 
 class ActivationTest : public OnBackend {
  protected:
-  // compute(activation, output) puts n numbers into the output. What it gives without an activation, put through the
-  // unary operation, has to be what it gives with it.
+  // compute(activation, output) computes n numbers. Its output without an activation, passed through the unary
+  // operation, must equal its output with the activation.
   void expect_alike(uint64_t n, const std::function<tuff_status(int32_t, tuff_buffer)>& compute) {
     const Tensor plain(context(), n), with(context(), n), alone(context(), n);
     ASSERT_OK(compute(TUFF_ACTIVATION_NONE, plain));
@@ -59,7 +59,7 @@ class ActivationTest : public OnBackend {
 
 using GemmEpilogueActivation = ActivationTest;
 
-// Inner products of one element: C is A. By vectors and tiles.
+// k = 1 with B all ones, so C is A. Covers vectors and tiles.
 TEST_P(GemmEpilogueActivation, IsTheUnaryOperation) {
   const std::vector<float> x = special_values();
   const Tensor a(context(), x), one(context(), std::vector<float>(64, 1.0f));
@@ -75,7 +75,7 @@ TEST_P(GemmEpilogueActivation, IsTheUnaryOperation) {
       return tuff_gemm_ex(context(), &desc);
     });
   }
-  // A longer k, in which an infinity would meet a zero.
+  // A longer k, without infinities, since those would meet a zero.
   std::vector<float> wide(x.size() * 64, 0.0f);
   for (uint64_t i = 0; i < x.size(); ++i) wide[i * 64 + i % 64] = std::isfinite(x[i]) ? x[i] : 0.0f;
   const Tensor rows(context(), wide), ones(context(), std::vector<float>(64 * 48, 1.0f));
@@ -113,7 +113,7 @@ TEST_P(BatchedGemmActivation, IsTheUnaryOperation) {
 
 using Conv2dActivation = ActivationTest;
 
-// Filters of one tap, which leave the numbers as they are: dense, strided and padded, depthwise, and by either layout.
+// Filters of one tap, which copy the input: dense, strided and padded, depthwise, in both layouts.
 TEST_P(Conv2dActivation, IsTheUnaryOperation) {
   struct Form {
     uint64_t channels, filters, groups, stride, padding;
@@ -152,10 +152,10 @@ TEST_P(Conv2dActivation, IsTheUnaryOperation) {
 
 using ConvWinogradActivation = ActivationTest;
 
-// Sums by Winograd's filtering are what they are; the activation follows them.
+// Winograd's sums may differ from direct ones, but the activation is applied to them in the same way.
 TEST_P(ConvWinogradActivation, IsTheUnaryOperation) {
   const uint64_t channels = 16, filters = 16, size = 24;
-  // Whole numbers: the host's sums are then what f32 holds.
+  // Integers, so that the host's sums are exact in f32.
   const Tensor input(context(), integers(channels * size * size, 3, 1)),
       filter(context(), integers(filters * channels * 9, 1, 2));
   expect_alike(filters * size * size, [&](int32_t activation, tuff_buffer output) {

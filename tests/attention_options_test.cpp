@@ -1,4 +1,4 @@
-// What tuff_attention_ex adds: types, shared heads, layouts, bias, mask, soft cap, window, lengths, log-sum-exp.
+// Features of tuff_attention_ex: types, shared heads, layouts, bias, mask, soft cap, window, lengths, log-sum-exp.
 #include <cfloat>
 #include <cmath>
 
@@ -13,7 +13,7 @@ constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
 
 std::vector<AttentionShape> cases() {
   return {
-      // types: read four at a time, and one by one
+      // types: read as vec4, and one by one
       {.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 32, .dtype = TUFF_F16},
       {.heads = 2, .seq_q = 17, .seq_kv = 40, .head_dim = 24, .causal = kBottomRight, .shift = 2, .dtype = TUFF_BF16},
       {.batch = 2, .heads = 3, .seq_q = 7, .seq_kv = 11, .head_dim = 13, .dtype = TUFF_BF16},
@@ -21,7 +21,7 @@ std::vector<AttentionShape> cases() {
       {.batch = 1, .heads = 2, .seq_q = 65, .seq_kv = 65, .head_dim = 128, .causal = kTopLeft, .dtype = TUFF_F16},
       {.batch = 1, .heads = 1, .seq_q = 70, .seq_kv = 200, .head_dim = 64, .dtype = TUFF_BF16},
       {.seq_q = 30, .seq_kv = 90, .head_dim = 32, .spread = 30, .dtype = TUFF_F16},
-      // heads that share keys, values of another size, other layouts
+      // shared kv heads, values of another size, other layouts
       {.batch = 2, .heads = 6, .seq_q = 9, .seq_kv = 20, .head_dim = 16, .kv_heads = 2},
       {.batch = 2, .heads = 4, .seq_q = 9, .seq_kv = 20, .head_dim = 16, .causal = kBottomRight, .kv_heads = 1},
       {.batch = 2, .heads = 3, .seq_q = 9, .seq_kv = 20, .head_dim = 24, .head_dim_v = 8, .layout = Layout::rows_first},
@@ -42,7 +42,7 @@ std::vector<AttentionShape> cases() {
        .head_dim = 32,
        .dtype = TUFF_F16,
        .layout = Layout::rows_first},
-      // one row of heads that share keys, which come in parts
+      // one query row of heads that share keys, with split-KV
       {.batch = 2, .heads = 8, .seq_q = 1, .seq_kv = 1500, .head_dim = 32, .kv_heads = 2, .layout = Layout::roomy},
       {.batch = 6,
        .heads = 4,
@@ -56,7 +56,7 @@ std::vector<AttentionShape> cases() {
        .left = 300,
        .lengths = true,
        .lse = true},
-      // each option by itself
+      // each option alone
       {.batch = 2, .heads = 2, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .lse = true},
       {.batch = 2, .heads = 2, .seq_q = 20, .seq_kv = 9, .head_dim = 16, .causal = kBottomRight, .lse = true},
       {.heads = 2, .seq_q = 60, .seq_kv = 60, .head_dim = 16, .left = 7},
@@ -123,7 +123,7 @@ std::vector<AttentionShape> cases() {
        .same = Same::queries,
        .right = 4,
        .lse = true},
-      // more keys than a CPU driver loops over, and a window that begins behind the first range
+      // more keys than a CPU driver's loop limit, and a window that begins after the first range of keys
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .left = 5000, .lse = true},
   };
 }
@@ -134,7 +134,7 @@ TUFF_TABLE(AttentionOptions, AttentionShape, cases());
 
 class AttentionDescriptor : public OnBackend {
  protected:
-  // 2 × 4 heads of 3 rows on 5 keys, head_dim 8, all in one buffer of numbers that are fine.
+  // 2 × 4 heads of 3 rows on 5 keys, head_dim 8, all in one buffer of valid numbers.
   tuff_attention_desc desc() {
     tuff_attention_desc d{};
     d.struct_size = sizeof d;
@@ -192,7 +192,7 @@ TEST_P(AttentionDescriptor, RefusesWhatIsWrong) {
   in_.expect_unchanged(std::vector<float>(400, 0.5f));
 }
 
-// A caller that was compiled with the first version of the structure.
+// A caller compiled with the first version of the structure.
 TEST_P(AttentionDescriptor, OlderStructureIsRead) {
   tuff_attention_desc d = desc();
   d.struct_size = offsetof(tuff_attention_desc, kv_heads);
@@ -215,7 +215,7 @@ TUFF_ON_BACKENDS(AttentionDescriptor);
 
 class AttentionHidden : public OnBackend {
  protected:
-  // NaN in keys and values that a row may not see does not reach it.
+  // Requires that NaN in keys and values that a row does not see does not reach it.
   void expect_hidden(AttentionShape shape, AttentionExtras extras, const std::vector<uint64_t>& hidden) {
     std::vector<float> q = rounded(shape.dtype, uniforms(shape.queries(), -1, 1, 1)),
                        k = rounded(shape.dtype, uniforms(shape.keys(), -1, 1, 2)),
@@ -234,7 +234,7 @@ TEST_P(AttentionHidden, KeysBehindTheEnd) {
 }
 
 TEST_P(AttentionHidden, KeysBesideTheWindow) {
-  // Every row sees a part of the middle.
+  // Every row sees a part of the middle only.
   expect_hidden({.seq_q = 20, .seq_kv = 60, .head_dim = 16, .causal = kBottomRight, .left = 10}, {}, {0, 5, 30});
 }
 
@@ -255,7 +255,7 @@ TEST_P(AttentionHidden, BiasOfMinusInfinity) {
   expect_hidden(shape, extras, {0, 20});
 }
 
-// Scores beyond f32 before and after the bias, and a cap far below them.
+// Scores beyond f32's range before and after the bias, and a soft cap far below them.
 TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
   AttentionShape shape{.seq_q = 5, .seq_kv = 40, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::all};
   for (const double cap : {0.0, 30.0}) {
@@ -275,8 +275,8 @@ TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
   }
 }
 
-// Products of numbers that f32 and bf16 hold, and f32 does not: the largest wins, what cancels is 0, the least has no
-// weight. Few rows, and many.
+// Finite queries and keys whose products exceed f32's range: the largest score takes all the weight, products that
+// cancel give 0, the smallest score has no weight. With few rows and with many.
 TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
   constexpr uint64_t kKeys = 70, kDim = 64;
   constexpr float kBig = 0x1p66f;
@@ -288,7 +288,7 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
       k[5 * kDim] = kBig;
       k[7 * kDim + 1] = kBig, k[7 * kDim + 2] = -kBig, k[9 * kDim + 1] = -kBig;
       k[11 * kDim + 3] = kBig;
-      std::vector<std::vector<uint64_t>> counted(rows);  // keys that are averaged
+      std::vector<std::vector<uint64_t>> counted(rows);  // the keys that are averaged
       for (uint64_t row = 0; row < rows; ++row) {
         float* own = &q[row * kDim];
         uint64_t without = 0;
@@ -315,7 +315,7 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
           double expected = 0;
           for (const uint64_t key : counted[row]) expected += v[key * kDim + column];
           expected /= static_cast<double>(counted[row].size());
-          // Sums of at most 70 numbers up to 1 and a division, then one rounding to the type.
+          // A sum of at most 70 numbers up to 1, a division, and one rounding to the type.
           const double unit = dtype == TUFF_F32 ? 0x1p-24 : 0x1p-8;
           EXPECT_NEAR(result[row * kDim + column], expected, 72 * 0x1p-24 + unit * std::abs(expected))
               << "row " << row << ", column " << column;
@@ -325,8 +325,7 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
   }
 }
 
-// A score of minus infinity hides its key, whatever made it: rows of which every score is one are zero, on every
-// kernel.
+// A score of minus infinity hides its key, whatever its cause. Rows with such scores only are zero, with every kernel.
 TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
   constexpr uint64_t kDim = 64;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
@@ -334,7 +333,8 @@ TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
       for (const bool extended : {false, true}) {
         SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, " << keys << " keys, "
                                         << (extended ? "bias and mask" : "plain"));
-        // Key elements 0: -1 (scores -infinity), but +1 of key 5 in the second column, which every second row reads.
+        // Key column 0 is -1, which gives scores of -infinity. Column 1, which odd rows read, is -1 except for +1 in
+        // key 5.
         std::vector<float> q(rows * kDim, 0.25f), k(keys * kDim, -1.0f);
         const std::vector<float> v = rounded(dtype, uniforms(keys * kDim, -1, 1, 3));
         for (uint64_t row = 0; row < rows; ++row) q[row * kDim + row % 2] = INFINITY;
@@ -352,7 +352,7 @@ TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
         ASSERT_OK(tuff_attention_ex(context(), &d));
         const std::vector<float> result = o.read();
         for (uint64_t i = 0; i < result.size(); ++i) {
-          // The one key that is seen has all the weight.
+          // The only visible key has all the weight.
           ASSERT_EQ(result[i], i / kDim % 2 == 0 ? 0 : v[5 * kDim + i % kDim]) << "row " << i / kDim;
         }
         if (!extended) continue;
@@ -361,8 +361,8 @@ TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
     }
   }
 }
-// An infinity in the value of one key, the last one too, whose place kernels may read again for keys beyond the end, is
-// what every row that sees the key has in that column. Numbers of keys at and beside those that kernels take at a time.
+// An infinite value of one key reaches every row that sees the key, in its column. The last key is covered because
+// kernels may read it again in place of keys beyond the end. Key counts are at and beside the kernels' block sizes.
 TEST_P(AttentionHidden, InfiniteValuesReachTheirRowsAsInfinity) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
     for (const uint64_t dim : {5, 64}) {
@@ -391,8 +391,8 @@ TEST_P(AttentionHidden, InfiniteValuesReachTheirRowsAsInfinity) {
   }
 }
 
-// A score of infinity counts as the largest number: its key has all the weight, and the row's log-sum-exp is that number,
-// whatever the scale is.
+// A score of infinity counts as the largest number: its key has all the weight, and the row's log-sum-exp is that
+// number, whatever the scale.
 TEST_P(AttentionHidden, LogSumExpOfAnInfiniteScoreIsTheLargestNumber) {
   constexpr uint64_t kDim = 16;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {

@@ -13,7 +13,7 @@ struct Size {
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
 };
 
-// Each of these runs with the three causal modes.
+// Each size runs with all three causal modes.
 constexpr Size kSizes[] = {
     {1, 1, 1, 1, 1},    {1, 1, 2, 3, 5},     {2, 3, 7, 11, 13},   {1, 2, 8, 8, 8},     {1, 1, 16, 16, 16},
     {2, 2, 17, 15, 32}, {1, 2, 15, 17, 33},  {1, 1, 32, 32, 64},  {1, 2, 33, 31, 64},  {1, 1, 31, 65, 65},
@@ -40,10 +40,10 @@ std::vector<AttentionShape> cases() {
       {.batch = 2, .heads = 0, .seq_q = 3, .seq_kv = 4, .head_dim = 5},
       {.seq_q = 50, .seq_kv = 50, .head_dim = 64, .scale = 3},
       {.seq_q = 20, .seq_kv = 70, .head_dim = 32, .causal = kBottomRight, .scale = 0.01},
-      // scores far apart: one key takes all
+      // scores far apart: one key takes all the weight
       {.seq_q = 30, .seq_kv = 90, .head_dim = 64, .spread = 10},
       {.seq_q = 30, .seq_kv = 90, .head_dim = 64, .causal = kTopLeft, .spread = 30},
-      // large, and one query against many keys
+      // large sizes, and one query over many keys
       {.batch = 1, .heads = 2, .seq_q = 256, .seq_kv = 256, .head_dim = 64},
       {.batch = 1, .heads = 1, .seq_q = 512, .seq_kv = 512, .head_dim = 128, .causal = kTopLeft},
       {.batch = 1, .heads = 4, .seq_q = 1, .seq_kv = 4099, .head_dim = 64},
@@ -53,7 +53,7 @@ std::vector<AttentionShape> cases() {
       {.batch = 350, .heads = 200, .seq_q = 1, .seq_kv = 2, .head_dim = 3},
       {.batch = 70'000, .heads = 1, .seq_q = 2, .seq_kv = 2, .head_dim = 2, .causal = kTopLeft, .shift = 4},
       {.seq_q = 600'000, .seq_kv = 2, .head_dim = 4, .causal = kBottomRight},
-      // more keys than Mesa 22.3's CPU driver loops over: 65,535 turns
+      // more keys than the loop limit of Mesa 22.3's CPU driver, 65,535 iterations
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128},
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .shift = 4},
       // k and v of 160 MiB each; q and o of 160 MiB each
@@ -70,7 +70,8 @@ TUFF_TABLE(Attention, AttentionShape, cases());
 
 class AttentionOnce : public OnBackend {};
 
-// A query of zeros scores all keys alike: the output is the mean of the values, with no trust in exp.
+// With a query of zeros all scores are equal: the output is the mean of the values, independent of the accuracy of
+// exp.
 TEST_P(AttentionOnce, EqualScoresAverageTheValues) {
   for (uint64_t keys : {1, 2, 5, 16, 64, 257}) {
     SCOPED_TRACE(keys);
@@ -112,8 +113,8 @@ TEST_P(AttentionOnce, DescriptorDefaultsTheScale) {
   ASSERT_OK(tuff_attention_ex(context(), &desc));
   expect_matches(o.read(), solve_attention(shape, hq, hk, hv));
 }
-// Rows of fewer elements than are read at once, where several query heads have one head of keys: the planner for few
-// rows divided by how many pieces such a row has.
+// Regression: with several query heads on one kv head and rows shorter than a vector read, the planner for few rows
+// divided by the number of vectors in a row, which was zero.
 TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
     for (const uint64_t dim : {1, 2, 3, 4, 5, 7, 8, 9}) {

@@ -1,4 +1,5 @@
-// Batches of buffers, an array of handles for each operand: what one dispatch that reads a table of them may get wrong.
+// Batches given as arrays of buffer handles, one for each operand: the pitfalls of a dispatch that reads a table of
+// them.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +10,7 @@ namespace {
 
 class BatchedGemmArrays : public OnBackend {
  protected:
-  // m x k by k x n, dense.
+  // m x k times k x n, dense.
   tuff_status multiply(uint64_t m, uint64_t n, uint64_t k, double beta, const std::vector<tuff_buffer>& a,
                        const std::vector<tuff_buffer>& b, const std::vector<tuff_buffer>& c) {
     tuff_batched_gemm_desc desc{};
@@ -33,7 +34,7 @@ class BatchedGemmArrays : public OnBackend {
   }
 };
 
-// Buffers anywhere: each at another alignment, in an order of its own, some of them the same.
+// Matrices anywhere in memory: with different alignments, in any order, some of them shared.
 TEST_P(BatchedGemmArrays, MatricesLieAnywhere) {
   for (const uint64_t size : {3, 8, 24, 40}) {
     SCOPED_TRACE(size);
@@ -63,7 +64,7 @@ TEST_P(BatchedGemmArrays, MatricesLieAnywhere) {
   }
 }
 
-// Each call needs the one before, and is needed by the one behind: through matrices in the middle of the arrays.
+// Each call depends on the previous one, through matrices in the middle of the arrays.
 TEST_P(BatchedGemmArrays, CallsFollowOneAnother) {
   const uint64_t size = 4, batch = 20;
   std::vector<Tensor> tensors;
@@ -103,7 +104,7 @@ TEST_P(BatchedGemmArrays, CallsFollowOneAnother) {
   }
 }
 
-// More blocks of memory than are told apart: what touches any of them waits all the same.
+// More memory blocks than hazards are tracked for individually: accesses to any of them must still be ordered.
 TEST_P(BatchedGemmArrays, MemoryFarApart) {
   const uint64_t batch = 7, large = 17u << 20;  // a block each
   std::vector<OwnBuffer> buffers;
@@ -131,7 +132,7 @@ TEST_P(BatchedGemmArrays, MemoryFarApart) {
   }
 }
 
-// Beyond what one table holds.
+// More matrices than one table holds.
 TEST_P(BatchedGemmArrays, Thousands) {
   const uint64_t batch = 8'195;
   const OwnBuffer one(context(), batch * 16);
@@ -156,7 +157,7 @@ TEST_P(BatchedGemmArrays, Thousands) {
   EXPECT_EQ(after, values);
 }
 
-// Offset 0 is the best aligned of all: a matrix there says nothing of the others.
+// Offset 0 is the best alignment of all, but a matrix there says nothing about the others.
 TEST_P(BatchedGemmArrays, OneMatrixAtTheBeginningOfItsMemoryAndOthersMisaligned) {
   const uint64_t m = 32, n = 3, k = 4, batch = 4;
   const uint64_t places[batch] = {203, 402, 0, 601};  // elements
@@ -207,7 +208,8 @@ TEST_P(BatchedGemmArrays, OneMatrixAtTheBeginningOfItsMemoryAndOthersMisaligned)
   }
 }
 
-// A residual's footprint is that of its own leading dimension, not of C's: this one ends where a matrix of C begins.
+// A residual's footprint follows from its own leading dimension, not from C's: this one ends where a matrix of C
+// begins.
 TEST_P(BatchedGemmArrays, ResidualRightBeforeAMatrix) {
   const OwnBuffer memory(context(), 256 + 480), a(context(), 256), b(context(), 256);
   tuff_buffer parts[2];
@@ -241,7 +243,7 @@ TEST_P(BatchedGemmArrays, OneDispatchAndNothingNew) {
     }
   }
   for (int i = 0; i < 700; ++i)
-    ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // through every piece of table memory
+    ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // cycles through all of the table memory
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats before = stats_of(context());
   for (int i = 0; i < 700; ++i) ASSERT_OK(multiply(size, size, size, 0, a, b, c));

@@ -28,7 +28,7 @@ std::vector<GemmShape> cases() {
       {.m = 129, .n = 127, .k = 64, .batch = 8, .repeat_b = true},
       {.m = 256, .n = 256, .k = 128, .beta = 1, .batch = 4},
       {.tb = T, .m = 250, .n = 256, .k = 260, .pad_a = 1, .batch = 3, .gap = 5},
-      // tiny ones by the hundred: several for each workgroup
+      // hundreds of tiny matrices: several for each workgroup
       {.m = 2, .n = 2, .k = 2, .batch = 1000},
       {.m = 4, .n = 4, .k = 4, .beta = 1, .batch = 40},
       {.ta = T, .m = 8, .n = 8, .k = 8, .alpha = -1, .beta = 1, .batch = 130, .gap = 4},
@@ -36,7 +36,7 @@ std::vector<GemmShape> cases() {
       {.ta = T, .tb = T, .m = 7, .n = 16, .k = 64, .beta = 2, .batch = 40, .repeat_a = true},
       {.m = 16, .n = 5, .k = 9, .batch = 100, .repeat_b = true, .gap = 1},
       {.m = 16, .n = 16, .k = 16, .batch = 16, .gap = 2},
-      {.m = 1, .n = 2, .k = 3, .batch = 70'000},  // more matrices than groups in one dimension
+      {.m = 1, .n = 2, .k = 3, .batch = 70'000},  // more matrices than workgroups in one dimension
       {.m = 2, .n = 1, .k = 2, .shift = 4, .batch = 200'000, .repeat_b = true, .gap = 1},
       {.m = 1024, .n = 2, .k = 8, .batch = 5'120, .repeat_b = true},                    // A of 160 MiB
       {.m = 8, .n = 1024, .k = 1, .batch = 5'121, .repeat_a = true, .repeat_b = true},  // C of 160 MiB
@@ -70,8 +70,8 @@ TEST_P(BatchedGemmOnce, DescriptorIsTheSame) {
   expect_gemm(problem, c.read());
 }
 
-// A transposed A whose matrices interleave: the stride is less than a matrix's footprint, which is fine for
-// what is only read.
+// A transposed A whose matrices interleave: the stride is smaller than a matrix's footprint, which is allowed for
+// inputs.
 TEST_P(BatchedGemmOnce, InputsMayOverlapEachOther) {
   const uint64_t m = 4, n = 3, k = 6, batch = 3, stride_a = 2;
   const std::vector<float> a = integers((batch - 1) * stride_a + m * k, 3, 1), b = integers(k * n, 3, 2);

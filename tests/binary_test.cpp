@@ -29,7 +29,7 @@ bool acceptable(const Operation& operation, float a, float b, float got) {
   return close(a, b) || close(flushed(a), b) || close(a, flushed(b)) || close(flushed(a), flushed(b));
 }
 
-// The same for elements of 16 bits: what a result within the promise rounds to.
+// The same for 16-bit elements: the rounded value of some f32 result within the promised bound.
 bool acceptable16(const Operation& operation, int32_t dtype, float a, float b, float got) {
   if (bits(got) == kPoison) return false;
   const auto close = [&](double x, double y) {
@@ -120,7 +120,7 @@ TUFF_TABLE(Binary, BinaryCase, cases());
 
 class BinaryOnce : public OnBackend {};
 
-// Every pair of special values and of magnitudes across f32.
+// All pairs of special values and of magnitudes across f32's range.
 TEST_P(BinaryOnce, AllMagnitudes) {
   std::vector<float> values;
   for (uint32_t exponent : {0u, 1u, 2u, 24u, 100u, 126u, 127u, 128u, 150u, 200u, 230u, 252u, 254u, 255u}) {
@@ -135,7 +135,7 @@ TEST_P(BinaryOnce, AllMagnitudes) {
   const Tensor da(context(), a), db(context(), b), output(context(), a.size());
   for (const Operation& operation : kOperations) {
     SCOPED_TRACE(operation.name);
-    // Outside [2^-126, 2^126] Vulkan leaves division by a finite number open; zeros and infinities are promised.
+    // Outside [2^-126, 2^126] Vulkan leaves division by a finite number undefined; zeros and infinities are specified.
     std::vector<float> got;
     ASSERT_OK(tuff_binary(context(), TUFF_F32, operation.op, da, db, output, a.size()));
     got = output.read();
@@ -150,8 +150,8 @@ TEST_P(BinaryOnce, AllMagnitudes) {
   }
 }
 
-// What IEEE 754 says of zeros, infinities, NaN, negative bases and whole exponents; and magnitudes up to the ends of
-// f32.
+// IEEE 754's rules for zeros, infinities, NaN, negative bases and integer exponents, and magnitudes up to the limits
+// of f32.
 TEST_P(BinaryOnce, PowersOfEverything) {
   std::vector<float> a, b;
   const std::vector<float> values = {0,       1,       2,        3,    0.5f,         1.5f,         7,
@@ -163,10 +163,10 @@ TEST_P(BinaryOnce, PowersOfEverything) {
       for (const float sign : {1.0f, -1.0f}) a.insert(a.end(), {sign * x, sign * x}), b.insert(b.end(), {y, -y});
     }
   }
-  // Logarithms of the base over all of f32, exponents that take the result to its ends.
+  // Logarithms of bases over all of f32's range, with exponents that bring the result to its limits.
   const std::vector<float> logs = uniforms(20'000, -85, 85, 15), targets = uniforms(20'000, -100, 88, 16);
   for (size_t i = 0; i < logs.size(); ++i) {
-    const float scale = i % 4 == 0 ? 1e-3f : 1;  // close to 1 too
+    const float scale = i % 4 == 0 ? 1e-3f : 1;  // also bases close to 1
     a.push_back(static_cast<float>(std::exp(static_cast<double>(logs[i]) * scale)));
     b.push_back(targets[i] / (logs[i] * scale));
   }
@@ -194,7 +194,7 @@ TUFF_ON_BACKENDS(BinaryOnce);
 struct BroadcastCase {
   std::vector<uint64_t> a, b;
   int32_t dtype = TUFF_F32;
-  uint64_t shift = 0;  // of the operands, in elements: 0, 1 and 2 of them
+  uint64_t shift = 0;  // in elements: the operands are shifted by 0, 1 and 2 times this
   int32_t op = TUFF_BINARY_SUB;
   std::string name() const {
     std::string text = name_of(dtype);
@@ -267,7 +267,7 @@ tuff_status call_broadcast(tuff_context context, const BroadcastCase& s, tuff_bu
   return tuff_binary_ex(context, &desc);
 }
 
-// The operands written out, element by element.
+// Broadcasts an operand to the result's shape, element by element.
 std::vector<float> expanded(const std::vector<float>& x, const std::vector<uint64_t>& shape,
                             const std::vector<uint64_t>& result) {
   std::vector<float> all(BroadcastCase::count(result));

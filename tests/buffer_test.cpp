@@ -77,7 +77,7 @@ TEST_P(Buffer, CopiesNothing) {
   EXPECT_OK(tuff_fill(context(), buffer, 8, 0, "abcd", 4));
 }
 
-// The source may change as soon as the call returns, however large it is.
+// The source may change as soon as the call returns, whatever its size.
 TEST_P(Buffer, SourceIsReadDuringTheCall) {
   const uint64_t bytes = reduced() ? 5'000'001 : 90'000'001;
   const OwnBuffer buffer(context(), bytes);
@@ -179,7 +179,7 @@ TEST_P(Buffer, ViewsShareMemory) {
   std::vector<uint8_t> expected(100, 0);
   std::copy(values.begin(), values.end(), expected.begin() + 15);
   EXPECT_EQ(contents(context(), buffer), expected);
-  // A view has a life of its own.
+  // A view outlives the handle it was created from.
   buffer.free();
   EXPECT_EQ(contents(context(), inner), values);
 }
@@ -313,7 +313,7 @@ TEST_P(Buffer, DescriptorLimitsMemory) {
   EXPECT_OK(tuff_context_destroy(own));
 }
 
-// Beyond what the device reports: refused before a driver that says yes to everything is asked.
+// Sizes beyond the device's limits are rejected before the driver is asked, which might accept them.
 TEST_P(Buffer, TooLargeIsRefusedAndHarmless) {
   const OwnBuffer survivor(context(), 100);
   ASSERT_OK(tuff_fill(context(), survivor, 0, 100, "\x05", 1));

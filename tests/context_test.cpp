@@ -68,7 +68,7 @@ TEST(Context, LastErrorIsCutToTheBuffer) {
     EXPECT_EQ(text.substr(capacity), "####") << "written beyond the capacity";
   }
   EXPECT_EQ(tuff_last_error(nullptr, 0, nullptr), TUFF_OK);
-  // Successful calls leave it alone.
+  // Successful calls leave the message unchanged.
   uint32_t count;
   ASSERT_OK(tuff_device_count(&count));
   EXPECT_EQ(last_error(), whole);
@@ -131,7 +131,7 @@ TEST_P(ContextOnBackend, SupportsWhatItDoes) {
     EXPECT_OK(tuff_supports(context(), feature, &yes));
     EXPECT_EQ(yes, 0) << feature;
   }
-  // What depends on the device: the names agree with each other, and with a call.
+  // Features that depend on the device: their names agree with each other, and with the outcome of a call.
   const std::pair<const char*, int32_t> types[] = {
       {"f16", TUFF_F16}, {"bf16", TUFF_BF16}, {"f64", TUFF_F64}, {"i8", TUFF_I8}};
   for (const auto& [name, dtype] : types) {
@@ -172,7 +172,7 @@ TEST_P(ContextOnBackend, ManyAtOnce) {
   }
 }
 
-// A buffer with work queued, a view, a mapped buffer: destroying the context ends them all.
+// Destroying a context ends queued work, views and mappings.
 TEST_P(ContextOnBackend, DestroyFreesWhatIsLeft) {
   OwnContext own(GetParam());
   tuff_buffer buffer = 0, view = 0, mapped = 0;

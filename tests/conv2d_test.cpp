@@ -28,7 +28,7 @@ std::vector<ConvShape> cases() {
        .cols = 7,
        .stride = {2, 2},
        .padding = {3, 3}},
-      // rectangles, and strides, paddings and dilations that differ by direction
+      // rectangles, and strides, paddings and dilations that differ between the two directions
       {.batch = 2, .channels = 3, .height = 10, .width = 21, .filters = 4, .rows = 1, .cols = 5, .stride = {1, 2}},
       {.batch = 2,
        .channels = 3,
@@ -69,7 +69,7 @@ std::vector<ConvShape> cases() {
        .padding = {1, 3},
        .dilation = {3, 2},
        .shift = 4},
-      // stride that leaves pixels at the end unused, stride beyond the filter, padding beyond the filter
+      // a stride that leaves trailing pixels unused, a stride beyond the filter, padding beyond the filter
       {.batch = 1, .channels = 2, .height = 8, .width = 8, .filters = 3, .rows = 3, .cols = 3, .stride = {2, 2}},
       {.batch = 1, .channels = 2, .height = 23, .width = 23, .filters = 3, .rows = 2, .cols = 2, .stride = {5, 7}},
       {.batch = 1, .channels = 2, .height = 3, .width = 3, .filters = 3, .rows = 2, .cols = 2, .padding = {4, 5}},
@@ -88,11 +88,11 @@ std::vector<ConvShape> cases() {
        .cols = 5,
        .padding = {2, 2},
        .shift = 4},
-      // more than 65,535 groups along any dimension
+      // more than 65,535 workgroups along each dimension
       {.batch = 70'000, .channels = 2, .height = 1, .width = 2, .filters = 3, .rows = 1, .cols = 1},
       {.batch = 1, .channels = 2, .height = 1, .width = 1, .filters = 140'000, .rows = 1, .cols = 1, .shift = 4},
       {.batch = 1, .channels = 1, .height = 3000, .width = 3000, .filters = 1, .rows = 1, .cols = 1},
-      // sums longer than Mesa 22.3's CPU driver loops: 65,535 turns of four taps
+      // sums beyond the loop limit of Mesa 22.3's CPU driver, 65,535 iterations of four taps
       {.batch = 1, .channels = 300'001, .height = 2, .width = 2, .filters = 5, .rows = 1, .cols = 1},
       {.batch = 1, .channels = 30'011, .height = 3, .width = 4, .filters = 3, .rows = 3, .cols = 3, .padding = {1, 1}},
       // an input of 160 MiB

@@ -1,4 +1,4 @@
-// Convolutions beyond the plain ones: groups, layouts, epilogues, element types, dimensions, transposed.
+// Convolutions with further options: groups, layouts, epilogues, element types, dimensions, transposed.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kFirst = TUFF_LAYOUT_NCHW, kLast = TUFF_LAYOUT_NHWC;
 
-// N, C, H, W and K of a window of 3 x 3 with zeros around the image.
+// N, C, H, W and K for a filter of 3 x 3 with padding 1.
 ConvShape three_by_three(uint64_t batch, uint64_t channels, uint64_t height, uint64_t width, uint64_t filters) {
   return {.batch = batch,
           .channels = channels,
@@ -24,7 +24,7 @@ ConvShape three_by_three(uint64_t batch, uint64_t channels, uint64_t height, uin
 
 std::vector<ConvShape> two_dimensional() {
   std::vector<ConvShape> all;
-  // Groups: few and many channels of each, one of each (depthwise), several filters for a channel.
+  // Groups with few and many channels, with one channel (depthwise), with several filters for each channel.
   for (const auto& [channels, filters, groups] :
        {std::array<uint64_t, 3>{8, 12, 2}, {32, 32, 8}, {36, 72, 2}, {8, 8, 8}, {6, 18, 6}, {5, 5, 5}}) {
     for (const int32_t layout : {kFirst, kLast}) {
@@ -53,7 +53,7 @@ std::vector<ConvShape> two_dimensional() {
     s.layout = layout;
     s.rows = 1, s.cols = 7, s.stride = {1, 1}, s.padding = {0, 0}, s.asymmetric = true, s.padding_end = {0, 6};
     all.push_back(s);
-    // Channels last without groups: four channels at once, one by one, a window too large for a mask of bits.
+    // Channels last without groups: channels as vec4, one by one, and a filter too large for a bit mask.
     const ConvShape plain{
         .batch = 2, .height = 11, .width = 10, .rows = 3, .cols = 2, .padding = {1, 1}, .layout = layout};
     s = plain;
@@ -69,7 +69,7 @@ std::vector<ConvShape> two_dimensional() {
     s = plain;
     s.channels = 4, s.filters = 5, s.height = 40, s.rows = 33;
     all.push_back(s);
-    // One pixel, and the whole image: products of matrices.
+    // A filter of one pixel, and of the whole image: both are GEMMs.
     s = plain;
     s.channels = 20, s.filters = 24, s.rows = s.cols = 1, s.padding = {0, 0};
     all.push_back(s);
@@ -84,12 +84,12 @@ std::vector<ConvShape> two_dimensional() {
     s = plain;
     s.channels = 6, s.filters = 10, s.rows = 11, s.cols = 10, s.padding = {0, 0}, s.bias = true;
     all.push_back(s);
-    // Sums in slices, added up with an epilogue.
+    // Split-K, with the epilogue applied to the final sum.
     s = plain;
     s.batch = 1, s.channels = 300, s.filters = 3, s.height = s.width = 3, s.rows = s.cols = 3;
     s.bias = true, s.residual = Residual::in_place, s.activation = TUFF_ACTIVATION_RELU;
     all.push_back(s);
-    // 16 bits
+    // 16-bit types
     for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
       s = plain;
       s.dtype = dtype, s.channels = 8, s.filters = 12, s.bias = true, s.residual = Residual::own;
@@ -103,8 +103,8 @@ std::vector<ConvShape> two_dimensional() {
     s = plain;
     s.batch = 1, s.dtype = TUFF_F16, s.channels = 300, s.filters = 3, s.height = s.width = 3, s.bias = true;
     all.push_back(s);
-    // Few channels of 16 bits, whose rows of taps matrix units take as one: four and eight of them filled up, a stride
-    // that leaves windows aligned or does not, rows of one and of several steps, the last of them full or not.
+    // Few 16-bit channels: cooperative matrices take a row of taps as one, padded to four or eight channels. The
+    // strides leave patches aligned or not; rows of taps take one step or several, the last one full or not.
     for (const auto& [channels, taps, stride] :
          {std::array<uint64_t, 3>{3, 7, 2}, {3, 3, 1}, {4, 8, 2}, {2, 11, 4}, {48, 3, 1}}) {
       s = {.batch = 3, .height = 15, .width = 17, .filters = 19, .padding = {1, 3}, .layout = layout};
@@ -112,7 +112,7 @@ std::vector<ConvShape> two_dimensional() {
       s.stride = {stride, stride}, s.bias = channels == 3;
       all.push_back(s);
     }
-    // One pixel at a stride: the others are never moved.
+    // A filter of one pixel with a stride: skipped pixels are never read.
     s = plain;
     s.dtype = TUFF_F16, s.channels = 20, s.filters = 24, s.rows = s.cols = 1, s.padding = {0, 1}, s.stride = {2, 3};
     all.push_back(s);
@@ -153,7 +153,8 @@ std::vector<ConvShape> cases() {
     volume.depth_stride = 2, volume.stride = {1, 2}, volume.depth_dilation = 2, volume.groups = 2;
     volume.bias = true, volume.residual = Residual::own, volume.activation = TUFF_ACTIVATION_RELU;
     all.push_back(volume);
-    // One plane and one of the window, and outputs that lie in the padding before and behind it: none, all, the only one.
+    // One plane and one filter plane, with some, all or the only output plane in the padding before and after the
+    // image.
     for (const uint64_t stride : {1, 2, 3}) {
       for (const uint64_t groups : {1, 4}) {
         ConvShape plane = volume;
@@ -163,7 +164,7 @@ std::vector<ConvShape> cases() {
       }
     }
     volume.groups = 1, volume.channels = 3, volume.height = 20, volume.rows = 20, volume.planes = 6;
-    volume.depth_dilation = 1, volume.width = 12, volume.cols = 10;  // a window too large for a mask of bits
+    volume.depth_dilation = 1, volume.width = 12, volume.cols = 10;  // a filter too large for a bit mask
     all.push_back(volume);
     all.push_back({.batch = 2,
                    .channels = 5,
@@ -192,7 +193,7 @@ std::vector<ConvShape> cases() {
     all.push_back(s);
     s.shift = 4, s.rows = 4, s.cols = 2, s.stride = {2, 3}, s.padding = {1, 0}, s.output_padding = {0, 2};
     all.push_back(s);
-    // Taps apart by as much as the stride: outputs that nothing reaches; stride beyond the filter.
+    // Taps as far apart as the stride, so that some outputs receive nothing; a stride beyond the filter.
     s = back;
     s.stride = {2, 2}, s.dilation = {2, 3}, s.bias = true;
     all.push_back(s);
@@ -217,7 +218,7 @@ std::vector<ConvShape> cases() {
   return all;
 }
 
-// With activations that round, and random numbers.
+// Activations that round, and random numbers.
 std::vector<ConvShape> bound_cases() {
   std::vector<ConvShape> all;
   int32_t activation = TUFF_ACTIVATION_NONE;
@@ -245,7 +246,7 @@ using ConvFormsBound = Table<ConvShape>;
 TEST_P(ConvFormsBound, Holds) { run_conv(context(), row(), Tier::bound); }
 TUFF_TABLE(ConvFormsBound, ConvShape, bound_cases());
 
-// Where Winograd's minimal filtering is allowed, and can be taken.
+// Cases for which Winograd's minimal filtering is allowed and applicable.
 std::vector<ConvShape> winograd_cases() {
   std::vector<ConvShape> all;
   for (const int32_t layout : {kFirst, kLast}) {
@@ -270,7 +271,7 @@ std::vector<ConvShape> winograd_cases() {
       all.push_back(s);
     }
   }
-  // More tiles than go at once.
+  // More tiles than are processed at once.
   ConvShape large = three_by_three(1, 1, 3'000, 2'000, 1);
   large.winograd = true;
   all.push_back(large);
@@ -281,7 +282,7 @@ using ConvWinogradBound = Table<ConvShape>;
 TEST_P(ConvWinogradBound, Holds) { run_conv(context(), row(), Tier::bound); }
 TUFF_TABLE(ConvWinogradBound, ConvShape, winograd_cases());
 
-// What it is not made for is computed as ever.
+// Cases for which Winograd is allowed but not applicable are computed directly.
 std::vector<ConvShape> not_winograd_cases() {
   std::vector<ConvShape> all;
   ConvShape plain = three_by_three(1, 32, 9, 14, 32);
@@ -307,7 +308,7 @@ TUFF_TABLE(ConvWinogradExact, ConvShape, not_winograd_cases());
 
 class ConvFormsOnce : public OnBackend {};
 
-// More than 65,535 workgroups by groups and by channels.
+// More than 65,535 workgroups along groups and channels.
 TEST_P(ConvFormsOnce, ManyGroups) {
   if (reduced()) GTEST_SKIP() << "large";
   run_conv(context(),
@@ -318,7 +319,7 @@ TEST_P(ConvFormsOnce, ManyGroups) {
 }
 
 TEST_P(ConvFormsOnce, NothingToSum) {
-  // No channels, no pixels: the bias alone.
+  // Without channels or pixels, the result is the bias.
   const std::vector<float> b = integers(4, 3, 1);
   const Tensor bias(context(), b), output(context(), 2 * 4 * 9);
   tuff_conv2d_desc desc{};
@@ -329,14 +330,14 @@ TEST_P(ConvFormsOnce, NothingToSum) {
   set(desc.in_shape, {2, 0, 3, 3}), set(desc.filter_shape, {4, 0, 1, 1}), set(desc.out_shape, {2, 4, 3, 3});
   ASSERT_OK(tuff_conv2d_ex(context(), &desc));
   for (uint64_t i = 0; i < 2 * 4 * 9; ++i) EXPECT_EQ(output.read()[i], b[i / 9 % 4]);
-  // An empty image within its padding.
+  // An empty image with padding only.
   const Tensor filter(context(), integers(16, 3, 2)), third(context(), 2 * 4 * 12);
   set(desc.in_shape, {2, 4, 0, 3}), set(desc.filter_shape, {4, 1, 2, 2}), set(desc.out_shape, {2, 4, 3, 4});
   desc.padding[0] = 2, desc.padding[1] = 1, desc.groups = 4;
   desc.filter = filter, desc.output = third;
   ASSERT_OK(tuff_conv2d_ex(context(), &desc));
   for (uint64_t i = 0; i < 2 * 4 * 12; ++i) EXPECT_EQ(third.read()[i], b[i / 12 % 4]);
-  // Nothing at all.
+  // No outputs at all.
   set(desc.in_shape, {0, 4, 2, 3}), set(desc.out_shape, {0, 4, 5, 4});
   desc.output = 0;
   EXPECT_OK(tuff_conv2d_ex(context(), &desc));
@@ -347,7 +348,7 @@ TEST_P(ConvFormsOnce, NothingToSum) {
   EXPECT_OK(tuff_conv_transpose2d_ex(context(), &back));
 }
 
-// An infinity beside a window stays out of its sum, also where rows of taps are filled up with what lies behind them.
+// An infinity outside a window does not enter its sum, even if rows of taps are padded with the elements after them.
 TEST_P(ConvFormsOnce, InfinityStaysInItsWindows) {
   constexpr uint64_t kBatch = 2, kChannels = 3, kSize = 40, kFilters = 64, kTaps = 7, kOut = 20;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -1,6 +1,6 @@
-// Convolutions whose two (or three) directions differ in everything: filter extents, strides, dilations, paddings in
-// front and behind. Whole numbers, judged bit for bit. What a kernel is compiled for varies little here (layouts, and
-// the windows of depthwise convolutions), what it is told by parameters varies much.
+// Convolutions whose two (or three) axes differ in everything: filter extents, strides, dilations, and padding before
+// and after. Inputs are integers and results are compared bit for bit. Cases differ little in what a kernel is
+// compiled for (layouts, and the filters of depthwise convolutions), and widely in its parameters.
 #include "support/conv_problem.hpp"
 
 namespace tuff_test {
@@ -17,7 +17,7 @@ constexpr Around kArounds[] = {
 
 class ConvFormsSweep : public OnBackend {
  protected:
-  // Every window and stride, each with some of what may be around it: all of it for the least sizes.
+  // Runs all filters and strides, each with some of the paddings and dilations, the smallest filters with all of them.
   template <typename Make>
   void sweep(uint64_t all_up_to, const Make& make) {
     uint64_t turn = 0;
@@ -36,7 +36,7 @@ class ConvFormsSweep : public OnBackend {
                               .dilation = around.dilation,
                               .asymmetric = around.padding != around.padding_end,
                               .padding_end = around.padding_end};
-              // Some outputs along either direction, and not as many along both.
+              // Several outputs along either axis, and a different number along each.
               const auto least = [&](int d, uint64_t taps) {
                 const uint64_t span = around.dilation[d] * (taps - 1) + 1,
                                padded = around.padding[d] + around.padding_end[d];
@@ -56,7 +56,7 @@ class ConvFormsSweep : public OnBackend {
   }
 };
 
-// A filter of one row took the stride along rows for the one across them.
+// Regression: a filter of one row used the horizontal stride as the vertical one.
 TEST_P(ConvFormsSweep, DepthwiseStridesThatDiffer) {
   sweep(7, [](ConvShape& s) { s.channels = s.filters = s.groups = 3; });
   sweep(7, [](ConvShape& s) { s.channels = s.filters = s.groups = 4, s.layout = TUFF_LAYOUT_NHWC; });
@@ -120,7 +120,7 @@ TEST_P(ConvFormsSweep, ThreeDimensions) {
   }
 }
 
-// A padding that 32 bits do not hold, of a stride that no output takes, is not taken for a smaller one.
+// A padding beyond 32 bits must not be truncated, not even with a stride that is never applied.
 TEST_P(ConvFormsSweep, DepthwisePaddingBeyond32Bits) {
   const Tensor input(context(), {5, 6, 7, 8}), filter(context(), {1, 1}), output(context(), 2);
   tuff_conv2d_desc desc{};

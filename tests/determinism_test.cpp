@@ -1,4 +1,4 @@
-// Bitwise the same results: run after run, context after context, whatever other threads do.
+// Bitwise equal results, run after run, context after context, whatever other threads do.
 #include <thread>
 
 #include "support/attention_problem.hpp"
@@ -8,7 +8,7 @@
 namespace tuff_test {
 namespace {
 
-// Every operation once, on values whose rounding shows any change of order.
+// Every operation once, on values whose rounding would show any change of order.
 std::vector<std::vector<float>> all_results(tuff_context context) {
   std::vector<std::vector<float>> results;
   for (const GemmShape& shape :

@@ -1,6 +1,5 @@
-// Which devices there are, as TUFF_VISIBLE_DEVICES and TUFF_DEVICE have it, seen by another process
-// (programs/devices.cpp) that is started in such an environment; and two devices at once: this machine's GPUs, where it
-// has two, else Mesa's driver for processors twice.
+// The effect of TUFF_VISIBLE_DEVICES and TUFF_DEVICE on the devices that another process (programs/devices.cpp) sees;
+// and two devices at once: this machine's GPUs if it has two, otherwise Mesa's CPU driver twice.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -15,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What `devices list` prints of one.
+// One line of the output of `devices list`.
 struct Listed {
   std::string uuid, type, name;
 };
@@ -39,7 +38,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Devices that other processes see with this environment.
+// The devices that other processes see in this environment.
 class DevicesElsewhere : public testing::Test {
  protected:
   ProcessResult run(std::vector<std::string> more, const std::string& arguments) {
@@ -55,13 +54,14 @@ class DevicesElsewhere : public testing::Test {
     all_ = listed(result);
     ASSERT_FALSE(all_.empty()) << result;
   }
-  // How many there are with this in their name.
+  // The number of devices with this in their name.
   size_t named(const std::string& part) const {
     return static_cast<size_t>(std::count_if(all_.begin(), all_.end(), [&](const Listed& device) {
       return lower(device.name).find(lower(part)) != std::string::npos;
     }));
   }
-  // The least of the first one's UUID, from four digits on, that is of no other's; all of it if that is the same too.
+  // The shortest prefix of the first device's UUID, of at least four digits, that no other device shares; the whole
+  // UUID if others have the same one.
   std::string beginning_of_uuid() const {
     const std::string& first = all_[0].uuid;
     for (size_t length = 4; length < first.size(); ++length) {
@@ -80,7 +80,7 @@ class DevicesElsewhere : public testing::Test {
   std::vector<Listed> all_;
 };
 
-// Those of this machine, however many.
+// This machine's devices, however many.
 class DevicesVisible : public DevicesElsewhere {
  protected:
   void SetUp() override { look(); }
@@ -140,7 +140,7 @@ TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
   }
 }
 
-// What else stands in the environment: a value that a variable cannot have.
+// Invalid values of other environment variables.
 class DevicesEnvironment : public DevicesElsewhere {};
 
 TEST_F(DevicesEnvironment, WhatAVariableCannotBeIsWarnedOf) {
@@ -174,7 +174,7 @@ TEST_F(DevicesEnvironment, ALogOfNoLevelSaysSo) {
   }
 }
 
-// Two devices at least, of which these tests are about the first two.
+// At least two devices; these tests use the first two.
 class DevicesTwo : public DevicesElsewhere {
  protected:
   void SetUp() override {
@@ -219,7 +219,7 @@ TEST_F(DevicesTwo, AreOpenedByIndexAndUuid) {
     const std::string opened = "opened vulkan " + all_[i].uuid + " " + all_[i].name, index = std::to_string(i);
     EXPECT_TRUE(run({}, "open " + index).says(opened)) << i;
     EXPECT_TRUE(run({"TUFF_DEVICE=" + index}, "open").says(opened)) << i;
-    if (all_[0].uuid == all_[1].uuid) continue;  // Mesa's have one for all
+    if (all_[0].uuid == all_[1].uuid) continue;  // Mesa's devices share one UUID
     EXPECT_TRUE(run({}, "open " + all_[i].uuid).says(opened)) << i;
     EXPECT_TRUE(run({"TUFF_VISIBLE_DEVICES=" + all_[i].uuid}, "open").says(opened)) << i;
   }
@@ -238,10 +238,10 @@ TEST_F(DevicesTwo, WorkAtOnceAndCopyToEachOther) {
   }
 }
 
-// The tests of this program that are about two devices (peer_test.cpp, sharing_test.cpp), where this process does not
-// see two: in one that does.
+// Runs this program's tests of two devices (peer_test.cpp, sharing_test.cpp) in a process that sees two, if this
+// process does not.
 TEST_F(DevicesTwo, OfProcessorsForTheOtherTests) {
-  if (gpus() || testing::Test::HasFailure()) return;  // they run where they are
+  if (gpus() || testing::Test::HasFailure()) return;  // with two GPUs these tests run in this process
   ASSERT_EQ(std::getenv(kTwoDevices), nullptr);
   const ProcessResult result =
       run_process(environment_, fs::read_symlink("/proc/self/exe").string(),

@@ -1,4 +1,5 @@
-// Bad input for every function: its status, a message that names the function and the argument, and no effect.
+// Invalid input to every function: it returns a status and a message that names the function and the argument, and has
+// no effect.
 #include <array>
 #include <cmath>
 #include <functional>
@@ -16,7 +17,7 @@ constexpr uint64_t kHuge = ~uint64_t{0};
 
 class Errors : public OnBackend {
  protected:
-  // Four poisoned buffers that every row of buffer_calls() fits in.
+  // Four poisoned buffers that suit every row of buffer_calls().
   void SetUp() override {
     for (OwnBuffer& buffer : buffers_) {
       buffer = OwnBuffer(context(), kCallBytes);
@@ -25,7 +26,7 @@ class Errors : public OnBackend {
     ASSERT_OK(tuff_synchronize(context()));
     before_ = stats_of(context());
   }
-  // Nothing was recorded, made or written.
+  // Nothing was recorded, created or written.
   void TearDown() override {
     const tuff_stats after = stats_of(context());
     EXPECT_EQ(after.dispatches, before_.dispatches);
@@ -44,7 +45,7 @@ class Errors : public OnBackend {
   tuff_stats before_{};
 };
 
-// The rows of the table are what they claim to be, or the tests below would prove nothing.
+// The rows of the table must be valid calls, or the tests below would prove nothing.
 class ErrorsTable : public OnBackend {};
 TEST_P(ErrorsTable, CallsAreValid) {
   const OwnBuffer a(context(), kCallBytes), b(context(), kCallBytes), c(context(), kCallBytes),
@@ -67,7 +68,7 @@ TEST_P(Errors, BufferHandles) {
   const struct {
     const char* what;
     tuff_buffer handle;
-    bool alone;  // wrong even where no stream says which context is meant
+    bool alone;  // invalid even if no stream determines the context
   } bad[] = {
       {"null", TUFF_NULL_HANDLE, true},
       {"stale", stale, true},
@@ -87,7 +88,7 @@ TEST_P(Errors, BufferHandles) {
         auto arguments = operands();
         arguments[i] = handle;
         SCOPED_TRACE(std::string(row.function) + " " + row.buffers[i] + ": " + what);
-        // 0 is a handle for "nothing", which these operands are not; where a buffer is needed it is invalid.
+        // The null handle means "no operand"; where an operand is required it is an invalid argument or handle.
         const tuff_status status = row.call(context(), arguments.data());
         if (handle == TUFF_NULL_HANDLE && status == kArgument) {
           EXPECT_FAILS(status, kArgument, row.function, row.buffers[i]);
@@ -163,7 +164,7 @@ TEST_P(Errors, FreeAndMapHandles) {
 
 struct BadCall {
   const char* function;
-  const char* word;  // that the message names
+  const char* word;  // must be in the message
   tuff_status status;
   std::function<tuff_status(tuff_context, const tuff_buffer*)> call;
 };
@@ -357,7 +358,7 @@ std::vector<BadCall> products() {
       row("b", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 300, 6, 6, 300, 300); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 40, 40, 2, 2, 40, 40); }),
       row("c", [](auto c, auto x) { return gemm(c, x, F, N, N, 4, 4, 4, 4, 4, 400); }),
-      // sizes that overflow 2^64 bytes, by the product or by the sum
+      // sizes that overflow 2^64 bytes, as a product or as a sum
       row("a",
           [](auto c, auto x) {
             return gemm(c, x, F, N, N, uint64_t{1} << 32, 1, uint64_t{1} << 32, uint64_t{1} << 32, 1, 1);
@@ -406,7 +407,7 @@ std::vector<BadCall> convolutions() {
       conv("input", {1, 2, 40, 50}, {3, 2, 39, 50}, {1, 3, 2, 1}),
       conv("filter", {1, 30, 6, 5}, {6, 30, 3, 2}, {1, 6, 4, 4}),
       conv("output", {1, 2, 20, 20}, {10, 2, 3, 3}, {1, 10, 18, 18}),
-      // beyond 2^64
+      // sizes beyond 2^64
       conv("in_shape", {kHuge, 2, kHuge, 5}, {3, 2, 3, 2}, {kHuge, 3, kHuge - 2, 4}),
       conv("padding", in, filter, out, {1, 1}, {kHuge, 0}),
       conv("padding", in, filter, out, {1, 1}, {0, uint64_t{1} << 63}),
@@ -467,7 +468,7 @@ std::vector<BadCall> attentions() {
 BadCall reduce(const char* word, std::vector<uint64_t> shape, uint32_t axis, int32_t op = TUFF_REDUCE_SUM,
                int32_t dtype = F, tuff_status status = kArgument) {
   return {"tuff_reduce", word, status, [=](tuff_context c, const tuff_buffer* x) {
-            const uint64_t none = 0;  // a rank of 0 is wrong in itself, not for want of a shape
+            const uint64_t none = 0;  // so that a rank of 0 is the only error
             return tuff_reduce(c, dtype, op, x[0], x[1], shape.empty() ? &none : shape.data(),
                                static_cast<uint32_t>(shape.size()), axis);
           }};
@@ -550,7 +551,7 @@ TEST_P(Errors, Attention) { run(context(), attentions(), operands()); }
 TEST_P(Errors, ReduceAndSoftmax) { run(context(), axes(), operands()); }
 TEST_P(Errors, UnaryAndBinary) { run(context(), elementwise(), operands()); }
 
-// Each operand of each operation in turn is one element short of what the call needs.
+// Each operand of each operation in turn is one element too short.
 TEST_P(Errors, OperandsThatAreTooSmall) {
   for (const BufferCall& row : buffer_calls()) {
     for (size_t i = 0; i < row.buffers.size(); ++i) {
@@ -567,13 +568,13 @@ TEST_P(Errors, OperandsThatAreTooSmall) {
   }
 }
 
-// Elements must start at a multiple of their size.
+// Operands must start at a multiple of the element size.
 TEST_P(Errors, OperandsThatAreMisaligned) {
   for (const BufferCall& row : buffer_calls()) {
     const std::string function = row.function;
     if (function.starts_with("tuff_copy") || function == "tuff_view" || function == "tuff_buffer_size" ||
         function == "tuff_fill") {
-      continue;  // these work at any byte
+      continue;  // these accept any byte offset
     }
     for (size_t i = 0; i < row.buffers.size(); ++i) {
       tuff_buffer odd = 0;

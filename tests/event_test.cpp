@@ -1,4 +1,4 @@
-// Events: what they mean, when they have happened, and how long it took.
+// Events: what they wait for, when they complete, and the times they report.
 #include <chrono>
 #include <thread>
 
@@ -31,7 +31,7 @@ class Events : public OnBackend {
   }
 };
 
-// What is recorded goes to the device by and by, if nothing but events is.
+// Recorded events are submitted now and then, even if nothing else is.
 TEST_P(Events, AloneTheyAreSubmittedToo) {
   if (!vulkan()) GTEST_SKIP() << "the host backend submits nothing";
   const OwnEvent event = make_event(context(), 0);
@@ -65,7 +65,7 @@ TEST_P(Events, WithoutTiming) {
   EXPECT_TRUE(done(plain));
 }
 
-// Not before its work has happened; and asking again and again is enough for it to happen.
+// A query is not true before the work has finished; repeated queries are enough to make it finish.
 TEST_P(Events, QueriedUntilItHasHappened) {
   const OwnStream stream = make_stream(context());
   const OwnEvent event = make_event(context());
@@ -86,7 +86,7 @@ TEST_P(Events, QueriedUntilItHasHappened) {
       std::this_thread::yield();
     }
     EXPECT_EQ(out[kCount - 1], value);
-    if (!vulkan()) break;  // a call there is done when it returns
+    if (!vulkan()) break;  // the call has finished when it returns
   }
   EXPECT_EQ(seen_before, vulkan());
 }
@@ -111,13 +111,13 @@ TEST_P(Events, WaitedFor) {
   ASSERT_OK(tuff_synchronize(stream));
 }
 
-// Nothing has been called there, or all of it has happened long ago.
+// Events of streams that were never used, or have been idle for long.
 TEST_P(Events, OfIdleStreams) {
   const OwnStream stream = make_stream(context());
   const OwnEvent first = make_event(context(), 0), second = make_event(context(), 0);
   for (int round = 0; round < 3; ++round) {
     ASSERT_OK(tuff_event_record(stream, first));
-    ASSERT_OK(tuff_stream_wait_event(stream, first));  // its own
+    ASSERT_OK(tuff_stream_wait_event(stream, first));  // an event of the same stream
     ASSERT_OK(tuff_event_record(stream, second));
     ASSERT_OK(tuff_event_wait(second));
     EXPECT_TRUE(done(first));
@@ -148,7 +148,7 @@ TEST_P(Events, Crosswise) {
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(read(streams[i], sums[i], kCount), std::vector<float>(kCount, expected));
 }
 
-// One event that goes to and fro: who waited for it waits for what it meant then.
+// One event is recorded repeatedly: a wait refers to the recording at the time of the call.
 TEST_P(Events, RecordedAgain) {
   const auto streams = make_streams(context(), 3);
   const OwnEvent event = make_event(context());
@@ -161,7 +161,7 @@ TEST_P(Events, RecordedAgain) {
   ASSERT_OK(tuff_event_wait(event));
   EXPECT_EQ(read(streams[0], x, kCount), std::vector<float>(kCount, 150));
 
-  // Recorded behind much more work by the time that the waiting stream's own is carried out.
+  // The event is recorded again behind much more work before the waiting stream runs.
   const Delay delay(context());
   const OwnBuffer y(context(), 4 * kCount);
   fill(streams[0], y, kCount, 4);
@@ -190,7 +190,7 @@ TEST_P(Events, DestroyedWhileAStreamWaits) {
   }
 }
 
-// Its stream is gone by the time that others wait for it.
+// The event's stream is destroyed before others wait for the event.
 TEST_P(Events, OutlivesItsStream) {
   const Delay delay(context());
   const OwnBuffer x(context(), 4 * kCount);
@@ -213,7 +213,7 @@ TEST_P(Events, Elapsed) {
   const Delay delay(context());
   const OwnEvent events[] = {make_event(context(), 0), make_event(context(), 0), make_event(context(), 0),
                              make_event(context(), 0)};
-  // Nothing takes less time than work; but where the device is held up in the middle of nothing, it is asked again.
+  // An empty interval is shorter than work. If the device was delayed in between, measure again.
   bool less = false;
   for (int attempt = 0; attempt < 20 && !less; ++attempt) {
     const auto begin = Clock::now();
@@ -239,7 +239,7 @@ TEST_P(Events, Elapsed) {
   EXPECT_TRUE(less);
 }
 
-// Recording, waiting and asking make nothing that stays.
+// Recording, waiting and querying leave no allocations behind.
 TEST_P(Events, SteadyState) {
   const auto streams = make_streams(context(), 2);
   const OwnBuffer x = buffer_of(context(), kCount, 1);
