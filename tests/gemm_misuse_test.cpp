@@ -1,4 +1,4 @@
-// Descriptors of matrix products that make no sense: their status, a message that names the field, and no effect.
+// Invalid GEMM descriptors: they return a status and a message that names the field, and have no effect.
 #include <cmath>
 #include <functional>
 
@@ -12,7 +12,7 @@ constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ER
 
 class GemmMisuse : public OnBackend {
  protected:
-  // Fits 8 x 8 matrices of any type, four of them.
+  // Room for four 8 x 8 matrices of any type.
   void SetUp() override {
     for (OwnBuffer& buffer : buffers_) buffer = OwnBuffer(context(), 8 * 8 * 8 * 4);
     const uint32_t poison = kPoison;
@@ -145,13 +145,13 @@ TEST_P(GemmMisuse, ElementsOfArrays) {
   refused(cs_[2], overlapping, kArgument, "c_array[2]");
   refused(bs_[0], inside, kArgument, "b_array[0]");
   refused(as_[0], buffers_[2], kArgument, "a_array[0]");
-  // A residual may be exactly its own matrix of C, and no other.
+  // A residual may be exactly its own matrix of C, but must not overlap another one.
   tuff_batched_gemm_desc desc = arrays();
   desc.residual = inside;
   expect(desc, kArgument, "residual");
   desc.bias_axis = TUFF_BIAS_ROWS, desc.bias = inside, desc.residual = 0;
   expect(desc, kArgument, "bias");
-  // It ends within a matrix of C by its own leading dimension: by C's it would end before.
+  // With its own leading dimension the residual ends within a matrix of C; with C's it would end before it.
   const OwnBuffer wide = view(2, 32, 480);
   const OwnBuffer last[3] = {view(2, 1280, 256), view(2, 480, 256), view(2, 1024, 256)};
   desc = arrays();

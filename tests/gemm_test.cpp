@@ -9,7 +9,7 @@ struct Size {
   uint64_t m, n, k;
 };
 
-// Each of these runs with all four transposes.
+// Each size runs with all four combinations of transposes.
 constexpr Size kSizes[] = {
     {1, 1, 1},     {1, 1, 2},      {2, 1, 1},       {1, 2, 1},       {3, 5, 7},       {7, 13, 11},    {31, 37, 41},
     {16, 16, 16},  {15, 16, 17},   {17, 15, 16},    {16, 17, 15},    {32, 32, 32},    {31, 33, 32},   {33, 31, 31},
@@ -24,7 +24,7 @@ std::vector<GemmShape> cases() {
   for (const Size& size : kSizes) {
     for (int32_t ta : {N, T}) {
       for (int32_t tb : {N, T}) {
-        // Scaling, leading dimensions and offsets alternate, so that each shape meets several of them.
+        // Scaling, leading dimensions and offsets alternate, so that each shape is combined with several of them.
         const uint64_t i = all.size();
         GemmShape row{.ta = ta, .tb = tb, .m = size.m, .n = size.n, .k = size.k};
         row.alpha = i % 3 == 0 ? 1 : i % 3 == 1 ? -2 : 0.5;
@@ -36,7 +36,7 @@ std::vector<GemmShape> cases() {
     }
   }
   const GemmShape others[] = {
-      // nothing to do, and nothing to multiply
+      // empty results, and k = 0
       {.m = 0, .n = 5, .k = 3},
       {.m = 5, .n = 0, .k = 3},
       {.m = 5, .n = 6, .k = 0},
@@ -45,20 +45,20 @@ std::vector<GemmShape> cases() {
       {.m = 40, .n = 30, .k = 20, .alpha = 0, .beta = 0, .pad_c = 1},
       {.ta = C, .tb = C, .m = 20, .n = 30, .k = 40},
       {.ta = C, .tb = N, .m = 33, .n = 65, .k = 17, .pad_a = 3, .shift = 4},
-      // every operand on a 16-byte boundary, and none
+      // all operands aligned to 16 bytes, and none
       {.m = 96, .n = 128, .k = 64},
       {.m = 96, .n = 128, .k = 64, .pad_a = 1, .pad_b = 1, .pad_c = 1},
       {.m = 96, .n = 128, .k = 64, .shift = 12},
-      // large, few tiles with long k (split-K), very long
+      // large shapes, few tiles with long k (split-K), very long k
       {.m = 512, .n = 512, .k = 512},
       {.ta = T, .tb = T, .m = 512, .n = 384, .k = 640, .beta = 1},
       {.m = 700, .n = 300, .k = 1100, .alpha = 2, .beta = 1, .shift = 4},
-      // few columns: the product's transpose, whole and with k in slices
+      // few columns: computed as the transposed GEMM, without and with split-K
       {.m = 410, .n = 6, .k = 233, .beta = 1, .pad_a = 1, .pad_c = 1},
       {.ta = T, .tb = T, .m = 333, .n = 7, .k = 97, .alpha = 2, .beta = -1, .pad_c = 2, .shift = 4},
       {.m = 300, .n = 5, .k = 1000},
       {.tb = T, .m = 20, .n = 6, .k = 4096, .beta = 1},
-      // few rows and columns whose k is not along memory
+      // few rows and columns, where k is not the contiguous axis
       {.ta = T, .m = 3, .n = 2, .k = 200, .pad_a = 1},
       {.ta = T, .tb = T, .m = 4, .n = 3, .k = 777, .beta = 1, .pad_b = 2},
       {.ta = T, .tb = T, .m = 1, .n = 1, .k = 2818},
@@ -67,26 +67,26 @@ std::vector<GemmShape> cases() {
       {.m = 1, .n = 1100, .k = 1000, .pad_b = 1},
       {.m = 1, .n = 2048, .k = 520, .beta = 1},
       {.ta = T, .m = 1026, .n = 2, .k = 1030, .shift = 4},
-      // C in pairs
+      // C stored in pairs of elements
       {.m = 31, .n = 66, .k = 200, .beta = 1},
       {.tb = T, .m = 40, .n = 38, .k = 200, .pad_c = 2, .shift = 8},
-      // packed operands of short k
+      // packed operands with short k
       {.m = 800, .n = 700, .k = 41, .beta = 1},
       {.ta = T, .tb = T, .m = 1000, .n = 640, .k = 30, .pad_a = 1},
       {.tb = T, .m = 500, .n = 384, .k = 130, .beta = 1, .pad_c = 1},
-      // more than one piece of packed operands along m, n and k
+      // packed operands in more than one piece along m, n and k
       {.m = 3100, .n = 128, .k = 120, .pad_c = 1},
       {.tb = T, .m = 100, .n = 2100, .k = 128},
       {.ta = T, .m = 100, .n = 128, .k = 2500, .beta = 1},
       {.m = 64, .n = 64, .k = 16'384},
       {.ta = T, .m = 3, .n = 130, .k = 20'000},
       {.m = 1, .n = 1, .k = 1'000'000},
-      // more than 65,535 tiles of any shape in use along m, along n
+      // more than 65,535 tiles, whatever the tile shape, along m and along n
       {.m = 9'000'000, .n = 1, .k = 2},
       {.m = 1, .n = 9'000'000, .k = 2},
       {.m = 1'200'000, .n = 5, .k = 3, .beta = 1, .pad_c = 1},
       {.tb = T, .m = 3, .n = 1'200'000, .k = 5, .shift = 4},
-      // one operand of 160 MiB: above maxStorageBufferRange of Mesa's CPU driver
+      // one operand of 160 MiB, above maxStorageBufferRange of Mesa's CPU driver
       {.m = 5'242'880, .n = 3, .k = 8},
       {.m = 2, .n = 5'242'881, .k = 8, .shift = 4},
       {.m = 5'242'881, .n = 8, .k = 1},
@@ -106,7 +106,7 @@ TUFF_TABLE(GemmBound, GemmShape, without_large_operands(cases()));
 
 class GemmSweep : public OnBackend {};
 
-// Every combination of sizes around the edges of small tiles: what indexing errors hide in.
+// Every combination of sizes around the edges of small tiles, where indexing errors hide.
 TEST_P(GemmSweep, TileEdges) {
   const uint64_t sizes[] = {1, 4, 7, 8, 9, 33};
   for (uint64_t m : sizes) {
@@ -138,7 +138,7 @@ TEST_P(GemmSweep, DescriptorIsTheSame) {
   desc.ta = shape.ta, desc.tb = shape.tb;
   desc.m = shape.m, desc.n = shape.n, desc.k = shape.k;
   desc.alpha = shape.alpha, desc.beta = shape.beta;
-  desc.a = a, desc.b = b, desc.c = c;  // leading dimensions 0: dense
+  desc.a = a, desc.b = b, desc.c = c;  // leading dimensions of 0: dense
   ASSERT_OK(tuff_gemm_ex(context(), &desc));
   expect_gemm(problem, c.read());
 }

@@ -1,4 +1,4 @@
-// Products of every mixture of element types, epilogues, rounding, batches of buffers.
+// GEMMs with every mixture of element types, epilogues, rounding, batches of buffers.
 #include <cmath>
 
 #include "support/typed_gemm.hpp"
@@ -15,7 +15,8 @@ struct Types {
 constexpr Types kMixtures[] = {{F, F, H}, {H, H, H},   {H, H, F}, {B, B, B}, {B, B, F}, {H, B, F}, {F, H, B},
                                {B, F, H}, {I, I, I32}, {I, I, F}, {I, I, H}, {I, I, B}, {D, D, D}};
 
-// By tiles, with one column or row, and few of them (tiles or a skinny kernel, by the device).
+// Shapes for tiles, for a single column or row, and for few of them (tiles or a skinny kernel, depending on the
+// device).
 std::vector<TypedGemm> mixtures(bool all_transposes) {
   std::vector<TypedGemm> all;
   for (const Types& t : kMixtures) {
@@ -62,7 +63,7 @@ std::vector<TypedGemm> batches() {
       {.a_type = B, .b_type = F, .c_type = F, .ta = T, .m = 16, .n = 20, .k = 8, .batch = 3},
       {.a_type = I, .b_type = I, .c_type = I32, .tb = T, .m = 17, .n = 6, .k = 30, .alpha = -3, .pad = 2, .batch = 4},
       {.a_type = D, .b_type = D, .c_type = D, .m = 12, .n = 1, .k = 70, .batch = 6},
-      // tiny ones, several for each workgroup
+      // tiny matrices, several for each workgroup
       {.a_type = H, .b_type = H, .c_type = H, .m = 8, .n = 8, .k = 8, .batch = 40},
       {.a_type = B, .b_type = F, .c_type = B, .tb = T, .m = 5, .n = 12, .k = 7, .beta = 2, .pad = 1, .batch = 100},
       {.a_type = F, .b_type = H, .c_type = F, .ta = T, .m = 16, .n = 16, .k = 16, .beta = 1, .batch = 40},
@@ -105,7 +106,7 @@ std::vector<TypedGemm> batches() {
        .residual = Residual::own},
       {.a_type = I, .b_type = I, .c_type = F, .m = 1, .n = 40, .k = 64, .batch = 4, .arrays = true},
       {.m = 4, .n = 4, .k = 0, .beta = 2, .batch = 3, .arrays = true},
-      // on matrix units a module for f16 whose 16-bit type became bf16, with results of true f16
+      // with cooperative matrices: an f16 module whose 16-bit type is rewritten to bf16, with f16 results
       {.a_type = B,
        .b_type = B,
        .c_type = H,
@@ -117,7 +118,7 @@ std::vector<TypedGemm> batches() {
        .beta = 1,
        .pad = 1,
        .batch = 2},
-      // by handles: tiny ones, rows and columns, copies in another type, slices of k
+      // arrays of handles: tiny matrices, rows and columns, copies in another type, split-K
       {.ta = T, .m = 8, .n = 8, .k = 8, .beta = 1, .pad = 2, .batch = 40, .arrays = true},
       {.a_type = H,
        .b_type = H,
@@ -208,7 +209,7 @@ std::vector<TypedGemm> epilogues() {
                  .bias_axis = TUFF_BIAS_ROWS,
                  .residual = Residual::own});
   all.push_back({.a_type = H, .b_type = H, .c_type = H, .m = 20, .n = 30, .k = 9, .alpha = 0, .beta = 1});
-  // As large as processors pack operands for: in pieces of k, several matrices.
+  // Large enough for CPU devices to pack operands: in pieces of k, and with several matrices.
   const auto large = [&](TypedGemm s) {
     s.m = 108, s.n = 126;
     s.k = s.batch == 1 ? 2100 : 1200;
@@ -270,7 +271,7 @@ std::vector<TypedGemm> exact_epilogues() {
        .beta = -1,
        .bias_axis = TUFF_BIAS_ROWS,
        .residual = Residual::own},
-      // k in slices: the skinny kernels', the tiles', and more of k than one dispatch goes through
+      // split-K in the skinny kernels and in the tiles, and a k longer than one dispatch covers
       {.a_type = H, .b_type = H, .c_type = H, .m = 1, .n = 6, .k = 20'000, .bias_axis = TUFF_BIAS_ROWS},
       {.a_type = H, .b_type = F, .c_type = B, .m = 6, .n = 7, .k = 5'000, .beta = 1, .residual = Residual::own},
       {.a_type = B, .b_type = B, .c_type = H, .m = 5, .n = 6, .k = 100'001, .activation = TUFF_ACTIVATION_RELU},
@@ -283,7 +284,7 @@ TUFF_TABLE(GemmEpilogueExact, TypedGemm, exact_epilogues());
 
 class GemmTypesOnce : public OnBackend {
  protected:
-  // C = A * [1], an element at a time, in other types.
+  // Converts each element to another type by computing C = A * [1].
   Bytes converted(int32_t from, const Bytes& values, uint64_t count, int32_t to, uint64_t n) {
     Bytes ones(n * size_of(from)), result(count * n * size_of(to), 0xd1);
     for (uint64_t i = 0; i < n; ++i) set_element(from, ones, i, 1);
@@ -298,7 +299,7 @@ class GemmTypesOnce : public OnBackend {
   }
 };
 
-// Every number of 16 bits, read by a skinny kernel and by tiles; f32's denormals may be flushed.
+// Every 16-bit number is read by a skinny kernel and by tiles; denormals of f32 may be flushed.
 TEST_P(GemmTypesOnce, EveryHalfIsReadExactly) {
   for (const int32_t type : {H, B}) {
     Bytes all(65536 * 2);
@@ -319,7 +320,7 @@ TEST_P(GemmTypesOnce, EveryHalfIsReadExactly) {
   }
 }
 
-// To nearest even: half-way cases, their neighbours, both ends of the range; once for both kinds of kernel.
+// Rounds to nearest even: ties, their neighbours and both ends of the range, for both kinds of kernel.
 TEST_P(GemmTypesOnce, ResultsAreRoundedToNearestEven) {
   for (const int32_t type : {H, B}) {
     const uint16_t infinity = type == H ? 0x7c00 : 0x7f80;
@@ -367,7 +368,7 @@ TEST_P(GemmTypesOnce, ResultsAreRoundedToNearestEven) {
   }
 }
 
-// Sums, scaling and the epilogue of an i32 C are modulo 2^32.
+// The sums, scaling and epilogue of an i32 C wrap modulo 2^32.
 TEST_P(GemmTypesOnce, IntegersWrapAround) {
   const uint64_t k = 140'000;  // 140000 * 128^2 > 2^31
   for (const uint64_t m : {1, 5}) {
@@ -379,7 +380,7 @@ TEST_P(GemmTypesOnce, IntegersWrapAround) {
     const TypedTensor da(context(), I, a), db(context(), I, b), dc(context(), I32, c), dbias(context(), I32, bias);
     tuff_gemm_desc desc{};
     desc.struct_size = sizeof desc;
-    desc.dtype = I;  // C is i32
+    desc.dtype = I;  // makes C i32
     desc.m = m, desc.n = n, desc.k = k;
     desc.alpha = -7, desc.beta = 3;
     desc.a = da, desc.b = db, desc.c = dc, desc.bias = dbias;
@@ -394,7 +395,7 @@ TEST_P(GemmTypesOnce, IntegersWrapAround) {
   }
 }
 
-// What an f32 C would hold as infinity, and NaN, reach a C of 16 bits as they are; relu and relu6 let NaN through.
+// Infinities and NaN of an f32 result reach a 16-bit C unchanged; relu and relu6 pass NaN through.
 TEST_P(GemmTypesOnce, SpecialValuesReachC) {
   const double values[] = {INFINITY, -INFINITY, NAN, 1};
   Bytes a(4 * 4);
@@ -423,7 +424,7 @@ TEST_P(GemmTypesOnce, SpecialValuesReachC) {
   }
 }
 
-// Permissions change nothing that the bound of their absence does not allow.
+// Permissions to lower the precision are accepted; exact results stay the same.
 TEST_P(GemmTypesOnce, PermissionsAreAccepted) {
   Bytes ones(64 * 4), c(64 * 4);
   for (uint64_t i = 0; i < 64; ++i) set_element(F, ones, i, 1);

@@ -1,4 +1,4 @@
-// Graphs: what takes the place of what at a launch, what cannot, and what cannot be captured.
+// Graphs: replacing memory at a launch, replacements that are rejected, and calls that cannot be captured.
 #include "support/kernel.hpp"
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
@@ -50,7 +50,7 @@ TEST_F(GraphBind, InputAndOutputAndBack) {
   launch();
   expect_all(stream_, y_, kCount, 20);
   bind(y_, y);
-  bind(x_, x_);  // undone
+  bind(x_, x_);  // back to the captured buffer
   launch();
   expect_all(stream_, y, kCount, 2);
   expect_all(stream_, y_, kCount, 20);
@@ -76,7 +76,7 @@ TEST_F(GraphBind, LaunchesBeforeKeepWhatTheyHad) {
   for (size_t i = 0; i < xs.size(); ++i) expect_all(stream_, ys[i], kCount, static_cast<float>(2 * i));
 }
 
-// What it is bound to may go as well.
+// The replacement's handle may be freed too.
 TEST_F(GraphBind, KeepsTheReplacement) {
   {
     const OwnBuffer x = buffer_of(context(), kCount, 4);
@@ -104,7 +104,7 @@ TEST_F(GraphBind, LargerBuffersAndViews) {
   expect_all(stream_, y_, kCount, 10);
 }
 
-// Captured through views: what replaces the buffer is used at the same places.
+// Views are captured: the replacement of the whole buffer is used at the same offsets.
 TEST_F(GraphBind, ViewsOfWhatIsReplaced) {
   const OwnBuffer whole = buffer_of(context(), 4 * kCount, 1), other = buffer_of(context(), 4 * kCount, 2);
   const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, 3 * kBytes, kBytes);
@@ -115,7 +115,7 @@ TEST_F(GraphBind, ViewsOfWhatIsReplaced) {
   std::vector<float> expected(4 * kCount, 2.0f);
   std::fill(expected.end() - kCount, expected.end(), 4.0f);
   expect_same_bits(read(stream_, other, 4 * kCount), expected);
-  // One of the views alone.
+  // Replaces only one of the views.
   const OwnBuffer target = buffer_of(context(), kCount, 0);
   ASSERT_OK(tuff_graph_bind(graph, whole, whole));
   ASSERT_OK(tuff_graph_bind(graph, last, target));
@@ -124,7 +124,7 @@ TEST_F(GraphBind, ViewsOfWhatIsReplaced) {
   expect_all(stream_, target, kCount, 2);
 }
 
-// Every operation that uses it, whichever kind of command it became.
+// Replaces a buffer in all commands that use it, whatever their kind.
 TEST_F(GraphBind, EveryKindOfCommand) {
   const OwnKernel kernel(context(), glsl(kSaxpy));
   const OwnBuffer a = buffer_of(context(), kCount, 1), b = buffer_of(context(), kCount, 2),
@@ -202,7 +202,7 @@ TEST_F(GraphBind, Misuse) {
   expect_all(stream_, large, 2 * kCount, 9);
 }
 
-// The device reads where arrays of operands lie from memory, which a launch does not write anew.
+// The device reads the addresses of array operands from a table in memory, which a launch does not rewrite.
 TEST_F(GraphBind, OperandsInArrays) {
   const OwnBuffer a = buffer_of(context(), 64, 1), b = buffer_of(context(), 64, 1), c = buffer_of(context(), 64, 0);
   const OwnBuffer other = buffer_of(context(), 64, 2);
@@ -212,7 +212,7 @@ TEST_F(GraphBind, OperandsInArrays) {
   desc.m = desc.n = desc.k = 8;
   desc.alpha = 1;
   const OwnBuffer a2 = buffer_of(context(), 64, 3), c2 = buffer_of(context(), 64, 0);
-  // Memory between them is another matter.
+  // A buffer whose memory is located between theirs can be replaced.
   const OwnBuffer between = buffer_of(context(), kCount, 6), a3 = buffer_of(context(), 64, 4),
                   c3 = buffer_of(context(), 64, 0);
   const tuff_buffer as[] = {a, a2, a3}, bs[] = {b, b, b}, cs[] = {c, c2, c3};
@@ -233,8 +233,8 @@ TEST_F(GraphBind, OperandsInArrays) {
   expect_all(stream_, y_, kCount, 10);
 }
 
-// What was replaced is the host's to map; pinned memory that takes the place of pinned memory may be mapped as that
-// may.
+// A replaced buffer may be mapped at a launch; pinned memory may replace pinned memory, and may stay mapped as that
+// could.
 TEST_F(GraphBind, MappedMemory) {
   tuff_alloc_desc desc{};
   desc.struct_size = sizeof desc;
@@ -271,7 +271,8 @@ TEST_F(GraphBind, MappedMemory) {
   ASSERT_OK(tuff_unmap(buffers[1]));
 }
 
-// A call with arrays for which memory was short leaves nothing in the graph, of which the next would be taken for part.
+// A call with arrays that fails for lack of memory leaves nothing in the graph that the next call would be taken to
+// use.
 TEST_F(GraphBind, AfterACallThatFailed) {
   const OwnContext own("vulkan");
   const OwnBuffer x = buffer_of(own, kCount, 5), y(own, kBytes), z = buffer_of(own, kCount, 7);
@@ -311,7 +312,7 @@ TEST_F(GraphBind, PartsOfWhatIsReplaced) {
 
 class GraphMisuse : public GraphBase {};
 
-// What cannot be captured is refused, says so, and the capture goes on.
+// A call that cannot be captured is rejected with a message, and the capture goes on.
 TEST_F(GraphMisuse, WhatNeedsTheHost) {
   const OwnStream stream = make_stream(context()), other = make_stream(context());
   const OwnBuffer x = buffer_of(context(), kCount, 1), y = buffer_of(context(), kCount, 5);
@@ -329,7 +330,7 @@ TEST_F(GraphMisuse, WhatNeedsTheHost) {
     EXPECT_FAILS(tuff_graph_launch(stream, before), kUnsupported, "tuff_graph_launch", word);
     EXPECT_FAILS(tuff_graph_begin(stream), kArgument, "tuff_graph_begin", word);
     EXPECT_EQ(values, std::vector<float>(kCount, 8));
-    // Other streams are not concerned, and events neither.
+    // Other streams and events are not affected.
     add(other, y, y, y, kCount);
     expect_all(other, y, kCount, 10);
     ASSERT_OK(tuff_event_record(other, event));
@@ -342,7 +343,7 @@ TEST_F(GraphMisuse, WhatNeedsTheHost) {
   expect_all(stream, x, kCount, 12);
 }
 
-// Of a context, all of its streams are waited for, and the default one among them is not to be.
+// Waiting for a context waits for all its streams, which is rejected while the default stream captures.
 TEST_F(GraphMisuse, WaitingForTheDefaultStream) {
   const OwnStream other = make_stream(context());
   const OwnBuffer x = buffer_of(context(), kCount, 1);
@@ -356,7 +357,7 @@ TEST_F(GraphMisuse, WaitingForTheDefaultStream) {
   expect_all(other, x, kCount, 2);
 }
 
-// As everywhere: a call that fails has done nothing.
+// A failing call has no effect on the capture either.
 TEST_F(GraphMisuse, FailingCallsAreNotCaptured) {
   const OwnStream stream = make_stream(context());
   const OwnBuffer x = buffer_of(context(), kCount, 1), y = buffer_of(context(), kCount, 0);
@@ -385,7 +386,7 @@ TEST_F(GraphMisuse, BeginningAndEnding) {
   EXPECT_FAILS(tuff_graph_end(stream, nullptr), kArgument, "tuff_graph_end", "graph");
   EXPECT_FAILS(tuff_graph_end(context(), &graph), kArgument, "tuff_graph_end", "capturing");
   EXPECT_EQ(graph, 77u);
-  ASSERT_OK(tuff_graph_end(stream, &graph));  // as if nothing had been
+  ASSERT_OK(tuff_graph_end(stream, &graph));  // as if they had not been called
   OwnGraph owner(graph);
   ASSERT_OK(tuff_graph_launch(stream, graph));
   expect_all(stream, x, kCount, 2);

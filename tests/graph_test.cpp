@@ -1,4 +1,4 @@
-// Graphs: a launch does what the calls would have done, and nothing else; what they keep, and what they cost.
+// Graphs: a launch has exactly the effect of the captured calls; what graphs keep alive, and what they cost.
 #include "support/allocation_count.hpp"
 #include "support/call_table.hpp"
 #include "support/kernel.hpp"
@@ -65,8 +65,8 @@ class Graphs : public OnVulkan {
   void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float value) {
     expect_same_bits(read(stream, buffer, count), std::vector<float>(count, value));
   }
-  // body(stream) gives the same bits when it is called and when it is captured and launched, twice; and nothing happens
-  // meanwhile.
+  // Requires the same bits from body(stream) called directly and captured, then launched twice, and no effect of the
+  // capture itself.
   template <typename Body>
   void expect_replays(const Operands& operands, Body body) {
     const OwnStream stream = make_stream(context());
@@ -118,7 +118,7 @@ TEST_F(Graphs, AllCallsInOneGraph) {
   });
 }
 
-// Shapes that are cut into pieces, with partial results in memory of the library's own.
+// Shapes that are split, with partial results in the library's scratch memory.
 TEST_F(Graphs, ALayerAfterAnother) {
   constexpr uint64_t kRows = 24, kDeep = 4096, kCols = 40;
   const Operands x(context(), {spreads(kRows * kDeep, 1), spreads(kDeep * kCols, 2), std::vector<float>(kRows * kCols),
@@ -164,7 +164,7 @@ TEST_F(Graphs, AccumulatesWithEveryLaunch) {
   expect_all(stream, x, kCount, 0);
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK(tuff_graph_launch(stream, graph));
-    if (i % 10 == 9) add(stream, x, one, x, kCount);  // in order with what is called
+    if (i % 10 == 9) add(stream, x, one, x, kCount);  // ordered with direct calls
     if (i != 30) continue;
     ASSERT_OK(tuff_synchronize(stream));
   }
@@ -184,7 +184,7 @@ TEST_F(Graphs, TwoInTurn) {
   expect_all(stream, x, kCount, expected);
 }
 
-// Both use the library's memory for partial results, and so do eager calls between them.
+// Both graphs, and direct calls between them, use the library's scratch memory.
 TEST_F(Graphs, TwoAtOnceWithPartialResults) {
   constexpr uint64_t kDeep = 8192, kSize = 16;
   const auto streams = make_streams(context(), 3);
@@ -211,12 +211,12 @@ TEST_F(Graphs, TwoAtOnceWithPartialResults) {
   for (size_t i = 0; i < 3; ++i) expect_same_bits(read(streams[i], results[i], kSize * kSize), expected);
 }
 
-// The launches of one graph are in order on whatever streams, with no event between them.
+// Launches of one graph run in order, on any streams, without events between them.
 TEST_F(Graphs, LaunchedOnManyStreams) {
   auto streams = make_streams(context(), 3);
   const OwnBuffer x = buffer_of(context(), kCount, 0), one = buffer_of(context(), kCount, 1);
   const OwnGraph graph = capture(streams[0], [&] { add(streams[0], x, one, x, kCount); });
-  streams[0].destroy();  // where it was captured does not matter
+  streams[0].destroy();  // the captured stream is no longer needed
   for (int i = 0; i < 60; ++i) {
     const tuff_stream stream = i % 3 == 0 ? context() : tuff_stream{streams[static_cast<size_t>(i % 3)]};
     ASSERT_OK(tuff_graph_launch(stream, graph));
@@ -257,7 +257,7 @@ TEST_F(Graphs, KeepsTheMemoryThatItUses) {
   for (const OwnBuffer& other : others) expect_all(stream, other, kCount, -7);
 }
 
-// Partial results included, which eager calls get anew after this.
+// Including its scratch memory, which direct calls reallocate after this.
 TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
   const OwnContext own("vulkan");
   constexpr uint64_t kDeep = 16384;
@@ -273,7 +273,7 @@ TEST_F(Graphs, KeepsItsMemoryWhenTheContextIsTrimmed) {
   }
 }
 
-// A new buffer's zeros are there before the first launch, in whatever memory, and are no part of the graph.
+// A new buffer is zeroed before the first launch, in any memory, and the zeroing is not part of the graph.
 TEST_F(Graphs, AllocatesInTheMiddle) {
   const OwnContext own("vulkan");
   const OwnStream other = make_stream(own);
@@ -327,7 +327,7 @@ TEST_F(Graphs, KernelDestroyedBehindTheCapture) {
   }
   for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
   expect_all(stream, y, 64, 8);
-  // Its name too.
+  // The graph also keeps the kernel's name.
   ASSERT_OK(tuff_profile_begin(context()));
   ASSERT_OK(tuff_graph_launch(stream, graph));
   ASSERT_OK(tuff_profile_end(context()));
@@ -348,7 +348,7 @@ TEST_F(Graphs, DestroyedInFlight) {
     for (int i = 0; i < 4; ++i) ASSERT_OK(tuff_graph_launch(stream, graph));
     x.free();
     graph.destroy();
-    const OwnBuffer other = buffer_of(context(), kCount, -100);  // may well be where x was
+    const OwnBuffer other = buffer_of(context(), kCount, -100);  // may well get the memory that x had
   }
   expect_all(stream, result, kCount, 20);
 }
@@ -361,7 +361,7 @@ TEST_F(Graphs, Empty) {
   ASSERT_OK(tuff_graph_launch(stream, graph));
   add(stream, x, x, x, kCount);
   expect_all(stream, x, kCount, 4);
-  // Calls that touch nothing.
+  // Calls without any work.
   const OwnGraph nothing = capture(stream, [&] { add(stream, 0, 0, 0, 0); });
   ASSERT_OK(tuff_graph_launch(stream, nothing));
   expect_all(stream, x, kCount, 4);
@@ -400,7 +400,7 @@ TEST_F(Graphs, StreamDestroyedInTheMiddle) {
   expect_all(context(), x, kCount, 1);
 }
 
-// The contents at the time of the launch go up, and where they come down is the host's from then on.
+// Uploads read the contents at the time of the launch; after completion the host may use the destination.
 TEST_F(Graphs, CopiesOfPinnedMemory) {
   const OwnStream stream = make_stream(context());
   const Pinned in(context(), kCount), out(context(), kCount);
@@ -423,7 +423,7 @@ TEST_F(Graphs, CopiesOfPinnedMemory) {
   }
 }
 
-// What needs no order has none, what does is in order: a tree of sums.
+// A tree of sums: independent calls are not ordered, dependent ones are.
 TEST_F(Graphs, ATree) {
   constexpr size_t kLeaves = 64;
   const OwnStream stream = make_stream(context());
@@ -468,7 +468,7 @@ TEST_F(Graphs, SteadyState) {
   EXPECT_EQ(after.pipelines_created, before.pipelines_created);
   EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
-  if (!counts_allocations() || validating()) return;  // the layer allocates inside every call
+  if (!counts_allocations() || validating()) return;  // the validation layer allocates inside every call
   EXPECT_EQ(allocations, 0u);
 }
 

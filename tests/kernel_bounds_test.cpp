@@ -1,5 +1,5 @@
-// Kernels that index beyond their own variables: in robust and in untrusted kernels the last element is what they
-// reach.
+// Kernels that index beyond their own variables: in robust and in untrusted kernels such accesses reach the last
+// element instead.
 #include <climits>
 
 #include "support/kernel.hpp"
@@ -20,7 +20,7 @@ class KernelBounds : public OnVulkan {
     ASSERT_OK(tuff_supports(context(), "robust_kernels", &robust));
     if (robust == 0) GTEST_SKIP() << "a robust kernel does not run on this device";
   }
-  // The source's `at` is the number that it is given and `out` 64 numbers; one workgroup of one invocation.
+  // In the source, `at` is the given index and `result` has 64 numbers. Runs one workgroup of one invocation.
   std::vector<uint32_t> run(const std::string& declarations, const std::string& body, int32_t at, uint32_t flags,
                             int32_t push = 0) {
     const std::string source =
@@ -144,8 +144,8 @@ TEST_F(KernelBounds, IndicesOfEveryWidthAndSign) {
   }
 }
 
-// A compiler may take another value at each use of one that nobody has set: below the bound when it is compared, and
-// beyond it when it is used.
+// A compiler may assume a different value at each use of an uninitialised variable: one within the bound where it is
+// compared, and one beyond it where it is used.
 TEST_F(KernelBounds, WhatIsNotSetIsZero) {
   const auto result = run("shared uint s[16];\nint other;", std::string(kFilled) + R"(
   int unset;
@@ -159,7 +159,7 @@ TEST_F(KernelBounds, WhatIsNotSetIsZero) {
   EXPECT_EQ(result[2], 0u);
 }
 
-// Shared memory is the process's own on a processor: what lay there before is not for the kernel to see.
+// On a CPU device, shared memory is the process's own memory: the kernel must not see its earlier contents.
 TEST_F(KernelBounds, SharedMemoryBeginsWithZeros) {
   constexpr const char* fill = R"(#version 450
 layout(local_size_x = 64) in;
@@ -190,7 +190,7 @@ void main() {
   EXPECT_EQ(download<uint32_t>(out, 4096), std::vector<uint32_t>(4096, 0));
 }
 
-// What the flags do not change: what lies within, and buffers, whose end is the descriptor's.
+// The flags change neither accesses within bounds nor the end of a buffer, which the descriptor sets.
 TEST_F(KernelBounds, BuffersEndWhereTheyEnd) {
   constexpr const char* source = R"(#version 450
 layout(local_size_x = 64) in;

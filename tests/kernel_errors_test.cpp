@@ -1,4 +1,4 @@
-// Custom kernels that are refused, with what the message has to name; and source that means harm.
+// Custom kernels that are rejected, with the words that the message must contain; and malicious source.
 #include <chrono>
 #include <cstdlib>
 #include <span>
@@ -51,7 +51,7 @@ TEST_F(KernelErrors, TheCompilersTextHasFileAndLine) {
   EXPECT_FAILS(create(glsl("")), kCompile, kCreate, "test.comp:1");
 }
 
-// Where glslang itself would print all that it has built in.
+// For these versions glslang itself would print all its built-in declarations.
 TEST_F(KernelErrors, VersionsAreCheckedInSilence) {
   testing::internal::CaptureStdout();
   for (const char* start :
@@ -175,7 +175,7 @@ TEST_F(KernelErrors, Modules) {
   EXPECT_FAILS(with([](Words& w) { w.resize(5); }), kArgument, kCreate, "entry");
   EXPECT_FAILS(with([](Words&) {}, "no such entry"), kArgument, kCreate, "entry");
   EXPECT_FAILS(with([](Words& w) { w[6] = 6; }), kCompile, kCreate, "valid");  // capability Kernel, nothing for it
-  // The first entry point, after the capability and the memory model, as a fragment shader.
+  // Turns the first entry point, after the capability and the memory model, into a fragment shader.
   ASSERT_EQ(good[10] & 0xffff, 15u);
   ASSERT_EQ(good[11], 5u);
   EXPECT_FAILS(with([](Words& w) { w[11] = 4; }), kUnsupported, kCreate, "fragment");
@@ -295,7 +295,7 @@ TEST_P(KernelHost, SaysThatItHasNone) {
 }
 TUFF_ON_BACKENDS(KernelHost);
 
-// --- source that means harm ------------------------------------------------------------------------------
+// --- malicious source ------------------------------------------------------------------------------------
 
 std::string repeated(std::string_view text, size_t count) {
   std::string all;
@@ -303,7 +303,7 @@ std::string repeated(std::string_view text, size_t count) {
   return all;
 }
 
-// Macros that double at each level.
+// Macros whose expansion doubles at each level.
 std::string macro_bomb(const std::string& first, int levels) {
   std::string source = "#version 450\nlayout(binding = 0) buffer B { float b; };\n#define M0 " + first + "\n";
   for (int i = 1; i <= levels; ++i) {
@@ -316,7 +316,7 @@ std::string macro_bomb(const std::string& first, int levels) {
 class KernelUntrusted : public KernelErrors {
  protected:
   static constexpr uint64_t kMilliseconds = 1500;
-  // Refused, in time, and the process goes on as it was.
+  // Rejected in time, with the process unharmed.
   void expect_refused(const std::string& source, std::initializer_list<tuff_status> any_of) {
     tuff_kernel_desc desc = glsl(source.c_str(), "harm.comp");
     desc.flags = TUFF_KERNEL_UNTRUSTED;
@@ -325,7 +325,7 @@ class KernelUntrusted : public KernelErrors {
     const tuff_status status = create(desc);
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_TRUE(std::find(any_of.begin(), any_of.end(), status) != any_of.end()) << status << ": " << last_error();
-    // The bombs would go on for years; a busy machine may need a while to end a process.
+    // Expanding these would take years; a busy machine may need a while to end a process.
     EXPECT_LT(took, std::chrono::milliseconds(kMilliseconds + 30'000));
     EXPECT_EQ(last_error().rfind("tuff_kernel_create: ", 0), 0u);
   }
@@ -375,7 +375,7 @@ TEST_F(KernelUntrusted, GiantArrays) {
                  {kLimit, kCompile});
 }
 
-// More memory than the process may have, well before its time is up.
+// Needs more memory than the process may have, well before its time is up.
 TEST_F(KernelUntrusted, Memory) {
   const std::string source = macro_bomb("b = b * b + 1.0;", 24);
   tuff_kernel_desc desc = glsl(source.c_str());
@@ -404,7 +404,8 @@ TEST_F(KernelUntrusted, Modules) {
   EXPECT_FAILS(create(desc), kArgument, kCreate, "source");
 }
 
-// Valid by all that a validator looks at. The driver compiles them in a process of its own first: this one lives on.
+// These modules pass validation but crash the driver. It compiles them in a separate process first, so this one
+// survives.
 TEST_F(KernelUntrusted, ModulesThatTheDriverDiesOf) {
   const struct {
     const char* name;
@@ -418,15 +419,15 @@ TEST_F(KernelUntrusted, ModulesThatTheDriverDiesOf) {
     desc.name = name;
     desc.flags = TUFF_KERNEL_UNTRUSTED;
     const tuff_status status = create(desc);
-    if (status == TUFF_OK) continue;  // a driver that takes it: nothing was run
+    if (status == TUFF_OK) continue;  // this driver accepts it; it is not run
     EXPECT_TRUE(status == kCompile || status == kUnsupported) << last_error();
-    const bool cast = words.data() == kPointerBitcast;  // which needs no driver to be found out
+    const bool cast = words.data() == kPointerBitcast;  // is detected without the driver
     EXPECT_NE(last_error().find(cast ? "casts a pointer" : name), std::string::npos) << last_error();
     RecordProperty(name, last_error());
   }
 }
 
-// Mesa's driver for processors would do 65,535 of them, and say that all went well.
+// Mesa's CPU driver would run 65,535 iterations and report success.
 TEST_F(KernelErrors, LoopsThatTheDriverCutsShort) {
   constexpr const char* source = R"(#version 450
 layout(binding = 0) buffer B { uint b; };
@@ -448,7 +449,7 @@ void main() {
   EXPECT_EQ(download<uint32_t>(b, 1)[0], 69999u);
 }
 
-// What was compiled and tried once is not tried again, and what was refused is.
+// A kernel that was compiled and tried once is not tried again; a rejected one is.
 TEST_F(KernelUntrusted, TheDriverIsTriedOnce) {
   const std::string unique = "#version 450\n// " +
                              std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) +
@@ -471,7 +472,7 @@ TEST_F(KernelUntrusted, TheDriverIsTriedOnce) {
   EXPECT_EQ(confined(), 2) << "from the cache";
   for (const std::string& line : lines) {
     if (line.rfind("tuff-compile, for once.comp: ", 0) != 0) continue;
-    // Each is said to hold, or to be missing here.
+    // Each mechanism is reported as active or as missing here.
     for (const char* what : {"no_new_privs", "landlock", "seccomp"}) {
       EXPECT_NE(line.find(what), std::string::npos) << line;
     }

@@ -1,4 +1,4 @@
-// Custom kernels that work: what they compute, what is found in them, their order, their life.
+// Valid custom kernels: their results, reflection, ordering and lifetime.
 #include <numeric>
 #include <random>
 #include <thread>
@@ -50,7 +50,7 @@ TEST_F(Kernel, IsReflected) {
   EXPECT_STREQ(info.capabilities, "");
 }
 
-// What is read and written is what the code does, not what the declaration would allow; sizes include padding.
+// Reads and writes are those of the code, not those that the declarations would allow; sizes include padding.
 TEST_F(Kernel, ReflectionLooksIntoTheCode) {
   const OwnKernel kernel(context(), glsl(R"(#version 450
 struct Record { vec3 place; float mass; mat2 turn; };
@@ -104,7 +104,7 @@ void main() { y[gl_WorkGroupID.x] = TYPE(VALUE + FLAG); }
   EXPECT_EQ(download<float>(out, 1)[0], 22.0f);
 }
 
-// Constants decide sizes, which are then what is reflected and checked.
+// Constants determine sizes, which are then reflected and checked.
 TEST_F(Kernel, Constants) {
   constexpr const char* source = R"(#version 450
 layout(local_size_x_id = 0, local_size_y = 2) in;
@@ -161,13 +161,13 @@ TEST_F(Kernel, Spirv) {
   ASSERT_OK(launch(times_ten, {in, out}, 3));
   ASSERT_OK(launch(clear, {TUFF_NULL_HANDLE, out}, 1));
   EXPECT_EQ(download<uint32_t>(out, 4), (std::vector<uint32_t>{0, 20, 30, 8}));
-  // At an address that is no multiple of four.
+  // At an address that is not a multiple of four.
   std::vector<char> shifted(sizeof kTwoEntries + 1);
   std::memcpy(shifted.data() + 1, kTwoEntries, sizeof kTwoEntries);
   const OwnKernel unaligned(context(), spirv(shifted.data() + 1, sizeof kTwoEntries, "twice"));
 }
 
-// In order with fills, copies, operations and one another, by barriers where there is a conflict and nowhere else.
+// Ordered with fills, copies, operations and other kernels, by barriers where there is a conflict and nowhere else.
 TEST_F(Kernel, IsOrderedByWhatItTouches) {
   const OwnKernel plus(context(), glsl(kPlusOneEach));
   constexpr uint32_t n = 4096;
@@ -193,7 +193,7 @@ TEST_F(Kernel, IsOrderedByWhatItTouches) {
     for (const auto& buffers : launches) EXPECT_OK(launch(plus, buffers, 1));
     return stats_of(context()).barriers - before;
   };
-  EXPECT_LE(barriers({{a, b}}), 1u);                  // after whatever was before
+  EXPECT_LE(barriers({{a, b}}), 1u);                  // after whatever came before
   EXPECT_EQ(barriers({{a, c}, {a, d}}), 0u);          // three readers, three outputs
   EXPECT_EQ(barriers({{b, a}}), 1u);                  // b was written, a was read
   EXPECT_EQ(barriers({{c, d}, {d, c}, {c, d}}), 2u);  // a chain
@@ -225,7 +225,7 @@ void main() { y[0] = 7; }
   const OwnBuffer out(context(), 4);
   ASSERT_OK(launch(kernel, {0, 0, out, 0}, 1));
   EXPECT_EQ(download<uint32_t>(out, 1)[0], 7u);
-  ASSERT_OK(launch(kernel, {out, out, out, out}, 1));  // what is not used cannot overlap
+  ASSERT_OK(launch(kernel, {out, out, out, out}, 1));  // unused bindings cannot overlap
 }
 
 TEST_F(Kernel, NoBuffersAndNoGroups) {
@@ -244,7 +244,7 @@ TEST_F(Kernel, NoBuffersAndNoGroups) {
 }
 
 TEST_F(Kernel, ManyBindings) {
-  const uint32_t most = 16;  // Vulkan's devices have at least 4, all that are known here have 16
+  const uint32_t most = 16;  // Vulkan guarantees at least 4; all devices known here have 16
   std::string source = "#version 450\n";
   std::string body;
   for (uint32_t i = 0; i < most; ++i) {
@@ -323,7 +323,7 @@ TEST_F(Kernel, GoesWithItsContext) {
 }
 
 TEST_F(Kernel, ComesFromDiskTheSecondTime) {
-  // That no other process has compiled, now or in former times.
+  // Unique source, so that no other process has compiled it before.
   std::random_device random;
   const std::string source =
       std::string(kSaxpy) + "// " + std::to_string(std::time(nullptr)) + " " + std::to_string(random()) + "\n";

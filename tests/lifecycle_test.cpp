@@ -1,5 +1,5 @@
-// Beginnings and ends: processes that leave everything open, load and unload the library, fork, and share the
-// cache on disk. Each runs as a process of its own (programs/child.c).
+// Start and end of processes: leaving everything open, loading and unloading the library, forking, and sharing the
+// disk cache. Each case runs in a process of its own (programs/child.c).
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ Outcome run_child(const std::string& mode, const std::string& backend, const std
 
 class Lifecycle : public OnBackend {
  protected:
-  // What is freed is overwritten, so that whoever uses it after that does not find it as it was.
+  // Freed memory is overwritten, so that a use after free does not find the old contents.
   void expect_late_calls_work(const std::string& mode) {
     const Outcome outcome = run_program(TUFF_TEST_LATE_CALLS, mode, GetParam(), "MALLOC_PERTURB_=181");
     EXPECT_EQ(outcome.status, 0);
@@ -79,7 +79,7 @@ TEST_P(Lifecycle, CallsFromDestructorsOfKeys) { expect_late_calls_work("keys"); 
 TEST_P(Lifecycle, FailingCallsOfAThousandThreads) { expect_late_calls_work("threads"); }
 TUFF_ON_BACKENDS(Lifecycle);
 
-// A cache folder of the test's own, removed at its end.
+// A private cache folder for each test, removed at its end.
 class LifecycleCache : public testing::Test {
  protected:
   void SetUp() override {
@@ -96,7 +96,7 @@ class LifecycleCache : public testing::Test {
   struct Work {
     unsigned long long compiled = 0, cached = 0, pipelines = 0;
   };
-  // A process that works, with this folder as its cache; Mesa's own, which has its say about bad folders, is off.
+  // Runs a process that does some work with this cache folder. Mesa's own cache, which reports bad folders, is off.
   Work work(const fs::path& home) {
     const Outcome outcome =
         run_child("work", "vulkan", "MESA_SHADER_CACHE_DISABLE=true XDG_CACHE_HOME='" + home.string() + "'");
@@ -129,7 +129,7 @@ TEST_F(LifecycleCache, SecondProcessCompilesNothing) {
   }
 }
 
-// The exit handlers of drivers and compilers meet no thread that uses them.
+// The exit handlers of drivers and compilers must not run while another thread uses them.
 TEST_F(LifecycleCache, ExitWhileKernelsAreCompiledAhead) {
   work(home_);
   for (int round = 0; round < 4; ++round) {
@@ -145,7 +145,7 @@ TEST_F(LifecycleCache, ExitWhileKernelsAreCompiledAhead) {
   }
 }
 
-// The thread that compiles ahead ends the process, out of a callback.
+// The prewarming thread ends the process from within a callback.
 TEST_F(LifecycleCache, ExitInACallbackOfTheThreadThatCompilesAhead) {
   work(home_);
   const Outcome outcome =
@@ -188,7 +188,7 @@ TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
       {"a flipped bit at the end", [](std::string& bytes) { bytes.back() = static_cast<char>(bytes.back() ^ 0x10); }},
       {"zeros", [](std::string& bytes) { bytes.assign(bytes.size(), '\0'); }},
   };
-  // All of them in each round, in other files each time: a round takes two processes.
+  // Each round applies all damages, to other files each time, and takes two processes.
   constexpr size_t kRounds = 3;
   for (size_t round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(testing::Message() << "round " << round);
@@ -202,9 +202,9 @@ TEST_F(LifecycleCache, DamageMeansCompilingAgain) {
   }
 }
 
-// Not damage but another module, as a checksum knows: Mesa's compiler dies of some of these.
+// Altered modules with matching checksums, so that they do not count as damaged. Some of them crash Mesa's compiler.
 TEST_F(LifecycleCache, AlteredSpirvWithAChecksumToMatchIsCompiledAgain) {
-  // Some are needed once, to measure the driver: what is compiled without them is what is compiled again below.
+  // Some modules are only needed for the driver's probes, which run once. The later runs compile without those.
   work(home_);
   for (const fs::path& file : files()) {
     if (file.filename().string().rfind("spirv-", 0) == 0) fs::remove(file);
@@ -243,7 +243,7 @@ TEST_F(LifecycleCache, SwappedFilesAreNotedByTheirKey) {
     }
     return found;
   };
-  // Some are needed once, to measure the driver: without them, what remains is what work() needs.
+  // Some modules are only needed for the driver's probes, which run once. Only those that work() needs remain.
   work(home_);
   for (const fs::path& file : shaders()) fs::remove(file);
   const Work whole = work(home_);
@@ -260,7 +260,7 @@ TEST_F(LifecycleCache, NoFolderIsNoProblem) {
   EXPECT_GT(work(home_ / "file").compiled, 0u);
 }
 
-// Others could put anything into it.
+// Other users could put anything into it.
 TEST_F(LifecycleCache, FolderThatOthersMayWriteToIsNotUsed) {
   fs::create_directory(home_ / "tuff");
   ASSERT_EQ(chmod((home_ / "tuff").c_str(), 0777), 0);
@@ -268,7 +268,7 @@ TEST_F(LifecycleCache, FolderThatOthersMayWriteToIsNotUsed) {
   EXPECT_TRUE(files().empty());
 }
 
-// A program that lies where the process happens to stand is not the library's.
+// A program of that name in the working directory is not the library's helper.
 TEST_F(LifecycleCache, TheHelperIsTheOneBesideTheLibraryThatWasLoaded) {
   const fs::path program = home_ / "tuff-compile", trace = home_ / "trace";
   std::ofstream(program) << "#!/bin/sh\ntouch '" << trace.string() << "'\n";
@@ -280,7 +280,7 @@ TEST_F(LifecycleCache, TheHelperIsTheOneBesideTheLibraryThatWasLoaded) {
   EXPECT_FALSE(fs::exists(trace)) << "the program of the working directory was started";
 }
 
-// Capabilities of a program's file are rights that its caller does not have, with the same user before and after.
+// File capabilities give a program rights that its caller does not have, although the user stays the same.
 TEST_F(LifecycleCache, AProgramWithCapabilitiesDoesNotTrustItsEnvironment) {
   if (geteuid() != 0 || std::system("setpriv --version >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "giving capabilities to a file does not run on this device: it takes root, setcap and setpriv";

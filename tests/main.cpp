@@ -1,5 +1,4 @@
-// Runs the tests of the public interface. A message of the validation layer fails the run, from whichever
-// test it came.
+// Runs the tests of the public interface. Any message of the validation layer fails the run, whichever test caused it.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,7 +24,8 @@ class Contexts : public testing::Environment {
 };
 
 // TUFF_TEST_SAMPLE=N[:seed] keeps each row of a table with probability 1 / N. A table is a test with more parameters
-// than this; every other test runs always. The seed is fresh where none is given, and printed: it repeats the sample.
+// than this; all other tests always run. Without a seed a fresh one is used and printed, so that the sample can be
+// repeated.
 constexpr size_t kMaxWholeTable = 32;
 
 void sample_tables() {

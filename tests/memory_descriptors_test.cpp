@@ -1,5 +1,5 @@
-// What tuff_buffer_import_fd() is given instead of memory: descriptors that a driver would wait on for ever, read, or
-// map more of than there is.
+// Descriptors for tuff_buffer_import_fd() that are not memory: ones that a driver would wait on forever, would read,
+// or would map more of than there is.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -68,7 +68,7 @@ class MemoryDescriptors : public testing::Test {
     tuff_status status = TUFF_OK;
     std::string message;
   };
-  // A call that hangs would hold the context's lock for good: the process has to end.
+  // A hanging call would hold the context's lock forever, so the process must end.
   static Answer import(const tuff_memory_fd& info) {
     auto answer = std::async(std::launch::async, [info] {
       tuff_buffer made = 77;
@@ -111,7 +111,7 @@ class MemoryDescriptors : public testing::Test {
     EXPECT_OK(tuff_context_memory(context(), &memory));
     EXPECT_EQ(memory.bytes_imported, 0u);
   }
-  // A memory file with the first bytes of the driver's, of so many in all.
+  // A memory file of `bytes` bytes that starts with the first `copied` bytes of the driver's.
   Descriptor copy_of_header(uint64_t bytes, uint64_t copied, unsigned flags = MFD_ALLOW_SEALING) {
     Descriptor file(memfd_create("test", MFD_CLOEXEC | flags));
     EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
@@ -184,7 +184,7 @@ TEST_F(MemoryDescriptors, AMemoryFileThatIsNotTheDriversIsRefused) {
   expect_usable();
 }
 
-// A header says how much there is to be mapped: of a file that holds less, the first touch of the rest is SIGBUS.
+// The header says how much there is to map; if the file is shorter, the first access to the rest raises SIGBUS.
 TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
   if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
   struct {
@@ -196,7 +196,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
     const Descriptor file = copy_of_header(std::max(bytes, head), head);
     expect_refused(file.get(), ("of " + std::to_string(bytes) + " bytes").c_str());
   }
-  // A header that promises more, or leads elsewhere.
+  // A header with a larger size, or with a wrong offset.
   const struct {
     const char* what;
     uint64_t bytes, offset, again;
@@ -224,7 +224,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
   expect_usable();
 }
 
-// Who holds the file could take its pages away from under the buffer.
+// Anyone who holds the file could truncate it and take the pages away from under the buffer.
 TEST_F(MemoryDescriptors, AMemoryFileCannotBeMadeShorterAfterItsImport) {
   if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
   EXPECT_NE(ftruncate(info_.fd, 4096), 0) << "of an export neither";
@@ -242,7 +242,7 @@ TEST_F(MemoryDescriptors, AMemoryFileCannotBeMadeShorterAfterItsImport) {
   EXPECT_NE(ftruncate(file.get(), 0), 0);
   EXPECT_OK(tuff_fill(context(), imported, 0, info.bytes, "\x11", 1));
   EXPECT_OK(tuff_synchronize(context()));
-  // One that its maker has not allowed to be sealed.
+  // A file whose creator did not allow sealing.
   const Descriptor open_ended = copy_of_header(header.bytes, header.offset, 0);
   expect_refused(open_ended.get(), "one without seals");
 }

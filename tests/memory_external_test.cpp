@@ -1,5 +1,5 @@
-// Memory that others hold too: the host's, pinned and imported, and what goes by file descriptor, to another context
-// and to another process (programs/importer.c).
+// Memory shared with others: pinned and imported host memory, and memory exported by file descriptor to another
+// context and to another process (programs/importer.c).
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ namespace tuff_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr uint64_t kPage = 4096;  // what every driver seen asks for
+constexpr uint64_t kPage = 4096;  // the alignment that every known driver requires
 
 bool supports(tuff_context context, const char* feature) {
   int32_t yes = 0;
@@ -43,7 +43,7 @@ uint64_t imported_bytes(tuff_context context) {
   return stats.bytes_imported;
 }
 
-// Pages of the host's.
+// Page-aligned host memory.
 class Pages {
  public:
   explicit Pages(uint64_t bytes) : bytes_(bytes) {
@@ -79,7 +79,7 @@ TEST_P(MemoryHost, PinnedMemory) {
   values = static_cast<float*>(pointer);
   for (uint64_t i = 0; i < n; i += 997) ASSERT_EQ(values[i], -static_cast<float>(i));
   ASSERT_OK(tuff_unmap(pinned));
-  // And as any other buffer.
+  // It also works like any other buffer.
   ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_ABS, pinned, pinned, 1000));
   std::vector<float> back(1000);
   ASSERT_OK(tuff_copy_dtoh(context(), back.data(), pinned, 0, 4000));
@@ -123,7 +123,7 @@ TEST_P(MemoryHost, ImportedMemoryIsTheCallersOwn) {
   EXPECT_EQ(during.bytes_imported, n * 4);
   EXPECT_EQ(during.live_allocations, before.live_allocations + 1);
   ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_RELU, imported, result, n));
-  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, imported, imported, n));  // in the caller's memory
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, imported, imported, n));  // modifies the caller's memory
   void* pointer = nullptr;
   ASSERT_OK(tuff_map(imported, &pointer));
   EXPECT_EQ(pointer, pages.get());
@@ -136,7 +136,7 @@ TEST_P(MemoryHost, ImportedMemoryIsTheCallersOwn) {
   ASSERT_OK(tuff_copy_dtoh(own, back.data(), result, 0, n * 4));
   EXPECT_EQ(back[0], 0.0f);
   EXPECT_EQ(back[2000], 1000.0f);
-  // Freed while the device works on it: gone when that has been waited for.
+  // Freed while the device uses it: released once that work has been waited for.
   tuff_buffer view = 0;
   ASSERT_OK(tuff_view(imported, 4096, 4096, &view));
   ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_ABS, view, view, 1024));
@@ -182,7 +182,7 @@ bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
 
 class MemoryFd : public OnBackend {
  protected:
-  // What a device lacks is refused by name; a test of it ends there.
+  // A missing feature is rejected with a message that names it; the test ends there.
   bool missing() {
     if (supports(context(), "memory_fd")) return false;
     tuff_alloc_desc desc{};
@@ -237,7 +237,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   std::vector<float> back(n);
   ASSERT_OK(tuff_copy_dtoh(first, back.data(), mine, 0, n * 4));
   for (uint64_t i = 0; i < n; i += 101) ASSERT_EQ(back[i], -values[i]);
-  // The memory outlives the buffer that it came from, and passes to no other.
+  // The memory outlives the buffer that exported it, and is not reused for another.
   mine.free();
   ASSERT_OK(tuff_synchronize(first));
   const OwnBuffer next = allocate(first, n * 4, TUFF_ALLOC_EXPORTABLE);
@@ -250,7 +250,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   EXPECT_EQ(imported_bytes(second), 0u);
 }
 
-// New memory's clearing comes before whatever another writes to it.
+// New memory is cleared before another context can write to it.
 TEST_P(MemoryFd, AnExportIsCleared) {
   SKIP_IF_MISSING();
   const OwnContext first(GetParam()), second(GetParam());
@@ -336,7 +336,7 @@ TEST_P(MemoryFd, WhatDoesNotFitIsRefused) {
   close(good.fd);
 }
 
-// A driver that reads from it would wait for ever.
+// A driver that reads from the pipe would wait forever.
 TEST_P(MemoryFd, APipeIsRefused) {
   SKIP_IF_MISSING();
   const OwnBuffer mine = allocate(context(), 4096, TUFF_ALLOC_EXPORTABLE);
@@ -352,7 +352,7 @@ TEST_P(MemoryFd, APipeIsRefused) {
   close(ends[1]);
 }
 
-// The descriptor in a message, as sockets carry them.
+// Sends the descriptor in a message over a socket.
 bool send_memory(int socket, const tuff_memory_fd& info) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec data{const_cast<tuff_memory_fd*>(&info), sizeof info};
@@ -369,7 +369,7 @@ bool send_memory(int socket, const tuff_memory_fd& info) {
   return sendmsg(socket, &message, 0) == static_cast<ssize_t>(sizeof info);
 }
 
-// The other process finds A and B in the memory, one behind the other, and puts A * B behind them.
+// The other process finds A and B in the memory, one after the other, and writes A * B after them.
 TEST_P(MemoryFd, TwoProcessesShareABuffer) {
   SKIP_IF_MISSING();
   const OwnContext own(GetParam());

@@ -1,4 +1,4 @@
-// The memory of a context: its statistics, what trimming gives back, and what happens when it is short.
+// The memory of a context: statistics, trimming, and behaviour when memory runs out.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -121,7 +121,7 @@ TEST_P(Memory, TrimGivesBackWhatNobodyUses) {
   ASSERT_OK(tuff_synchronize(own));
 }
 
-// Partial results' memory is the context's own: it is given back too, and taken anew.
+// The context's scratch memory is trimmed too, and reallocated when needed.
 TEST_P(Memory, TrimGivesBackPartialResults) {
   const OwnContext own(GetParam());
   const uint64_t n = 1 << 20, shape[] = {n};
@@ -179,7 +179,7 @@ TEST_P(Memory, ARefusalSaysWhatIsThere) {
   const OwnBuffer fits(own, 100'000);
 }
 
-// A callback as a function of the test's.
+// Wraps a function of the test as a callback.
 struct Callback {
   std::function<void(const tuff_memory_pressure&)> body;
   std::atomic<int> calls{0};
@@ -194,7 +194,7 @@ TEST_P(Memory, CallbackThatFreesEnough) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
   OwnBuffer held(own, kMax);
-  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMax / 4));  // the device is not done with it
+  ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, held, held, kMax / 4));  // the device may still be using it
   const uint64_t in_use = memory_of(own).bytes_in_use;
   tuff_memory_pressure seen{};
   Callback callback{[&](const tuff_memory_pressure& pressure) {
@@ -219,7 +219,7 @@ TEST_P(Memory, CallbackThatFreesNothing) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
   const OwnBuffer held(own, kMax);
-  Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // an error of its own
+  Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // fails with an error of its own
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
   tuff_buffer none = 0;
   EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
@@ -237,7 +237,7 @@ TEST_P(Memory, CallbackMayAllocate) {
   tuff_status inner = 1;
   Callback callback{[&](const tuff_memory_pressure&) {
     tuff_buffer none = 0;
-    inner = tuff_alloc(own, kMax, &none);  // short as well: refused, without a call within the call
+    inner = tuff_alloc(own, kMax, &none);  // runs out of memory too, and fails without a nested callback
     held.free();
     EXPECT_OK(tuff_synchronize(own));
     made = OwnBuffer(own, 1000);
@@ -250,7 +250,7 @@ TEST_P(Memory, CallbackMayAllocate) {
   EXPECT_OK(tuff_fill(own, wanted, 0, kMax, "x", 1));
 }
 
-// What an operation needs for partial results.
+// An operation's scratch memory triggers the callback.
 TEST_P(Memory, CallbackFreesForAnOperation) {
   if (!vulkan()) GTEST_SKIP() << "operations of the host backend take no memory of the context";
   const OwnContext own(GetParam());
@@ -316,7 +316,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
     EXPECT_TRUE(left) << "what the callback's user points to could have gone";
     replaced = true;
   });
-  // The context is not locked meanwhile.
+  // The context is not locked during the callback.
   const OwnBuffer fits(own, 1000);
   ASSERT_OK(tuff_synchronize(own));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -327,7 +327,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
   EXPECT_TRUE(replaced);
 }
 
-// A cache of two threads that is emptied when memory is short.
+// Two threads share a cache that the callback empties when memory runs out.
 TEST_P(Memory, CallbackOnTwoThreads) {
   const OwnContext own(GetParam());
   const uint64_t in_use = memory_of(own).bytes_in_use;
@@ -353,7 +353,7 @@ TEST_P(Memory, CallbackOnTwoThreads) {
         EXPECT_OK(tuff_fill(own, buffer, 0, 4, "abcd", 4));
         const std::lock_guard lock(mutex);
         cache.emplace_back(buffer);
-      } else {  // the other thread was quicker, or has not yet freed what it took from the cache
+      } else {  // the other thread was faster, or has not yet freed what it took from the cache
         ASSERT_EQ(status, TUFF_ERROR_LIMIT_EXCEEDED);
         std::this_thread::yield();
       }
@@ -363,7 +363,7 @@ TEST_P(Memory, CallbackOnTwoThreads) {
   first.join();
   second.join();
   EXPECT_EQ(made, 2 * kEach);
-  // Room for so many at once, and each time the callback frees what is in the cache at most.
+  // Only so many buffers fit at once, and each callback frees at most those in the cache.
   EXPECT_GE(callback.calls, 2 * kEach / static_cast<int>(kLimit / kBytes) - 1);
   EXPECT_LE(memory_of(own).bytes_peak, in_use + kLimit + 256);
   cache.clear();

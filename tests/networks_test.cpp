@@ -1,4 +1,4 @@
-// The layers of networks/, each on every backend with sizes reduced to kWork, and the files' reader.
+// The layers of networks/ on every backend, with sizes reduced to kWork, and the reader of the files.
 #include <cfloat>
 #include <cmath>
 #include <functional>
@@ -20,8 +20,8 @@ using networks::LayerCall;
 using networks::Operation;
 using Values = std::vector<std::vector<float>>;  // of each input
 
-// Multiplications of a sample that a layer is reduced to: extents first, then channels. All that the reference does has
-// to take seconds.
+// Multiply-adds of a sample to which a layer is reduced: extents first, then channels. The reference for all layers
+// should take seconds.
 constexpr double kWork = 1e6;
 constexpr uint64_t kBatch = 2;
 
@@ -40,18 +40,18 @@ std::vector<NetworkCase> cases() {
     try {
       for (const Layer& layer : networks::read_network(name).layers) {
         all.push_back({name, reduced(layer, kWork)});
-        // What the 16-bit types add has tables of its own.
+        // Tables of their own cover 16-bit types, so a sample is enough here.
         if (all.size() % 8 == 0) all.push_back({name, reduced(layer, kWork), TUFF_F16});
       }
     } catch (const std::runtime_error&) {
-      // NetworkFiles.AreWhatTheyName says so.
+      // NetworkFiles.AreWhatTheyName reports this.
     }
   }
   return all;
 }
 
-// Whole numbers, and parts of them that keep results moderate, so that sums of products are exact; what has to be
-// judged by a bound gets numbers in between.
+// Integers, scaled for filters and matrices so that results stay moderate and sums of products exact. Layers that are
+// compared within a bound get uniform random numbers.
 Values values_of(const NetworkCase& s, const LayerCall& call) {
   Values values;
   for (const networks::Operand& input : call.inputs) {
@@ -79,7 +79,7 @@ Values values_of(const NetworkCase& s, const LayerCall& call) {
   return values;
 }
 
-// Runs the layer, and checks that its inputs are as before.
+// Runs the layer and checks that its inputs are unchanged.
 std::vector<float> run(tuff_context context, const NetworkCase& s, const LayerCall& call, const Values& values) {
   std::vector<StoredTensor> tensors;
   std::vector<tuff_buffer> inputs;
@@ -93,7 +93,7 @@ std::vector<float> run(tuff_context context, const NetworkCase& s, const LayerCa
   return output.read();
 }
 
-// The same layer in f32 on the host backend, its activation put aside: exact where all sums are, else rounded once.
+// The same layer in f32 on the host backend without its activation: exact if all sums are, otherwise rounded once.
 std::vector<double> on_host(const NetworkCase& s, const Values& values) {
   NetworkCase plain = s;
   plain.dtype = TUFF_F32;
@@ -103,7 +103,7 @@ std::vector<double> on_host(const NetworkCase& s, const Values& values) {
   return {result.begin(), result.end()};
 }
 
-// [batch][seq][heads][dim] to [batch][heads][seq][dim], or back with the two sizes exchanged.
+// Converts [batch][seq][heads][dim] to [batch][heads][seq][dim], or back with the two sizes exchanged.
 template <typename T>
 std::vector<T> exchanged(const std::vector<T>& x, uint64_t seq, uint64_t heads, uint64_t dim) {
   std::vector<T> result(x.size());
@@ -149,7 +149,7 @@ Expected norm_expected(const NetworkCase& s, const Values& values) {
   return expected;
 }
 
-// The host's result, and how far one in f32 may be from it.
+// The host's result and the error bound of an f32 result.
 Expected expected_of(const NetworkCase& s, const Values& values) {
   if (s.layer.operation == Operation::attention) return attention_expected(s, values);
   if (s.layer.operation == Operation::layer_norm || s.layer.operation == Operation::rms_norm) {
@@ -164,16 +164,16 @@ Expected expected_of(const NetworkCase& s, const Values& values) {
       case Operation::conv_transpose2d:
       case Operation::linear:
         if (s.layer.activation > TUFF_ACTIVATION_RELU && s.layer.activation != TUFF_ACTIVATION_RELU6) {
-          // The host's rounding, and a factor of the sum that is denormal and flushed.
+          // The host's rounding, and a denormal factor of the sum that may be flushed.
           bound = activation_error(s.layer.activation, value, kU) + (1 + std::fabs(value)) * FLT_MIN;
         }
         value = static_cast<double>(activated(s.layer.activation, value));
         break;
-      // A whole number by the window's size, or times its inverse.
+      // An integer divided by the window's size, or multiplied by its inverse.
       case Operation::avg_pool: bound = 4 * kU * std::fabs(value); break;
-      // Of each rotation two products of at most the largest input (tests/rope_test.cpp), and the host's rounding.
+      // Each rotation has two products with at most the largest input (tests/rope_test.cpp), plus the host's rounding.
       case Operation::rope: bound = 2 * 4.0 * (4 * 2 * kU + 0x1p-29 + 4 * kU); break;
-      // Scores within 16 of the largest: exp of both sums' terms, the sum, the quotient, the host's rounding.
+      // Scores are within 16 of the largest: exp in both sums' terms, the sum, the quotient, the host's rounding.
       case Operation::softmax:
         bound = value * (2 * exp_error(16) + gamma(sum_depth(s.layer.sizes[1]) + 8)) + FLT_MIN;
         break;
@@ -196,11 +196,11 @@ TEST_P(Networks, LayerHolds) {
 }
 TUFF_TABLE(Networks, NetworkCase, cases());
 
-// What the architectures' papers and their usual implementations count; of the U-Net's transposed convolutions each
-// input's taps, where some count them for each output.
+// The numbers that the architectures' papers and usual implementations give. For the U-Net's transposed convolutions
+// work is counted for each input's taps; some count it for each output.
 TEST(NetworksFiles, AreWhatTheyName) {
   struct Known {
-    double weights, work;  // millions, and 10^9 multiplications of one sample; 0: not looked at
+    double weights, work;  // millions, and 10^9 multiply-adds of one sample; 0: not checked
   };
   const std::map<std::string, Known> known = {
       {"resnet50", {25.503, 4.089}}, {"mobilenet_v2", {3.470, 0.3008}}, {"unet", {31.03, 48.17}},
@@ -223,7 +223,7 @@ TEST(NetworksFiles, AreWhatTheyName) {
   }
 }
 
-// The message of what a text is refused with.
+// The message with which a text is rejected.
 std::string refusal(const std::string& text) {
   std::istringstream stream(text);
   try {
@@ -282,8 +282,7 @@ TEST(NetworksFiles, AMalformedLineIsNamed) {
   EXPECT_THROW(networks::read_network("no such network"), std::runtime_error);
 }
 
-// Reduced layers stay layers: what a call refuses, the table above would see; here that little is left of the large
-// ones.
+// The table above would notice invalid reduced layers; this test checks that large layers become small.
 TEST(NetworksFiles, ReducedLayersAreSmall) {
   for (const std::string& name : networks::network_names()) {
     for (const Layer& layer : networks::read_network(name).layers) {

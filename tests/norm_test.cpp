@@ -1,4 +1,4 @@
-// Layer, rms, group, instance and batch norm against f64.
+// Layer, RMS, group, instance and batch norm against f64.
 #include <cfloat>
 #include <cmath>
 
@@ -14,12 +14,12 @@ enum class Sum { none, apart, onto_input, onto_residual };
 
 struct NormCase {
   Kind kind = Kind::layer;
-  uint64_t rows = 1, channels = 1, inner = 1, groups = 1;  // layer and rms: [rows][channels]
+  uint64_t rows = 1, channels = 1, inner = 1, groups = 1;  // layer and RMS norm: [rows][channels]
   int32_t dtype = TUFF_F32, weight_type = 0;               // 0: dtype
   bool weight = true, bias = true, residual = false, in_place = false;
   Sum sum = Sum::none;
   float offset = 0;    // added to all inputs: a large mean
-  uint64_t shift = 0;  // of every operand, in elements
+  uint64_t shift = 0;  // in elements, for every operand
 
   uint64_t count() const { return rows * channels * inner; }
   int32_t weights() const { return weight_type != 0 ? weight_type : dtype; }
@@ -81,7 +81,7 @@ std::vector<NormCase> cases() {
   all.push_back({.rows = 1, .channels = 1'000'003});
   all.push_back({.kind = Kind::rms, .rows = 1, .channels = 1'000'000, .dtype = TUFF_BF16});
   all.push_back({.rows = 1, .channels = 34'000'000, .weight = false, .bias = false, .in_place = true});
-  // Groups and channels; channels of a block's size, of its parts, and of neither.
+  // Groups and channels whose sizes equal a block's, divide it, or neither.
   for (uint64_t inner : {1, 3, 8, 49, 1024}) {
     for (uint64_t groups : {1, 2, 6}) {
       const uint64_t i = all.size();
@@ -120,7 +120,7 @@ std::vector<NormCase> cases() {
 
 constexpr double kEpsilon = 1e-5;
 
-// One row or group of a case.
+// Solves one row or group of a case.
 void solve_row(const NormCase& s, const std::vector<float>& x, uint64_t first, uint64_t n, uint64_t channel,
                const std::vector<float>& weight, const std::vector<float>& bias, Expected& expected) {
   const std::vector<float> none;
@@ -133,7 +133,7 @@ void solve_row(const NormCase& s, const std::vector<float>& x, uint64_t first, u
              x, s.weight ? weight : none, s.bias ? bias : none, expected);
 }
 
-// By stored statistics: a difference, a sum, a square root, a division and two products, each to 1 ULP at most.
+// With stored statistics: a difference, a sum, a square root, a division and two products, each to at most 1 ULP.
 void solve_stored(const NormCase& s, const std::vector<float>& x, const std::vector<float>& mean,
                   const std::vector<float>& variance, const std::vector<float>& weight, const std::vector<float>& bias,
                   Expected& expected) {
@@ -228,7 +228,7 @@ TUFF_TABLE(Norm, NormCase, cases());
 
 class NormOnce : public OnBackend {};
 
-// Each flat function is its descriptor.
+// Each flat function equals its descriptor's.
 TEST_P(NormOnce, FlatFunctions) {
   const std::vector<float> x = spreads(240, 1), w = spreads(40, 2), b = spreads(40, 3), v = uniforms(40, 1, 2, 4);
   const Tensor input(context(), x), weight(context(), w), bias(context(), b), variance(context(), v),
@@ -247,7 +247,7 @@ TEST_P(NormOnce, FlatFunctions) {
   expect({.kind = Kind::rms, .rows = 6, .channels = 40, .bias = false}, 1);
   ASSERT_OK(tuff_group_norm(context(), TUFF_F32, input, weight, bias, output, 2, 40, 3, 8, kEpsilon));
   expect({.kind = Kind::group, .rows = 2, .channels = 40, .inner = 3}, 8);
-  // groups of 0 in the descriptor: the instance norm.
+  // groups = 0 in the descriptor selects instance norm.
   tuff_group_norm_desc desc{};
   desc.struct_size = sizeof desc;
   desc.dtype = TUFF_F32;
@@ -262,14 +262,15 @@ TEST_P(NormOnce, FlatFunctions) {
   expect_matches(output.read(), expected);
 }
 
-// One part in 2^24 of a large mean is all that the values differ by: exactly representable, and not lost.
+// Values that differ only in the last bit of a large mean: they are exactly representable, and the difference is not
+// lost.
 TEST_P(NormOnce, ALargeMeanCostsNoDigitsOfTheVariance) {
   for (const uint64_t cols : {64, 4096, 50'000}) {
     std::vector<float> x(2 * cols);
     for (uint64_t i = 0; i < x.size(); ++i) x[i] = 8388608.0f + (i % 2 == 0 ? 0.0f : 2.0f);
     const Tensor input(context(), x), output(context(), x.size());
     ASSERT_OK(tuff_layer_norm(context(), TUFF_F32, input, 0, 0, output, 2, cols, 0));
-    // Deviations are 1, off by one rounding of a mean of 2^23: a whole unit at most, on either side.
+    // Deviations are 1, off by one rounding of a mean of 2^23: at most one unit in either direction.
     for (const float y : output.read()) EXPECT_TRUE(std::fabs(y) <= 2) << cols << ": " << y;
   }
 }
@@ -292,7 +293,7 @@ TEST_P(NormOnce, NaNAndInfinityStayInTheirRow) {
   }
 }
 
-// Rows of one value: no deviation, and nothing to divide by where epsilon is 0.
+// Rows of equal values: the deviation is zero, and with epsilon 0 there is nothing to divide by.
 TEST_P(NormOnce, RowsOfOneValue) {
   const std::vector<float> x(3 * 20, 7.0f);
   const Tensor input(context(), x), output(context(), 60);
@@ -338,7 +339,7 @@ TEST_P(NormOnce, BadArguments) {
                "tuff_batch_norm", "variance");
   EXPECT_FAILS(tuff_batch_norm(context(), TUFF_F32, x, w, w, 0, w, w, 1, 4, 1, 0), kArgument, "tuff_batch_norm",
                "mean");
-  // Handles of operands that may be absent, and ranges that meet.
+  // Handles of optional operands, and overlapping ranges.
   tuff_layer_norm_desc good{};
   good.struct_size = sizeof good;
   good.dtype = TUFF_F32;
@@ -364,12 +365,12 @@ TEST_P(NormOnce, BadArguments) {
   y.expect_poisoned();
   z.expect_poisoned();
 }
-// What squares of them would be is beyond f32 on either side: rows of every length are normalised all the same, by
-// themselves and with a residual, whose sum may lie where it was.
+// Values whose squares overflow or underflow f32: rows of every length are normalised all the same, with and without a
+// residual whose sum may be stored in place.
 TEST_P(NormOnce, RowsOfAnyMagnitude) {
   for (const uint64_t cols : {4, 33, 300, 3000, 50'001, 131'072}) {
     for (const float size : {1e-36f, 1e-30f, 1e-23f, 1e-20f, 1e-15f, 1e18f, 1e20f, 1e30f, 1.5e38f}) {
-      // Long rows cost a processor seconds: the ends of the ranges alone.
+      // Long rows take a CPU device seconds, so they use only the ends of the ranges.
       const bool is_end = size == 1e-36f || size == 1e-20f || size == 1e20f || size == 1.5e38f;
       if (cols > 10'000 && !is_end) continue;
       for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
@@ -381,7 +382,7 @@ TEST_P(NormOnce, RowsOfAnyMagnitude) {
         x = rounded(dtype, x), added = rounded(dtype, added);
         std::vector<float> sums(n);
         for (uint64_t i = 0; i < n; ++i) sums[i] = rounded(dtype, static_cast<double>(x[i]) + added[i]);
-        // An epsilon that matters where f32 has one.
+        // An epsilon that affects the result, if f32 has one of that magnitude.
         const double epsilon = size < 1e-18f ? 0.25 * size * size : 1e-5;
         for (const bool centred : {true, false}) {
           const auto expect = [&](const std::vector<float>& values, const StoredTensor& output) {
@@ -421,13 +422,13 @@ TEST_P(NormOnce, RowsOfAnyMagnitude) {
   }
 }
 
-// Parts of a row that by themselves would each take another power of two, and together a third.
+// Parts of a row that would each be scaled by a different power of two, and the whole row by a third one.
 TEST_P(NormOnce, RowsOfPartsOfDifferentMagnitudes) {
   constexpr uint64_t kCols = 120'000;
   const std::pair<float, float> halves[] = {{1e-30f, 1e30f}, {1e30f, 1e-30f}, {0.0005f, 0}, {1e-25f, 0.0005f},
                                             {1e-30f, 1},     {1e18f, -1e18f}, {0, 3e38f},   {1e-30f, 1e-20f}};
   for (const auto& [left, right] : halves) {
-    for (const bool even : {true, false}) {  // or spread over [1/2, 1) of that
+    for (const bool even : {true, false}) {  // otherwise spread over [1/2, 1) of that
       SCOPED_TRACE(testing::Message() << left << " and " << right << (even ? ", even" : ""));
       std::vector<float> x = uniforms(kCols, 0.5f, 1, 3);
       for (uint64_t i = 0; i < kCols; ++i) x[i] = (even ? 1 : x[i]) * (i < kCols / 2 ? left : right);
@@ -443,7 +444,7 @@ TEST_P(NormOnce, RowsOfPartsOfDifferentMagnitudes) {
   }
 }
 
-// The mean of the largest numbers is one of them, and what does not vary is zero unless epsilon is too.
+// The mean of the largest numbers does not overflow, and a row without variation is zero unless epsilon is zero too.
 TEST_P(NormOnce, SumsOfTheLargestNumbersDoNotOverflow) {
   for (const uint64_t cols : {4, 64, 4096, 131'072}) {
     SCOPED_TRACE(cols);
@@ -470,7 +471,7 @@ TEST_P(NormOnce, SumsOfTheLargestNumbersDoNotOverflow) {
   }
 }
 
-// Of stored statistics: differences and sums beyond f32 whose results are not.
+// With stored statistics: differences and sums exceed f32's range, but results do not.
 TEST_P(NormOnce, StoredStatisticsOfAnyMagnitude) {
   const std::vector<float> mean = {-3e38f, 3e38f, 1e-37f, 0}, variance = {3e38f, 1e30f, 0, 1e-38f};
   for (const uint64_t inner : {1, 3, 8}) {
