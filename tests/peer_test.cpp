@@ -1,4 +1,4 @@
-// Copies between contexts: two on one device, a device and the host, and each with itself.
+// Copies between contexts: two on one device, a device and the host, and two of the same kind.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -48,7 +48,7 @@ bool supports(tuff_context context, const char* feature) {
   return yes == 1;
 }
 
-// The log's lines about copies, for as long as it lives.
+// Collects the log's lines about copies while it lives.
 class Ways {
  public:
   Ways() { EXPECT_OK(tuff_set_log(add, this, TUFF_LOG_DEBUG)); }
@@ -70,7 +70,7 @@ class Ways {
   std::string last_;
 };
 
-// The two contexts' backends, or "first" and "second" of the Vulkan devices.
+// The two contexts' backends, or "first" and "second" for the Vulkan devices.
 class DevicesPeer : public testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   bool on_vulkan() const { return std::get<0>(GetParam()) != "host" && std::get<1>(GetParam()) != "host"; }
@@ -85,7 +85,7 @@ class DevicesPeer : public testing::TestWithParam<std::tuple<std::string, std::s
     GTEST_SKIP() << "not run here: one device; DevicesTwo.OfProcessorsForTheOtherTests starts it where there are two";
   }
 
-  // As OwnContext, once there are the devices for it.
+  // Like OwnContext, but created only once the devices are known to exist.
   struct LateContext {
     std::unique_ptr<OwnContext> own;
     operator tuff_context() const { return own ? tuff_context{*own} : 0; }  // NOLINT(google-explicit-constructor)
@@ -132,7 +132,7 @@ TEST_P(DevicesPeer, AnySizeAndOffset) {
   }
 }
 
-// After what src_stream was given before; what both are given afterwards comes after it.
+// The copy runs after earlier work on src_stream, and before later work on both streams.
 TEST_P(DevicesPeer, TakesItsPlaceInBothStreams) {
   for (const uint64_t n : {1000, 500'000}) {
     const OwnBuffer source(from_, n * 4), target(to_, n * 4);
@@ -212,7 +212,7 @@ TEST_P(DevicesPeer, MappedBuffersAreRefused) {
   EXPECT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, 8));
 }
 
-// Of the ways that there are the best one; what it keeps goes with a trim and with either context.
+// The best available way is used; the memory it keeps is released by a trim and with either context.
 TEST_P(DevicesPeer, KeepsWhatItNeedsForTheNext) {
   constexpr uint64_t kBytes = 3 << 20;
   Ways ways;
@@ -243,7 +243,7 @@ TEST_P(DevicesPeer, KeepsWhatItNeedsForTheNext) {
   EXPECT_EQ(imported_bytes(to_), 0u);
 }
 
-// A context that is destroyed under a copy: the copy ends well or is refused, and nothing is kept.
+// A context is destroyed during a copy: the copy succeeds or is rejected, and no memory is kept.
 TEST_P(DevicesPeer, ContextsEndMeanwhile) {
   constexpr uint64_t kBytes = 600'000;
   for (int round = 0; round < 4; ++round) {
@@ -268,7 +268,7 @@ TEST_P(DevicesPeer, ContextsEndMeanwhile) {
   }
 }
 
-// A context whose limit leaves no room for memory of the device's that both have.
+// A context whose limit leaves no room for shared device memory.
 TEST_P(DevicesPeer, AnotherWayWhereTheFirstHasNoRoom) {
   constexpr uint64_t kBytes = 2 << 20;
   const std::vector<uint8_t> values = some_bytes(kBytes, 9);
@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(On, DevicesPeer, testing::ValuesIn(pairs()),
 
 class DevicesSame : public OnBackend {};
 
-// One context: as tuff_copy_dtod.
+// Within one context it works like tuff_copy_dtod.
 TEST_P(DevicesSame, CopiesWithinOneContext) {
   std::vector<uint8_t> values = some_bytes(1000, 3);
   const OwnBuffer buffer = filled(context(), values), other(context(), 1000);

@@ -1,4 +1,4 @@
-// How many pipelines a context keeps: those not used for longest go, and nothing that uses them notices.
+// The limit on a context's pipelines: the least recently used are evicted, without any effect on results.
 #include "support/stream.hpp"
 
 namespace tuff_test {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr uint64_t kCount = 300;
 
-// What is different for each is the kernel, not its size.
+// Each step needs a different kernel; sizes are the same.
 struct Step {
   int32_t dtype, op;
 };
@@ -57,7 +57,7 @@ TEST_F(MemoryPipelines, ThereIsAnEndToThem) {
   const tuff_stats stats = stats_of(context());
   EXPECT_GE(stats.pipelines_evicted, steps().size() - 8);
   EXPECT_GE(stats.pipelines_created, steps().size());
-  run({TUFF_F32, TUFF_UNARY_NEG});  // which went long ago
+  run({TUFF_F32, TUFF_UNARY_NEG});  // evicted long ago
   expect_negated(y_);
 }
 
@@ -73,7 +73,7 @@ TEST_F(MemoryPipelines, WhatIsUsedStays) {
   expect_negated(y_);
 }
 
-// What was recorded and not submitted yet, and what the device is at.
+// Work that is recorded but not submitted, and work on the device.
 TEST_F(MemoryPipelines, WhatIsUnderWayIsFinished) {
   ASSERT_OK(limit(1));
   std::vector<OwnBuffer> results;
@@ -87,7 +87,7 @@ TEST_F(MemoryPipelines, WhatIsUnderWayIsFinished) {
   for (const OwnBuffer& result : results) expect_negated(result);
 }
 
-// A graph's command buffer names them for as long as it may be launched.
+// A graph's command buffer refers to its pipelines for as long as it can be launched.
 TEST_F(MemoryPipelines, ThoseOfGraphsStay) {
   const OwnStream stream = make_stream(context());
   tuff_graph made = 0;
@@ -114,7 +114,7 @@ TEST_F(MemoryPipelines, ThoseOfGraphsStay) {
   EXPECT_LE(stats_of(context()).pipelines_live, 1u);
 }
 
-// A limit that is lowered counts at once; none is the default's; callers of before it was there may state their size.
+// A lowered limit applies at once; 0 is the default; callers compiled before the field existed pass their own size.
 TEST_F(MemoryPipelines, LimitsAreTakenAtOnce) {
   for (const Step& step : steps()) run(step);
   EXPECT_GE(stats_of(context()).pipelines_live, steps().size());

@@ -1,4 +1,4 @@
-// Pooling: maxima and their places exactly, means within the rounding of their sums.
+// Pooling: maxima and their indices are exact, means are within the rounding of their sums.
 #include <cmath>
 
 #include "support/bounds.hpp"
@@ -14,7 +14,7 @@ struct PoolCase {
   std::vector<uint64_t> shape;  // batch, channels, spatial axes
   std::vector<uint64_t> kernel, stride{}, padding{}, dilation{};
   bool ceil = false, include_pad = false;
-  std::vector<uint64_t> adaptive{};  // instead of windows: the output's spatial sizes
+  std::vector<uint64_t> adaptive{};  // the output's spatial sizes, instead of windows
   int32_t dtype = TUFF_F32;
   bool indices = false;
   uint64_t shift = 0;
@@ -23,7 +23,7 @@ struct PoolCase {
   uint64_t stride_of(uint32_t d) const { return stride.empty() ? kernel[d] : stride[d]; }
   uint64_t padding_of(uint32_t d) const { return padding.empty() ? 0 : padding[d]; }
   uint64_t dilation_of(uint32_t d) const { return dilation.empty() ? 1 : dilation[d]; }
-  // The output's spatial sizes, as PyTorch computes them.
+  // The output's spatial sizes, by PyTorch's formula.
   std::vector<uint64_t> result() const {
     if (!adaptive.empty()) return adaptive;
     std::vector<uint64_t> sizes;
@@ -162,7 +162,7 @@ TEST_P(Pool, Matches) {
 
   Expected expected{std::vector<double>(planes * outputs), std::vector<double>(planes * outputs)};
   std::vector<float> places(s.indices ? planes * outputs : 0);
-  // Missing axes in front have size 1.
+  // Missing leading axes have size 1.
   std::vector<uint64_t> in3(3 - s.spatial(), 1), out3(3 - s.spatial(), 1);
   in3.insert(in3.end(), s.shape.begin() + 2, s.shape.end());
   out3.insert(out3.end(), out.begin(), out.end());
@@ -194,7 +194,7 @@ TEST_P(Pool, Matches) {
       const double divisor =
           static_cast<double>(s.include_pad ? taps[0].covered * taps[1].covered * taps[2].covered : count);
       expected.value[i] = sum / divisor;
-      // A sum one after another, its divisor's product, and a division of 2.5 ULP.
+      // A serial sum, the product of its divisor, and a division to 2.5 ULP.
       expected.bound[i] = (gamma(static_cast<double>(count)) * magnitude + 6 * kU * std::fabs(sum)) / divisor;
     }
     if (s.indices) places[i] = from_bits(static_cast<uint32_t>(place));

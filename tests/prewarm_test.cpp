@@ -1,4 +1,4 @@
-// Kernels that are compiled in the background: by a list on disk, while callers go on, until the context ends.
+// Kernels compiled in the background: from a list on disk, while callers continue, until the context ends.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +22,7 @@ class Prewarm : public testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     home_ = pattern;
     if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
-    // Mesa's own cache stays where it is: it goes on writing there after a test's end.
+    // Mesa's own cache keeps its folder, because it goes on writing there after a test's end.
     if (!before_.empty()) setenv("MESA_SHADER_CACHE_DIR", before_.c_str(), 0);
     setenv("XDG_CACHE_HOME", home_.c_str(), 1);
   }
@@ -52,7 +52,7 @@ class Prewarm : public testing::Test {
     EXPECT_OK(tuff_context_destroy(context));
   }
 
-  // A dozen kernels, with results that are known.
+  // Uses a dozen kernels and checks their known results.
   static void work(tuff_context context) {
     constexpr uint64_t kCount = 300;
     std::vector<float> values(kCount);
@@ -73,7 +73,7 @@ class Prewarm : public testing::Test {
     expect_same_bits(y.read(), values);
     run_gemm(context, {.m = 20, .n = 31, .k = 17, .beta = 1, .shift = 4}, Tier::exact);
   }
-  // What `work` needs is on the list then. `keep`: and compiled.
+  // Puts the kernels of `work` on the list and, if `keep` is set, leaves them compiled.
   void record(bool keep) const {
     const tuff_context context = create(0);
     work(context);
@@ -151,7 +151,7 @@ TEST_F(Prewarm, CallersGoOnAndEachKernelIsBuiltOnce) {
     for (int i = 0; i < 4; ++i) threads.emplace_back([&] { work(context); });
     for (std::thread& thread : threads) thread.join();
     wait_until_done(context);
-    // The probe of the first context is on the list too, and nobody asks for it again.
+    // The first context's probe is on the list too, and is not requested again.
     EXPECT_LE(stats_of(context).pipelines_created, kernels) << "by the thread or by a caller, never by both";
     destroy(context);
   }
@@ -163,7 +163,7 @@ TEST_F(Prewarm, DestroyingStopsIt) {
   wait_until_done(whole);
   const uint64_t total = stats_of(whole).kernels_prewarmed;
   destroy(whole);
-  // A thread that is held up before it destroys the context finds the whole list done: it tries again.
+  // If this thread is delayed before it destroys the context, the whole list may be done by then: try again.
   uint64_t compiled = total;
   for (int attempt = 0; attempt < 10 && compiled >= total; ++attempt) {
     record(false);

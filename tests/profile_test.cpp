@@ -1,4 +1,4 @@
-// Profiles: what is in them, and that nothing else changes by them.
+// Profiles: their contents, and that profiling changes nothing else.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -70,7 +70,7 @@ TEST_P(Profile, RefusesBadArguments) {
   }
 }
 
-// As tuff_last_error: what fits, NUL-terminated, and the whole length.
+// Like tuff_last_error: as much as fits, NUL-terminated, and the full length.
 TEST_P(Profile, CutsTheTable) {
   ASSERT_OK(tuff_profile_begin(context()));
   ASSERT_OK(relu());
@@ -100,7 +100,7 @@ TEST_P(Profile, HasEveryCallAndEveryKernel) {
   ASSERT_OK(tuff_synchronize(context()));
   ASSERT_OK(tuff_profile_end(context()));
   const tuff_stats after = stats_of(context());
-  ASSERT_OK(relu());  // of another time
+  ASSERT_OK(relu());  // after the profile has ended
   const Json trace = trace_of(context());
 
   std::map<std::string, int> calls;
@@ -166,7 +166,7 @@ TEST_P(Profile, GoesOnThroughManySubmissions) {
   const int calls = reduced() ? 600 : 6000;
   ASSERT_OK(tuff_profile_begin(context()));
   const tuff_stats before = stats_of(context());
-  for (int i = 0; i < calls; ++i) ASSERT_OK(relu(64));  // one after another: many in a submission
+  for (int i = 0; i < calls; ++i) ASSERT_OK(relu(64));  // consecutive calls: many in a submission
   for (int i = 0; i < 100; ++i) {
     ASSERT_OK(relu(64));
     ASSERT_OK(tuff_synchronize(context()));  // one in a submission
@@ -229,7 +229,7 @@ TEST_P(Profile, KnowsCustomKernels) {
   EXPECT_EQ(commands, 3u);
 }
 
-// Whatever other threads do meanwhile.
+// Profiles begin and end while other threads work.
 TEST_P(Profile, BeginsAndEndsUnderWay) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
@@ -288,7 +288,7 @@ TEST_P(Profile, EndsWithItsContext) {
     own.destroy();
     EXPECT_EQ(tuff_free(x.release()), TUFF_ERROR_INVALID_HANDLE);
   }
-  // And the log is as it was: nothing is made for a profile that is gone.
+  // The log works as before: no lines are created for the profile that ended.
   EXPECT_OK(relu());
 }
 
@@ -301,7 +301,7 @@ TEST_P(Profile, MarksCallsThatFail) {
   ASSERT_OK(tuff_profile_end(context()));
   const Json trace = trace_of(context());
   const std::vector<Json> calls = events(trace, "call");
-  ASSERT_EQ(calls.size(), 2u);  // a null shape does not come so far
+  ASSERT_EQ(calls.size(), 2u);  // the call with a null shape fails before it is recorded
   for (const Json& call : calls) {
     EXPECT_EQ(call.at("args").at("failed"), true);
     EXPECT_FALSE(call.at("args").contains("shape"));
@@ -331,7 +331,7 @@ TEST_P(Profile, ChangesNoResult) {
   expect_same_bits(results(), plain);
 }
 
-// Objects are made for a context's first profile, and then no more.
+// Query pools and the like are created for a context's first profile only.
 TEST_P(Profile, MakesItsObjectsOnce) {
   const auto round = [&] {
     EXPECT_OK(tuff_profile_begin(context()));
@@ -364,7 +364,7 @@ TEST_P(Profile, KeepsToTheMemoryLimit) {
   limits.struct_size = sizeof limits;
   limits.memory_bytes = 1 << 20;
   ASSERT_OK(tuff_context_set_limits(own, &limits));
-  ASSERT_OK(tuff_profile_begin(own));  // with less to measure by, or nothing
+  ASSERT_OK(tuff_profile_begin(own));  // with few queries, or none
   OwnBuffer x(own, 4096);
   EXPECT_OK(tuff_unary(own, F, TUFF_UNARY_NEG, x, x, 1000));
   ASSERT_OK(tuff_profile_end(own));
@@ -393,7 +393,7 @@ struct Lines {
   int count = 0;
 };
 
-// Planners' lines are made for the profile, and do not reach a log that did not ask for them.
+// Planners' log lines are collected for the profile, and do not reach a log that did not ask for them.
 TEST_P(Profile, LeavesTheLogAlone) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no planners";
   Lines lines;
@@ -426,7 +426,7 @@ TEST_P(Profile, CountsWhatIsStagedAndFound) {
   const std::vector<float> values(1000, 1.0f);
   const tuff_stats before = stats_of(context());
   ASSERT_OK(relu());
-  ASSERT_OK(tuff_copy_htod(context(), y_, 0, values.data(), 4000));  // the device is not done with it
+  ASSERT_OK(tuff_copy_htod(context(), y_, 0, values.data(), 4000));  // the device may still be using it
   const tuff_stats after = stats_of(context());
   EXPECT_EQ(after.kernel_cache_hits - before.kernel_cache_hits, 1u);
   EXPECT_EQ(after.bytes_staged - before.bytes_staged, 4000u);

@@ -1,4 +1,4 @@
-// Traces: rows, arrows and clocks; and that what is wrong with a trace is found.
+// Traces: rows, arrows and clocks; and that the checker finds defects in a trace.
 #include <pthread.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 class ProfileTrace : public OnProfiles {
  protected:
-  // Profiled, what body() does; and its trace.
+  // Profiles body() and returns the trace.
   Json traced(const std::function<void()>& body) {
     EXPECT_OK(tuff_synchronize(context()));
     EXPECT_OK(tuff_profile_begin(context()));
@@ -49,7 +49,7 @@ TEST_P(ProfileTrace, GivesThreadsTracksOfTheirOwn) {
   EXPECT_EQ(row_names(trace, Rows::host).size(), 2u);
 }
 
-// By the names that they were given, if they were.
+// Threads with a name appear under it.
 TEST_P(ProfileTrace, NamesThreads) {
   const Json trace = traced([&] {
     EXPECT_OK(relu());
@@ -69,7 +69,7 @@ TEST_P(ProfileTrace, NamesThreads) {
   EXPECT_EQ(rows[2].find(':'), std::string::npos) << rows[2];
 }
 
-// Nor streams, nor threads of the profile before.
+// There are no rows of idle streams, nor of threads from an earlier profile.
 TEST_P(ProfileTrace, HasNoRowsOfThoseThatDidNothing) {
   const Json before = traced([&] {
     on_threads(3, [&](int) { EXPECT_OK(relu_on(make_stream(context()))); });
@@ -95,7 +95,7 @@ TEST_P(ProfileTrace, OrdersStreamsByTheirFirstCommands) {
   EXPECT_EQ(row_names(trace, Rows::device), (Names{"m", "z", "default stream", "a"}));
 }
 
-// Whatever a caller calls them.
+// Streams with equal names have separate rows.
 TEST_P(ProfileTrace, KeepsStreamsOfOneNameApart) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no rows of streams";
   const char* name = "a \"name\",\n\\ \xff and {braces}";
@@ -115,7 +115,7 @@ TEST_P(ProfileTrace, KeepsStreamsOfOneNameApart) {
   for (const auto& [row, count] : kernels) EXPECT_EQ(count, 20) << row;
 }
 
-// What a stream did is in the profile after the stream, whoever has its place by then.
+// Work of a destroyed stream stays in the profile, even if another stream has taken its slot.
 TEST_P(ProfileTrace, KeepsStreamsThatAreGone) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no rows of streams";
   const Names names = {"first", "second", "third"};
@@ -132,7 +132,8 @@ TEST_P(ProfileTrace, KeepsStreamsThatAreGone) {
 
 // Streams, graphs, copies and threads at once.
 TEST_P(ProfileTrace, IsLegalWhateverHappens) {
-  std::vector<OwnStream> ups, works;  // all live at once: one that comes in another's place, with its name, has its row
+  // all live at once: a stream in another's slot, with its name, would share its row
+  std::vector<OwnStream> ups, works;
   for (int i = 0; i < 3; ++i) {
     ups.push_back(make_stream(context(), "up"));
     works.push_back(make_stream(context(), "work"));
@@ -146,7 +147,7 @@ TEST_P(ProfileTrace, IsLegalWhateverHappens) {
         add(stream, x, x, y, 1000);
         multiply(stream, y, x, y, 1000);
       };
-      // The host's streams capture nothing.
+      // The host backend's streams cannot capture.
       const OwnGraph graph = vulkan() ? capture(work, [&] { steps(work); }) : OwnGraph();
       for (int i = 0; i < 5; ++i) {
         EXPECT_OK(tuff_copy_htod_async(up, x, 0, source.data(), source.bytes()));
@@ -172,7 +173,7 @@ TEST_P(ProfileTrace, IsLegalWhateverHappens) {
   EXPECT_EQ(kernels["graph_launch"], 30);
 }
 
-// From each call to each of its commands, by whatever way they came to the device.
+// Arrows lead from each call to each of its commands, however those reached the device.
 TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no commands";
   const OwnStream stream = make_stream(context());
@@ -194,7 +195,7 @@ TEST_P(ProfileTrace, PointsFromCallsToTheirCommands) {
   EXPECT_EQ(trace.at("metadata"), trace.at("otherData")) << "of which Perfetto reads the one";
 }
 
-// Of the calls that were captured, though nothing was profiled then.
+// The calls that were captured appear, though there was no profile at the time.
 TEST_P(ProfileTrace, KnowsTheShapesOfGraphs) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
   const auto shapes_of = [](const Json& trace) {
@@ -217,7 +218,7 @@ TEST_P(ProfileTrace, KnowsTheShapesOfGraphs) {
   EXPECT_EQ(shapes_of(traced([&] { EXPECT_OK(tuff_graph_launch(context(), graph)); })), called);
 }
 
-// A command begins after its call recorded it, and has ended when a call that waits for it has.
+// A command starts after its call recorded it, and has ended when a call that waits for it returns.
 TEST_P(ProfileTrace, PutsBothTracksOnOneClock) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has one track";
   ASSERT_OK(relu());
@@ -241,7 +242,7 @@ TEST_P(ProfileTrace, PutsBothTracksOnOneClock) {
 }
 TUFF_ON_BACKENDS(ProfileTrace);
 
-// Two calls, one of them with a step, and their commands.
+// Two calls, one of them with a nested step, and their commands.
 constexpr const char* kLegal = R"({"displayTimeUnit": "ns", "traceEvents": [
   {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "Host: calls"}},
   {"ph": "M", "name": "process_sort_index", "pid": 1, "tid": 0, "args": {"sort_index": 1}},

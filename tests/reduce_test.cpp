@@ -40,19 +40,20 @@ std::vector<ReduceCase> cases() {
   for (const AxisShape& shape : axis_shapes()) {
     ++place;
     for (const Operation& operation : kOperations) {
-      // Two of each shape; all of each third (of four that lie differently), and not of the largest.
+      // Two operations for each shape; all of them for every third shape (the layouts come in groups of four), except
+      // for the largest shapes.
       const bool always = operation.values == Values::whole || operation.op == TUFF_REDUCE_MAX;
       if (!always && (place % 3 != 0 || shape.count() > 10'000'000)) continue;
       all.push_back({operation, shape});
     }
   }
-  uint32_t turn = 0;  // sums of each shape, another operation of each third: each is a kernel for both types
+  uint32_t turn = 0;  // sums for each shape, another operation for every third: each needs a kernel for both types
   for (const AxisShape& shape : axis_shapes16()) {
     ++turn;
     for (const Operation& operation : kOperations) {
       const bool other = turn % 3 == 0 && &operation == kOperations + 1 + turn / 3 % 5;
       if (&operation != kOperations && !other) continue;
-      // Products of many such numbers leave the range of f16.
+      // Products of many such numbers exceed the range of f16.
       if (operation.op == TUFF_REDUCE_PROD && shape.length() > 300) continue;
       all.push_back({operation, shape, all.size() % 2 == 0 ? TUFF_F16 : TUFF_BF16});
     }
@@ -101,7 +102,7 @@ Expected solve(const ReduceCase& row, const std::vector<float>& x) {
           value = sum;
           bound = row.operation.values == Values::whole ? 0 : gamma(sum_depth(s.length())) * size;
           break;
-        case TUFF_REDUCE_MEAN:  // and a division, or a product with 1/n
+        case TUFF_REDUCE_MEAN:  // plus a division, or a product with 1/n
           value = sum / n;
           bound = gamma(sum_depth(s.length()) + 2) * size / n;
           break;
@@ -115,7 +116,8 @@ Expected solve(const ReduceCase& row, const std::vector<float>& x) {
       expected.bound.push_back(bound);
     }
   }
-  if (row.operation.values == Values::whole || op_selects(row.operation.op)) {  // f32 holds it: rounded once
+  // exact in f32, and rounded once to the type
+  if (row.operation.values == Values::whole || op_selects(row.operation.op)) {
     for (double& value : expected.value) value = rounded(row.dtype, value);
   } else {
     add_storage(expected, row.dtype);
@@ -155,11 +157,11 @@ TEST_P(ReduceOnce, DescriptorIsTheSame) {
   expect_matches(output.read(), solve(row, x));
 }
 
-// One element far above the rest, at each place in turn: an element read twice or not at all shows.
+// One element far larger than the others, at each index in turn: an element that is read twice or not at all shows.
 TEST_P(ReduceOnce, EveryElementCountsOnce) {
   for (uint64_t length : {70, 300, 1030}) {
     for (uint64_t inner : {1, 3}) {
-      // Row o has its large element at place o.
+      // Row o has its large element at index o.
       const AxisShape s{{length, length, inner}, 1, 0};
       std::vector<float> x(s.count(), 1.0f);
       for (uint64_t o = 0; o < length; ++o) x[s.index(o, o, o % inner)] = 1001.0f;
@@ -214,7 +216,7 @@ using ReducePlace = Table<PlaceCase>;
 
 TEST_P(ReducePlace, TheFirst) {
   const AxisShape& s = row().shape;
-  std::vector<float> x = integers(s.count(), 40, 5);  // many equal ones
+  std::vector<float> x = integers(s.count(), 40, 5);  // many equal elements
   for (size_t i = 0; i < x.size(); i += 7) x[i] = -0.0f;
   for (size_t i = 13; i < x.size(); i += 100'003) x[i] = i % 2 == 0 ? NAN : -NAN;
   const StoredTensor input(context(), row().dtype, x, s.shift / 4);
@@ -281,7 +283,8 @@ std::vector<IntegerCase> integer_cases() {
   shapes.push_back({{1024, 40'961}, 0, 0});
   for (const AxisShape& shape : shapes) {
     all.push_back({TUFF_REDUCE_SUM, "sum", shape});
-    // Another of the rest for each: kernels differ by the shape, and by the operation in one line.
+    // One of the other operations for each shape: kernels depend on the shape, and differ by operation in one line
+    // only.
     const std::pair<int32_t, const char*> others[] = {
         {TUFF_REDUCE_MAX, "max"}, {TUFF_REDUCE_MIN, "min"}, {TUFF_REDUCE_PROD, "prod"}};
     const auto& [op, name] = others[all.size() / 2 % 3];
@@ -310,7 +313,7 @@ Bytes poisoned_integers(uint64_t count) {
 
 using ReduceIntegers = Table<IntegerCase>;
 
-// Numbers of all 32 bits, of which sums and products wrap; for products odd, so that no zero swallows the rest.
+// Full 32-bit numbers, whose sums and products wrap; odd ones for products, so that no zero absorbs the others.
 TEST_P(ReduceIntegers, AreExactModulo2To32) {
   const AxisShape& s = row().shape;
   const int32_t op = row().op;
@@ -356,14 +359,14 @@ TEST_P(ReduceIntegersOnce, EndsOfTheRange) {
   EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {INT32_MAX, 1}), Integers{INT32_MIN});
   EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {INT32_MIN, -1}), Integers{INT32_MAX});
   EXPECT_EQ(reduce(TUFF_REDUCE_SUM, Integers(1 << 10, 1 << 22)), Integers{0});
-  // What f32 would round.
+  // Sums that f32 would round.
   EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {1 << 24, 1, 1, 1}), Integers{(1 << 24) + 3});
   EXPECT_EQ(reduce(TUFF_REDUCE_MAX, {INT32_MAX - 1, INT32_MAX, INT32_MAX - 2}), Integers{INT32_MAX});
   EXPECT_EQ(reduce(TUFF_REDUCE_MAX, Integers(100, INT32_MIN)), Integers{INT32_MIN});
   EXPECT_EQ(reduce(TUFF_REDUCE_MIN, Integers(100, INT32_MAX)), Integers{INT32_MAX});
   EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {INT32_MIN, -1}), Integers{INT32_MIN});
   EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {65'536, 65'536}), Integers{0});
-  // The bits of NaN are a number like others.
+  // The bit patterns of NaN are ordinary integers.
   EXPECT_EQ(reduce(TUFF_REDUCE_MAX, {0x7fc00000, 0x7fd00000, 1}), Integers{0x7fd00000});
   EXPECT_EQ(reduce(TUFF_REDUCE_SUM, {}), Integers{0});
   EXPECT_EQ(reduce(TUFF_REDUCE_PROD, {}), Integers{1});

@@ -1,5 +1,5 @@
-// Resizing: nearest elements exactly, and linear blends where weights are halves and quarters; other blends within the
-// rounding of their weights.
+// Resizing: nearest elements are exact, and so are linear blends whose weights are halves and quarters; other blends
+// are within the rounding of their weights.
 #include <array>
 #include <cmath>
 
@@ -23,7 +23,7 @@ struct ResizeCase {
   bool align = false, last = false;
   int32_t dtype = TUFF_F32;
   uint64_t shift = 0;
-  std::vector<Ratio> scale{};  // output elements for each of the input
+  std::vector<Ratio> scale{};  // output elements for each input element
 
   uint32_t spatial() const { return static_cast<uint32_t>(in.size()); }
   std::string name() const {
@@ -63,25 +63,25 @@ std::vector<ResizeCase> cases() {
   add({.batch = 2, .channels = 3, .in = {10, 12}, .out = {9, 7}, .last = true});
   add({.batch = 2, .channels = 4, .in = {3, 4, 5}, .out = {6, 3, 7}, .last = true, .shift = 1});
   add({.mode = kNearest, .batch = 2, .channels = 3, .in = {5, 6}, .out = {10, 12}, .last = true});
-  // Axes that stay.
+  // Axes that keep their size.
   add({.batch = 2, .channels = 3, .in = {9, 12}, .out = {9, 24}});
   add({.batch = 2, .channels = 3, .in = {9, 12}, .out = {18, 12}});
   add({.batch = 2, .channels = 3, .in = {4, 5, 6}, .out = {8, 5, 12}});
   add({.batch = 2, .channels = 3, .in = {4, 5, 6}, .out = {4, 10, 6}, .last = true});
   add({.batch = 2, .channels = 3, .in = {9, 12}, .out = {9, 12}, .shift = 1});
   add({.batch = 2, .channels = 3, .in = {9, 12}, .out = {9, 12}, .align = true, .last = true});
-  // One element.
+  // Axes of one element.
   add({.batch = 2, .channels = 3, .in = {1, 1}, .out = {5, 8}});
   add({.batch = 2, .channels = 3, .in = {1, 6}, .out = {4, 1}, .align = true});
   add({.mode = kNearest, .batch = 2, .channels = 3, .in = {7, 9}, .out = {1, 1}});
   add({.batch = 0, .channels = 3, .in = {7, 9}, .out = {1, 1}});
-  // Scales that the sizes do not have.
+  // Scales that differ from the ratio of the sizes.
   for (const int32_t mode : {kNearest, kExact, kLinear}) {
     add({.mode = mode, .batch = 2, .channels = 3, .in = {5, 10}, .out = {9, 15}, .scale = {{2, 1}, {3, 2}}});
     add({.mode = mode, .batch = 1, .channels = 1, .in = {41, 40}, .out = {13, 5}, .scale = {{3, 10}, {7, 55}}});
     add({.mode = mode, .batch = 1, .channels = 1, .in = {6, 6}, .out = {6, 9}, .scale = {{2, 1}, {1, 3}}});
   }
-  // Many groups, and many planes.
+  // Many workgroups, and many planes.
   add({.batch = 1, .channels = 1, .in = {700, 901}, .out = {760, 903}});
   add({.batch = 70, .channels = 1'000, .in = {2, 2}, .out = {3, 4}});
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
@@ -92,7 +92,7 @@ std::vector<ResizeCase> cases() {
   return all;
 }
 
-// The elements around a position: `second` counts by `weight`, the first by the rest.
+// The elements around a position: `second` has weight `weight`, `first` the rest.
 struct Taps {
   uint64_t first, second;
   double weight;
@@ -113,7 +113,7 @@ Taps taps_of(const ResizeCase& s, uint32_t d, uint64_t o) {
   return {first, std::min(first + 1, in - 1), at - below};
 }
 
-// Weights are multiples of 2^-10, so that blends of small whole numbers are exact.
+// Weights are multiples of 2^-10, so that blends of small integers are exact.
 bool weights_are_exact(const ResizeCase& s) {
   for (uint32_t d = 0; d < s.spatial(); ++d) {
     for (uint64_t o = 0; o < s.out[d]; ++o) {
@@ -178,8 +178,8 @@ TEST_P(Resize, Matches) {
       magnitude += std::fabs(value);
     }
     expected.value[i] = sum;
-    // A weight is a quotient (2.5 ULP) of two rounded numbers, 8 u of it; what is left of 1 is as far off, and rounded;
-    // then a product and a sum: 12 u of either element, along each axis.
+    // A weight is a quotient (2.5 ULP) of two rounded numbers, 8 u of itself; its complement to 1 is off by as much,
+    // and rounded; then a product and a sum: 12 u of either element, along each axis.
     expected.bound[i] = exact ? 0 : gamma(12.0 * s.spatial()) * magnitude;
   }
   if (s.dtype != TUFF_F32) add_storage(expected, s.dtype);
@@ -207,7 +207,7 @@ TEST_P(ResizeOnce, NaNAndInfinityStayWhereTheyCount) {
   ASSERT_OK(tuff_resize(context(), &desc));
   expect_same_bits(output.read(), {1, NAN, NAN, NAN, NAN, INFINITY, INFINITY, INFINITY,  //
                                    3, 3.25f, 3.75f, -INFINITY, -INFINITY, -INFINITY, -INFINITY, 5});
-  // Every second element is one of the input's.
+  // Every second element coincides with one of the input's.
   desc.align_corners = 1, desc.out_shape[0] = 7;
   ASSERT_OK(tuff_resize(context(), &desc));
   std::vector<float> got = output.read();

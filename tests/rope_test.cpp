@@ -1,4 +1,4 @@
-// Rotary position embedding against long double.
+// Rotary position embedding, compared with long double.
 #include <cmath>
 
 #include "support/bounds.hpp"
@@ -20,7 +20,7 @@ struct RopeCase {
   double base = 10000;
   int32_t dtype = TUFF_F32;
   bool heads_last = false, in_place = false;
-  uint64_t gap = 0, shift = 0;  // elements behind each row of the output, before the first
+  uint64_t gap = 0, shift = 0;  // in elements: after each row of the output, before the first one
 
   std::string name() const {
     std::string text = name_of(dtype);
@@ -124,7 +124,8 @@ TEST_P(Rope, WithinBound) {
       const double p = from[first], q = from[second];
       expected.value[r * s.head_dim + first] = p * cosine - q * sine;
       expected.value[r * s.head_dim + second] = p * sine + q * cosine;
-      // Sine and cosine to 4 ULP of at most 1 (2 u each), the angle's own 2^-32 turns; two products and a sum.
+      // Sine and cosine to 4 ULP of at most 1 (2 u each), the angle's own error of 2^-32 turns, two products and a
+      // sum.
       const double bound = (std::fabs(p) + std::fabs(q)) * (4 * 2 * kU + 0x1p-29 + 3 * kU);
       expected.bound[r * s.head_dim + first] = expected.bound[r * s.head_dim + second] = bound;
     }
@@ -142,7 +143,7 @@ TEST_P(RopeOnce, FlatFunctionAndNothingToDo) {
   const Tensor input(context(), x), output(context(), x.size());
   ASSERT_OK(tuff_rope(context(), TUFF_F32, input, output, 1, 2, 3, 8, 0, 10000));
   const std::vector<float> got = output.read();
-  // Position 0 turns nothing.
+  // Position 0 leaves elements unchanged.
   for (uint64_t h = 0; h < 2; ++h) {
     for (uint64_t d = 0; d < 8; ++d) EXPECT_EQ(got[h * 24 + d], x[h * 24 + d]);
   }

@@ -31,7 +31,7 @@ std::vector<ScanCase> cases() {
   };
   for (const AxisShape& shape : axis_shapes()) add(shape, TUFF_F32);
   for (const AxisShape& shape : axis_shapes16()) add(shape, turn % 2 == 0 ? TUFF_F16 : TUFF_BF16);
-  // Each form where rows are short, whole, and cut, and the same for columns.
+  // Every option with short rows, whole rows and rows that are split, and the same for columns.
   for (const AxisShape& shape : std::vector<AxisShape>{{{40, 33}, 1, 0},
                                                        {{3, 40'000}, 1, 0},
                                                        {{3, 40'001}, 1, 4},
@@ -50,7 +50,7 @@ std::vector<ScanCase> cases() {
 std::vector<float> inputs(const ScanCase& row) {
   const uint64_t count = row.shape.count();
   if (!row.product) {
-    // So that running sums of 16 bits stay in range.
+    // Running sums must stay within the range of 16-bit types.
     return row.dtype == TUFF_F16 ? uniforms(count, -0.01f, 0.01f, 2) : spreads(count, 2);
   }
   const float spread = row.shape.length() > 1000 ? 1e-5f : 0.01f;  // a product of a million of them stays in range
@@ -59,7 +59,7 @@ std::vector<float> inputs(const ScanCase& row) {
   return values;
 }
 
-// What the header promises: c roundings, c = min(n, 6000), of the sum of magnitudes or of the product.
+// The header's bound: c = min(n, 6000) roundings of the sum of magnitudes, or of the product.
 Expected solve(const ScanCase& row, const std::vector<float>& x) {
   const AxisShape& s = row.shape;
   Expected expected;
@@ -114,7 +114,7 @@ TUFF_TABLE(Scan, ScanCase, cases());
 
 class ScanOnce : public OnBackend {};
 
-// Small integers: every order of additions is exact, and an element taken twice or not at all shows.
+// Small integers: additions are exact in any order, and an element that is used twice or not at all shows.
 TEST_P(ScanOnce, SumsOfIntegersAreExactAndInPlaceIsTheSame) {
   for (const AxisShape& s : std::vector<AxisShape>{{{1, 300'007}, 1, 0},
                                                    {{50'001, 3}, 0, 0},

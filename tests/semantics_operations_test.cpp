@@ -1,4 +1,4 @@
-// The promises about single operations, one test for each.
+// Guarantees about single operations, one test for each.
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -65,8 +65,8 @@ TEST_P(SemanticsOperations, GemmZeroBetaDoesNotReadC) {
   }
 }
 
-// A scalar counts as what it is in the type that is computed in: what rounds to zero is zero there, and what it belongs
-// to is not read; and what rounds to infinity is infinite.
+// A scalar is first rounded to the type of the computation. If it rounds to zero there, its operand is not read; if it
+// rounds to infinity, it is infinite.
 TEST_P(SemanticsOperations, GemmScalarsThatRoundToZeroAreZero) {
   for (uint64_t size : {1, 5, 40, 200}) {
     SCOPED_TRACE(size);
@@ -88,7 +88,7 @@ TEST_P(SemanticsOperations, GemmScalarsThatRoundToZeroAreZero) {
     ASSERT_OK(tuff_gemm(context(), F, N, N, size, size, size, 1, good, size, good, size, 1e300, grown, size));
     expect_same_bits(grown.read(), std::vector<float>(size * size, kInfinity));
   }
-  // f64 holds 1e-300.
+  // f64 can represent 1e-300.
   int32_t doubles = 0;
   ASSERT_OK(tuff_supports(context(), "gemm.f64", &doubles));
   if (doubles == 0) return;
@@ -132,7 +132,7 @@ TEST_P(SemanticsOperations, BatchedGemmMatricesOfCMustNotOverlap) {
   EXPECT_OK(call(14, 5, 2));  // a footprint of 2 * 5 + 4
 }
 
-// 1 + 2^-20 needs all of f32: TF32 and f16 make 1 of it, and three bf16 parts lose the product's tail.
+// 1 + 2^-20 needs all digits of f32: TF32 and f16 round it to 1, and three bf16 parts lose the tail of the product.
 TEST_P(SemanticsOperations, GemmF32IsRealF32) {
   for (uint64_t size : {8, 64, 256}) {
     std::vector<float> ha(size * size, 0.0f), hb(size * size);
@@ -244,7 +244,7 @@ TEST_P(SemanticsOperations, AttentionScaleIsFiniteAndPositive) {
 
 TEST_P(SemanticsOperations, AttentionOfFiniteInputIsFinite) {
   const uint64_t d = 16, keys = 40;
-  // Scores of about +-1e30: exp() overflows unless the maximum is subtracted.
+  // Scores of about +-1e30: exp() overflows unless the maximum is subtracted first.
   const std::vector<float> hq = uniforms(3 * d, -1e15f, 1e15f, 1), hk = uniforms(keys * d, -1e15f, 1e15f, 2),
                            hv = uniforms(keys * d, -1, 1, 3);
   const Tensor q(context(), hq), k(context(), hk), v(context(), hv), o(context(), 3 * d);
@@ -256,7 +256,7 @@ TEST_P(SemanticsOperations, AttentionOfFiniteInputIsFinite) {
 }
 
 TEST_P(SemanticsOperations, AttentionRowThatSeesNoKeyIsZero) {
-  // With seq_q above seq_kv the first seq_q - seq_kv rows see nothing.
+  // If seq_q exceeds seq_kv, the first seq_q - seq_kv rows see no key.
   run_attention(context(), {.heads = 2, .seq_q = 9, .seq_kv = 4, .head_dim = 8, .causal = TUFF_CAUSAL_BOTTOM_RIGHT});
   const Tensor q(context(), std::vector<float>(9 * 8, kNaN)), k(context(), std::vector<float>(4 * 8, kNaN)),
       v(context(), std::vector<float>(4 * 8, kNaN)), o(context(), 9 * 8);
@@ -276,7 +276,7 @@ TEST_P(SemanticsOperations, AttentionNaNScoreStaysInItsRow) {
   expect_matches(o.read(), solve_attention(shape, hq, hk, hv));
 }
 
-// A masked key is not there: NaN in what a row may not see does not reach it.
+// Masked keys contribute nothing: NaN in them does not propagate.
 TEST_P(SemanticsOperations, AttentionMaskedKeysAreNotSeen) {
   const AttentionShape shape{.seq_q = 20, .seq_kv = 20, .head_dim = 16, .causal = TUFF_CAUSAL_TOP_LEFT};
   const std::vector<float> hq = uniforms(shape.queries(), -1, 1, 1);
@@ -299,7 +299,7 @@ TEST_P(SemanticsOperations, AttentionSizesOfZeroAreErrors) {
   o.expect_poisoned();
 }
 
-// Not the scale that is made of it.
+// The message names head_dim and not the scale derived from it.
 TEST_P(SemanticsOperations, AttentionHeadDimOfZeroIsNamedWhereTheScaleIsTheDefault) {
   const Tensor q(context(), 8), k(context(), 8), v(context(), 8), o(context(), 8);
   tuff_attention_desc d{};
@@ -373,7 +373,7 @@ TEST_P(SemanticsOperations, ReduceMaxAndMinOfInfinities) {
   expect_same_bits(reduce(TUFF_REDUCE_MAX, {-FLT_MAX, -kInfinity}, {2}, 0), {-FLT_MAX});
 }
 
-// A serial chain in f32 would stop at 2^24 whatever is added; partial sums of a tree are exact here.
+// A serial chain in f32 would stop growing at 2^24; the partial sums of a tree are exact here.
 TEST_P(SemanticsOperations, ReduceSumsAreTrees) {
   const uint64_t n = reduced() ? (uint64_t{1} << 20) : (uint64_t{1} << 25);
   const std::vector<float> tenths(n, 0.1f);

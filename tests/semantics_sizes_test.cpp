@@ -1,5 +1,6 @@
-// Numbers that no caller should give: each size, stride and offset of each call replaced by those at which arithmetic
-// wraps. Nothing crashes or hangs, both backends say the same, and where both compute they get the same.
+// Numbers that no caller should pass: each size, stride and offset of each call is replaced by values at which
+// arithmetic wraps. Nothing crashes or hangs, all backends return the same status, and where they compute, the same
+// results.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -27,7 +28,7 @@ const std::vector<uint64_t> kSuspects = {0,           1,           2,           
                                          bit(33),     bit(61),     bit(62),     bit(62) + 1, bit(63) - 1, bit(63),
                                          bit(63) + 1, kMax / 3,   kMax - 1,   kMax};
 
-// The buffers of a row on one backend, all of them small whole numbers.
+// The buffers of a row on one backend, filled with small integers.
 class Side {
  public:
   explicit Side(const std::string& backend) : name(backend), context(shared_context(backend)) {
@@ -55,7 +56,7 @@ class Side {
     const tuff_status status = row.call(context, handles_.data(), values.data());
     std::string message = status == TUFF_OK ? "" : last_error();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    // A kernel that is compiled takes a second or two on a processor that has other things to do.
+    // Compiling a kernel takes a second or two on a busy CPU.
     EXPECT_LT(took.count(), 30) << "a call without end";
     return {status, std::move(message)};
   }
@@ -84,14 +85,14 @@ std::string text_of(const SizeCall& row, const std::vector<uint64_t>& values) {
   return text;
 }
 
-// What is refused says which function it was, and something about what it got.
+// The message of a rejected call names the function and mentions its arguments.
 void expect_told(const SizeCall& row, const Side::Answer& answer) {
   const std::string begins = std::string(row.function) + ": ";
   EXPECT_EQ(answer.message.rfind(begins, 0), 0u) << answer.message;
   EXPECT_GT(answer.message.size(), begins.size() + 10) << answer.message;
 }
 
-// The same operands on all backends; the first is the reference.
+// The same operands on all backends; the first backend is the reference.
 class Sides {
  public:
   Sides() {
@@ -99,7 +100,7 @@ class Sides {
     if (std::find(backends().begin(), backends().end(), "vulkan") != backends().end()) sides_.emplace_back("vulkan");
   }
 
-  // Returns what the reference answers. `everywhere`: no device may lack it.
+  // Returns the reference's status. everywhere: every device must support the call.
   tuff_status compare(const SizeCall& row, const std::vector<uint64_t>& values, bool everywhere = false) {
     SCOPED_TRACE(text_of(row, values));
     std::vector<Side::Answer> answers;
@@ -109,7 +110,7 @@ class Sides {
       const tuff_status status = answers[i].status, first = answers[0].status;
       computed = computed || status == TUFF_OK;
       if (status != TUFF_OK) expect_told(row, answers[i]);
-      // A device may have no numbers for what the reference computes, and says so.
+      // A device may be unable to represent the numbers of a call that the reference computes, and must say so.
       const bool beyond =
           !everywhere && first == TUFF_OK && (status == TUFF_ERROR_UNSUPPORTED || status == TUFF_ERROR_LIMIT_EXCEEDED);
       EXPECT_TRUE(status == first || beyond)
@@ -125,10 +126,10 @@ class Sides {
   }
 
  private:
-  // Sums have at most 1,024 terms, all of one sign where a relative error counts: gamma(1024) is 6e-5, and functions
-  // are within a few ulp. The numbers are 1 to 5, so that another element in the place of the right one is far beyond.
+  // Sums have at most 1,024 terms, all of one sign where a relative error matters: gamma(1024) is 6e-5, and functions
+  // are within a few ulp. Inputs are 1 to 5, so that a wrong element is far outside this tolerance.
   static bool alike(float x, float y) {
-    if (std::bit_cast<uint32_t>(x) < bit(16) && std::bit_cast<uint32_t>(y) < bit(16)) return x == y;  // places
+    if (std::bit_cast<uint32_t>(x) < bit(16) && std::bit_cast<uint32_t>(y) < bit(16)) return x == y;  // indices
     if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
     return x == y || std::fabs(x - y) <= 1e-4f * std::max(1.0f, std::fabs(x));
   }
@@ -149,7 +150,7 @@ class Sides {
     for (Side& side : sides_) side.reset();
   }
 
-  std::deque<Side> sides_;  // which stay where they are
+  std::deque<Side> sides_;  // a deque, whose elements never move
 };
 
 std::vector<uint64_t> valid(const SizeCall& row) {
@@ -177,7 +178,7 @@ TEST(SemanticsSizes, AnyNumberInAnyPlaceIsAnsweredAlike) {
   }
 }
 
-// Products and sums of two to four of them. TUFF_TEST_SEED draws others.
+// Replaces two to four numbers at once, whose products and sums then wrap. TUFF_TEST_SEED selects other numbers.
 TEST(SemanticsSizes, AnyNumbersInSeveralPlacesAreAnsweredAlike) {
   const char* const given = std::getenv("TUFF_TEST_SEED");
   const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 20;
@@ -189,7 +190,7 @@ TEST(SemanticsSizes, AnyNumbersInSeveralPlacesAreAnsweredAlike) {
     for (int turn = 0; turn < (reduced() ? 50 : 400); ++turn) {
       std::vector<uint64_t> values = valid(row);
       const size_t count = 2 + below(3);
-      const bool same = below(2) != 0;  // one number in all of the places: kernels and paddings of three axes
+      const bool same = below(2) != 0;  // the same number everywhere, as for kernels and paddings of three axes
       const uint64_t suspect = kSuspects[below(kSuspects.size())];
       for (size_t i = 0; i < count; ++i) {
         values[below(values.size())] = same ? suspect : kSuspects[below(kSuspects.size())];
@@ -199,7 +200,7 @@ TEST(SemanticsSizes, AnyNumbersInSeveralPlacesAreAnsweredAlike) {
   }
 }
 
-// ---- calls that are legal, and made to reach far -----------------------------------------------------
+// ---- legal calls with extreme strides and paddings -----------------------------------------------------
 
 const SizeCall& row_of(const char* function, size_t which = 0) {
   for (const SizeCall& row : size_calls()) {
@@ -223,8 +224,8 @@ void set_axes(const SizeCall& row, std::vector<uint64_t>& values, const std::str
   for (const uint64_t size : sizes) set(row, values, name + "[" + std::to_string(first++) + "]", size);
 }
 
-// The product of the three was 2^66 and wrapped to 0, which was divided by, or to more than a processor's loops go,
-// which walked through the padding.
+// Regression: the product of three kernel extents was 2^66 and wrapped to 0, by which it divided, or exceeded a CPU
+// device's loop limit while the kernel walked through the padding.
 TEST(SemanticsSizes, PoolingWindowsThatMultiplyBeyond64Bits) {
   Sides sides;
   for (const char* function : {"tuff_max_pool", "tuff_avg_pool"}) {
@@ -296,13 +297,13 @@ TEST(SemanticsSizes, AdaptivePoolingToTheLargestNumberIsRefused) {
   }
 }
 
-// Windows whose taps, strides and paddings are far apart, over inputs of a few elements: each is legal, and where the
-// device has no numbers for it, it is UNSUPPORTED, not computed with what is left of them in 32 bits.
+// Windows whose taps, strides and paddings are far apart, over inputs of a few elements. Each is legal; a device that
+// cannot represent its numbers must return UNSUPPORTED instead of computing with truncated ones.
 TEST(SemanticsSizes, ConvolutionsAndPoolsThatReachFarBeyondTheirInput) {
   Sides sides;
   for (const uint64_t far : {bit(16) - 1, bit(16) + 1, bit(28), bit(29), bit(30) + 1, bit(31) + 1, bit(32), bit(32) + 1,
                              bit(33), bit(40), bit(61)}) {
-    // 2 taps, `far` apart, about an element of the input, or stepping over it.
+    // Taps that are `far` apart, around an element of the input, or stepping over it.
     struct Form {
       uint64_t taps, stride, dilation, padding;
     };
@@ -316,7 +317,7 @@ TEST(SemanticsSizes, ConvolutionsAndPoolsThatReachFarBeyondTheirInput) {
       if (span > padded) continue;
       const uint64_t out = (padded - span) / form.stride + 1;
       if (out > 6) continue;
-      // Of one group, of several (depthwise), and channels last.
+      // With one group, with several (depthwise), and with channels last.
       for (const auto& [which, groups] : {std::pair{0, 1}, {0, 2}, {1, 2}}) {
         const SizeCall& row = row_of("tuff_conv2d_ex", static_cast<size_t>(which));
         std::vector<uint64_t> values = valid(row);
@@ -345,7 +346,7 @@ TEST(SemanticsSizes, ConvolutionsAndPoolsThatReachFarBeyondTheirInput) {
   }
 }
 
-// The padding was cut to 32 bits: 2^32 and more was next to none.
+// Regression: the padding was truncated to 32 bits, so one of 2^32 or more was nearly none.
 TEST(SemanticsSizes, DepthwiseConvolutionWithPaddingBeyond32Bits) {
   constexpr uint64_t kStride = 65535, kStep = 65538, kPadding = kStride * kStep;
   for (const std::string& backend : backends()) {
@@ -366,7 +367,7 @@ TEST(SemanticsSizes, DepthwiseConvolutionWithPaddingBeyond32Bits) {
     if (status == TUFF_ERROR_UNSUPPORTED && backend != "host") continue;
     ASSERT_OK(status);
     std::vector<float> wanted(2 * kRows), got(2 * kRows);
-    wanted[kStep] = 21, wanted[kRows + kStep] = 10;  // all other windows lie in the padding
+    wanted[kStep] = 21, wanted[kRows + kStep] = 10;  // all other windows are within the padding
     ASSERT_OK(tuff_copy_dtoh(context, got.data(), output, 0, 8 * kRows));
     EXPECT_EQ(got, wanted);
   }
@@ -428,7 +429,7 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
       }
     };
     refused();
-    for (const uint64_t bytes : {kMax, kMax - 65535}) {  // more than there is behind any address
+    for (const uint64_t bytes : {kMax, kMax - 65535}) {  // more than can follow any address
       alignas(65536) static unsigned char memory[65536];
       tuff_buffer buffer = 0;
       EXPECT_FAILS(tuff_buffer_import_host(context, memory, bytes, &buffer), TUFF_ERROR_INVALID_ARGUMENT,
@@ -442,7 +443,7 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
       if (limit != 0 && limit < bit(22)) continue;
       const OwnBuffer buffer(context, 4096);
       EXPECT_OK(tuff_fill(context, buffer, 0, 4096, "abcd", 4));
-      EXPECT_OK(tuff_synchronize(context));  // a wait of so many milliseconds, which do not wrap to none
+      EXPECT_OK(tuff_synchronize(context));  // so many milliseconds must not wrap to zero
     }
   }
 }

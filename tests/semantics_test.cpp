@@ -1,5 +1,5 @@
-// The promises that hold for all operations, one test for each. Those of single operations are in
-// semantics_operations_test.cpp; device loss, which needs a device that fails, is in internal/.
+// Guarantees for all operations, one test for each. Those for single operations are in semantics_operations_test.cpp;
+// device loss, which needs a failing device, is tested in internal/.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
 class Semantics : public OnBackend {};
 
 TEST_P(Semantics, LeadingDimensionCountsElementsOfTheStoredRow) {
-  // A is stored as k x m when it is transposed: its leading dimension is at least m, whatever k.
+  // A transposed A is stored as k x m: its leading dimension is at least m, whatever k is.
   run_gemm(context(), {.ta = T, .m = 3, .n = 4, .k = 50}, Tier::exact);
   run_gemm(context(), {.ta = T, .m = 3, .n = 4, .k = 50, .pad_a = 9}, Tier::exact);
   run_gemm(context(), {.tb = T, .m = 3, .n = 40, .k = 5, .pad_b = 9}, Tier::exact);
@@ -46,7 +46,7 @@ TEST_P(Semantics, AnErrorMeansNothingHappened) {
   const Tensor a(context(), 100), b(context(), 100), c(context(), 100);
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats before = stats_of(context());
-  // Everything is right but one operand, which is checked last.
+  // Everything is valid except for the operand that is checked last.
   EXPECT_EQ(tuff_gemm(context(), F, N, N, 8, 8, 8, 1, a, 8, b, 8, 0, c, 1000), kArgument);
   EXPECT_EQ(tuff_binary(context(), F, TUFF_BINARY_ADD, a, b, c, 1000), kArgument);
   EXPECT_EQ(tuff_copy_dtod(context(), c, 0, a, 1, 1000), kArgument);
@@ -62,7 +62,7 @@ TEST_P(Semantics, FootprintsBeyond2To64AreErrors) {
   EXPECT_FAILS(tuff_gemm(context(), F, N, N, 3, 2, 2, 1, a, half, b, 2, 0, c, 2), kArgument, "tuff_gemm", "a");
   EXPECT_FAILS(tuff_batched_gemm(context(), F, N, N, 2, 2, 2, 1, a, 2, half, b, 2, 0, 0, c, 2, 4, 3), kArgument,
                "tuff_batched_gemm", "a");
-  // 2^64 elements wrap to 0, 2^62 elements of four bytes too: neither may look small.
+  // 2^64 elements wrap to 0, and so do 2^62 elements of four bytes; neither may look small.
   EXPECT_FAILS(tuff_unary(context(), F, TUFF_UNARY_NEG, a, b, uint64_t{1} << 62), kArgument, "tuff_unary", "n");
   const uint64_t shape[] = {uint64_t{1} << 32, uint64_t{1} << 32};
   EXPECT_FAILS(tuff_softmax(context(), F, a, b, shape, 2, 1), kArgument, "tuff_softmax", "shape");
@@ -70,7 +70,7 @@ TEST_P(Semantics, FootprintsBeyond2To64AreErrors) {
 }
 
 TEST_P(Semantics, ProductsBeyond2To32Work) {
-  // m * n * k = 2^33 (the host backend, which is not fast, gets the same through strides alone)
+  // m * n * k = 2^33 (the slower host backend gets there with strides only)
   if (vulkan() && !reduced()) {
     const uint64_t size = 2048;
     const Tensor a(context(), std::vector<float>(size * size, 1.0f)),
@@ -78,7 +78,7 @@ TEST_P(Semantics, ProductsBeyond2To32Work) {
     ASSERT_OK(tuff_gemm(context(), F, N, N, size, size, size, 1, a, size, b, size, 0, c, size));
     expect_same_bits(c.read(), std::vector<float>(size * size, 4096.0f));
   }
-  // A leading dimension and a stride of 2^33, which a single row and a batch of one never step over.
+  // A leading dimension and a stride of 2^33, neither of which is applied with a single row and a batch of one.
   const Tensor a(context(), integers(5, 3, 1)), b(context(), std::vector<float>(20, 1.0f)), c(context(), 4);
   const uint64_t far = uint64_t{1} << 33;
   ASSERT_OK(tuff_batched_gemm(context(), F, N, N, 1, 4, 5, 1, a, far, far, b, 4, far, 0, c, far, far, 1));
@@ -86,7 +86,7 @@ TEST_P(Semantics, ProductsBeyond2To32Work) {
   expect_same_bits(c.read(), std::vector<float>(4, x[0] + x[1] + x[2] + x[3] + x[4]));
 }
 
-// A buffer beyond 2^32 bytes, where the device has that much: elements at its far end.
+// A buffer beyond 2^32 bytes, if the device has that much memory: uses elements at its end.
 TEST_P(Semantics, OffsetsBeyond2To32Work) {
   const uint64_t ld = (uint64_t{1} << 30) + 8, bytes = (ld + 4) * 4;
   const tuff_device_properties info = properties_of(context());
@@ -150,7 +150,7 @@ TEST_P(Semantics, ElementwiseOutputMayBeExactlyAnInput) {
   EXPECT_EQ(onto_b.read(), sum);
   ASSERT_OK(tuff_unary(context(), F, TUFF_UNARY_NEG, alone, alone, 1000));
   EXPECT_EQ(alone.read(), negated);
-  // Another handle on the very same bytes is the same memory.
+  // Another handle to the same bytes is the same memory.
   tuff_buffer view = 0;
   ASSERT_OK(tuff_view(alone, 0, 4000, &view));
   ASSERT_OK(tuff_unary(context(), F, TUFF_UNARY_NEG, alone, view, 1000));
@@ -252,7 +252,7 @@ TEST_P(Semantics, DispatchesBeyond65535GroupsWork) {
 }
 
 TEST_P(Semantics, OperationsTakeEffectInTheOrderOfTheCalls) {
-  // x = ((0 + 1) * 2 + 1) * 2 …: any exchange of two neighbours gives another number.
+  // x = ((0 + 1) * 2 + 1) * 2 …: exchanging any two neighbours would change the result.
   const Tensor x(context(), std::vector<float>(64, 0.0f)), one(context(), std::vector<float>(64, 1.0f)),
       two(context(), std::vector<float>(64, 2.0f));
   float expected = 0;
@@ -276,7 +276,7 @@ TEST_P(Semantics, WhateverThreadMadeTheCalls) {
       ++turn;
     }
   };
-  context();  // made before the threads start
+  context();  // created before the threads start
   std::thread first(worker, 0), second(worker, 1);
   first.join();
   second.join();

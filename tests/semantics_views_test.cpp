@@ -1,8 +1,8 @@
-// A view at any multiple of its elements' size works in every operation: the same call, with each operand at each
-// offset of 0 to 20 bytes, gives what it gives on aligned buffers of the host backend, and writes nothing beside.
+// A view at any multiple of its element size works in every operation: the same call, with each operand at each offset
+// of 0 to 20 bytes, gives the result of aligned buffers on the host backend, and writes nothing else.
 //
-// Two tables of calls: all of the ABI's (support/call_table.cpp), and here those whose kernels read or write several
-// elements at once, of sizes that let them, in f32 and f16.
+// There are two tables of calls: all calls of the ABI (support/call_table.cpp), and the ones here, whose kernels read
+// or write several elements at once, with sizes that allow it, in f32 and f16.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,13 +19,13 @@ constexpr unsigned char kGuard = 0x6b;
 
 struct ViewCall {
   std::string name;
-  int32_t dtype;  // of all that is compared
+  int32_t dtype;  // of everything that is compared
   uint64_t operands;
   std::function<tuff_status(tuff_stream, const tuff_buffer*)> call;
-  std::vector<uint64_t> indices = {};  // operands that are numbers of type u32, below 3
+  std::vector<uint64_t> indices = {};  // operands that are u32 indices below 3
 };
 
-// Numbers that keep all sums of products exact in f32 and f16, are fit for variances, and differ from their neighbours.
+// Numbers that keep sums of products exact in f32 and f16, work as variances, and differ from their neighbours.
 Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
   Bytes result(bytes);
   const bool indices = std::find(call.indices.begin(), call.indices.end(), operand) != call.indices.end();
@@ -37,7 +37,7 @@ Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
   return result;
 }
 
-// The operands, each a view of `bytes` within guards.
+// The operands, each a view of `bytes` surrounded by guards.
 class Operands {
  public:
   Operands(tuff_context context, const ViewCall& call, uint64_t bytes) : context_(context), bytes_(bytes) {
@@ -46,7 +46,7 @@ class Operands {
       whole_.emplace_back(context, bytes + 3 * kAround);
     }
   }
-  // Fills all operands anew at these offsets, calls, and reads everything back.
+  // Fills all operands again at these offsets, makes the call, and reads everything back.
   std::vector<Bytes> run(const ViewCall& call, const std::array<uint64_t, kOperands>& offsets) {
     std::vector<Bytes> all(kOperands);
     std::array<tuff_buffer, kOperands> views{};
@@ -113,10 +113,11 @@ class SemanticsViews : public OnBackend {
   }
 
  private:
-  // What was not written is the same to the last bit. What was is the host's result but for roundings, relative to the
-  // largest number there: 40 in f32 of sums of at most 32 terms and of exp (4 ULP), and, what attention adds, three of
-  // a score of at most 64 (16 products of numbers up to 4, a quarter of them), which exp makes 3 * 64 * log2(e)
-  // relative ones, in a numerator and in a denominator: below 1024 in all. And one of the type's own on either side.
+  // Bytes that the call does not write must be unchanged. Results must equal the host's except for roundings, relative
+  // to the largest number: in f32, 40 for sums of at most 32 terms and exp (4 ULP). Attention adds three roundings of
+  // a score of at most 64 (16 products of numbers up to 4, scaled by a quarter), which exp turns into 3 * 64 * log2(e)
+  // relative ones, in a numerator and in a denominator. That is below 1024 in all, plus one rounding to the type on
+  // either side.
   static testing::AssertionResult agree(int32_t dtype, const Bytes& got, const Bytes& wanted, const Bytes& before) {
     const uint64_t size = size_of(dtype);
     const double unit = unit_roundoff(dtype);

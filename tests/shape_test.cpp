@@ -1,4 +1,4 @@
-// What moves elements: permute, slice, concat, gather; and cast. Bit for bit.
+// Operations that move elements (permute, slice, concat, gather), and cast. Results are compared bit for bit.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -73,13 +73,13 @@ std::vector<PermuteCase> permutes() {
                                   {{2, 65, 33, 3}, {0, 3, 1, 2}, TUFF_U8},
                                   {{1000, 1}, {1, 0}},
                                   {{3, 7, 9}, {0, 2, 1}},
-                                  {{2, 70, 150}, {0, 2, 1}, TUFF_F16},  // pairs, and tiles that end early
+                                  {{2, 70, 150}, {0, 2, 1}, TUFF_F16},  // pairs of elements, and partial tiles
                                   {{2, 30, 20, 66}, {0, 3, 2, 1}, TUFF_BF16},
                                   {{2, 1, 70'000, 3}, {3, 1, 0, 2}},
                                   {{70'000, 17, 2}, {1, 0, 2}},
                                   {{300'000, 4}, {1, 0}, TUFF_U8},
                                   {{3000, 1500}, {1, 0}},
-                                  {{20'000, 2, 16, 16}, {0, 1, 3, 2}},   // as many tiles
+                                  {{20'000, 2, 16, 16}, {0, 1, 3, 2}},   // many tiles
                                   {{2, 4100, 1030, 2}, {3, 0, 2, 1}},    // 68 MB
                                   {{41'943'041}, {0}, TUFF_F32, 1, 0},   // 160 MiB
                                   {{2, 20'971'521}, {1, 0}, TUFF_F32}};  // the same
@@ -123,7 +123,7 @@ TUFF_TABLE(ShapePermute, PermuteCase, permutes());
 
 // --- cast ------------------------------------------------------------------------------------------------
 
-// Everything that a conversion may stumble over, as doubles: of which a source type holds the nearest.
+// Difficult values for conversions, as doubles; the source type gets the nearest it can represent.
 std::vector<double> difficult() {
   std::vector<double> values = {0,          NAN,      INFINITY,       0x1p-149, 0x1p-150,
                                 0x1.8p-149, 0x1p-126, 0x1.fffffep127, 0x1p128,  0x1.ffffffp127,
@@ -140,7 +140,7 @@ std::vector<double> difficult() {
                          256.0, 32768.0, 2147483647.0, 4294967295.0, 0x1.fep127, 0x1.ffp127, 0x1p-133, 0x1p-134}) {
     around(x);
   }
-  // Ties of 8, 11 and 24 digits, and just beside them.
+  // Ties at 8, 11 and 24 digits, and values next to them.
   Random random(5);
   for (int i = 0; i < 300; ++i) {
     const double base = std::floor(random.uniform(128, 256)) + 0.5, small = std::ldexp(1.0, -10 - i % 45);
@@ -154,7 +154,7 @@ std::vector<double> difficult() {
   return values;
 }
 
-// The nearest of a type, without the library's conversions.
+// The nearest value of a type, without the library's conversions.
 void set_cast(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
   const auto bounded = [&](double least, double most) {
     set_element(dtype, bytes, i, std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), least), most));
@@ -292,7 +292,7 @@ TUFF_TABLE(ShapeSlice, SliceCase, slices());
 // --- concat ----------------------------------------------------------------------------------------------
 
 struct ConcatCase {
-  std::vector<uint64_t> shape;  // of the output but for the axis
+  std::vector<uint64_t> shape;  // of the output, except for the axis
   uint32_t axis;
   std::vector<uint64_t> sizes;
   int32_t dtype = TUFF_F32;
@@ -317,7 +317,7 @@ std::vector<ConcatCase> concats() {
       {{70'000, 1}, 1, {2, 3}},
       {{0, 1}, 1, {2, 3}},
       {{200, 1, 300}, 1, {30, 17}},
-      {{7, 1, 4}, 1, {1, 2, 0, 3, 4, 0, 0, 5, 1, 2, 2}},  // more inputs than one dispatch has
+      {{7, 1, 4}, 1, {1, 2, 0, 3, 4, 0, 0, 5, 1, 2, 2}},  // more inputs than a dispatch takes
       {{9, 1}, 1, {300, 900}},                            // long rows
       {{9, 1}, 1, {301, 900}, TUFF_F32, 1},
   };
@@ -367,7 +367,7 @@ TUFF_TABLE(ShapeConcat, ConcatCase, concats());
 struct GatherCase {
   std::vector<uint64_t> shape;
   uint32_t axis;
-  std::vector<uint64_t> indices;  // their count; or their shape
+  std::vector<uint64_t> indices;  // their count, or their shape
   bool elementwise = false;
   int32_t dtype = TUFF_F32, index_type = TUFF_U32;
   uint64_t shift = 0;
@@ -397,7 +397,7 @@ std::vector<GatherCase> gathers() {
       {{3, 2, 3, 2, 3, 2, 3, 2}, 3, {2, 1, 2, 5, 2, 1, 2, 1}, true},
       {{3, 3, 3, 3, 3, 3, 3, 3}, 3, {2, 2, 2, 5, 2, 2, 2, 2}, true},  // more axes than the kernel has
       {{300, 1000}, 1, {300, 900}, true},
-      {{40, 256}, 0, {77}},  // rows of many units
+      {{40, 256}, 0, {77}},  // rows of many vectors
       {{5, 9, 640}, 1, {7}, false, TUFF_F16, TUFF_I32},
   };
   for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_I8}) {
@@ -421,7 +421,7 @@ TEST_P(ShapeGather, Exact) {
   Bytes numbers(count * 4);
   Random random(4);
   for (uint64_t i = 0; i < count; ++i) {
-    // Every tenth names nothing: just behind the axis, far behind it, or before it.
+    // Every tenth index is out of range: just after the axis, far after it, or before it.
     const uint64_t bad[3] = {extent, 0xffffffffu, 0x80000000u};
     const uint64_t word = random.next(), index = word % 10 == 0 ? bad[word / 10 % 3] : word / 16 % extent;
     const auto stored = static_cast<uint32_t>(index);
@@ -561,11 +561,11 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
             for (uint32_t i = 0; i < 3; ++i) results *= i == axis ? 1 : i + 2;
           }
           const TypedTensor output(context(), dtype, Bytes(results * size_of(dtype), 0x6b), 1);
-          desc.indices = indices, desc.output = output;  // and no input
+          desc.indices = indices, desc.output = output;  // without an input
           ASSERT_OK(tuff_gather_ex(context(), &desc));
           EXPECT_TRUE(output.read() == Bytes(results * size_of(dtype), 0))
               << name_of(dtype) << " axis " << axis << (elementwise ? " elementwise" : "");
-          // Nothing is read of one that there is either, however long the axes around it.
+          // An input that is given is not read either, however long the other axes are.
           desc.input = indices;
           desc.shape[(axis + 1) % 3] = desc.index_shape[(axis + 1) % 3] + (uint64_t{1} << 40);
           if (elementwise) {
@@ -577,12 +577,13 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
   }
 }
 
-// An axis of more elements than 31 bits, or 32, name: of type u32 all that have such a number, of i32 those of 31 bits.
+// Axes that are longer than 31-bit or 32-bit indices reach: u32 indices reach 32 bits, i32 indices 31 bits.
 TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
     const tuff_status allocated = tuff_alloc(context(), extent, &handle);
-    // More at once than some drivers give: Mesa's CPU driver ends at 2 GiB, so that there the host backend alone does it.
+    // Larger than some drivers can allocate: Mesa's CPU driver is limited to 2 GiB, so there only the host backend
+    // runs this.
     const bool refused = allocated == TUFF_ERROR_OUT_OF_DEVICE_MEMORY || allocated == TUFF_ERROR_LIMIT_EXCEEDED;
     if (refused && std::string(GetParam()) == "vulkan") return;
     ASSERT_OK(allocated);
@@ -612,7 +613,7 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
         }
       }
     }
-    // Backwards, the first element lies further behind than 32 bits count.
+    // Backwards, the distance to the first element exceeds 32 bits.
     const uint64_t start = extent - 1, taken = (start - 3) / 0x10000000u + 1;
     ASSERT_OK(tuff_fill(context(), input, 0, extent, "\0", 1));
     Bytes wanted(taken);

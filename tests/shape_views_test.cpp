@@ -1,6 +1,6 @@
-// What moves elements, on views: at every offset, from every first element and in every length, where units of several
-// elements are chosen and have to lie on multiples of their size. Each call has a place of its own in one buffer, which
-// is read once and compared to the last byte: what was written beside a view is seen too.
+// Operations that move elements, on views: with every offset, first element and length, where kernels choose vectors
+// of several elements, which must be aligned. Each call has its own place in one buffer, which is read once and
+// compared to the last byte, so that writes beside a view are noticed too.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace tuff_test {
 namespace {
 
-constexpr uint64_t kAround = 64;  // guard bytes before and behind every place
+constexpr uint64_t kAround = 64;  // guard bytes before and after every place
 
 class Places {
  public:
@@ -18,7 +18,7 @@ class Places {
       : context_(context), buffer_(context, bytes), wanted_(bytes, guard) {
     EXPECT_OK(tuff_copy_htod(context, buffer_, 0, wanted_.data(), bytes));
   }
-  // A view that lies `shift` bytes behind a multiple of 64, and will hold these bytes.
+  // A view that starts `shift` bytes after a multiple of 64, and must contain these bytes in the end.
   OwnBuffer expect(uint64_t shift, const Bytes& bytes) {
     const uint64_t begin = next_ + kAround + shift, end = begin + bytes.size();
     next_ = (end + 63) / 64 * 64;
@@ -30,7 +30,7 @@ class Places {
     names_.emplace_back(begin, testing::PrintToString(begin));
     return OwnBuffer(view);
   }
-  // What the last place is for.
+  // Describes the last place, for messages.
   void name(const std::string& text) { names_.back().second = text; }
   void check() const {
     Bytes got(wanted_.size());
@@ -55,7 +55,7 @@ class Places {
 
 class ShapeViews : public OnBackend {
  protected:
-  // Bytes that all differ from the guard, on the device and here.
+  // Bytes that all differ from the guard, on the device and on the host.
   void fill_source(uint64_t bytes) {
     source_.resize(bytes);
     Random random(bytes);
@@ -76,10 +76,10 @@ class ShapeViews : public OnBackend {
   OwnBuffer input_;
 };
 
-constexpr int32_t kSizes[] = {TUFF_U8, TUFF_BF16, TUFF_F32, TUFF_F64};  // a type of each size
+constexpr int32_t kSizes[] = {TUFF_U8, TUFF_BF16, TUFF_F32, TUFF_F64};  // one type of each size
 
-// An offset and a first element, neither of which is aligned, may be so together: units are then counted from there,
-// and not from the view's beginning.
+// A misaligned offset and a misaligned first element may be aligned together: vectors are counted from there, and not
+// from the start of the view.
 TEST_P(ShapeViews, SliceOfAnyOffsetStartAndLength) {
   fill_source(4096);
   for (const int32_t dtype : kSizes) {
@@ -101,7 +101,7 @@ TEST_P(ShapeViews, SliceOfAnyOffsetStartAndLength) {
   }
 }
 
-// Rows, whose pitch is no multiple of what the first one allows, and outputs at every offset.
+// Rows whose pitch breaks the alignment of the first one, and outputs at every offset.
 TEST_P(ShapeViews, SliceOfRows) {
   fill_source(4096);
   for (const int32_t dtype : kSizes) {
@@ -132,7 +132,7 @@ TEST_P(ShapeViews, SliceOfRows) {
   }
 }
 
-// The second input begins within the output, whose own offset may make up for that.
+// The second input starts inside the output, and the output's own offset may make up for that.
 TEST_P(ShapeViews, ConcatIntoAnyOffset) {
   fill_source(4096);
   for (const int32_t dtype : kSizes) {
@@ -159,7 +159,7 @@ TEST_P(ShapeViews, ConcatIntoAnyOffset) {
   }
 }
 
-// As slices and concatenations come together: a part of a view goes into a part of a view, along the second axis.
+// Like a slice combined with a concatenation: a part of a view goes into a part of a view, along the second axis.
 TEST_P(ShapeViews, ConcatOfRows) {
   fill_source(4096);
   for (const int32_t dtype : kSizes) {
@@ -234,7 +234,7 @@ TEST_P(ShapeViews, PermuteOfAnyOffset) {
 
 TEST_P(ShapeViews, GatherOfAnyOffset) {
   fill_source(4096);
-  constexpr uint32_t kIndices[4] = {2, 7, 0, 4};  // of 5: the second names nothing
+  constexpr uint32_t kIndices[4] = {2, 7, 0, 4};  // of 5: the second is out of range
   const OwnBuffer numbers(context(), 64);
   for (const int32_t dtype : kSizes) {
     const uint64_t size = size_of(dtype);
@@ -268,7 +268,7 @@ TEST_P(ShapeViews, GatherOfAnyOffset) {
   }
 }
 
-// Between equal types a cast is a copy; between others it reads and writes fours where both are aligned for that.
+// Between equal types a cast is a copy; otherwise it uses vec4 where both operands are aligned for it.
 TEST_P(ShapeViews, CastOfAnyOffset) {
   fill_source(4096);
   for (const int32_t dtype : {TUFF_U8, TUFF_U32}) {

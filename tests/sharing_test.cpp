@@ -1,4 +1,4 @@
-// Sixteen threads: on one context, each with a context of its own, and on contexts that others destroy meanwhile.
+// Sixteen threads: on one context, each with its own context, and on contexts that others destroy in the meantime.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ void on_many_threads(Body body) {
 
 class ThreadsMany : public OnBackend {
  protected:
-  // One thing after another, of all kinds, with results that tell whose they are.
+  // Operations of all kinds, with results that show which thread they belong to.
   void do_something_of_each(tuff_context context, int mine) {
     const auto own = static_cast<float>(mine + 1);
     const Tensor x(context, std::vector<float>(96, own)), y(context, 96);
@@ -82,20 +82,20 @@ TEST_P(ThreadsMany, ShareAContext) {
   EXPECT_EQ(stats_of(shared).live_buffers, before);
 }
 
-// On two devices by turns, where there are two.
+// Alternates between two devices if there are two.
 TEST_P(ThreadsMany, EachWithItsOwnContext) {
   const bool two = vulkan() && two_devices();
   std::atomic<int> open{0};
   on_many_threads([&](int mine) {
     const OwnContext own(!two ? GetParam() : mine % 2 == 0 ? "first" : "second");
     ++open;
-    while (open < kMany) std::this_thread::yield();  // all sixteen are there at once
+    while (open < kMany) std::this_thread::yield();  // all sixteen exist at once
     do_something_of_each(own, mine);
   });
 }
 
-// Contexts that end in another order than they were made in, by threads that did not make them, while yet others use
-// what belongs to them. Whatever a call says, it is a success with the right result or that the handle is stale.
+// Contexts are destroyed in another order than that of their creation, by other threads than their creators, while yet
+// other threads use their objects. Each call either succeeds with the right result or reports a stale handle.
 TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
   constexpr int kContexts = 6, kUsers = kMany - kContexts;
   struct Shared {
@@ -132,13 +132,13 @@ TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
   on_many_threads([&](int mine) {
     if (mine >= kUsers) {
       const int which = (mine - kUsers) * 5 % kContexts;
-      while (done + stale == 0) std::this_thread::yield();  // users may begin late
+      while (done + stale == 0) std::this_thread::yield();  // users may start late
       std::this_thread::sleep_for(std::chrono::milliseconds(10 + 7 * ((which * 4) % kContexts)));
       EXPECT_OK(tuff_context_destroy(all[static_cast<size_t>(which)].context));
       ++ended;
       return;
     }
-    // Each context once more when all have ended.
+    // Uses each context once more after all have been destroyed.
     for (int turn = mine, last_turns = 0; last_turns < kContexts; ++turn) {
       if (ended == kContexts) ++last_turns;
       const Shared& used = all[static_cast<size_t>(turn % kContexts)];
@@ -155,7 +155,7 @@ TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
         allowed(tuff_fill(used.context, made, 0, 64, &bytes, 4), "tuff_fill");
         if (vulkan()) {
           const tuff_status launched = tuff_kernel_launch(used.context, used.kernel, buffers, 2, nullptr, 0, 16, 1, 1);
-          // One buffer twice, of which one is written: refused, as long as there is a kernel.
+          // Passes one buffer for both bindings, one of which is written: rejected as long as the kernel exists.
           if (launched != TUFF_ERROR_INVALID_ARGUMENT) allowed(launched, "tuff_kernel_launch");
         }
         allowed(tuff_free(made), "tuff_free");
@@ -170,8 +170,8 @@ TEST_P(ThreadsMany, ContextsEndUnderTheirUsers) {
   for (const Shared& gone : all) EXPECT_EQ(tuff_context_destroy(gone.context), TUFF_ERROR_INVALID_HANDLE);
 }
 
-// Whatever is called in a child says why it cannot be: nothing hangs, while the parent's other threads hold what they
-// do.
+// Every call in a forked child reports why it cannot work; none hangs, although the parent's other threads may hold
+// locks.
 TEST_P(ThreadsMany, EveryCallIsTurnedAwayAfterAFork) {
   const tuff_context shared = context();
   std::vector<OwnBuffer> owners;

@@ -11,7 +11,7 @@ namespace {
 
 struct SoftmaxCase {
   AxisShape shape;
-  float spread = 4;  // inputs lie in [-spread, spread)
+  float spread = 4;  // inputs are in [-spread, spread)
   int32_t dtype = TUFF_F32;
   std::string name() const {
     return (dtype == TUFF_F32 ? "" : name_of(dtype) + std::string("_")) + shape.name() +
@@ -26,7 +26,7 @@ std::vector<SoftmaxCase> cases() {
   all.push_back({{{10, 100}, 1, 0}, 100});  // most weights underflow
   all.push_back({{{100, 10}, 0, 4}, 1000});
   all.push_back({{{3, 5000}, 1, 0}, 50});
-  // As many as the largest groups hold, and more.
+  // The most elements that the largest workgroups hold, and more.
   all.push_back({{{3, 20'000}, 1, 0}, 4});
   all.push_back({{{3, 32'768}, 1, 0}, 4, TUFF_F16});
   all.push_back({{{5, 131'072}, 1, 0}, 4, TUFF_BF16});
@@ -36,16 +36,16 @@ std::vector<SoftmaxCase> cases() {
   return all;
 }
 
-// What is exponentiated, z = scale x + mask, and how far a device's may be from it.
+// The arguments of exp, z = scale x + mask, and the error bound of a device's.
 struct Scores {
   std::vector<double> z;
-  double error = 0;  // the largest: one rounding of scale x, one of the sum
+  double error = 0;  // the largest: one rounding of scale x and one of the sum
 };
 
-// y = e^{z - m} / sum e^{z - m}, or its logarithm. The argument is rounded (u |z - m|), exp errs by exp_error(), the
-// sum by gamma of its depth, the division by 2.5 ULP. A kernel that goes through the row once rescales at most once for
-// each element of a lane's run: kSerialAdditions + log2 n factors, whose arguments add up to the range. Below FLT_MIN
-// results may be flushed to zero.
+// y = e^{z - m} / sum e^{z - m}, or its logarithm. The argument is rounded (u |z - m|), exp has an error of
+// exp_error(), the sum one of gamma of its depth, the division 2.5 ULP. A single-pass kernel rescales at most once for
+// each element that a lane reads: kSerialAdditions + log2 n factors, whose arguments add up to the range. Results
+// below FLT_MIN may be flushed to zero.
 Expected solve(const AxisShape& s, const Scores& scores, bool logarithm = false) {
   const std::vector<double>& z = scores.z;
   Expected expected;
@@ -60,7 +60,7 @@ Expected solve(const AxisShape& s, const Scores& scores, bool logarithm = false)
         highest = std::max(highest, score);
         if (std::isfinite(score)) lowest = std::min(lowest, score);
       }
-      if (!std::isfinite(highest)) {  // nothing is seen
+      if (!std::isfinite(highest)) {  // nothing is visible
         for (uint64_t r = 0; r < s.length(); ++r) expected.value[s.index(o, r, i)] = logarithm ? -INFINITY : 0;
         continue;
       }
@@ -73,7 +73,7 @@ Expected solve(const AxisShape& s, const Scores& scores, bool logarithm = false)
         const double weight = std::exp(score - highest);
         total += weight, worst += weight * error(highest - score);
       }
-      worst /= total;  // relative error of the sum through its terms
+      worst /= total;  // relative error of the sum, from its terms
       for (uint64_t r = 0; r < s.length(); ++r) {
         const uint64_t at = s.index(o, r, i);
         if (!std::isfinite(z[at])) {
@@ -164,10 +164,10 @@ TEST_P(SoftmaxEx, WithinBound) {
   const uint64_t slice = s.length() * s.inner(), rows = c.mask_rows != 0 ? c.mask_rows : s.outer();
   const std::vector<float> x = rounded(c.dtype, uniforms(s.count(), -4, 4, 5));
   std::vector<float> added = rounded(c.dtype, uniforms(c.mask == Mask::added ? rows * slice : 0, -3, 3, 6));
-  for (size_t i = 2; i < added.size(); i += 7) added[i] = -INFINITY;  // never all of a slice
+  for (size_t i = 2; i < added.size(); i += 7) added[i] = -INFINITY;  // never a whole slice
   Bytes seen(c.mask == Mask::bytes ? rows * slice : 0);
   for (size_t i = 0; i < seen.size(); ++i) seen[i] = static_cast<unsigned char>(i % 3 == 1 ? 0 : 1 + i % 255);
-  // One slice of which nothing is left, where there are others.
+  // One slice is hidden entirely, if there are several.
   if (rows > 1 && !seen.empty()) std::fill_n(seen.begin(), slice, static_cast<unsigned char>(0));
   if (s.length() < 6) std::fill(added.begin(), added.end(), 0.5f);
   const StoredTensor input(context(), c.dtype, x, s.shift / 4), output(context(), c.dtype, s.count(), s.shift / 4),
@@ -269,9 +269,9 @@ TEST_P(SoftmaxOnce, DescriptorIsTheSame) {
   ASSERT_OK(tuff_softmax_ex(context(), &desc));
   expect_matches(output.read(), solve(s, x));
 }
-// What a slice of scores that are all -infinity comes to says the formula, 0 / 0, whatever the mask hides beside them;
-// a slice that the mask hides whole is zero. Slices, in turn: one to be as ever; all -infinity; all hidden; one seen,
-// which is -infinity; seen ones that are -infinity, but for the last.
+// A slice of scores that are all -infinity gives 0 / 0 = NaN, as the formula says, even if the mask hides others
+// beside them; a slice that the mask hides entirely is zero. Slices in turn: an ordinary one; all -infinity; all
+// hidden; one visible score, which is -infinity; visible scores that are -infinity except for the last.
 TEST_P(SoftmaxOnce, ScoresOfMinusInfinityAreNaNAndNothingSeenIsZero) {
   const AxisShape shapes[] = {{{5, 7}, 1, 4},       {{10, 64}, 1, 0},     {{40, 333}, 1, 4},    {{5, 4096}, 1, 0},
                               {{5, 50'003}, 1, 4},  {{5, 65'536}, 1, 0},  {{5, 9, 3}, 1, 0},    {{5, 100, 16}, 1, 0},

@@ -1,4 +1,4 @@
-// After a first round, calls make no Vulkan object and no allocation of the library's own.
+// After a first round, calls create no Vulkan objects and make no allocations in the library.
 #include "support/allocation_count.hpp"
 #include "support/call_table.hpp"
 #include "support/tensor.hpp"
@@ -13,7 +13,7 @@ class SteadyState : public OnBackend {
     const tuff_buffer operands[] = {buffers_[0], buffers_[1], buffers_[2], buffers_[3]};
     std::copy(std::begin(operands), std::end(operands), operands_);
   }
-  // Operations, fills and copies within the device; the host side of copies is the driver's business.
+  // Operations, fills and copies on the device; the host side of copies is up to the driver.
   static bool queued(const BufferCall& row) {
     const std::string function = row.function;
     return row.has_stream && function != "tuff_copy_htod" && function != "tuff_copy_dtoh";
@@ -33,7 +33,7 @@ TEST_P(SteadyState, MakesNoVulkanObjects) {
   for (int i = 0; i < 60; ++i) every_call_once();
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats before = stats_of(context());
-  for (int i = 0; i < 60; ++i) every_call_once();  // above a thousand calls
+  for (int i = 0; i < 60; ++i) every_call_once();  // more than a thousand calls
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats after = stats_of(context());
   EXPECT_EQ(after.vulkan_objects_created, before.vulkan_objects_created);
@@ -42,7 +42,7 @@ TEST_P(SteadyState, MakesNoVulkanObjects) {
   EXPECT_EQ(after.bytes_reserved, before.bytes_reserved);
 }
 
-// Sizes are not constants of kernels: of two hundred a few pipelines are made, not two hundred.
+// Sizes are not constants of kernels: two hundred sizes need only a few pipelines.
 TEST_P(SteadyState, SizesShareKernels) {
   const OwnBuffer x(context(), 8u << 20), y(context(), 8u << 20);
   const auto unary = [&](uint64_t n) { return tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, y, n); };
@@ -66,7 +66,7 @@ TEST_P(SteadyState, SizesShareKernels) {
   few("permute", 4, transposed);
 }
 
-// Buffers that come and go reuse what is there.
+// New buffers reuse the memory of freed ones.
 TEST_P(SteadyState, ReusesMemory) {
   const auto round = [&] {
     for (uint64_t bytes : {64, 4096, 100'000, 3'000'000}) {
@@ -98,7 +98,7 @@ TEST_P(SteadyState, CallsDoNotAllocate) {
     EXPECT_EQ(failures, 0u) << row.function;
     EXPECT_EQ(made, 0u) << row.function << " allocated in 50 calls";
   }
-  // The count is real: an error's message is allocated, inside the library.
+  // The counter works: an error message is allocated inside the library.
   const uint64_t before = allocation_count();
   tuff_synchronize(0);
   EXPECT_GT(allocation_count(), before);

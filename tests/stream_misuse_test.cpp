@@ -1,4 +1,4 @@
-// Bad input for streams, events and copies from and to pinned memory: its status, and no effect.
+// Invalid input for streams, events and copies from and to pinned memory: a status, and no effect.
 #include <functional>
 
 #include "support/stream.hpp"
@@ -65,7 +65,7 @@ TEST_P(StreamMisuse, Handles) {
     EXPECT_FAILS(tuff_event_destroy(handle), kHandle, "tuff_event_destroy", "event");
     EXPECT_FAILS(tuff_graph_destroy(handle), kHandle, "tuff_graph_destroy", "graph");
   }
-  // A stream is no context.
+  // A stream is not a context.
   uint64_t made = 77;
   EXPECT_FAILS(tuff_alloc(stream, 4, &made), kHandle, "tuff_alloc", "context");
   EXPECT_FAILS(tuff_stream_create(stream, nullptr, &made), kHandle, "tuff_stream_create", "context");

@@ -1,4 +1,4 @@
-// Streams: what is in order, what is not, what needs no event, and how long things live.
+// Streams: ordered and unordered work, what needs no event, and lifetimes.
 #include "support/stream.hpp"
 #include "support/call_table.hpp"
 #include "support/kernel.hpp"
@@ -29,7 +29,7 @@ TEST_P(Streams, EachIsInOrder) {
   for (size_t i = 0; i < kStreams; ++i) expect_all(streams[i], sums[i], kCount, static_cast<float>(1000 * i + 40));
 }
 
-// One writes, two read it and write, one reads both: round after round into the same buffers.
+// One stream writes, two read that and write, one reads both; each round reuses the same buffers.
 TEST_P(Streams, Diamond) {
   const auto streams = make_streams(context(), 4);
   const OwnBuffer x = buffer_of(context(), kCount, 0), y = buffer_of(context(), kCount, 0),
@@ -65,7 +65,7 @@ TEST_P(Streams, PingPong) {
   expect_all(streams[1], x, kCount, 200);
 }
 
-// Up, computed and down, each on a stream of its own, with two sets of buffers.
+// Upload, computation and download, each on its own stream, with two sets of buffers.
 TEST_P(Streams, PipelineOnPinnedMemory) {
   constexpr size_t kChunk = 1 << 14, kChunks = 12;
   const auto streams = make_streams(context(), 3);
@@ -112,7 +112,7 @@ TEST_P(Streams, PipelineOnPinnedMemory) {
   for (size_t chunk = kChunks - 2; chunk < kChunks; ++chunk) expect_chunk(chunk);
 }
 
-// A copy from and to pinned memory takes its place among the stream's operations, at any offset and size.
+// Copies from and to pinned memory are ordered with the stream's operations, at any offset and size.
 TEST_P(Streams, AsyncCopiesAreInOrder) {
   const OwnStream stream = make_stream(context());
   const OwnBuffer x = buffer_of(context(), kCount, 0), one = buffer_of(context(), kCount, 1);
@@ -128,7 +128,7 @@ TEST_P(Streams, AsyncCopiesAreInOrder) {
   for (size_t step = 0; step < 40; ++step) {
     for (size_t i = 0; i < 3; ++i) EXPECT_EQ(out[3 * step + i], static_cast<float>(step + 8 + i));
   }
-  // Single bytes, not aligned to anything.
+  // Single unaligned bytes.
   const std::vector<float> before = read(stream, x, kCount);
   auto* bytes = reinterpret_cast<unsigned char*>(in.data());
   std::memcpy(bytes + 13, "stream", 6);
@@ -165,7 +165,7 @@ TEST_P(Streams, ImportedMemoryIsPinned) {
   EXPECT_EQ(tuff_copy_htod_async(stream, x, 0, memory, 4), TUFF_ERROR_INVALID_ARGUMENT) << "it is not pinned any more";
 }
 
-// Zeros of new buffers, in memory that others have written, and what tuff_copy_htod has put into them.
+// The zeros of new buffers, in memory that others have written, and the contents written by tuff_copy_htod.
 TEST_P(Streams, FirstContentsNeedNoEvent) {
   const auto streams = make_streams(context(), 3);
   const size_t count = vulkan() ? 300'000 : 3000;
@@ -193,7 +193,7 @@ TEST_P(Streams, FirstContentsNeedNoEvent) {
   for (const OwnBuffer& mean : results) EXPECT_NEAR(read(context(), mean, 1)[0], 8, 1e-3);
 }
 
-// Memory goes from one stream to another through tuff_free and tuff_alloc while the first still works on it.
+// Memory passes from one stream to another through tuff_free and tuff_alloc while the first still uses it.
 TEST_P(Streams, FreedMemoryIsNotTakenTooEarly) {
   const auto streams = make_streams(context(), 3);
   const uint64_t count = vulkan() ? 1 << 20 : 1 << 12;
@@ -207,7 +207,7 @@ TEST_P(Streams, FreedMemoryIsNotTakenTooEarly) {
     const uint64_t shape[] = {count};
     EXPECT_OK(tuff_reduce(stream, TUFF_F32, TUFF_REDUCE_SUM, x, target, shape, 1, 0));
   };
-  ASSERT_OK(tuff_synchronize(context()));  // sums is there for all
+  ASSERT_OK(tuff_synchronize(context()));  // sums are ready for all streams
   for (size_t round = 0; round < kRounds; ++round) {
     const tuff_stream first = streams[round % 3], second = streams[(round + 1) % 3];
     {
@@ -215,7 +215,7 @@ TEST_P(Streams, FreedMemoryIsNotTakenTooEarly) {
       fill(first, x, count, static_cast<float>(round));
       add(first, x, x, y, count);
       sum_into(first, y, 2 * round);
-    }  // both are free now, and in use
+    }  // both are free now, and still in use
     const OwnBuffer z(context(), count * 4);
     add(second, z, one, z, count);
     sum_into(second, z, 2 * round + 1);
@@ -241,7 +241,7 @@ TEST_P(Streams, DestroyedWithWorkInFlight) {
     stream.destroy();
     if (round % 2 == 0) expect_all(context(), sums.back(), kCount, 5);
   }
-  ASSERT_OK(tuff_synchronize(context()));  // those that nothing waited for
+  ASSERT_OK(tuff_synchronize(context()));  // also those that nothing waited for
   for (const OwnBuffer& sum : sums) expect_all(context(), sum, kCount, 5);
 }
 
@@ -260,7 +260,7 @@ TEST_P(Streams, ContextDestroyedWithAllAlive) {
   if (vulkan()) {
     graph = capture(stream, [&] { add(stream, x, x, x, kCount); }).release();
     ASSERT_OK(tuff_graph_launch(own, graph));
-    ASSERT_OK(tuff_graph_begin(stream));  // and in the middle of one
+    ASSERT_OK(tuff_graph_begin(stream));  // also during a capture
     add(stream, x, x, x, kCount);
   }
   own.destroy();
@@ -321,7 +321,7 @@ TEST_P(Streams, OneStreamForAllThreads) {
   expect_all(stream, sum, kCount, 16 * 25);
 }
 
-// Streams come and go in threads, as do events between them.
+// Threads create and destroy streams, with events between them.
 TEST_P(Streams, ThreadsMakeAndDestroy) {
   const tuff_context shared = context();
   on_threads(8, [&](int mine) {
@@ -356,7 +356,7 @@ TEST_P(Streams, SynchronizingTheContextWaitsForAll) {
   }
 }
 
-// Mapping waits for every stream.
+// Mapping waits for all streams.
 TEST_P(Streams, MappingWaitsForAll) {
   const auto streams = make_streams(context(), 2);
   const Delay delay(context());
@@ -377,7 +377,7 @@ TEST_P(Streams, MappingWaitsForAll) {
   }
 }
 
-// Whatever takes a context's handle for a stream takes a stream's, with the same results.
+// Every function that accepts a context's handle as a stream accepts a stream's, with the same results.
 TEST_P(Streams, EveryCallTakesOne) {
   const OwnStream own = make_stream(context());
   const auto run = [&](const BufferCall& row, tuff_stream stream) {
@@ -442,7 +442,7 @@ TEST_P(Streams, UnderAProfile) {
 TEST_P(Streams, ThereIsABound) {
   if (reduced()) GTEST_SKIP() << "a thousand streams take the validation layers seconds";
   const OwnContext own(GetParam());
-  auto streams = make_streams(own, 1023);  // and the default one
+  auto streams = make_streams(own, 1023);  // plus the default one
   tuff_stream more = 77;
   EXPECT_FAILS(tuff_stream_create(own, nullptr, &more), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_stream_create", "streams");
   EXPECT_EQ(more, 77u);

@@ -1,4 +1,4 @@
-// struct_size of every structure: each number that it can be, with a tail that this version does not know.
+// struct_size of every structure: every possible value, with a tail that this version does not know.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ constexpr int32_t F = TUFF_F32;
 
 class Structures : public OnBackend {};
 
-// The bytes of a structure at the very end of memory: what is read or written behind them faults.
+// Places a structure at the end of mapped memory, so that any access after it faults.
 class AtTheEnd {
  public:
   AtTheEnd() : pages_(mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
@@ -29,21 +29,21 @@ class AtTheEnd {
   AtTheEnd(const AtTheEnd&) = delete;
   AtTheEnd& operator=(const AtTheEnd&) = delete;
 
-  // So many bytes, all of this value.
+  // Sets the last `bytes` bytes to this value.
   unsigned char* place(size_t bytes, unsigned char value) {
     std::memset(end() - bytes, value, bytes);
     return end() - bytes;
   }
 
  private:
-  static constexpr size_t kPage = 65536;  // a whole number of pages everywhere
+  static constexpr size_t kPage = 65536;  // a multiple of the page size everywhere
   unsigned char* end() const { return static_cast<unsigned char*>(pages_) + 2 * kPage; }
   void* pages_;
 };
 
-// `call` succeeds on a structure as it is. earlier: its sizes in the versions of the library before the last that it
-// grew in. Every size there can be, so that none of them cuts a field in two, as 4 bytes less than
-// tuff_batched_gemm_desc did with c_array.
+// `call` succeeds with the structure as it is. earlier: the structure's sizes in earlier versions of the library.
+// Tries every size, so that none cuts a field in two, as a size 4 bytes below tuff_batched_gemm_desc's once did with
+// c_array.
 template <typename T, typename Call>
 void expect_checked(const char* function, const T& good, bool output, Call call,
                     const std::vector<size_t>& earlier = {}) {
@@ -67,7 +67,7 @@ void expect_checked(const char* function, const T& good, bool output, Call call,
       EXPECT_NE(last_error().find("is " + std::to_string(size) + sizes), std::string::npos) << last_error();
       continue;
     }
-    if (output && size > sizeof(T)) std::memset(bytes + sizeof(T), 0xa5, size - sizeof(T));  // it may hold anything
+    if (output && size > sizeof(T)) std::memset(bytes + sizeof(T), 0xa5, size - sizeof(T));  // may contain anything
     EXPECT_OK(call_at(bytes));
     uint32_t left = 0;
     std::memcpy(&left, bytes, sizeof left);
@@ -75,7 +75,7 @@ void expect_checked(const char* function, const T& good, bool output, Call call,
     for (size_t i = sizeof(T); i < size; ++i) EXPECT_EQ(bytes[i], 0) << "byte " << i;
     if (output) continue;
     for (size_t i = sizeof(T); i<size; i += size - sizeof(T)> 1 ? size - sizeof(T) - 1 : 1) {
-      bytes[i] = 1;  // the first and the last that this version does not know
+      bytes[i] = 1;  // the first and the last byte that this version does not know
       EXPECT_FAILS(call_at(bytes), kArgument, function, "struct_size");
       bytes[i] = 0;
     }
@@ -137,7 +137,7 @@ TEST_P(Structures, ContextStructures) {
   });
 }
 
-// What memory is exported as, where it is.
+// Structures of exported memory, if supported.
 TEST_P(Structures, MemoryStructures) {
   int32_t yes = 0;
   ASSERT_OK(tuff_supports(context(), "memory_fd", &yes));
@@ -154,7 +154,7 @@ TEST_P(Structures, MemoryStructures) {
   expect_checked("tuff_buffer_export_fd", info, true, [&](tuff_memory_fd* f) {
     const tuff_status status = tuff_buffer_export_fd(buffer, f);
     if (status != TUFF_OK) return status;
-    int32_t made_fd = -1;  // f may begin anywhere
+    int32_t made_fd = -1;  // f may be misaligned
     std::memcpy(&made_fd, reinterpret_cast<const char*>(f) + offsetof(tuff_memory_fd, fd), sizeof made_fd);
     close(made_fd);
     return status;
@@ -171,7 +171,7 @@ TEST_P(Structures, MemoryStructures) {
   close(info.fd);
 }
 
-// Operations on nothing: a good descriptor that changes nothing.
+// Empty operations: valid descriptors without any effect.
 TEST_P(Structures, OperationStructures) {
   const auto operation = []<typename T>(T desc) {
     desc.struct_size = sizeof(T);
@@ -312,7 +312,7 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });
 }
 
-// What makes an object, which is destroyed again.
+// Calls that create an object, which is then destroyed.
 TEST_P(Structures, StreamStructures) {
   expect_checked("tuff_stream_create", sized<tuff_stream_desc>(), false, [&](const tuff_stream_desc* d) {
     tuff_stream made = 0;

@@ -70,7 +70,7 @@ TEST_P(Threads, HandlesComeAndGo) {
       const uint32_t word = static_cast<uint32_t>(mine * 1000 + i);
       uint32_t back = 0;
       wrong += tuff_copy_htod(shared, view, 0, &word, 4) != TUFF_OK;
-      // Someone else's buffer, which may be gone: valid or stale, nothing else.
+      // Another thread's buffer, which may be freed: valid or stale, nothing else.
       uint64_t bytes = 0;
       const tuff_status status = tuff_buffer_size(latest, &bytes);
       wrong += !(status == TUFF_OK && bytes == 256) && status != TUFF_ERROR_INVALID_HANDLE;
@@ -106,7 +106,7 @@ TEST_P(Threads, EachWithItsOwnContext) {
   });
 }
 
-// Calls that meet a context's end succeed or say that it is gone.
+// Calls that run while a context is destroyed succeed or report that it is gone.
 TEST_P(Threads, DestroyWhileOthersCall) {
   for (int round = 0; round < 4; ++round) {
     OwnContext own(GetParam());

@@ -1,4 +1,4 @@
-// Work that takes longer than a caller waits: what the calls say, and that nothing goes from under the device.
+// Work that takes longer than the wait limit: what calls report, and that memory in use by the device is never reused.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Each invocation goes so many steps of a linear congruence from its own number.
+// Each invocation iterates a linear congruence this many times, starting from its own number.
 constexpr const char* kLong = R"(#version 450
 layout(local_size_x = 64) in;
 layout(binding = 0) buffer Out { uint out_[]; };
@@ -23,12 +23,12 @@ void main() {
   out_[gl_GlobalInvocationID.x] = x;
 }
 )";
-// Mesa's driver for processors ends every loop of an invocation after 65,535 rounds.
+// Mesa's CPU driver ends every loop of an invocation after 65,535 iterations.
 constexpr uint32_t kSteps = 60000;
 constexpr uint32_t kGroup = 64, kMaxGroups = 16384;
 
 std::vector<uint32_t> expected(uint32_t count) {
-  uint32_t factor = 1, added = 0;  // all the steps are one
+  uint32_t factor = 1, added = 0;  // combines all iterations into one
   for (uint32_t i = 0; i < kSteps; ++i) {
     factor *= 1664525;
     added = added * 1664525 + 1013904223;
@@ -38,7 +38,7 @@ std::vector<uint32_t> expected(uint32_t count) {
   return values;
 }
 
-// How much work takes the device a while, by its own measure.
+// An amount of work that takes the device a while.
 struct Amount {
   uint32_t groups = 16, launches = 1;
   uint32_t count() const { return groups * kGroup; }
@@ -75,7 +75,7 @@ class LongWork {
   OwnBuffer out_;
 };
 
-// The shorter of two: a driver may compile first, and others may have the processor now and not later.
+// The shorter of two runs: a driver may compile first, and other processes may use the CPU during one of them.
 milliseconds time_of(tuff_context context, Amount amount) {
   LongWork work(context, amount);
   milliseconds shorter = milliseconds::max();
@@ -88,7 +88,7 @@ milliseconds time_of(tuff_context context, Amount amount) {
   return shorter;
 }
 
-// A third of a second of it, at least.
+// Work that takes at least a third of a second.
 Amount long_enough(tuff_context context) {
   static const Amount found = [&] {
     Amount amount;
@@ -108,7 +108,7 @@ void set_limits(tuff_context context, uint64_t wait, uint64_t memory = 0) {
   ASSERT_OK(tuff_context_set_limits(context, &limits));
 }
 
-// Whether the device was at work for longer than the call waited, which it says then.
+// True if the device was still busy after the call's wait; the call must then say so.
 bool timed_out(tuff_status status, const char* function, const char* limit) {
   if (status == TUFF_OK) return false;
   EXPECT_FAILS(status, TUFF_ERROR_TIMEOUT, function, limit);
@@ -120,8 +120,8 @@ class Timeout : public OnVulkan {
   void TearDown() override {
     if (!IsSkipped()) set_limits(context(), 0);
   }
-  // body(amount) is true if the device was at work whenever it looked. A thread that was held up for so long that all
-  // was done by then looks again at more work; a wait that keeps to no limit finds all done, however much it is.
+  // body(amount) returns true if the device was busy each time it checked. If the thread was delayed until all work
+  // was done, it tries again with more work; a wait that ignores its limit always finds all work done.
   template <typename Body>
   void at_work(Body body) {
     Amount amount = long_enough(context());
@@ -144,7 +144,7 @@ TEST_F(Timeout, TheWorkGoesOnAndIsRight) {
     bool late = timed_out(tuff_synchronize(context()), "tuff_synchronize", "50");
     if (late) {
       EXPECT_GE(Clock::now() - start, milliseconds(50));
-      // Says on what, and what becomes of it.
+      // The message says what is in flight and what will become of it.
       for (const char* words : {"under way", "kernel (long.comp)", "the work goes on"}) {
         EXPECT_NE(last_error().find(words), std::string::npos) << last_error();
       }
@@ -154,7 +154,7 @@ TEST_F(Timeout, TheWorkGoesOnAndIsRight) {
       if (late) {
         EXPECT_EQ(untouched, 77u);
       }
-      // What needs no wait is done as ever.
+      // Calls that need no wait work as usual.
       EXPECT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, other, negated, 64));
     }
     set_limits(context(), 0);
@@ -175,12 +175,12 @@ TEST_F(Timeout, KernelAndBufferMayGoMeanwhile) {
       late = timed_out(tuff_synchronize(context()), "tuff_synchronize", "50");
     }
     set_limits(context(), 10);
-    EXPECT_OK(tuff_context_trim(context()));  // gives back what is free: not what the device writes to
+    EXPECT_OK(tuff_context_trim(context()));  // releases free memory, but not the output in use
     const OwnBuffer another(context(), amount.bytes());
     late = timed_out(tuff_synchronize(context()), "tuff_synchronize", "10") && late;
     set_limits(context(), 0);
     EXPECT_OK(tuff_synchronize(context()));
-    // Cleared after what was there before it, if it lies in the same memory.
+    // Cleared only after the earlier work, if it reuses the same memory.
     EXPECT_EQ(download<uint32_t>(another, amount.count()), std::vector<uint32_t>(amount.count()));
     return late;
   });
@@ -192,7 +192,7 @@ TEST_F(Timeout, MemoryThatTheDeviceHoldsIsNotGivenAway) {
     EXPECT_OK(tuff_synchronize(context()));
     work.launch();
     const uint64_t in_use = stats_of(context()).bytes_in_use;
-    // Room for no more, but in its place.
+    // There is no room for more, except in its place.
     set_limits(context(), 50, in_use);
     work.free_out();
     tuff_buffer made = 77;
@@ -210,7 +210,7 @@ TEST_F(Timeout, MemoryThatTheDeviceHoldsIsNotGivenAway) {
 TEST_F(Timeout, AContextMayEndMeanwhile) {
   at_work([&](Amount amount) {
     OwnContext own("vulkan");
-    // The context is gone before these are: what they free is stale.
+    // The context is destroyed before these, so freeing them finds stale handles.
     tuff_kernel kernel = 0;
     tuff_buffer out = 0;
     const tuff_kernel_desc desc = glsl(kLong);
@@ -219,7 +219,7 @@ TEST_F(Timeout, AContextMayEndMeanwhile) {
     const auto launch = [&](uint32_t groups) {
       EXPECT_OK(tuff_kernel_launch(own, kernel, &out, 1, &kSteps, sizeof kSteps, groups, 1, 1));
     };
-    launch(1);  // compiled
+    launch(1);  // compiles the kernel
     EXPECT_OK(tuff_synchronize(own));
     for (uint32_t i = 0; i < amount.launches; ++i) launch(amount.groups);
     set_limits(own, 50);
@@ -234,14 +234,14 @@ TEST_F(Timeout, AContextMayEndMeanwhile) {
     EXPECT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
     EXPECT_EQ(tuff_free(out), TUFF_ERROR_INVALID_HANDLE);
     EXPECT_EQ(tuff_kernel_destroy(kernel), TUFF_ERROR_INVALID_HANDLE);
-    // It says so where it ends before its device has finished: it has waited for as long as the limit says and no
-    // longer.
+    // A warning is logged if the context is destroyed before the device has finished: it has then waited exactly as
+    // long as the limit.
     const bool late = !warnings.empty();
     if (late) {
       EXPECT_GE(took, milliseconds(50));
       EXPECT_NE(warnings.back().find("still at work"), std::string::npos) << warnings.back();
     }
-    // Others work beside it, and it goes when it has finished.
+    // Other contexts work in the meantime; the device is released once it has finished.
     for (int i = 0; i < 3; ++i) {
       const OwnContext beside("vulkan");
       const Tensor x(beside, std::vector<float>(64, 2.0f));

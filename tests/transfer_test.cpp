@@ -1,5 +1,4 @@
-// Uploads and downloads of every size, through mapped memory and through staging, with work and other threads beside
-// them.
+// Uploads and downloads of every size, through mapped memory and through staging, with concurrent work and threads.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -16,7 +15,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kMiB = 1ull << 20;
 
-// No two stretches of it are alike.
+// Bytes without any repetition.
 Bytes scrambled(uint64_t bytes, uint64_t seed) {
   Bytes values(bytes + 8);
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -28,7 +27,7 @@ Bytes scrambled(uint64_t bytes, uint64_t seed) {
   return values;
 }
 
-// Each backend, and Vulkan with TUFF_TRANSFER=staged: as where no memory is mapped.
+// Each backend, and Vulkan with TUFF_TRANSFER=staged, which behaves as if no memory were mapped.
 std::vector<std::string> ways() {
   std::vector<std::string> all = backends();
   if (std::find(all.begin(), all.end(), "vulkan") != all.end()) all.push_back("staged");
@@ -54,7 +53,7 @@ class Transfer : public testing::TestWithParam<std::string> {
   void upload(tuff_buffer buffer, uint64_t offset, const Bytes& values) const {
     ASSERT_OK(tuff_copy_htod(context(), buffer, offset, values.data(), values.size()));
   }
-  // With a guard on either side.
+  // Downloads with guards on either side.
   Bytes download(tuff_buffer buffer, uint64_t offset, uint64_t bytes) const {
     constexpr uint64_t kGuardBytes = 80;
     Bytes values(bytes + 2 * kGuardBytes, 0xee);
@@ -68,8 +67,8 @@ class Transfer : public testing::TestWithParam<std::string> {
   std::optional<OwnContext> own_;
 };
 
-// Around the smallest that is shared by threads and staged in chunks, around where chunks begin to grow, the largest
-// ring of chunks, and several rounds of it.
+// Sizes around the smallest that is split among threads and staged in chunks, around the one where chunks begin to
+// grow, the largest ring of chunks, and several rounds of it.
 TEST_P(Transfer, SizesAroundChunks) {
   std::vector<uint64_t> sizes = {kMiB - 1, kMiB, kMiB + 1, 2 * kMiB + 3, 4 * kMiB - 1, 4 * kMiB, 4 * kMiB + 1};
   if (!reduced()) {
@@ -98,7 +97,7 @@ TEST_P(Transfer, SizesAroundChunks) {
   }
 }
 
-// Between operations on the same memory, each of which sees all that came before and nothing that comes after.
+// Between operations on the same memory: each sees everything before it and nothing after it.
 TEST_P(Transfer, InOrderWithWork) {
   const uint64_t count = (reduced() ? 3 : 11) * kMiB / 4 + 1;
   const std::vector<float> ones(count, 1.0f), twos(count, 2.0f);
@@ -121,7 +120,7 @@ TEST_P(Transfer, InOrderWithWork) {
   EXPECT_TRUE(read == std::vector<float>(count, 9.0f));
 }
 
-// From several threads, each on buffers of its own and on its part of one for all, while others compute on that.
+// From several threads, each on its own buffers and on its part of a shared one, while others compute on that.
 TEST_P(Transfer, FromManyThreads) {
   constexpr uint64_t kThreads = 6;
   const uint64_t part = (reduced() ? 1 : 5) * kMiB + 4;
@@ -143,7 +142,7 @@ TEST_P(Transfer, FromManyThreads) {
       }
     });
   }
-  // The last part is nobody's but this thread's.
+  // Only this thread uses the last part.
   tuff_buffer last = 0;
   ASSERT_OK(tuff_view(shared, kThreads * part, part, &last));
   const OwnBuffer view(last);
@@ -163,8 +162,8 @@ TEST_P(Transfer, FromManyThreads) {
       << "zeros, negated an even number of times";
 }
 
-// However often they run, they need no more than they ever had under way at once. How much that is depends on how far
-// the host got ahead of the device, which rounds before may have missed: what leaks grows in every attempt.
+// Repeated transfers need no more memory than was once in use at the same time. How much that is depends on how far
+// the host ran ahead of the device, so earlier rounds may not have reached it; a leak would grow in every attempt.
 TEST_P(Transfer, SteadyState) {
   const OwnBuffer buffer(context(), 40 * kMiB);
   const Bytes values = scrambled(40 * kMiB, 3);
@@ -190,7 +189,7 @@ TEST_P(Transfer, SteadyState) {
   EXPECT_TRUE(back == values);
 }
 
-// Staging is kept for the next call until it is asked for.
+// Staging memory is kept for the next call until a trim.
 TEST_P(Transfer, TrimGivesStagingBack) {
   const OwnBuffer buffer(context(), 5 * kMiB);
   ASSERT_OK(tuff_synchronize(context()));
@@ -211,7 +210,7 @@ TEST_P(Transfer, TrimGivesStagingBack) {
   EXPECT_TRUE(download(buffer, 0, values.size()) == values);
 }
 
-// Calls that cannot be have no effect, however large.
+// Invalid calls have no effect, however large.
 TEST_P(Transfer, Misuse) {
   const uint64_t bytes = 3 * kMiB;
   const OwnBuffer buffer(context(), bytes);

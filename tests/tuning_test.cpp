@@ -1,4 +1,4 @@
-// Tables of tuned choices through the ABI: what they change, what they never change, and what is refused.
+// Tables of tuned choices, through the ABI: what they change, what they never change, and what is rejected.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
 constexpr GemmShape kShape = {.m = 128, .n = 128, .k = 128};
 
-// What Tuff says while it lives.
+// Collects the log's lines while it lives.
 class Lines {
  public:
   Lines() { EXPECT_OK(tuff_set_log(collect, this, TUFF_LOG_DISPATCH)); }
@@ -63,7 +63,7 @@ class Tuning : public OnBackend {
     text.pop_back();
     return Json::parse(text);
   }
-  // A table for this device with one choice for the product.
+  // A table for this device with one choice for the GEMM.
   std::string table(const std::string& variant) {
     const tuff_device_properties properties = properties_of(context());
     std::string uuid;
@@ -84,7 +84,7 @@ class Tuning : public OnBackend {
                          {"choices", Json::array({choice})}};
     return Json{{"tuff_tuning", 1}, {"devices", Json::array({device})}}.dump();
   }
-  // Another than the built-in choice.
+  // A variant other than the built-in choice.
   std::string other() {
     EXPECT_GE(entry_["variants"].size(), 2u) << "this device has one variant alone: " << entry_;
     return entry_["variants"].at(1);
@@ -160,7 +160,7 @@ TEST_P(Tuning, LookUpsAllocateNothing) {
   EXPECT_EQ(failures, 0u);
 }
 
-// The same table, the same bits: in one context, and in another.
+// The same table gives the same bits, in one context and in another.
 TEST_P(Tuning, ResultsRepeat) {
   std::vector<float> first;
   const std::string json = table(other());
@@ -237,13 +237,13 @@ TEST_P(Tuning, VariantsAreCutToTheBuffer) {
   EXPECT_FAILS(tuff_batched_gemm_variants(context(), &bad, nullptr, 0, &untouched), TUFF_ERROR_INVALID_HANDLE,
                function.c_str(), "c");
   EXPECT_EQ(untouched, 77u);
-  // Asking computes nothing.
+  // Listing variants computes nothing.
   const tuff_stats before = stats_of(context());
   ask(context());
   EXPECT_EQ(stats_of(context()).dispatches, before.dispatches);
 }
 
-// TUFF_TUNING as it was, at the end.
+// Restores TUFF_TUNING at the end.
 class Environment {
  public:
   explicit Environment(const std::string& value) {

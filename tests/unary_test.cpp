@@ -8,7 +8,7 @@
 namespace tuff_test {
 namespace {
 
-// Within the promise, where a denormal argument or result may have been flushed to zero with its sign.
+// Within the promised bound, where denormal arguments and results may be flushed to zero with their sign.
 bool acceptable(const Operation& operation, float x, float got) {
   if (bits(got) == kPoison) return false;
   const auto close = [&](double argument) {
@@ -22,7 +22,7 @@ bool acceptable(const Operation& operation, float x, float got) {
   return close(x) || (denormal(x) && close(std::copysign(0.0, x)));
 }
 
-// The same for elements of 16 bits: what a result within the promise rounds to.
+// The same for 16-bit elements: the rounded value of some f32 result within the promised bound.
 bool acceptable16(const Operation& operation, int32_t dtype, float x, float got) {
   if (bits(got) == kPoison) return false;
   const auto close = [&](double argument) {
@@ -74,20 +74,20 @@ std::vector<UnaryCase> cases() {
        {0,   1,   2,   3,   4,   5,    7,    8,    9,    15,   16,     17,     31,     33,      63,      64,       65,
         127, 129, 255, 256, 257, 1000, 1023, 1025, 4095, 4097, 16'383, 16'385, 65'537, 100'003, 262'144, 1'000'003}) {
     for (const Operation& operation : kOperations) {
-      // The lengths differ by how they are cut up, which is the same for all: the first eight have all of them.
+      // Lengths test how work is split, which is the same for all operations: only the first eight get all of them.
       if (operation.op > TUFF_UNARY_NEG && n != 1 && n != 65 && n != 4097 && n != 100'003) continue;
       const uint64_t i = all.size();
       all.push_back({operation, n, i % 5, i % 4 == 3});
     }
   }
-  // 160 MiB; more than 65,535 groups whatever their size up to 512 elements
+  // 160 MiB; more than 65,535 workgroups of any size up to 512 elements
   all.push_back({kOperations[0], 41'943'041, 0, false});
   all.push_back({kOperations[6], 41'943'043, 1, false});
   all.push_back({kOperations[7], 35'000'000, 2, true});
   all.push_back({kOperations[3], 20'000'000, 0, true});
-  // Lengths around a block of eight; starts at every element of one.
+  // Lengths around a block of eight; shifts by each element of one.
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
-    uint32_t turn = 0;  // a third of the operations for each length: AllNumbersOf16Bits has each of them
+    uint32_t turn = 0;  // a third of the operations for each length: AllNumbersOf16Bits covers all operations
     for (uint64_t n : {0, 1, 7, 8, 9, 64, 2049, 300'003}) {
       for (const Operation& operation : kOperations) {
         if (turn++ % 3 != 0) continue;
@@ -120,10 +120,10 @@ TUFF_TABLE(Unary, UnaryCase, cases());
 
 class UnaryOnce : public OnBackend {};
 
-// All of f32: every exponent, sign and special value, and a spread of significands.
+// All of f32: every exponent, sign and special value, and a sample of significands.
 TEST_P(UnaryOnce, AllMagnitudes) {
   std::vector<float> x;
-  const uint64_t step = reduced() ? 65'521 : 4'093;  // primes: no two exponents meet the same significands
+  const uint64_t step = reduced() ? 65'521 : 4'093;  // primes: no two exponents get the same significands
   for (uint64_t pattern = 0; pattern < (uint64_t{1} << 32); pattern += step) {
     x.push_back(from_bits(static_cast<uint32_t>(pattern)));
   }
@@ -140,10 +140,10 @@ TEST_P(UnaryOnce, AllMagnitudes) {
   }
 }
 
-// In ULP both zeros are one. Of zeros the result, where it is one, has the sign that the definition gives, -0 of relu
-// aside, which may be either.
+// In ULP both zeros are equal. A zero result of a zero has the sign that the definition gives, except for relu of -0,
+// which may have either.
 TEST_P(UnaryOnce, ZerosHaveTheirSign) {
-  const std::vector<float> zeros = {0.0f, -0.0f, 0.0f, -0.0f, 0.0f};  // a block, and one behind it
+  const std::vector<float> zeros = {0.0f, -0.0f, 0.0f, -0.0f, 0.0f};  // a block, and one element after it
   const Tensor input(context(), zeros), output(context(), zeros.size());
   for (const Operation& operation : kOperations) {
     ASSERT_OK(tuff_unary(context(), TUFF_F32, operation.op, input, output, zeros.size()));
@@ -156,7 +156,7 @@ TEST_P(UnaryOnce, ZerosHaveTheirSign) {
   }
 }
 
-// Every number of 16 bits there is: denormals, infinities and NaN among them.
+// Every 16-bit number, including denormals, infinities and NaN.
 TEST_P(UnaryOnce, AllNumbersOf16Bits) {
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
     Bytes patterns(2 << 16);
@@ -172,14 +172,14 @@ TEST_P(UnaryOnce, AllNumbersOf16Bits) {
       const StoredTensor output(context(), dtype, x.size());
       ASSERT_OK(tuff_unary(context(), dtype, operation.op, input, output, x.size()));
       std::vector<float> got = output.read();
-      // The pattern of poison is one of the inputs, and stays itself where a sign is all that changes.
+      // The poison pattern is one of the inputs, and stays the same if only the sign changes.
       for (size_t i = 0; i < got.size(); ++i) got[i] = std::isnan(x[i]) && std::isnan(got[i]) ? NAN : got[i];
       expect_acceptable(operation, x, got, dtype);
     }
   }
 }
 
-// alpha of the descriptor: given, and by default.
+// alpha in the descriptor: a given value and the default.
 TEST_P(UnaryOnce, AlphaIsWhatTheDescriptorSays) {
   const std::vector<float> x = {-2, -0.5f, -0.0f, 0, 1.5f, -1e30f};
   const Tensor input(context(), x), output(context(), x.size());
