@@ -98,8 +98,8 @@ function(tuff_find_spirv out)
 endfunction()
 tuff_find_spirv(SPIRV_LIBRARIES)
 
-# Whether this shaderc knows GL_KHR_cooperative_matrix. Debian 12's knows only the older NV extension, whose modules
-# the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 forces that path.
+# Checks whether this shaderc knows GL_KHR_cooperative_matrix. Debian 12's knows only the older NV extension, whose
+# modules the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 forces that path.
 include(CheckCXXSourceRuns)
 set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE})
 set(CMAKE_REQUIRED_LIBRARIES ${SHADERC_LIBRARIES} Threads::Threads)

@@ -297,7 +297,7 @@ LayerCall make_call(const Layer& layer, uint64_t batch, int32_t dtype) {
   for (const Operand& input : call.inputs) {
     call.bytes += (input.entries != 0 ? 4 : element) * static_cast<double>(input.count);
   }
-  // Of an embedding table, only the selected rows are read.
+  // Only the selected rows of an embedding table are read.
   if (layer.operation == Operation::embedding) {
     call.bytes += element * (static_cast<double>(call.outputs) - static_cast<double>(call.inputs[0].count));
   }

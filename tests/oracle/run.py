@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random calls of every operation, judged by libraries that others keep. README.md beside this file says more."""
+"""Random calls of every operation, compared with independent libraries. See README.md in this folder."""
 
 from __future__ import annotations
 
