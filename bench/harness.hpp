@@ -22,13 +22,13 @@ struct Work {
 using Repeat = std::function<void()>;
 
 // Adds a benchmark of Tuff. prepare creates the buffers and returns a function that makes `calls` calls. Skipped if
-// the device has less memory than memory_bytes, or if one call is expected to take too long.
+// memory_bytes exceeds half of the device's memory, or if one call is expected to take too long.
 void add(const std::string& name, Work work, uint64_t memory_bytes, std::function<Repeat(const tuff::Context&)> prepare,
          uint64_t calls = 1);
 
 const tuff::DeviceProperties& device_properties();
 
-// True for CPU devices, which gain nothing from large batches and 16-bit types.
+// True for CPU devices and the host backend, which gain nothing from large batches and 16-bit types.
 bool on_processor();
 
 // Adds a peer: the same work by something else in the same process, such as OpenBLAS.

@@ -1,4 +1,4 @@
-// Copies between contexts: two on one device, a device and the host, and two of the same kind.
+// Copies between contexts: on one device, between a device and the host, between two devices, and within one context.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>

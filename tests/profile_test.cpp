@@ -364,7 +364,7 @@ TEST_P(Profile, KeepsToTheMemoryLimit) {
   limits.struct_size = sizeof limits;
   limits.memory_bytes = 1 << 20;
   ASSERT_OK(tuff_context_set_limits(own, &limits));
-  ASSERT_OK(tuff_profile_begin(own));  // with few queries, or none
+  ASSERT_OK(tuff_profile_begin(own));  // measures the device with little memory, or not at all
   OwnBuffer x(own, 4096);
   EXPECT_OK(tuff_unary(own, F, TUFF_UNARY_NEG, x, x, 1000));
   ASSERT_OK(tuff_profile_end(own));
