@@ -135,7 +135,7 @@ TEST_F(KernelBounds, IndicesOfEveryWidthAndSign) {
     const std::string body = "  for (int i = 0; i < 300; ++i) s[i] = i;\n  result[0] = s[" + std::string(type) +
                              "(at)];\n  s[" + type + "(at)] = 7;\n  result[1] = s[299];";
     const auto beyond = run("shared uint s[300];", body, -1, TUFF_KERNEL_UNTRUSTED);
-    const bool byte = std::string(type) == "uint8_t";  // 255, which is within
+    const bool byte = std::string(type) == "uint8_t";  // 255, which is within bounds
     EXPECT_EQ(beyond[0], byte ? 255u : 299u);
     EXPECT_EQ(beyond[1], byte ? 299u : 7u);
     const auto within = run("shared uint s[300];", body, 100, TUFF_KERNEL_UNTRUSTED);

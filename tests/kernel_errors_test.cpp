@@ -170,11 +170,12 @@ TEST_F(KernelErrors, Modules) {
   EXPECT_FAILS(with([](Words& w) { w.resize(4); }), kArgument, kCreate, "source");
   EXPECT_FAILS(with([](Words& w) { w[5] &= 0xffff; }), kArgument, kCreate, "instruction");
   EXPECT_FAILS(with([](Words& w) { w.back() |= 0xffff0000; }), kArgument, kCreate, "instruction");
-  EXPECT_FAILS(with([](Words& w) { w[3] = 3; }), kCompile, kCreate, "valid");  // ids beyond the bound
+  EXPECT_FAILS(with([](Words& w) { w[3] = 3; }), kCompile, kCreate, "valid");  // ids reach the bound
   EXPECT_FAILS(with([](Words& w) { w.resize(w.size() - 1); }), kCompile, kCreate, "valid");
   EXPECT_FAILS(with([](Words& w) { w.resize(5); }), kArgument, kCreate, "entry");
   EXPECT_FAILS(with([](Words&) {}, "no such entry"), kArgument, kCreate, "entry");
-  EXPECT_FAILS(with([](Words& w) { w[6] = 6; }), kCompile, kCreate, "valid");  // capability Kernel, nothing for it
+  // capability Kernel, without what it requires
+  EXPECT_FAILS(with([](Words& w) { w[6] = 6; }), kCompile, kCreate, "valid");
   // Turns the first entry point, after the capability and the memory model, into a fragment shader.
   ASSERT_EQ(good[10] & 0xffff, 15u);
   ASSERT_EQ(good[11], 5u);
@@ -341,7 +342,8 @@ class KernelUntrusted : public KernelErrors {
 TEST_F(KernelUntrusted, MacroBombs) {
   expect_refused(macro_bomb("b = b * b + 1.0;", 40), {kLimit});
   expect_refused(macro_bomb("", 50), {kLimit});
-  expect_refused(macro_bomb("b = sin(b);", 15), {kLimit, kCompile});  // it ends, as a module that is too large
+  // compiles in finite time, but the module is too large
+  expect_refused(macro_bomb("b = sin(b);", 15), {kLimit, kCompile});
 }
 
 TEST_F(KernelUntrusted, DeepNesting) {

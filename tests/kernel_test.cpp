@@ -338,7 +338,7 @@ TEST_F(Kernel, ComesFromDiskTheSecondTime) {
   EXPECT_EQ(counted(&tuff_stats::shaders_compiled), 1u);
   EXPECT_EQ(counted(&tuff_stats::shader_cache_hits), 1u);
   EXPECT_EQ(counted(&tuff_stats::shaders_compiled), 0u);
-  desc.name = "other.comp";  // messages are part of what is kept
+  desc.name = "other.comp";  // messages, which have the name, are cached too
   EXPECT_EQ(counted(&tuff_stats::shaders_compiled), 1u);
 }
 

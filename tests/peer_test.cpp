@@ -188,7 +188,7 @@ TEST_P(DevicesPeer, MisuseIsRefused) {
   refused(to_, target, 0, target, source, 0, 8, handle, "src_stream");
   refused(to_, 0, 0, from_, source, 0, 8, handle, "dst");
   refused(to_, target, 0, from_, from_, 0, 8, handle, "src");
-  refused(to_, source, 0, from_, source, 0, 8, handle, "dst");  // of the other context
+  refused(to_, source, 0, from_, source, 0, 8, handle, "dst");  // belongs to the other context
   refused(to_, target, 0, from_, target, 0, 8, handle, "src");
   EXPECT_OK(tuff_copy_peer(to_, target, 64, from_, source, 64, 0)) << "nothing";
   EXPECT_TRUE(contents(to_, target) == poison);

@@ -109,7 +109,7 @@ TEST_P(ProfileTrace, KeepsStreamsOfOneNameApart) {
   const Names rows = row_names(trace, Rows::device);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0], rows[1]);
-  EXPECT_EQ(rows[0], "a \"name\",\n\\ \xEF\xBF\xBD and {braces}");  // what is no UTF-8 is replaced
+  EXPECT_EQ(rows[0], "a \"name\",\n\\ \xEF\xBF\xBD and {braces}");  // invalid UTF-8 is replaced
   std::map<uint64_t, int> kernels;
   for (const Json& kernel : events(trace, "kernel")) ++kernels[kernel.at("tid")];
   for (const auto& [row, count] : kernels) EXPECT_EQ(count, 20) << row;

@@ -96,7 +96,7 @@ void expect_told(const SizeCall& row, const Side::Answer& answer) {
 class Sides {
  public:
   Sides() {
-    sides_.emplace_back("host");  // whatever is tested: the reference
+    sides_.emplace_back("host");  // always the reference, whichever backends are tested
     if (std::find(backends().begin(), backends().end(), "vulkan") != backends().end()) sides_.emplace_back("vulkan");
   }
 
@@ -292,7 +292,7 @@ TEST(SemanticsSizes, AdaptivePoolingToTheLargestNumberIsRefused) {
   for (const auto& [function, which] : {std::pair{"tuff_avg_pool", 1}, {"tuff_max_pool", 1}}) {
     const SizeCall& row = row_of(function, static_cast<size_t>(which));
     std::vector<uint64_t> values = valid(row);
-    set(row, values, "out_shape[0]", kMax);  // plus one, it was divided by
+    set(row, values, "out_shape[0]", kMax);  // regression: it was divided by this plus one, which wraps to 0
     EXPECT_EQ(sides.compare(row, values), TUFF_ERROR_INVALID_ARGUMENT);
   }
 }

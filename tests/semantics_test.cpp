@@ -292,7 +292,7 @@ TEST_P(Semantics, NewBuffersReadAsZero) {
     std::vector<uint8_t> values(bytes, 1);
     ASSERT_OK(tuff_copy_dtoh(context(), values.data(), buffer, 0, bytes));
     EXPECT_EQ(std::count(values.begin(), values.end(), 0), static_cast<ptrdiff_t>(bytes));
-    ASSERT_OK(tuff_fill(context(), buffer, 0, bytes, "\x5a", 1));  // for the next one to find
+    ASSERT_OK(tuff_fill(context(), buffer, 0, bytes, "\x5a", 1));  // so that the next buffer would find it
   }
 }
 

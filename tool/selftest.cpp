@@ -196,7 +196,7 @@ int run_selftest(const SelftestOptions& options) {
     devices.clear();
     for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(std::to_string(i));
     if (devices.empty()) throw tuff::Exception(TUFF_ERROR_NO_DEVICE, "no Vulkan device to test");
-    open_context("", "");  // refuses a TUFF_DEVICE that is not there
+    open_context("", "");  // rejects a TUFF_DEVICE that does not exist
   }
   Json report = Json::array();
   bool passed = true;

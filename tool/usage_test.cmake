@@ -7,7 +7,7 @@ foreach(variable COLUMNS TUFF_DEVICE TUFF_VISIBLE_DEVICES TUFF_LOG TUFF_CACHE_BY
   unset(ENV{${variable}})
 endforeach()
 
-# --- a filter that leaves nothing says what there is ------------------------------------------------------
+# --- a filter without matches lists what exists ----------------------------------------------------------
 run(2 "error: --filter: tuff bench has nothing with \"nosuchop\" in its name.*hint: there is .*conv2d.*softmax"
     ${TOOL} bench --filter nosuchop)
 run(2 "error: --filter: tuff selftest has nothing with \"nosuchop\".*hint: there is .*unary relu" ${TOOL} selftest --filter nosuchop)
@@ -20,7 +20,7 @@ foreach(name reduce unary layer_norm)
   run(0 "\"feature\": \"${name}\"" ${TOOL} bench --seconds 0.01 --filter ${name} --json)
 endforeach()
 
-# --- other values that are none ---------------------------------------------------------------------------
+# --- other invalid values ---------------------------------------------------------------------------------
 run(2 "\"f99\" is none of f32" ${TOOL} tune --type f99)
 run(2 "none of f32" ${TOOL} tune --type ,)
 run(2 "--budget: \"-5\" is no number" ${TOOL} tune --budget=-5)

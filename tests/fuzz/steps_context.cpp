@@ -18,7 +18,7 @@ void of_context(Step& s, const char* function) {
 void no_arguments(Step& s, const char* function) {
   Call call(function_of(function));
   call.set("status", s.draw.below(20) - 15);
-  call.set("index", s.draw.below(24));  // behind the last there is no text: ContextOnBackend tests that
+  call.set("index", s.draw.below(24));  // there is no text after the last: the ContextOnBackend tests cover that
   s.spoil = false;
   s.run(call, {});
 }

@@ -167,8 +167,8 @@ TEST_F(CacheFolder, WhatIsAnothersIsLeftAlone) {
   write(folder_ / (name + ".oldone"), "x");
   set_age(folder_ / (name + ".oldone"), 2);
   write(folder_ / (name + ".newone"), "x");
-  write(folder_ / cache_name({"spirv", 5, 5, 4}), "");                               // nothing of it was written
-  write(folder_ / cache_name({"spirv", 5, 5, 6}), magic + std::string(kFile, 'x'));  // all wrong but the magic
+  write(folder_ / cache_name({"spirv", 5, 5, 4}), "");                               // an empty file
+  write(folder_ / cache_name({"spirv", 5, 5, 6}), magic + std::string(kFile, 'x'));  // only the magic number is right
   put(mine_, 1, 0);
   EXPECT_EQ(list_cache(folder_).entries.size(), 3u);
   EXPECT_EQ(trim_cache(folder_, 0, short_driver(mine_)), 0u);

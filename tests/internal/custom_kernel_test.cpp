@@ -223,7 +223,7 @@ TEST(Process, NothingIsInherited) {
   const ProcessEnd seen = run_program("/bin/sh", {"-c", "count=$(ls /proc/self/fd | wc -l); echo $count >&0; env >&0"},
                                       "", kPatience, 4000);
   ::close(left_open);
-  EXPECT_EQ(seen.output.substr(0, 2), "4\n") << seen.output;  // three, and the folder that ls reads
+  EXPECT_EQ(seen.output.substr(0, 2), "4\n") << seen.output;  // three, and the one with which ls reads the folder
   EXPECT_EQ(seen.output.find("HOME="), std::string::npos);
 }
 

@@ -110,7 +110,7 @@ TEST_F(PipelineFile, EachAddsToWhatTheOthersMade) {
   first.save();
   second.save();
   EXPECT_EQ(stored(), (Words{"gemm", "relu", "softmax"}));
-  second.words().insert("conv");  // it knows nothing of gemm still
+  second.words().insert("conv");  // it does not know gemm yet
   second.save();
   EXPECT_EQ(stored(), (Words{"conv", "gemm", "relu", "softmax"}));
   first.words().insert("attention");

@@ -152,7 +152,7 @@ void one_call(tuff_context context, size_t row) {
   for (size_t i = 0; i < 4; ++i) {
     MADE(tuff_copy_dtoh(context, all.data() + i * kCallBytes, operands[i], 0, kCallBytes));
   }
-  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // of what another row has downloaded
+  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // its input is what another row has downloaded
   if (counting) {
     results[row] = all;
   } else if (results[row] != all) {
@@ -173,7 +173,7 @@ void buffers(tuff_context context) {
   MADE(tuff_buffer_size(view, &bytes));
   fill(context, view, 800, 3);
   expect_all(context, view, 200, 3, "a view");
-  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that fill no word
+  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that do not fill a word
   for (const size_t i : {0, 2, 4, 1, 6, 3, 5}) MADE(tuff_free(all[i]));
   MADE(tuff_free(view));
   MADE(tuff_synchronize(context));
