@@ -44,7 +44,7 @@ std::vector<NetworkCase> cases() {
         if (all.size() % 8 == 0) all.push_back({name, reduced(layer, kWork), TUFF_F16});
       }
     } catch (const std::runtime_error&) {
-      // NetworkFiles.AreWhatTheyName reports this.
+      // NetworksFiles.AreWhatTheyName reports this.
     }
   }
   return all;
