@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// "causal" is for prompts, whose first row sees one key; "decode" for rows at the end of a cache.
+// "causal" is for prompts, whose first query sees one key; "decode" is for queries at the end of a KV cache.
 int32_t causal_mode(const std::string& word) {
   if (word == "full") return TUFF_CAUSAL_NONE;
   if (word == "causal") return TUFF_CAUSAL_TOP_LEFT;
@@ -28,12 +28,12 @@ void add_attention() {
     desc.dtype = static_cast<int32_t>(dtype);
     const uint64_t q_count = desc.batch * desc.heads * desc.seq_q * desc.head_dim;
     const uint64_t kv_count = desc.batch * desc.kv_heads * desc.seq_kv * desc.head_dim;
-    // Under a causal mask half of the scores are not needed, and not counted.
+    // Half of the scores are masked by the causal rule and not counted.
     const double share = desc.causal == TUFF_CAUSAL_TOP_LEFT ? 0.5 : 1;
     const double flops = 4.0 * share * static_cast<double>(q_count) * static_cast<double>(desc.seq_kv);
     const uint64_t bytes = 2 * element_bytes(dtype) * (q_count + kv_count);
     const std::string shared = desc.kv_heads == desc.heads ? "" : fmt::format(" on {}", desc.kv_heads);
-    // A few rows are bound by what they read, many by what they compute.
+    // With few queries, reading keys and values is the limit; with many, arithmetic is.
     const Work work = desc.seq_q <= 8 ? Work{0, static_cast<double>(bytes)} : Work{flops, 0};
     add(fmt::format("tuff/attention/{}x{}{}x{}x{}/keys {}/{}{}", desc.batch, desc.heads, shared, desc.seq_q,
                     desc.head_dim, desc.seq_kv, row.at(6), dtype_suffix(dtype)),

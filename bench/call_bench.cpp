@@ -1,7 +1,7 @@
-// What one eager call costs when there is next to nothing to compute: many small operations, then one wait.
-// "chained" reads what the call before wrote; "independent" has values of its own; "alone" waits for each. "replayed"
-// is the same calls captured as a graph, which one call launches. "relu" is Tuff's own, "kernel" the same as a custom
-// kernel. Beside them what the same driver takes when nothing stands between it and the program.
+// The cost of one eager call with next to nothing to compute: many small operations, then one wait. "chained" reads
+// what the previous call wrote, "independent" uses separate buffers, "alone" waits for each call. "replayed" captures
+// the same calls as a graph, which one call launches. "relu" is Tuff's own operation, "kernel" the same as a custom
+// kernel. The peer is the same driver called directly by a minimal Vulkan program.
 #include <fmt/format.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kCalls = 1000;
 
-// In place, of so many values.
+// An in-place operation on n values.
 using Small = std::function<void(const tuff::Buffer&)>;
 using MakeSmall = Small (*)(const tuff::Context&, uint64_t n);
 
@@ -40,13 +40,13 @@ void main() {
   };
 }
 
-// Which has neither graphs nor custom kernels.
+// The host backend has neither graphs nor custom kernels.
 bool on_host() { return device_properties().type == TUFF_DEVICE_HOST; }
 
-// Chained: one buffer for all calls; independent: one for each.
+// Chained calls share one buffer; independent calls have one each.
 uint64_t buffers_of(bool chained) { return chained ? 1 : kCalls; }
 
-// All calls at once.
+// Enqueues all calls without waiting.
 Repeat make_calls(const tuff::Context& context, MakeSmall make, uint64_t n, bool chained) {
   std::vector<std::shared_ptr<tuff::Buffer>> x;
   for (uint64_t i = 0; i < buffers_of(chained); ++i) x.push_back(random_buffer(context, n));
@@ -65,7 +65,7 @@ void add_small(const char* name, MakeSmall make, const char* order, bool chained
       fmt::format("tuff/call replayed {}/{} {}", order, name, n), {}, memory,
       [=](const tuff::Context& context) {
         const auto graph = std::make_shared<tuff::Graph>(context.capture(make_calls(context, make, n, chained)));
-        return [graph, &context] { context.launch(*graph); };  // it keeps the memory
+        return [graph, &context] { context.launch(*graph); };  // the graph keeps the memory alive
       },
       kCalls);
 }

@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// A row of the tables.
+// A row of a shape table.
 struct Shape {
   uint64_t n, c, h, w, k, r, s, stride, padding, groups = 1;
   DType dtype = DType::f32;
@@ -90,7 +90,7 @@ void add_conv() {
   for (const auto& row : read_table("conv_transpose2d")) {
     const Shape x = read_shape(row);
     const uint64_t p = (x.h - 1) * x.stride + x.r - 2 * x.padding, q = (x.w - 1) * x.stride + x.s - 2 * x.padding;
-    // Each input pixel meets each tap, but for what the padding leaves out.
+    // Each input pixel is multiplied by each tap, ignoring what padding removes.
     const auto flops = 2.0 * static_cast<double>(x.n * x.c * x.h * x.w) * static_cast<double>(x.k * x.r * x.s);
     add_shape(
         "conv_transpose2d", x, describe<tuff_conv_transpose2d_desc>(x, {x.c, x.k, x.r, x.s}, p, q), flops,

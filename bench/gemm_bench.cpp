@@ -1,4 +1,4 @@
-// gemm and batched_gemm, beside OpenBLAS on the same operands.
+// gemm and batched_gemm, with OpenBLAS on the same operands as the peer.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Looks for cliffs: products of random sizes, each beside its neighbours in the same run.
+"""Looks for performance cliffs: GEMMs of random sizes, each compared with its neighbours in the same run.
 
     python3 bench/gemm_sweep.py build/release/libtuff.so --shapes 500 --type f16
 
-m, n and k are log-uniform between 1 and --most, transposes and alignment at random. A product's efficiency is its
-rate as a share of what arithmetic, memory and the cost of a call allow (by the best rates of the run); it is compared
-with the best of its eight nearest neighbours. The ten worst are printed; exit status 1 if one is below a quarter.
+m, n and k are log-uniform between 1 and --most; transposes and alignment are random. A GEMM's efficiency is its rate
+as a share of what arithmetic, memory and the cost of a call allow (by the best rates of the run). It is compared with
+the best of its eight nearest neighbours. The ten worst are printed; the exit status is 1 if one is below a quarter.
 
-On a device that is a processor the time is the processor's, of all cores together, so that what else runs there does
-not count (neither do cores that are left idle).
+On a CPU device, CPU time summed over all cores is measured, so that other programs do not distort it (and idle cores
+are not noticed).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CPU = 4  # TUFF_DEVICE_CPU
 
 
 def processor_seconds(call: Callable[[], None], wait: Callable[[], None], budget: float) -> float:
-    """The least of at least three rounds."""
+    """The best of at least three rounds."""
     best, rounds, calls, end = math.inf, 0, 1, time.perf_counter() + budget
     while rounds < 3 or time.perf_counter() < end:
         before = time.process_time()
@@ -75,11 +75,11 @@ def main() -> int:
         rows.append({"at": (math.log2(m), math.log2(n), math.log2(k)), "flops": 2.0 * m * n * k, "desc": desc,
                      "bytes": float(size * (m * k + k * n) + BYTES[c_type] * m * n),
                      "name": f"{'NT'[ta]}{'NT'[tb]} {m}x{n}x{k} pad {pad}"})
-        # Compiles: a device that waits for that lowers its clock, so nothing is timed until all is compiled.
+        # Compiles everything before anything is timed: a device that waits for the compiler lowers its clock.
         tuff.call("batched_gemm_ex", tuff.context, byref(desc))
     processor = tuff.info().type == CPU
     tuff.synchronize()
-    # For the same reason the largest product runs for a moment before each measurement on a GPU.
+    # For the same reason the largest GEMM runs for a moment before each measurement on a GPU.
     largest = max(rows, key=lambda row: row["flops"])["desc"]
     seconds = processor_seconds if processor else h200.seconds
     whole = seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(largest)), tuff.synchronize, 0.3)
@@ -90,7 +90,8 @@ def main() -> int:
                                  tuff.synchronize, options.seconds)
     flops = max(row["flops"] / row["seconds"] for row in rows)
     bandwidth = max(row["bytes"] / row["seconds"] for row in rows)
-    # What a call costs: of a processor, whose threads may or may not be asleep between two calls, by small products.
+    # The cost of a call. On a CPU device, whose threads may or may not be asleep between calls, the median of small
+    # GEMMs.
     small = sorted(rows, key=lambda row: row["flops"] + row["bytes"])[:max(1, len(rows) // 20)]
     call = sorted(row["seconds"] for row in (small if processor else rows))[len(small) // 2 if processor else 0]
     for row in rows:

@@ -3,10 +3,9 @@
 
     python3 bench/h200.py build/release/libtuff.so
 
-Needs PyTorch with a GPU, NumPy, and libtuff.so with its Vulkan driver; nothing else of this project.
-Both sides are timed by the wall clock over many calls between two waits. PyTorch runs in plain f32
-(TF32 switched off). Small calls go through a loop compiled with cc where there is one, so that
-Python's own cost is not counted; without cc they say so.
+Needs PyTorch with a GPU, NumPy, and libtuff.so with its Vulkan driver; nothing else of this project. Both sides are
+timed by the wall clock over many calls between two waits. PyTorch runs in plain f32 (TF32 off). Small calls go through
+a loop compiled with cc, if there is one, so that Python's own cost is not counted; without cc the output says so.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ SIGNATURES: dict[str, Sequence[Any]] = {
     "tuff_last_error": [c_void_p, c_uint64, c_void_p],
 }
 
-# Loops over small calls: count calls of f(stream, F32, RELU, x[i % buffers], x[i % buffers], n), and calls that are
-# waited for one by one.
+# Loops over small calls. loop: `count` calls of f(stream, F32, RELU, x[i % buffers], x[i % buffers], n). loop_waiting:
+# calls that are each waited for.
 LOOP = """
 #include <stdint.h>
 typedef int32_t (*unary)(uint64_t, int32_t, int32_t, uint64_t, uint64_t, uint64_t);
@@ -91,7 +90,7 @@ int32_t loop_waiting(unary f, int32_t (*wait)(uint64_t), uint64_t stream, uint64
 
 
 class Tuff:
-    """The few functions of the C ABI that are measured."""
+    """The few functions of the C ABI that the benchmarks use."""
 
     def __init__(self, path: str, device: str | None) -> None:
         self.library = ctypes.CDLL(path)
@@ -178,7 +177,7 @@ def u64s(values: Iterable[int]) -> Any:
 
 
 def seconds(call: Callable[[], Any], wait: Callable[[], Any], budget: float) -> float:
-    """Of one call: the best of three runs of many calls between two waits."""
+    """Seconds of one call: the best of three runs of many calls between two waits."""
     call()
     wait()
 
@@ -195,7 +194,7 @@ def seconds(call: Callable[[], Any], wait: Callable[[], Any], budget: float) -> 
 
 
 def beside_torch(library: str, device: str | None) -> tuple[Any, Any, Any]:
-    """PyTorch without TF32, Tuff's package with this library, and a context on this device."""
+    """PyTorch with TF32 off, Tuff's package with this library, and a context on this device."""
     try:
         import torch
     except ImportError as error:
@@ -216,7 +215,7 @@ def beside_torch(library: str, device: str | None) -> tuple[Any, Any, Any]:
 
 
 class Report:
-    """Collects rows and prints each as it comes."""
+    """Collects rows and prints each as soon as it is measured."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -226,8 +225,8 @@ class Report:
 
     def row(self, name: str, work: float, unit: str, tuff: float, torch: float | None, error: float | None = None,
             allowed: float = 0.0) -> None:
-        """work in one call, unit FLOP/s, B/s or us; the ratio is above 1 where Tuff is faster."""
-        good = error is None or error <= allowed  # NaN is not
+        """work is that of one call, unit is FLOP/s, B/s or us; the ratio is above 1 if Tuff is faster."""
+        good = error is None or error <= allowed  # false for NaN
         self.failed |= not good
         ratio = torch / tuff if torch else None
         print(f"{name:<40}{rate(work, unit, tuff):>16}{rate(work, unit, torch) if torch else '-':>16}"
@@ -262,7 +261,7 @@ class Bench:
         self.report = Report()
         torch.manual_seed(1)
 
-    # Random values on PyTorch's device and the same ones in a buffer of Tuff.
+    # Random values in a tensor on PyTorch's device, and the same in one of Tuff's buffers.
     def random(self, *shape: int, low: float = -1.0, high: float = 1.0) -> tuple[Any, c_uint64]:
         values = self.torch.empty(shape, device=self.gpu).uniform_(low, high)
         return values, self.tuff.upload(values.cpu().numpy())
@@ -280,7 +279,7 @@ class Bench:
                                  size, 0.0, dc, size)
         ours, theirs = self.time_both(call, lambda: a @ b)
         error = frobenius(self.result(dc, (size, size)), a.double() @ b.double())
-        # Rounding errors of k additions of random sign grow as sqrt(k): far below the bound gamma_k.
+        # Rounding errors of k additions with random sign grow as sqrt(k), far below the bound gamma_k.
         self.report.row(f"gemm f32 {size}^3", 2.0 * size**3, "FLOP/s", ours, theirs, error, 2**-24 * math.sqrt(size))
         tuff.free(da, db, dc)
 
@@ -322,7 +321,7 @@ class Bench:
                                  head_dim, scale, CAUSAL_NONE)
         sdpa = self.torch.nn.functional.scaled_dot_product_attention
         ours, theirs = self.time_both(call, lambda: sdpa(q, k, v))
-        # The first and the last head, computed plainly in f64.
+        # Compares the first and the last head with a plain f64 computation.
         got, error = self.result(do, shape), 0.0
         for at in ((0, 0), (batch - 1, heads - 1)):
             weights = self.torch.softmax(scale * (q[at].double() @ k[at].double().T), -1)

@@ -3,9 +3,9 @@
 
     python3 bench/h200_attention.py build/release/libtuff.so
 
-TFLOP/s of the two products (of half of them with a causal rule), or TB/s of keys and values where queries are few; the
-ratio of the rates; and the relative difference from PyTorch's result of the same numbers (Frobenius norm), which is its
-error as much as Tuff's. Needs a GPU, PyTorch and NumPy.
+Reports TFLOP/s of the two GEMMs (half of them for causal attention), or TB/s of keys and values if queries are few;
+the ratio of the rates; and the relative difference (Frobenius norm) from PyTorch's result on the same inputs, which
+includes PyTorch's error as well as Tuff's. Needs a GPU, PyTorch and NumPy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from h200 import beside_torch, seconds
 
-# type, batch, query heads, heads of keys, queries, keys, head_dim, causal
+# type, batch, query heads, kv heads, queries, keys, head_dim, causal
 PROMPTS = [
     ("f32", 4, 32, 32, 4096, 4096, 128, False),
     ("f16", 4, 32, 32, 4096, 4096, 128, False),
@@ -54,7 +54,7 @@ def main() -> int:
 
     def row(name: str, batch: int, heads: int, kv_heads: int, queries: int, keys: int, dim: int, causal: bool) -> None:
         kind, number = types[name]
-        # Made on the host, so that both sides have the same bits; a few numbers, repeated.
+        # Generated on the host, so that both sides have the same bits; a limited number of values, repeated.
         some = torch.randn(1 << 22).to(kind)
 
         def tensor(heads: int, rows: int, shift: int) -> Any:

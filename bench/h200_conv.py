@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tuff's f32 convolutions of 3 x 3 beside PyTorch's (cuDNN by its own search of algorithms) in one process, TF32 off.
+"""Tuff's f32 3 x 3 convolutions beside PyTorch's (cuDNN, with its own search of algorithms) in one process, TF32 off.
 
     python3 bench/h200_conv.py build/release/libtuff.so
 
-Direct, and where Winograd's minimal filtering is allowed: TFLOP/s of the direct convolution's work, times PyTorch's, and
-the largest error, relative to the largest output, against f64. TUFF_CONV_VARIANT=winograd_2 or winograd_4 takes one form
-for all. Needs a GPU, PyTorch and NumPy.
+Reports the direct convolution, and the one with Winograd's minimal filtering allowed: TFLOP/s counted as direct
+convolution, the ratio to PyTorch's, and the largest error against f64, relative to the largest output.
+TUFF_CONV_VARIANT=winograd_2 or winograd_4 forces one variant. Needs a GPU, PyTorch and NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYERS = [
 ]
 
 
-BUDGET = 0.3  # seconds for a row of one of them
+BUDGET = 0.3  # seconds for one side of a row
 
 
 def main() -> int:

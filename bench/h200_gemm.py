@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Matrix products of every type beside PyTorch (cuBLAS) on one GPU, in one process.
+"""GEMMs of every type beside PyTorch (cuBLAS) on one GPU, in one process.
 
     python3 bench/h200_gemm.py build/release/libtuff.so [--only f16] [--json rows.json]
 
-Shapes are those of bench/shapes/gemm_h200.txt. Each result is checked before it is timed; skinny products are
-shown as bytes per second, since memory bounds them. See bench/h200.py, whose parts this uses.
+The shapes are those of bench/shapes/gemm_h200.txt. Each result is checked. Skinny GEMMs are reported in bytes per
+second, since they are memory-bound. See bench/h200.py, whose parts this uses.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Bench:
             product = (lambda: op_a[0] @ op_b[0]) if batch == 1 else (lambda: torch.bmm(op_a, op_b))
             theirs = h200.seconds(product, torch.cuda.synchronize, self.budget)
 
-        # The first and the last rows of the last matrix, in f64.
+        # Compares three rows of the last matrix (first, middle and last) with f64.
         got = torch.empty((batch, m, n), dtype=c_kind)
         raw = got.view(torch.uint8).numpy()
         tuff.call("copy_dtoh", tuff.context, raw.ctypes.data, dc, 0, raw.nbytes)
@@ -92,7 +92,8 @@ class Bench:
         expected = op_a[-1][rows].double() @ op_b[-1].double()
         error = h200.frobenius(got[-1][rows].to("cuda"), expected)
         unit = {"f32": 2**-24, "f16": 2**-11, "bf16": 2**-8, "f64": 2**-53, "i32": 0}[c_type]
-        # Rounding errors of random sign grow as sqrt(k); matrix units may cut each sum of sixteen products instead.
+        # Rounding errors of random sign grow as sqrt(k); tensor cores may truncate each sum of sixteen products
+        # instead.
         allowed = unit if c_type in ("f16", "bf16") else unit * (k / 16 if in_type != c_type else k**0.5)
         name = f"{in_type}->{c_type} {transposes} " + (f"{batch} x " if batch > 1 else "") + f"{m}x{n}x{k}"
         bound_by_memory = min(m, n) <= 16

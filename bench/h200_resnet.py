@@ -3,8 +3,9 @@
 
     python3 bench/h200_resnet.py build/release/libtuff.so --type f16 --batch 32
 
-Tuff's images are NCHW; PyTorch has cuDNN search its algorithms, and the faster of NCHW and channels-last images. TFLOP/s of
-the direct convolution's work; the difference is relative (Frobenius norm). Needs a GPU, PyTorch and NumPy.
+Tuff's images are NCHW. For PyTorch, cuDNN searches its algorithms, and the faster of NCHW and channels-last counts.
+TFLOP/s are those of the direct convolution; the difference is relative (Frobenius norm). Needs a GPU, PyTorch and
+NumPy.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What moves, pools, converts and normalises elements, beside PyTorch on one GPU, in one process.
+"""Operations that move, pool, convert and normalise elements, beside PyTorch on one GPU, in one process.
 
     python3 bench/h200_shapes.py build/release/libtuff.so [--only permute] [--json rows.json]
 
-Each call is counted by the bytes it must move: inputs read once, outputs written once. Results are compared with
-PyTorch's before the row is printed. Without PyTorch it prints Tuff alone. The library may also be named by TUFF_LIBRARY.
-A processor gets a hundredth of the work, unless --shrink says otherwise. See bench/h200.py, whose clock this uses.
+Each call counts the bytes it must move: inputs read once, outputs written once. Results are compared with PyTorch's
+before the row is printed. Without PyTorch only Tuff is measured. TUFF_LIBRARY may name the library instead. A CPU
+device gets a hundredth of the work, unless --shrink says otherwise. See bench/h200.py, whose clock this uses.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import h200  # noqa: E402
 
 NUMPY = {"f32": np.float32, "f16": np.float16, "u32": np.uint32}
 BYTES = {"f32": 4, "f16": 2}
-ROUNDED = {"f32": 1e-5, "f16": 2e-3}  # allowed relative error (Frobenius norm) of what is computed
-PLACED = {"f32": 1e-4, "f16": 2e-3}  # and of what is interpolated: PyTorch rounds positions to f32
+ROUNDED = {"f32": 1e-5, "f16": 2e-3}  # allowed relative error (Frobenius norm) of computed results
+PLACED = {"f32": 1e-4, "f16": 2e-3}  # and of interpolated ones: PyTorch rounds positions to f32
 
 
 class Both:
-    """The same random elements in a buffer of Tuff and, where there is PyTorch, in a tensor."""
+    """The same random elements in one of Tuff's buffers and, with PyTorch, in a tensor."""
 
     def __init__(self, tuff: Any, torch: Any, count: int) -> None:
         self.tuff, self.torch, self.context = tuff, torch, tuff.Context(os.environ.get("TUFF_DEVICE"))
@@ -53,14 +53,14 @@ class Both:
     def tensor(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.gpu) if self.torch else None
 
-    # Elements of the random ones, from `first` on: a buffer and a tensor of this shape.
+    # A buffer and a tensor of this shape over the shared random elements, from `first` on.
     def input(self, dtype: str, shape: Sequence[int], first: int = 0) -> tuple[Any, Any]:
         count, size = math.prod(shape), BYTES[dtype]
         tensor = self.tensors[dtype]
         return (self.buffers[dtype].view(first * size, count * size),
                 None if tensor is None else tensor[first : first + count].view(*shape))
 
-    # Values of its own.
+    # A buffer and a tensor of the given values.
     def vector(self, dtype: str, values: np.ndarray) -> tuple[Any, Any]:
         values = np.ascontiguousarray(values, NUMPY[dtype])
         return self.upload(values), self.tensor(values.view(np.int32) if dtype == "u32" else values)
@@ -81,7 +81,7 @@ class Bench:
         print("-" * 106)
 
     def seconds(self, call: Callable[[], Any], wait: Callable[[], Any]) -> float:
-        """Of one call; or what all threads of this process spend on it."""
+        """Seconds of one call; with processor_time, the CPU time that all threads of this process spend on it."""
         if not self.processor_time:
             return h200.seconds(call, wait, self.budget)
         call()
@@ -94,7 +94,7 @@ class Bench:
             spent, count = spent + time.process_time() - begin, count + 1
         return spent / count
 
-    # A size that only says how much there is; and one of the two edges of a matrix.
+    # Scaled sizes: many() for a total number of elements or rows, edge() for one of a matrix's two sizes.
     def many(self, n: int) -> int:
         return max(1, n >> self.shrink)
 
@@ -106,7 +106,8 @@ class Bench:
 
     def run(self, name: str, moved: float, function: Any, desc: Any, theirs: Callable[[], Any], dtype: str,
             allowed: float = 0.0, good: Optional[Callable[[Any, Any], bool]] = None) -> None:
-        """function(context, desc) writes both.out; theirs() gives the same as a tensor, of `dtype` on our side."""
+        """function(context, desc) writes both.out; theirs() returns the same as a tensor, of `dtype` on Tuff's
+        side."""
         handle, check = self.context.handle, self.both.tuff.check
 
         def ours() -> None:
@@ -137,7 +138,7 @@ class Bench:
                           "check": verdict})
 
     def desc(self, kind: str, **fields: Any) -> Any:
-        """A structure of tuff.raw; tuples fill the beginning of arrays."""
+        """A structure of tuff.raw; a tuple fills the first elements of an array field."""
         made = getattr(self.raw, kind)()
         for name, value in fields.items():
             if isinstance(value, (tuple, list)):
@@ -186,7 +187,7 @@ class Bench:
                          spatial=2, in_shape=(edge, edge), out_shape=(out, out),
                          mode=self.raw.RESIZE_NEAREST if mode == "nearest" else self.raw.RESIZE_LINEAR,
                          layout=self.raw.LAYOUT_NHWC if last else self.raw.LAYOUT_NCHW)
-        # PyTorch knows channels that lie last as strides of the same shape.
+        # PyTorch represents channels-last images as strides of the same shape.
         image = tensor.permute(0, 3, 1, 2) if torch and last else tensor
         theirs = lambda: torch.nn.functional.interpolate(image, (out, out), mode=mode)
         check = None
@@ -227,7 +228,7 @@ class Bench:
         x, tensor = self.both.input(dtype, (rows, cols))
         desc = self.desc("ReduceDesc", dtype=self.number(dtype), op=self.raw.REDUCE_ARGMAX, input=x.handle,
                          shape=(rows, cols), rank=2, axis=1)
-        # Of several equal ones PyTorch may name any.
+        # If several elements are equal, PyTorch may return any of their indices.
         at = lambda places: tensor.gather(1, places.long().view(rows, 1))
         self.run(f"argmax {dtype} {rows} x {cols}", float(rows * cols * BYTES[dtype] + 4 * rows),
                  self.raw.tuff_reduce_ex, desc, lambda: self.torch.argmax(tensor, 1), "u32",

@@ -3,9 +3,9 @@
 
     python3 bench/h200_transfer.py build/release/libtuff.so [--only upload] [--json rows.json]
 
-Beside each size: PyTorch from ordinary (pageable) memory and from pinned memory, whose rate is the link's, and one
-thread's memcpy. One call and a wait is timed, the best of many; the last column is Tuff's share of the pinned rate.
-What comes back is checked. See bench/h200.py, whose parts this uses.
+Each size is compared with PyTorch from ordinary (pageable) memory and from pinned memory, whose rate is the link's,
+and with one thread's memcpy. One call and its wait are timed, the best of many; the last column is Tuff's share of the
+pinned rate. The transferred bytes are checked. See bench/h200.py, whose parts this uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SIZES = [1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30]
 
 
 def best(call: Callable[[], Any], wait: Callable[[], Any], budget: float) -> float:
-    """Seconds of one call and the wait for it: the best of as many as fit the budget, five at least."""
+    """Seconds of one call and its wait: the best of as many as fit the budget, at least five."""
     call()
     wait()
     least, end, count = float("inf"), time.perf_counter() + budget, 0
@@ -50,7 +50,7 @@ class Bench:
     def size(self, n: int, only: str) -> None:
         tuff, torch = self.tuff, self.torch
         host = np.random.default_rng(1).integers(0, 256, n, np.uint8)
-        back = np.ones_like(host)  # touched, as host is
+        back = np.ones_like(host)  # its pages are touched, like host's
         copied = ctypes.c_void_p(back.ctypes.data)
         memcpy = best(lambda: ctypes.memmove(copied, host.ctypes.data, n), lambda: None, self.budget / 2)
         back.fill(1)
@@ -61,7 +61,7 @@ class Bench:
         self.row("upload", n, only, memcpy,
                  lambda: tuff.call("copy_htod", tuff.context, buffer, 0, host.ctypes.data, n),
                  lambda: there.copy_(pageable), lambda: there.copy_(pinned, non_blocking=True), wait)
-        # Filled anew, so that a download is checked even where no upload was.
+        # Filled again, so that a download can be checked even if the upload was skipped.
         tuff.call("copy_htod", tuff.context, buffer, 0, host.ctypes.data, n)
         there.copy_(pinned)
         self.row("download", n, only, memcpy,

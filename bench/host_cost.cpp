@@ -1,7 +1,6 @@
-// tuff_host_cost: what a call costs the host until it is recorded, beyond the driver's part. Commands of the device's
-// table are replaced by ones that do nothing, so that neither the device nor the driver's recording is in the figures:
-// what is left is looking up handles, checking, planning, finding the pipeline and the hazards. The best of many
-// rounds.
+// tuff_host_cost: the host time of a call until it is recorded, without the driver's part. The device's Vulkan
+// commands are replaced by ones that do nothing, so neither the device nor the driver's recording contributes. What
+// remains is handle lookup, checks, planning, pipeline lookup and hazard tracking. Reports the best of many rounds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ VKAPI_ATTR void VKAPI_CALL wait_for_nothing(VkCommandBuffer, VkPipelineStageFlag
                                             VkDependencyFlags, uint32_t, const VkMemoryBarrier*, uint32_t,
                                             const VkBufferMemoryBarrier*, uint32_t, const VkImageMemoryBarrier*) {}
 
-// Calls of a context whose commands do nothing, while this lives.
+// Replaces the driver commands of a context with no-ops while it lives.
 class WithoutDriver {
  public:
   explicit WithoutDriver(tuff_context handle)

@@ -1,4 +1,4 @@
-// tuff_bench: Google Benchmark over the tables in shapes/, on the device that TUFF_DEVICE names or the best.
+// tuff_bench: runs the tables in shapes/ with Google Benchmark, on the device named by TUFF_DEVICE or the best one.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -21,15 +21,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMinSeconds = 0.02;  // of work between two waits, so that waiting does not count
-constexpr double kMaxSeconds = 2;     // a call expected to take longer is left out
-// OpenBLAS's threads spin for some milliseconds after their last call and would take the processor from the next.
+constexpr double kMinSeconds = 0.02;  // of work between two waits, so that the wait itself is negligible
+constexpr double kMaxSeconds = 2;     // calls expected to take longer are skipped
+// OpenBLAS's threads keep spinning for some milliseconds after their last call, which would slow down the next row.
 constexpr auto kPeersRest = std::chrono::milliseconds(60);
 
 struct Device {
   tuff::Context context;
   tuff::DeviceProperties properties{};
-  double flops_per_second = 0;  // rough: only to leave out what is too large
+  double flops_per_second = 0;  // rough: only used to skip rows that are too large
   double bytes_per_second = 0;
 };
 Device device;
@@ -41,8 +41,8 @@ double timed(const Repeat& repeat, uint64_t repetitions, const Repeat& finish) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// How many repetitions of a row make up kMinSeconds; 0: not known yet. The library wants as many iterations of a row
-// every time that it repeats it.
+// The number of repetitions that take kMinSeconds; 0: not known yet. Google Benchmark requires the same number of
+// iterations each time that it repeats a row.
 using Batch = std::shared_ptr<uint64_t>;
 
 void run(benchmark::State& state, Work work, uint64_t calls, const Batch& batch, const Repeat& repeat,
@@ -50,7 +50,8 @@ void run(benchmark::State& state, Work work, uint64_t calls, const Batch& batch,
   timed(repeat, 1, finish);  // compiles, and touches memory for the first time
   const double once = timed(repeat, 1, finish);
   if (*batch == 0) *batch = static_cast<uint64_t>(kMinSeconds / once) + 1;
-  // One call is an iteration, so that their times add up to what passes: a row takes as long as it is asked to.
+  // Each call is one iteration, so that iteration times add up to the elapsed time and a row takes as long as
+  // requested.
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(*batch * calls))) {
     state.SetIterationTime(timed(repeat, *batch, finish));
   }
@@ -61,7 +62,7 @@ void run(benchmark::State& state, Work work, uint64_t calls, const Batch& batch,
 
 void finish_device() { device.context.synchronize(); }
 
-// A gemm and a copy of a size that any device does in a moment.
+// Estimates the rates from a GEMM and a copy small enough for any device.
 void estimate_rates() {
   constexpr uint64_t kSize = 512, kCount = kSize * kSize;
   const tuff::Context& context = device.context;
@@ -152,7 +153,7 @@ std::shared_ptr<tuff::Buffer> empty_buffer(const tuff::Context& context, uint64_
 
 namespace {
 
-// A number between -1 and 1 as one of 16 bits, digits cut off.
+// Converts a number between -1 and 1 to a 16-bit type, truncating the mantissa.
 uint16_t to_16_bits(float value, DType dtype) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -164,7 +165,7 @@ uint16_t to_16_bits(float value, DType dtype) {
 }  // namespace
 
 std::shared_ptr<tuff::Buffer> random_buffer(const tuff::Context& context, uint64_t count, DType dtype) {
-  // One mebibyte of random values over and over: making gigabytes of them would take longer than measuring.
+  // Repeats one mebibyte of random values: generating gigabytes of them would take longer than measuring.
   constexpr uint64_t kBlock = 1u << 18;
   static const std::vector<float> block = random_values(kBlock);
   auto buffer = empty_buffer(context, count);

@@ -1,4 +1,4 @@
-// Copies: on the device, to it and from it; beside memcpy between two ordinary arrays.
+// Copies on the device, to it and from it, with memcpy between two ordinary arrays as the peer.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -4,8 +4,8 @@
     build/release/tuff_bench --benchmark_filter='/batch ' --benchmark_out=networks.json --benchmark_out_format=json
     /usr/bin/python3 bench/networks.py networks.json [--layers]
 
-Each layer was measured by itself, many times in a row: what a network as a whole takes besides (waiting, caches) is not
-in it.
+Each layer was measured by itself, many times in a row, so the further costs of running a whole network (waiting, cache
+misses) are not included.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROW = re.compile(r"tuff/(?P<network>\w+)/batch (?P<batch>\d+)/(?P<layer>[^/]+)/x
 
 
 def layers_of(network: str) -> int:
-    """How many distinct layers its file has."""
+    """The number of distinct layers in the network's file."""
     lines = (NETWORKS / f"{network}.txt").read_text().splitlines()
     return sum(bool(line.split("#")[0].strip()) for line in lines)
 
@@ -37,7 +37,7 @@ def main() -> int:
         rows, device = data["benchmarks"], data["context"].get("device", "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         sys.exit(f"error: {options.results} is no whole result of tuff_bench --benchmark_out: {error}")
-    # Of repetitions the median counts, where there are any.
+    # If rows were repeated, their medians count.
     repeated = any(row.get("aggregate_name") == "median" for row in rows)
     networks: dict[tuple[str, int, str], list[tuple[float, int, str]]] = defaultdict(list)
     for row in rows:

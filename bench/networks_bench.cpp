@@ -1,4 +1,4 @@
-// The layers of networks/, each by itself.
+// The layers of networks/, each measured separately.
 #include <fmt/format.h>
 
 #include <memory>

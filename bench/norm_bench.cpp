@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// The sizes behind the operation's name, and the words behind those.
+// A table row: the operation's name, its sizes, then its options.
 struct Row {
   std::string name;
   std::vector<uint64_t> sizes;

@@ -1,5 +1,5 @@
-// Chunks of pinned memory that go up, are multiplied by a matrix and come down again: with everything on one stream,
-// and with a stream for each of the three, which overlap where the device can copy and compute at once.
+// Uploads chunks of pinned memory, multiplies each by a matrix, and downloads the result: with everything on one
+// stream, and with one stream for each of the three stages, which overlap if the device can copy and compute at once.
 #include <fmt/format.h>
 
 #include <array>
@@ -42,7 +42,7 @@ struct Pipeline {
     for (uint64_t i = 0; i < stream_count; ++i) streams.push_back(context.stream());
   }
 
-  // Nothing reads `out` or writes `in` meanwhile: the host's part would be another matter.
+  // The host neither writes `in` nor reads `out` in the meantime: only the device's work is measured.
   void run(uint64_t chunks) const {
     const tuff::Stream &up = streams.front(), &work = streams[streams.size() / 2], &down = streams.back();
     for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -73,7 +73,7 @@ void add_overlap() {
   for (const auto& row : read_table("overlap")) {
     const uint64_t size = to_number(row.at(0)), chunks = to_number(row.at(1));
     const auto values = static_cast<double>(size * size), count = static_cast<double>(chunks);
-    // What comes and goes over the bus, and what is computed.
+    // FLOPs of the GEMMs, and bytes transferred in both directions.
     const Work work{2 * count * values * static_cast<double>(size), 8 * count * values};
     for (const uint64_t streams : {1, 3}) {
       add(fmt::format("tuff/overlap on {}/{}x{}", streams == 1 ? "one stream" : "three streams", size, chunks), work,

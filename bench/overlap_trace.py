@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How much of its time the device spent on two streams' work at once: chunks that go up, are multiplied and come down on
-three streams, profiled; also writes the trace, for Perfetto.
+"""The share of time in which the device worked for two streams at once: chunks are uploaded, multiplied and downloaded
+on three streams under the profiler. Also writes the trace, for Perfetto.
 
     PYTHONPATH=python python3 bench/overlap_trace.py [trace.json] [--side 2048] [--chunks 16]
 """
@@ -49,7 +49,7 @@ def work(context: tuff.Context, side: int, chunks: int) -> None:
 
 
 def overlap(trace: dict) -> tuple[dict[str, float], float, float]:
-    """Milliseconds of each track, of any, and of two or more."""
+    """Busy milliseconds of each track, of any track, and of two or more at once."""
     events = trace["traceEvents"]
     device = next(e["pid"] for e in events
                   if e["ph"] == "M" and e["name"] == "process_name" and e["args"]["name"].startswith("Device"))
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=16)
     options = parser.parse_args()
     with tuff.Context() as context:
-        work(context, options.side, options.chunks)  # kernels are compiled, memory is there
+        work(context, options.side, options.chunks)  # warms up: compiles kernels and allocates memory
         with context.profile() as profile:
             work(context, options.side, options.chunks)
         profile.write(str(options.trace))

@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-// Four values for each invocation, as Tuff's kernel.
+// Four values for each invocation, like Tuff's kernel.
 constexpr const char* kRelu = R"(#version 450
 #extension GL_EXT_buffer_reference : require
 layout(local_size_x = 256) in;

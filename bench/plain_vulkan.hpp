@@ -1,4 +1,4 @@
-// The peer of small calls: what the device's driver takes for them when a program written for nothing else calls it.
+// The peer of small calls: the time the device's driver takes when a minimal Vulkan program calls it.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -11,23 +11,23 @@
 
 namespace bench {
 
-// max(x, 0) of `values` floats in place, many times, by a pipeline of its own: nothing is checked, looked up, allocated
-// or tracked. Buffers are bound by what costs such a device least: on processors by descriptor sets that are there
-// before, on GPUs by addresses in push constants.
+// Computes max(x, 0) of `values` floats in place, many times, with its own pipeline, and without any checks, lookups,
+// allocation or hazard tracking. Buffers are bound in the way that is cheapest for the device: on CPU devices by
+// descriptor sets created in advance, on GPUs by addresses in push constants.
 class PlainVulkan {
  public:
-  explicit PlainVulkan(const tuff::DeviceProperties& device);  // on the same one
+  explicit PlainVulkan(const tuff::DeviceProperties& device);  // on the same device
   ~PlainVulkan();
   PlainVulkan(const PlainVulkan&) = delete;
   PlainVulkan& operator=(const PlainVulkan&) = delete;
 
-  // So many buffers, for calls to go through in turn. Values are a multiple of four.
+  // Allocates buffers, which calls cycle through. `values` must be a multiple of four.
   void allocate(uint64_t values, uint64_t buffers);
-  // Call i works on buffer i % buffers; each waits for the one before if there is one buffer only.
-  void eager(uint64_t calls);   // recorded anew and submitted
-  void record(uint64_t calls);  // once, for replay()
+  // Call i works on buffer i % buffers. With a single buffer each call waits for the previous one.
+  void eager(uint64_t calls);   // records anew and submits
+  void record(uint64_t calls);  // records once, for replay()
   void replay();
-  void finish();  // waits for all
+  void finish();  // waits for everything
 
  private:
   void find(const tuff::DeviceProperties& device);
@@ -50,13 +50,13 @@ class PlainVulkan {
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipeline pipeline_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  // Two that take turns, so that one is recorded or submitted while the device has the other.
+  // Two, used alternately: one is recorded or submitted while the device executes the other.
   std::array<VkCommandBuffer, 2> commands_{};
   std::array<VkFence, 2> fences_{};
   uint64_t turn_ = 0;
   uint64_t values_ = 0;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
-  VkBuffer buffer_ = VK_NULL_HANDLE;  // all of them, one after the other
+  VkBuffer buffer_ = VK_NULL_HANDLE;  // holds all buffers, one after the other
   std::vector<VkDeviceAddress> addresses_;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkDescriptorPool set_pool_ = VK_NULL_HANDLE;

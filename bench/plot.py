@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Draws what tuff_bench measured, beside OpenBLAS from the same run and NumPy on the same machine.
+"""Plots the results of tuff_bench, beside OpenBLAS from the same run and NumPy on the same machine.
 
     build/release/tuff_bench --benchmark_out=bench.json --benchmark_out_format=json
     /usr/bin/python3 bench/plot.py bench.json [more.json …] --out docs/images
 
-Writes gemm.png (rate against size) and ratios.png (each operation's share of what the machine was
-seen to reach in that run), and prints the figures. With several files, such as one for each Mesa, each
-becomes a curve; they are labelled by their driver or by NAME=FILE.
+Writes gemm.png (rate against size) and ratios.png (each operation's share of the limit that the machine reached in
+that run), and prints the figures. With several files, such as one for each Mesa version, each becomes a curve,
+labelled by its driver or by NAME=FILE.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPENBLAS, NUMPY = "#2f6f8f", "#7fb2a2"
 
 
 class Run:
-    """One file of results: the median where there were repetitions."""
+    """One file of results: medians if there were repetitions."""
 
     def __init__(self, argument: str) -> None:
         label, _, path = argument.rpartition("=")
@@ -55,14 +55,14 @@ class Run:
         return dict(sorted(rates.items()))
 
     def limits(self) -> tuple[float, float]:
-        """The best gemm (FLOP/s) and the best copy beyond the caches (B/s) of this run."""
+        """The run's best GEMM (FLOP/s) and its best copy beyond the caches (B/s)."""
         gemm = [r["FLOP/s"] for n, r in self.rows.items() if n.startswith("tuff/gemm/")]
         copy = [r["B/s"] for n, r in self.rows.items() if n.startswith("tuff/copy/") and beyond_caches(r)]
         return max(gemm, default=0.0), max(copy, default=0.0)
 
 
 def beyond_caches(row: dict[str, Any]) -> bool:
-    """Whether one call moves at least 32 MiB."""
+    """True if one call moves at least 32 MiB."""
     return row["B/s"] * row["real_time"] * 1e-6 >= 0.99 * (1 << 25)
 
 
@@ -97,7 +97,7 @@ def style(axes: Any) -> None:
 
 
 def end_labels(axes: Any, curves: list[tuple[str, float, float, str]], top: float) -> None:
-    """Names beside the curves' ends instead of a legend, moved apart where they would touch."""
+    """Labels the curves at their ends instead of in a legend, moved apart where they would touch."""
     at = -float("inf")
     for name, x, y, color in sorted(curves, key=lambda curve: curve[2]):
         at = max(y, at + 0.055 * top)
@@ -109,7 +109,7 @@ def draw_gemm(runs: list[Run], numpy_rates: dict[int, float], path: Path) -> Non
     figure, axes = plt.subplots(figsize=(9, 5.2), dpi=150)
     style(axes)
     curves = [(f"Tuff, {run.label}", run.square_gemm("tuff"), TUFF[i % len(TUFF)]) for i, run in enumerate(runs)]
-    # The peer did the same work in every run: the best of them.
+    # The peer did the same work in every run, so the best run counts.
     openblas: dict[int, float] = {}
     for run in runs:
         for size, rate in run.square_gemm("openblas").items():
@@ -139,7 +139,7 @@ def draw_gemm(runs: list[Run], numpy_rates: dict[int, float], path: Path) -> Non
 
 
 def shares(run: Run) -> list[tuple[str, float, str]]:
-    """(name, share of the limit, its kind) of each operation's best shape, of those beyond the caches."""
+    """(name, share of the limit, kind of limit) of each operation's best shape beyond the caches."""
     flops, bandwidth = run.limits()
     best: dict[str, tuple[float, str]] = {}
     for name, row in run.rows.items():
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the pictures (default: out)")
     options = parser.parse_args()
     runs = [Run(argument) for argument in options.results]
-    # A matrix too large for the peer to do in a moment is not for NumPy either.
+    # NumPy skips sizes that are too large for the peer.
     numpy_rates = numpy_gemm(sorted({size for run in runs for size in run.square_gemm("openblas")}))
     options.out.mkdir(parents=True, exist_ok=True)
     draw_gemm(runs, numpy_rates, options.out / "gemm.png")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws the rows of bench/h200_gemm.py: each product's rate as a share of PyTorch's in the same run.
+"""Plots the rows of bench/h200_gemm.py: each GEMM's rate as a share of PyTorch's in the same run.
 
     python3 bench/h200_gemm.py build/release/libtuff.so --json gemm.json
     /usr/bin/python3 bench/plot_h200.py gemm.json --out docs/images/gemm_h200.png
@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-import plot  # the same manner
+import plot  # for the shared style
 
 
 def readable(rate: float, unit: str) -> str:
@@ -28,7 +28,7 @@ def main() -> None:
     figure, axes = plot.plt.subplots(figsize=(9, 1.6 + 0.34 * len(rows)), dpi=150)
     plot.style(axes)
     memory = {"B/s": plot.OPENBLAS, "FLOP/s": plot.TUFF[0]}
-    longest = 1.15  # what is beyond is cut; its number tells
+    longest = 1.15  # longer bars are cut; the label has their ratio
     axes.barh(range(len(rows)), [min(row["ratio"], longest) for row in rows],
               color=[memory[row["unit"]] for row in rows], height=0.66, zorder=3)
     axes.set_yticks(range(len(rows)), [row["work"] for row in rows], fontsize=9)

@@ -1,4 +1,4 @@
-// Reductions and softmax: both walk one axis.
+// Reductions, scans and softmax: all of them walk one axis.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// What moves elements, changes their type, repeats operands; pooling; positions.
+// Permutations, casts, gathers, broadcast operands, pooling, rotary positions and resizing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A row's numbers from word `first` to the word before `end`.
+// A row's numbers: the words from `first` up to, but not including, `end`.
 template <typename T>
 std::vector<T> numbers(Words::const_iterator first, Words::const_iterator end) {
   std::vector<T> result;

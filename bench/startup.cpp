@@ -1,13 +1,13 @@
-// tuff_startup: how long a new process takes to its first result, beside what the driver alone takes.
+// tuff_startup: how long a new process takes to its first result, compared with the driver alone.
 //
-// Every figure is the time from just before a process is started until it has what it wants:
-//   driver   dlopen libvulkan, an instance, a device with one queue: what nobody can avoid
+// Every figure is the time from just before a process is started until it has its result:
+//   driver   dlopen libvulkan, an instance, a device with one queue: the unavoidable part
 //   cold     libtuff.so, a context, upload, gemm and download, with an empty disk cache
 //   warm     the same in the next process, with the cache that the first one left
-// And how long a program waits for its first results of a dozen kernels, half a second after it has opened its context,
-// with TUFF_PREWARM and without: where the list of kernels is known and nothing is compiled (a new driver), and where
-// all is.
-// The program starts itself for each of them; --library loads another libtuff.so.
+// It also reports how long a program waits for its first results from a dozen kernels, half a second after opening its
+// context, with and without TUFF_PREWARM: once with only the list of kernels known and nothing compiled (as after a
+// driver update), once with everything compiled. The program starts itself as a child for each figure; --library loads
+// another libtuff.so.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ extern char** environ;
 
 namespace {
 
-// The system's monotonic clock: the same in parent and child.
+// The system's monotonic clock, which parent and child share.
 double now_seconds() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -45,7 +45,7 @@ void require(bool condition, const char* what) {
   if (!condition) throw std::runtime_error(what);
 }
 
-// To the parent: it has what it wants.
+// Reports to the parent that the result is there.
 void report_time() {
   fmt::print("{:.9f}\n", now_seconds());
   std::fflush(stdout);
@@ -128,15 +128,15 @@ void start_tuff(const std::string& path) {
   require(copy_dtoh(context, result.data(), c, 0, kBytes) == TUFF_OK, "tuff_copy_dtoh failed");
   report_time();
   require(std::all_of(result.begin(), result.end(), [](float x) { return x == kSize; }), "the result is wrong");
-  // Drivers write their own caches in a thread of the lowest priority: give it the time that a program with
-  // more to do would have given it.
+  // Drivers write their own caches in a thread of the lowest priority: give it the time that a longer-running program
+  // would have given it.
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   require(context_destroy(context) == TUFF_OK, "tuff_context_destroy failed");
 }
 
 // --- a program of a dozen kernels --------------------------------------------------------------------
 
-// Prints how long it has waited.
+// Prints how long it waited.
 void start_kernels(const std::string& path) {
   void* library = open_library(path);
   TUFF_SYMBOL(context_create);
@@ -152,7 +152,7 @@ void start_kernels(const std::string& path) {
   tuff_buffer a = 0, b = 0;
   require(context_create(nullptr, &context) == TUFF_OK, "tuff_context_create failed");
   for (tuff_buffer* buffer : {&a, &b}) require(alloc(context, kBytes, buffer) == TUFF_OK, "tuff_alloc failed");
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it reads its weights
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // stands for a program that reads its weights
   const double begin = now_seconds();
   for (const int32_t op : {TUFF_UNARY_RELU, TUFF_UNARY_SIGMOID, TUFF_UNARY_TANH, TUFF_UNARY_EXP, TUFF_UNARY_ABS,
                            TUFF_UNARY_NEG, TUFF_UNARY_GELU, TUFF_UNARY_SILU}) {
@@ -171,7 +171,7 @@ void start_kernels(const std::string& path) {
   require(context_destroy(context) == TUFF_OK, "tuff_context_destroy failed");
 }
 
-// Tuff's compiled kernels and the driver's, not the list of them.
+// Removes Tuff's and the driver's compiled kernels, but not the list of them.
 void forget_kernels(const std::filesystem::path& cache) {
   for (const auto& entry : std::filesystem::directory_iterator(cache)) {
     if (entry.path().filename() != "tuff") std::filesystem::remove_all(entry.path());
@@ -184,7 +184,7 @@ void forget_kernels(const std::filesystem::path& cache) {
 
 // --- parent -----------------------------------------------------------------------------------------
 
-// Starts this program as a child and returns the number that it prints.
+// Starts this program as a child and returns the number it prints.
 double run_child(const char* self, const char* mode, const std::string& argument) {
   int ends[2];
   require(pipe2(ends, O_CLOEXEC) == 0, "pipe2 failed");
@@ -207,7 +207,7 @@ double run_child(const char* self, const char* mode, const std::string& argument
   return std::atof(text);
 }
 
-// The seconds until it had what it wants.
+// The seconds from the child's start to its result.
 double timed_child(const char* self, const char* mode, const std::string& argument) {
   const double begin = now_seconds();
   return run_child(self, mode, argument) - begin;
@@ -261,7 +261,7 @@ int parent(int argc, char** argv) {
     }
   }
 
-  // A cache of its own, so that cold is cold and nobody's cache is touched.
+  // A private cache, so that cold is really cold and the user's cache is not touched.
   std::string cache = (std::filesystem::temp_directory_path() / "tuff-startup-XXXXXX").string();
   require(mkdtemp(cache.data()) != nullptr, "cannot make a temporary folder");
   setenv("XDG_CACHE_HOME", cache.c_str(), 1);

@@ -1,4 +1,4 @@
-// The header's attention. The flat function fills the descriptor of its _ex sibling.
+// Entry points of the header's attention group. The flat function fills in the descriptor of its _ex sibling.
 #include "kernels/attention/attention.hpp"
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 tuff::AttentionStrides strides(const uint64_t (&of)[3]) { return {of[0], of[1], of[2]}; }
 
-// Asks for the default scale only where the caller may leave it out.
+// default_scale: a scale of 0 selects the default, which only some callers may rely on.
 void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
   const auto target = acquire_stream(stream);
   const Operand q(target, desc.q, "q"), k(target, desc.k, "k"), v(target, desc.v, "v"), o(target, desc.o, "o"),

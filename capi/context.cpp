@@ -36,7 +36,7 @@ std::unique_ptr<ComputeBackend> open(std::unique_ptr<ComputeBackend> backend, co
   return backend;
 }
 
-// "auto": the host only where there is no device, not where the one that was asked for is missing.
+// "auto": falls back to the host only if there is no device at all, not if the requested one is missing.
 std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
   try {
     return open(tuff::make_vulkan_backend(), options);

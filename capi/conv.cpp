@@ -1,4 +1,5 @@
-// The header's convolutions. A flat function fills the descriptor of its _ex sibling; both then take the same path.
+// Entry points of the header's convolutions. A flat function fills in the descriptor of its _ex sibling; both then
+// take the same path.
 #include <algorithm>
 #include <cstddef>
 
@@ -15,7 +16,7 @@ using tuff::capi::read_structure;
 
 namespace {
 
-// Two sizes, then the caller's spatial extents, which are the last of three.
+// Two outer sizes, then the caller's spatial extents, right-aligned in the three of ConvShape.
 template <size_t rank>
 tuff::ConvShape shape_of(const uint64_t (&sizes)[rank]) {
   tuff::ConvShape shape;
@@ -24,7 +25,7 @@ tuff::ConvShape shape_of(const uint64_t (&sizes)[rank]) {
   return shape;
 }
 
-// In descriptors zero means `otherwise`.
+// In descriptors, zero means the default, `otherwise`.
 template <size_t rank>
 tuff::ConvExtents extents_of(const uint64_t (&values)[rank], uint64_t otherwise) {
   tuff::ConvExtents extents;
@@ -33,7 +34,7 @@ tuff::ConvExtents extents_of(const uint64_t (&values)[rank], uint64_t otherwise)
   return extents;
 }
 
-// What the descriptors have in common.
+// Fields that all descriptors have.
 template <typename Desc>
 tuff::ConvArgs conv_args(const Desc& desc) {
   tuff::ConvArgs args;
@@ -96,7 +97,7 @@ void transposed_convolution(tuff_stream stream, const tuff_conv_transpose2d_desc
   run(stream, tuff::operations::conv_transpose2d, desc, args, TUFF_NULL_HANDLE);
 }
 
-// The arrays of a flat call; there zero is no default.
+// Copies an array of a flat call, where zero does not select a default.
 template <size_t rank>
 void set_flat(uint64_t (&target)[rank], const uint64_t* values, const char* name, bool positive = false) {
   tuff::require(values != nullptr, "{} is null", name);

@@ -1,4 +1,5 @@
-// The header's matrix products. A flat function fills the descriptor of its _ex sibling; both then take the same path.
+// Entry points of the header's GEMMs. A flat function fills in the descriptor of its _ex sibling; both then take the
+// same path.
 #include <string>
 
 #include "capi/guard.hpp"
@@ -19,8 +20,8 @@ namespace {
 
 void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
 
-// In descriptors, zero leading dimensions mean dense: the stored row's length. (An unknown ta or tb is
-// left for the operation's check.)
+// In descriptors, a zero leading dimension means dense: the length of a stored row. (The operation's check rejects an
+// unknown ta or tb.)
 template <typename Desc>
 void fill_leading_dimensions(Desc& desc) {
   if (desc.lda == 0) desc.lda = desc.ta == TUFF_NO_TRANS ? desc.k : desc.m;
@@ -29,10 +30,10 @@ void fill_leading_dimensions(Desc& desc) {
   if (desc.ld_residual == 0) desc.ld_residual = desc.n;
 }
 
-// What is zero in a descriptor and means something else.
+// Resolves the types that are zero, which select a default.
 template <typename Desc>
 void fill_types(Desc& desc) {
-  // Where others are given it may be left out, but not be wrong.
+  // dtype may be omitted if any other type is given, but must be valid if present.
   const bool alone = desc.a_type == 0 && desc.b_type == 0 && desc.c_type == 0;
   if (alone || desc.dtype != 0) tuff::check_known_type(desc.dtype, "dtype");
   if (desc.a_type == 0) desc.a_type = desc.dtype;
@@ -93,7 +94,7 @@ void gemm(tuff_stream stream, tuff_gemm_desc& desc) {
   target->run(tuff::operations::gemm(SharedArgs(target, desc).args()));
 }
 
-// Calls use(stream, args) with what a descriptor says.
+// Calls use(stream, args) with the arguments of a descriptor.
 template <typename Use>
 void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& use) {
   const auto target = acquire_stream(stream);

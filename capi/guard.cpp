@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kUnclaimed = ~0u;
 std::atomic<uint32_t> owner_generation{kUnclaimed};
 
-// One line, as tuff.h promises: line breaks inside a compiler's log become "; ".
+// Appends the text as one line, as tuff.h promises: line breaks, as in a compiler's log, become "; ".
 void append_as_one_line(std::string& line, std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -32,7 +32,7 @@ struct LastError {
   std::string message;
 };
 
-constinit thread_local bool message_lost = false;  // there was no memory to keep it
+constinit thread_local bool message_lost = false;  // out of memory: the last message could not be kept
 
 tuff_status keep(const char* function, tuff_status code, std::string_view message) noexcept {
   message_lost = true;

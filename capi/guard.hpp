@@ -1,5 +1,5 @@
-// What stands around every exported function: exceptions become status codes, their message gets the
-// function's name in front and is kept for tuff_last_error, and a forked child is turned away.
+// Wrapper around every exported function. It turns exceptions into status codes, keeps their message, prefixed with
+// the function's name, for tuff_last_error, and rejects calls in a forked child.
 #pragma once
 
 #include <string_view>
@@ -9,11 +9,10 @@
 
 namespace tuff::capi {
 
-// Throws NOT_INITIALIZED in a child of the process that first used a device.
+// Throws NOT_INITIALIZED in a forked child of the process that first used a device.
 void check_process();
 
-// Marks this process as the one that uses devices. Drivers do not survive a fork, and neither do the locks
-// that other threads held.
+// Marks this process as the one that uses devices. Neither drivers nor locks held by other threads survive a fork.
 void claim_process();
 
 // Keeps the message of the exception being handled and returns its code.

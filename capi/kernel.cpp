@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kDefaultSourceBytes = 1 << 20, kMaxSourceBytes = 64 << 20;
 constexpr uint64_t kDefaultMilliseconds = 10'000, kMaxMilliseconds = 3'600'000;
 constexpr uint64_t kDefaultMemory = 512 << 20, kMinMemory = 64 << 20;
-constexpr uint32_t kMaxEntries = 1024;  // of defines, and of constants
+constexpr uint32_t kMaxEntries = 1024;  // each for defines and for constants
 constexpr size_t kLongestName = 256;
 
 Ref<KernelObject> acquire_kernel(tuff_kernel handle) {
@@ -36,7 +36,7 @@ Ref<KernelObject> acquire_kernel(tuff_kernel handle) {
   return kernel;
 }
 
-// A text that is no longer than the source may be: it is not searched for its end any further.
+// Reads a text of at most `most` bytes. The search for its end goes no further than that.
 std::string read_text(const char* text, const char* name, uint64_t most) {
   const size_t length = strnlen(text, most + 1);
   if (length > most) tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is longer than {} bytes", name, most);

@@ -98,7 +98,7 @@ const char* tuff_status_name(tuff_status status) { return status_text(status).na
 
 const char* tuff_status_hint(tuff_status status) { return status_text(status).hint; }
 
-// This and tuff_set_log need no device, and work in a forked child too.
+// This function and tuff_set_log need no device and also work in a forked child.
 tuff_status tuff_last_error(char* buffer, uint64_t capacity, uint64_t* length) {
   try {
     tuff::capi::check_text(buffer, "buffer", capacity);

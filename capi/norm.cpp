@@ -1,4 +1,4 @@
-// The header's "Normalisations" group. A flat function fills the descriptor of its _ex sibling.
+// Entry points of the header's "Normalisations" group. The flat function fills in the descriptor of its _ex sibling.
 #include "kernels/norm/norm.hpp"
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -12,7 +12,7 @@ using tuff::capi::read_structure;
 
 namespace {
 
-// What the descriptors have in common.
+// Fields that all descriptors have.
 template <typename Desc>
 void check_common(const Desc& desc) {
   tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
@@ -23,7 +23,7 @@ int32_t weight_type(const Desc& desc) {
   return desc.weight_type != 0 ? desc.weight_type : desc.dtype;
 }
 
-// What row and group norms have in common.
+// Arguments that row and group norms share.
 template <typename Desc>
 tuff::NormArgs norm_args(const Desc& desc, const Operand& input, const Operand& weight, const Operand& bias,
                          const Operand& output) {

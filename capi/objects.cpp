@@ -35,7 +35,7 @@ BufferObject::~BufferObject() {
   try {
     unmap();
   } catch (const std::exception& error) {
-    buffer_.allocation->mapped.store(false);  // views of it go on
+    buffer_.allocation->mapped.store(false);  // views of it stay usable
     log(TUFF_LOG_WARNING, "freeing a mapped buffer: {}", error.what());
   }
 }
@@ -43,7 +43,7 @@ BufferObject::~BufferObject() {
 void* BufferObject::map() {
   require(buffer_.host_visible, "buffer was made without TUFF_ALLOC_HOST_VISIBLE");
   require(buffer_.allocation != nullptr, "buffer holds 0 bytes, there is nothing to map");
-  // Set first, so that the backend refuses what comes after it has waited.
+  // Set before waiting, so that the backend refuses later operations on the memory.
   require(!buffer_.allocation->mapped.exchange(true),
           "buffer is mapped already, by this handle or another on its memory");
   try {
@@ -68,7 +68,7 @@ void BufferObject::unmap() {
 }
 
 Context::~Context() {
-  backend_->profile_end();  // it may outlive the profile
+  backend_->profile_end();  // the backend may outlive the profile
   end_backend(std::move(backend_), !late_);
 }
 
@@ -107,7 +107,7 @@ void Context::profile_begin() {
 
 void Context::profile_end() {
   const std::lock_guard lock(profile_mutex_);
-  // Of a lost device too; not where it could not be ended.
+  // Restored on a lost device too, but not if profiling could not be ended.
   struct Restore {
     Context& context;
     ~Restore() {
@@ -154,7 +154,7 @@ tuff_buffer Context::adopt(std::unique_ptr<BufferObject> buffer) {
 
 void Context::forget(BufferObject& buffer) {
   const std::lock_guard lock(mutex_);
-  if (closed_) return;  // close() has taken the list apart
+  if (closed_) return;  // close() has already emptied the list
   (buffer.previous_ != nullptr ? buffer.previous_->next_ : first_) = buffer.next_;
   if (buffer.next_ != nullptr) buffer.next_->previous_ = buffer.previous_;
   --live_buffers_;
@@ -197,7 +197,7 @@ void Context::forget(uint64_t handle) {
 Ref<BufferObject> Context::find_pinned(const void* memory, uint64_t bytes) {
   const auto* first = static_cast<const std::byte*>(memory);
   const std::lock_guard lock(mutex_);
-  // Views begin behind their buffer: the last of those that begin before it may be too short.
+  // Views begin inside their buffer, so the nearest preceding entry may be a view that is too short: keep searching.
   for (auto i = pinned_.upper_bound(first); i != pinned_.begin();) {
     const BufferObject& object = *(--i)->second;
     const auto within = static_cast<uint64_t>(first - i->first);
@@ -213,7 +213,8 @@ void Context::close() noexcept {
     backend_->synchronize();
   } catch (const Error& error) {
     late = error.code() == TUFF_ERROR_TIMEOUT;
-    log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());  // a lost device is freed all the same
+    // the memory of a lost device is freed all the same
+    log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());
   } catch (const std::exception& error) {
     log(TUFF_LOG_WARNING, "destroying a context: {}", error.what());
   }
@@ -222,7 +223,7 @@ void Context::close() noexcept {
   late_ = late;
   BufferObject* buffer = std::exchange(first_, nullptr);
   while (buffer != nullptr) {
-    // Empty if tuff_free in another thread removed it: that call waits for the mutex with its reference.
+    // Empty if tuff_free in another thread removed it first: that call holds a reference and waits for the mutex.
     BufferObject* next = buffer->next_;
     const auto removed = handle_table().remove<BufferObject>(buffer->handle_, HandleKind::buffer);
     buffer = next;

@@ -1,8 +1,8 @@
-// What handles name, and how exported functions get at it.
+// The objects behind handles, and how exported functions access them.
 //
-// The table holds a reference on each context and buffer; a running call holds references on what it
-// works with; a buffer holds one on its context, so that memory goes before the backend it came from,
-// whichever thread is last.
+// The handle table holds a reference to each context and buffer. A running call holds references to the objects it
+// uses. A buffer holds a reference to its context, so that memory is freed before the backend it came from, whichever
+// thread releases the last reference.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class BufferObject final : public HandleObject {
   Buffer buffer_;
   std::atomic<bool> mapped_{false};  // through this handle
 
-  // Under the context's mutex: its list of live buffers.
+  // Links of the context's list of live buffers; guarded by the context's mutex.
   BufferObject* previous_ = nullptr;
   BufferObject* next_ = nullptr;
   tuff_buffer handle_ = TUFF_NULL_HANDLE;
@@ -90,7 +90,8 @@ class EventObject final : public HandleObject {
 
 class GraphObject final : public HandleObject {
  public:
-  // Its graph is given to it before its handle is known: a capture that ends cannot be had again.
+  // The object is allocated first and gets its graph later: ending a capture cannot be repeated after a failed
+  // allocation.
   explicit GraphObject(Ref<Context> context) : context_(std::move(context)) {}
   void hold(std::unique_ptr<ComputeGraph> graph) noexcept { graph_ = std::move(graph); }
 
@@ -112,7 +113,7 @@ class Context final : public HandleObject {
         stream_in_use_(&backend_->default_stream()) {}
   ~Context() override;
 
-  // What calls go to: the backend itself, or, while the context is profiled, what times them on their way to it.
+  // The target of calls: the backend itself, or the wrapper that times them while the context is profiled.
   ComputeBackend& backend() const { return *in_use_.load(std::memory_order_acquire); }
   ComputeStream& default_stream() const { return *stream_in_use_.load(std::memory_order_acquire); }
   bool is_profiled() const { return in_use_.load(std::memory_order_acquire) == &profiled_; }
@@ -121,17 +122,17 @@ class Context final : public HandleObject {
   ProfiledBackend& profiled() { return profiled_; }
   uint32_t live_buffers() const;
 
-  // Gives the buffer a handle. INVALID_HANDLE if the context was destroyed meanwhile.
+  // Gives the buffer a handle. Throws INVALID_HANDLE if the context has been destroyed in the meantime.
   tuff_buffer adopt(std::unique_ptr<BufferObject> buffer);
 
-  // The buffer's handle was removed from the table.
+  // To be called once the buffer's handle is removed from the table.
   void forget(BufferObject& buffer);
 
-  // A live buffer of pinned memory that holds all of these bytes; empty if there is none.
+  // Finds a live buffer of pinned memory that contains all of these bytes; empty if there is none.
   Ref<BufferObject> find_pinned(const void* memory, uint64_t bytes);
 
-  // The same of kernels, streams, events and graphs: room for a handle, and then, of what was made meanwhile, the
-  // handle. give() fails only where the context was destroyed meanwhile: by INVALID_HANDLE.
+  // Handles for kernels, streams, events and graphs: reserves one first, then gives it to the object created in the
+  // meantime. give() fails only with INVALID_HANDLE, if the context has been destroyed in between.
   class NewHandle {
    public:
     NewHandle(Context& context, HandleKind kind);
@@ -148,7 +149,7 @@ class Context final : public HandleObject {
   };
   void forget(uint64_t handle);
 
-  // The context's handle was removed from the table: waits for its work and frees its buffers.
+  // To be called once the context's handle is removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
   bool closed() const;
 
@@ -160,18 +161,18 @@ class Context final : public HandleObject {
   std::unique_ptr<ComputeBackend> backend_;
   std::atomic<ComputeBackend*> in_use_;
   std::atomic<ComputeStream*> stream_in_use_;
-  std::mutex profile_mutex_;  // of beginning and ending
-  mutable std::mutex mutex_;  // of what follows
+  std::mutex profile_mutex_;  // serialises profile_begin and profile_end
+  mutable std::mutex mutex_;  // guards the members below
   bool closed_ = false;
   bool late_ = false;  // the device did not finish in time when the context was closed
   BufferObject* first_ = nullptr;
   uint32_t live_buffers_ = 0;
   std::unordered_map<uint64_t, HandleKind> owned_;
-  // By where they begin in the host's memory: buffers of pinned memory and views of them.
+  // Buffers of pinned memory and views of them, by host address.
   std::multimap<const std::byte*, BufferObject*> pinned_;
 };
 
-// Throws INVALID_HANDLE: says what the handle is, and what is needed.
+// Throws INVALID_HANDLE with a message that says what the handle is and what is needed.
 [[noreturn]] void fail_handle(std::string_view name, uint64_t handle, std::string_view needed);
 
 inline Ref<Context> acquire_context(tuff_context handle) {
@@ -182,7 +183,7 @@ inline Ref<Context> acquire_context(tuff_context handle) {
   return context;
 }
 
-// A stream, or a context's default stream by the context's handle; with its context, for as long as this lives.
+// A stream, or a context's default stream, named by the context's handle. Keeps its context alive.
 class StreamRef {
  public:
   StreamRef(tuff_stream handle, std::string_view name)
@@ -203,8 +204,8 @@ class StreamRef {
  private:
   void find(tuff_stream handle, std::string_view name);
 
-  Ref<Context> context_;      // of a default stream
-  Ref<StreamObject> object_;  // of another
+  Ref<Context> context_;      // for a default stream
+  Ref<StreamObject> object_;  // for any other stream
   ComputeStream* stream_ = nullptr;
 };
 inline StreamRef acquire_stream(tuff_stream handle, std::string_view name = "stream") {
@@ -221,7 +222,7 @@ inline Ref<BufferObject> acquire_buffer(tuff_buffer handle, std::string_view nam
 
 [[noreturn]] void fail_other_context(std::string_view name);
 
-// A buffer that has to be of this context.
+// A buffer that must belong to this context.
 inline Ref<BufferObject> acquire_buffer(const Ref<Context>& context, tuff_buffer handle, std::string_view name) {
   auto buffer = acquire_buffer(handle, name);
   if (buffer->context().get() != context.get()) [[unlikely]] {
@@ -230,10 +231,10 @@ inline Ref<BufferObject> acquire_buffer(const Ref<Context>& context, tuff_buffer
   return buffer;
 }
 
-// The same of element i of an array, which messages name: a_array[3].
+// The same for element i of an array, which messages name as in a_array[3].
 Ref<BufferObject> acquire_element(const Ref<Context>& context, tuff_buffer handle, std::string_view array, uint64_t i);
 
-// An operand of an operation: TUFF_NULL_HANDLE becomes a null Buffer, for the operation's check to judge.
+// An operand of an operation. TUFF_NULL_HANDLE becomes a null Buffer, which the operation's check accepts or rejects.
 class Operand {
  public:
   Operand(const Ref<Context>& context, tuff_buffer handle, std::string_view name) {
@@ -249,13 +250,13 @@ class Operand {
   Ref<BufferObject> object_;
 };
 
-// The operands of a call that come as arrays of handles.
+// Operands that a call passes as arrays of handles.
 class OperandArrays {
  public:
-  // Room for so many arrays of so many handles.
+  // Reserves room for `arrays` arrays of `handles` handles each.
   OperandArrays(const Ref<Context>& context, uint64_t arrays, uint64_t handles);
 
-  // What these handles name, for as long as this object lives; `name` is the array's, for messages.
+  // The buffers of these handles, valid as long as this object lives. Messages call the array `name`.
   std::span<const Buffer* const> add(const tuff_buffer* handles, uint64_t count, std::string_view name);
 
  private:

@@ -1,6 +1,6 @@
-// The header's "Operations" group but for the matrix products (gemm.cpp), the convolutions (conv.cpp), attention
-// (attention.cpp) and the normalisations (norm.cpp). A flat function fills the descriptor of its _ex sibling; both then
-// take the same path, which turns handles into buffers and hands everything else to the backend as it is.
+// Entry points of the header's "Operations" group, except for GEMM (gemm.cpp), convolutions (conv.cpp), attention
+// (attention.cpp) and normalisations (norm.cpp). A flat function fills in the descriptor of its _ex sibling; both then
+// take the same path, which resolves handles to buffers and passes everything else to the backend unchanged.
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -22,7 +22,7 @@ void check_reserved(int64_t reserved, const char* name = "reserved") {
   tuff::require(reserved == 0, "desc->{} is {}, needs 0", name, reserved);
 }
 
-// shape apart: a flat caller's array holds rank sizes, a descriptor's eight.
+// The shape is passed separately: a flat caller's array has rank sizes, a descriptor's has eight.
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output");

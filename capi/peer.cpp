@@ -1,4 +1,4 @@
-// Copies between contexts: the last of the header's "Buffers" group.
+// Copies between contexts: the end of the header's "Buffers" group.
 #include <utility>
 
 #include "capi/guard.hpp"
@@ -38,7 +38,7 @@ tuff_status tuff_copy_peer(tuff_stream dst_stream, tuff_buffer dst, uint64_t dst
     }
     tuff::peer_copy({to.context().get(), to.context()->backend(), *to, target->buffer(), dst_offset},
                     {from.context().get(), from.context()->backend(), *from, source->buffer(), src_offset}, bytes);
-    // One that was destroyed meanwhile has asked for this before there was anything.
+    // A context that was destroyed during the copy called forget_peer before there was anything to forget.
     for (const auto* stream : {&to, &from}) {
       if (stream->context()->closed()) tuff::forget_peer(stream->context().get());
     }

@@ -1,4 +1,4 @@
-// Checks of the byte ranges that copies and fills are given.
+// Checks of the byte ranges of copies and fills.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace tuff::capi {
 
-// The range [offset, offset + bytes) has to lie in the buffer.
+// Requires that [offset, offset + bytes) is within the buffer.
 void check_range(const Buffer& buffer, std::string_view name, uint64_t offset, uint64_t bytes);
-// And the buffer may not be the host's at the moment.
+// Also requires that the buffer is not mapped.
 void check_accessible(const Buffer& buffer, std::string_view name, uint64_t offset, uint64_t bytes);
-// Two such ranges, of one context's buffers, may not overlap.
+// Requires that two ranges in buffers of one context do not overlap.
 void check_apart(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
 }  // namespace tuff::capi

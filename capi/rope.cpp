@@ -1,4 +1,4 @@
-// The header's "Positions" group. The flat function fills the descriptor of its _ex sibling.
+// Entry points of the header's "Positions" group. The flat function fills in the descriptor of its _ex sibling.
 #include <algorithm>
 #include <array>
 
@@ -15,12 +15,12 @@ using tuff::capi::read_structure;
 
 namespace {
 
-// Those of the caller, or of dense heads where all are 0.
+// The caller's strides, or those of dense heads if all are 0.
 std::array<uint64_t, 3> strides_of(const uint64_t strides[3], const tuff_rope_desc& desc) {
   if (std::any_of(strides, strides + 3, [](uint64_t stride) { return stride != 0; })) {
     return {strides[0], strides[1], strides[2]};
   }
-  // Where these wrap, so does the product of all four sizes, which is checked before they are used; or it is 0.
+  // These products can wrap only if the product of all four sizes does, which is checked before use, or if that is 0.
   const uint64_t head = desc.seq * desc.head_dim;
   return {desc.heads * head, head, desc.head_dim};
 }

@@ -46,7 +46,7 @@ Ref<GraphObject> acquire_graph(tuff_graph handle) {
   return graph;
 }
 
-// Removes what the handle names, which goes with its last use.
+// Removes the handle. Its object is destroyed when the last reference is released.
 template <typename Object>
 void destroy(uint64_t handle, HandleKind kind, std::string_view name) {
   const auto object = tuff::handle_table().remove<Object>(handle, kind);
@@ -54,7 +54,7 @@ void destroy(uint64_t handle, HandleKind kind, std::string_view name) {
   object->context()->forget(handle);
 }
 
-// The buffer whose memory that is, and where in it.
+// Finds the pinned buffer that contains the memory, and the memory's offset in it.
 Ref<BufferObject> find_pinned(const Ref<Context>& context, const void* memory, uint64_t bytes, std::string_view name,
                               uint64_t& offset) {
   auto pinned = context->find_pinned(memory, bytes);
@@ -186,7 +186,7 @@ tuff_status tuff_graph_end(tuff_stream stream, tuff_graph* graph) {
     const auto target = acquire_stream(stream);
     require(graph != nullptr, "graph is null");
     const Ref<Context>& owner = target.context();
-    // All that may fail comes before the capture's end.
+    // Everything that can fail happens before the capture ends.
     Context::NewHandle handle(*owner, HandleKind::graph);
     auto object = std::make_unique<GraphObject>(owner);
     object->hold(target->end_graph());

@@ -1,9 +1,8 @@
-// The sizes that the ABI's structures had in the versions of this library, by which a caller tells the version that it
-// was compiled with. Fields are only ever appended, so that each version's structure is the beginning of the next
-// one's.
+// The sizes of the ABI's structures in each version of this library. They tell which version a caller was compiled
+// with. Fields are only ever appended, so each version's structure is a prefix of the next version's.
 //
-// A structure that grows gets its new size at the end of its line, once for each release: what the release before it
-// had stays. tests/abi/layout.c has the fields.
+// When a structure grows, its new size is appended to its line, once for each release; the sizes of earlier releases
+// stay. tests/abi/layout.c lists the fields.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@
 
 namespace tuff::capi {
 
-// A structure that has no line here does not compile where it is read or written.
+// Reading or writing a structure without an entry here does not compile.
 template <typename T>
 struct Released;
 
@@ -62,7 +61,7 @@ struct Released<tuff_softmax_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 136};  // 0.1.0, 0.3.0
 };
 
-// Those that are what they were when they came.
+// Structures that have never grown.
 template <uint32_t bytes>
 struct ReleasedOnce {
   static constexpr std::array<uint32_t, 1> sizes = {bytes};

@@ -1,4 +1,4 @@
-// Reading and writing the ABI's structures, whose size tells which version the caller was compiled with, and texts.
+// Reads and writes the ABI's structures, whose size tells which version the caller was compiled with, and texts.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -14,10 +14,10 @@
 
 namespace tuff::capi {
 
-// No later version of a structure will be larger by this much: beyond it, struct_size was not set.
+// No later version of a structure will be larger by more than this: beyond it, struct_size was not set.
 constexpr uint32_t kMaxUnknownTail = 4096;
 
-// struct_size, read by its bytes: a caller's structure may begin anywhere.
+// Reads struct_size bytewise, since a caller's structure may be misaligned.
 inline uint32_t struct_size_of(const void* structure, std::string_view name) {
   require(structure != nullptr, "{} is null", name);
   uint32_t size = 0;
@@ -25,8 +25,8 @@ inline uint32_t struct_size_of(const void* structure, std::string_view name) {
   return size;
 }
 
-// A size is one that a version had, so that no field is cut in two and none is taken for less than what goes with it;
-// or that of a version to come.
+// Accepts a size from a released version, so that no field and no group of related fields is cut in two, or a larger
+// size from a later version.
 template <typename T>
 void check_struct_size(uint32_t size, std::string_view name) {
   constexpr auto& sizes = Released<T>::sizes;
@@ -40,7 +40,7 @@ void check_struct_size(uint32_t size, std::string_view name) {
           sizeof(T));
 }
 
-// A copy of a caller's structure, with zero in the fields that the caller does not know.
+// A copy of a caller's structure, with zeros in fields that the caller does not know.
 template <typename T>
 T read_structure(const T* structure, std::string_view name) {
   const uint32_t size = struct_size_of(structure, name);
@@ -55,13 +55,13 @@ T read_structure(const T* structure, std::string_view name) {
   return copy;
 }
 
-// Checks where a structure will be written, before the work that fills it.
+// Checks an output structure before the work that fills it.
 template <typename T>
 void check_output_structure(const T* structure, std::string_view name) {
   check_struct_size<T>(struct_size_of(structure, name), name);
 }
 
-// Writes as much as the caller knows, zero beyond what this library knows, and leaves struct_size.
+// Writes the fields that the caller knows and zeros beyond those this library knows. struct_size is preserved.
 template <typename T>
 void write_structure(T* structure, T value) {
   uint32_t size = 0;
@@ -72,12 +72,12 @@ void write_structure(T* structure, T value) {
   if (size > sizeof(T)) std::memset(bytes + sizeof(T), 0, size - sizeof(T));
 }
 
-// Checks where a text will be written: a caller's memory of so many bytes.
+// Checks an output buffer for text, of `capacity` bytes.
 inline void check_text(const char* buffer, std::string_view name, uint64_t capacity) {
   require(buffer != nullptr || capacity == 0, "{} is null and capacity is {}, needs 0", name, capacity);
 }
 
-// Writes as much as fits, NUL-terminated, and the whole length without the NUL.
+// Writes as much as fits, NUL-terminated, and the full length without the NUL.
 inline void write_text(std::string_view text, char* buffer, uint64_t capacity, uint64_t* length) {
   if (capacity != 0) {
     const size_t count = std::min<uint64_t>(text.size(), capacity - 1);

@@ -1,5 +1,5 @@
-# tuff_dependencies: everything the library stands on, all of it Debian packages. libvulkan is not among
-# them: volk opens it at run time.
+# tuff_dependencies: all dependencies of the library, each a Debian package. libvulkan is not among them: volk opens it
+# at run time.
 add_library(tuff_dependencies INTERFACE)
 
 find_path(VULKAN_INCLUDE vulkan/vulkan.h REQUIRED)
@@ -9,7 +9,7 @@ find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 
-# tuff_fmt: fmt, compiled once; where its version wants other pieces than fmt_compiled.cpp has, by its headers alone.
+# tuff_fmt: fmt, compiled once. If fmt's version needs other pieces than fmt_compiled.cpp has, it is used header-only.
 add_library(tuff_fmt INTERFACE)
 try_compile(TUFF_COMPILES_FMT ${CMAKE_BINARY_DIR}/fmt SOURCES ${CMAKE_CURRENT_LIST_DIR}/fmt_compiled.cpp
             COMPILE_DEFINITIONS -DTUFF_TRY_FMT CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
@@ -26,9 +26,9 @@ endif()
 
 find_path(SHADERC_INCLUDE shaderc/shaderc.h REQUIRED)
 
-# shaderc, by what links: the static archives first, so that one libtuff.so runs on machines without
-# shaderc, then the shared library. (Debian 12's libshaderc.so lacks its own dependencies and links nowhere;
-# its archives are complete together with glslang's and SPIRV-Tools'.)
+# shaderc, in the first form that links: the static archives, so that libtuff.so also runs on machines without shaderc,
+# then the shared library. (Debian 12's libshaderc.so lacks its own dependencies and cannot be linked; its archives are
+# complete together with glslang's and SPIRV-Tools'.)
 include(CheckCXXSourceCompiles)
 function(tuff_find_shaderc out)
   set(archives "")
@@ -60,7 +60,8 @@ function(tuff_find_shaderc out)
 endfunction()
 tuff_find_shaderc(SHADERC_LIBRARIES)
 
-# SPIRV-Cross by its C interface and SPIRV-Tools' validator, for custom kernels. Their archives first, as for shaderc.
+# SPIRV-Cross through its C interface, and SPIRV-Tools' validator, for custom kernels. Static archives first, as for
+# shaderc.
 find_path(SPIRV_CROSS_INCLUDE spirv_cross/spirv_cross_c.h REQUIRED)
 find_path(SPIRV_TOOLS_INCLUDE spirv-tools/libspirv.h REQUIRED)
 function(tuff_find_spirv out)
@@ -97,12 +98,12 @@ function(tuff_find_spirv out)
 endfunction()
 tuff_find_spirv(SPIRV_LIBRARIES)
 
-# Whether this shaderc knows GL_KHR_cooperative_matrix; Debian 12's knows only the NV extension before it, whose
-# modules the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 takes that path anyway.
+# Checks whether this shaderc knows GL_KHR_cooperative_matrix. Debian 12's knows only the older NV extension, whose
+# modules the runtime rewrites (runtime/vulkan/matrix_spirv.hpp). -DTUFF_SHADERC_KHR_MATRICES=0 forces that path.
 include(CheckCXXSourceRuns)
 set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE})
 set(CMAKE_REQUIRED_LIBRARIES ${SHADERC_LIBRARIES} Threads::Threads)
-# In brackets and a raw string: CMake takes escaped line ends of a test's source for line ends.
+# A bracket argument and a raw string, because CMake would turn escaped line ends in the source into line ends.
 check_cxx_source_runs([==[
   #include <shaderc/shaderc.h>
   #include <cstring>

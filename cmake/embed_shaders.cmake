@@ -1,5 +1,5 @@
-# tuff_embed_shaders(OUT a.comp b.comp …): has cmake/shaders.py turn each GLSL file into C++ below generated/, whenever one
-# of them has changed, and gives the sources that this makes.
+# tuff_embed_shaders(OUT a.comp b.comp …): runs cmake/shaders.py to turn the GLSL files into C++ below generated/,
+# whenever one of them has changed, and sets OUT to the resulting sources.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(tuff_embed_shaders out)

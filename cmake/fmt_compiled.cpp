@@ -1,6 +1,6 @@
-// What of {fmt} is not templates, compiled once for all that is built here: Debian has it as a shared library, which
-// libtuff.so is not to need, and as headers, with which every file that formats something takes three times as long to
-// compile. The templates are those that fmt's headers declare and leave to its library.
+// The non-template part of {fmt}, compiled once for the whole build. Debian has fmt as a shared library, which
+// libtuff.so should not depend on, and as headers, with which every file that formats anything takes three times as
+// long to compile. The instantiations are those that fmt's headers declare extern.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
@@ -19,7 +19,7 @@ template FMT_API void vformat_to(buffer<char>& out, string_view text, basic_form
 }  // namespace detail
 FMT_END_NAMESPACE
 
-#ifdef TUFF_TRY_FMT  // CMake's question whether this is all that fmt's version here wants
+#ifdef TUFF_TRY_FMT  // CMake's check that these pieces suffice for the installed fmt
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-# tuff-compile: what compiles custom kernels whose source is not trusted (runtime/custom/helper). It is beside libtuff.so
-# in the build folder, and in libexec when installed; the library finds it from where it is itself.
+# tuff-compile: compiles custom kernels whose source is not trusted (runtime/custom/helper). It is in libtuff.so's
+# folder in the build, and in libexec when installed; the library finds it relative to its own location.
 set(TUFF_HELPER_FOLDER ${CMAKE_INSTALL_LIBEXECDIR}/tuff)
 file(RELATIVE_PATH helper_from_library ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR}/tuff/tuff-compile)
 set_source_files_properties(runtime/custom/isolated.cpp PROPERTIES COMPILE_DEFINITIONS
@@ -22,10 +22,10 @@ target_compile_definitions(tuff_helper PRIVATE TUFF_STATIC VK_NO_PROTOTYPES)
 target_link_libraries(tuff_helper PRIVATE ${SPIRV_LIBRARIES} ${SHADERC_LIBRARIES} fmt::fmt-header-only Threads::Threads
                                           ${CMAKE_DL_LIBS} tuff_warnings tuff_hardened)
 if(TUFF_SANITIZE)
-  # A sanitizer's shadow is larger than the address space that this process allows itself.
+  # A sanitizer's shadow memory is larger than the address space that this process allows itself.
   target_compile_options(tuff_helper PRIVATE -fno-sanitize=all)
   target_link_options(tuff_helper PRIVATE -fno-sanitize=all)
 endif()
-# Whoever builds the library, to test it or to use it, has the helper too.
+# Building the library always builds the helper too.
 add_dependencies(tuff tuff_helper)
 install(TARGETS tuff_helper RUNTIME DESTINATION ${TUFF_HELPER_FOLDER})

@@ -1,5 +1,5 @@
-# What is installed, and how others find it: find_package(tuff) and pkg-config. The tree can be moved: both find it from
-# where they are themselves.
+# The installed files, and how other projects find them: find_package(tuff) and pkg-config. The installation can be
+# moved: both locate it relative to themselves.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS tuff EXPORT tuff-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -7,12 +7,12 @@ install(DIRECTORY include/tuff DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(tuff_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tuff)
 install(EXPORT tuff-targets NAMESPACE tuff:: DESTINATION ${tuff_cmake_folder} FILE tuff-config.cmake)
-# One ABI for all of a major version: it grows and nothing in it changes (the SONAME has its number), so that a newer
-# library serves whoever was written for an older one, and not the other way round.
+# The ABI is compatible within a major version, whose number the SONAME has: it only grows. A newer library therefore
+# serves programs built for an older one, but not the other way round.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tuff-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tuff-config-version.cmake DESTINATION ${tuff_cmake_folder})
 
-# tuff_pc_path(OUT FOLDER): as tuff.pc has it, from the prefix where it is in it.
+# tuff_pc_path(OUT FOLDER): the folder as tuff.pc has it, relative to the prefix if it is inside.
 function(tuff_pc_path out folder)
   if(IS_ABSOLUTE ${folder})
     set(${out} ${folder} PARENT_SCOPE)

@@ -1,5 +1,6 @@
-# tuff_precompile(target <header>…): precompiles these and what nearly every source includes of the standard library.
-# A source includes all that it needs all the same: presets `dev` and `clang` build without.
+# tuff_precompile(target <header>…): precompiles these headers and those of the standard library that nearly every
+# source includes. Sources still include everything they need: presets `dev` and `clang` build without precompiled
+# headers.
 function(tuff_precompile target)
   if(NOT TUFF_PRECOMPILE)
     return()

@@ -1,37 +1,37 @@
 #!/usr/bin/env python3
 """Turns GLSL into C++: shaders.py ROOT OUT a.comp b.comp …
 
-OUT/shader_<name>.cpp has each shader's text, with every #include "path/from/the/root.glsl" replaced by that file;
-OUT/shaders.hpp declares all of them. A shader that declares its defines gets OUT/shaders/<name>.hpp too, with the defines
-as a structure and the push-constant block as another, and so does a .glsl file that has a push block for several
-shaders. Files that would not change are not written.
+OUT/shader_<name>.cpp has each shader's text, with every #include "path/from/the/root.glsl" replaced by that file.
+OUT/shaders.hpp declares all of them. A shader that declares its defines also gets OUT/shaders/<name>.hpp, with one
+structure for the defines and another for the push-constant block; so does a .glsl file with a push block that several
+shaders share. Files whose contents would not change are not written.
 
-A shader, or a file that it includes, declares each define that a planner sets, in one line:
+A shader, or a file that it includes, declares each define that a planner sets in one line:
 
     //# TUFF_UNROLL = 1 : 1|2|4|8 : blocks in flight
-        name         |    |         what it means
+        name         |    |         meaning
                      |    legal values: numbers and ranges (0|1, 1..64, 4..), `dtype`, `any`, `types`: those
                      of the table of operations that the shader includes
-                     default; without one a planner has to say
+                     default; without one the planner must set the define
 
-and becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_rows.comp; the field's name is the define's in
-lower case, without TUFF_. A planner that names a define that is not there, or leaves out one without default, does not
-compile; a value that is not legal is an error when the kernel is first built. What a shader #defines itself is not its
-planner's, whoever declares it.
+It becomes a field: shaders::ReduceRows::request({.unroll = …}), for reduce_rows.comp. The field's name is the define's
+in lower case, without TUFF_. A planner that names an unknown define, or omits one without a default, does not compile;
+an illegal value is an error when the kernel is first built. A name that the shader itself #defines is not set by its
+planner, even if an included file declares it.
 
-Defines that several shaders share can be one structure, by a line in the .glsl file that declares or includes them:
+Defines that several shaders share can form one structure, by a line in the .glsl file that declares or includes them:
 
     //# group epilogue : ACTIVATION RESIDUAL : how a product ends
 
-In gemm_epilogue.glsl that makes shaders::GemmEpilogue{.activation = …, .residual = …}, in shaders/gemm_epilogue.hpp, and in
-the Defines of each shader that includes it one field for both: .epilogue.
+In gemm_epilogue.glsl this creates shaders::GemmEpilogue{.activation = …, .residual = …}, in shaders/gemm_epilogue.hpp,
+and in the Defines of each shader that includes it a single field, .epilogue.
 
-A line "//# struct AttentionShape" names a struct of GLSL that a kernel reads from memory, and that C++ gets too, beside the
-push block's: as a template of Index, where it has TUFF_INDEX.
+A line "//# struct AttentionShape" names a GLSL struct that a kernel reads from memory. C++ gets it too, beside the
+push block's structure: as a template of Index if it uses TUFF_INDEX.
 
-shaders::ReduceRows::Push is the push block behind TUFF_BASES(n). Where it has #if, it is a template, with a bool for each condition
-(named after it) in the order in which they come; TUFF_INDEX makes it a template of Index, NUMBER or SCALAR one of
-Number.
+shaders::ReduceRows::Push is the part of the push block after TUFF_BASES(n). If it contains #if, it is a template with
+a bool for each condition (named after it), in order of appearance. TUFF_INDEX makes it a template of Index, NUMBER or
+SCALAR one of Number.
 """
 import itertools
 import pathlib
@@ -43,7 +43,7 @@ import tables
 DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
 STRUCT = re.compile(r"^\s*//# struct (\w+)\s*$", re.M)
 GROUP = re.compile(r"^\s*//#\s*group\s+(?P<name>\w+)\s*:\s*(?P<members>[\w ]+?)\s*:\s*(?P<text>.+?)\s*$")
-# GLSL type: C++ type, bytes, alignment in a push block
+# GLSL type: C++ type, size in bytes, alignment in a push block
 TYPES = {
     "uint": ("uint32_t", 4, 4),
     "int": ("int32_t", 4, 4),
@@ -57,7 +57,7 @@ TYPES = {
     "NUMBER": ("Number", None, None),
     "SCALAR": ("Number", None, None),
 }
-# What the prelude and the compiler define, or kernel_text() does.
+# Names that the prelude, the compiler or kernel_text() define.
 BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
             "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
 
@@ -67,7 +67,7 @@ class Problem(Exception):
 
 
 def expand(root, path, seen=()):
-    """The file's text, with what it includes in its place; of a table of operations, what tables.glsl() makes of it."""
+    """The file's text with its includes expanded; a table of operations is replaced by tables.glsl()'s output."""
     if path in seen:
         raise Problem(f"{path} includes itself")
     text = tables.glsl(root, path) if path.endswith(".def") else (root / path).read_text()
@@ -116,7 +116,7 @@ def read_defines(text):
         found.setdefault(define.name, define)
     for name in own_names(text):
         found.pop(name, None)
-    # In alphabetical order, so that designated initialisers do not depend on which file includes which.
+    # Alphabetical, so that designated initialisers do not depend on the order of includes.
     return dict(sorted(found.items(), key=lambda item: item[1].field))
 
 
@@ -125,12 +125,12 @@ def strip_comments(text):
 
 
 def own_names(text):
-    """What the text #defines itself."""
+    """The names that the text itself #defines."""
     return set(re.findall(r"#\s*define\s+(\w+)", strip_comments(text)))
 
 
 def undeclared(text, defines):
-    """A name that an #if asks for and that is neither declared nor the shader's own, or None."""
+    """A name that an #if uses and that neither a //# line nor the shader itself defines, or None."""
     plain = strip_comments(text)
     own = own_names(text)
     for line in re.findall(r"#\s*(?:el)?if\s+([^\n]*)", plain):
@@ -146,7 +146,7 @@ def check_conditions(text, defines):
 
 
 class Group:
-    """Defines that a .glsl file declares, or what it includes, as a structure of their own."""
+    """Defines that a .glsl file declares or includes, as a structure of their own."""
 
     def __init__(self, found, path, defines):
         self.field, self.text, self.path, self.struct = found["name"], found["text"], path, camel(path.stem)
@@ -164,7 +164,7 @@ class Group:
 
 
 def files_of(root, name):
-    """The file and all that it includes, each once."""
+    """The file and everything that it includes, each once."""
     found = [name]
     for path in found:
         inner = [pathlib.Path(x) for x in re.findall(r'#include "([^"]+)"', (root / path).read_text())]
@@ -173,7 +173,7 @@ def files_of(root, name):
 
 
 def read_groups(root, name, defines):
-    """Those of a shader with these defines."""
+    """The groups of a shader with these defines."""
     groups = []
     for path in files_of(root, name):
         lines = (root / path).read_text().splitlines()
@@ -206,7 +206,7 @@ def expand_macros(body, macros):
 
 
 class Push:
-    """What follows TUFF_BASES in a shader's push block."""
+    """The part of a shader's push block after TUFF_BASES."""
 
     def __init__(self, text):
         plain = strip_comments(text.replace("\\\n", " "))
@@ -228,7 +228,7 @@ class Push:
             for expression, _ in guard:
                 if expression not in self.conditions:
                     self.conditions.append(expression)
-        # Conditions that choose nothing but the number of bases are not the structure's.
+        # Conditions that only select the number of bases are not parameters of the structure.
         self.conditions = [c for c in self.conditions
                            if any(c in (e for e, _ in guard) and not line.startswith("TUFF_BASES")
                                   for line, guard in self.lines)]
@@ -237,7 +237,7 @@ class Push:
 
     @staticmethod
     def parse(body):
-        """Declarations, each with the conditions that it stands under: [(expression, wanted)…]."""
+        """Declarations, each with its enclosing conditions: [(expression, wanted)…]."""
         guards, found = [], []
         for piece in re.split(r"(?:(?<=\n)|^)(\s*#[^\n]*)", body):
             directive = re.match(r"\s*#\s*(if|else|endif)\s*(.*)", piece)
@@ -258,7 +258,7 @@ class Push:
         return found
 
     def members(self, lines, bases):
-        """C++ declarations. bases: how many come in front, or None where that is open."""
+        """C++ declarations. bases: how many addresses precede them, or None if that varies."""
         declarations, offset, padding = [], 0 if bases is None else 8 * bases, 0
         for line in lines:
             kind, names = line.split(" ", 1)
@@ -328,7 +328,7 @@ def camel(name):
 
 
 def shared_header(name, push, group):
-    """Of a .glsl file whose push block, or whose group of defines, several shaders have."""
+    """Header of a .glsl file whose push block or group of defines several shaders share."""
     lines = [f"// Made from {name} by cmake/shaders.py.", "#pragma once", "", "#include <array>", "#include <cstdint>", ""]
     if group:
         lines += ['#include "planning/kernel_request.hpp"', "", "namespace tuff::shaders {", "", *group.emit(), "",
@@ -392,7 +392,7 @@ def source(name, text, defines):
 
 
 def file_with_push(root, name):
-    """The shader, or the file among those that it includes, that has the push block."""
+    """The file that contains the push block: the shader itself or one that it includes."""
     text = (root / name).read_text()
     if "layout(push_constant" in text:
         return name
@@ -417,7 +417,7 @@ def main(root, out, paths):
             defines = read_defines(text)
             declares = "//#" in path.read_text() or not undeclared(text, defines)
             if not declares:
-                defines = {}  # what it includes declares some of its defines, it none of its own
+                defines = {}  # its includes declare some of its defines, but it declares none
             if declares and name.stem != "prelude":
                 check_conditions(text, defines)
                 push, push_file = Push(text), file_with_push(root, name)
@@ -432,7 +432,7 @@ def main(root, out, paths):
             return 1
         write(out / f"shader_{name.stem}.cpp", source(name, text, defines))
         addresses.append(f"&{name.stem},")
-        if name.stem != "prelude":  # which planning/kernel_source.hpp declares
+        if name.stem != "prelude":  # declared in planning/kernel_source.hpp
             declarations.append(f"extern const KernelSource {name.stem};")
     write(out / "shaders.hpp", "\n".join(["// Made by cmake/shaders.py.", "#pragma once", "",
                                           '#include "planning/kernel_source.hpp"', "", "namespace tuff::shaders {",

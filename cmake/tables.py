@@ -1,8 +1,8 @@
 """Reads the tables of operations, kernels/<family>/<name>.def: unary, binary, reduce.
 
-A table is C++ that others include with its macros defined (an X-macro): NAME(column, column, …) for each row. Its columns
-are named by the line of its head that has the macro's form. What is no C++ comes from here: GLSL (cmake/shaders.py), and
-tuff.hpp, Python and the pages (scripts/api/generate.py).
+A table is a C++ X-macro file: others include it with its macros defined. Each row is NAME(column, column, …); the
+columns are named by the line of the table's head that has the macro's form. This module generates what is not C++ from
+them: GLSL (cmake/shaders.py); tuff.hpp, Python and the pages (scripts/api/generate.py).
 """
 import pathlib
 import re
@@ -19,7 +19,7 @@ class Problem(Exception):
 
 
 def columns_of(text):
-    """What a macro was given, split at commas that no bracket encloses."""
+    """A macro's arguments, split at commas outside brackets."""
     columns, depth, begin = [], 0, 0
     for place, sign in enumerate(text):
         depth += (sign in "([{") - (sign in ")]}")
@@ -30,7 +30,7 @@ def columns_of(text):
 
 
 def rows(text, macro):
-    """The rows of a table as dictionaries by the names of its columns."""
+    """The rows of a table as dictionaries, by column name."""
     form = re.search(rf"^//   {macro}\(([^)]*)\)", text, re.M)
     if not form:
         raise Problem(f"the head has no form of {macro}(…)")
@@ -62,7 +62,7 @@ def read(root, name):
 
 
 def constants(root):
-    """The numbers of tuff.h's constants, and the comments behind those that have one."""
+    """The values of tuff.h's constants, and the comments after those that have one."""
     text = (pathlib.Path(root) / "include/tuff/tuff.h").read_text(encoding="utf-8")
     found = re.findall(r"^  TUFF_(\w+) = (-?\d+),?[ \t]*(?:/\* (.*?) \*/)?$", text, re.M)
     return {name: (int(number), text) for name, number, text in found}
@@ -83,7 +83,7 @@ def declared(numbers, text):
 
 
 def function_glsl(root, name, parameters):
-    """Of unary and binary: includes the file that has the operation's function and defines tuff_apply() by it."""
+    """For unary and binary: includes the file with the operation's function and defines tuff_apply() with it."""
     table = read(root, name)
     lines = [declared([int(row["number"]) for row in table], f"a TUFF_{name.upper()}_* of tuff.h"),
              '#include "kernels/elementwise/math.glsl"']
@@ -101,7 +101,8 @@ def function_glsl(root, name, parameters):
 
 
 def reduce_glsl(root):
-    """How values are gathered, by the row that gathers them: TUFF_IDENTITY, TUFF_COMBINE, TUFF_SELECTS."""
+    """How a reduction combines values, by the row whose name is in `gathers`: TUFF_IDENTITY, TUFF_COMBINE,
+    TUFF_SELECTS."""
     table = [row for row in read(root, "reduce") if row["gathers"] == row["NAME"]]
     text = (pathlib.Path(root) / PATHS["reduce"]).read_text(encoding="utf-8")
     numbers = constants(root)
@@ -114,7 +115,7 @@ def reduce_glsl(root):
 
 
 def glsl(root, path):
-    """What #include "….def" is in a shader."""
+    """The replacement for #include "….def" in a shader."""
     name = {file: name for name, file in PATHS.items()}[path]
     if name == "reduce":
         lines = reduce_glsl(root)

@@ -18,19 +18,19 @@ Desc sized(int32_t dtype) {
   return desc;
 }
 
-// Adds an operand, and gives its place among the buffers.
+// Adds an operand and returns its index among the buffers.
 size_t operand(LayerCall& call, const char* name, uint64_t count, uint64_t entries = 0) {
   call.inputs.push_back({name, count, entries});
   return call.inputs.size() - 1;
 }
 
-// The buffer at a place, or none.
+// The buffer at an index, or none.
 constexpr size_t kNone = SIZE_MAX;
 tuff_buffer at(const Buffers& buffers, size_t place) { return place == kNone ? TUFF_NULL_HANDLE : buffers[place]; }
 
 uint64_t count_of(const uint64_t (&shape)[4]) { return shape[0] * shape[1] * shape[2] * shape[3]; }
 
-// What a convolution and its transpose have alike: shapes, places of the input and the filter, and what is counted.
+// The common part of a convolution and its transpose: shapes, input and filter operands, and costs.
 template <typename Desc>
 LayerCall convolution(Desc& desc, const Layer& layer, uint64_t batch, const std::array<uint64_t, 4>& filter, uint64_t p,
                       uint64_t q) {
@@ -115,7 +115,7 @@ LayerCall linear(const Layer& layer, uint64_t batch, int32_t dtype) {
   operand(call, "b", desc.n * desc.k);
   const size_t bias = layer.bias ? operand(call, "bias", desc.n) : kNone;
   const size_t residual = layer.residual ? operand(call, "residual", call.outputs) : kNone;
-  // A few rows are bound by reading the matrix.
+  // With few rows, reading the matrix is the limit.
   if (desc.m > 16) call.flops = 2 * static_cast<double>(batch) * layer.work();
   call.run = [=](tuff_stream stream, const Buffers& inputs, tuff_buffer output) {
     tuff_gemm_desc full = desc;
@@ -144,7 +144,7 @@ LayerCall attention(const Layer& layer, uint64_t batch, int32_t dtype) {
   operand(call, "k", batch * desc.kv_heads * desc.seq_kv * desc.head_dim);
   operand(call, "v", batch * desc.kv_heads * desc.seq_kv * desc.head_dim);
   if (desc.seq_q > 8) {
-    // Scores that the causal rule hides are not needed, and not counted.
+    // Scores masked by the causal rule are not counted.
     const auto rows = static_cast<double>(desc.seq_q), keys = static_cast<double>(desc.seq_kv);
     const double seen = layer.causal ? 1 - (rows - 1) / (2 * keys) : 1;
     call.flops = 2 * seen * static_cast<double>(batch) * layer.work();
@@ -297,7 +297,7 @@ LayerCall make_call(const Layer& layer, uint64_t batch, int32_t dtype) {
   for (const Operand& input : call.inputs) {
     call.bytes += (input.entries != 0 ? 4 : element) * static_cast<double>(input.count);
   }
-  // Of a table only the rows that are named are read.
+  // Only the selected rows of an embedding table are read.
   if (layer.operation == Operation::embedding) {
     call.bytes += element * (static_cast<double>(call.outputs) - static_cast<double>(call.inputs[0].count));
   }

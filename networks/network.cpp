@@ -14,7 +14,7 @@
 namespace networks {
 namespace {
 
-// Sizes that are halved together, and how small the least of them may become.
+// Sizes that reduced() halves together, and the minimum for each.
 struct Halved {
   std::vector<size_t> sizes;
   uint64_t least;
@@ -26,7 +26,7 @@ struct Row {
   std::vector<const char*> sizes;
   std::vector<const char*> words;
   bool activations;
-  std::vector<Halved> halved;  // the first as long as it goes, then the next
+  std::vector<Halved> halved;  // each as far as possible before the next
 };
 
 const std::vector<Row>& rows() {
@@ -84,7 +84,7 @@ constexpr std::pair<const char*, int32_t> kActivations[] = {{"relu", TUFF_ACTIVA
                                                             {"gelu_tanh", TUFF_ACTIVATION_GELU_TANH},
                                                             {"silu", TUFF_ACTIVATION_SILU}};
 
-// A number from 0 to 2^32, beyond which no size of a layer is.
+// Parses a number from 0 to 2^32, the upper limit of any size in a layer.
 bool read_number(std::string_view word, uint64_t& number) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   return error == std::errc{} && end == word.data() + word.size() && number <= uint64_t{1} << 32;
@@ -95,7 +95,7 @@ void require(bool condition, fmt::format_string<Arguments...> format, Arguments&
   if (!condition) throw std::runtime_error(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// The words of a line from its operation on; throws what is wrong with them, without the place.
+// Parses the words of a line, from the operation on. Throws a description of the error, without the file and line.
 Layer parse_layer(const std::vector<std::string>& words) {
   const auto row = std::find_if(rows().begin(), rows().end(), [&](const Row& each) { return words[0] == each.name; });
   require(row != rows().end(), "\"{}\" is no operation", words[0]);
@@ -140,7 +140,7 @@ Layer parse_layer(const std::vector<std::string>& words) {
   return layer;
 }
 
-// What a call would refuse.
+// Rejects what a call would reject.
 void check_layer(const Layer& layer) {
   const std::vector<uint64_t>& s = layer.sizes;
   switch (layer.operation) {
@@ -262,13 +262,13 @@ Layer reduced(Layer layer, double work) {
     const auto halve = [&] {
       Layer half = layer;
       for (const size_t i : sizes) half.sizes[i] = (half.sizes[i] + 1) / 2;
-      // Each channel by itself, or groups of as many as before.
+      // Halving the channels also halves the groups: depthwise stays depthwise, otherwise groups keep their size.
       if (layer.operation == Operation::conv2d && sizes.front() == 0) half.groups = (half.groups + 1) / 2;
       return half;
     };
     const auto may = [&] {
       return layer.work() > work && std::all_of(sizes.begin(), sizes.end(), [&](size_t i) {
-               // Those of several sizes at once stay in proportion.
+               // Sizes that are halved together must be even, so that they stay in proportion.
                return layer.sizes[i] / 2 >= step.least && (sizes.size() == 1 || layer.sizes[i] % 2 == 0);
              });
     };

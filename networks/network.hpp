@@ -1,11 +1,11 @@
-// Networks as lists of their layers, read from the text files beside this one. Tests and benchmarks run the same ones.
+// Networks as lists of layers, read from the text files in this folder. Tests and benchmarks run the same networks.
 //
-// A line is an operation, its sizes for one sample of a batch, words, and how often the layer occurs in the network;
-// '#' begins a comment:
+// A line has an operation, its sizes for one sample of a batch, options, and how often the layer occurs in the
+// network. '#' begins a comment:
 //
 //   conv2d 64 56 56  64 3 3  1 1  bias relu  x3
 //
-//   operation         sizes                                words
+//   operation         sizes                                options
 //   conv2d            C H W  K R S  stride padding         groups G, bias, residual, an activation
 //   conv_transpose2d  C H W  K R S  stride padding         bias, an activation
 //   max_pool          C H W  kernel stride padding
@@ -21,10 +21,9 @@
 //   concat            C1 C2 H W
 //   transpose         rows cols
 //
-// A linear layer's weights are [outputs][inputs]; causal rows are the last ones of the keys' sequence; residuals of
-// normalisations are added before; concat joins channels.
-// Activations are relu, relu6, gelu, gelu_tanh and silu. Filters' and rows' sizes are those of the whole layer, not of
-// a group.
+// A linear layer's weights are [outputs][inputs]. Causal attention aligns the queries with the last keys. A residual
+// of a normalisation is added before it. concat joins channels. Activations are relu, relu6, gelu, gelu_tanh and silu.
+// Sizes of filters and rows are those of the whole layer, not of a group.
 #pragma once
 
 #include <cstdint>
@@ -60,33 +59,32 @@ struct Layer {
   uint64_t groups = 1;
   bool bias = false, residual = false, causal = false;
   int32_t activation = TUFF_ACTIVATION_NONE;
-  uint64_t count = 1;  // of such layers in the network
-  int line = 0;        // of the file
+  uint64_t count = 1;  // how many such layers the network has
+  int line = 0;        // in the file
 
-  // As the file has it, in one manner: "conv2d 64 56 56 64 3 3 1 1 bias relu".
+  // The layer's line in canonical form: "conv2d 64 56 56 64 3 3 1 1 bias relu".
   std::string title() const;
-  // Multiplications with an addition each of one sample, of products, convolutions and attention; elsewhere elements
-  // that are read.
+  // For GEMM, convolution and attention: multiply-adds for one sample. For other operations: elements read.
   double work() const;
-  // Elements of filters and matrices; without biases, tables and the weights of normalisations.
+  // Elements of filters and matrices, without biases, tables and the weights of normalisations.
   uint64_t weights() const;
 };
 
 struct Network {
-  std::string name;  // of the file: "resnet50"
+  std::string name;  // the file's name without .txt: "resnet50"
   std::vector<Layer> layers;
 };
 
-// Throws std::runtime_error: "resnet50.txt:7: …" says what is wrong with a line.
+// Throws std::runtime_error with the place and the error: "resnet50.txt:7: …".
 Network parse_network(const std::string& name, std::istream& text);
-// <name>.txt beside this header.
+// Reads <name>.txt from this folder.
 Network read_network(const std::string& name);
-// All that are there, by their names.
+// The names of all networks in this folder.
 std::vector<std::string> network_names();
 
-// The same layer with smaller sizes, for a test: extents and rows are halved, and once they are small channels and
-// columns, until work() is at most `work` or nothing is left to halve. Filters, strides, words and the shares of groups
-// stay.
+// The same layer with smaller sizes, for a test. Extents and rows are halved first; once they are small, channels and
+// columns follow, until work() is at most `work` or nothing is left to halve. Filters, strides, options and the
+// proportion of groups to channels stay.
 Layer reduced(Layer layer, double work);
 
 }  // namespace networks

@@ -1,11 +1,11 @@
-# Shared by the scripts beside it; sourced, not run.
+# Shared by the scripts in this folder; sourced, not run.
 # shellcheck shell=bash disable=SC2034
 set -euo pipefail
 
 TUFF_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$TUFF_ROOT"
 TUFF_LOGS=$TUFF_ROOT/build
-TUFF_PYTHON=/usr/bin/python3 # the one that the distribution's NumPy belongs to
+TUFF_PYTHON=/usr/bin/python3 # the one with the distribution's NumPy
 TUFF_START=$SECONDS
 mkdir -p "$TUFF_LOGS"
 
@@ -15,7 +15,7 @@ die() {
   exit 1
 }
 
-# Seconds as a person says them: 7.4 s, 2 min 05 s.
+# A duration for people: 7.4 s, 2 min 05 s.
 duration() {
   if (($1 < 60000)); then
     printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100))
@@ -26,8 +26,8 @@ duration() {
 
 now_ms() { printf '%s' "$(($(date +%s%N) / 1000000))"; }
 
-# step "What happens" log-name command…: one line on the screen, the command's own words in build/<log-name>.log.
-# Ends the script with the log's last lines where the command fails.
+# step "What happens" log-name command…: prints one line; the command's output goes to build/<log-name>.log. If the
+# command fails, ends the script with the log's last lines.
 step() {
   local title=$1 log=$TUFF_LOGS/$2.log begin
   shift 2
@@ -45,7 +45,7 @@ step() {
   fi
 }
 
-# Says what to do about failures that a message of apt-get or a compiler leaves unclear.
+# Explains failures that apt-get's or a compiler's message leaves unclear.
 explain_failure() {
   if grep -q 'Unable to locate package' "$1"; then
     printf '\nhint: on Ubuntu these packages are in "universe": sudo add-apt-repository universe\n' >&2
@@ -58,7 +58,7 @@ explain_failure() {
   fi
 }
 
-# configure <preset> [option…]: again from nothing where the tree was moved or copied since.
+# configure <preset> [option…]: from scratch if the tree has been moved or copied.
 configure() {
   local cache=build/$1/CMakeCache.txt fresh=()
   if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$TUFF_ROOT" "$cache"; then
@@ -75,8 +75,8 @@ build() {
   step "Building ($preset)" "$preset-build" cmake --build --preset "$preset" "${targets[@]}"
 }
 
-# as_owner "$@": under sudo, the set-up needs root and the rest does not: goes on as the person who typed
-# sudo, so that the tree and the shader cache stay theirs.
+# as_owner "$@": under sudo, only the set-up needs root. Continues as the user who ran sudo, so that the tree and the
+# shader cache remain theirs.
 as_owner() {
   if [ "$(id -u)" = 0 ] && [ -n "${SUDO_UID:-}" ] && [ "$SUDO_UID" != 0 ] && sudo -n -u "#$SUDO_UID" true 2>/dev/null; then
     chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$TUFF_LOGS"

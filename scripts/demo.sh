@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh machine to something to look at: sets up, builds, and runs the demonstration.
+# From a fresh machine to a demonstration: sets up, builds, and runs it.
 usage() {
   cat <<'TEXT'
 Usage: scripts/demo.sh [--out DIR] [--device NAME] [--help]

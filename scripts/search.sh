@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh machine to answers: sets up, builds, fetches a sentence encoder's weights, searches the documents.
+# From a fresh machine to search results: sets up, builds, fetches a sentence encoder's weights, searches the
+# documents.
 usage() {
   cat <<'TEXT'
 Usage: scripts/search.sh [--device NAME] [--compare] [option…] [question…]
@@ -38,7 +39,7 @@ say "Preparing libtuff.so"
 configure release
 build release tuff
 venv=$TUFF_ROOT/build/search-venv
-if ! "$venv/bin/python" -c 'import numpy' 2>/dev/null; then # missing, or moved with the tree
+if ! "$venv/bin/python" -c 'import numpy' 2>/dev/null; then # missing, or the tree was moved
   step "Making a Python environment" search-venv "$TUFF_PYTHON" -m venv --clear --system-site-packages "$venv"
 fi
 has() { "$venv/bin/python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)"; }

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Installs what Tuff needs to be built, tested and shown, from the distribution's own packages:
-# Debian 12, Debian 13, Ubuntu 24.04. Does nothing, in well under a second, where all of it is there.
-# Run by demo.sh and test.sh; may be run alone. TUFF_SKIP_SETUP=1 leaves the machine as it is.
+# Installs what building, testing and showing Tuff needs, from the distribution's own packages: Debian 12, Debian 13,
+# Ubuntu 24.04. If everything is installed, it does nothing, in well under a second. Run by demo.sh and test.sh; may be
+# run alone. TUFF_SKIP_SETUP=1 leaves the machine unchanged.
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 PACKAGES=(
   # build
   g++ cmake ninja-build ccache pkg-config
-  # what libtuff.so stands on
+  # dependencies of libtuff.so
   libvulkan-dev libvulkan-volk-dev libshaderc-dev libspirv-cross-c-shared-dev libfmt-dev libxxhash-dev
   nlohmann-json3-dev
   # a loader and a Vulkan device for machines without a GPU
   libvulkan1 mesa-vulkan-drivers
   # tool, tests, benchmarks
   libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev vulkan-validationlayers spirv-tools
-  # callers in other languages, and the demo's data and pictures
+  # bindings for other languages, and the demo's data and pictures
   python3 python3-venv python3-numpy python3-scipy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil
   luajit ruby bindgen rustc
-  # what is generated from the header, and its comparison with earlier versions
+  # generating code from the header, and comparing it with earlier versions
   python3-clang abigail-tools
 )
 
@@ -33,7 +33,7 @@ require_administrator() {
   [ "$(id -u)" = 0 ] && return
   command -v sudo >/dev/null || die "packages are missing and neither root nor sudo is there to install them.
   Ask an administrator for: apt-get install $*"
-  # Without a terminal nobody can answer sudo's question for a password.
+  # Without a terminal nobody can enter sudo's password.
   if [ -t 0 ]; then sudo -v; else sudo -n true 2>/dev/null; fi || die "sudo did not let this user install packages.
   Ask an administrator for: apt-get install $*"
   as_root=(sudo)

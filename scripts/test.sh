@@ -30,7 +30,7 @@ as_owner "$@"
 jobs=${CTEST_PARALLEL_LEVEL:-$(nproc)}
 total=0 failed=0 skipped=0
 
-# run_tests <preset> "title": runs CTest to its end whatever fails, and adds up what it reports.
+# run_tests <preset> "title": runs all CTest tests, even after failures, and adds up the results.
 run_tests() {
   local preset=$1 title=$2 report=$TUFF_LOGS/$1-tests.xml log=$TUFF_LOGS/$1-tests.log begin status=0 head count bad
   rm -f "$report"
@@ -42,10 +42,10 @@ run_tests() {
     tail -n 40 "$log" >&2
     die "CTest gave no report; see ${log#"$TUFF_ROOT"/}"
   }
-  head=$(sed '/<testcase/,$d' "$report") # what precedes the first test: the totals
+  head=$(sed '/<testcase/,$d' "$report") # the part before the first test: the totals
   count=$(total_of tests "$head")
   bad=$(total_of failures "$head")
-  # A test whose program is missing is "not run" to CTest and no failure in its totals.
+  # CTest reports a test without its program as "not run", and does not count it as a failure in its totals.
   ((status == 0 || bad > 0)) || bad=1
   total=$((total + count)) failed=$((failed + bad))
   skipped=$((skipped + $(total_of skipped "$head") + $(total_of disabled "$head")))
@@ -56,7 +56,7 @@ run_tests() {
   fi
 }
 
-# total_of <attribute> <text>: the attribute's number.
+# total_of <attribute> <text>: the attribute's value.
 total_of() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" <<<"$2"; }
 
 say "Tuff, optimised"

@@ -1,6 +1,6 @@
 # Run by CTest: cmake -DSOURCE=… -P named.cmake
-# Every operation and every enumerator that callers choose by is named wherever there is a list of them: tuff.hpp, Python
-# and its page, the README, and tuff selftest. What is added to tuff.h and forgotten there fails here.
+# Every operation and every enumerator of a caller's choice is named in each list of them: tuff.hpp, Python and its
+# page, the README, and tuff selftest. An addition to tuff.h that is forgotten there fails here.
 cmake_policy(VERSION 3.22)
 set(problems "")
 
@@ -13,7 +13,7 @@ function(read out)
   string(REGEX REPLACE "[;[]|]" "." all "${all}")
   set(${out} "${all}" PARENT_SCOPE)
 endfunction()
-# need(TEXT "where it is" REGEX "what"): a word of its own.
+# need(TEXT "where it is" REGEX "what"): requires a match as a separate word.
 macro(need text where regex what)
   if(NOT "${${text}}" MATCHES "(^|[^A-Za-z0-9_])(${regex})([^A-Za-z0-9_]|$)")
     list(APPEND problems "${what} is not in ${where}")
@@ -29,7 +29,7 @@ file(GLOB modules RELATIVE ${SOURCE} ${SOURCE}/python/tuff/_*.py)
 read(python ${modules})
 read(page docs/python.md)
 
-# The README's row of matrix products.
+# The README's row of GEMMs.
 file(STRINGS ${SOURCE}/README.md rows ENCODING UTF-8 REGEX "^[|] ")
 foreach(row IN LISTS rows)
   string(REGEX REPLACE "[[;]|]" "." row "${row}")
@@ -70,7 +70,7 @@ foreach(kind activation dtype)
     endif()
   endforeach()
 endforeach()
-# All other lists of these are made of their tables (abi.generated); the tables have all that the header has.
+# All other such lists are generated from the tables (abi.generated); the tables must have everything in the header.
 foreach(table elementwise/unary elementwise/binary reduce/reduce)
   read(rows kernels/${table}.def)
   get_filename_component(kind ${table} NAME)
@@ -91,7 +91,7 @@ if(count LESS 44)
   message(FATAL_ERROR "only ${count} enumerators were found in tuff.h: the patterns here do not fit it")
 endif()
 
-# Operations, as tuff_supports() knows them.
+# The operations that tuff_supports() knows.
 file(READ ${SOURCE}/kernels/registry.cpp registry)
 string(REGEX MATCHALL "operations::[a-z0-9_]+" operations "${registry}")
 list(TRANSFORM operations REPLACE "operations::" "")

@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DPROGRAM=… -DAREAS=… -P registered.cmake
-# Every suite of the program belongs to an area, so that an entry of CTest runs it.
+# Every suite of the program belongs to an area, so that some CTest entry runs it.
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "(^|\n)[^ \n]+\\." suites "${text}")
 foreach(suite IN LISTS suites)

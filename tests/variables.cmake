@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DSOURCE=… -P variables.cmake
-# Every variable of the environment that the sources read is in runtime/variables.cpp, which says what it can be, and in
+# Every environment variable that the sources read is listed in runtime/variables.cpp, with its valid values, and in
 # docs/building.md; and the other way round.
 cmake_policy(VERSION 3.22)
 file(GLOB_RECURSE sources ${SOURCE}/platform/*.cpp ${SOURCE}/planning/*.cpp ${SOURCE}/runtime/*.cpp ${SOURCE}/runtime/*.hpp ${SOURCE}/kernels/*.cpp ${SOURCE}/kernels/*.hpp
@@ -11,7 +11,7 @@ foreach(source IN LISTS sources)
   string(REGEX REPLACE "[;[]|]" "." text "${text}")
   string(REGEX MATCHALL "(environment|environment_even_empty|environment_text|environment_once|forced_variant|getenv|environ[.]get)[<(]\"TUFF_[A-Z_]+\"" calls "${text}")
   list(APPEND read ${calls})
-  # By any other way: a name in quotes that no message begins.
+  # Other ways of reading one: its name in quotes, unless a message starts with it.
   string(REGEX MATCHALL "\"TUFF_[A-Z]+(_VARIANT|_DEVICES?|_LOG|_TUNING)\"" quoted "${text}")
   list(APPEND read ${quoted})
 endforeach()

@@ -1,5 +1,5 @@
-// tuff bench: rates of the main operations, and their share of what the device was seen to reach in the same
-// run: its copy bandwidth for operations that move memory, its best gemm for those that compute.
+// tuff bench: throughput of the main operations, and its share of what the device reached in the same run: the copy
+// bandwidth for memory-bound operations, the best GEMM rate for compute-bound ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,15 +21,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-// A device that multiplies this fast gets the shapes of a large GPU; on others they would take minutes.
+// Above this rate a device gets the shapes of a large GPU; on slower devices they would take minutes.
 constexpr double kLargeDeviceFlops = 1e12;
 constexpr uint64_t kSmallValues = 1u << 24;
 constexpr uint64_t kLargeValues = 1u << 28;
 
 struct Result {
   Row row;
-  double seconds = 0;  // of one repetition
-  double slowest = 0;  // of the measurements that should have agreed
+  double seconds = 0;  // of one repetition, each
+  double slowest = 0;  // the slowest of the samples that should agree
   bool stable = true;
   std::string failure;
 
@@ -69,12 +69,12 @@ std::string format_rate(const Row& row, double rate) {
   return "";
 }
 
-// What the device was seen to reach; 0: not settled.
+// The measured limits of the device; 0 if the measurement did not settle.
 struct Limits {
   double copy = 0, flops = 0;
 };
 
-// The share of the limit, or a negative number for a row without one.
+// The share of the limit; negative if there is no limit or no valid result.
 double share(const Result& result, const Limits& limits) {
   if (!result.failure.empty() || !result.stable || result.row.limit == Limit::none) return -1;
   const double limit = result.row.limit == Limit::gemm ? limits.flops : limits.copy;
@@ -151,7 +151,8 @@ Json results_json(const tuff::DeviceProperties& device, const std::vector<Result
   return json;
 }
 
-// Each row a few times more, under the profiler: apart from the measurements, which its timestamps would slow down.
+// Runs each row a few more times under the profiler, separately from the measurements: timestamps would slow those
+// down.
 std::string write_trace(const tuff::Context& context, const std::vector<Result>& results, const std::string& path) {
   constexpr int kTimes = 3;
   tuff::Profile profile = context.profile();
@@ -166,7 +167,7 @@ std::string write_trace(const tuff::Context& context, const std::vector<Result>&
   return profile.table();
 }
 
-// A rate, roughly.
+// A rough estimate of the row's rate.
 double first_look(const tuff::Context& context, const Row& row) {
   const auto call = row.prepare(context);
   elapsed(context, call, 1);
@@ -176,7 +177,7 @@ double first_look(const tuff::Context& context, const Row& row) {
 
 bool wanted(const Row& row, const std::string& filter) { return matches(filter, names_of(row)); }
 
-// Whether any row can match, on a small device or a large one; known before anything is measured.
+// Checks, before any measurement, that the filter matches some row of a small or a large device.
 void check_filter(const std::string& filter) {
   std::vector<Row> all{copy_row(1), gemm_row(256, 256, 256)};
   for (const uint64_t size : {512, 1024, 2048, 4096, 8192}) all.push_back(gemm_row(size, size, size));
@@ -192,7 +193,7 @@ void check_filter(const std::string& filter) {
   fail_filter("tuff bench", filter, names);
 }
 
-// One call of each, so that no device waits for a compiler between two measurements.
+// Calls each row once, so that no compilation makes the device idle between two measurements.
 void compile_all(const tuff::Context& context, const std::vector<Row>& rows, bool json) {
   Progress progress(rows.size());
   for (const Row& row : rows) {
@@ -200,7 +201,7 @@ void compile_all(const tuff::Context& context, const std::vector<Row>& rows, boo
     try {
       elapsed(context, row.prepare(context), 1);
     } catch (const tuff::Exception& error) {
-      if (error.status() == TUFF_ERROR_DEVICE_LOST) throw;  // else its measurement says so
+      if (error.status() == TUFF_ERROR_DEVICE_LOST) throw;  // other errors are reported with the measurement
     }
   }
 }
@@ -215,7 +216,7 @@ int run_bench(const BenchOptions& options) {
   const tuff::Context context = open_context(options.device, options.backend);
   const tuff::DeviceProperties device = context.info();
 
-  // A first look says which shapes suit the device.
+  // A first estimate decides which shapes suit the device.
   const std::vector<uint64_t> sizes = {256, 512, 1024, 2048, 4096, 8192};
   double flops = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -225,7 +226,7 @@ int run_bench(const BenchOptions& options) {
   uint64_t values = large ? kLargeValues : kSmallValues;
   while (values > 4096 && values * sizeof(float) * 4 > device.memory_bytes / 2) values /= 2;
 
-  // The limits are measured whatever the filter says.
+  // The limits are always measured, whatever the filter.
   std::vector<Row> rows;
   for (size_t i = 0; i < (large ? sizes.size() : 3); ++i) rows.push_back(gemm_row(sizes[i], sizes[i], sizes[i]));
   const size_t products = rows.size();

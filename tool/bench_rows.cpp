@@ -16,7 +16,7 @@ using Buffers = std::vector<tuff::Buffer>;
 using Call = std::function<void(const tuff::Context&, Buffers&)>;
 using tuff::DType;
 
-// A row whose buffers hold so many values each, all 0.5, and whose repetition is one call.
+// A row with one buffer for each entry of counts, filled with 0.5. One repetition is one call.
 Row row(const char* operation, const char* feature, std::string shape, Unit unit, Limit limit, double work,
         std::vector<uint64_t> counts, Call call) {
   auto prepare = [counts = std::move(counts), call = std::move(call)](const tuff::Context& context) {
@@ -109,7 +109,7 @@ Row softmax_row(uint64_t rows, uint64_t columns) {
                     });
 }
 
-// Images of so many values altogether, 64 channels of 64 x 64.
+// Images of about `values` elements in total, each with 64 channels of 64 x 64.
 struct Images {
   explicit Images(uint64_t values) : batch(std::max<uint64_t>(values / (kChannels * kPixels), 1)) {}
   static constexpr uint64_t kChannels = 64, kExtent = 64, kPixels = kExtent * kExtent;
@@ -144,7 +144,7 @@ void add_norm_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns, const
                            }));
 }
 
-// Rows of a table in an order that no cache foresees.
+// Gathers rows of a table in an order that defeats caches.
 Row gather_row(uint64_t rows, uint64_t columns) {
   Row result = memory_row("gather", "gather", fmt::format("{} rows of {}", rows, columns), 8 * rows * columns, {}, {});
   result.prepare = [=](const tuff::Context& context) {
@@ -224,7 +224,8 @@ void add_image_rows(std::vector<Row>& all, const Images& images) {
                            }));
 }
 
-// 5 taps, padding 2; 3 x 3 x 3, padding 1; twice the extent by 2 x 2 with stride 2.
+// conv1d with 5 taps and padding 2; conv3d with a 3 x 3 x 3 filter and padding 1; conv_transpose2d that doubles the
+// extent with 2 x 2 filters and stride 2.
 void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uint64_t extent) {
   const uint64_t line = extent * extent, cube = line * extent, c = channels;
   const auto flops = [&](uint64_t pixels, uint64_t taps) {
@@ -249,7 +250,7 @@ void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uin
                             }));
 }
 
-// Between ordinary host memory and the device: what limits it is the bus, which the copy says nothing of.
+// Transfers between pageable host memory and the device. The bus limits them, so the copy limit does not apply.
 Row transfer_row(const char* name, bool upload, uint64_t n) {
   auto host = std::make_shared<std::vector<float>>();
   return row(name, "copies", format_bytes(4 * n), Unit::bytes, Limit::none, 4.0 * static_cast<double>(n), {n},
@@ -263,8 +264,8 @@ Row transfer_row(const char* name, bool upload, uint64_t n) {
              });
 }
 
-// What one call costs when there is next to nothing to compute: each on the result of the one before, or
-// each on values of its own.
+// The cost of one call with almost no work. Chained calls each depend on the previous result; the others are
+// independent.
 Row small_row(const char* name, bool chained) {
   constexpr uint64_t kValues = 1024, kCalls = 256;
   return row(name, "unary", fmt::format("relu of {}, in place", format_count(kValues)), Unit::calls, Limit::none,

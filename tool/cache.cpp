@@ -1,4 +1,4 @@
-// tuff cache: what is kept on disk, clearing it, and compiling ahead what applications here have used.
+// tuff cache: lists and clears the disk cache, and compiles ahead what applications on this machine have used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,10 +51,10 @@ std::string format_version(uint32_t version) {
   return fmt::format("{}.{}.{}", version >> 16, (version >> 8) & 0xff, version & 0xff);
 }
 
-// What the entries of a driver say of it: its device's name, its own words.
+// What the cache entries of a driver say about it: the device's name and the driver's description.
 struct Driver {
   std::string device, words;
-  bool present = false;  // this machine has the device by this driver
+  bool present = false;  // this machine has this device with this driver
   uint64_t entries = 0, bytes = 0;
 };
 
@@ -84,7 +84,7 @@ std::map<uint64_t, Driver> drivers_of(const fs::path& folder, const tuff::CacheL
   return drivers;
 }
 
-// Of no use to this library on this machine.
+// True if the entry is of no use to this library on this machine.
 bool is_stale(const tuff::CacheEntry& entry, const std::map<uint64_t, Driver>& drivers) {
   if (!entry.whole || entry.library_version != tuff::version()) return true;
   return entry.name.driver != 0 && !drivers.at(entry.name.driver).present;
@@ -180,7 +180,8 @@ int clear(const CacheOptions& options) {
   const std::map<uint64_t, Driver> drivers = options.stale ? drivers_of(folder, listing) : std::map<uint64_t, Driver>();
   uint64_t entries = 0, bytes = 0, lists = 0, kept = 0;
   for (const tuff::CacheEntry& entry : listing.entries) {
-    // The lists are what prewarm goes by: they are not made anew as the rest is.
+    // prewarm works from the request lists. Unlike the other entries they cannot be regenerated, so clearing all
+    // spares them.
     const bool of_kind =
         options.kind.empty() ? entry.name.kind != kList || options.stale : entry.name.kind == options.kind;
     lists += entry.name.kind == kList && !of_kind ? 1 : 0;

@@ -1,12 +1,12 @@
 # Run by CTest: cmake -DTOOL=… -DFOLDER=… -P cache_test.cmake
-# Fills a cache of its own, lists it, clears parts of it, compiles ahead, and keeps its hands off what is not the cache's.
+# Fills a private cache, lists it, clears parts of it, compiles ahead, and checks that foreign files are left alone.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(ENV{XDG_CACHE_HOME} ${FOLDER})
 set(cache ${FOLDER}/tuff)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
-# count(KIND NUMBER): so many entries of that kind are there, by their files.
+# count(KIND NUMBER): requires NUMBER entry files of that kind.
 function(count kind number)
   file(GLOB files ${cache}/${kind}-*.bin)
   list(LENGTH files found)
@@ -29,14 +29,14 @@ set(ENV{TUFF_CACHE_BYTES} 3M)
 run(0 " of at most 3.00 MiB" ${TOOL} cache)
 unset(ENV{TUFF_CACHE_BYTES})
 
-# What is not the cache's own, by name or by header, stays.
+# Files that are not the cache's own, by name or by header, stay.
 file(WRITE ${cache}/tuning.json "{}")
 file(WRITE ${cache}/notes.txt "notes")
 file(WRITE ${cache}/spirv-0000000000000001-00000000000000020000000000000003.bin "Dear cache, this is a letter.\n")
 file(WRITE ${FOLDER}/target "TUFFCACH")
 file(CREATE_LINK ${FOLDER}/target ${cache}/spirv-0000000000000001-00000000000000020000000000000004.bin SYMBOLIC)
 file(MAKE_DIRECTORY ${cache}/spirv-0000000000000001-00000000000000020000000000000005.bin)
-# Damaged: an entry that ends after its magic.
+# Damaged: an entry truncated after its magic number.
 file(WRITE ${cache}/spirv-0000000000000001-00000000000000020000000000000006.bin "TUFFCACH")
 function(others_are_there)
   foreach(file notes.txt spirv-0000000000000001-00000000000000020000000000000003.bin
@@ -66,8 +66,8 @@ if(NOT EXISTS ${cache}/tuning.json)
   message(FATAL_ERROR "tuning.json was removed")
 endif()
 
-# Compiled ahead: the next process compiles nothing. How kernels are bound is measured again first, and may come out
-# otherwise.
+# Prewarming: after it, the next process compiles nothing. The binding probe runs again first and may come out
+# differently.
 run(0 "passed" ${TOOL} selftest --filter softmax)
 run(0 "entries, [^\n]* were removed" ${TOOL} cache clear --kind spirv)
 run(0 "^1 entries, [^\n]* were removed" ${TOOL} cache clear --kind pipelines)
@@ -85,7 +85,7 @@ if(output MATCHES "tuff debug: compiling ([a-z_]*)")
 endif()
 unset(ENV{TUFF_LOG})
 
-# A list that was changed by hand is none.
+# A list that was modified by hand is ignored.
 file(GLOB list ${cache}/requests-*.bin)
 file(SIZE ${list} bytes)
 math(EXPR bytes "${bytes} - 1")

@@ -16,7 +16,7 @@ struct InfoOptions {
 
 struct SelftestOptions {
   std::string device;  // empty: every device
-  std::string filter;  // a part of an operation's name
+  std::string filter;  // part of an operation's name
   uint64_t seed = 1;
   bool json = false;
   bool verbose = false;
@@ -26,19 +26,19 @@ struct BenchOptions {
   std::string device;
   std::string backend;
   std::string filter;
-  std::string trace;     // a file; empty: none
+  std::string trace;     // a file; empty: no trace
   double seconds = 0.2;  // for each measurement
   bool json = false;
 };
 
 struct TuneOptions {
   std::string device;
-  std::string types;     // "f32,f16"; empty: what the device is good at
-  std::string shapes;    // a file; empty: the list that is built in
-  std::string output;    // empty: where the library looks
+  std::string types;     // "f32,f16"; empty: types that the device is good at
+  std::string shapes;    // a file; empty: the built-in list
+  std::string output;    // empty: the file that the library reads
   double budget = 60;    // seconds
-  bool again = false;    // what is done already too
-  bool dry_run = false;  // measures, and writes nothing
+  bool again = false;    // also measures what is already done
+  bool dry_run = false;  // measures but writes nothing
   bool list = false;     // measures nothing
   bool json = false;
 };
@@ -47,10 +47,10 @@ struct CacheOptions {
   enum class Action { list, clear, prewarm };
   Action action = Action::list;
   std::string device;     // to prewarm
-  std::string kind;       // to clear; empty: all that can be made anew
+  std::string kind;       // to clear; empty: everything that can be regenerated
   double older_than = 0;  // days
   bool stale = false;     // only what is of no use here
-  bool tuning = false;    // the tuned choices too
+  bool tuning = false;    // the tuned choices as well
   bool json = false;
 };
 
@@ -61,13 +61,13 @@ int run_tune(const TuneOptions& options);
 int run_cache(const CacheOptions& options);
 
 const char* device_type_name(int32_t type);
-// "name (driver)", folded.
+// "name (driver)", folded to the output's width.
 std::string heading(const tuff::DeviceProperties& device);
 
-// Empty: the default. Throws a UsageError for a device that is not there, with those that are.
+// An empty name means the default device. Throws UsageError, listing the devices, if the named one does not exist.
 tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm = false);
 
-// What tuff_supports() knows as operations: the names that tuff info lists, and that filters take.
+// The operations that tuff_supports() knows: the names that tuff info lists and that filters accept.
 const std::vector<std::string>& operations();
 
 }  // namespace tool

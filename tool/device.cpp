@@ -1,4 +1,4 @@
-// The device that a person means.
+// Opens the device that the user asked for.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -8,7 +8,7 @@
 namespace tool {
 namespace {
 
-// Three significant digits with the largest unit that leaves a number of at least 1.
+// Formats with three significant digits and the largest unit in which the number is at least 1.
 template <size_t N>
 std::string scaled(double value, double base, const std::array<const char*, N>& units) {
   size_t unit = 0;

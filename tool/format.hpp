@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers formatted for people.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ std::string format_error(double error);                 // "0", "3.1e-07"
 std::string format_uuid(const uint8_t uuid[16]);
 std::string format_vulkan_version(uint32_t version);  // "1.3.230"
 
-// "first line" or the whole, cut to width characters with "..." at its end.
+// The first line, or the whole text, cut to `width` characters; cut text ends in "...".
 std::string shorten(const std::string& text, size_t width);
 
 }  // namespace tool

@@ -152,7 +152,7 @@ std::vector<std::string> with_help_command(const CLI::App& app, int argc, char**
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const bool help = !words.empty() && words[0] == "help";
   if (help) words.erase(words.begin());
-  // CLI11 would print the help of tuff itself for `tuff inof --help`.
+  // Reports unknown commands here: for `tuff inof --help`, CLI11 would print tuff's own help.
   const CLI::App* level = &app;
   for (const std::string& word : words) {
     const bool commands = !command_names(*level).empty();
@@ -162,7 +162,7 @@ std::vector<std::string> with_help_command(const CLI::App& app, int argc, char**
     level = level->get_subcommand(word);
   }
   if (help) words.emplace_back("--help");
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 expects them in reverse order
   return words;
 }
 

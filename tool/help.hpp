@@ -1,4 +1,4 @@
-// How --help looks, and what it says beyond the options.
+// The layout of --help, and its text beyond the options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,16 +7,16 @@
 
 namespace tool {
 
-// Two columns that fit the terminal.
+// Two columns, folded to the output's width.
 std::shared_ptr<CLI::Formatter> help_formatter();
 
-// What stands at the end of a command's help: "" is tuff itself.
+// The footer of a command's help; "" is tuff itself.
 std::string help_footer(const std::string& command);
 
-// The arguments as CLI11 takes them: `tuff help bench` is `tuff bench --help`. Throws for a command that is none.
+// Rewrites the arguments for CLI11: `tuff help bench` becomes `tuff bench --help`. Throws for an unknown command.
 std::vector<std::string> with_help_command(const CLI::App& app, int argc, char** argv);
 
-// What CLI11 says of a command line, as one line with what was probably meant.
+// Reports CLI11's parse error in one line, with a suggestion of what was probably meant.
 [[noreturn]] void fail_parse(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace tool

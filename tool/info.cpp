@@ -1,4 +1,4 @@
-// tuff info: one block for each device, as a person or a program reads it.
+// tuff info: one block for each device, as text or JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,9 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLabel = 25;  // columns before a value
+constexpr size_t kLabel = 25;  // columns before the values
 
-// What only an opened device tells.
+// Properties known only once the device is opened.
 struct Opened {
   std::vector<std::string> operations;
   std::string binding;
@@ -71,7 +71,7 @@ std::string product_name(const tuff_matrix_shape& shape) {
   return fmt::format("{} x {} -> {}", dtype_name(shape.a_type), dtype_name(shape.b_type), dtype_name(shape.c_type));
 }
 
-// Names of the bits that are set.
+// The names of the bits that are set.
 template <size_t n>
 std::vector<std::string> named_bits(uint32_t bits, const std::pair<const char*, uint32_t> (&names)[n]) {
   std::vector<std::string> words;
@@ -204,13 +204,13 @@ void print_refusals(const std::string& text) {
   }
 }
 
-// What a driver does not say is null, not 0.
+// Unknown values become null instead of 0.
 template <typename Number>
 Json known(Number value) {
   return value == Number{} ? Json(nullptr) : Json(value);
 }
 
-// No index: the host.
+// Without an index: the host backend.
 Json device_json(std::optional<uint32_t> index, const tuff::DeviceProperties& device, const Opened& opened,
                  bool chosen) {
   Json json;
@@ -270,11 +270,11 @@ bool same_device(const tuff::DeviceProperties& a, const tuff::DeviceProperties& 
   return std::memcmp(a.uuid, b.uuid, sizeof a.uuid) == 0 && std::strcmp(a.name, b.name) == 0;
 }
 
-// What a context without a choice of its own would use. Throws for a name that no device has.
+// The device that a context opens by default. Throws if `device` is given and names no device.
 std::optional<tuff::DeviceProperties> default_device(const std::string& device) {
   try {
     return open_context(device, "").info();
-  } catch (const tuff::Exception&) {  // of one that is there, and whose block says so
+  } catch (const tuff::Exception&) {  // an existing device failed to open: its block reports the error
     if (!device.empty()) throw;
     return std::nullopt;
   }
@@ -305,7 +305,7 @@ int run_info(const InfoOptions& options) {
   }
   const auto show = [&](std::optional<uint32_t> index, const tuff::DeviceProperties& device, const Opened& opened) {
     const bool is_chosen = chosen && same_device(device, *chosen);
-    if (is_chosen) chosen.reset();  // of several that are alike the first
+    if (is_chosen) chosen.reset();  // if several devices are identical, the first is marked
     if (!options.device.empty() && !is_chosen) return;
     if (options.json) {
       list.push_back(device_json(index, device, opened, is_chosen && options.device.empty()));

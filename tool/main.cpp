@@ -1,5 +1,5 @@
-// tuff: what the devices of this machine are, whether Tuff computes right on them, how fast, how to make it faster, and
-// what is kept for that.
+// The tuff command: describes this machine's devices, checks that Tuff computes correctly on them, measures and tunes
+// its speed, and manages its disk cache.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ std::string version_text() {
                      tuff::abi_version(), tuff::build_info());
 }
 
-// Of the numbers between these two; NaN is none of them.
+// Accepts numbers from `least` to `most`. NaN is rejected.
 CLI::Validator number(double least, double most) {
   const auto check = [=](const std::string& text) -> std::string {
     double value = 0;
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.formatter(tool::help_formatter());
   app.footer([] { return tool::help_footer(""); });
-  // Each command has its own examples; of what tuff has it takes over the rest.
+  // Each command has examples of its own; other settings are inherited from the application.
   const auto add_command = [](CLI::App& parent, const char* name, const char* what) {
     CLI::App* command = parent.add_subcommand(name, what);
     command->footer([name] { return tool::help_footer(name); });
@@ -171,7 +171,7 @@ int run(int argc, char** argv) {
   return tool::run_bench(bench);
 }
 
-// "hint: …", its further lines as they are.
+// Prints the error and, if given, "hint: …". Further lines of the hint are printed unchanged.
 int fail(int status, const std::string& what, const std::string& hint = "") {
   fmt::print(stderr, "error: {}\n", what);
   if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
@@ -182,7 +182,7 @@ int fail(int status, const std::string& what, const std::string& hint = "") {
 
 int main(int argc, char** argv) {
   tool::keep_standard_streams();
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each line as it comes, into a pipe too
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // line-buffered, also into a pipe
   try {
     const int status = run(argc, argv);
     tool::finish_output();

@@ -1,4 +1,4 @@
-// tuff selftest: each operation on each device against the host backend.
+// tuff selftest: compares each operation on each device with the host backend.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Verdict {
   double error = 0;     // the largest, relative to the largest value of the result
   double of_bound = 0;  // the largest error divided by its own bound
   double seconds = 0;
-  bool lacking = false;  // the device says that it does not have it
+  bool lacking = false;  // the device does not support the operation
   std::string failure;   // empty: passed
 };
 
@@ -48,7 +48,7 @@ void judge(const Tensor& got, const Tensor& reference, const Bound& bound, Verdi
   for (size_t i = 0; i < got.size(); ++i) {
     if (std::memcmp(&got[i], &reference[i], sizeof(float)) == 0) continue;
     const double error = std::fabs(static_cast<double>(got[i]) - static_cast<double>(reference[i]));
-    // Written so that NaN fails.
+    // The negated comparison makes NaN fail.
     if (!(error <= bound[i]) && verdict.failure.empty()) {
       verdict.failure = fmt::format("{} {}: value {} is {:.9g}, should be {:.9g} within {:.2g}", verdict.operation,
                                     verdict.shape, i, got[i], reference[i], bound[i]);
@@ -81,7 +81,7 @@ Verdict run_case(const Case& entry, uint64_t seed, const tuff::Context& device, 
   return verdict;
 }
 
-// One row for each operation: the worst of its shapes.
+// Reduces to one row for each operation: the worst of its shapes.
 std::vector<Verdict> by_operation(const std::vector<Verdict>& verdicts) {
   std::vector<Verdict> rows;
   for (const auto& verdict : verdicts) {
@@ -139,7 +139,7 @@ Json verdict_json(const Verdict& verdict) {
   return json;
 }
 
-// All cases on one device; true where every one passed.
+// Runs all cases on one device. Returns true if all pass.
 bool test_device(const std::string& device, const std::vector<Case>& cases, const SelftestOptions& options,
                  Json& report) {
   const tuff::Context context = open_context(device, "");
@@ -196,7 +196,7 @@ int run_selftest(const SelftestOptions& options) {
     devices.clear();
     for (uint32_t i = 0; i < tuff::device_count(); ++i) devices.push_back(std::to_string(i));
     if (devices.empty()) throw tuff::Exception(TUFF_ERROR_NO_DEVICE, "no Vulkan device to test");
-    open_context("", "");  // refuses a TUFF_DEVICE that is not there
+    open_context("", "");  // rejects a TUFF_DEVICE that does not exist
   }
   Json report = Json::array();
   bool passed = true;

@@ -17,7 +17,7 @@ Tensor magnitude(Tensor values) {
   return values;
 }
 
-// n units in the last place of the reference, which is itself rounded once.
+// n units in the last place of the reference, plus the one rounding of the reference itself.
 auto ulps(double n) {
   return [n](const Problem&, const Tensor& reference, const HostRun&) {
     Bound bound;
@@ -29,7 +29,8 @@ auto ulps(double n) {
   };
 }
 
-// A sum of products with n roundings: gamma_n times the same sum over magnitudes, which the host computes.
+// The bound of a sum of products with n roundings: gamma_n times the same sum over magnitudes, which the host
+// computes.
 auto accumulated(double n, Call over_magnitudes) {
   return [n, over_magnitudes](const Problem& problem, const Tensor& reference, const HostRun& host) {
     std::vector<Tensor> inputs;
@@ -91,7 +92,7 @@ Case gemm_case(const Gemm& g) {
     problem.inputs.push_back(values(((is(g.tb) ? g.k : g.n) + g.padding) * (is(g.tb) ? g.n : g.k) * g.batch));
     problem.output = values((g.n + g.padding) * g.m * g.batch);
     if (!g.integers) {
-      // alpha, beta and the last addition are the three roundings beyond k.
+      // alpha, beta and the final addition add three roundings to the k of the sum.
       problem.bound = accumulated(static_cast<double>(g.k) + 3, gemm_call(g, std::fabs(g.alpha), std::fabs(g.beta)));
     }
     return problem;
@@ -178,11 +179,11 @@ Case conv2d_case(const Conv2d& c) {
 struct Attention {
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   tuff::Causal causal;
-  uint64_t sharing = 1;  // heads of q on one of k and v
+  uint64_t sharing = 1;  // query heads that share one kv head
 };
 
-// Each weight is exp(s - max) / sum. A score's error ds shifts both s and max, the exponential has its own
-// error, the running sums have gamma_seq_kv and rescale once for each key at most.
+// Each weight is exp(s - max) / sum. An error ds of a score shifts both s and max, the exponential has its own error,
+// and the running sums have gamma_seq_kv and are rescaled at most once for each key.
 Bound attention_bound(const Attention& a, double scale, const std::vector<Tensor>& in, const Tensor& reference) {
   Bound bound(reference.size());
   std::vector<double> score(a.seq_kv);
@@ -196,7 +197,7 @@ Bound attention_bound(const Attention& a, double scale, const std::vector<Tensor
     if (a.causal == tuff::Causal::bottom_right) {
       visible = std::min(visible, i + 1 + static_cast<int64_t>(a.seq_kv) - static_cast<int64_t>(a.seq_q));
     }
-    if (visible <= 0) continue;  // such a row is exactly zero
+    if (visible <= 0) continue;  // such a row must be exactly zero
     double largest = -std::numeric_limits<double>::infinity();
     double magnitude_of_score = 0;
     for (int64_t j = 0; j < visible; ++j) {
@@ -297,7 +298,7 @@ Case softmax_case(const Axis& a) {
       context.softmax(DType::f32, in[0], out, a.shape, a.axis);
     };
     problem.bound = [=](const Problem&, const Tensor& reference, const HostRun&) {
-      // One subtraction and one exponential above and below the division, and the sum below it.
+      // Numerator and denominator each have one subtraction and one exponential; the denominator is also a sum.
       const double each = 2 * kRounding * (2 * kRange) + exp_error(2 * kRange);
       const double relative = std::expm1(2 * each) + gamma(static_cast<double>(a.shape[a.axis]) + 4);
       Bound bound;
@@ -314,7 +315,7 @@ Case softmax_case(const Axis& a) {
 struct Reduction {
   const char* name;
   tuff::Reduce op;
-  bool places;  // the results are places, as u32
+  bool places;  // the results are indices, as u32
 };
 
 enum Result { value, mean, place };
@@ -332,7 +333,7 @@ Case reduce_case(const char* name, tuff::Reduce op, const Axis& a, bool integers
     const uint64_t count = product(a.shape);
     Random random(seed);
     Problem problem{entry.operation, entry.shape, {}, poison(count / a.shape[a.axis]), call, exact};
-    const bool product = op == tuff::Reduce::prod;  // of numbers near one, so that it stays in range
+    const bool product = op == tuff::Reduce::prod;  // of values near 1, so that the product stays in range
     problem.inputs.push_back(integers  ? random.integers(count, 8)
                              : product ? random.uniform(count, 0.99, 1.01)
                                        : random.uniform(count, -1, 1));
@@ -345,7 +346,7 @@ Case reduce_case(const char* name, tuff::Reduce op, const Axis& a, bool integers
       };
     }
     const bool sums = op == tuff::Reduce::sum || op == tuff::Reduce::mean;
-    // However the tree is shaped, no element passes through more additions than there are elements.
+    // Whatever the tree's shape, no element goes through more additions than there are elements.
     if (sums && !integers) problem.bound = accumulated(static_cast<double>(a.shape[a.axis]) + 1, call);
     return problem;
   };
@@ -362,7 +363,7 @@ struct Elementwise {
   double error_in_ulps;  // 0: exact
 };
 
-// The tables of the library, with what it promises.
+// The library's tables of operations, with the errors that they promise.
 constexpr Elementwise<tuff::Unary> kUnary[] = {
 #define UNARY(number, NAME, name, file, ulps, measured, measured_gpu, flops, alpha, low, high, y, dy) \
   {#name, tuff::Unary::name, low, high, ulps},
@@ -383,8 +384,8 @@ void call(const tuff::Context& context, tuff::Binary op, const Buffers& in, cons
 
 // --- normalisations ---------------------------------------------------------------------------------
 
-// Rows by their own mean and variance. A mean of n values that are at most 4 is off by gamma_n times 4; so is every
-// difference from it, and by twice that relative to the deviation the deviation itself.
+// Normalises rows by their own mean and variance. The mean of n values of magnitude at most 4 is off by at most
+// gamma_n times 4, and so is every difference from it. The deviation's relative error is up to twice that.
 Case norm_case(const char* name, bool centred, uint64_t rows, uint64_t cols) {
   Case entry{name, fmt::format("{} rows of {}", rows, cols), {}};
   entry.make = [=](uint64_t seed) {
@@ -426,8 +427,8 @@ Case norm_case(const char* name, bool centred, uint64_t rows, uint64_t cols) {
   return entry;
 }
 
-// What gelu_tanh's own argument adds to its bound, in units in the last place (docs/accuracy.md): x times the sigmoid
-// of t, which goes through seven roundings on its way; the sigmoid turns an error of t into one of itself times t (1 -
+// The error that gelu_tanh's own argument adds to its bound, in units in the last place (docs/accuracy.md). The result
+// is x times the sigmoid of t, and t takes seven roundings. The sigmoid scales a relative error of t by t (1 -
 // sigmoid(t)).
 double gelu_tanh_ulps(double x) {
   const double t = std::sqrt(8 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
@@ -474,7 +475,7 @@ Case elementwise_case(const char* family, const Elementwise<Op>& e, size_t opera
 
 // --- shapes and types -------------------------------------------------------------------------------
 
-// What is the same on every device, to the bit.
+// A case whose result must be bit-identical on every device.
 Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call) {
   Case entry{std::move(operation), std::move(shape), {}};
   entry.make = [=](uint64_t seed) {
@@ -486,8 +487,7 @@ Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> 
   return entry;
 }
 
-// Sines and cosines to 4 ULP of numbers up to 300, two products and their sum.
-// The same with results that may be off by so much.
+// Changes a case so that its results may be off by `bound`.
 Case within(Case entry, double bound) {
   entry.make = [make = entry.make, bound](uint64_t seed) {
     Problem problem = make(seed);
@@ -538,7 +538,7 @@ void add_shape_cases(std::vector<Case>& cases) {
   });
   add("gather", "5000 rows of 300x33", 9'900, 165'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
-        // Whole numbers from -300 to 300: some name nothing.
+        // Integers from -300 to 300, some of which are out of range as indices.
         const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
         context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
         context.gather(DType::f32, DType::i32, in[0], indices, out, {300, 33}, 0, 5'000);
@@ -565,7 +565,7 @@ void add_shape_cases(std::vector<Case>& cases) {
           desc.out_shape[0] = last ? 40 : 80, desc.out_shape[1] = last ? 60 : 80;
           context.resize(desc);
         });
-    // Four elements of at most 300, each with 12 roundings along either axis (tests/resize_test.cpp).
+    // Four elements of magnitude at most 300, with 12 roundings for each of the two axes (tests/resize_test.cpp).
     cases.back() = within(cases.back(), 4 * 300 * 24 * kRounding);
   }
   for (const auto& [name, op, places] : kReduce) {
@@ -573,7 +573,7 @@ void add_shape_cases(std::vector<Case>& cases) {
     for (const uint32_t axis : {0, 1}) {
       add(fmt::format("reduce {}", name), axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
           [op = op, axis](const tuff::Context& context, const Buffers& in, const auto& out) {
-            // As floats, so that places compare as numbers.
+            // Converted to floats, so that the comparison of results treats indices as numbers.
             const tuff::Buffer numbers = context.alloc_bytes(4 * 50);
             const std::vector<uint64_t> shape = {axis == 0 ? uint64_t{3000} : 50, axis == 0 ? uint64_t{50} : 3000};
             context.reduce(DType::f32, op, in[0], numbers, shape, axis);
@@ -585,9 +585,9 @@ void add_shape_cases(std::vector<Case>& cases) {
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumsum(DType::f32, in[0], out, {120, 100}, 1, false, true);
       });
-  // Numbers of at most 300, a hundred of them at most, with as many roundings.
+  // At most 100 values of magnitude at most 300, and as many roundings.
   cases.back() = within(cases.back(), 100.0 * 300 * 100 * kRounding);
-  // A product of two, which is rounded once.
+  // A product of two values, rounded once.
   add("cumprod", "6000x2 axis 1, reverse", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
@@ -623,7 +623,7 @@ Tensor poison(uint64_t count) { return Tensor(count, std::numeric_limits<float>:
 
 Bound exact(const Problem&, const Tensor& reference, const HostRun&) { return Bound(reference.size(), 0.0); }
 
-// One row for each shape: a new operation is a few rows here.
+// One row for each shape, so a new operation needs only a few rows here.
 std::vector<Case> selftest_cases() {
   constexpr Transpose N = Transpose::no, T = Transpose::yes;
   std::vector<Case> cases;

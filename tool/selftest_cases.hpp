@@ -1,4 +1,4 @@
-// The problems of tuff selftest: random inputs, the call, and the error that a correct device may make.
+// The problems of tuff selftest: random inputs, the call, and the error bound of a correct device.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tool {
 using Tensor = std::vector<float>;
 using Bound = std::vector<double>;
 
-// Queues one operation: inputs in the order of Problem::inputs.
+// Enqueues one operation; inputs are in the order of Problem::inputs.
 using Buffers = std::vector<tuff::Buffer>;
 using Call = std::function<void(const tuff::Context&, const Buffers& inputs, const tuff::Buffer& output)>;
 
@@ -26,36 +26,35 @@ struct Problem {
   std::vector<Tensor> inputs;
   Tensor output;  // its contents before the call
   Call call;
-  // The largest error of each element; reference is the host's result.
+  // The largest allowed error of each element; reference is the host's result.
   std::function<Bound(const Problem&, const Tensor& reference, const HostRun&)> bound;
 };
 
-// Names the operation and its shape without making the inputs, so that a filter costs nothing.
+// Names the operation and its shape without creating the inputs, so that filtering costs nothing.
 struct Case {
   std::string operation;
   std::string shape;
   std::function<Problem(uint64_t seed)> make;
-  std::string needs = {};  // of tuff_supports(): what not every device has
+  std::string needs = {};  // a name for tuff_supports(), if not every device has it
 };
 
 std::vector<Case> selftest_cases();
 
-// What selftest_cases.cpp and selftest_types.cpp share: inputs that are the same for the same seed, and how results are
-// judged.
+// Shared by selftest_cases.cpp and selftest_types.cpp: reproducible random inputs, and error bounds.
 constexpr double kRounding = 0x1p-24;   // u, the unit roundoff of f32
 constexpr double kSmallest = 0x1p-126;  // the smallest normal f32: below it a device may flush to zero
 
 // gamma_n = n u / (1 - n u): the relative error of n roundings (Higham, Accuracy and Stability, section 3.1).
 double gamma(double n);
-// Vulkan's own bound on exp(x): 3 + 2|x| units in the last place ("Precision of GLSL.std.450 Instructions").
+// Vulkan's bound on the error of exp(x): 3 + 2|x| units in the last place ("Precision of GLSL.std.450 Instructions").
 double exp_error(double x);
 
-// Every element somewhere a device can tell apart from the one beside it.
+// A reproducible random generator for inputs whose elements are distinguishable from their neighbours.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   Tensor uniform(uint64_t count, double low, double high);
-  // Whole numbers: products and sums of them are exact as long as they stay below 2^24.
+  // Integers: their products and sums are exact below 2^24.
   Tensor integers(uint64_t count, int magnitude);
 
  private:
@@ -66,7 +65,7 @@ class Random {
 Tensor poison(uint64_t count);
 Bound exact(const Problem&, const Tensor& reference, const HostRun&);
 
-// Element types, activations, and operations of which one case tells enough.
+// Adds cases for element types, activations, and operations for which one case is enough.
 void add_type_cases(std::vector<Case>& cases);
 
 }  // namespace tool

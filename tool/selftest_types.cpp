@@ -1,4 +1,4 @@
-// Cases of tuff selftest for each element type and each activation, and for operations of which one tells enough.
+// Selftest cases for each element type, each activation, and operations for which one case is enough.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ uint64_t bytes_of(DType type) {
   }
 }
 
-// A case of whole numbers, whose result is exact.
+// A case of integers, whose result is exact.
 Case whole(std::string operation, std::string shape, std::vector<uint64_t> inputs, int magnitude, uint64_t results,
            Call call) {
   Case entry{std::move(operation), std::move(shape), {}};
@@ -44,7 +44,7 @@ Case whole(std::string operation, std::string shape, std::vector<uint64_t> input
   return entry;
 }
 
-// Through a type and back. Rounded once, saturating, the same bits on every device.
+// Converts to a type and back. The conversion rounds once and saturates, so the bits are the same on every device.
 Case cast_case(const char* name, DType type) {
   constexpr uint64_t kCount = 10'007;
   Case entry{"cast", fmt::format("through {}", name), {}, fmt::format("cast.{}", name)};
@@ -61,7 +61,7 @@ Case cast_case(const char* name, DType type) {
   return entry;
 }
 
-// Sums of up to 32 * 2 * 2 are exact in every type, even in the eight bits of bf16.
+// Sums of at most 32 * 2 * 2 are exact in every type, even with bf16's eight significant bits.
 Case product_case(const char* name, DType type) {
   constexpr uint64_t kM = 70, kN = 50, kK = 32;
   const DType result = type == DType::i8 ? DType::i32 : type;
@@ -79,9 +79,9 @@ Case product_case(const char* name, DType type) {
   return entry;
 }
 
-// How far an activation may be off at x, which is exact: exp to 3 + 2|y| units in the last place (Vulkan), all other
-// operations rounded. erfc = exp(-x^2/2) * series / (1 + 2 z), of 12 steps whose coefficients add up to less than twice
-// the value; as tests/support/activation.cpp derives it.
+// The error bound of an activation at x, where x is exact: exp is accurate to 3 + 2|y| units in the last place
+// (Vulkan), all other operations are rounded once. erfc = exp(-x^2/2) * series / (1 + 2 z) takes 12 steps whose
+// coefficients add up to less than twice the value, as tests/support/activation.cpp derives.
 double activation_error(Activation activation, double x) {
   const double size = std::fabs(x), u = kRounding;
   if (activation == Activation::gelu) {
@@ -96,7 +96,7 @@ double activation_error(Activation activation, double x) {
   return 0;
 }
 
-// The products are sixteenths, and exact.
+// The products are multiples of 1/16 and exact.
 Case activation_case(const char* name, Activation activation) {
   constexpr uint64_t kM = 40, kN = 33, kK = 16;
   const auto product = [=](Activation wanted) -> Call {
@@ -119,7 +119,7 @@ Case activation_case(const char* name, Activation activation) {
       Bound bound;
       for (size_t i = 0; i < before.size(); ++i) {
         const double error = activation_error(activation, before[i]);
-        // The reference is rounded once itself.
+        // The reference itself is rounded once.
         bound.push_back(error == 0 ? 0 : error + kRounding * std::fabs(static_cast<double>(reference[i])) + kSmallest);
       }
       return bound;
@@ -144,7 +144,7 @@ Case conv3d_case() {
                });
 }
 
-// A quarter of a sum of whole numbers is exact.
+// A quarter of a sum of integers is exact.
 Case avg_pool_case() {
   return whole("avg_pool", "3x50x60 by 2x2, stride 2", {3 * 50 * 60}, 300, 3 * 25 * 30,
                [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
@@ -167,8 +167,8 @@ struct Images {
 
 constexpr double kEpsilon = 1e-5;
 
-// As norm_case() of selftest_cases.cpp has it, for a group of channels: the mean of n values of at most kRange is off
-// by gamma_n times kRange, and so is every difference from it.
+// Like norm_case() in selftest_cases.cpp, for a group of channels: the mean of n values of magnitude at most kRange is
+// off by at most gamma_n times kRange, and so is every difference from it.
 Case group_norm_case(const Images& s) {
   constexpr double kRange = 4;
   Case entry{"group_norm", fmt::format("{}x{}x{} in {} groups", s.batch, s.channels, s.inner, s.groups), {}};
@@ -204,8 +204,8 @@ Case group_norm_case(const Images& s) {
   return entry;
 }
 
-// (x - mean) / sqrt(variance + epsilon) * w + b: a difference, a sum, a root and a division of 2.5 units each (Vulkan:
-// an inverse root of 2), two products and a sum, however they are put together: 16 roundings at most.
+// (x - mean) / sqrt(variance + epsilon) * w + b: a difference, a sum, a square root and a division of 2.5 units each
+// (Vulkan: an inverse square root of 2 units), two products and a sum. In any order that is at most 16 roundings.
 Case batch_norm_case(const Images& s) {
   Case entry{"batch_norm", fmt::format("{}x{}x{}", s.batch, s.channels, s.inner), {}};
   entry.make = [=](uint64_t seed) {
@@ -222,7 +222,7 @@ Case batch_norm_case(const Images& s) {
       for (uint64_t i = 0; i < bound.size(); ++i) {
         const uint64_t c = i / s.inner % s.channels;
         const double scale = self.inputs[3][c] / std::sqrt(self.inputs[2][c] + kEpsilon);
-        // Magnitudes: x * scale and mean * scale may have been subtracted from each other.
+        // Uses magnitudes, since x * scale and mean * scale may have cancelled.
         const double sizes =
             (std::fabs(static_cast<double>(self.inputs[0][i])) + std::fabs(static_cast<double>(self.inputs[1][c]))) *
             scale;

@@ -6,7 +6,7 @@
 namespace tool {
 namespace {
 
-constexpr size_t kSamples = 4;  // that are to agree, of a quarter of the time each
+constexpr size_t kSamples = 4;  // that must agree, each a quarter of the measuring time
 constexpr uint64_t kMaxRepetitions = 1'000'000;
 
 }  // namespace
@@ -22,10 +22,10 @@ Steady measure_steadily(const std::function<double(uint64_t repetitions)>& elaps
     const auto repetitions = static_cast<uint64_t>(std::clamp(share / last, 1.0, static_cast<double>(kMaxRepetitions)));
     const double took = elapsed(repetitions);
     last = took / static_cast<double>(repetitions);
-    // Much less than a measurement: the first guess was of a slower device, or of one call alone.
+    // Far too short: the first estimate came from a device at a lower clock, or from a single call.
     if (took < share / 2 && repetitions < kMaxRepetitions) continue;
     samples.push_back(last);
-    // Of what takes long two are enough.
+    // For long repetitions two samples are enough.
     const auto wanted = static_cast<size_t>(std::clamp(seconds / last, 2.0, static_cast<double>(kSamples)));
     const bool late = now() - begin >= patience;
     if (samples.size() < wanted || (!late && now() - begin < warm_seconds)) continue;

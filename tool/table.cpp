@@ -15,17 +15,17 @@ namespace {
 
 constexpr size_t kIndent = 2;
 constexpr size_t kGap = 3;
-constexpr size_t kNarrowest = 12;  // that a column is folded to
+constexpr size_t kNarrowest = 12;  // the minimum width a column is folded to
 constexpr int kBarWidth = 30;
 
-// Of columns that wide, with the gaps between them.
+// The total width of these columns, including gaps.
 size_t total_of(const std::vector<size_t>& widths) {
   size_t total = 0;
   for (const size_t width : widths) total += width == 0 ? 0 : width + (total == 0 ? 0 : kGap);
   return total;
 }
 
-// Of the terminal that the progress is shown on.
+// The width of the terminal that shows the progress bar.
 size_t progress_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
@@ -60,7 +60,7 @@ std::vector<size_t> Table::widths() const {
   for (size_t i = columns_.size(); i-- > 0 && too_wide();) {
     if (columns_[i].optional) widths[i] = 0;
   }
-  while (too_wide()) {  // the widest that can be folded, one by one
+  while (too_wide()) {  // narrows the widest column that can be folded, step by step
     size_t widest = columns_.size();
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (widths[i] > least[i] && (widest == columns_.size() || widths[i] > widths[widest])) widest = i;
@@ -120,7 +120,7 @@ void Progress::step(const std::string& what) {
   }
   std::string line = fmt::format("  [{:#<{}}{:.<{}}] {:3d} %  {:>10}  {:<40}", "", filled, "", kBarWidth - filled,
                                  100 * done_ / total_, left, shorten(what, 40));
-  line.resize(std::min(line.size(), progress_width()));  // a line that breaks could not be written over
+  line.resize(std::min(line.size(), progress_width()));  // a line that wraps could not be overwritten
   fmt::print(stderr, "\r{}", line);
   std::fflush(stderr);
   ++done_;

@@ -1,4 +1,4 @@
-// A table of text with aligned columns, and a progress bar: plain characters, no colours.
+// A text table with aligned columns, and a progress bar: plain characters, no colours.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    bool optional = false;  // left out where the table would be too wide
+    bool optional = false;  // dropped if the table would be too wide
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -28,11 +28,11 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 
-  std::vector<size_t> widths() const;  // of the columns; 0: left out
+  std::vector<size_t> widths() const;  // of the columns; 0: dropped
 };
 
-// One line on stderr that is rewritten in place, with how long the rest will take if it goes on like this (at most
-// what is left of limit_seconds); silent where stderr is no terminal.
+// One line on stderr, rewritten in place, with an estimate of the remaining time (at most what is left of
+// limit_seconds). Silent if stderr is not a terminal.
 class Progress {
  public:
   explicit Progress(uint64_t total, double limit_seconds = 1e9);
@@ -40,7 +40,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step(const std::string& what);  // about to begin the next of total
+  void step(const std::string& what);  // the next step is about to begin
   void clear();
 
  private:

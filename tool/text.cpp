@@ -19,7 +19,7 @@ namespace tool {
 namespace {
 
 constexpr size_t kNarrowest = 40, kWidest = 200, kElsewhere = 80;
-constexpr size_t kLeft = 36;  // of two columns
+constexpr size_t kLeft = 36;  // the left one of two columns
 
 std::optional<size_t> wanted_width() {
   size_t columns = 0;
@@ -102,7 +102,7 @@ void finish_output() {
 
 void keep_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // To be read alone: what is written to it fails, as it should.
+    // Standard output and error are opened read-only, so that writing to them fails, as it should.
     if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -1,5 +1,5 @@
-// tuff tune: measures which variants of the kernels are the fastest on this device, and keeps them in a table that
-// every process then uses.
+// tuff tune: measures which kernel variants are fastest on this device, and stores them in a table that every process
+// then uses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,15 +21,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = TuneFile::Json;
 
-// A product is left out if one call takes more than this share of the time that there is for it: about a hundred calls
-// are needed.
+// A GEMM is skipped if one call takes more than this share of its time budget: about a hundred calls are needed.
 constexpr double kLongestCall = 1.0 / 50;
-constexpr int kPasses = 3;  // over the products that are not finished, while there is time
+constexpr int kPasses = 3;  // over the unfinished GEMMs, while time is left
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// The first signal ends the measuring, with what was found kept; whoever insists ends the process. (timeout(1) sends
-// two at once: to its child, and to the group.)
+// The first signal ends the measurements and keeps the results; the third ends the process. (timeout(1) sends two at
+// once: to its child, and to the process group.)
 extern "C" void on_interrupt(int signal) {
   interrupted = interrupted + 1;
   if (interrupted == 2) std::signal(signal, SIG_DFL);
@@ -80,7 +79,7 @@ std::string describe(const Candidate& candidate) {
   return candidate.slices == 0 ? candidate.variant : fmt::format("{}, k in {}", candidate.variant, candidate.slices);
 }
 
-// One product of the list, and what became of it.
+// One GEMM of the list and its state.
 struct Row {
   enum class State { open, done, done_before, repeated, left_out };
   Product product;
@@ -152,7 +151,7 @@ Json row_json(const Row& row) {
   return json;
 }
 
-// What a run has to do, in order, and how far it is.
+// The GEMMs of a run, in order, and its progress.
 class Tuner {
  public:
   Tuner(const TuneOptions& options, tuff::Context& context, TuneFile& file)
@@ -196,7 +195,7 @@ class Tuner {
   int run() {
     const CatchInterrupts catching;
     begin_ = Clock::now();
-    // Each product gets its share of the time; what one leaves over goes to those that needed more.
+    // Each GEMM gets an equal share of the time; what one leaves over goes to the others.
     for (int pass = 0; pass < kPasses && count(Row::State::open) != 0 && !out_of_time(); ++pass) {
       size_t left = count(Row::State::open);
       Progress progress(left, options_.budget - spent());
@@ -236,7 +235,8 @@ class Tuner {
       row.state = Row::State::left_out;
       return;
     }
-    // A product of more operations than those before is not faster: it need not run to be found too long.
+    // A GEMM with more operations than an earlier one is not faster, so one that would take too long is recognised
+    // without running it.
     double& rate = best_rate_[row.product.type];
     if (rate != 0 && row.product.flops() / rate > 4 * kLongestCall * share) return;
     try {
@@ -318,7 +318,7 @@ class Tuner {
   TuneFile& file_;
   tuff::DeviceProperties device_;
   std::vector<Row> rows_;
-  std::vector<tuff::TuningKey> seen_;  // two products of the list may be of the same buckets
+  std::vector<tuff::TuningKey> seen_;  // several GEMMs of the list may fall into the same buckets
   std::map<tuff::DType, double> best_rate_;
   Clock::time_point begin_;
 };
@@ -326,7 +326,7 @@ class Tuner {
 }  // namespace
 
 int run_tune(const TuneOptions& options) {
-  if (!options.types.empty()) parse_types(options.types);  // refuses before any device is opened
+  if (!options.types.empty()) parse_types(options.types);  // rejects unknown types before any device is opened
   tuff::Context context = open_context(options.device, "vulkan");
   const tuff::DeviceProperties device = context.info();
   TuneFile file(output_path(options), tuff::tuning_device(device, tuff::version()));

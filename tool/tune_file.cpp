@@ -21,7 +21,7 @@ void replace(std::vector<Json>& choices, const Json& choice) {
   choices.push_back(choice);
 }
 
-// A line for each choice, so that people can read it.
+// Writes one line for each choice, so that the file stays readable.
 std::string text_of(const Json& document) {
   std::string text = fmt::format("{{\n \"tuff_tuning\": {},\n \"devices\": [", document["tuff_tuning"].dump());
   const char* between = "\n  ";
@@ -29,7 +29,7 @@ std::string text_of(const Json& document) {
     Json head = device;
     head.erase("choices");
     std::string opening = head.dump();
-    opening.pop_back();  // its bracket is still open
+    opening.pop_back();  // removes the closing bracket: choices follow
     text += fmt::format("{}{}, \"choices\": [", between, opening);
     const char* comma = "\n   ";
     for (const Json& choice : device["choices"]) {
@@ -72,7 +72,7 @@ Json TuneFile::load() const {
   try {
     if (text) {
       const nlohmann::json checked = tuff::parse_tuning(*text);
-      // The choices of this device have to be of use; other devices' are carried along as they are.
+      // The choices for this device must be usable; those for other devices are kept unchanged.
       for (const auto& part : checked["devices"]) {
         if (tuff::is_for(part, device_)) tuff::TuningTable(*text, device_);
       }
@@ -109,7 +109,7 @@ void TuneFile::save() {
       devices.erase(i);
     } else if (devices[i]["uuid"] == device_.uuid && devices[i]["driver"] == device_.driver &&
                devices[i]["driver_version"] == device_.driver_version) {
-      devices.erase(i);  // of another version of the library
+      devices.erase(i);  // written by another version of the library
     }
   }
   for (const Json& choice : added_) replace(choices, choice);

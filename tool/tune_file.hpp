@@ -1,4 +1,4 @@
-// The table that tuff tune writes: a file with one section for each device, of which this run's is read and added to.
+// The table that tuff tune writes: a file with one section for each device. This run reads and extends its device's.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,19 @@ class TuneFile {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Throws std::runtime_error if there is something at the path that is no table: it would be overwritten.
+  // Throws std::runtime_error if the path holds a file that is not a tuning table: it would be overwritten.
   TuneFile(std::filesystem::path path, tuff::TuningDevice device);
 
-  // What an entry or a choice is for.
+  // The key of an entry or a choice.
   static tuff::TuningKey key(const Json& entry);
-  // The choice for the same operation, form and bucket of sizes; null: there is none.
+  // The choice for the same operation, form and bucket of sizes; null if there is none.
   const Json* find(const Json& entry) const;
-  // A finished measurement, instead of what there was.
+  // Stores a finished measurement, replacing any earlier choice.
   void put(const Json& choice);
-  // Adds what was put to the file as it is by now: another device may have been tuned meanwhile.
+  // Merges the new choices into the file as it is now: another device may have been tuned in the meantime.
   void save();
 
-  // A table with this one choice, for measuring it.
+  // A table with only this choice, for measuring it.
   std::string table_of(const Json& choice) const;
   const std::filesystem::path& path() const { return path_; }
 

@@ -27,7 +27,7 @@ constexpr TypeName kTypes[] = {{DType::f32, "f32", 4},
                                {DType::f64, "f64", 8},
                                {DType::i8, "i8", 1}};
 
-// In the format of bench/shapes/gemm.txt: what networks and solvers ask for, one for each bucket of sizes.
+// In the format of bench/shapes/gemm.txt: shapes that networks and solvers use, one for each bucket of sizes.
 constexpr const char* kBuiltIn = R"(
 # squares, stored as they are and transposed
 N N 64 64 64

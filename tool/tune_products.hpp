@@ -1,4 +1,4 @@
-// Which matrix products tuff tune measures.
+// The GEMMs that tuff tune measures.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tool {
 
 struct Product {
-  tuff::DType type;  // of A and B; C is of the same, or i32 for i8
+  tuff::DType type;  // of A and B; C has the same type, or i32 for i8
   bool ta, tb;
   uint64_t m, n, k, batch;
 
@@ -20,12 +20,12 @@ struct Product {
   tuff::DType c_type() const;
 };
 
-// "f32,f16" → the types; throws std::runtime_error for another word.
+// "f32,f16" → the types; throws std::runtime_error for any other word.
 std::vector<tuff::DType> parse_types(const std::string& words);
 uint64_t type_bytes(tuff::DType type);
 
-// Lines of "ta tb m n k [batch]" with N or T, as in bench/shapes/gemm.txt; a path of "" is the list that is built in.
-// Every line once for each type, those of few operations first. Throws std::runtime_error with path and line.
+// Reads lines of "ta tb m n k [batch]" with N or T, as in bench/shapes/gemm.txt; an empty path selects the built-in
+// list. Returns every line once for each type, smallest GEMMs first. Throws std::runtime_error with the path and line.
 std::vector<Product> read_products(const std::string& path, const std::vector<tuff::DType>& types);
 
 }  // namespace tool

@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DTOOL=… -DFOLDER=… -P tune_test.cmake
-# Tunes within seconds into a table of its own, goes on with it, uses it, and keeps its hands off other files.
+# Tunes for a few seconds into a private table, continues it, uses it, and checks that foreign files are left alone.
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 set(table ${FOLDER}/table.json)
@@ -15,7 +15,7 @@ if(EXISTS ${table})
   message(FATAL_ERROR "--list or --dry-run has written ${table}")
 endif()
 
-# Runs until all is done: a busy machine may need more than two seconds, and find too little time for anything at first.
+# Repeats until everything is done: a busy machine may need more than two seconds, and at first have time for nothing.
 foreach(budget RANGE 2 30)
   run(0 "products measured" ${tune} --budget ${budget})
   if(NOT output MATCHES "not finished")
@@ -26,7 +26,7 @@ run(0 "\n0 products measured.*4 were measured before.*1 are about the size of an
 run(0 "\n4 products measured.*1 are about the size of another.*Written to" ${tune} --budget 100 --again)
 run(0 "nn 48 x 48 x 48 +done" ${tune} --list)
 
-# What the library makes of it: a choice put in by hand is taken by every process.
+# The library uses the table: every process takes a choice that was put in by hand.
 run(0 "nn 128 x 128 x 128 +done +([a-z0-9_]+) +([a-z0-9_]+)" ${tune} --list)
 string(REGEX MATCH "nn 128 x 128 x 128 +done +([a-z0-9_]+) +([a-z0-9_]+)" row "${output}")
 set(other ${CMAKE_MATCH_2})
@@ -38,7 +38,7 @@ set(ENV{TUFF_LOG} dispatch)
 run(0 "gemm nn 129x131x137 [^\n]*: ${other} \\(tuned\\)" ${TOOL} selftest --filter gemm)
 set(ENV{TUFF_LOG} warning)
 
-# A file that is no table is not overwritten, nor is one that cannot be written reported as written.
+# A file that is no tuning table is not overwritten, and a failed write is reported.
 file(WRITE ${FOLDER}/letter.txt "Dear table,\n")
 run(1 "letter.txt is no table of tuned choices" ${TOOL} tune --shapes ${shapes} --budget 1 --output ${FOLDER}/letter.txt)
 file(READ ${FOLDER}/letter.txt letter)
@@ -63,7 +63,7 @@ run(2 "--budget" ${TOOL} tune --budget -5)
 set(ENV{TUFF_TUNING} off)
 run(1 "there is no place for the table" ${TOOL} tune --budget 1)
 
-# Interrupted, it keeps what it has; a busy machine may have nothing yet after four seconds.
+# If interrupted, it keeps its results; a busy machine may have none yet after four seconds.
 file(REMOVE ${table})
 foreach(seconds 4 16 64)
   run(130 "" timeout --signal=INT --preserve-status ${seconds} ${TOOL} tune --type f32 --budget 100 --output ${table})

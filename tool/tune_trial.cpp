@@ -12,21 +12,22 @@ using Clock = std::chrono::steady_clock;
 using tuff::DType;
 
 constexpr double kWarmSeconds = 0.03;
-constexpr int kSamples = 3;  // of each candidate; the best counts
-// The variants come in the order of what is expected of them: where so many in a row take so much longer than the best,
-// the rest is not worth the time.
+constexpr int kSamples = 3;  // for each candidate; the best one counts
+// Variants are tried in order of expected speed. After this many in a row that are this much slower than the best, the
+// rest are not worth measuring.
 constexpr uint32_t kMaxWorse = 3;
 constexpr double kWorse = 1.5;
-// The duel: in each round both run, one after the other. Of two that are equally fast either wins a round with
-// probability 1/2, and so 12 or 13 of 13 with probability 14/8192: below 0.2 %, for a table of some hundred rows. Less
-// than this gain is not worth a row.
+// The duel: in each round both candidates run, one after the other. If both are equally fast, each wins a round with
+// probability 1/2, and 12 or 13 of 13 rounds with probability 14/8192. That is below 0.2 %, for a table of some
+// hundred rows. A gain below kMinGain is not worth a row.
 constexpr size_t kRounds = 13, kRoundsLost = 1;
 constexpr double kMinGain = 1.02;
-// k is worth cutting where C is small, into slices that are not.
+// Split-K pays where C is small, as long as the parts of k are not.
 constexpr uint64_t kMaxSlicedResults = 1u << 20, kMinSlice = 128;
 constexpr uint32_t kSlices[] = {1, 2, 4, 8, 16, 32};
 
-// Values between -1 and 1 (-8 and 8, for i8): what a device draws, and so its clock, depends on the bits it moves.
+// Random values between -1 and 1 (-8 and 8 for i8): a device's power draw, and so its clock, depends on the bits
+// moved.
 std::vector<unsigned char> random_bytes(DType type, uint64_t count) {
   std::vector<unsigned char> bytes(count * type_bytes(type));
   std::minstd_rand random(1);
@@ -76,7 +77,7 @@ double best_of(const Trial& trial, double expected) {
   return best;
 }
 
-// Whether b takes less time than a beyond the noise. Both get their medians over the rounds that it took to tell.
+// True if b beats a by more than the noise. Both times become medians over the rounds that the decision took.
 bool wins(Trial& trial, const Candidate& a, const Candidate& b, double& a_seconds, double& b_seconds) {
   std::vector<double> as, bs;
   size_t lost = 0;
@@ -98,10 +99,10 @@ bool wins(Trial& trial, const Candidate& a, const Candidate& b, double& a_second
   return lost <= kRoundsLost && a_seconds >= kMinGain * b_seconds;
 }
 
-// Measures one candidate and keeps it if it is the best so far; the seconds it took.
+// Measures one candidate, keeps it if it is the best so far, and returns its seconds.
 double try_out(Trial& trial, const Candidate& candidate, Finding& finding) {
   double seconds = trial.warm_up();
-  // One that takes several times as long need not be known more exactly.
+  // A candidate several times slower than the best needs no exact time.
   if (seconds < 3 * finding.best_seconds) seconds = best_of(trial, seconds);
   ++finding.measured;
   if (seconds < finding.best_seconds) {
@@ -120,7 +121,8 @@ bool try_variants(Trial& trial, Finding& finding, const std::function<bool()>& o
       if (!trial.choose(candidate)) continue;
       worse = try_out(trial, candidate, finding) > kWorse * finding.best_seconds ? worse + 1 : 0;
     } catch (const tuff::Exception& error) {
-      if (error.status() == TUFF_ERROR_DEVICE_LOST) throw;  // else it does not run, for want of memory for example
+      // any other error means that it cannot run, for example for lack of memory
+      if (error.status() == TUFF_ERROR_DEVICE_LOST) throw;
     }
   }
   return true;

@@ -1,4 +1,4 @@
-// One product under measurement: its operands on the device, what could compute it, and how long each takes.
+// One GEMM under measurement: its operands on the device, the variants that can compute it, and how long each takes.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace tool {
 
-// A variant with its slices of k; 0 slices: as the library thinks best. No name: what the library takes by itself.
+// A variant and its number of split-K parts; 0: the library decides. An empty name: the library's own choice.
 struct Candidate {
   std::string variant;
   uint32_t slices = 0;
@@ -21,17 +21,17 @@ class Trial {
  public:
   Trial(tuff::Context& context, const Product& product, const TuneFile& file);
 
-  // "operation", "form" and "sizes": what a table's choice is for.
+  // "operation", "form" and "sizes": the key of a table's choice.
   const TuneFile::Json& entry() const { return entry_; }
-  // The built-in choice first, the rest as it is expected to do.
+  // The built-in choice first, then the others in order of expected speed.
   const std::vector<std::string>& variants() const { return variants_; }
 
-  // False if the library does not take it.
+  // Returns false if the library does not accept it.
   bool choose(const Candidate& candidate);
-  // Compiles what is chosen, and keeps the device at work: one that waits for a compiler lowers its clocks. The
-  // seconds of the last call.
+  // Compiles the chosen candidate and keeps the device busy, since a device that waits for a compiler lowers its
+  // clocks. Returns the seconds of the last call.
   double warm_up() const;
-  // The mean of so many calls as take kSampleSeconds, or of one.
+  // The mean over as many calls as take kSampleSeconds, at least one.
   double sample(double expected_seconds) const;
 
   static constexpr double kSampleSeconds = 0.01;
@@ -52,12 +52,12 @@ struct Finding {
   Candidate built_in, best;
   double built_in_seconds = 0, best_seconds = 0;
   uint32_t measured = 0, candidates = 0;
-  bool replaced = false;  // the best is faster than the built-in choice beyond the noise
-  bool complete = false;  // all was measured that is worth it
-  bool skipped = false;   // not even the built-in choice: one call takes too long
+  bool replaced = false;  // the best is faster than the built-in choice by more than the noise
+  bool complete = false;  // everything worth measuring was measured
+  bool skipped = false;   // one call of the built-in choice already takes too long
 };
 
-// Measures until `out_of_time` says so. See docs/tuning.md for how it judges.
+// Measures until `out_of_time` returns true. docs/tuning.md explains how candidates are judged.
 Finding find_best(Trial& trial, double longest_call, const std::function<bool()>& out_of_time);
 
 }  // namespace tool

@@ -14,7 +14,7 @@
 namespace tool {
 namespace {
 
-// Insertions, deletions, replacements and swaps of neighbours that make one of the other.
+// Edit distance: insertions, deletions, replacements, and swaps of adjacent characters.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -31,20 +31,20 @@ size_t distance(const std::string& a, const std::string& b) {
   return rows[a.size()][b.size()];
 }
 
-// Of programs that come with Tuff: its tests, benchmarks, scripts and examples.
+// Variables of programs that come with Tuff: its tests, benchmarks, scripts and examples.
 bool is_of_others(const std::string& name) {
   constexpr const char* kPrefixes[] = {"TUFF_TEST_", "TUFF_BENCH_", "TUFF_STARTUP_", "TUFF_SKIP_SETUP"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](const char* prefix) { return name.rfind(prefix, 0) == 0; });
 }
 
-// What is right of a list of devices depends on those that there are: the library says.
+// Whether a list of devices is valid depends on the devices present, so the library checks it.
 void check_visible_devices() {
   try {
     tuff::device_count();
   } catch (const tuff::Exception& error) {
     if (error.status() == TUFF_ERROR_INVALID_ARGUMENT) throw UsageError(error.what(), "correct it, or unset it");
-  }  // anything else is for the command to tell, if it asks for devices
+  }  // the command reports other errors, if it needs devices
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
   std::string best;
   size_t least = std::max<size_t>(word.size() / 3, 1) + 1;
   for (const std::string& name : names) {
-    // The beginning of a name is near it.
+    // A prefix counts as near.
     const bool begins = word.size() >= 2 && name.rfind(word, 0) == 0;
     const size_t apart = begins ? 1 : distance(word, name);
     if (apart < least) least = apart, best = name;

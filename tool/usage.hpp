@@ -1,4 +1,4 @@
-// What is wrong with the command line or the environment: the process ends with status 2.
+// Reports errors in the command line or the environment: the process ends with status 2.
 #pragma once
 
 #include <stdexcept>
@@ -9,7 +9,7 @@ namespace tool {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-constexpr int kExitInterrupted = 130;  // as shells have it
+constexpr int kExitInterrupted = 130;  // as in shells
 
 class UsageError : public std::runtime_error {
  public:
@@ -21,17 +21,16 @@ class UsageError : public std::runtime_error {
   std::string hint_;
 };
 
-// Of the names the one that was probably meant; empty if none is near.
+// The name that was probably meant; empty if none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& names);
 
-// What --filter goes by: whether the text is a part of any of them.
+// How --filter matches: the text is a substring of any of the names.
 bool matches(const std::string& filter, const std::vector<std::string>& names);
 
-// Throws for a filter that leaves nothing, and says what there is: `names`, each once.
+// Throws for a filter that matches nothing. The message lists `names`, each once.
 [[noreturn]] void fail_filter(const std::string& command, const std::string& filter, std::vector<std::string> names);
 
-// Each variable TUFF_… of the environment: throws for a value that it cannot have, warns of names that Tuff does not
-// know.
+// Checks each TUFF_… environment variable: throws for an invalid value, warns about names that Tuff does not know.
 void check_environment();
 
 // The table of variables, for --help.

@@ -1,26 +1,26 @@
 # Run by CTest: cmake -DTOOL=… -DPYTHON=… -P usage_test.cmake
-# What the tool makes of a command line, of the environment, and of an output that cannot be written to. A wrong command
-# line or environment is status 2, and says what there is.
+# How the tool handles command lines, the environment, and output that cannot be written. A wrong command line or
+# environment ends with status 2 and a list of valid values.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 set(env ${CMAKE_COMMAND} -E env)
 foreach(variable COLUMNS TUFF_DEVICE TUFF_VISIBLE_DEVICES TUFF_LOG TUFF_CACHE_BYTES)
   unset(ENV{${variable}})
 endforeach()
 
-# --- a filter that leaves nothing says what there is ------------------------------------------------------
+# --- a filter without matches lists what exists ----------------------------------------------------------
 run(2 "error: --filter: tuff bench has nothing with \"nosuchop\" in its name.*hint: there is .*conv2d.*softmax"
     ${TOOL} bench --filter nosuchop)
 run(2 "error: --filter: tuff selftest has nothing with \"nosuchop\".*hint: there is .*unary relu" ${TOOL} selftest --filter nosuchop)
 run(2 "is softmax meant" ${TOOL} selftest --filter sotfmax)
 run(2 "is softmax meant" ${TOOL} bench --filter sotfmax)
-# Of a shape that only large devices have: known once there is a device.
+# A shape that only large devices have is rejected once the device is known.
 run(2 "tuff bench on this device has nothing with \"8192 x 8192\"" ${TOOL} bench --backend host --filter "8192 x 8192")
-# Names that tuff info lists are names of rows.
+# Feature names that tuff info lists select rows.
 foreach(name reduce unary layer_norm)
   run(0 "\"feature\": \"${name}\"" ${TOOL} bench --seconds 0.01 --filter ${name} --json)
 endforeach()
 
-# --- other values that are none ---------------------------------------------------------------------------
+# --- other invalid values ---------------------------------------------------------------------------------
 run(2 "\"f99\" is none of f32" ${TOOL} tune --type f99)
 run(2 "none of f32" ${TOOL} tune --type ,)
 run(2 "--budget: \"-5\" is no number" ${TOOL} tune --budget=-5)
@@ -60,7 +60,7 @@ foreach(command info selftest bench tune cache "cache;list" "cache;clear" "cache
   if(NOT output STREQUAL help)
     message(FATAL_ERROR "tuff help ${words} is not tuff ${words} --help:\n${output}")
   endif()
-  # The examples are its own.
+  # Each command's examples are its own.
   foreach(other info selftest bench tune cache)
     if(NOT words MATCHES "^${other}" AND help MATCHES "\n  tuff ${other}")
       message(FATAL_ERROR "the help of ${words} has examples of ${other}:\n${help}")
@@ -119,7 +119,7 @@ assert eval(sys.argv[1]), value
 endif()
 
 # --- the output -------------------------------------------------------------------------------------------
-# Fits: what COLUMNS says, and 80 where nobody does. A table has columns of numbers that cannot be folded.
+# fits: output keeps to COLUMNS, or to 80 by default. A table has columns of numbers that cannot be folded.
 function(fits columns)
   run(0 "" ${env} COLUMNS=${columns} ${TOOL} ${ARGN})
   string(REGEX REPLACE "[;[]|]" "." output "${output}")
@@ -140,7 +140,7 @@ fits(80 selftest --filter softmax -v)
 fits(80 tune --list --type f32)
 fits(80 bench --seconds 0.01 --filter softmax)
 run(0 "" sh -c "'${TOOL}' help tune | awk 'length > 80 { exit 1 }'")
-# A pipe that nobody reads ends it; a full disk, and a pipe or stream that was closed, are said.
+# A pipe without a reader ends the tool; a full disk, or a closed pipe or stream, is reported.
 run("0|141" "^$" bash -c "set -o pipefail; '${TOOL}' info | true")
 run(1 "error: .*(No space left on device|standard output)" sh -c "'${TOOL}' info > /dev/full")
 run(1 "error: .*(Bad file descriptor|standard output)" sh -c "'${TOOL}' info --json >&-")

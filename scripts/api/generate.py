@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what is generated and committed: include/tuff/tuff.json and python/tuff/_abi.py from include/tuff/tuff.h; from
-the tables of operations (kernels/*/*.def) python/tuff/_functions.py, the enumerations of include/tuff/tuff.hpp, and the
-lists of README.md, docs/python.md and docs/accuracy.md.
+"""Writes the generated files that are committed: include/tuff/tuff.json and python/tuff/_abi.py from
+include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py, the enumerations of
+include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and docs/accuracy.md.
 
     scripts/api/generate.py            writes them
-    scripts/api/generate.py --check    fails, with the differences, if they are not what these give
+    scripts/api/generate.py --check    fails, with the differences, if they are out of date
 
-What comes from the header needs libclang and its Python module: python3-clang of Debian and Ubuntu, or libclang of PyPI. The files are committed,
-so that neither building nor using Tuff does. docs/bindings.md describes tuff.json.
+Reading the header needs libclang and its Python module: python3-clang of Debian and Ubuntu, or libclang of PyPI. The
+files are committed so that neither building nor using Tuff needs it. docs/bindings.md describes tuff.json.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 
 
 def write_json(api: dict) -> str:
-    """A line for each parameter, field and constant, so that changes can be read."""
+    """Writes one line for each parameter, field and constant, so that changes are readable."""
 
     def text(value, depth: int) -> str:
         plain = not any(
@@ -47,7 +47,7 @@ def write_json(api: dict) -> str:
 
 
 def settle(outputs: dict, source: str, check: bool) -> int:
-    """Writes what has changed; or, with check, shows it and gives 1."""
+    """Writes what has changed; with check, prints the differences and returns 1 instead."""
     status = 0
     for name, wanted in outputs.items():
         path = TOP / name

@@ -1,7 +1,7 @@
-"""tuff.h as data: what clang says of its types, what its comments say of meaning and age.
+"""tuff.h as data: the types from clang, the meaning and the version from the header's comments.
 
-Nothing is guessed. Where neither the C types, the words of the header nor a row of names.py say what a pointer
-or a number is, HeaderError names the declaration and what it needs. docs/bindings.md describes what comes out.
+Nothing is guessed. If neither the C type, the header's comments nor a row of names.py says what a pointer or a number
+means, HeaderError names the declaration and what it needs. docs/bindings.md describes the output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ INTEGERS = {
     "int32_t": "int", "uint32_t": "unsigned int", "int64_t": "long long", "uint64_t": "unsigned long long",
 }  # fmt: skip
 FIRST_VERSION = "0.1.0"
-INVALID_VERSION = "0.9.0"  # since when groups have an _INVALID, as the header says once for all of them
+INVALID_VERSION = "0.9.0"  # the version that added _INVALID to all groups, which the header says only once
 VERSION = r"(\d+\.\d+\.\d+)"
 
 
@@ -25,11 +25,11 @@ PARAMETER_ROW = re.compile(r"^ {3}([a-z_0-9]+(?:, [a-z_0-9]+)*) {2,}(\S.*)$")
 
 
 class HeaderError(Exception):
-    """The header says too little, or something that no binding could use."""
+    """The header says too little, or declares something that no binding could use."""
 
 
 class NoClang(Exception):
-    """There is no libclang here."""
+    """libclang is not installed."""
 
 
 class Comment:
@@ -43,13 +43,13 @@ class Comment:
         ]
         self.lines = [line.rstrip() for line in lines]
         self.text = " ".join(" ".join(self.lines).split())
-        self.alone = not header_lines[self.first - 1][: self.column - 1].strip()  # nothing before it on its line
+        self.alone = not header_lines[self.first - 1][: self.column - 1].strip()  # nothing precedes it on its line
         self.is_section = "-----" in self.raw
 
 
 def since_words(*texts):
-    """The version of the first text that has a sentence "Since x.y.z", or ends with "; since x.y.z". What only mentions a
-    version, as "since 0.8.0 a UUID too" does, is about something else."""
+    """The version of the first text that has a sentence "Since x.y.z", or ends with "; since x.y.z". Other mentions of
+    a version, such as "since 0.8.0 a UUID too", are about something else."""
     sentence = (
         rf"(?:^| )Since {VERSION}(?:[.;] |[.;]?$)|\(since {VERSION}\)|(?:^|[;,] )since {VERSION}(?:, zero before)?$"
     )
@@ -83,7 +83,8 @@ class Parser:
         self.used = set()
 
     def parse(self, more: str):
-        """The header, with `more` behind it. The two standard headers come from here, so that any libclang will do."""
+        """Parses the header with `more` appended. The two standard headers are supplied here, so that any libclang
+        works."""
         folder = self.path.parent
         integers = "".join(f"typedef {type} {name};\n" for name, type in INTEGERS.items())
         unit = self.index.parse(
@@ -130,8 +131,8 @@ class Parser:
         return re.split(r"[.:(]", words)[0].strip()
 
     def documentation(self, cursor, previous):
-        """Own comment's text; of a function or an enumeration, that of the declaration that it follows without an empty
-        line."""
+        """The text of its own comment. A function or an enumeration without one shares that of the declaration
+        directly above it."""
         line = cursor.extent.start.line
         comment = self.own_comment(line)
         shares = cursor.kind in (self.kinds.FUNCTION_DECL, self.kinds.ENUM_DECL)
@@ -147,7 +148,7 @@ class Parser:
         return re.sub(r"\b(const|struct)\b\s*", "", type.spelling).strip()
 
     def describe(self, owner, name, type, parameter):
-        """What clang knows: the C type apart into its base, pointers and elements."""
+        """What clang knows: the C type, split into base type, pointers and elements."""
         kind = self.cindex.TypeKind
         result = {"name": name, "type": None, "c": re.sub(r"\s+(?=\*)", "", type.spelling)}
         if type.kind == kind.CONSTANTARRAY:
@@ -183,7 +184,7 @@ class Parser:
         return None
 
     def values(self, owner, item):
-        """Which numbers an integer takes: of a group, 0 or 1, or any."""
+        """The values that an integer takes: those of a group, 0 or 1, or any."""
         if item["type"] in self.groups:
             item["values"] = item["type"]
             return
@@ -197,14 +198,14 @@ class Parser:
             return
         if row in self.groups:
             if self.groups[row]["type"] != item["type"]:
-                return  # such as an uint64_t bias beside an int32_t bias_axis
+                return  # such as a uint64_t bias beside an int32_t bias_axis
         elif row not in ("boolean", "number"):
             raise HeaderError(f"VALUES of names.py: {row} is no group of the header")
         if row != "number":
             item["values"] = row
 
     def length(self, owner, item, names):
-        """What a pointer to several elements says of how many there are."""
+        """The number of elements behind a pointer to several."""
         name, type = item["name"], item["type"]
         if "count" in item:
             return
@@ -230,7 +231,7 @@ class Parser:
             )
 
     def nullable(self, item, texts):
-        """From the words NULL, not NULL; the header says that other pointers may not be."""
+        """True if the comment says that it may be NULL; the header forbids NULL for all other pointers."""
         name = re.escape(item["name"])
         return any(re.search(rf"\b{name}\b(?:, which)? may be NULL", text) for text in texts if text)
 
@@ -315,7 +316,7 @@ class Parser:
         return [(name, found[name], line) for name, line in names]
 
     def members(self, cursors, since):
-        """(cursor, documentation, since) of enumerators or fields, by the comments before and beside each."""
+        """(cursor, documentation, since) of enumerators or fields, from the comments before and beside each."""
         standalone = None
         for index, cursor in enumerate(cursors):
             line = cursor.extent.start.line
@@ -326,7 +327,7 @@ class Parser:
             if before is not None and before.first > previous_end:
                 own = before
                 standalone = since_words(before.text) or standalone
-            # Declarators of one declaration share what stands behind the last of them.
+            # Declarators of one declaration share the comment after the last of them.
             end, last = cursor.extent.end, cursor
             for other in cursors[index:]:
                 if other.extent.start.line == line:
@@ -391,7 +392,7 @@ class Parser:
         previous = None
         for cursor in declarations:
             if cursor.kind == self.kinds.STRUCT_DECL:
-                continue  # comes with its typedef
+                continue  # handled with its typedef
             record = self.record(cursor)
             comment, since = self.documentation(record or cursor, previous)
             previous = {"name": cursor.spelling, "_end": cursor.extent.end.line, "_comment": comment, "since": since}
@@ -429,14 +430,14 @@ class Parser:
         }
 
     def record(self, cursor):
-        """The structure that a typedef names, if it does."""
+        """The structure that a typedef names, or None."""
         if cursor.kind != self.kinds.TYPEDEF_DECL:
             return None
         canonical = cursor.underlying_typedef_type.get_canonical()
         return canonical.get_declaration() if canonical.kind == self.cindex.TypeKind.RECORD else None
 
     def find_groups(self, declarations):
-        """Before everything else: they are the types of parameters."""
+        """Comes before everything else, since parameters refer to groups."""
         for cursor, following in zip(declarations, declarations[1:]):
             follows = following.extent.start.line == cursor.extent.end.line + 1
             if cursor.kind == self.kinds.TYPEDEF_DECL and following.kind == self.kinds.ENUM_DECL and follows:
@@ -507,7 +508,7 @@ class Parser:
 
 
 def doc(comment):
-    """The comment's lines, but for the rows about parameters, which are with these."""
+    """The comment's lines, except for the rows about parameters, which are kept with those."""
     if comment is None:
         return {}
     lines, in_row = [], False
@@ -523,5 +524,5 @@ def version_key(version):
 
 
 def read(path: Path) -> dict:
-    """The interface that the header at this path declares. Raises HeaderError, and NoClang."""
+    """The interface that the header at this path declares. Raises HeaderError and NoClang."""
     return Parser(path.resolve()).read()

@@ -1,7 +1,8 @@
-"""What names in tuff.h mean, where its C types do not say it. A row that nothing in the header needs is an error."""
+"""The meaning of names in tuff.h where the C types do not say it. A row that nothing in the header uses is an
+error."""
 
-# What an int32_t (or a flags field) takes, by the names that the header gives it. "boolean": 0 or 1; "number": any.
-# A name with its owner in front goes first. Parameters that are declared by a group's type need no row.
+# The values of an int32_t (or a flags field), by its name in the header. "boolean": 0 or 1; "number": any. A name
+# qualified by its owner takes precedence. Parameters declared with a group's type need no row.
 VALUES = {
     **dict.fromkeys(
         "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type".split(),
@@ -39,8 +40,8 @@ VALUES = {
     **dict.fromkeys("reserved reserved2 fd binding".split(), "number"),
 }
 
-# How many elements a pointer to several has, by its own name; the name on the right is the parameter or field beside it.
-# Rows are tried after <name>_bytes and <name without s>_count.
+# The number of elements behind a pointer, by the pointer's name; the right side names the parameter or field that has
+# it. These rows are tried after <name>_bytes and <name without s>_count.
 LENGTHS = {
     **dict.fromkeys("shape start step order".split(), "rank"),
     "tuff_slice.out_shape": "rank",
@@ -49,12 +50,12 @@ LENGTHS = {
     **dict.fromkeys("src dst memory".split(), "bytes"),
 }
 
-# Pointers that the rule "const is read, the rest is written" does not describe.
+# Pointers for which the rule "const is read, anything else is written" is wrong.
 DIRECTIONS = {
     "tuff_buffer_import_host.memory": "inout",  # the buffer is this memory
 }
 
-# Pointers that are used after the call has returned.
+# Pointers that stay in use after the call returns.
 KEPT = {
     "tuff_buffer_import_host.memory",
     "tuff_copy_htod_async.src",

@@ -1,5 +1,5 @@
-"""What the tables of operations (kernels/*/*.def) give: tuff.hpp's enumerations, Python's functions, and the lists of the
-README and the pages."""
+"""Generates code and text from the tables of operations (kernels/*/*.def): tuff.hpp's enumerations, Python's
+functions, and the lists of the README and the pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Lists:
         self.constants = tables.constants(root)
 
     def comment(self, kind: str, row: dict) -> str:
-        """What tuff.h says of the row's enumerator, as a sentence of Python's; "" where that is nothing."""
+        """tuff.h's comment on the row's enumerator, as a docstring's sentence; "" if it has none."""
         text = self.constants[f"{kind.upper()}_{row['NAME']}"][1]
         return re.sub(r";? since [\d.]+$", "", text)
 
@@ -121,7 +121,7 @@ class Lists:
     # ------------------------------------------------------------------------------------------------------------
 
     def outputs(self) -> dict:
-        """The files, as they should be."""
+        """The files as they should be."""
         found = {"python/tuff/_functions.py": self.python()}
 
         def replace(name: str, pattern: str, text: str) -> None:

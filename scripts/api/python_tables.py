@@ -1,4 +1,4 @@
-"""Writes python/tuff/_abi.py, the tables of tuff.raw, from the interface as header.py reads it."""
+"""Writes python/tuff/_abi.py, the tables of tuff.raw, from the interface that header.py reads."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The interface that tuff.h declares against that of version 0.8.0, by libabigail: nothing but additions.
+"""Compares the interface that tuff.h declares with that of version 0.8.0, by libabigail: only additions are allowed.
 
-    changes.py check       compares with baseline.xml; fails for anything else than additions
-    changes.py mutations   that the check finds what it is for: breaks the header in many ways, each of which must be found
+    changes.py check       compares with baseline.xml; fails for anything but additions
+    changes.py mutations   tests the check: breaks the header in many ways, each of which must be found
     changes.py baseline    writes baseline.xml from the header of version 0.8.0:
                            git show 0c81868:include/tuff/tuff.h | tests/abi/changes.py baseline
 
-What is compared is a small library of the header's own functions with debug information, made here: that libtuff.so
-exports just these is what exports.cmake checks. abidw and abidiff are Debian's and Ubuntu's package abigail-tools.
+The comparison uses a small library built here, with the header's functions and debug information; exports.cmake checks
+that libtuff.so exports exactly these. abidw and abidiff are in the package abigail-tools of Debian and Ubuntu.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent.parent / "include" / "tuff" / "tuff.h"
 BASELINE = HERE / "baseline.xml"
-# Of what abidiff returns: an error, or wrong use. The other bits say what changed.
+# Bits of abidiff's exit status: an error, or wrong use. The other bits say what changed.
 ERRORS = 1 | 2
 
 
 def describe(header: str, folder: Path) -> Path:
-    """abidw's description of a library that has what the header declares."""
+    """abidw's description of a library with the header's declarations."""
     (folder / "tuff").mkdir(parents=True)
     (folder / "tuff" / "tuff.h").write_text(header, encoding="utf-8")
     declarations = re.findall(r"^TUFF_API [^;#]*;", header, flags=re.M)
@@ -47,10 +47,11 @@ def describe(header: str, folder: Path) -> Path:
 
 
 def without_appended_fields(path: Path) -> Path:
-    """The description without the fields that lie behind where the baseline's structures end.
+    """The description without the fields after the end of the baseline's structures.
 
-    They break nothing where a structure begins with struct_size, which says how far the caller's goes. (abidiff's own
-    suppression by has_data_member_inserted_at hides whatever else has changed in such a structure, and in others.)
+    Such fields break nothing in a structure that starts with struct_size, which tells how much of it the caller has.
+    (abidiff's own suppression, has_data_member_inserted_at, hides all other changes of such a structure, and of
+    others.)
     """
     old = {entry.get("name"): entry for entry in ElementTree.parse(BASELINE).iter("class-decl")}
     tree = ElementTree.parse(path)
@@ -70,7 +71,7 @@ def without_appended_fields(path: Path) -> Path:
 
 
 def breaks(header: str) -> str:
-    """What abidiff has against the header, or nothing."""
+    """abidiff's complaint about the header, or an empty string."""
     with tempfile.TemporaryDirectory() as folder:
         found = without_appended_fields(describe(header, Path(folder) / "library"))
         result = subprocess.run(["abidiff", "--no-added-syms", BASELINE, found], capture_output=True, text=True)
@@ -79,7 +80,7 @@ def breaks(header: str) -> str:
         return result.stdout if result.returncode else ""
 
 
-# (what is done, from, to); the first that matches is replaced.
+# (description, pattern, replacement); the first match is replaced.
 BROKEN = [
     ("a function removed", r"TUFF_API tuff_status tuff_unmap\([^;]*;", ""),
     ("a function renamed", r"\btuff_unmap\(tuff_buffer", "tuff_unmapped(tuff_buffer"),

@@ -7,7 +7,7 @@ function(tuff_declared_functions header out)
     string(REGEX REPLACE ".*[ *](tuff_[a-z0-9_]+)\\($" "\\1" name "${declaration}")
     list(APPEND names ${name})
   endforeach()
-  # Whatever follows the macro has to have been understood.
+  # Every use of the macro must have been recognised.
   string(REGEX MATCHALL "\nTUFF_API " marks "${text}")
   list(LENGTH marks expected)
   list(LENGTH names found)

@@ -1,14 +1,14 @@
 # Run by CTest: cmake -DLIBRARY=… -DOBJECTS=… -DNM=… -DOBJDUMP=… -P destructors.cmake
-# Tuff's own code registers no destructor, of static or of thread-local objects: it is called when they have run. Of the
-# archives in the library (shaderc, glslang, SPIRV-Tools, SPIRV-Cross) some do, for tables that compiling needs:
-# runtime/custom/compilers.hpp refuses to compile once they are gone.
+# Tuff's own code registers no destructors of static or thread-local objects, because it may be called after they have
+# run. Some of the archives in the library (shaderc, glslang, SPIRV-Tools, SPIRV-Cross) register some, for tables that
+# compiling needs: runtime/custom/compilers.hpp refuses to compile once those are gone.
 
 cmake_policy(VERSION 3.22)
 
-# By file: what it may register, and why.
+# For each file, what it may register, and why.
 set(allowed
-    "prewarm.cpp.o:atexit"            # stops the thread that compiles ahead, before the drivers' own handlers
-    "compilers.cpp.o:__cxa_atexit")   # notes that the archives' tables are gone
+    "prewarm.cpp.o:atexit"            # stops the prewarming thread before the drivers' own handlers run
+    "compilers.cpp.o:__cxa_atexit")   # records that the archives' tables are gone
 
 file(STRINGS ${OBJECTS} objects)
 execute_process(COMMAND ${NM} -A --undefined-only ${objects} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
@@ -29,7 +29,7 @@ foreach(entry IN LISTS allowed)
   endif()
 endforeach()
 
-# In the library as it was linked: who is left are functions of the archives.
+# In the linked library only functions of the archives may remain.
 execute_process(
   COMMAND ${OBJDUMP} -d --no-show-raw-insn ${LIBRARY}
   COMMAND awk "/^[0-9a-f]+ <.*>:$/ {name = $2} /(call|jmp|bl|b) .*<(__cxa_(thread_)?atexit|atexit)[@>]/ {print name}"
@@ -38,7 +38,7 @@ string(REGEX MATCHALL "<[^\n]+>" callers "${text}")
 list(REMOVE_DUPLICATES callers)
 set(theirs 0)
 foreach(caller IN LISTS callers)
-  # Files' initialisations (of Tuff's own files nm has judged), the archives' namespaces, and the linker's entries.
+  # Initialisers of files (nm has checked Tuff's own), the archives' namespaces, and the linker's entries.
   if(caller MATCHES "_GLOBAL__sub_I_|spirv_cross|spvtools|glslang|shaderc|<(atexit|__cxa_atexit@plt|__cxa_thread_atexit@plt)>")
     math(EXPR theirs "${theirs} + 1")
   elseif(NOT caller MATCHES "4tuff7Prewarm")

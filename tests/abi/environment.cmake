@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DROOT=… -P environment.cmake
-# The library reads the environment in one place, which trusts it in no program that has more rights than its caller.
+# The library reads the environment in one place, and ignores it in a program with more rights than its caller.
 file(GLOB_RECURSE sources ${ROOT}/platform/*.cpp ${ROOT}/platform/*.hpp ${ROOT}/planning/*.cpp ${ROOT}/planning/*.hpp
      ${ROOT}/runtime/*.cpp ${ROOT}/runtime/*.hpp ${ROOT}/capi/*.cpp ${ROOT}/capi/*.hpp
      ${ROOT}/kernels/*.cpp ${ROOT}/kernels/*.hpp ${ROOT}/include/*.h ${ROOT}/include/*.hpp)

@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DLIBRARY=… -DHEADER=… -DNM=… -DREADELF=… -P exports.cmake
-# The library exports exactly what the header declares, under the right SONAME, and needs no Vulkan loader.
+# The library exports exactly what the header declares, has the right SONAME, and needs no Vulkan loader.
 include(${CMAKE_CURRENT_LIST_DIR}/declared_functions.cmake)
 
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

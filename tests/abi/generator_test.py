@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/api reads what the header says, and refuses what it would have to guess."""
+"""scripts/api reads what the header says, and rejects what it would have to guess."""
 
 import re
 import sys
@@ -139,7 +139,7 @@ TUFF_API tuff_status tuff_more(tuff_stream stream, int32_t dtype, const uint64_t
         self.assertEqual(
             (ages["padding"], ages["groups"], ages["precision"], ages["bias"]), ("0.1.0", "0.4.0", "0.6.0", "0.4.0")
         )
-        # "since 0.8.0 a UUID too" is not the field's age.
+        # "since 0.8.0 a UUID too" is not the version of the field.
         device = by_name(by_name(api["structures"], "tuff_context_desc")["fields"], "device")
         self.assertEqual(device["since"], "0.1.0")
 

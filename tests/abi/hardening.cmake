@@ -1,5 +1,5 @@
 # Run by CTest: cmake -DFILES=a,b,… -DLIBRARY=… -DOBJECTS=list.txt -DREADELF=… -DNM=… -DCET=… -DFORTIFY=… -P hardening.cmake
-# What cmake/hardening.cmake asks for is in the files that are installed. OBJECTS names a file with the library's own
+# The installed files are hardened as cmake/hardening.cmake asks. OBJECTS names a file that lists the library's own
 # object files, one in a line.
 string(REPLACE "," ";" FILES "${FILES}")
 
@@ -18,7 +18,7 @@ foreach(file IN LISTS FILES)
   if(text MATCHES " RWE |TEXTREL")
     message(SEND_ERROR "${file}: memory is writable and executable\n${text}")
   endif()
-  # Entries that are empty or relative are looked up in the working directory.
+  # Empty or relative entries would be looked up in the working directory.
   string(REGEX MATCHALL "\\((RPATH|RUNPATH)\\)[^\n]*" paths "${text}")
   foreach(line IN LISTS paths)
     string(REGEX REPLACE ".*\\[(.*)\\].*" "\\1" path "${line}")
@@ -44,7 +44,7 @@ foreach(file IN LISTS FILES)
   endif()
 endforeach()
 
-# The exports have the version of the interface.
+# The exports carry the version of the interface.
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${symbols}")
 foreach(line IN LISTS lines)
@@ -53,7 +53,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# Every object of the library's own was compiled for both halves of CET.
+# Every object of the library itself was compiled for both halves of CET.
 if(CET)
   file(STRINGS ${OBJECTS} objects)
   foreach(object IN LISTS objects)

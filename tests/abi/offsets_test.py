@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""layout.c, which is frozen, tuff.json and the tables of the Python package say the same of sizes, offsets and values."""
+"""layout.c, which is frozen, tuff.json and the tables of the Python package agree on sizes, offsets and values."""
 
 import ctypes
 import importlib
@@ -14,7 +14,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 API = json.loads((TOP / "include" / "tuff" / "tuff.json").read_text(encoding="utf-8"))
 LAYOUT = (TOP / "tests" / "abi" / "layout.c").read_text(encoding="utf-8")
 
-# The package without its __init__, which would open the library.
+# The package without its __init__, which would load the library.
 package = types.ModuleType("tuff")
 package.__path__ = [str(TOP / "python" / "tuff")]
 sys.modules["tuff"] = package

@@ -1,4 +1,4 @@
-// include/tuff/tuff.hpp as a program uses it; built with exceptions and without.
+// Uses include/tuff/tuff.hpp as a program would; built with exceptions and without.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +23,7 @@ static_assert(!std::is_copy_constructible_v<tuff::Buffer> && !std::is_copy_assig
 static_assert(std::is_nothrow_move_constructible_v<tuff::Context> && std::is_nothrow_move_assignable_v<tuff::Buffer>);
 
 #ifdef TUFF_NO_EXCEPTIONS
-// What the two styles share is written once: take() unwraps a result, done() a status, code_of() an error.
+// The code shared by both styles is written once: take() unwraps a result, done() a status, code_of() an error.
 template <typename T>
 T take(tuff::Result<T> result) {
   if (!result) std::printf("%s\n", result.message().c_str());
@@ -114,7 +114,7 @@ void copies(const tuff::Context& context) {
   EXPECT((TAKE(visible.download_vector<float>(3)) == std::vector<float>{2.5f, 2.5f, 2.5f}));
 }
 
-// On a Vulkan device.
+// Runs on a Vulkan device.
 void kernels(const tuff::Context& context) {
   const char* source = R"(#version 450
 layout(constant_id = 4) const float shift = 0;
@@ -164,7 +164,7 @@ void memory(tuff::Context& context) {
   DONE(context.synchronize());
   EXPECT(host[2] == -3);
   EXPECT_STATUS(context.import_host(host + 1, sizeof host), TUFF_ERROR_INVALID_ARGUMENT, "tuff_buffer_import_host");
-  // The host backend has no descriptors.
+  // The host backend has no memory descriptors.
   options.host_pinned = false, options.exportable = true;
   EXPECT_STATUS(context.alloc<float>(4, options), TUFF_ERROR_UNSUPPORTED, "tuff_alloc_ex");
   EXPECT_STATUS(imported.export_fd(), TUFF_ERROR_UNSUPPORTED, "tuff_buffer_export_fd");
@@ -223,7 +223,7 @@ void operations(const tuff::Context& context) {
   DONE(context.unary(DType::f32, tuff::Unary::neg, c, c, 64));
   expect_all(-2, 64);
   DONE(context.unary(DType::f32, tuff::Unary::neg, nullptr, nullptr, 0));
-  // c is -2 throughout: a row of one value has no deviation, and one of two opposite ones is normal already.
+  // c is -2 throughout: a row of equal values has no deviation, and one of two opposite values is already normalised.
   DONE(context.layer_norm(DType::f32, c, nullptr, nullptr, c, 8, 8, 1e-5));
   expect_all(0, 64);
   DONE(context.rms_norm(DType::f32, a, b, c, 4, 16, 0));
@@ -238,7 +238,7 @@ void operations(const tuff::Context& context) {
   expect_all(1, 24);
   DONE(context.concat(DType::f32, {a, b}, {4, 4}, c, {8, 8}, 0));
   expect_all(1, 64);
-  // Of an index's bits, those of 1.0f, no row is named.
+  // The bits of 1.0f are out of range as an index.
   DONE(context.gather(DType::f32, DType::u32, a, b, c, {8, 4}, 0, 16));
   expect_all(0, 64);
   tuff_pool_desc pool = {};
@@ -265,7 +265,7 @@ void operations(const tuff::Context& context) {
   DONE(context.synchronize());
 }
 
-// Either backend.
+// Runs on either backend.
 void streams(const tuff::Context& context) {
   static_assert(!std::is_copy_constructible_v<tuff::Stream> && std::is_nothrow_move_assignable_v<tuff::Stream>);
   static_assert(!std::is_copy_constructible_v<tuff::Event> && !std::is_copy_constructible_v<tuff::Graph>);
@@ -279,7 +279,7 @@ void streams(const tuff::Context& context) {
   const auto host = TAKE(staging.map<float>());
   for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i);
 
-  // Up on one stream, computed on the other, down on the first.
+  // Uploads on one stream, computes on the other, downloads on the first.
   const tuff::Event begin = TAKE(first.record());
   DONE(first.copy_htod_async(x, host));
   tuff::Event there = TAKE(context.event(false));
@@ -295,7 +295,7 @@ void streams(const tuff::Context& context) {
   EXPECT(TAKE(begin.elapsed(end)) >= 0);
   EXPECT_STATUS(begin.elapsed(there), TUFF_ERROR_INVALID_ARGUMENT, "tuff_event_elapsed");
 
-  // The other copies, from parts.
+  // The other copies, with parts of buffers.
   DONE(second.copy_htod_async(x, 8, host.data() + 1, 2));
   DONE(second.fill<float>(x, 9, 1));
   DONE(second.copy_dtod(y, x, 4, 12, 8));
@@ -316,7 +316,7 @@ void streams(const tuff::Context& context) {
   EXPECT_STATUS(tuff::Event().wait(), TUFF_ERROR_INVALID_HANDLE, "tuff_event_wait");
 }
 
-// On a Vulkan device.
+// Runs on a Vulkan device.
 void graphs(const tuff::Context& context) {
   tuff::Stream stream = TAKE(context.stream("graphs"));
   tuff::Buffer x = TAKE(context.upload({1.0f, 2.0f})), y = TAKE(context.upload({10.0f, 20.0f}));
@@ -351,7 +351,7 @@ void graphs(const tuff::Context& context) {
     thrown = true;
   }
   EXPECT(thrown);
-  twice();  // the capture has ended: carried out at once
+  twice();  // the capture has ended, so this runs at once
   DONE(stream.synchronize());
   EXPECT((TAKE(x.download_vector<float>(2)) == std::vector<float>{16, 32}));
 #endif
@@ -390,7 +390,7 @@ void profiles(const tuff::Context& context) {
   EXPECT(table.find('\0') == std::string::npos);
   EXPECT_STATUS(profile.write("no such folder/trace.json"), TUFF_ERROR_IO, "tuff_profile_write");
   { const tuff::Profile scope = TAKE(context.profile()); }
-  EXPECT(tuff_profile_end(context.handle()) == TUFF_ERROR_INVALID_ARGUMENT);  // its scope has ended it
+  EXPECT(tuff_profile_end(context.handle()) == TUFF_ERROR_INVALID_ARGUMENT);  // the scope has ended it
 }
 
 void peers(tuff::Context& context, const tuff::Context& other) {
@@ -430,5 +430,5 @@ int main() {
     streams(context);
     graphs(context);
   }
-  return 0;  // outlives' handle is stale by now, which its destructor does not mind
+  return 0;  // outlives' handle is stale by now; its destructor ignores that
 }

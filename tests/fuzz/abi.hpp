@@ -1,5 +1,5 @@
-// The public ABI as data, from tuff.json: functions, what their arguments are made of, and a way to call each with
-// arguments that were put together at run time.
+// The public ABI as data, generated from tuff.json: functions, their arguments, and a way to call each with arguments
+// assembled at run time.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace tuff_fuzz {
 
 enum class Kind : uint8_t { number, enumerator, flags, real, handle, text, memory, struct_size, reserved };
 
-// Something that a caller sets: an argument that is no structure, or a field of one that is.
+// A value that a caller sets: an argument that is not a structure, or a field of one that is.
 struct Place {
   const char* name;
   Kind kind;
   uint8_t bytes;       // of one element
-  int16_t group;       // of enumerators and flags the index in groups(), of handles that in handle_types()
-  uint8_t argument;    // index of the parameter that it is, or lies in
-  uint32_t offset;     // in the structure
+  int16_t group;       // index in groups() for enumerators and flags, in handle_types() for handles
+  uint8_t argument;    // index of the parameter that it is, or is a field of
+  uint32_t offset;     // within the structure
   uint32_t count;      // elements of an array; 0: a pointer to as many as `length` says
   const char* length;  // the place that counts the elements or bytes behind a pointer; or null
   bool in_structure;
@@ -37,7 +37,7 @@ struct Argument {
   const char* name;
   int16_t structure;  // index in structures(), or -1
   Way way;
-  uint8_t bytes;  // of what an `out` pointer receives
+  uint8_t bytes;  // size of what an `out` pointer receives
   bool nullable;
   bool pointer;
 };
@@ -52,7 +52,7 @@ struct Function {
 struct Structure {
   const char* name;
   uint32_t size;
-  std::span<const uint32_t> sizes;  // that it had in some version
+  std::span<const uint32_t> sizes;  // its sizes in all versions
 };
 
 struct Group {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""abi_table.py tuff.json output.cpp: the public ABI as the fuzzer calls it (abi.hpp).
+"""abi_table.py tuff.json output.cpp: writes the public ABI as the table that the fuzzer uses (abi.hpp).
 
-Every function, parameter, field and enumerator comes from tuff.json: what is added there is in the table, and the
-fuzzer's descriptions are held against it.
+Every function, parameter, field and enumerator comes from tuff.json. Additions therefore appear in the table at once,
+and the fuzzer's descriptions are checked against it.
 """
 import json
 import sys

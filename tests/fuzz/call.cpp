@@ -9,7 +9,7 @@ namespace tuff_fuzz {
 namespace {
 
 constexpr uint64_t kUntouched = 0xa5a5a5a5a5a5a5a5;
-constexpr size_t kLargest = 16384;  // bytes of a structure and of what may be claimed behind it
+constexpr size_t kLargest = 16384;  // bytes of a structure and of the tail that may be claimed after it
 constexpr size_t kMaxPlaces = 512, kMaxArguments = 32;
 
 using Names = std::unordered_map<std::string_view, int>;
@@ -33,7 +33,7 @@ std::string last_message() {
   return text;
 }
 
-// The memory that arguments point to during one call.
+// The memory that a call's arguments point to.
 struct Frame {
   alignas(16) unsigned char structure[kLargest];
   uint64_t lists[kMaxPlaces];
@@ -129,7 +129,7 @@ Outcome Call::invoke(const Resolver& resolver) const {
     };
     unsigned char* target = frame.structure + place.offset;
     const bool by_pointer = place.pointer && place.kind != Kind::memory && place.kind != Kind::text;
-    if (by_pointer) {  // to elements, which lie side by side
+    if (by_pointer) {  // elements that are stored consecutively
       uint64_t address = 0;
       if (!slot.null) {
         if (lists + slot.count > kMaxPlaces) throw std::logic_error("too many elements");

@@ -1,5 +1,5 @@
-// One call of one function: a value for each of its places. What differs from one backend to the other, handles and
-// memory, is held as a reference that a Resolver turns into the backend's own.
+// One call of one function, with a value for each of its places. Handles and memory differ between backends, so they
+// are stored as references that a Resolver translates for each backend.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tuff_fuzz {
 
 const Function& function_of(std::string_view name);
 
-// References of handles: 0 is the null handle, index + 1 an object, and with this bit a number as it is.
+// Handle references: 0 is the null handle, index + 1 an object; with this bit the remaining number is used as it is.
 inline constexpr uint64_t kForged = uint64_t{1} << 63;
-// References of memory: a place in the backend's scratch memory; or, of a mapped buffer, object << 24 | offset.
-// Any other number is the address itself.
+// Memory references: an offset in the backend's scratch memory, or for a mapped buffer object << 24 | offset. Any
+// other number is the address itself.
 inline constexpr uint64_t kScratch = uint64_t{1} << 63, kMapped = uint64_t{1} << 62;
 inline constexpr size_t kScratchBytes = 1 << 18;
 
@@ -31,14 +31,14 @@ class Resolver {
 struct Slot {
   uint32_t begin = 0, count = 0;
   bool set = false;
-  bool null = false;  // a pointer that is NULL
+  bool null = false;  // the pointer is NULL
 };
 
 struct Outcome {
   tuff_status status = TUFF_OK;
-  std::string message;        // where it failed
-  std::vector<uint64_t> out;  // for each argument what its pointer received
-  bool touched = false;       // where it failed: something was written all the same
+  std::string message;        // if it failed
+  std::vector<uint64_t> out;  // the value received through each argument's pointer
+  bool touched = false;       // it failed, but something was written all the same
 };
 
 class Call {
@@ -48,7 +48,7 @@ class Call {
   const Function& function() const { return *function_; }
   int find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) >= 0; }
-  // The places of this name, if there are any, get these values.
+  // Sets the places of this name, if there are any.
   void set(std::string_view name, uint64_t value);
   void set(std::string_view name, double value);
   void list(std::string_view name, std::span<const uint64_t> values);
@@ -58,11 +58,11 @@ class Call {
   Slot& slot(size_t place) { return slots_[place]; }
   uint64_t value(size_t place, size_t index) const { return pool_[slots_[place].begin + index]; }
 
-  // What is wrong with structures and pointers themselves.
+  // Invalid structures and pointers.
   int null_argument = -1;   // this pointer is NULL
   int sized_argument = -1;  // this structure's struct_size is `claimed`
   uint32_t claimed = 0;
-  bool tail = false;  // and something behind the known part is not zero
+  bool tail = false;  // and a byte after the known part is not zero
 
   Outcome invoke(const Resolver& resolver) const;
   std::string text() const;

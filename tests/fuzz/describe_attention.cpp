@@ -13,7 +13,7 @@ namespace {
 using tuff_test::gamma;
 using tuff_test::kU;
 
-// [batch][heads][seq][size], or [batch][seq][heads][size] with room between, and its strides where they are not dense.
+// Draws [batch][heads][seq][size], or [batch][seq][heads][size] with gaps, and sets strides unless it is dense.
 std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64_t batch, uint64_t heads, uint64_t seq,
                               uint64_t size) {
   if (!spread) return {{batch, heads * seq * size}, {heads, seq * size}, {seq, size}, {size, 1}};
@@ -67,8 +67,8 @@ void draw_attention(Draft& d) {
     if (draw.one_in(4)) d.input("kv_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_kv) + 2);
     if (draw.one_in(3)) d.output("lse", TUFF_F32, batch * heads * seq_q);
   }
-  // A score's error: gamma of its sum, what tanh and the bias add; of a weight e^(2 d) - 1 and an exp of 4 ULP,
-  // rescaled by at most as many others as there are keys; sums over the keys, the quotient.
+  // The error of a score: gamma of its sum, plus what tanh and the bias add. The error of a weight: e^(2 d) - 1 and an
+  // exp of 4 ULP, rescaled at most once for each key. Then the sums over the keys, and the quotient.
   const auto error = [&d, size, seq_kv, softcap, scale] {
     const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
     const double terms = static_cast<double>(size), keys = static_cast<double>(seq_kv);

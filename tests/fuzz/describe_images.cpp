@@ -1,4 +1,4 @@
-// Convolutions, pooling, resizing.
+// Convolutions, pooling and resizing.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,7 +17,7 @@ struct Window {
   std::vector<uint64_t> in, taps, out, stride, dilation, padding, padding_end;
 };
 
-// Windows over `axes` axes that fit their padded input.
+// Draws windows over `axes` axes that fit the padded input.
 Window draw_window(Draw& draw, size_t axes, bool dilated, bool asymmetric, uint64_t most) {
   Window w;
   const bool same = draw.one_in(3), three = draw.one_in(3);
@@ -48,15 +48,15 @@ std::vector<uint64_t> shape_of(uint64_t first, uint64_t second, const std::vecto
   return shape;
 }
 
-// Sums of whole numbers, a bias and a residual of them, and what an activation makes of that.
+// The inputs and error bounds of sums of integers, plus bias and residual, and the activation's error.
 void finish_sums(Draft& d, Epilogue epilogue, uint64_t terms, bool winograd) {
   for (Operand& operand : d.operands) {
     if (!operand.written) continue;
     operand.allowed = epilogue.allowed(operand.dtype);
     if (winograd) {
-      // Transforms of 6 x 6 magnify numbers by at most 10 on each of two axes, filters not at all, outputs by 18 on
-      // each: 32,400, on what is off by gamma of the roundings of a sum and of the transforms. An activation's slope is
-      // at most 1.13.
+      // The transforms of 6 x 6 tiles magnify inputs by at most 10 on each of two axes, filters not at all, and
+      // outputs by 18 on each: 32,400 in all. That applies to an error of gamma of the roundings in the sum and the
+      // transforms. An activation's slope is at most 1.13.
       const int32_t dtype = operand.dtype;
       const double size = 32400 * 1.2 * gamma(static_cast<double>(terms) + 40) * static_cast<double>(terms);
       operand.allowed = [&d, dtype, size](uint64_t, double y) {
@@ -220,7 +220,7 @@ void draw_resize(Draft& d) {
   d.input("input", dtype, planes * product(in));
   Operand& output = d.output("output", dtype, planes * product(out));
   if (mode == TUFF_RESIZE_LINEAR) {
-    // tests/resize_test.cpp: twelve roundings an axis of what is at most the largest element.
+    // tests/resize_test.cpp: twelve roundings along each axis, of values up to the largest element.
     output.allowed = [&d, dtype, axes](uint64_t, double y) {
       return gamma(12.0 * static_cast<double>(axes)) * d.of("input").seen.most + rounded(dtype, 1, y);
     };

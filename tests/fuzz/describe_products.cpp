@@ -1,4 +1,4 @@
-// Matrix products.
+// GEMMs.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace tuff_fuzz {
 namespace {
 
-// One stored matrix, as rows of `row` elements.
+// One stored matrix: its rows have `row` elements.
 struct Stored {
   uint64_t rows, row, leading, stride;
   std::vector<Axis> axes(uint64_t batch) const {
@@ -27,7 +27,7 @@ Stored stored(Draw& draw, bool padded, uint64_t rows, uint64_t row, uint64_t bat
 }
 
 struct Types {
-  int32_t dtype, a, b, c;  // a, b, c: 0 where the flat call has them of dtype
+  int32_t dtype, a, b, c;  // a, b, c: 0 where the flat call takes dtype for them
   int32_t real_a, real_b, real_c;
 };
 
@@ -131,7 +131,7 @@ void draw_product(Draft& d, bool batched) {
       else
         added += operand.seen.most * std::max(1.0, std::fabs(beta));
     }
-    // Permitted types: f16 and bf16 hold whole numbers up to 256.
+    // The input types that `precision` allows: f16 and bf16 hold integers up to 256 exactly.
     if (a_most > 256 || b_most > 256) return exact_always;
     return exact_always || a_most * b_most * static_cast<double>(k) * std::max(1.0, std::fabs(alpha)) + added < limit;
   };

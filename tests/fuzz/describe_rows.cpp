@@ -1,4 +1,4 @@
-// What goes along rows or element by element: reductions, softmax, normalisations, functions of one and two numbers.
+// Operations along rows or on single elements: reductions, softmax, normalisations, unary and binary functions.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 using tuff_test::gamma;
 using tuff_test::kU;
 
-// Some sizes whose product is at most `most`.
+// Draws some sizes whose product is at most `most`.
 std::vector<uint64_t> draw_shape(Draw& draw, uint64_t most) {
   std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
   for (uint64_t& size : shape) {
@@ -50,20 +50,20 @@ void draw_reduce(Draft& d) {
   const bool where = op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN;
   d.input("input", dtype, product(shape), op == TUFF_REDUCE_PROD ? Fill::powers : Fill::integers, 4);
   Operand& output = d.output("output", where ? int32_t{TUFF_U32} : dtype, results);
-  // A sum that is exact, and a division, which may be by a reciprocal of 4 ULP.
+  // The sum is exact; the division may use a reciprocal with an error of 4 ULP.
   if (op == TUFF_REDUCE_MEAN) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
   d.suits = [&d, op, length] {
     const Seen& seen = d.of("input").seen;
     if (op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_MEAN) {
       return seen.integral && seen.most * static_cast<double>(length) < 0x1p24;
     }
-    // Whatever is multiplied first: no factor is beyond that product.
+    // In any order of multiplication, no intermediate result exceeds that product.
     if (op == TUFF_REDUCE_PROD) return seen.integral && std::pow(seen.most, static_cast<double>(length)) < 0x1p24;
     return true;
   };
 }
 
-// Of whole numbers: every order of additions or products is exact.
+// On integers: additions and products are exact in any order.
 template <bool product_of>
 void draw_scan(Draft& d) {
   Draw& draw = d.shape;
@@ -164,8 +164,9 @@ void draw_softmax(Draft& d) {
   d.input("input", dtype, all, Fill::integers, 8);
   Operand& output = d.output("output", dtype, all);
   if (d.free.one_in(4)) output.same = 0;
-  // exp 4 ULP of the difference, which is exact; a sum of `length` of them; the quotient. The logarithm's absolute
-  // error is that relative one, and its own. Rescaling by another maximum costs an exp and a product for each block.
+  // exp to 4 ULP of the difference, which is exact; a sum of `length` such terms; the quotient. The logarithm's
+  // absolute error is that relative one plus its own. Rescaling to another maximum costs an exp and a product for each
+  // block.
   const double relative = gamma(3 * static_cast<double>(length) + 40);
   output.allowed = [dtype, relative, logarithm](uint64_t, double y) {
     if (std::isinf(y)) return 0.0;
@@ -188,8 +189,9 @@ void draw_softmax(Draft& d) {
   };
 }
 
-// Rows of `length` whole numbers up to `most`: their means are off by E at most, their variances as docs/accuracy.md
-// says. With epsilon of 0.25 and more the root of the variance is 0.5 or more, so that nothing is magnified further.
+// The error for rows of `length` integers of magnitude up to `most`: means are off by at most E, variances as
+// docs/accuracy.md says. With an epsilon of at least 0.25 the standard deviation is at least 0.5, so nothing is
+// magnified further.
 double norm_error(double length, double most, double weight, double epsilon) {
   const double sigma = std::sqrt(epsilon), shift = gamma(length + 8) * most, variance = most * most;
   const double off = gamma(length + 8) * variance + 12 * shift * most + 12 * shift * shift;

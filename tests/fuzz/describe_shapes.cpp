@@ -1,4 +1,4 @@
-// What moves elements, and the rotary embedding.
+// Operations that move elements, and the rotary embedding.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -69,7 +69,7 @@ void draw_slice(Draft& d) {
   d.set("dtype", dtype), d.set("rank", shape.size());
   d.list("shape", shape), d.list("start", start), d.list("out_shape", out);
   if (draw.one_in(4)) {
-    // No steps: ones.
+    // Without step sizes: all are 1.
     for (size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] != 0) out[i] = std::min(out[i], shape[i] - start[i]);
     }
@@ -148,7 +148,7 @@ void draw_rope(Draft& d) {
   if (d.has("rotary_dim")) {
     if (head > 2 && draw.one_in(3)) d.set("rotary_dim", 2 * draw.between(1, head / 2 - 1));
     d.set("interleaved", static_cast<int32_t>(draw.below(2)));
-    if (draw.one_in(3) && all != 0) {  // [batch][seq][heads][head_dim], and room between rows
+    if (draw.one_in(3) && all != 0) {  // [batch][seq][heads][head_dim], with gaps between rows
       const uint64_t row = head + draw.below(3);
       const uint64_t strides[3] = {seq * heads * row, row, heads * row};
       d.list("input_strides", strides), d.list("output_strides", strides);
@@ -161,7 +161,7 @@ void draw_rope(Draft& d) {
   Operand& output = d.output("output", dtype, elements);
   output.axes = axes;
   if (d.free.one_in(4)) output.same = 0;
-  // tests/rope_test.cpp derives it: sine and cosine to 4 ULP of one, the angle to 2^-29, three roundings.
+  // tests/rope_test.cpp derives this: sine and cosine to 4 ULP of 1, the angle to 2^-29, three roundings.
   output.allowed = [&d, dtype](uint64_t, double y) {
     return 2 * d.of("input").seen.most * (4 * 2 * tuff_test::kU + 0x1p-29 + 3 * tuff_test::kU) + rounded(dtype, 1, y);
   };

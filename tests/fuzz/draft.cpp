@@ -33,7 +33,7 @@ const std::vector<Description>& descriptions() {
 
 int32_t draw_float(Draw& draw) { return draw.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F16, TUFF_BF16}); }
 
-// Nothing, one, a little, and whatever.
+// Zero, one, a small size, or any size.
 uint64_t draw_size(Draw& draw, uint64_t most) {
   switch (draw.below(16)) {
     case 0: return draw.one_in(3) ? 0 : 1;
@@ -47,7 +47,7 @@ uint64_t draw_size(Draw& draw, uint64_t most) {
   }
 }
 
-// The last element plus one; 0 if there is none.
+// The index after the last element; 0 if there are no elements.
 uint64_t footprint(std::span<const Axis> axes) {
   uint64_t last = 0;
   for (const Axis& axis : axes) {
@@ -66,7 +66,7 @@ double promised_ulps(int32_t op, double argument) {
 
 double rounded(int32_t dtype, double ulps, double value) {
   const double wide = (ulps + 1) * spacing(TUFF_F32, value);
-  // Two numbers that near may round to neighbours. Denormal results may be zeros.
+  // Two values this close may round to neighbouring numbers. Denormal results may be flushed to zero.
   return wide + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + wide)) + 0x1p-126;
 }
 
@@ -75,8 +75,8 @@ Allowed Epilogue::allowed(int32_t dtype) const {
     case TUFF_ACTIVATION_GELU:
     case TUFF_ACTIVATION_SILU: return [dtype](uint64_t, double y) { return rounded(dtype, 8, y); };  // docs/accuracy.md
     case TUFF_ACTIVATION_GELU_TANH:
-      // 8 + 7 * |t| * (1 - sigmoid(t)): |t| * exp(-|t|) is below 0.37, and where results are negative the sigmoid is of
-      // a number down to -104, below which it is no number of f32.
+      // 8 + 7 * |t| * (1 - sigmoid(t)): |t| * exp(-|t|) is below 0.37. Where results are negative, t is at least -104;
+      // below that the sigmoid is zero in f32.
       return [dtype](uint64_t, double y) { return rounded(dtype, 8 + (y < 0 ? 7 * 104.0 : 3), y); };
     default: return {};
   }

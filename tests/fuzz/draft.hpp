@@ -1,4 +1,4 @@
-// A valid call of an operation, while a description puts it together: the numbers, and what each operand has to be.
+// A valid call of an operation while a description assembles it: its numbers, and the requirements of each operand.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tuff_fuzz {
 
-// What an operand is filled with, where what is there does not do.
+// What an operand is filled with if the existing contents are unsuitable.
 enum class Fill : uint8_t {
   integers,  // from -most to most
   positive,  // from 1 to most
@@ -22,48 +22,48 @@ enum class Fill : uint8_t {
   anything   // any bits at all
 };
 
-// Elements that a strided operand has along one of its axes.
+// Elements of a strided operand along one of its axes.
 struct Axis {
   uint64_t count, stride;
 };
 
-// What the numbers of an operand are, before the call.
+// The range of an operand's values before the call.
 struct Seen {
   double most = 0;       // the largest magnitude
-  bool integral = true;  // whole numbers all of them, and finite
-  bool positive = true;  // none zero or below
-  double product = 1;    // of the magnitudes that are not zero
+  bool integral = true;  // all are finite integers
+  bool positive = true;  // all are above zero
+  double product = 1;    // of all magnitudes that are not zero
 };
 
-// How far a result may be from that of the host backend; `value` is what the host backend has.
+// The allowed difference from the host backend's result, which is `value`.
 using Allowed = std::function<double(uint64_t index, double value)>;
 
 struct Operand {
-  const char* name;  // of its place
+  const char* name;  // of its place in the call
   uint32_t index;    // in an array of handles
   int32_t dtype;
   uint64_t elements;  // the footprint; 0: it has none
   bool read, written;
   Fill fill = Fill::integers;
   double most = 4;
-  std::vector<Axis> axes = {};  // of what is written, where that is not all of the footprint
-  Allowed allowed = {};         // none: to the bit, but for signs of zeros and payloads of NaN
-  bool moved = false;           // not even those may differ
-  int same = -1;                // it is exactly this operand
+  std::vector<Axis> axes = {};  // the elements written, if those are not the whole footprint
+  Allowed allowed = {};         // empty: bit-identical, except for signs of zeros and payloads of NaN
+  bool moved = false;           // bit-identical without exceptions
+  int same = -1;                // shares the place of this operand
 
-  // Where it lies.
+  // Its place in memory.
   int object = -1, root = -1;
   uint64_t offset = 0, bytes = 0;
   Seen seen = {};
-  std::vector<double> values = {};  // before the call, where a description asked for them
+  std::vector<double> values = {};  // before the call, if a description asked for them
   bool keep_values = false;
 };
 
 class Draft {
  public:
-  // `shapes` draws what kernels are compiled for, options and sizes; `rest` everything else.
+  // `shapes` draws what kernels are compiled for, options and sizes; `rest` draws everything else.
   Draft(const Function& function, Draw shapes, Draw rest) : call(function), shape(shapes), free(rest) {}
-  Draft(const Draft&) = delete;  // what it holds refers to it
+  Draft(const Draft&) = delete;  // its members refer to each other
   Draft& operator=(const Draft&) = delete;
 
   bool has(std::string_view name) const { return call.has(name); }
@@ -90,17 +90,17 @@ class Draft {
   Call call;
   Draw shape, free;
   std::vector<Operand> operands;
-  // Whether with the numbers that are there the results are as near as the operands say; none: with any.
+  // Whether the bounds hold for the operands' current values; empty: they hold for any.
   std::function<bool()> suits;
 };
 
-// A description of each operation. Every function of tuff.h that takes a stream and buffers has one.
+// The description of an operation. Every function of tuff.h that takes a stream and buffers has one.
 struct Description {
   const char* function;
   void (*draw)(Draft& draft);
 };
 
-// The families, each in a file of its own.
+// The families of operations, each in a file of its own.
 std::span<const Description> describe_products();
 std::span<const Description> describe_images();
 std::span<const Description> describe_rows();
@@ -108,7 +108,7 @@ std::span<const Description> describe_shapes();
 std::span<const Description> describe_attention();
 const std::vector<Description>& descriptions();
 
-// What they share.
+// Shared by the descriptions.
 int32_t draw_float(Draw& draw);
 uint64_t draw_size(Draw& draw, uint64_t most);
 uint64_t footprint(std::span<const Axis> axes);

@@ -1,4 +1,4 @@
-// Numbers drawn from a program's bytes: the same bytes, the same numbers, on every machine.
+// A deterministic random generator: the same seed gives the same numbers on every machine.
 #pragma once
 
 #include <cstdint>

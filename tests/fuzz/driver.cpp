@@ -1,6 +1,6 @@
 // tuff_fuzz: runs random programs of calls on the host backend and on a device, side by side, until something differs.
-// Each batch runs in a process of its own, so that a crash is a finding like the others; what was found is shrunk and
-// kept in a file that --replay runs again.
+// Each batch runs in a child process, so that a crash is a finding like any other. Findings are shrunk and written to
+// a file that --replay runs again.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -33,18 +33,18 @@ struct Options {
   bool seeded = false, device = true, verbose = false, describe = false;
   std::string corpus, replay, found = ".";
   uint64_t findings = 3;
-  uint64_t calm = 6;  // programs without a new kernel before there is another dialect
-  uint64_t pool = 0;  // sets of dialects to take from; 0: any
+  uint64_t calm = 6;  // programs without a new kernel before a dialect is added
+  uint64_t pool = 0;  // number of dialect sets to choose from; 0: unlimited
 };
 
 constexpr int kFailed = 77;
-constexpr unsigned kProgramSeconds = 240;  // a kernel may take a busy processor ten seconds to compile
+constexpr unsigned kProgramSeconds = 240;  // compiling a kernel may take ten seconds on a busy CPU
 
-// What a child and its parent share.
+// Memory shared by a child and its parent.
 struct Shared {
   Counts counts;
   uint64_t pipelines;
-  uint64_t size;  // of the program that runs
+  uint64_t size;  // of the current program
   uint8_t program[(kMaxRecords + 1) * kRecord];
   char failure[8192];
 };
@@ -76,7 +76,7 @@ bool run_in(World& world, const Bytes& program) {
   return true;
 }
 
-// Runs `body` in a child; its exit status, or minus the signal that ended it.
+// Runs `body` in a child process. Returns its exit status, or the negated number of the signal that ended it.
 template <typename F>
 int in_child(F&& body) {
   std::fflush(nullptr);
@@ -113,7 +113,7 @@ int try_program(const Options& options, const Bytes& program, bool verbose) {
   });
 }
 
-// Takes calls out, in halves, quarters and so on, for as long as it fails.
+// Removes calls, in halves, quarters and so on, as long as the program still fails.
 Bytes shrunk(const Options& options, Bytes program) {
   const Clock::time_point begin = Clock::now();
   for (size_t part = std::max<size_t>((program.size() / kRecord - 1) / 2, 1); part >= 1; part /= 2) {
@@ -187,8 +187,8 @@ int fuzz(const Options& options) {
       World world(options.device);
       Draw draw(seed);
       const uint64_t dialects = options.pool != 0 ? draw.below(options.pool) : draw.next();
-      // A device compiles kernels for each dialect, which takes a processor a second. Another one is taken up when some
-      // programs have needed no new kernel, so that most of the time goes into calls.
+      // A device has to compile kernels for each dialect, which takes about a CPU second. A dialect is added only
+      // after some programs have needed no new kernel, so that most of the time goes into calls.
       uint8_t count = options.device ? 2 : 0;
       uint64_t kernels = 0;
       for (uint64_t calm = 0;

@@ -1,5 +1,5 @@
-// For libFuzzer (option TUFF_FUZZ): one input is one program. On the host backend, and where TUFF_TEST_BACKENDS names
-// vulkan, on a device beside it.
+// Entry point for libFuzzer (option TUFF_FUZZ): each input is a program. It runs on the host backend and, if
+// TUFF_TEST_BACKENDS names vulkan, on a device beside it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

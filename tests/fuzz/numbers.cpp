@@ -39,7 +39,7 @@ uint16_t to_half(double value) {
   int exponent;
   std::frexp(size, &exponent);  // size in [2^(e-1), 2^e)
   const int biased = std::max(exponent - 1 + 15, 1);
-  const auto mantissa = static_cast<uint32_t>(std::ldexp(size, 25 - biased));  // with the leading bit, where it has one
+  const auto mantissa = static_cast<uint32_t>(std::ldexp(size, 25 - biased));  // with the leading bit, if it has one
   return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(biased - 1) << 10) + mantissa));
 }
 

@@ -8,7 +8,7 @@ namespace tuff_fuzz {
 
 uint64_t size_of(int32_t dtype);
 double decode(int32_t dtype, const uint8_t* element);
-// Of a number that the type holds.
+// `value` must be representable in the type.
 void encode(int32_t dtype, double value, uint8_t* element);
 // The distance from a number of the type to the next, at `value`; 0 for integers.
 double spacing(int32_t dtype, double value);

@@ -1,5 +1,5 @@
-// An operation from its description to its results: operands are placed in memory, filled where what is there does not
-// do, and what comes out is compared.
+// Runs an operation from its description to its results: places the operands in memory, fills them where the existing
+// contents are unsuitable, and compares the results.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -27,7 +27,7 @@ bool fits(const Draft& draft, const Operand& operand, uint64_t offset) {
   return true;
 }
 
-// Finds a place for it. False: there is no room.
+// Chooses a place for the operand. Returns false if there is no room.
 bool place(World& world, Draft& draft, Operand& operand) {
   Draw& draw = draft.free;
   const uint64_t bytes = bytes_of(operand), unit = size_of(operand.dtype);
@@ -35,13 +35,13 @@ bool place(World& world, Draft& draft, Operand& operand) {
     const int index = static_cast<int>(draw.below(world.roots.size()));
     const Root& root = world.roots[static_cast<size_t>(index)];
     if (root.context != 0 || root.object < 0 || root.mapped || root.end - root.begin < bytes) continue;
-    // From a multiple of the element's size.
+    // Starts at a multiple of the element size.
     const uint64_t first = (root.begin + unit - 1) / unit;
     if (first * unit + bytes > root.end) continue;
     const uint64_t places = (root.end - bytes) / unit - first + 1;
     uint64_t at = draw.one_in(6) ? 0 : draw.below(places);
     if (draw.one_in(3)) at = std::min(places - 1, at / 4 * 4);
-    if (draw.one_in(8)) at = places - 1;  // up to its end
+    if (draw.one_in(8)) at = places - 1;  // ends at the end of the memory
     operand.root = index;
     if (!fits(draft, operand, (first + at) * unit)) {
       operand.root = -1;
@@ -53,7 +53,7 @@ bool place(World& world, Draft& draft, Operand& operand) {
   return false;
 }
 
-// A handle that shows it: the memory's own, where that begins there, or a view of its own.
+// Chooses a handle for it: the memory's own handle, if the operand begins there, or a new view.
 void show(World& world, Draft& draft, Operand& operand, uint64_t bytes) {
   const Root& root = world.roots[static_cast<size_t>(operand.root)];
   Draw& draw = draft.free;
@@ -78,7 +78,7 @@ bool place_all(World& world, Draft& draft) {
     if (operand.same < 0 || operand.elements == 0) continue;
     const Operand& other = draft.operands[static_cast<size_t>(operand.same)];
     if (other.root < 0 || !fits(draft, other, other.offset)) operand.same = -1;
-    // What another operand of the call reads must not lie there but that one.
+    // In-place is only possible if no third operand overlaps the shared place.
     for (const Operand& third : draft.operands) {
       if (&third != &other && &third != &operand && third.root >= 0 && other.root >= 0 && overlap(third, other))
         operand.same = -1;
@@ -136,7 +136,7 @@ bool suitable(const Operand& operand) {
   }
 }
 
-// By a copy from the host or by a pattern.
+// Fills by a copy from the host or by a pattern.
 void fill(World& world, Operand& operand, Draw& draw, int stream) {
   Root& root = world.roots[static_cast<size_t>(operand.root)];
   const uint64_t unit = size_of(operand.dtype), bytes = bytes_of(operand);
@@ -161,7 +161,7 @@ void fill(World& world, Operand& operand, Draw& draw, int stream) {
   });
 }
 
-// Which bytes of each memory the call may write.
+// Marks the bytes that the call may write.
 void mark(const Operand& operand, std::vector<uint8_t>& bytes) {
   const uint64_t unit = size_of(operand.dtype);
   if (operand.axes.empty()) {
@@ -199,8 +199,8 @@ bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const ui
   return std::fabs(wanted - got) <= allowed;
 }
 
-// True where zeros and NaN, whose signs and payloads may differ, are not among the results, so that bits are compared
-// later, together with everything else.
+// True if the results contain neither zeros nor NaNs, whose signs and payloads may differ. The bits can then be
+// compared later, together with everything else.
 bool plain(const World& world, const Operand& operand) {
   if (operand.moved) return true;
   if (operand.allowed) return false;
@@ -216,7 +216,7 @@ bool plain(const World& world, const Operand& operand) {
 
 }  // namespace
 
-// Compares what the device has for the operands with what the host backend has, and takes over the host's bits.
+// Compares the device's results with the host backend's, then writes the host's bits to the device.
 void judge_device(World& world, const Draft& draft, bool judged, int stream) {
   for (const Operand& operand : draft.operands) {
     if (!operand.written || operand.elements == 0) continue;
@@ -250,7 +250,7 @@ void judge_device(World& world, const Draft& draft, bool judged, int stream) {
   }
 }
 
-// After a call that both backends carried out: what the host backend wrote becomes the mirror's.
+// Called after both backends carried out a call: copies the host backend's results to the mirror.
 void take_host(World& world, const Draft& draft, bool anywhere) {
   static thread_local std::vector<uint8_t> written;
   for (const Operand& operand : draft.operands) {
@@ -280,13 +280,13 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
   const bool captured = world.capturing >= 0;
   if (captured) stream = world.capturing, spoil = false;
 
-  // A view that is too small is known to be one.
+  // A view that is too small must be rejected.
   int cut = -1, doubled = -1;
   if (spoil && draw.one_in(4)) {
     const auto i = static_cast<size_t>(draw.below(draft.operands.size()));
     if (draft.operands[i].elements != 0 && draft.operands[i].same < 0) cut = static_cast<int>(i);
   } else if (spoil && draw.one_in(4)) {
-    // An output that begins within another operand, and is not exactly it.
+    // An output that starts inside another operand without being identical to it.
     for (size_t i = 0; i < draft.operands.size() && doubled < 0; ++i) {
       Operand& output = draft.operands[i];
       if (!output.written || output.elements == 0 || output.same >= 0) continue;
@@ -347,7 +347,7 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
     spoil = false;
   }
   if (expected.answer == Answer::alike) {
-    // What was nothing before may have elements now.
+    // Operands that had no elements in the valid call may have some now.
     for (Operand& operand : draft.operands) {
       if (operand.elements != 0 || operand.object < 0) continue;
       const Object& object = world.objects[static_cast<size_t>(operand.object)];
@@ -386,13 +386,13 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
       if (world.device() && known && !later) judge_device(world, draft, suits, stream);
       for (const Operand& operand : draft.operands) {
         if (!operand.written || operand.root < 0) continue;
-        // What a call with other numbers did is the host's to say.
+        // The numbers are not the valid call's, so only the host's result says what was computed.
         if (!known && world.device()) world.write(operand.root, operand.offset, operand.bytes, stream);
         world.roots[static_cast<size_t>(operand.root)].dirty = true;
       }
     }
   }
-  // Views go at once, while the device uses them, or later.
+  // Views are freed at once, while the device still uses them, or later.
   for (const Operand& operand : draft.operands) {
     if (operand.object < 0 || operand.root < 0 || !world.objects[static_cast<size_t>(operand.object)].live) continue;
     if (operand.object != world.roots[static_cast<size_t>(operand.root)].object && !draw.one_in(6))
@@ -400,7 +400,7 @@ void operate(World& world, const Description& description, Draw shape, Draw rest
   }
 }
 
-// The graph's calls one after another on the host, then the launch on the device, whose results are compared.
+// Runs the graph's calls one by one on the host, then launches the graph on the device, and compares the results.
 void launch(World& world, Draw& rest, int object) {
   Graph& graph = world.graphs[static_cast<size_t>(world.objects[static_cast<size_t>(object)].graph)];
   ++world.counts.launches;
@@ -410,7 +410,7 @@ void launch(World& world, Draw& rest, int object) {
     if (world.roots[static_cast<size_t>(root)].mapped) return;
   }
   for (const int root : graph.roots) world.order(rest, root, stream);
-  // Memory of which no handle is left cannot be looked at, nor can what depends on it.
+  // Memory without a handle cannot be read, nor can results that depend on it be judged.
   bool exact = true;
   for (const int root : graph.roots) {
     const Root& memory = world.roots[static_cast<size_t>(root)];
@@ -444,7 +444,7 @@ void launch(World& world, Draw& rest, int object) {
     if (exact) {
       memory.dirty = true;
     } else {
-      // Not all of its numbers are ones that the backends agree on to the bit.
+      // Some results need not be bit-identical on both backends.
       ++world.counts.unjudged;
       std::vector<uint8_t> bytes;
       world.read(0, root, bytes);

@@ -8,7 +8,7 @@
 namespace tuff_fuzz {
 namespace {
 
-constexpr size_t kVariations = 2;  // of a dialect: options and sizes
+constexpr size_t kVariations = 2;  // sets of options and sizes in a dialect
 constexpr size_t kMaxCaptured = 6;
 
 uint64_t load(const uint8_t* from) {
@@ -19,8 +19,8 @@ uint64_t load(const uint8_t* from) {
 
 uint64_t mix(uint64_t a, uint64_t b) { return Draw(a * 0x9e3779b97f4a7c15 + b).next(); }
 
-// Which of a table's rows a number means. Rendezvous hashing, by the functions' names (Thaler and Ravishankar, 1998):
-// where a row is added, nearly all programs that were found before keep their calls.
+// Maps a number to a row of a table by rendezvous hashing on the functions' names (Thaler and Ravishankar, 1998): when
+// a row is added, nearly all earlier programs keep their calls.
 template <typename Row>
 const Row& chosen(std::span<const Row> rows, uint64_t key) {
   static const std::vector<uint64_t> names = [rows] {
@@ -89,7 +89,7 @@ void run_program(World& world, std::span<const uint8_t> bytes) {
 std::string undescribed() {
   std::string missing;
   std::map<int, std::set<int64_t>> enumerators;   // by group
-  std::map<std::string, std::set<uint64_t>> all;  // by field, of whatever function
+  std::map<std::string, std::set<uint64_t>> all;  // by field, over all functions
   for (const Function& function : functions()) {
     const auto named = [&](const auto& each) { return std::strcmp(each.function, function.name) == 0; };
     const auto description = std::find_if(descriptions().begin(), descriptions().end(), named);

@@ -1,4 +1,4 @@
-// Arguments that no caller should give, one at a time, each with what has to come of it.
+// Invalid arguments, one at a time, each with the expected outcome.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -21,7 +21,7 @@ uint64_t draw_suspect(Draw& draw) {
   }
 }
 
-// Whether the place says how many elements lie behind a pointer that is given.
+// True if the place gives the number of elements behind a pointer that is set.
 bool counts_others(const Call& call, const char* name) {
   const auto places = call.function().places;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -45,12 +45,12 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
     case 1: value = draw.one_in(2) ? ~uint64_t{0} : kForged | draw.below(70000); break;
     case 2: {
       const int stale = world.pick_stale(draw);
-      if (stale < 0 || world.handle(0, stale) == 0) return false;  // of what the host backend has none
+      if (stale < 0 || world.handle(0, stale) == 0) return false;  // the host backend has no such object
       value = static_cast<uint64_t>(stale) + 1;
       break;
     }
     case 3: {
-      // Of another kind. A context stands for its default stream.
+      // An object of another type. A context is a valid stream: its default one.
       const Type other = static_cast<Type>(draw.below(6));
       const int object = world.pick(draw, other);
       if (object < 0 || world.handle(0, object) == 0 || other == type ||
@@ -64,13 +64,13 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
       value = static_cast<uint64_t>(world.foreign) + 1;
       break;
     case 5:
-      // The lowest bits: another object's number, or another generation.
+      // Flips a high bit: another generation, or another kind.
       value = kForged |
               ((world.handle(0, static_cast<int>(before - 1)) ^ (uint64_t{1} << draw.between(33, 62))) & ~kForged);
       if (world.device()) return false;  // handles differ there
       break;
     default:
-      // None: an operand that may be left out is another call, which is right.
+      // A null handle. Without an optional operand it is another call, which is valid.
       value = 0;
       expected = {Answer::alike};
       if (type == Type::stream || type == Type::context)
@@ -96,7 +96,7 @@ bool spoil_size(Call& call, size_t p, Draw& draw, Expected& expected) {
     case 3: call.claimed = draw.of({0xffffffffu, 0x80000000u, 0x10000u}); break;
     case 4:
       call.claimed = structure.size + static_cast<uint32_t>(draw.between(16, 4096)), call.tail = true;
-      // Of a structure that is filled the tail becomes zero.
+      // The tail of an output structure is filled with zeros.
       if (call.function().arguments[place.argument].way == Way::inout)
         expected = {Answer::alike};
       else
@@ -132,7 +132,7 @@ bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected) {
     if (place.pointer && !place.nullable && !slot.null && slot.set && draw.one_in(3)) {
       call.slot(p).null = true;
       expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), place.name};
-      // Nothing is read through a pointer to no bytes.
+      // A null pointer to zero bytes is valid.
       if (place.kind == Kind::memory) expected = {Answer::alike};
       if (place.in_structure && place.kind == Kind::memory) continue;
       return true;

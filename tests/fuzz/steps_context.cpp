@@ -1,4 +1,4 @@
-// The library, devices, contexts, memory and profiles.
+// The library, devices, contexts, memory statistics and profiles.
 #include <cstring>
 
 #include "fuzz/world.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
 
-// Functions of a context alone.
+// Functions whose only input is a context.
 void of_context(Step& s, const char* function) {
   Call call(function_of(function));
   call.set("context", reference(0));
@@ -18,12 +18,12 @@ void of_context(Step& s, const char* function) {
 void no_arguments(Step& s, const char* function) {
   Call call(function_of(function));
   call.set("status", s.draw.below(20) - 15);
-  call.set("index", s.draw.below(24));  // behind the last there is no text: ContextOnBackend tests that
+  call.set("index", s.draw.below(24));  // there is no text after the last: the ContextOnBackend tests cover that
   s.spoil = false;
   s.run(call, {});
 }
 
-// Texts: a buffer of some capacity, or none.
+// Functions that return a text, with a buffer of some capacity or none.
 void text(Step& s, const char* function, const char* buffer) {
   Call call(function_of(function));
   const uint64_t capacity = s.draw.of<uint64_t>({0, 1, 2, 100, 4000});
@@ -74,7 +74,7 @@ void context_create(Step& s) {
     if (s.spoil != (outcome.status != TUFF_OK))
       s.world.fail(call.text() + "\n  " + tuff_status_name(outcome.status) + " " + outcome.message);
     if (outcome.status != TUFF_OK) continue;
-    // Goes with everything in it, while it works.
+    // Destroys a context with a live buffer and work in flight.
     const uint64_t context = outcome.out[1];
     uint64_t buffer = 0;
     s.world.check(side, "tuff_alloc", tuff_alloc(context, 4096, &buffer));
@@ -86,7 +86,7 @@ void context_create(Step& s) {
   }
 }
 
-void context_destroy(Step& s) {  // of what is none
+void context_destroy(Step& s) {  // of an invalid handle
   Call call(function_of("tuff_context_destroy"));
   call.set("context", s.draw.one_in(2) ? kForged | s.draw.below(100000) : kForged | (s.draw.next() >> 1));
   s.spoil = false;
@@ -123,7 +123,7 @@ void variants(Step& s) {
       call.set("json", kScratch);
   call.set("m", s.draw.between(1, 40)), call.set("n", s.draw.between(1, 40)), call.set("k", s.draw.between(1, 40)),
       call.set("batch_count", uint64_t{1});
-  // The largest memory holds all three, which do not overlap, or are refused.
+  // Any buffers will do: they are large enough and disjoint, or the call is rejected.
   for (const char* name : {"a", "b", "c"}) {
     const int buffer = s.world.pick(s.draw, Type::buffer);
     if (buffer < 0) return;
@@ -160,7 +160,7 @@ void supports(Step& s) {
   });
 }
 
-// Begun, some work, and written; ended.
+// Begins a profile, does some work, writes the profile and ends it.
 void profile(Step& s) {
   if (s.world.device() && !s.draw.one_in(40)) return;
   s.spoil = false;
@@ -224,7 +224,7 @@ std::span<const StepOf> context_steps() { return kSteps; }
 const std::vector<StepOf>& all_steps() {
   static const std::vector<StepOf> all = [] {
     std::vector<StepOf> result;
-    // Memory and streams five times as often as the rest.
+    // Steps on memory and streams are five times as likely as the others.
     for (int i = 0; i < 5; ++i) {
       result.insert(result.end(), memory_steps().begin(), memory_steps().end());
       result.insert(result.end(), stream_steps().begin(), stream_steps().end());

@@ -8,7 +8,7 @@
 namespace tuff_fuzz {
 namespace {
 
-// A live buffer of the main context that is not mapped.
+// Picks a live buffer of the main context that is not mapped.
 int pick_buffer(Step& s) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const int object = s.world.pick(s.draw, Type::buffer);
@@ -56,7 +56,7 @@ void alloc(Step& s) {
   if (!plain && s.draw.one_in(2)) call.set("name", reinterpret_cast<uint64_t>("a buffer"));
   Expected expected;
   if (huge) {
-    // The one has limits of a device, the other what the process has room for.
+    // The device has limits of its own; the host backend is limited by the process's memory.
     expected = {Answer::alike};
     s.spoil = false;
     for (size_t side = 0; side < s.world.sides(); ++side) {
@@ -99,7 +99,7 @@ void view(Step& s) {
 void free_buffer(Step& s) {
   const int buffer = pick_buffer(s);
   if (buffer < 0) return;
-  // The largest memory stays: operands need room.
+  // Keeps the largest memory, since operands need room.
   if (root_of(s, buffer).object == buffer && (object_of(s, buffer).root == 1 || s.draw.one_in(2))) return;
   Call call(function_of("tuff_free"));
   call.set("buffer", reference(buffer));
@@ -183,7 +183,7 @@ void copy_dtod(Step& s) {
         });
 }
 
-// Between the two contexts of each backend, there and back.
+// Copies between the two contexts of each backend, in both directions.
 void copy_peer(Step& s) {
   const int buffer = pick_buffer(s), stream = pick_stream(s);
   if (buffer < 0) return;
@@ -207,7 +207,8 @@ void copy_peer(Step& s) {
   });
 }
 
-// From the host backend to the device, and from the device to the host backend: each gets what the other's copy gives.
+// Copies from the host backend to the device and from the device to the host backend: each side gets the other's
+// bytes.
 void copy_across(Step& s) {
   const int to = pick_buffer(s), from = pick_buffer(s), stream = pick_stream(s);
   if (!s.world.device() || to < 0 || from < 0) return copy_peer(s);
@@ -249,7 +250,7 @@ void fill(Step& s) {
   });
 }
 
-// Mapped, looked at, written to, and given back; what is called meanwhile is refused.
+// Maps a buffer, reads and writes it, and unmaps it. Calls on the mapped buffer must be rejected.
 void map(Step& s) {
   const int buffer = pick_buffer(s);
   if (buffer < 0) return;
@@ -293,7 +294,7 @@ void map(Step& s) {
   });
 }
 
-void unmap(Step& s) {  // of what is not mapped
+void unmap(Step& s) {  // of a buffer that is not mapped
   const int buffer = pick_buffer(s);
   if (buffer < 0) return;
   Call call(function_of("tuff_unmap"));
@@ -302,7 +303,7 @@ void unmap(Step& s) {  // of what is not mapped
   s.run(call, {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "buffer"});
 }
 
-// Between pinned memory and another buffer, and an event that says when it has happened.
+// Copies between pinned memory and another buffer, with an event that reports completion.
 void copy_async(Step& s) {
   const bool down = s.draw.one_in(2);
   const int pinned = s.world.alloc(s.draw.between(1, 5000), TUFF_ALLOC_HOST_PINNED, 0), buffer = pick_buffer(s),
@@ -362,7 +363,7 @@ void import_host(Step& s) {
     call.set("context", reference(0)), call.set("memory", reinterpret_cast<uint64_t>(pages[side]) + shift),
         call.set("bytes", bytes);
     const Outcome outcome = s.world.call_on(side, call);
-    // A device may ask for more than the host backend, up to 65536.
+    // A device may require a larger alignment than the host backend, up to 65536.
     if (!right && outcome.status != TUFF_ERROR_INVALID_ARGUMENT && outcome.status != TUFF_ERROR_UNSUPPORTED &&
         bytes != 0) {
       s.world.fail(call.text() + "\n  memory that no page begins with was taken: " + tuff_status_name(outcome.status));
@@ -390,7 +391,7 @@ void memory_fd(Step& s) {
   if (buffer < 0) return;
   Call call(function_of("tuff_buffer_export_fd"));
   call.set("buffer", reference(buffer));
-  // No memory here was made to be exported, and the host backend has none that could be.
+  // No memory here was allocated for export, and the host backend cannot export any.
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, call);
     if (outcome.status != (side == 0 ? TUFF_ERROR_UNSUPPORTED : TUFF_ERROR_INVALID_ARGUMENT)) {
@@ -457,7 +458,7 @@ void Step::run(Call& call, Expected expected, const Done& done) {
     if (done) done(outcomes);
     return;
   }
-  // It was right after all: whatever it made goes again, and whatever it did both have done.
+  // The spoiled call was valid after all: free whatever it created, and let the memory comparison check what it did.
   const auto arguments = call.function().arguments;
   for (size_t a = 0; a < arguments.size(); ++a) {
     if (arguments[a].way != Way::out || std::strcmp(arguments[a].name, "pointer") == 0) continue;

@@ -93,7 +93,7 @@ void event_elapsed(Step& s) {
   s.run(call, expected);
 }
 
-// Waits, and looks at what came.
+// Waits, and compares all memory.
 void wait_all(Step& s) {
   s.world.synchronize(0);
   s.world.settle();
@@ -118,7 +118,7 @@ void graph_begin(Step& s) {
   });
 }
 
-void graph_end(Step& s) {  // of a stream that does not capture
+void graph_end(Step& s) {  // of a stream that is not capturing
   Call call(function_of("tuff_graph_end"));
   call.set("stream", reference(pick_stream(s)));
   s.spoil = false;
@@ -148,7 +148,7 @@ void graph_destroy(Step& s) {
   s.world.forget(index);
 }
 
-// Fresh memory in place of some that was captured; or that again.
+// Binds new memory in place of captured memory, or binds the captured memory again.
 void graph_bind(Step& s) {
   const int index = s.world.pick(s.draw, Type::graph);
   if (index < 0) return graph_begin(s);
@@ -181,7 +181,7 @@ void graph_bind(Step& s) {
     return;
   }
   if (array) return;
-  // An operand that is only read need not be: where alpha is zero, or k.
+  // A read-only operand may be unused, for example if alpha or k is zero.
   if (outcome.status == TUFF_ERROR_INVALID_ARGUMENT && !written) return;
   if (outcome.status != TUFF_OK) {
     s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
@@ -227,7 +227,7 @@ void kernel_create(Step& s) {
   if (s.spoil) {
     Expected wrong;
     if (!spoil_call(s.world, call, s.draw, wrong) || wrong.answer != Answer::refusal) return;
-    // The host backend has no kernels: its refusal may come first.
+    // The host backend has no custom kernels, so UNSUPPORTED may come first.
     for (size_t side = 0; side < s.world.sides(); ++side) {
       const Outcome outcome = s.world.call_on(side, call);
       if (outcome.status == TUFF_OK ||
@@ -261,7 +261,7 @@ void kernel_launch(Step& s) {
   info.struct_size = sizeof info;
   s.world.check(1, "tuff_kernel_info", tuff_kernel_info(s.world.handle(1, kernel), &info));
   const uint64_t step = info.buffer_alignment, n = s.draw.between(1, 200), bytes = n * 4;
-  // Two views of two memories, or of one, at multiples of what is asked for.
+  // Views of two memories, or two views of one, at multiples of the required alignment.
   std::array<int, 2> views{-1, -1};
   std::array<uint64_t, 2> offsets{};
   for (size_t i = 0; i < 2; ++i) {
@@ -278,7 +278,7 @@ void kernel_launch(Step& s) {
     views[i] = s.world.view(root.object, offsets[i], bytes);
     s.world.order(s.draw, object_of(s, buffer).root, stream);
   }
-  // Its end is the view's: what lies beyond is not written, whatever n says.
+  // Robust kernels stop at the end of the view, whatever n says.
   const uint32_t push[2] = {static_cast<uint32_t>(n + s.draw.below(40)), static_cast<uint32_t>(s.draw.next())};
   Call call(function_of("tuff_kernel_launch"));
   const uint64_t handles[2] = {reference(views[0]), reference(views[1])};
@@ -357,7 +357,7 @@ constexpr StepOf kSteps[] = {
 
 std::span<const StepOf> stream_steps() { return kSteps; }
 
-// While a stream captures: its end, or what is refused on it.
+// While a stream captures: ends the capture, or makes a call that is rejected during one.
 void capture_step(World& world, Draw rest) {
   const int stream = world.capturing;
   const auto refused = [&](const char* function, tuff_status status) {

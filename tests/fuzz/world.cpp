@@ -85,7 +85,7 @@ void World::check(size_t side, const char* what, tuff_status status) {
 
 Outcome World::call_on(size_t side, const Call& call) {
   ++counts.calls;
-  if (verbose) {  // before the call, which may be the last
+  if (verbose) {  // printed before the call, which may be the last
     std::fprintf(stderr, "  %s: %s\n", sides_[side].backend, call.text().c_str());
     std::fflush(stderr);
   }
@@ -243,7 +243,7 @@ void World::forget(int index) {
   if (object.type != Type::buffer) return;
   Root& root = roots[static_cast<size_t>(object.root)];
   if (root.object != index) return;
-  // The largest other handle on that memory shows it from here on.
+  // From now on the largest remaining handle of that memory gives access to it.
   root.object = -1, root.begin = root.end = 0;
   for (size_t i = 0; i < objects.size(); ++i) {
     const Object& other = objects[i];
@@ -258,7 +258,7 @@ void World::order(Draw& draw, int index, int stream) {
   const int before = root.stream;
   root.stream = stream;
   if (before == stream || before < 0 || !objects[static_cast<size_t>(before)].live) {
-    // A stream that was destroyed still goes on: the context waits for all.
+    // A destroyed stream may still have work in flight, so wait for the whole context.
     if (before >= 0 && before != stream) synchronize(root.context);
     return;
   }
@@ -288,7 +288,8 @@ void World::synchronize(int stream) {
 void World::write(int index, uint64_t offset, uint64_t bytes, int stream) {
   const Root& root = roots[static_cast<size_t>(index)];
   if (bytes == 0) return;
-  // By any handle that shows them: the window may be that of another one, as where the first handle was freed.
+  // Uses any handle that covers the range: the window may belong to another one, for example after the first was
+  // freed.
   for (size_t i = 0; i < objects.size(); ++i) {
     const Object& object = objects[i];
     if (!object.live || object.type != Type::buffer || object.root != index) continue;
@@ -305,13 +306,13 @@ void World::read(size_t side, int index, std::vector<uint8_t>& bytes) {
   const Root& root = roots[static_cast<size_t>(index)];
   bytes.resize(root.end - root.begin);
   if (bytes.empty()) return;
-  // In order with the stream that used it, unless that captures.
+  // Ordered behind the stream that last used the memory, unless that one is capturing.
   const bool gone = root.stream < 0 || !objects[static_cast<size_t>(root.stream)].live || root.stream == capturing;
   const uint64_t stream = handle(side, gone ? root.context : root.stream);
   check(side, "tuff_copy_dtoh", tuff_copy_dtoh(stream, bytes.data(), handle(side, root.object), 0, bytes.size()));
 }
 
-// All but what may differ has to be as in the mirror; what may is taken over, if `adopt`.
+// Bytes must equal the mirror's, except those that may differ; with `adopt`, those are copied to the mirror.
 void World::compare_host(int index, const std::vector<uint8_t>* may_differ, bool adopt) {
   Root& root = roots[static_cast<size_t>(index)];
   if (root.object < 0 || root.mapped) return;
@@ -381,7 +382,7 @@ void World::begin(Draw& draw) {
     alloc(bytes, draw.of<uint32_t>({0, 0, TUFF_ALLOC_UNINITIALIZED, TUFF_ALLOC_HOST_VISIBLE, TUFF_ALLOC_HOST_PINNED}),
           0);
     Root& root = roots.back();
-    // Whole numbers of f32, and their bytes of everything else.
+    // Small integers as f32, and their bytes for all other types.
     for (uint64_t at = 0; at + 4 <= bytes; at += 4) {
       const float value = static_cast<float>(static_cast<int>(draw.below(9)) - 4);
       std::memcpy(root.mirror.data() + at, &value, 4);
@@ -446,7 +447,7 @@ void World::end() {
 }
 
 void World::abandon() {
-  // What a failure left is of no use to the next program: contexts of their own.
+  // After a failure the contexts are not reused: the next program gets new ones.
   for (Side& side : sides_) {
     for (uint64_t& context : side.contexts) {
       tuff_context_destroy(context);

@@ -1,5 +1,5 @@
-// What a program acts on: the same objects on the host backend and on a device, and a mirror of what their buffers
-// hold.
+// What a program acts on: the same objects on the host backend and on a device, and a mirror of their buffers'
+// contents.
 #pragma once
 
 #include <array>
@@ -14,45 +14,45 @@
 
 namespace tuff_fuzz {
 
-// What the two backends, or a backend and what was expected of it, disagree about.
+// A disagreement between the two backends, or between a backend and what was expected of it.
 struct Failure {
   std::string text;
 };
 
-// As handle_types() has them.
+// In the order of handle_types().
 enum class Type : uint8_t { context, buffer, stream, kernel, event, graph };
 
 struct Object {
   Type type;
   bool live;
   int context;
-  int root = -1;  // of a buffer: its memory, and where in it
+  int root = -1;  // for a buffer: its memory, and its range there
   uint64_t offset = 0, bytes = 0;
-  int graph = -1;         // of a graph: index in World::graphs
-  bool recorded = false;  // of an event
+  int graph = -1;         // for a graph: index in World::graphs
+  bool recorded = false;  // for an event
   bool timed = true;
 };
 
-// Memory. Placed operands lie in the window that a live buffer shows of it.
+// An allocation. Operands are placed within the window of it that some live buffer covers.
 struct Root {
   int context;
   uint64_t bytes;
   std::vector<uint8_t> mirror;
-  int object = -1;  // whose window it is; -1: no handle is left
+  int object = -1;  // the buffer that has the window; -1: no handle is left
   uint64_t begin = 0, end = 0;
-  int stream = -1;     // that used it last
-  bool dirty = false;  // not compared since
+  int stream = -1;     // the stream that used it last
+  bool dirty = false;  // not compared since the last write
   bool visible = false, pinned = false, mapped = false;
   std::array<void*, 2> memory{};  // while it is mapped
 };
 
 struct Captured {
   std::shared_ptr<Draft> draft;
-  std::vector<uint64_t> handles;  // the host's own views of its operands
-  std::vector<int> origins;       // the memory that each operand had when it was captured
+  std::vector<uint64_t> handles;  // the host backend's own views of its operands
+  std::vector<int> origins;       // the memory of each operand at the time of capture
 };
 
-// What a graph has to do, for the host backend, which has none.
+// The calls of a graph, for the host backend, which has no graphs.
 struct Graph {
   std::vector<Captured> calls;
   std::vector<int> roots;
@@ -62,14 +62,14 @@ struct Graph {
 enum class Answer : uint8_t {
   success,
   refusal,         // with one of `statuses`
-  alike,           // whatever it is, the same from both
-  device_success,  // which the host backend does not support
+  alike,           // either outcome, but the same from both backends
+  device_success,  // the host backend does not support it
 };
 
 struct Expected {
   Answer answer = Answer::success;
   uint32_t statuses = 0;         // bit -status
-  std::string word = {};         // stands in the message; empty: any
+  std::string word = {};         // must be in the message; empty: any message
   bool device_may_lack = false;  // UNSUPPORTED or LIMIT_EXCEEDED where the host backend computes
 };
 constexpr uint32_t bit_of(tuff_status status) { return uint32_t{1} << -status; }
@@ -80,14 +80,14 @@ struct Counts {
 
 class World {
  public:
-  // device: beside the host backend a Vulkan device.
+  // device: use a Vulkan device in addition to the host backend.
   explicit World(bool device);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   void begin(Draw& draw);
-  void end();      // compares all, frees all, and looks for what was left
+  void end();      // compares everything, frees everything, and checks for leaks
   void abandon();  // after a failure
 
   bool device() const { return sides_.size() > 1; }
@@ -97,11 +97,12 @@ class World {
   uint8_t* scratch(size_t side) { return sides_[side].scratch.data(); }
   uint64_t pipelines() const;
 
-  // Calls it everywhere, and checks the answers. True: it succeeded (on the host, where there is one).
+  // Makes the call on all backends and checks the outcomes. True if it succeeded (on the host backend, if that has
+  // it).
   bool call(const Call& call, const Expected& expected, std::array<Outcome, 2>* outcomes = nullptr);
-  // On one side alone.
+  // Makes the call on one backend only.
   Outcome call_on(size_t side, const Call& call);
-  // A direct call that has to succeed.
+  // Makes a direct call that must succeed.
   template <typename F>
   void each(const char* what, F&& f) {
     for (size_t s = 0; s < sides_.size(); ++s) check(s, what, f(s));
@@ -116,9 +117,9 @@ class World {
   int alloc(uint64_t bytes, uint32_t flags, int context);
   int view(int object, uint64_t offset, uint64_t bytes);  // offset in the root
   void free(int object);
-  void forget(int object);  // its handle has ended
+  void forget(int object);  // its handle is no longer valid
 
-  // Before `stream` uses a root that another one used.
+  // To be called before `stream` uses memory that another stream used.
   void order(Draw& draw, int root, int stream);
   void write(int root, uint64_t offset, uint64_t bytes, int stream);  // from the mirror
   void compare_host(int root, const std::vector<uint8_t>* may_differ = nullptr, bool adopt = false);
@@ -143,7 +144,7 @@ class World {
     const World* world = nullptr;
     size_t index = 0;
     const char* backend = "";
-    std::vector<uint64_t> handles;  // by object
+    std::vector<uint64_t> handles;  // by object index
     std::vector<uint8_t> scratch;
     uint64_t contexts[2] = {0, 0};
   };
@@ -151,16 +152,16 @@ class World {
   void ask_types();
 
   std::vector<Side> sides_;
-  bool lacks_types_ = false;  // the device has not all element types: some of what is right is UNSUPPORTED there
-  std::string current_;       // what is being called, for failures
+  bool lacks_types_ = false;  // the device lacks some element types: valid calls may be UNSUPPORTED there
+  std::string current_;       // the current call, for failure messages
 };
 
-// A call of the runtime, with what it needs before and changes after.
+// A call of the runtime, with its preconditions and its effects.
 class Step {
  public:
   Step(World& its_world, Draw its_draw, bool is_spoiled) : world(its_world), draw(its_draw), spoil(is_spoiled) {}
   using Done = std::function<void(const std::array<Outcome, 2>&)>;
-  // `done` where the call was right and has succeeded.
+  // `done` is called if the call was valid and succeeded.
   void run(Call& call, Expected expected, const Done& done = {});
 
   World& world;
@@ -177,14 +178,14 @@ std::span<const StepOf> stream_steps();
 std::span<const StepOf> context_steps();
 const std::vector<StepOf>& all_steps();
 
-// What the records of a program do.
+// The actions of a program's records.
 void operate(World& world, const Description& description, Draw shape, Draw rest, bool spoil);
 void launch(World& world, Draw& rest, int graph);
 void capture_step(World& world, Draw rest);  // while a stream captures
-// Everything with everything, after a call of which only that the backends agree is known.
+// Compares all memory, after a call of which only the agreement of the backends is known.
 void compare_all(World& world);
 
-// Makes a call that is right into one that is not, and says what has to come of it. False: there is nothing to spoil.
+// Turns a valid call into an invalid one and sets the expected outcome. False if there is nothing to spoil.
 bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected);
 
 }  // namespace tuff_fuzz

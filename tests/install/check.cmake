@@ -1,9 +1,9 @@
 # Run by CTest: cmake -DSTEP=… -DFOLDER=… … -P check.cmake
-# Installs the build into a tree, moves the tree, and builds projects on it that know nothing of the build.
-#   tree         -DBUILD= the build folder: what the other steps stand on
-#   c, cpp       with CMake, by -DC= and -DCXX= (compilers); runs what comes out
-#   versions     -DVERSION= that of the library: which are served to whom
-#   pkg_config   -DPKG_CONFIG=, by its flags alone
+# Installs the build into a tree, moves the tree, and builds separate projects against it.
+#   tree         -DBUILD= the build folder: the basis of the other steps
+#   c, cpp       with CMake and the compilers -DC= and -DCXX=; runs the result
+#   versions     -DVERSION= that of the library: which requested versions it satisfies
+#   pkg_config   -DPKG_CONFIG=, with its flags only
 cmake_policy(VERSION 3.22)
 set(tree ${FOLDER}/tree)
 
@@ -33,7 +33,7 @@ if(STEP STREQUAL "tree")
   file(REMOVE_RECURSE ${FOLDER})
   run("" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/before)
   file(RENAME ${FOLDER}/before ${tree})
-  # Nothing that is installed may lead back to where it was built or to where it was.
+  # No installed file may refer to the build folder or to the tree's first location.
   file(GLOB_RECURSE texts ${tree}/*.cmake ${tree}/*.pc)
   list(LENGTH texts count)
   if(count LESS 4)

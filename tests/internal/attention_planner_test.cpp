@@ -1,4 +1,4 @@
-// Which kernels attention takes on devices that differ from the one at hand, and what it tells them.
+// Which kernels attention selects on devices unlike the one that runs the test, and the sizes it passes to them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -55,7 +55,7 @@ TEST_F(AttentionPlanner, ManyRowsGoToTheMatrixUnits) {
       EXPECT_EQ(planned(with_matrices(), call(TUFF_BF16, 32, 8, 100, 300, dim), quads).kernels, kMatrix) << dim;
     }
   }
-  // What they cannot do: another type, another size, rows at odd places, too little shared memory.
+  // Cases without a matrix kernel: another type, another head size, misaligned rows, too little shared memory.
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 32, 32, 4096, 4096, 128)).kernels, kTile);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 32, 32, 4096, 4096, 72)).kernels, kTile);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 32, 32, 4096, 4096, 256)).kernels, kTile);
@@ -68,29 +68,29 @@ TEST_F(AttentionPlanner, ManyRowsGoToTheMatrixUnits) {
 TEST_F(AttentionPlanner, FewRowsComeInParts) {
   const FakeRecorder decode = planned(with_matrices(), call(TUFF_F32, 32, 8, 1, 32768, 128));
   EXPECT_EQ(decode.kernels, kSplit);
-  // Four groups for each of 100 cores, as evenly as the steps of 32 keys allow; a group for each row.
+  // Four workgroups for each of 100 cores, as evenly as steps of 32 keys allow; one workgroup for each row.
   EXPECT_GE(decode.groups[0], 8u * 45);
   EXPECT_LE(decode.groups[0], 400u);
   EXPECT_EQ(decode.groups[1], 32u);
   EXPECT_EQ(decode.largest_scratch, decode.groups[0] * (4 * 128 + 8) * 4);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 4, 4, 8, 5000, 64)).kernels, kSplit);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 64, 8, 2, 5000, 72)).kernels, kSplit);
-  // Enough heads for all cores, or few keys: one part, no merging.
+  // With enough heads for all cores, or few keys, there is a single part and no merging.
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 512, 512, 1, 4096, 128)).kernels, Kernels{"attention_split"});
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F32, 8, 8, 1, 200, 128)).kernels, Kernels{"attention_split"});
-  // Not in pieces of 16 bytes.
+  // Head size 68: f16 rows are not multiples of 16 bytes.
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 4096, 68)).kernels, kTile);
 }
 
 TEST_F(AttentionPlanner, FewRowsComeInPartsOnMatrixUnits) {
   const FakeRecorder decode = planned(with_matrices(), call(TUFF_F16, 32, 8, 1, 32768, 128));
   EXPECT_EQ(decode.kernels, kMatrixSplit);
-  // Parts of whole blocks of sixteen keys; sixteen rows of each have room.
+  // Parts are whole blocks of sixteen keys, with scratch memory for sixteen rows each.
   EXPECT_EQ(decode.groups[0] % 8, 0u);
   EXPECT_EQ(decode.groups[1], 32u);
   EXPECT_EQ(decode.largest_scratch, decode.groups[0] * (16 * 128 + 32) * 4);
   EXPECT_EQ(planned(with_matrices(), call(TUFF_F16, 8, 8, 1, 4096, 128)).kernels, kSplit);
-  // Rows of five heads that share one: two tiles of sixteen.
+  // Five query rows of five heads that share one kv head: two tiles of sixteen.
   const FakeRecorder tiles = planned(with_matrices(), call(TUFF_BF16, 10, 2, 5, 100, 80));
   EXPECT_EQ(tiles.kernels, kMatrixSplit);
   EXPECT_EQ(tiles.groups[0] % 4, 0u);

@@ -1,4 +1,4 @@
-// The bound of the cache folder: what goes first, what is never touched, and many at once.
+// The size limit of the cache folder: what is removed first, what is never touched, and concurrent use.
 #include "runtime/cache_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class CacheFolder : public testing::Test {
   fs::path file(const std::array<uint8_t, 16>& driver, uint64_t key) const {
     return folder_ / cache_name({"spirv", short_driver(driver), 0, key});
   }
-  // An entry that was used so many hours ago.
+  // Stores an entry that was last used `age` hours ago.
   void put(const std::array<uint8_t, 16>& driver, uint64_t key, int age) const {
     DiskCache(driver, folder_).store("spirv", {0, key}, payload(key));
     set_age(file(driver, key), age);
@@ -92,7 +92,7 @@ TEST_F(CacheFolder, WhatWasNotUsedForLongestGoesFirst) {
   for (uint64_t key = 0; key < 8; ++key) put(mine_, key, 100 - static_cast<int>(key));
   set_age(file(mine_, 1), 0);
   EXPECT_EQ(trim_cache(folder_, 8 * kFile, short_driver(mine_)), 8 * kFile) << "within the bound nothing is removed";
-  // An eighth below 7 entries' bytes: 6 stay.
+  // Trims to an eighth below the size of 7 entries, so 6 stay.
   EXPECT_EQ(trim_cache(folder_, 7 * kFile, short_driver(mine_)), 6 * kFile);
   for (uint64_t key = 0; key < 8; ++key) EXPECT_EQ(holds(mine_, key), key != 0 && key != 2) << key;
 }
@@ -103,13 +103,13 @@ TEST_F(CacheFolder, OtherVersionsGoBeforeOtherDriversAndTheseBeforeOnesOwn) {
   put(other_, 2, 1);
   put(mine_, 3, 0);
   put(mine_, 4, 0);
-  {  // of another version of the library
+  {  // written by another version of the library
     std::fstream header(file(mine_, 3), std::ios::binary | std::ios::in | std::ios::out);
     header.seekp(offsetof(CacheHeader, library_version));
     header.put('\x7f');
   }
   fs::resize_file(file(mine_, 4), kFile - 1);  // damaged
-  put({}, 5, 800);                             // for all drivers
+  put({}, 5, 800);                             // shared by all drivers
   trim_cache(folder_, 5 * kFile, short_driver(mine_));
   for (uint64_t key : {3, 4}) EXPECT_FALSE(holds(mine_, key)) << key;
   EXPECT_TRUE(holds(other_, 1) && holds(other_, 2) && holds(mine_, 0) && holds({}, 5));
@@ -134,7 +134,7 @@ TEST_F(CacheFolder, AHitKeepsAnEntryAndIsCheap) {
 }
 
 TEST_F(CacheFolder, ClockThatWasSetBack) {
-  put(mine_, 1, -5000);  // written before that; not used since
+  put(mine_, 1, -5000);  // written before the clock was set back; not used since
   put(mine_, 2, -4000);  // used since
   put(mine_, 3, 10);
   const DiskCache cache(mine_, folder_);
@@ -167,8 +167,8 @@ TEST_F(CacheFolder, WhatIsAnothersIsLeftAlone) {
   write(folder_ / (name + ".oldone"), "x");
   set_age(folder_ / (name + ".oldone"), 2);
   write(folder_ / (name + ".newone"), "x");
-  write(folder_ / cache_name({"spirv", 5, 5, 4}), "");                               // nothing of it was written
-  write(folder_ / cache_name({"spirv", 5, 5, 6}), magic + std::string(kFile, 'x'));  // all wrong but the magic
+  write(folder_ / cache_name({"spirv", 5, 5, 4}), "");                               // an empty file
+  write(folder_ / cache_name({"spirv", 5, 5, 6}), magic + std::string(kFile, 'x'));  // only the magic number is right
   put(mine_, 1, 0);
   EXPECT_EQ(list_cache(folder_).entries.size(), 3u);
   EXPECT_EQ(trim_cache(folder_, 0, short_driver(mine_)), 0u);
@@ -215,14 +215,14 @@ TEST_F(CacheFolder, FoldersThatCannotBeListedOrWritten) {
   EXPECT_TRUE(list_cache(folder_ / "file").entries.empty());
   put(mine_, 1, 100);
   fs::permissions(folder_, fs::perms(0555));
-  const pid_t child = fork();  // root may write everywhere: as somebody else
+  const pid_t child = fork();  // root may write everywhere, so the child becomes another user
   ASSERT_GE(child, 0);
   if (child == 0) {
     if (geteuid() == 0 && setuid(65534) != 0) ::_exit(10);
     const DiskCache cache(mine_, folder_, kFile / 2);
     cache.store("binding", {0, 1}, {payload(1).data(), 1});
     if (cache.load("binding", {0, 1})) ::_exit(11);  // the file could be written after all
-    // The entries' own files are their owner's alone: all that is left is not to fail.
+    // The entries' files are accessible to their owner only, so trimming can do nothing here but must not fail.
     trim_cache(folder_, 0, 1);
     ::_exit(fs::exists(file(mine_, 1)) ? 0 : 12);
   }
@@ -243,14 +243,14 @@ TEST_F(CacheFolder, StoringKeepsTheBound) {
   EXPECT_GE(list_cache(folder_).bytes, 15 * kFile) << "no more is removed than has to be";
 }
 
-// Stores, reads and evicts; false if an entry was ever read that was not stored so.
+// Stores, reads and evicts. Returns false if a read entry ever differs from what was stored.
 bool hammer(const std::array<uint8_t, 16>& driver, const fs::path& folder, uint64_t bound, unsigned seed, int rounds) {
   const DiskCache cache(driver, folder, bound);
   bool right = true;
   for (int i = 0; i < rounds; ++i) {
     seed = seed * 1664525 + 1013904223;
-    const uint64_t key = seed >> 26;  // of 64
-    // Of different lengths, so that a file that is replaced under a reader would show.
+    const uint64_t key = seed >> 26;  // 64 keys
+    // Lengths differ, so that a file replaced while it is being read would show.
     std::vector<std::byte> expected(200 + 30 * key, static_cast<std::byte>(key * 37));
     if (const auto read = cache.load("spirv", {0, key})) {
       right = right && *read == expected;
@@ -283,7 +283,7 @@ TEST_F(CacheFolder, ManyThreadsAndProcessesAtOnce) {
     ASSERT_EQ(waitpid(child, &state, 0), child);
     EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0) << state;
   }
-  // Each of eight may have stored an eighth of the bound since it looked last.
+  // Each of the eight may have stored up to an eighth of the limit since it last checked.
   EXPECT_LE(list_cache(folder_).bytes, 2 * kBound);
   for (const auto& left : fs::directory_iterator(folder_)) {
     EXPECT_TRUE(parse_cache_name(left.path().filename().string())) << left.path();

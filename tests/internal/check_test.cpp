@@ -84,9 +84,9 @@ TEST(Check, Overlaps) {
   right.offset = 40, right.bytes = 60;
   check_overlap(&left, "c", 40, &right, "a", 60, false);
   check_overlap(&whole, "c", 100, &apart, "a", 100, false);
-  check_overlap(&whole, "c", 40, &right, "a", 60, false);  // only what is touched counts
+  check_overlap(&whole, "c", 40, &right, "a", 60, false);  // only the bytes accessed count
   check_overlap(&whole, "c", 100, &whole, "a", 100, true);
-  check_overlap(&whole, "c", 0, &whole, "a", 100, false);  // nothing is touched
+  check_overlap(&whole, "c", 0, &whole, "a", 100, false);  // no bytes are accessed
   check_overlap(nullptr, "c", 0, &whole, "a", 100, false);
   const auto overlaps = [&](const Buffer& c, uint64_t c_bytes, const Buffer& a, uint64_t a_bytes, bool exact) {
     expect_error(TUFF_ERROR_INVALID_ARGUMENT, "c", [&] { check_overlap(&c, "c", c_bytes, &a, "a", a_bytes, exact); });

@@ -1,4 +1,5 @@
-// What a program that compiles untrusted source can no longer do. Each question is put by a process of its own.
+// What a process that compiles untrusted source can no longer do. Each question is asked by a child process of its
+// own.
 #include "platform/confine.hpp"
 
 #include <fcntl.h>
@@ -19,12 +20,13 @@
 namespace tuff::platform {
 namespace {
 
-// Which part this system has: without one, what it would forbid is not forbidden, and the library says so.
+// Which mechanisms this system has: without one, nothing that it would block is blocked, and the library says so.
 struct Parts {
   bool landlock = false, seccomp = false;
 };
 
-// The answer of a child that has confined itself; 100 and above: what it could not do.
+// The exit status of a child that confines itself and then asks the question. With `parts`, only finds out which
+// mechanisms there are.
 int ask(Needs needs, const std::function<int()>& question, Parts* parts = nullptr) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -49,7 +51,7 @@ class Confine : public testing::TestWithParam<Needs> {
     ask(
         GetParam(), [] { return 0; }, &parts_);
   }
-  // 1: it worked.
+  // The deed returns true if it worked.
   void expect_refused(bool by_landlock, const std::function<bool()>& deed, const char* what) {
     const bool there = parts_.seccomp || (by_landlock && parts_.landlock);
     EXPECT_EQ(ask(GetParam(), [&] { return deed() ? 1 : 0; }), there ? 0 : 1) << what;
@@ -72,7 +74,7 @@ TEST_P(Confine, NoNetworks) {
 }
 
 TEST_P(Confine, NoPrograms) {
-  // It ends with 1 where the program is started.
+  // Exits with 1 if the program is started.
   expect_refused(
       true,
       [] {
@@ -90,7 +92,7 @@ TEST_P(Confine, NoPrograms) {
         return child > 0;
       },
       "fork");
-  // A compiler may not even ask: -1.
+  // A compiler may not even call prctl, which gives -1.
   EXPECT_EQ(ask(GetParam(), [] { return ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); }),
             GetParam() == Needs::compiler ? 255 : 1);
 }
@@ -136,7 +138,7 @@ TEST_P(Confine, WhatIsNeededWorks) {
         true, [] { return ::open("/etc/hostname", O_RDONLY) >= 0 || ::open("/", O_RDONLY) >= 0; }, "reading");
     return;
   }
-  // A driver reads files, starts threads and makes machine code.
+  // A driver reads files, starts threads and generates machine code.
   EXPECT_EQ(ask(GetParam(), [] { return ::open("/proc/self/maps", O_RDONLY) >= 0 ? 0 : 1; }), 0);
   EXPECT_EQ(ask(GetParam(),
                 [] {
@@ -161,7 +163,7 @@ std::string name_of(const testing::TestParamInfo<Needs>& info) {
 INSTANTIATE_TEST_SUITE_P(, Confine, testing::Values(Needs::compiler, Needs::processor_driver, Needs::device_driver),
                          name_of);
 
-// The system that the tests run on has both, as every Linux since 5.13 may have.
+// The test system has both mechanisms, as every Linux since 5.13 can.
 TEST(ConfineHere, ThePartsAreNamed) {
   Parts parts;
   ask(

@@ -1,5 +1,5 @@
-// Modules that are damaged, answers that are cut, and programs that do not behave: what the outside may hand to custom
-// kernels without harm. Everything up to the driver.
+// Damaged modules, truncated answers and misbehaving helper processes: input to custom kernels that must do no harm.
+// Covers everything up to the driver.
 #include "runtime/custom/custom_kernel.hpp"
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ TEST(CustomKernel, DamagedBytesAreNoticed) {
   EXPECT_FALSE(from_bytes(kernel + "x", read_kernel));
   EXPECT_FALSE(from_bytes(source, read_kernel));
   std::mt19937 random(5);
-  for (int i = 0; i < 5000; ++i) {  // any answer, but no crash and no memory without bound
+  for (int i = 0; i < 5000; ++i) {  // any result is fine, but no crash and no unbounded memory
     std::string bent = i % 2 == 0 ? source : kernel;
     for (int k = 0; k < 3; ++k) bent[random() % bent.size()] = static_cast<char>(random());
     from_bytes(bent, read_source);
@@ -85,7 +85,7 @@ TEST(CustomKernel, DamagedBytesAreNoticed) {
   }
 }
 
-// Each gives a kernel or an error.
+// Each module either yields a kernel or an error.
 void compile_bent(const std::vector<uint32_t>& good, const std::string& entry, int rounds, int& compiled,
                   int& refused) {
   std::mt19937 random(11);
@@ -124,7 +124,7 @@ TEST(CustomKernel, DamagedModulesAreRefusedOrCompile) {
                refused);
   compile_bent(compile_custom(glsl_source()).words, "main", 6000, compiled, refused);
   EXPECT_GT(refused, 6000);
-  EXPECT_GT(compiled, 50);  // or nothing came as far as reflection
+  EXPECT_GT(compiled, 50);  // otherwise nothing got as far as reflection
 }
 
 TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
@@ -142,7 +142,7 @@ TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
   EXPECT_EQ(count("for (uint i = 0; i < most; ++i) c += b[i];"), 80000u);
   EXPECT_EQ(count("for (int j = 0; j < 20; ++j) for (int i = 0; i < 300; ++i) c += b[i];"), 300u);
   EXPECT_EQ(count("for (int i = 0; i < 70000; ++i) { if (b[i] == 3) continue; c += b[i]; }"), 70000u);
-  // Left early, or by a number that is not there yet.
+  // Loops that are left early, or whose bounds are not known at compile time.
   for (const char* body : {"", "for (uint i = 0; i < n; ++i) c += b[i];", "for (uint i = n; i < 70000; ++i) c += b[i];",
                            "for (uint i = 0; i < 70000; i += n) c += b[i];",
                            "for (int i = 0; i < 70000; ++i) { if (b[i] == 3) break; ++c; }",
@@ -153,7 +153,8 @@ TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
   }
 }
 
-// Constant indices that validation does not look at, and modules without the types and instructions that it takes.
+// Constant indices that validation does not check, and modules without the types and instructions that the rewrite
+// adds.
 TEST(CustomKernel, KeptInBoundsIsValid) {
   CustomSource source = glsl_source();
   const size_t plain = compile_custom(source).words.size();
@@ -189,7 +190,7 @@ using platform::ProcessEnd;
 using platform::run_program;
 using Kind = ProcessEnd::Kind;
 
-constexpr uint64_t kPatience = 60'000;  // milliseconds, with a busy machine
+constexpr uint64_t kPatience = 60'000;  // milliseconds, enough for a busy machine
 
 TEST(Process, EndsAreTold) {
   EXPECT_EQ(run_program("/nowhere/at/all", {}, "", kPatience, 10).kind, Kind::not_started);
@@ -222,7 +223,7 @@ TEST(Process, NothingIsInherited) {
   const ProcessEnd seen = run_program("/bin/sh", {"-c", "count=$(ls /proc/self/fd | wc -l); echo $count >&0; env >&0"},
                                       "", kPatience, 4000);
   ::close(left_open);
-  EXPECT_EQ(seen.output.substr(0, 2), "4\n") << seen.output;  // three, and the folder that ls reads
+  EXPECT_EQ(seen.output.substr(0, 2), "4\n") << seen.output;  // three, and the one with which ls reads the folder
   EXPECT_EQ(seen.output.find("HOME="), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// Which devices a text means, and what a device is refused for: of devices that are not there.
+// Which devices a text selects, and why a device is rejected, tested with made-up devices.
 #include "runtime/vulkan/device_selection.hpp"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(DeviceSelection, OfSeveralOfOneNameTheFirst) {
   EXPECT_THROW(choose_device("", kDevices), Error);
 }
 
-// A device that can do all that is needed, and no more.
+// A device with exactly the required capabilities.
 PhysicalDevice usable() {
   PhysicalDevice device;
   VkPhysicalDeviceLimits& limits = device.properties.limits;
@@ -130,7 +130,7 @@ TEST(DeviceRequirements, EachIsNamedWithWhatThereIs) {
     spoil(device);
     EXPECT_NE(missing(device).find(says), std::string::npos) << missing(device);
   }
-  // All of them, not the first.
+  // Lists all missing capabilities, not just the first.
   PhysicalDevice poor = usable();
   poor.properties.limits.maxPushConstantsSize = 64;
   poor.features12.timelineSemaphore = VK_FALSE;

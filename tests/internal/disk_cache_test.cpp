@@ -104,7 +104,7 @@ TEST_F(DiskCacheTest, WhatTheDriverIsGivenIsSealed) {
   EXPECT_EQ(cache.load_sealed("spirv", key), payload_);
   cache.remove("spirv", key);
   EXPECT_FALSE(cache.load("spirv", key));
-  cache.seal("spirv", key, payload_);  // nothing is there; no error
+  cache.seal("spirv", key, payload_);  // there is no entry; not an error
   EXPECT_FALSE(cache.load("spirv", key));
 }
 
@@ -127,7 +127,7 @@ TEST_F(DiskCacheTest, WhatIsNoFileIsAbsent) {
   fs::remove(file);
   fs::create_directory(file);
   EXPECT_FALSE(cache.load("spirv", {1, 2}));
-  cache.store("spirv", {1, 2}, payload_);  // cannot replace it; no error
+  cache.store("spirv", {1, 2}, payload_);  // cannot replace it; not an error
   const DiskCache nowhere(driver_, std::optional<fs::path>(folder_ / "missing"));
   nowhere.store("spirv", {1, 2}, payload_);
   EXPECT_FALSE(nowhere.load("spirv", {1, 2}));

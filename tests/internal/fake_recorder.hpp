@@ -1,4 +1,4 @@
-// A recorder that runs nothing and keeps what planners ask of it, and a device to plan for.
+// A recorder that runs nothing and stores the planners' requests, and devices to plan for.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Nowhere : Allocation {
   std::byte* host() const noexcept override { return nullptr; }
 };
 
-// Keeps what it is asked to dispatch.
+// Stores the requested dispatches.
 class FakeRecorder final : public Recorder {
  public:
   explicit FakeRecorder(const DeviceTraits& device) : device_(device) {
@@ -51,7 +51,7 @@ class FakeRecorder final : public Recorder {
   std::vector<size_t> push_bytes;
   uint64_t largest_scratch = 0;
   bool quads = false;
-  std::function<void(const KernelRequest&, const Dispatch&)> seen;  // told of every dispatch, if it is anything
+  std::function<void(const KernelRequest&, const Dispatch&)> seen;  // called for every dispatch, if set
 
  private:
   DeviceTraits device_;

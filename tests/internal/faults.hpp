@@ -1,4 +1,4 @@
-// A context whose device's functions a test replaces by ones that fail.
+// A context in whose device table a test replaces functions by ones that fail.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@
 
 namespace tuff_test {
 
-inline std::atomic<int> calls{0};  // of functions that fail
+inline std::atomic<int> calls{0};  // of the replaced functions
 
-// Who waits for a device that never finishes waits for five minutes: what takes less than this has not, and a busy
-// machine may well hold a thread up for some seconds.
+// Waiting for a device that never finishes takes five minutes. A call that takes less than this did not wait; a busy
+// machine may delay a thread by some seconds.
 inline constexpr std::chrono::seconds kNoWait{60};
 
-// A device that does not finish.
+// A device that does not finish in time.
 inline VKAPI_ATTR VkResult VKAPI_CALL late(VkDevice, const VkSemaphoreWaitInfo*, uint64_t) {
   ++calls;
   return VK_TIMEOUT;

@@ -1,4 +1,4 @@
-// What happens when Vulkan fails: functions of the device's table are replaced by ones that do.
+// Behaviour when Vulkan fails: functions of the device's table are replaced by ones that fail.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -60,12 +60,12 @@ VKAPI_ATTR VkResult VKAPI_CALL no_set_layout(VkDevice, const VkDescriptorSetLayo
   return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-// A heap whose budget this is; a block that is given back makes room.
+// The simulated budget of a heap; freeing a block makes room.
 tuff::HeapBudget budget;
 PFN_vkFreeMemory free_memory = nullptr;
 PFN_vkAllocateMemory allocate_memory = nullptr;
 
-// Of the device's memory; the host's, where it is another, has enough.
+// The budget applies to device memory; a separate host heap has enough.
 tuff::HeapBudget small_budget(const tuff::PhysicalDevice& physical, uint32_t heap) {
   const bool of_device = physical.memory.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
   return of_device ? budget : tuff::HeapBudget{uint64_t{1} << 40, 0};
@@ -96,14 +96,14 @@ TEST_F(Faults, OutOfDeviceMemoryLeavesEverythingElseUsable) {
 }
 
 TEST_F(Faults, OutOfDeviceMemorySaysWhatIsThere) {
-  const OwnBuffer kept(context(), 1000);  // out of a block of which the rest is free
+  const OwnBuffer kept(context(), 1000);  // from a block whose rest is free
   vk_->vkAllocateMemory = no_memory;
   tuff_memory_stats memory{};
   memory.struct_size = sizeof memory;
   ASSERT_OK(tuff_context_memory(context(), &memory));
   tuff_buffer buffer = 0;
   EXPECT_FAILS(tuff_alloc(context(), 200 << 20, &buffer), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_alloc", "209715200");
-  ASSERT_OK(tuff_context_memory(context(), &memory));  // what was empty has been given back
+  ASSERT_OK(tuff_context_memory(context(), &memory));  // empty blocks have been returned to the driver
   for (uint64_t number : {memory.bytes_free, memory.bytes_largest_free, memory.bytes_reserved, memory.heap_bytes}) {
     EXPECT_NE(last_error().find(std::to_string(number)), std::string::npos) << number << ": " << last_error();
   }
@@ -214,7 +214,7 @@ TEST_F(Faults, FailedBlocksLeakNothing) {
   EXPECT_NE(last_error().find("VK_ERROR_OUT_OF_HOST_MEMORY"), std::string::npos) << last_error();
   *vk_ = whole_;
   vk_->vkMapMemory = no_map;
-  // Only memory that the host sees is mapped; where none is, nothing fails.
+  // Only host-visible memory is mapped; without any, nothing fails.
   const bool unified = properties_of(context()).unified_memory != 0;
   EXPECT_EQ(tuff_alloc(context(), 100 << 20, &buffer) != TUFF_OK, unified);
   if (!unified) {
@@ -233,10 +233,10 @@ TEST_F(Faults, LostWhenSubmitting) {
   ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16));
   EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST);
   EXPECT_NE(last_error().find("VK_ERROR_DEVICE_LOST"), std::string::npos) << last_error();
-  vk_->vkQueueSubmit = whole_.vkQueueSubmit;  // it stays lost, even so
+  vk_->vkQueueSubmit = whole_.vkQueueSubmit;  // the device stays lost all the same
   expect_everything_says_lost(buffer);
   EXPECT_EQ(calls, 1);
-  // A new context in the same process works, beside the lost one.
+  // A new context in the same process works beside the lost one.
   const OwnContext other("vulkan");
   expect_works(other);
 }
@@ -255,7 +255,7 @@ TEST_F(Faults, WithoutMemoryToSubmitWhatIsRecordedIsKept) {
   vk_->vkQueueSubmit = no_memory_to_submit;
   EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_synchronize", "vkQueueSubmit");
   EXPECT_EQ(calls, 2) << "it gives back what it can and tries again";
-  // What cannot go behind it has no effect.
+  // Later calls that cannot be submitted either have no effect.
   EXPECT_FAILS(negate(x), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_unary", "vkQueueSubmit");
   EXPECT_FAILS(tuff_graph_launch(context(), graph), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_graph_launch",
                "vkQueueSubmit");
@@ -268,7 +268,7 @@ TEST_F(Faults, WithoutMemoryToSubmitWhatIsRecordedIsKept) {
   EXPECT_OK(tuff_graph_destroy(graph));
 }
 
-// Calls that fill a command buffer have done what they say, whether it can be submitted now or not.
+// Calls that succeeded before the command buffer was full take effect, whether it can be submitted at the time or not.
 TEST_F(Faults, WithoutMemoryToSubmitCallsGoAsFarAsTheyCan) {
   const Tensor x(context(), std::vector<float>(64, 1.0f));
   ASSERT_OK(tuff_synchronize(context()));
@@ -298,10 +298,10 @@ TEST_F(Faults, ACommandBufferThatCannotBeEndedIsLost) {
 }
 
 TEST_F(Faults, LostWhileWaiting) {
-  const tuff_buffer buffer = OwnBuffer(context(), 64).release();  // its context ends before this test does
+  const tuff_buffer buffer = OwnBuffer(context(), 64).release();  // its context is destroyed before this test ends
   ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16));
   vk_->vkWaitSemaphores = lost_on_wait;
-  vk_->vkGetSemaphoreCounterValue = none_finished;  // who looks before he waits would see that it has
+  vk_->vkGetSemaphoreCounterValue = none_finished;  // otherwise a poll before the wait would see that it has finished
   float value = 0;
   const tuff_status status = tuff_copy_dtoh(context(), &value, buffer, 0, 4);
   *vk_ = whole_;
@@ -345,7 +345,7 @@ TEST_F(Faults, AFailedPipelineHasNoEffectAndIsTriedAgain) {
   for (float value : y.read()) EXPECT_NEAR(value, 1.41421356, 4 * 0x1p-23);
 }
 
-// A custom kernel that could not be made leaves nothing behind; one that was is destroyed with its device lost.
+// A failed creation of a custom kernel leaves nothing behind; a kernel can be destroyed although its device is lost.
 TEST_F(Faults, CustomKernels) {
   const tuff_kernel_desc desc = glsl(kPlusOne);
   tuff_kernel kernel = 77;

@@ -1,4 +1,4 @@
-// What the planner of matrix products refuses, or does, on devices that differ from the one at hand.
+// What the GEMM planner selects or rejects on devices unlike the one that runs the test.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace tuff {
 namespace {
 
-// A planner that leaves out a group of defines does not compile, nor one that leaves out a define of the group.
+// A planner that omits a group of defines, or a define of the group, does not compile.
 template <typename Defines>
 concept Whole = requires(shaders::GemmEpilogue end) {
   Defines{.dense = 0, .epilogue = end, .items = 1, .local_size = 64, .sum_type = 1};
@@ -89,13 +89,15 @@ TEST_F(GemmPlanner, ConvertsForTilesAndReadsNativelyForFewColumns) {
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_BF16, TUFF_F16, 500'000, n, 64)), (Kernels{"gemm_cols"}));
     EXPECT_EQ(planned(traits, product(buffer_, TUFF_F16, TUFF_F16, 500'000, n, 512)), (Kernels{"gemm_rows"}));
   }
-  // Nothing is to be converted: tiles from five columns on, where the few would be read element by element.
+  // Without conversion, tiles are used from five columns on, where gemm_rows would read the columns element by
+  // element.
   EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 4, 512)), (Kernels{"gemm_rows"}));
   EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 8, 512)), (Kernels{"gemm_tile"}));
   EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 500'000, 16, 512)), (Kernels{"gemm_tile"}));
 }
 
-// Where the device lists the types' shape; what is copied first, and what stays with the other kernels.
+// Cooperative matrices are used if the device lists the types' shape. Covers which operands are copied first, and
+// which GEMMs stay with the other kernels.
 TEST_F(GemmPlanner, MatrixUnitsTakeWhatTheyKnow) {
   using Kernels = std::vector<std::string>;
   DeviceTraits traits = a_gpu();
@@ -120,18 +122,18 @@ TEST_F(GemmPlanner, MatrixUnitsTakeWhatTheyKnow) {
   EXPECT_EQ(planned(traits, allowed), (Kernels{"gemm_convert", "gemm_convert", "gemm_matrix"}));
   allowed.precision = TUFF_PRECISION_ALLOW_BF16;
   EXPECT_EQ(planned(traits, allowed), (Kernels{"gemm_tile"})) << "this device has no bf16";
-  // Bias and residual go with the product, unless indices take their place in the push constants.
+  // Bias and residual are fused into the GEMM, unless 64-bit indices take their place in the push constants.
   GemmArgs fused = product(buffer_, TUFF_F16, TUFF_F16, 2048, 2048, 512);
   fused.epilogue = {TUFF_ACTIVATION_RELU, TUFF_BIAS_ROWS, &buffer_, &buffer_, 2048, 0, 0};
   EXPECT_EQ(planned(traits, fused), (Kernels{"gemm_matrix"}));
-  // A device with little shared memory, or small workgroups, has the tiles that fit.
+  // A device with little shared memory or small workgroups gets tiles that fit.
   traits.shared_bytes = 10'000;
   EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512), (Kernels{"gemm_matrix"}));
   traits.shared_bytes = 9'000;
   EXPECT_EQ(of(TUFF_F16, TUFF_F16, 2048, 2048, 512).back(), "gemm_finish");
 }
 
-// Several matrices for each workgroup, read as they are stored, the epilogue at once.
+// Each workgroup computes several matrices, read as they are stored, with the epilogue fused.
 TEST_F(GemmPlanner, TinyMatricesShareWorkgroups) {
   using Kernels = std::vector<std::string>;
   const auto batch = [&](int32_t in, int32_t out, uint64_t m, uint64_t n, uint64_t k, uint64_t count) {
@@ -156,16 +158,16 @@ TEST_F(GemmPlanner, TinyMatricesShareWorkgroups) {
     EXPECT_EQ(planned(traits, args), cpu ? (Kernels{"gemm_tiny", "gemm_finish"}) : (Kernels{"gemm_tiny"}));
     args.epilogue.activation = TUFF_ACTIVATION_RELU;
     EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny"}));
-    args.stride_a = 1u << 30;  // 64-bit indices take the room of the epilogue's operands
+    args.stride_a = 1u << 30;  // 64-bit indices leave no room for the epilogue's operands
     EXPECT_EQ(planned(traits, args), (Kernels{"gemm_tiny", "gemm_finish"}));
-    // Few matrices, larger ones, long k: as before.
+    // Few matrices, larger ones and long k use other kernels.
     EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 8, 8, 4)).front(), "gemm_tiny");
     EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 17, 8, 1000)).front(), "gemm_tiny");
     EXPECT_NE(planned(traits, batch(TUFF_F32, TUFF_F32, 8, 8, 65, 1000)).front(), "gemm_tiny");
   }
 }
 
-// Push constants hold 128 bytes, whatever the types and sizes: expectations in planned().
+// Push constants fit in 128 bytes for all types and sizes; planned() checks that.
 TEST_F(GemmPlanner, ParametersFitPushConstants) {
   for (const int32_t type : {TUFF_F32, TUFF_F64}) {
     for (const uint64_t m : {uint64_t{1}, uint64_t{40}, uint64_t{3} << 28}) {
@@ -182,7 +184,7 @@ TEST_F(GemmPlanner, ParametersFitPushConstants) {
   }
 }
 
-// Scratch memory stays bounded where copies and sums would be many times what a device has.
+// Scratch memory stays bounded even if copies and sums would be many times a device's memory.
 TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
   EXPECT_GT(planned(a_gpu(), product(buffer_, TUFF_F16, TUFF_F16, 100'000, 100'000, 4096)).size(), 16u);
   GemmArgs batch = product(buffer_, TUFF_BF16, TUFF_F16, 128, 128, 128);
@@ -191,11 +193,11 @@ TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
   EXPECT_GT(planned(a_gpu(), batch).size(), 16u);
 }
 
-// Tuned choices: those that run here are taken, for products of about the same size and of no other form.
+// Tuned choices apply if they can run here, to GEMMs of about the same size and the same form only.
 class GemmTuned : public GemmPlanner {
  protected:
   GemmTuned() { device_ = tuning_device({}, TUFF_VERSION), device_.name = device_.driver = "a driver"; }
-  // The table's one choice is for this product.
+  // A table whose only choice is for this GEMM.
   TuningTable table_for(const GemmArgs& args, const std::string& variant, uint64_t slices) {
     const FakeRecorder recorder(a_gpu());
     std::string entry = gemm_variants(recorder, args);
@@ -207,7 +209,7 @@ class GemmTuned : public GemmPlanner {
             "\", \"slices\": " + std::to_string(slices) + "}]}]}",
         device_);
   }
-  // The first kernel's workgroups.
+  // The workgroups of the first kernel.
   uint64_t groups(const DeviceTraits& traits, const GemmArgs& args, const TuningTable* table) {
     FakeRecorder recorder(traits);
     recorder.table = table;
@@ -228,7 +230,7 @@ TEST_F(GemmTuned, IsTakenForTheBucketAndTheForm) {
   EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile", "gemm_finish"})) << "k is cut as tuned";
   const GemmArgs near = product(buffer_, TUFF_F32, TUFF_F32, 1984, 2112, 2048);
   EXPECT_EQ(groups(a_gpu(), near, &table), 4 * 31 * 33u);
-  // A half octave away, transposed, of another type: the model's choice.
+  // Half an octave away, transposed, or of another type: the model chooses.
   const GemmArgs far = product(buffer_, TUFF_F32, TUFF_F32, 2944, 2048, 2048);
   EXPECT_EQ(groups(a_gpu(), far, &table), groups(a_gpu(), far, nullptr));
   GemmArgs transposed = args;
@@ -245,7 +247,7 @@ TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
     EXPECT_EQ(groups(a_gpu(), args, &table), groups(a_gpu(), args, nullptr)) << variant;
     EXPECT_TRUE(table.find(gemm_key(args))->reported) << variant;
   }
-  // What runs on one device is too much for another.
+  // A variant that runs on one device can be too large for another.
   const TuningTable large = table_for(args, "tile_64x64", 0);
   EXPECT_EQ(groups(a_gpu(), args, &large), 32 * 32u);
   DeviceTraits small = a_gpu();
@@ -254,12 +256,12 @@ TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
   small = a_gpu();
   small.max_invocations = small.max_local_size[0] = 64;
   EXPECT_EQ(groups(small, args, &large), groups(small, args, nullptr));
-  // Slices whose sums would fill the device: as the planner thinks best.
+  // Split-K whose partial sums would fill the device's memory: the planner decides.
   const GemmArgs wide = product(buffer_, TUFF_F32, TUFF_F32, 16384, 16384, 16384);
   const TuningTable sliced = table_for(wide, "tile_128x128", 256);
   EXPECT_EQ(groups(a_gpu(), wide, &sliced), 128 * 128u);
   EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile"}));
-  // Slices of k for a kernel that has none.
+  // Split-K for a kernel that does not support it.
   DeviceTraits processor = a_gpu();
   processor.cpu = true;
   processor.subgroup_size = 8;
@@ -267,7 +269,7 @@ TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
   FakeRecorder on_processor(processor);
   on_processor.table = &panels;
   EXPECT_NE(gemm_variants(on_processor, args).find("\"slices\": 0, \"variants\": [\"panels\""), std::string::npos);
-  // More slices than k has steps.
+  // More parts than k has steps.
   const GemmArgs flat = product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64);
   const TuningTable many = table_for(flat, "tile_64x64", 256);
   EXPECT_EQ(groups(a_gpu(), flat, &many), 2u);
@@ -280,7 +282,7 @@ TEST_F(GemmTuned, ListsWhatCouldBeChosen) {
           .find(
               R"({"operation": "gemm", "form": "nn f32 f32 f32", "sizes": [4, 256, 64, 1], "slices": 0, "variants": ["skinny", "tile_)"),
       0u);
-  // A batch that is one tall product is asked for as that; what is not computed has no variants.
+  // A batch that is equivalent to one tall GEMM is looked up as that; a GEMM that is not computed has no variants.
   GemmArgs batch = product(buffer_, TUFF_F32, TUFF_F32, 8, 64, 64);
   batch.batch_count = 4;
   batch.stride_a = batch.stride_c = 8 * 64;

@@ -51,7 +51,7 @@ TEST(HandleTable, RemovedHandlesAreStaleAtOnceAndObjectsLiveUntilTheirLastRefere
   EXPECT_EQ(alive, 1);
   EXPECT_FALSE(table.acquire<Counted>(handle, HandleKind::buffer));
   EXPECT_FALSE(table.remove<Counted>(handle, HandleKind::buffer));
-  // The slot is not used again while somebody holds the object.
+  // The slot is not reused while a reference to the object is held.
   const uint64_t other = table.insert(HandleKind::buffer, std::make_unique<Counted>(alive));
   EXPECT_NE(slot_of(other), slot_of(handle));
   held = {};

@@ -22,7 +22,7 @@ TEST(HazardTracker, ConflictsNeedAWriteOnCommonBytes) {
       {{1, 150, 160, true}, true},    // write after read
       {{1, 300, 400, false}, true},   // read after write
       {{1, 399, 500, true}, true},    // write after write
-      {{1, 200, 300, true}, false},   // between them
+      {{1, 200, 300, true}, false},   // between the two
       {{1, 0, 100, true}, false},    {{1, 0, 101, true}, true},
       {{1, 400, 500, false}, false}, {{2, 300, 400, true}, false},  // other memory
       {{1, 0, 1000, false}, true},
@@ -67,7 +67,7 @@ TEST(HazardTracker, NeighboursShareAPlace) {
   EXPECT_FALSE(tracker.conflicts({2, 5000, 5001, true})) << "as far as their block goes";
 }
 
-// Any ranges, beside a list of all of them.
+// Compares random ranges with a plain list of all ranges added.
 TEST(HazardTracker, AsAListOfAllThatWasAdded) {
   std::mt19937 random(7);
   const auto below = [&](uint64_t n) { return random() % n; };

@@ -1,4 +1,4 @@
-// Copies by a team of threads.
+// Copies by several threads.
 #include "runtime/host_copy.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ Bytes counting(uint64_t bytes, uint64_t seed) {
   return values;
 }
 
-// Around the least that is shared and the least whose stores leave the caches alone, at addresses that fit no line.
+// Sizes around the minimum that is split among threads and the minimum for non-temporal stores, at unaligned
+// addresses.
 TEST(HostCopy, EverySizeAndAddress) {
   constexpr uint64_t kAround = 200;
   const uint64_t streamed = 4ull << 20;
@@ -39,7 +40,7 @@ TEST(HostCopy, EverySizeAndAddress) {
   }
 }
 
-// Several are begun before the first is finished, and finished in any order.
+// Several copies are begun before the first is finished, and finished in any order.
 TEST(HostCopy, SeveralAtOnce) {
   constexpr uint64_t kBytes = (1ull << 20) + 777;
   const Bytes source = counting(4 * kBytes, 1);
@@ -57,7 +58,7 @@ TEST(HostCopy, SeveralAtOnce) {
   }
 }
 
-// A copy that is left behind ends before its memory may go.
+// A copy that is abandoned ends before its memory may be freed.
 TEST(HostCopy, EndsWithItsScope) {
   const Bytes source = counting(3ull << 20, 2);
   for (int round = 0; round < 20; ++round) {

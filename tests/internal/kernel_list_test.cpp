@@ -1,4 +1,4 @@
-// The list of kernels that were asked for: what is written is read again, and nothing else is believed.
+// The list of kernels that were requested: what is written can be read back, and anything else is ignored.
 #include "runtime/vulkan/kernel_list.hpp"
 
 #include <gtest/gtest.h>

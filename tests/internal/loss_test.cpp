@@ -1,4 +1,4 @@
-// A device that is lost, or never finishes: what those who wait are told and how soon, and what is destroyed.
+// A device that is lost or never finishes: what waiting threads are told and how soon, and what is destroyed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,10 +19,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 constexpr uint64_t kSecond = 1'000'000'000;  // in nanoseconds
 
-// How long the driver was asked to wait: all in all, and at most at once. On a busy machine it takes longer.
+// The durations that the driver was asked to wait: the total, and the longest. On a busy machine waits take longer.
 std::atomic<uint64_t> asked{0}, longest_asked{0};
 
-// A driver that never signals again, and says nothing.
+// A driver that never signals and never reports an error.
 VKAPI_ATTR VkResult VKAPI_CALL waits_in_vain(VkDevice, const VkSemaphoreWaitInfo*, uint64_t nanoseconds) {
   ++calls;
   asked += nanoseconds;
@@ -59,7 +59,7 @@ class Loss : public Faults {
     limits.wait_milliseconds = limit;
     ASSERT_OK(tuff_context_set_limits(context(), &limits));
   }
-  tuff_buffer make(uint32_t flags = 0) {  // its context ends before the test does
+  tuff_buffer make(uint32_t flags = 0) {  // its context is destroyed before the test ends
     tuff_alloc_desc desc{};
     desc.struct_size = sizeof desc;
     desc.bytes = 64;
@@ -69,7 +69,7 @@ class Loss : public Faults {
     return buffer;
   }
   void use(tuff_buffer buffer) { ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16)); }
-  // Destroys the context, and returns how long that took.
+  // Destroys the context and returns how long that took.
   milliseconds destroy() {
     const auto start = Clock::now();
     EXPECT_OK(tuff_context_destroy(own_->release()));
@@ -78,7 +78,7 @@ class Loss : public Faults {
 };
 
 TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
-  // What is being mapped is refused to copies: a buffer of its own.
+  // A buffer that is being mapped cannot be copied, so each waiter has its own.
   const tuff_buffer buffer = make(), visible = make(TUFF_ALLOC_HOST_VISIBLE), other = make();
   use(buffer);
   use(visible);
@@ -104,7 +104,7 @@ TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
       const tuff_status status = waiter.call();
       const std::string message = last_error();
       ++back;
-      // Says who lost it, and what to do.
+      // The message names the call that lost the device, and what to do.
       if (status == TUFF_ERROR_DEVICE_LOST && message.find("vkQueueSubmit") != std::string::npos &&
           message.find("make a new context") != std::string::npos) {
         return;
@@ -122,7 +122,7 @@ TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
   const int calls_before = calls;
   for (std::thread& thread : threads) thread.join();
   EXPECT_LT(Clock::now() - lost, kNoWait);
-  // Each looks at least so often whether the device is lost, and having seen it waits no more.
+  // Each waiter checks at least this often whether the device is lost, and then stops waiting.
   EXPECT_LT(longest_asked, kSecond);
   EXPECT_LE(calls - calls_before, static_cast<int>(waiters.size())) << "of those that had looked just before";
   for (const std::string& what : wrong) ADD_FAILURE() << what;
@@ -171,7 +171,7 @@ TEST_F(Loss, EveryCallThatNeedsTheDeviceSaysSo) {
   *vk_ = whole_;
   for (const BufferCall& row : buffer_calls()) {
     const tuff_status status = row.call(context(), operands.data());
-    if (status == TUFF_OK && !row.has_stream) continue;  // what it was asked for is known without
+    if (status == TUFF_OK && !row.has_stream) continue;  // answered without the device
     EXPECT_EQ(status, TUFF_ERROR_DEVICE_LOST) << row.function;
     EXPECT_EQ(last_error().rfind(row.function, 0), 0u) << last_error();
   }
@@ -217,8 +217,8 @@ TEST_F(Loss, ALostDeviceThatHangsHoldsNobody) {
   EXPECT_EQ(tuff::sweep_graveyard(), before + 1) << "what the driver may still use is kept";
   *vk_ = whole_;
   vk_->vkDeviceWaitIdle = waits_for_ever;
-  vk_ = nullptr;  // it goes with its device
-  // The driver finished all the same.
+  vk_ = nullptr;  // destroyed with its device
+  // The driver finished after all.
   const auto until = Clock::now() + kNoWait;
   while (tuff::sweep_graveyard() != before && Clock::now() < until) std::this_thread::sleep_for(milliseconds(5));
   EXPECT_EQ(tuff::sweep_graveyard(), before);
@@ -270,7 +270,7 @@ TEST_F(Loss, AWaitThatTookTooLongSaysWhatIsUnderWay) {
   EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT, "tuff_synchronize", "5");
   EXPECT_NE(last_error().find("1 submission is under way, with 2 operations, from neg ("), std::string::npos)
       << last_error();
-  // A call that finds too much under way says so too, and has no effect.
+  // A call that finds too much work in flight times out too, and has no effect.
   for (int i = 1; i < 24; ++i) {
     use(buffer);
     EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT);

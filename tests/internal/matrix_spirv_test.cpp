@@ -1,6 +1,6 @@
-// The kernels of matrix units, in all their forms, as the module that a device is given: SPV_KHR_cooperative_matrix,
-// whichever extension this shaderc compiled it from. Checked word by word here, and by spirv-val where it is recent
-// enough to know the extension.
+// All variants of the cooperative-matrix kernels as the modules that a device receives: SPV_KHR_cooperative_matrix,
+// whichever extension this shaderc compiled them to. They are checked word by word here, and by spirv-val if it is
+// recent enough to know the extension.
 #include "runtime/vulkan/matrix_spirv.hpp"
 
 #include <gtest/gtest.h>
@@ -150,13 +150,13 @@ void each_instruction(const std::vector<uint32_t>& module, const Visit& visit) {
   }
 }
 
-// The type that becomes bf16 must not be converted to as f16 besides.
+// In modules for bf16 the f16 type is rewritten to bf16, so conversions to f16 must use integers instead.
 TEST(MatrixSpirv, ModulesForBf16ConvertNothingToF16) {
   Form form{.kind = Matrices::bf16, .c_type = TUFF_F16, .vector = false};
   const std::vector<uint32_t> by_integers = compile(form);
   form.rounds_f16 = true;
   EXPECT_EQ(compile(form), by_integers);
-  form.kind = Matrices::f16;  // whereas here the device converts
+  form.kind = Matrices::f16;  // in this one the device converts
   EXPECT_NE(compile(form), by_integers);
 }
 
@@ -199,7 +199,7 @@ TEST(MatrixSpirv, EveryFormBecomesKhr) {
     EXPECT_EQ(capabilities.count(5357), 0u);
     EXPECT_EQ(encodings, kind == Matrices::bf16 ? 1u : 0u);
     EXPECT_EQ(capabilities.count(5118), kind == Matrices::bf16 ? 1u : 0u);
-    // No identifier is at or beyond the bound that the header states.
+    // No identifier reaches the bound in the header.
     each_instruction(module, [&](uint32_t op, const uint32_t* words, uint32_t) {
       if (op == 43) {
         EXPECT_LT(words[1], module[3]);
@@ -208,7 +208,7 @@ TEST(MatrixSpirv, EveryFormBecomesKhr) {
   }
 }
 
-// The year and number that `spirv-val --version` starts with, as 2023.1 → 202301; 0 without one.
+// The year and number at the start of `spirv-val --version`: 2023.1 → 202301; 0 without spirv-val.
 int validator_version() {
   std::FILE* pipe = popen("spirv-val --version 2>/dev/null", "r");  // NOLINT(cert-env33-c)
   if (pipe == nullptr) return 0;
@@ -223,7 +223,7 @@ TEST(MatrixSpirv, SpirvValAccepts) {
   if (version < 202304) GTEST_SKIP() << "no spirv-val of 2023.4 or later: it does not know the extension";
   const std::filesystem::path folder = testing::TempDir();
   for (const auto& [kind, module] : modules()) {
-    if (kind == Matrices::bf16 && version < 202503) continue;  // knows no bfloat16
+    if (kind == Matrices::bf16 && version < 202503) continue;  // does not know bfloat16
     const std::filesystem::path path = folder / "tuff_matrix_test.spv";
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(module.data()), static_cast<std::streamsize>(module.size() * 4));
@@ -249,7 +249,7 @@ TEST(MatrixSpirv, DamagedModulesAreRefused) {
   EXPECT_EQ(status_of({module.begin(), module.begin() + 4}), TUFF_ERROR_INTERNAL);
   EXPECT_EQ(status_of({module.begin(), module.begin() + 6}), TUFF_ERROR_INTERNAL)
       << "the first instruction is cut short";
-  module[5] &= 0xffffu;  // an instruction of no words
+  module[5] &= 0xffffu;  // an instruction of zero words
   EXPECT_EQ(status_of(module), TUFF_ERROR_INTERNAL);
 }
 

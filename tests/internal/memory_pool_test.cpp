@@ -1,4 +1,4 @@
-// The pool itself, on a real device.
+// The memory pool by itself, on a real device.
 #include "runtime/vulkan/memory_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(Pool, RangesAreAlignedAndApart) {
   }
   for (const MemoryRange& range : live) pool_->release(range, {});
   EXPECT_EQ(pool_->counters().in_use, 0u);
-  // Neighbours have joined again: a whole block is one range.
+  // Adjacent ranges have been merged: a whole block is one range.
   EXPECT_EQ(pool_->counters().largest_free, MemoryPool::kSizeClasses[0].block);
   EXPECT_EQ(pool_->counters().free, pool_->counters().reserved);
   EXPECT_EQ(pool_->counters().live, 0u);

@@ -1,4 +1,4 @@
-// The tables of operations: what no compiler and no generator sees of them.
+// Checks of the operation tables that neither a compiler nor a generator makes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,13 +35,13 @@ constexpr UnaryRow kRows[] = {
 #include "kernels/elementwise/unary.def"
 };
 
-// Against the difference over 2 h: its error is h^2/6 of the third derivative, at most 20 times f on this range (of
-// log at 0.1: 2 / x^3), and the roundings of two values over 2 h.
+// Compares with the central difference over 2 h. Its error is h^2/6 of the third derivative, which is at most 20 times
+// f on this range (for log at 0.1: 2 / x^3), plus the rounding errors of two values divided by 2 h.
 TEST(OperationTables, DerivativesAreThoseOfTheFunctions) {
   constexpr double h = 1e-5;
   for (const UnaryRow& row : kRows) {
     int points = 0;
-    for (double x = -7.9; x < 8; x += 0.37) {  // none of them at a bend
+    for (double x = -7.9; x < 8; x += 0.37) {  // avoids points where the derivative jumps
       if (x < row.low || x > row.high) continue;
       ++points;
       const double y = row.y(x, row.alpha);
@@ -58,7 +58,7 @@ TEST(OperationTables, NumbersFollowOneAnotherAndPromisesAreKept) {
   for (const UnaryRow& row : kRows) {
     EXPECT_EQ(row.number, ++number) << row.name;
     EXPECT_LT(row.low, row.high) << row.name;
-    if (row.number != TUFF_UNARY_GELU_TANH) {  // of which more is promised where its argument is large
+    if (row.number != TUFF_UNARY_GELU_TANH) {  // its bound grows where the argument is large
       EXPECT_LE(std::max(row.measured, row.measured_gpu), row.ulps) << row.name;
     }
     EXPECT_EQ(row.ulps == 0, row.measured == 0) << row.name;

@@ -1,5 +1,5 @@
-// The driver's pipeline cache on disk, shared by processes. Mesa's driver for processors keeps nothing in its cache:
-// here a driver of our own has caches that are sets of words.
+// The driver's pipeline cache on disk, shared by processes. Mesa's CPU driver keeps nothing in its cache, so a fake
+// driver is used, whose caches are sets of words.
 #include "runtime/vulkan/pipeline_file.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ VolkDeviceTable driver() {
   return vk;
 }
 
-// What a context has: a cache that begins with what is on disk.
+// A context's part: a pipeline cache that starts with the contents on disk.
 struct Process {
   explicit Process(const fs::path& folder, uint64_t bound = 1 << 20) : disk({1, 2, 3}, folder, bound) {
     const std::vector<std::byte> stored = file.load();
@@ -110,7 +110,7 @@ TEST_F(PipelineFile, EachAddsToWhatTheOthersMade) {
   first.save();
   second.save();
   EXPECT_EQ(stored(), (Words{"gemm", "relu", "softmax"}));
-  second.words().insert("conv");  // it knows nothing of gemm still
+  second.words().insert("conv");  // it does not know gemm yet
   second.save();
   EXPECT_EQ(stored(), (Words{"conv", "gemm", "relu", "softmax"}));
   first.words().insert("attention");
@@ -175,7 +175,7 @@ TEST_F(PipelineFile, ALockEndsWithItsObject) {
   EXPECT_FALSE(tuff::platform::FileLock(folder_ / "missing" / "lock", milliseconds(0)).held());
 }
 
-// What a process does that does not survive it: the part before its end.
+// Loads the cache in a child process that then dies, optionally after came_back().
 void end_over(const fs::path& folder, bool came_back) {
   const pid_t child = fork();
   if (child == 0) {
@@ -243,7 +243,7 @@ TEST_F(PipelineFile, TwoTryItAtOnce) {
   b.save();
   a.words().insert("conv");
   a.save();
-  a.file.came_back();  // of what is replaced by now
+  a.file.came_back();  // its marker belongs to a file that has been replaced by now
   EXPECT_TRUE(Process(folder_).file.on_trial());
   EXPECT_EQ(stored(), (Words{"conv", "gemm", "relu"}));
 }
@@ -266,7 +266,7 @@ TEST_F(PipelineFile, MergingIsATrialToo) {
   EXPECT_EQ(stored(), Words());
 }
 
-// Without a marker it cannot be told what became of it: it is not used.
+// Without a marker the outcome of a trial could not be known, so the file is not used.
 TEST_F(PipelineFile, WhatCannotBeMarkedIsNotTried) {
   Process first(folder_);
   first.words() = {"gemm"};
@@ -289,8 +289,8 @@ TEST_F(PipelineFile, WithoutAFolderNothingIsKept) {
 
 constexpr int kProcesses = 4, kRounds = 8;
 
-// A process that waits for the lock for half a second writes without it, which may cost another what it added. Where a
-// save took as long as this, what the processes left says nothing of the lock.
+// A process that has waited for the lock for half a second writes without it, which may lose another process's
+// additions. If a save took this long, the result says nothing about the lock.
 constexpr milliseconds kSlowSave(400);
 
 fs::path signal_file(const fs::path& folder, const std::string& who) { return folder / ("ready-" + who); }
@@ -304,7 +304,7 @@ bool wait_for_file(const fs::path& path) {
   return true;
 }
 
-// One of the processes of the test below, which starts this program anew.
+// One of the processes of the test below, which starts this program again.
 TEST(PipelineFileProcess, AddsItsOwn) {
   const char *folder = getenv("TUFF_TEST_PIPELINE_FOLDER"), *name = getenv("TUFF_TEST_PIPELINE_PROCESS");
   if (folder == nullptr || name == nullptr) GTEST_SKIP() << "runs as a part of PipelineFile.ProcessesAtOnce";
@@ -320,7 +320,7 @@ TEST(PipelineFileProcess, AddsItsOwn) {
   }
 }
 
-// Four processes that add what is theirs, all at once, in a folder of their own. False: one of them was slow.
+// Runs four processes that add words concurrently, in a folder of their own. Returns false if one of them was slow.
 bool processes_at_once(const fs::path& folder) {
   std::vector<FILE*> processes;
   for (int i = 0; i < kProcesses; ++i) {
@@ -351,7 +351,7 @@ TEST_F(PipelineFile, ProcessesAtOnce) {
     quick = processes_at_once(folder);
   }
   ASSERT_TRUE(quick) << "a save took " << kSlowSave.count() << " ms, each time";
-  // A process that comes later finds what each of them made.
+  // A later process finds the additions of all of them.
   const Words found = Process(folder).words();
   for (int i = 0; i < kProcesses; ++i) {
     for (int round = 0; round < kRounds; ++round) {

@@ -1,5 +1,5 @@
-// Planners on shapes that no test has memory for: what a kernel counts in 32 bits is UNSUPPORTED beyond them, before
-// anything is recorded.
+// Planners on shapes that are too large for any test's memory: beyond what a kernel counts in 32 bits they return
+// UNSUPPORTED, before anything is recorded.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -16,7 +16,7 @@ class PlannerSizes : public testing::Test {
  protected:
   PlannerSizes() { buffer_.allocation = std::make_shared<Nowhere>(), buffer_.bytes = ~uint64_t{0} >> 1; }
 
-  // What planning ends with, and nothing recorded where it is not TUFF_OK.
+  // The status of planning; checks that nothing is recorded unless it is TUFF_OK.
   template <typename Plan>
   tuff_status planned(const Plan& plan) {
     DeviceTraits traits = a_gpu();
@@ -51,7 +51,7 @@ class PlannerSizes : public testing::Test {
 
 constexpr uint64_t kFar = (uint64_t{1} << 32) + 8;
 
-// The numbers of rows and of lanes were cut to 32 bits: a sum over 2^32 + 8 rows was one over eight.
+// Regression: row and lane counts were truncated to 32 bits, so a sum over 2^32 + 8 rows was one over eight.
 TEST_F(PlannerSizes, ColumnsThatAreCountedBeyond32Bits) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
     EXPECT_EQ(reduced({kFar, 2}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
@@ -64,7 +64,7 @@ TEST_F(PlannerSizes, ColumnsThatAreCountedBeyond32Bits) {
       EXPECT_EQ(normalised({size, 2}, 0, dtype), TUFF_OK);
       EXPECT_EQ(normalised({2, size}, 0, dtype), TUFF_OK);
     }
-    // Rows are cut into pieces, however long.
+    // Reductions along rows are split into pieces, whatever their length.
     EXPECT_EQ(reduced({2, kFar}, 1, dtype), TUFF_OK);
     EXPECT_EQ(normalised({2, kFar}, 1, dtype), TUFF_OK);
   }

@@ -1,5 +1,5 @@
-// All planners, by random calls of all sizes: whatever check_…() lets through is planned or refused. A division by
-// zero ends the process. What is dispatched stays within the operands.
+// All planners with random calls of all sizes: whatever check_…() accepts is either planned or rejected. A division by
+// zero would end the process. Dispatches must stay within their operands.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,7 +40,7 @@ DeviceTraits a_processor() {
   return traits;
 }
 
-// As they are made, and the least that they may be.
+// Typical devices, and devices with the minimum capabilities.
 std::vector<DeviceTraits> devices() {
   std::vector<DeviceTraits> all = {a_processor(), a_processor(), a_gpu(), a_gpu(), a_gpu()};
   all[1].addresses = false;
@@ -64,7 +64,7 @@ class Planners : public testing::Test {
       buffers_[i].bytes = uint64_t{1} << 62;
     }
   }
-  // Mostly few, at times what does not fit 31 or 32 bits.
+  // Mostly small sizes, and now and then ones that do not fit 31 or 32 bits.
   uint64_t size() {
     static constexpr uint64_t kSmall[] = {1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 64, 0};
     static constexpr uint64_t kLarge[] = {100, 255, 256, 1000, 1024, 4097, 65'536, 1u << 20, 0x7fffffff, 1u << 31};
@@ -82,7 +82,7 @@ class Planners : public testing::Test {
     for (uint64_t& one : result) one = size();
     return result;
   }
-  // A buffer of its own, at an offset that 16 bytes divide or do not.
+  // A buffer of its own, at an offset that may or may not be a multiple of 16 bytes.
   const Buffer* operand(uint64_t element = 8) {
     Buffer& buffer = buffers_[next_++ % buffers_.size()];
     buffer.offset = coin() ? 0 : below(9) * element;
@@ -90,14 +90,14 @@ class Planners : public testing::Test {
   }
   const Buffer* perhaps(uint64_t element = 8) { return coin() ? nullptr : operand(element); }
 
-  // What is planned in pieces without end.
+  // True if the call would be planned in too many pieces to test.
   static bool endless(std::initializer_list<uint64_t> sizes) {
     double product = 1;
     for (const uint64_t one : sizes) product *= static_cast<double>(std::max<uint64_t>(one, 1));
     return product > 0x1p34;
   }
 
-  // `plan` makes one random call: checks it, and has it recorded.
+  // `plan` makes one random call: it checks and records it.
   void run(uint64_t times, const std::function<void(Recorder&)>& plan) {
     uint64_t planned = 0;
     const std::vector<DeviceTraits> all = devices();
@@ -154,7 +154,7 @@ TEST_F(Planners, Convolution) {
     args.layout = coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
     args.rank = static_cast<uint32_t>(1 + below(3));
     args.transposed = args.rank == 2 && coin(3);
-    const bool plain = coin(3);  // what variants of their own are for
+    const bool plain = coin(3);  // has special variants
     args.groups = plain || coin() ? 1 : 1 + below(6);
     const uint64_t channels = coin(5) ? 0 : coin(4) ? 16 * (1 + below(9)) : 1 + below(3);
     const uint64_t filters = coin(4) ? 16 * (1 + below(9)) : 1 + below(4);
@@ -174,13 +174,13 @@ TEST_F(Planners, Convolution) {
                                      : padded < span ? 0
                                                      : (padded - span) / stride + 1;
     }
-    // Each phase is planned by itself.
+    // Each phase is planned separately.
     if (args.transposed && args.stride[1] * args.stride[2] > 1000) return;
     args.input = operand(), args.filter = operand(), args.output = operand(), args.bias = perhaps();
     args.residual = perhaps(), args.activation = static_cast<int32_t>(below(6));
     args.precision = coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
     check_conv(args);
-    // What an image is cut into would be many pieces.
+    // The image would be split into too many pieces.
     if (endless({args.out_shape.elements()}) || endless({args.in_shape.elements()})) return;
     record_conv(recorder, args);
   });

@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-// Of a module: additions of floats, and how many of them are decorated NoContraction.
+// The floating-point additions of a module, and how many of them are decorated NoContraction.
 struct Additions {
   int all = 0, precise = 0;
 };
@@ -45,7 +45,7 @@ void main() {
 
 TEST(PreciseSpirv, EveryTurnOfAnUnrolledLoopIsPrecise) {
   const Additions precise = additions_in(compile_glsl("precise", sums("precise")));
-  EXPECT_EQ(precise.all, 4);  // or the loop is not unrolled, and there is nothing to see here
+  EXPECT_EQ(precise.all, 4);  // otherwise the loop was not unrolled, and the test shows nothing
   EXPECT_EQ(precise.precise, precise.all);
 }
 
@@ -57,9 +57,9 @@ TEST(PreciseSpirv, WhatIsNotPreciseStaysSo) {
 
 TEST(PreciseSpirv, ModulesThatAreCutShortAreRefused) {
   std::vector<uint32_t> module = compile_glsl("precise", sums("precise"));
-  module.push_back(5u << 16 | 129);  // an addition, of which four words are missing
+  module.push_back(5u << 16 | 129);  // an addition that lacks four words
   EXPECT_THROW(keep_precise(module), Error);
-  module.back() = 0;  // an instruction of no words
+  module.back() = 0;  // an instruction of zero words
   EXPECT_THROW(keep_precise(module), Error);
   EXPECT_TRUE(keep_precise({}).empty());
 }

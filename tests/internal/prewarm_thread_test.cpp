@@ -1,4 +1,4 @@
-// The thread that builds ahead, with pipelines that are numbers: who builds what, who waits for whom.
+// The prewarming thread, with numbers in place of pipelines: which thread builds what, and which one waits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -68,7 +68,7 @@ TEST(PrewarmThread, WhoNeedsTheOneInProgressWaitsForIt) {
     const Prewarm::Turn turn(&prewarm, list[0].line);
     return turn.pipeline().has_value();
   });
-  {  // another pipeline is not held up by it
+  {  // another pipeline is not delayed by it
     const Prewarm::Turn turn(&prewarm, "another");
     EXPECT_FALSE(turn.pipeline());
   }
@@ -158,7 +158,7 @@ TEST(PrewarmThread, CallersAndManyOfThemAtOnce) {
           nothing);
       std::atomic<int> taken{0};
       for (int i = 0; i < 4; ++i) {
-        // Each its own part of the list: a context's callers ask for a kernel once.
+        // Each thread requests its own part of the list: a context requests a kernel only once.
         callers.emplace_back([&, i] {
           for (size_t k = static_cast<size_t>(i); k < list.size(); k += 4) {
             const Prewarm::Turn turn(&prewarm, list[k].line);

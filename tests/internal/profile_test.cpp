@@ -1,5 +1,4 @@
-// What no device here does by itself: clocks that nobody calibrated, timestamps that are missing, profiles that are
-// full.
+// Cases that no device here produces by itself: uncalibrated clocks, missing timestamps, full profiles.
 #include "runtime/profile.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ TEST(ProfileClock, FollowsTheHostsClock) {
   EXPECT_EQ(clock.host_time(1500), 51'000);
   EXPECT_EQ(clock.host_time(500), 49'000);
   EXPECT_EQ(clock.nanoseconds(1000, 1500), 1000);
-  // Ten seconds later the device is a millisecond behind.
+  // Ten seconds later the device's clock is a millisecond behind.
   clock.last = {5'000'001'000, 50'000 + 10'001'000'000};
   EXPECT_NEAR(clock.host_time(5'000'001'000), 50'000 + 10'001'000'000.0, 1);
   EXPECT_NEAR(clock.host_time(2'500'001'000), 50'000 + 5'000'500'000.0, 1);
@@ -59,7 +58,7 @@ TEST(Profile, CountsWhatItHasNoRoomFor) {
   EXPECT_EQ(read_trace(profile.trace({})).at("otherData").at("dropped spans"), 0);
 }
 
-// Labels are a caller's text, some day: quotes, control characters, bytes that are no UTF-8.
+// Labels may come from callers one day: quotes, control characters, bytes that are not UTF-8.
 TEST(Profile, QuotesTexts) {
   tuff::Profile profile;
   profile.start();
@@ -78,7 +77,8 @@ TEST(Profile, QuotesTexts) {
   EXPECT_TRUE(found);
 }
 
-// By as much as the clocks may be apart a command seems to begin before its call, and before the profile.
+// Within the clocks' uncertainty a command may appear to start before its call, and before the profile; the trace
+// corrects both.
 TEST(Profile, GoesBackInTimeNeither) {
   tuff::Profile profile;
   profile.start();
@@ -99,10 +99,10 @@ TEST(Profile, GoesBackInTimeNeither) {
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].at("ts"), 0);
   EXPECT_EQ(spans[1].at("ts"), 999'999);
-  EXPECT_GT(events(trace, "call").front().at("ts"), 48);  // where it was, beside them
+  EXPECT_GT(events(trace, "call").front().at("ts"), 48);  // calls keep their start
   int arrows = 0;
   for (const Json& event : trace.at("traceEvents")) arrows += event.at("ph") == "s";
-  EXPECT_EQ(arrows, 1);  // to the one that began later
+  EXPECT_EQ(arrows, 1);  // to the one that started later
 }
 
 TEST(Profile, KeepsAPlanWithTheKernelThatItIsOf) {
@@ -136,8 +136,8 @@ VKAPI_ATTR VkResult VKAPI_CALL no_queries(VkDevice, const VkQueryPoolCreateInfo*
                                           VkQueryPool*) {
   return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
-// A counter of 40 bits that wraps 2 ms after it is first read. Between two readings it may go on by half of them, which
-// is nine minutes: no machine is that busy.
+// A 40-bit counter that wraps 2 ms after the first reading. Between two readings it may advance by half its range,
+// which is nine minutes: no machine is that busy.
 constexpr uint32_t kFewBits = 40;
 constexpr uint64_t kFewMask = (uint64_t{1} << kFewBits) - 1;
 PFN_vkGetQueryPoolResults all_bits = nullptr;
@@ -217,7 +217,7 @@ TEST_F(ProfileDevice, UnwrapsACounterOfFewBits) {
   device_->vk.vkGetCalibratedTimestampsEXT = nullptr;
   all_bits = whole_.vkGetQueryPoolResults;
   device_->vk.vkGetQueryPoolResults = few_bits;
-  EXPECT_OK(tuff_profile_begin(*own_));  // measures the device first, which is not what this is about
+  EXPECT_OK(tuff_profile_begin(*own_));  // measures the device first, which is not tested here
   EXPECT_OK(tuff_profile_end(*own_));
   physical.timestamp_bits = bits;
   first_ticks = 0;
@@ -226,7 +226,7 @@ TEST_F(ProfileDevice, UnwrapsACounterOfFewBits) {
   ASSERT_OK(tuff_profile_end(*own_));
   const Json trace = this->trace();
   EXPECT_EQ(kernels(trace), 1000u);
-  // They lie within the profile, though the counter wrapped after its beginning.
+  // They are within the profile, although the counter wrapped after its start.
   const double whole = trace.at("otherData").at("seconds").get<double>() * 1e6;
   const double uncertainty = trace.at("otherData").at("clock uncertainty in us");
   EXPECT_GT(whole, 2000);
@@ -284,12 +284,12 @@ VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer) { --open_labels; }
 
 TEST_F(ProfileDevice, LabelsCommandsForTools) {
   if (!device_->instance.debug_utils()) GTEST_SKIP() << "VK_EXT_debug_utils: does not run on this device";
-  EXPECT_EQ(device_->labels, device_->physical.debug_markers);  // by itself only for a tool
+  EXPECT_EQ(device_->labels, device_->physical.debug_markers);  // enabled by default only under a debugging tool
   setenv("TUFF_DEBUG_LABELS", "1", 1);
   open();
   unsetenv("TUFF_DEBUG_LABELS");
   ASSERT_TRUE(device_->labels);
-  relu();  // by the real functions
+  relu();  // with the real functions
   ASSERT_OK(tuff_synchronize(*own_));
   labels.clear();
   device_->begin_label = note_label;

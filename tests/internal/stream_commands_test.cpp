@@ -1,4 +1,4 @@
-// What streams and graphs hand to the device: a test looks at the commands on their way, or has some of them fail.
+// The commands that streams and graphs submit to the device: the tests inspect them or make some of them fail.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -11,7 +11,7 @@
 namespace tuff_test {
 namespace {
 
-constexpr size_t kCount = 1 << 20;  // floats, large enough for the queue for copies
+constexpr size_t kCount = 1 << 20;  // floats, enough to use the copy queue
 
 struct Submission {
   uint64_t signalled = 0;
@@ -20,7 +20,7 @@ struct Submission {
 };
 VolkDeviceTable device_table{};
 std::vector<Submission> submissions;
-std::vector<VkMemoryBarrier> shown;  // to the host
+std::vector<VkMemoryBarrier> shown;  // barriers that make writes visible to the host
 int pools = 0, refuse_pool_after = -1;
 
 VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
@@ -55,7 +55,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_pool(VkDevice device, VkCommandPool pool, con
   device_table.vkDestroyCommandPool(device, pool, callbacks);
 }
 
-// A device that finishes nothing until it is let go on.
+// A device that finishes nothing until it is allowed to.
 std::atomic<bool> goes_on{true};
 VKAPI_ATTR VkResult VKAPI_CALL wait_until_it_goes_on(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t limit) {
   if (goes_on) return device_table.vkWaitSemaphores(device, info, limit);
@@ -88,7 +88,7 @@ class StreamCommands : public Faults {
     submissions.clear();
     shown.clear();
   }
-  // One that has a queue for copies, on devices without such a queue too: there it is another name of the first.
+  // A stream with a copy queue. On devices without one, the copy queue is an alias of the first queue.
   OwnStream make_stream_that_copies() {
     tuff::Device& own = device(context());
     const VkQueue before = own.copy_queue;
@@ -131,7 +131,7 @@ TEST_F(StreamCommands, WhoFindsTooMuchUnderWayHoldsNoOtherStream) {
   EXPECT_EQ(read(stream, z, 16), std::vector<float>(16, 4.0f));
 }
 
-// Copies go to the queue for copies and kernels do not: each change of queues waits for all that came before.
+// Copies go to the copy queue and kernels do not: each change of queue waits for all earlier work.
 TEST_F(StreamCommands, ChangesOfQueues) {
   Pinned up(context(), kCount), down(context(), kCount);
   const OwnStream stream = make_stream_that_copies();
@@ -158,7 +158,7 @@ TEST_F(StreamCommands, ChangesOfQueues) {
     last = submission.signalled;
   }
   EXPECT_GE(chained, 5u);  // up, add, down, add, up, graph: all but the first
-  // What a kernel wrote is shown to the host by a queue that knows no kernels.
+  // Kernel writes are made visible to the host by a queue without compute support.
   ASSERT_FALSE(shown.empty());
   for (const VkMemoryBarrier& barrier : shown) EXPECT_TRUE(barrier.srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT);
 }
@@ -192,7 +192,7 @@ TEST_F(StreamCommands, NoMemoryForAStream) {
   EXPECT_EQ(read(made, y_, kCount)[0], 2);
 }
 
-// A download into pinned memory is shown to the host, whatever the stream is given next.
+// A download into pinned memory is made visible to the host, whatever the stream executes next.
 TEST_F(StreamCommands, PinnedCopyBeforeAGraph) {
   Pinned down(context(), kCount);
   const OwnStream stream = make_stream(context());
@@ -207,11 +207,11 @@ TEST_F(StreamCommands, PinnedCopyBeforeAGraph) {
   EXPECT_EQ(shown.size(), 1u);
 }
 
-// Of a graph that is profiled, too, whose commands are submitted one by one.
+// The same in a profiled graph, whose commands are submitted one by one.
 TEST_F(StreamCommands, PinnedCopyInAProfiledGraph) {
   Pinned down(context(), kCount);
   const OwnStream stream = make_stream(context());
-  const OwnGraph graph = capture(stream, [&] {  // as many as a submission has
+  const OwnGraph graph = capture(stream, [&] {  // as many as fit a submission
     for (int i = 0; i < 128; ++i) ASSERT_OK(tuff_copy_dtoh_async(stream, down.data() + 16 * i, x_, 0, 64));
   });
   ASSERT_OK(tuff_profile_begin(context()));
@@ -223,7 +223,7 @@ TEST_F(StreamCommands, PinnedCopyInAProfiledGraph) {
   ASSERT_OK(tuff_profile_end(context()));
 }
 
-// The host has waited for one stream and reads by another.
+// The host waited for one stream and reads through another.
 TEST_F(StreamCommands, DownloadOfWhatAnotherStreamWrote) {
   const OwnStream stream = make_stream(context());
   read(context(), y_, kCount);
@@ -233,14 +233,14 @@ TEST_F(StreamCommands, DownloadOfWhatAnotherStreamWrote) {
   EXPECT_EQ(read(context(), y_, kCount)[0], 2);
   EXPECT_FALSE(submissions.empty()) << "with a barrier, which on one queue is all that it takes";
   EXPECT_FALSE(shown.empty());
-  // Where memory is a GPU's own, each read is copies to where the host can.
+  // With dedicated GPU memory, each read copies to host-visible memory.
   const size_t copies = properties_of(context()).type == TUFF_DEVICE_CPU ? 0 : submissions.size();
   forget();
   read(context(), y_, kCount);
   EXPECT_LE(submissions.size(), copies) << "once is enough";
 }
 
-// Of a stream that is gone, the place is taken once the device is done, though nobody has waited for it.
+// A destroyed stream's slot is reused once the device is done, even if nobody waited for the stream.
 TEST_F(StreamCommands, StreamsComeAndGo) {
   for (int i = 0; i < 20; ++i) {
     {
@@ -252,7 +252,7 @@ TEST_F(StreamCommands, StreamsComeAndGo) {
   EXPECT_EQ(pools, static_cast<int>(tuff::StreamRecorder::kRing));
 }
 
-// Nobody calls tuff_synchronize.
+// Without any call of tuff_synchronize.
 TEST_F(StreamCommands, GraphsComeAndGo) {
   const OwnStream stream = make_stream(context());
   pools = 0;

@@ -1,4 +1,4 @@
-// Waiting for a timeline semaphore, here one that the host signals.
+// Waits for a timeline semaphore, which the host signals in these tests.
 #include "runtime/vulkan/timeline_wait.hpp"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// What tuff bench takes for a device's rate, on devices that are not there: their clock is this test's.
+// Which rate tuff bench reports, on simulated devices with the test's own clock.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace tool {
 namespace {
 
-// A device that takes seconds(t) for a repetition that begins at t.
+// A simulated device on which a repetition that starts at t takes seconds(t).
 class Device {
  public:
   explicit Device(std::function<double(double)> seconds) : seconds_(std::move(seconds)) {}
@@ -40,7 +40,7 @@ TEST(ToolSteady, ASteadyDeviceIsMeasuredForItsTime) {
   }
 }
 
-// 345 MHz, then 1980: as a GPU that waited for a compiler.
+// A GPU that waited for a compiler: 345 MHz at first, then 1980.
 TEST(ToolSteady, ALowClockAfterCompilingIsNotTheRate) {
   for (const double until : {0.01, 0.1, 0.25, 0.9}) {
     Device device([=](double t) { return t < until ? 2.1e-3 : 0.4e-3; });
@@ -59,13 +59,13 @@ TEST(ToolSteady, AClockThatRisesSlowlyIsWaitedFor) {
 
 TEST(ToolSteady, WhatNeverSettlesSaysSoInTime) {
   uint64_t number = 0;
-  Device device([&](double) { return ++number / 50 % 2 == 0 ? 1e-3 : 2e-3; });  // for a sample each
+  Device device([&](double) { return ++number / 50 % 2 == 0 ? 1e-3 : 2e-3; });  // each rate lasts for one sample
   const Steady steady = device.measure(0.2);
   EXPECT_FALSE(steady.stable);
   EXPECT_GT(steady.slowest, kAgree * steady.best);
   EXPECT_LE(device.time, kMinPatience + 0.5);
 
-  Device slower([&](double t) { return 1 + t; });  // each call takes twice as long as the one before
+  Device slower([&](double t) { return 1 + t; });  // each call takes twice as long as the previous one
   EXPECT_FALSE(slower.measure(0.2).stable);
 }
 

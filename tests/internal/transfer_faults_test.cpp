@@ -1,4 +1,4 @@
-// Staged transfers of several chunks on a device whose function table has been tampered with.
+// Staged transfers of several chunks on a device with replaced functions.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ VKAPI_ATTR VkResult VKAPI_CALL no_memory(VkDevice, const VkMemoryAllocateInfo*, 
 class TransferFaults : public testing::Test {
  protected:
   using Bytes = std::vector<uint8_t>;
-  static constexpr uint64_t kBytes = (40ull << 20) + 3;  // more than once around the ring of chunks
+  static constexpr uint64_t kBytes = (40ull << 20) + 3;  // more than once around the ring of staging chunks
 
   void SetUp() override {
     calls = 0;
@@ -83,7 +83,7 @@ TEST_F(TransferFaults, LostWhileDownloading) {
   EXPECT_EQ(calls, 3);
 }
 
-// What is under way stays whole, and the next call waits for it.
+// Work in flight stays intact, and the next call waits for it.
 TEST_F(TransferFaults, ALateDevice) {
   expect_works();
   vk_->vkWaitSemaphores = late;

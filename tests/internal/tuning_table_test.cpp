@@ -1,4 +1,4 @@
-// Tables of tuned choices: what is read, and that whatever else a file holds is refused with a reason.
+// Tables of tuned choices: what is read, and that anything else in a file is rejected with a reason.
 #include "planning/tuning_table.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string table_of(const std::string& choices, const std::string& identity = k
   return R"({"tuff_tuning": 1, "devices": [{)" + identity + R"(, "choices": [)" + choices + "]}]}";
 }
 
-// Replaces a part that is there once.
+// Replaces a part that occurs once.
 std::string with(std::string text, const std::string& part, const std::string& other) {
   const size_t at = text.find(part);
   EXPECT_NE(at, std::string::npos) << part;
@@ -60,7 +60,7 @@ TEST(TuningTable, BucketsAreHalfOctaves) {
     const uint8_t bucket = size_bucket(size);
     EXPECT_GE(bucket, before);
     before = bucket;
-    // Away from the edges, where the constants are rounded.
+    // Skips values at the edges, where the constants are rounded.
     const double exact = 2 * std::log2(static_cast<double>(size)), off = std::abs(exact - std::floor(exact) - 0.5);
     if (off > 1e-4) {
       EXPECT_EQ(bucket, std::lround(exact)) << size;
@@ -158,7 +158,7 @@ TEST(TuningTable, OtherDevicesAndVersionsAreOthers) {
   refused("driver 1.2", "driver 1.3", "it was measured with tuff 0.2.0 and driver \"a driver 1.3\" (version 7)");
   refused(": 7", ": 8", "(version 8); here they are 0.2.0");
   refused("0.2.0", "0.1.0", "it was measured with tuff 0.1.0");
-  // A section for each; a broken choice of another device is not ours to judge.
+  // One section for each device; a broken choice for another device does not matter here.
   const std::string section = std::string("{") + kIdentity + R"(, "choices": [)" + kChoice + "]}";
   const std::string other = with(with(section, "00ff", "00fe"), "512", "\"x\"");
   const auto devices = [](const std::string& list) { return R"({"tuff_tuning": 1, "devices": [)" + list + "]}"; };
@@ -167,7 +167,7 @@ TEST(TuningTable, OtherDevicesAndVersionsAreOthers) {
   expect_refused(devices(""), "nothing for this device");
 }
 
-// A text of another program's file does not turn up in the log.
+// Text from some other program's file is not quoted in the log.
 TEST(TuningTable, QuotesNothingOfWhatIsNoTable) {
   try {
     const TuningTable table("root:secret:0:0", a_device());
@@ -200,7 +200,7 @@ class TuningFile : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
-  // Asked for by TUFF_TUNING, it is ignored for this reason.
+  // A table requested by TUFF_TUNING is ignored for this reason.
   void expect_ignored(const fs::path& path, const std::string& why) {
     setenv("TUFF_TUNING", path.c_str(), 1);
     const UserTuning user = load_tuning(a_device());
@@ -244,7 +244,7 @@ TEST_F(TuningFile, WhatCannotBeReadIsIgnoredAndSaid) {
   const fs::path huge = write(folder_ / "huge", "");
   fs::resize_file(huge, uint64_t{1} << 40);
   expect_ignored(huge, "it holds 1099511627776 bytes");
-  // Without the right to read it; whoever may read everything tries as somebody else.
+  // Without the right to read it; if the test runs as root, another user tries.
   const fs::path secret = write(folder_ / "secret", table_of(kChoice));
   ASSERT_EQ(chmod(secret.c_str(), 0), 0);
   const bool everything = geteuid() == 0;

@@ -1,4 +1,4 @@
-"""The functions at the end of products and convolutions, and what they do to an error."""
+"""The activations of GEMMs and convolutions, and their effect on an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NONE, RELU, GELU, GELU_TANH, SILU, RELU6 = range(6)
 
 
 def gelu(x):
-    """x times the normal distribution's function: its tail by SciPy's, which keeps its digits."""
+    """x times the normal distribution function; SciPy's version keeps the digits of its tail."""
     with np.errstate(invalid="ignore"):
         return np.where(x == -np.inf, 0.0, x * scipy.special.ndtr(x))
 
@@ -49,7 +49,7 @@ def torch_activation(activation: int, x):
         GELU_TANH: lambda y: functional.gelu(y, approximate="tanh"),
         SILU: functional.silu,
     }[activation](libraries.tensor(x)).numpy()
-    # Of minus infinity PyTorch makes 0 * infinity; docs/accuracy.md has the limit.
+    # For minus infinity PyTorch computes 0 * infinity; docs/accuracy.md gives the limit.
     return np.where(x == -np.inf, 0.0, y) if activation in (GELU, GELU_TANH, SILU) else y
 
 
@@ -60,8 +60,8 @@ def gelu_tanh_ulps(x):
 
 
 def after_activation(activation: int, z, error, name: str = "f32"):
-    """The bound behind the activation: the functions' slopes are at most 1.13, which an error of their argument is
-    multiplied by; and their own ULP (docs/accuracy.md), of f32, or of f64 where products are f64."""
+    """The bound after the activation. An error of the argument is multiplied by the function's slope, at most 1.13;
+    the function adds its own ULP (docs/accuracy.md), of f32, or of f64 for f64 GEMMs."""
     if activation in (NONE, RELU, RELU6):
         return error
     value = np.abs(numpy_activation(activation, z)) + 1.13 * error

@@ -14,7 +14,7 @@ NONE, TOP_LEFT, BOTTOM_RIGHT = range(3)
 
 
 def _extra(draw: Draw, shape, way: str) -> list[int]:
-    """Strides of bias and mask: 0 where one serves all."""
+    """Strides of bias and mask: 0 along axes that share one."""
     batch, heads, rows, keys = shape
     width = keys + draw.gap(0.3)
     full = [heads * rows * width, rows * width, width]
@@ -39,7 +39,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     few = draw.maybe(0.25)
     wide_scores = draw.maybe(0.25)
     poisoned = not plain and draw.maybe(0.3)
-    special = draw.option(["", "", "", "q", "k", "v"])  # which of them has numbers that are not finite
+    special = draw.option(["", "", "", "q", "k", "v"])  # which operand has non-finite values
 
     batch, kv_heads = draw.size(3, 0.02), draw.size(3)
     heads, dv = kv_heads * sharing, head_dim_v or head_dim
@@ -77,7 +77,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
             values = draw.sprinkled(values, [np.nan, np.inf, -np.inf], 2)
         operands[name] = operand(draw, t, values, [*stride[name], 1])
 
-    # What each row may see.
+    # The keys that each row may see.
     q_ends, kv_ends = np.full(batch, rows), np.full(batch, keys)
     if has_lengths:
         which = draw.pick(["both", "q", "kv"])
@@ -103,7 +103,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     bias_strides, mask_strides = [0, 0, 0], [0, 0, 0]
 
     def repeated(values, s):
-        """One for all where a stride is 0."""
+        """Repeats the first element along axes with stride 0."""
         for axis, step in enumerate(s):
             if step == 0:
                 values = np.take(values, [0] * values.shape[axis], axis) if values.shape[axis] else values
@@ -125,7 +125,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     if wants_lse:
         operands["lse"] = operand(draw, TYPES["f32"], [batch, heads, rows], output=True)
     if poisoned and seen.size:
-        # Keys and values that no row sees may be anything.
+        # Keys and values that no row sees may have any value.
         unseen = ~seen.reshape(batch, kv_heads, sharing, rows, keys).any(axis=(2, 3))
         for name in "kv":
             places = operands[name].index[unseen]
@@ -146,7 +146,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
             s = softcap * np.tanh(s / softcap)
         if bias is not None:
             s = s + bias
-        # A score of infinity counts as the largest number, one of minus infinity has no weight (tuff.h).
+        # A score of infinity counts as the largest number; one of minus infinity has no weight (tuff.h).
         s = np.where(seen, np.minimum(s, FLT_MAX), -np.inf)
         some = (s != -np.inf).any(axis=3)
         p = np.where(some[..., None], scipy.special.softmax(np.where(some[..., None], s, 0.0), axis=3), 0.0)
@@ -154,19 +154,20 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         return s, p, np.einsum("bhij,bhjd->bhid", p, np.where(np.isfinite(v), v, 0.0)), lse
 
     def with_values(y, counts):
-        """What values that are not finite make of the outputs that these weights let them reach."""
+        """The outputs, with the effect of non-finite values that these weights let through."""
         nan, plus, minus = (np.einsum("bhij,bhjd->bhid", counts * 1.0, is_ * 1.0) > 0 for is_ in
                             (np.isnan(v), v == np.inf, v == -np.inf))  # fmt: skip
         y = np.where(plus, np.inf, np.where(minus, -np.inf, y))
         return np.where(nan | (plus & minus), np.nan, y)
 
     def bound(s, p, lse):
-        """A score in f32 is off by at most d = gamma(head_dim + 3) scale sum |q k| (products, sums, the scaling), and the
-        roundings of soft cap (a division, tanh to 4 ULP, a product; its slope is at most 1) and bias. Its weight is the
-        true one times e^t, |t| <= d + u |s - max| + exp's error (3 + 2 |x| ULP, Vulkan's) + that of rescaling: an online
-        softmax multiplies by exp(old - new maximum) once for each block of at least eight keys, with arguments that
-        add up to the range of the scores. On matrix units weights are rounded to the type of v. Sums over keys and the
-        division add gamma(2 n + 2); weights below FLT_MIN (and those rounded to f16, 2^-25) may vanish."""
+        """A score in f32 is off by at most d = gamma(head_dim + 3) scale sum |q k| (products, sums, the scaling), plus
+        the roundings of the soft cap (a division, tanh to 4 ULP, a product; its slope is at most 1) and the bias. Its
+        weight is the exact one times e^t, |t| <= d + u |s - max| + the error of exp (3 + 2 |x| ULP, from Vulkan) +
+        that of rescaling: an online softmax multiplies by exp(old - new maximum) once for each block of at least eight
+        keys, with arguments that add up to the range of the scores. With cooperative matrices, weights are rounded to
+        the type of v. Sums over keys and the division add gamma(2 n + 2). Weights below FLT_MIN (and those rounded to
+        f16, 2^-25) may vanish."""
         finite_q, finite_k = np.where(np.isfinite(q), q, 0.0), np.where(np.isfinite(k), k, 0.0)
         d = gamma(head_dim + 3) * used * scores(np.abs(finite_q), np.abs(finite_k))
         flat = used * scores(finite_q, finite_k)
@@ -174,7 +175,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
             d = d + U32 * np.abs(flat) + 10 * U32 * softcap
         if bias is not None:
             d = d + U32 * np.clip(np.abs(np.where(np.isfinite(s), s, 0.0)), 0, 1e4)
-        # (What lies 200 below the maximum has no weight left: neither it nor its rescaling counts.)
+        # (Scores 200 below the maximum have no weight left: neither they nor their rescaling count.)
         counts = np.isfinite(s)
         highest = np.max(np.where(counts, s, -1e300), axis=3, keepdims=True, initial=-1e300)
         lowest = np.min(np.where(counts, s, 1e300), axis=3, keepdims=True, initial=1e300)
@@ -188,7 +189,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         allowed = p * (np.expm1(np.minimum(t_ + largest, 50)) + gamma(2 * n + 2) + of_weights) + vanishing
         allowed = np.where(counts & np.isfinite(allowed), allowed, 0.0)
         of_o = np.einsum("bhij,bhjd->bhid", allowed, np.abs(np.where(np.isfinite(v), v, 0.0)))
-        # max + log(sum): the sum's error, a logarithm to 4 ULP (2^-21 near 1), products and a sum.
+        # max + log(sum): the error of the sum, a logarithm to 4 ULP (2^-21 near 1), products and a sum.
         some = n[..., 0] > 0
         total = np.where(some, np.where(np.isfinite(lse), lse, 0.0) - highest[..., 0], 0.0)
         of_lse = (largest[..., 0] + np.expm1(gamma(2 * n[..., 0] + 2)) + 8 * U32 * np.abs(total) + 2.0**-21
@@ -217,7 +218,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
                 y = onnx_way()
             near = Near(y, of_o)
             if special == "v":
-                # NaN of a value whose weight rounds to 0 may reach the result or not (docs/accuracy.md).
+                # A NaN value whose weight rounds to 0 may or may not reach the result (docs/accuracy.md).
                 near = Near(with_values(y, p > 2.0**-20), of_o, [(with_values(y, p > 0), of_o)])
             result = {"o": near}
             if wants_lse:

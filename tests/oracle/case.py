@@ -1,4 +1,4 @@
-"""What an oracle draws: operands, a call, and what the call has to give."""
+"""The parts of a random case: operands, a call, and the expected results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from elements import TYPES, Type, decode, encode
 
 
 class Draw:
-    """Random choices. `slow` is the same for all cases of a block, so that they share kernels where a device has to
-    compile them: options come from it. Sizes and values come from `fast` and `data`, new for each case."""
+    """Random choices. Options come from `slow`, which is the same for all cases of a block, so that a device compiles
+    few kernels. Sizes and values come from `fast` and `data`, which are new for each case."""
 
     def __init__(self, seed: str, block: int, index: int) -> None:
         self.slow = random.Random(f"{seed}/block {block}")
@@ -38,7 +38,7 @@ class Draw:
         return self.fast.randint(low, high)
 
     def size(self, most: int, zero: float = 0.0) -> int:
-        """1 to most: small ones, odd ones, those around powers of two; 0 with the given probability."""
+        """1 to most: small sizes, odd ones, those around powers of two; 0 with the given probability."""
         if self.flip(zero):
             return 0
         way = self.fast.random()
@@ -52,7 +52,7 @@ class Draw:
         return self.between(1, most)
 
     def sizes(self, count: int, most: int, product: int, zero: float = 0.0) -> list[int]:
-        """So many sizes whose product is at most that."""
+        """`count` sizes whose product is at most `product`."""
         result = [self.size(most, zero) for _ in range(count)]
         while np.prod([max(s, 1) for s in result], dtype=np.int64) > product:
             largest = result.index(max(result))
@@ -71,13 +71,13 @@ class Draw:
         return self.data.standard_normal(shape)
 
     def sprinkled(self, x: np.ndarray, numbers, most: int = 3) -> np.ndarray:
-        """With a few elements replaced."""
+        """x with a few elements replaced."""
         for _ in range(self.between(1, most) if x.size else 0):
             x.flat[self.between(0, x.size - 1)] = self.pick(numbers)
         return x
 
     def bits(self, t: Type, count: int) -> np.ndarray:
-        """Any patterns of the type."""
+        """Random bit patterns of the type."""
         return np.frombuffer(self.data.bytes(count * t.size), t.storage).copy()
 
     def gap(self, probability: float = 0.5) -> int:
@@ -86,8 +86,8 @@ class Draw:
 
 @dataclass
 class Operand:
-    """Elements in a buffer. raw: the whole footprint as stored, what lies between the elements included; index: where
-    in it each element of the logical array is."""
+    """Elements in a buffer. raw: the whole footprint as stored, including gaps; index: the position in it of each
+    element of the logical array."""
 
     type: Type
     raw: np.ndarray
@@ -100,7 +100,7 @@ class Operand:
 
 
 def strided(shape, strides) -> np.ndarray:
-    """Places of a strided array's elements."""
+    """The positions of a strided array's elements."""
     index = np.zeros(shape, np.int64)
     for axis, (size, stride) in enumerate(zip(shape, strides)):
         place = np.arange(size, dtype=np.int64) * stride
@@ -116,7 +116,7 @@ def dense(shape) -> list[int]:
 
 
 def layout_strides(shape, last: bool) -> list[int]:
-    """Strides of [N][C][spatial...] where channels lie last, or second."""
+    """Strides of [N][C][spatial...] with the channels stored last or second."""
     if not last:
         return dense(shape)
     n, *space, c = dense([shape[0], *shape[2:], shape[1]])
@@ -124,8 +124,8 @@ def layout_strides(shape, last: bool) -> list[int]:
 
 
 def operand(draw: Draw, t: Type, values, strides=None, output: bool = False, raw: bool = False) -> Operand:
-    """An operand of these values (as stored if raw); an output whose values are a shape begins as garbage, NaN for
-    floats, so that what is read of it, or not written, shows. Between rows lies garbage."""
+    """An operand of these values (as stored if raw). An output given by its shape starts as garbage, NaN for floats,
+    so that elements that are read, or not written, show. Gaps contain garbage."""
     shape = tuple(values) if output and not isinstance(values, np.ndarray) else np.shape(values)
     index = strided(shape, dense(shape) if strides is None else strides)
     storage = draw.bits(t, int(index.max()) + 1 if index.size else 0)
@@ -139,23 +139,23 @@ def operand(draw: Draw, t: Type, values, strides=None, output: bool = False, raw
 
 @dataclass(frozen=True)
 class Handle:
-    """Stands for an operand's buffer in a call's arguments, until there is one."""
+    """A placeholder for an operand's buffer in a call's arguments."""
 
     name: str
 
 
 @dataclass
 class Case:
-    """A call and what it has to give. function: a name of tuff.h; arguments: a dictionary of the descriptor's fields, or
-    a list of what follows the stream. references: for each library what it says the outputs are, as a function that
-    gives {operand: Near or Bits}."""
+    """A call and its expected results. function: a name of tuff.h; arguments: a dictionary of the descriptor's fields,
+    or a list of the arguments after the stream. references: for each library a function that returns the expected
+    outputs as {operand: Near or Bits}."""
 
     function: str
     arguments: Any
     operands: dict[str, Operand]
     references: dict[str, Callable[[], dict]]
-    note: dict[str, Any] = field(default_factory=dict)  # what the arguments do not say
-    refusals: tuple[str, ...] = ()  # parts of messages that say UNSUPPORTED where the header allows it
+    note: dict[str, Any] = field(default_factory=dict)  # options that the arguments do not show
+    refusals: tuple[str, ...] = ()  # parts of messages: UNSUPPORTED that the header allows
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,10 @@ class Oracle:
     functions: tuple[str, ...]
     draw: Callable[[Draw, str, str], Case]
     types: tuple[str, ...]
-    forms: tuple[str, ...]  # layouts, transposes: what there are to be as many cases of
+    forms: tuple[str, ...]  # variants, such as layouts and transposes, that each get as many cases
     # Fields of the descriptor that no call may set, or whose only legal value is zero.
     constant: tuple[str, ...] = ("reserved", "reserved2")
-    # Which forms a type has.
+    # Whether a type has a form.
     has: Callable[[str, str], bool] = lambda kind, form: True
 
     def combinations(self) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ LAYOUTS = ("nchw", "nhwc")
 
 
 def _spread(w: np.ndarray, dilation) -> np.ndarray:
-    """The filter with zeros between its taps."""
+    """The filter with zeros inserted between its taps."""
     out = np.zeros(w.shape[:2] + tuple((r - 1) * d + 1 for r, d in zip(w.shape[2:], dilation)))
     out[(slice(None), slice(None), *(slice(None, None, d) for d in dilation))] = w
     return out
@@ -43,7 +43,7 @@ def _outputs(padded, window, stride):
 
 
 def numpy_conv(x, w, stride, pads, dilation, groups):
-    """By windows of the padded image, of which every dilation-th element counts: what lies between is not looked at."""
+    """Windows of the padded image, using only every dilation-th element: the others are not read."""
     x = np.pad(x, [(0, 0), (0, 0), *pads])
     axes = tuple(range(2, x.ndim))
     windows = np.lib.stride_tricks.sliding_window_view(
@@ -157,7 +157,7 @@ def _conv(draw: Draw, kind: str, form: str, spatial: int) -> Case:
             finite = np.isfinite(size)
             exact = values == "whole" and float(np.max(size, initial=0)) < 2.0**22 and activation in (NONE, RELU, RELU6)
             error = np.zeros(z.shape) if exact and not winograd else gamma(terms + 5) * size + FLT_MIN
-            if winograd:  # docs/convolution.md: gamma(C + 32) of a tile's transformed numbers
+            if winograd:  # docs/convolution.md: gamma(C + 32) of a tile's transformed values
                 error = error + gamma(channels + 32) * winograd_size(np.abs(x), np.abs(w), pads, out_space)
             error = np.where(finite, error, 0.0)
             if library == "torch":
@@ -167,8 +167,9 @@ def _conv(draw: Draw, kind: str, form: str, spatial: int) -> Case:
                 value = numpy_activation(activation, z)
             return {"output": Near(value, after_activation(activation, z, np.where(finite, error, 0.0)))}
 
-    # SciPy and ONNX multiply what lies between dilated taps by zero: of what is not finite that is NaN. So does Winograd's
-    # filtering with the other numbers of a tile, which is allowed: those cases have finite numbers only.
+    # SciPy and ONNX multiply the elements between dilated taps by zero, which gives NaN for non-finite elements.
+    # Winograd's filtering does that with the other elements of a tile, which is allowed, so its cases have finite
+    # values only.
     names = ["numpy"] if values == "special" else ["scipy", "numpy"]
     if libraries.torch is not None and n:
         names.append("torch")
@@ -204,7 +205,7 @@ for _spatial in (1, 2, 3):
 
 
 def scipy_transpose(x, w, stride, padding, more, dilation, groups):
-    """Full convolutions of the images with zeros between their pixels, cut off at the padding."""
+    """Full convolutions of the images with zeros inserted between their pixels, cropped by the padding."""
     per = w.shape[1]
     channels = w.shape[0] // groups
     full = [(h - 1) * s + 1 for h, s in zip(x.shape[2:], stride)]
@@ -259,7 +260,8 @@ def conv_transpose2d(draw: Draw, kind: str, form: str) -> Case:
 
     def product(library: str, x, w):
         if library == "torch":
-            # PyTorch cuts the result itself; it refuses an output padding that its own order of sizes has no room for.
+            # PyTorch crops the result itself; it rejects an output padding for which its own order of steps has no
+            # room.
             return libraries.torch.nn.functional.conv_transpose2d(
                 libraries.tensor(x), libraries.tensor(w), stride=steps, padding=padding, output_padding=more,
                 groups=g, dilation=spread).numpy()  # fmt: skip
@@ -284,7 +286,7 @@ def conv_transpose2d(draw: Draw, kind: str, form: str) -> Case:
     names = ["scipy"]
     if libraries.torch is not None and n:
         names.append("torch")
-    # (The evaluator cannot do an output padding of a stride or more, which dilation allows.)
+    # (The evaluator does not support an output padding of a stride or more, which dilation allows.)
     if libraries.onnx is not None and n and g == 1 and np.prod(out_shape) < 400 and all(map(int.__lt__, more, steps)):
         names.append("onnx")
     references = {name: lambda name=name: reference(name) for name in names}

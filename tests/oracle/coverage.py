@@ -1,4 +1,4 @@
-"""That every operation has an oracle, and that what is drawn sets every field of every descriptor."""
+"""Checks that every operation has an oracle, and that the random cases set every field of every descriptor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from case import Draw, Handle
 
-# Named constants that fields take: those of each group have to be drawn, but for what is left out.
+# Groups of constants whose every member some case must use, except for the members named here.
 GROUPS = {
     ("unary", "op"): ("tuff_unary_op",),
     ("binary", "op"): ("tuff_binary_op",),
@@ -29,7 +29,7 @@ GROUPS = {
     ("resize", "mode"): ("tuff_resize_mode",),
     ("attention", "causal"): ("tuff_causal",),
 }
-# Sections of tuff.h in which the functions that compute are, and those in them that compute nothing.
+# Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
 SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
@@ -40,13 +40,13 @@ def _header() -> dict:
 
 
 def missing_operations(oracles) -> list[str]:
-    """Functions of tuff.json that no oracle calls, and functions that oracles name and tuff.json lacks."""
+    """Functions of tuff.json that no oracle calls, and functions in oracles that tuff.json lacks."""
     functions = _header()["functions"]
     sections = {f["section"] for f in functions}
     problems = [f"tuff.json has no section {s!r}: SECTIONS of coverage.py is out of date" for s in SECTIONS
                 if s not in sections]  # fmt: skip
     wanted = {f["name"] for f in functions if f["section"] in SECTIONS} - set(COMPUTES_NOTHING)
-    # A function that takes a stream and a dtype computes, whatever section it stands in.
+    # A function that takes a stream and a dtype computes, whatever its section.
     wanted |= {f["name"] for f in functions if {"stream", "dtype"} <= {p["name"] for p in f["parameters"]}}
     named = {name for oracle in oracles.values() for name in oracle.functions}
     problems += [f"{name} has no oracle" for name in sorted(wanted - named)]
@@ -54,7 +54,7 @@ def missing_operations(oracles) -> list[str]:
 
 
 def unused_fields(oracles, seed: str, cases: int = 400) -> list[str]:
-    """Fields of descriptors that no case sets to anything but zero, and functions that no case calls."""
+    """Descriptor fields that no case sets to anything but zero, and functions that no case calls."""
     from device import descriptor_of
 
     problems = []

@@ -15,16 +15,16 @@ from tuff._abi import FUNCTIONS  # noqa: E402
 from case import Case, Draw, Handle  # noqa: E402
 
 
-# Operands that are left out by TUFF_NULL_HANDLE, which then cannot stand for none of their elements.
+# Operands that TUFF_NULL_HANDLE omits; for these it cannot also stand for an operand with no elements.
 OPTIONAL = {"bias", "residual", "weight", "mask", "lse", "q_lengths", "kv_lengths", "positions", "sum"}
 
 
 class Wrong(Exception):
-    """A case that failed: what is wrong."""
+    """A case that failed; the message says how."""
 
 
 class Refused(Exception):
-    """A call that the device may refuse, and did."""
+    """A call that the device may reject, and did."""
 
 
 def _message() -> str:
@@ -61,14 +61,14 @@ class Device:
         return bool(yes.value)
 
     def kernels(self) -> int:
-        """How many were compiled for the device so far."""
+        """The number of kernels compiled for the device so far."""
         stats = raw.Stats()
         _checked(raw.tuff_context_stats(self.context, ctypes.byref(stats)), "tuff_context_stats")
         return stats.pipelines_created
 
     def run(self, case: Case, draw: Draw) -> dict[str, np.ndarray]:
-        """Each output's elements as stored. Raises Wrong if the call fails, or if any byte changes that is not an
-        element of an output."""
+        """Returns each output's elements as stored. Raises Wrong if the call fails, or if any byte changes that is not
+        an element of an output."""
         memory = _Memory(self.context, case, draw)
         try:
             status = getattr(raw, case.function)(self.context, *_arguments(case, memory.handles))
@@ -109,8 +109,8 @@ def _arguments(case: Case, handles: dict[str, int]) -> list:
 
 
 class _Memory:
-    """A case's operands in buffers: as views of one, as views of their own, or as whole buffers. Around each, and
-    between its rows, lie random bytes, which have to be there afterwards."""
+    """A case's operands in buffers: as views of one buffer, as views of separate ones, or as whole buffers. Random
+    bytes surround each operand and fill its gaps, and must be unchanged afterwards."""
 
     def __init__(self, context: int, case: Case, draw: Draw) -> None:
         self.context, self.case, self.made = context, case, []

@@ -1,9 +1,9 @@
-"""Element types: how they are stored, how numbers are rounded to them, and what counts as the same number.
+"""Element types: how they are stored, how numbers are rounded to them, and when a result is right.
 
-References are float64 (or wider). A result is right if it lies between what the ends of the interval that the promise
-allows round to: `round_to(value - bound) <= got <= round_to(value + bound)`. That is one rounding to the type of the
-result, whatever its width, and no tolerance of its own: with a bound of 0 the result has to be the correctly rounded
-one, bit for bit (but for the sign of a zero).
+References are float64 (or wider). A result is right if it is between the rounded ends of the interval that the
+promised bound allows: `round_to(value - bound) <= got <= round_to(value + bound)`. That allows one rounding to the
+type of the result, whatever its width, and no further tolerance: with a bound of 0 the result must be correctly
+rounded, bit for bit (except for the sign of a zero).
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ TYPES = {
 
 
 def decode(t: Type, raw: np.ndarray) -> np.ndarray:
-    """What is stored, as float64 (int64 for integers): exactly."""
+    """The exact stored values, as float64 (int64 for integers)."""
     if not t.float:
         return raw.astype(np.int64)
     if t.name == "bf16":
         raw = np.asarray(np.left_shift(raw.astype(np.uint32), np.uint32(16), dtype=np.uint32)).view(np.float32)
-    with np.errstate(invalid="ignore"):  # signalling NaN
+    with np.errstate(invalid="ignore"):  # signalling NaNs
         x = raw.astype(np.float64)
         return np.where(np.isnan(x), np.nan, x)
 
 
 def round_to(t: Type, x: np.ndarray) -> np.ndarray:
-    """The nearest number of the type, ties to even, as float64; beyond the largest one infinity."""
+    """The nearest number of the type, ties to even, as float64; infinity above the largest number."""
     x = np.asarray(x)
     if not t.float:
         return x
@@ -76,7 +76,7 @@ def round_to(t: Type, x: np.ndarray) -> np.ndarray:
 
 
 def encode(t: Type, x: np.ndarray) -> np.ndarray:
-    """As it is stored, rounded once."""
+    """The stored form, rounded once."""
     if t.name != "bf16":
         with np.errstate(all="ignore"):
             return np.asarray(x).astype(t.storage)
@@ -92,7 +92,8 @@ def ulp(t: Type, x: np.ndarray) -> np.ndarray:
 
 
 def gamma(n, u: float = U32):
-    """n roundings in a row change a value by a factor within 1 +- gamma(n): Higham, Accuracy and Stability, ch. 3."""
+    """n successive roundings change a value by a factor within 1 +- gamma(n): Higham, Accuracy and Stability, chapter
+    3."""
     return n * u / (1 - n * u)
 
 
@@ -104,15 +105,15 @@ def sum_depth(n: int) -> float:
 
 @dataclass
 class Near:
-    """An output's values within bounds. others: results that are right as well where an operand was denormal and was
-    flushed to zero (tuff.h's promise: preserved, or flushed with the sign kept)."""
+    """An output's values with bounds. others: results that are also right if a denormal operand was flushed to zero
+    (tuff.h's promise: preserved, or flushed with the sign kept)."""
 
     value: np.ndarray
     bound: np.ndarray | float = 0.0
     others: list = field(default_factory=list)
 
     def wrong(self, t: Type, raw: np.ndarray) -> tuple[np.ndarray, float]:
-        """Which elements are wrong, and the largest part of its interval that a right one used."""
+        """The elements that are wrong, and the largest share of its interval that a right element used."""
         got = decode(t, raw)
         if not t.float:
             return got != np.asarray(self.value), 0.0
@@ -124,7 +125,7 @@ class Near:
 
 @dataclass
 class Bits:
-    """An output's elements bit for bit, as stored; nan: of a NaN any payload."""
+    """An output's exact bits, as stored; nan: any payload of a NaN is right."""
 
     raw: np.ndarray
     nan: bool = False
@@ -149,7 +150,7 @@ def _within(t: Type, got, value, bound) -> tuple[np.ndarray, float]:
             raise AssertionError("the oracle has no finite bound for a finite result")
         right = (got >= round_to(t, value - bound)) & (got <= round_to(t, value + bound))
         right |= np.isnan(got) & np.isnan(value)
-        # Denormals may be flushed to zero: those of f32, which all is computed in, and those of the type.
+        # Denormals may be flushed to zero: those of f32, in which everything is computed, and those of the type.
         right |= (got == 0) & (np.abs(value) - bound < 2.0**t.least)
         finite = np.isfinite(got) & np.isfinite(value) & right & (bound > 0)
         room = bound + ulp(t, np.abs(value) + bound)

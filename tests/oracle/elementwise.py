@@ -65,10 +65,10 @@ UNARY = {
     "cos": (17, lambda x, a: np.cos(x), 4),
     "erf": (18, lambda x, a: scipy.special.erf(x), 4),
 }
-# Those that the header has.
+# Only those in the header.
 UNARY = {name: row for name, row in UNARY.items() if hasattr(raw, f"UNARY_{name.upper()}")}
 assert all(getattr(raw, f"UNARY_{name.upper()}") == row[0] for name, row in UNARY.items())
-# Infinite arguments of which PyTorch makes 0 * infinity; tuff.h gives the limit.
+# Functions for whose infinite arguments PyTorch computes 0 * infinity; tuff.h gives the limit.
 LIMITS = ("gelu", "gelu_tanh", "silu", "hardswish")
 
 
@@ -82,7 +82,7 @@ def _flushed(x: np.ndarray) -> np.ndarray:
 
 
 def _arguments(draw: Draw, t, shape) -> np.ndarray:
-    """As stored: moderate numbers, numbers of any magnitude, any patterns."""
+    """As stored: moderate numbers, numbers of any magnitude, random bit patterns."""
     count = int(np.prod(shape))
     way = draw.pick(["moderate", "moderate", "any", "special"])
     if way == "any":
@@ -118,13 +118,14 @@ def unary(draw: Draw, kind: str, form: str) -> Case:
         with np.errstate(all="ignore"):
             near = _near(evaluated(library, x), ulps(x) if callable(ulps) else ulps)
             if library == "torch" and form in ("gelu", "gelu_tanh"):
-                near.bound = near.bound + np.where(np.isfinite(x), 2.0**-49 * np.abs(x), 0)  # digits lost by it, in float64
+                # digits that PyTorch loses, in float64
+                near.bound = near.bound + np.where(np.isfinite(x), 2.0**-49 * np.abs(x), 0)
             flushed = _near(evaluated(library, _flushed(x)), ulps(x) if callable(ulps) else ulps)
             near.others.append((flushed.value, flushed.bound))
             return {"input" if in_place else "output": near}
 
     references = {"numpy": lambda: reference("numpy")}
-    # PyTorch has no ELU of a negative factor; its leaky ReLU and ELU are these everywhere else.
+    # PyTorch rejects an ELU with a negative factor; in all other cases its leaky ReLU and ELU match Tuff's.
     if libraries.torch is not None and not (form == "elu" and used < 0):
         references["torch"] = lambda: reference("torch")
     if form in ("abs", "neg"):
@@ -141,7 +142,7 @@ def unary(draw: Draw, kind: str, form: str) -> Case:
 
 
 class _or_flushed(Bits):
-    """Bit for bit, or zero of the same sign for a denormal number."""
+    """Exact bits, or zero of the same sign for a denormal number."""
 
     def __init__(self, t, raw):
         super().__init__(raw, nan=True)
@@ -222,12 +223,12 @@ def binary(draw: Draw, kind: str, form: str) -> Case:
 
 @oracle("cast", ["tuff_cast", "tuff_cast_ex"], ALL, ALL)
 def cast(draw: Draw, kind: str, form: str) -> Case:
-    """kind to form."""
+    """Converts from kind to form."""
     t, to = TYPES[kind], TYPES[form]
     n = draw.size(3000, 0.02)
     stored = draw.bits(t, n)
     if t.float and draw.flip(0.5):
-        # Numbers around the ends of integers, and halves between the numbers of the other type.
+        # Numbers around the limits of integers, and halves between the other type's numbers.
         x = draw.data.choice([-1.0, 1.0], n) * np.exp2(draw.data.uniform(-3, 33, n))
         x = np.where(draw.data.random(n) < 0.5, np.rint(x), x)
         if to.float:
@@ -238,7 +239,7 @@ def cast(draw: Draw, kind: str, form: str) -> Case:
     in_place = t.size == to.size and draw.flip(0.2)
     operands = {"input": operand(draw, t, stored, raw=True)}
     if in_place:
-        # One buffer, read as the one type and written as the other.
+        # One buffer, read as one type and written as the other.
         made = operand(draw, to, np.ascontiguousarray(stored).view(to.storage), output=True, raw=True)
         operands = {"output": made}
     else:
@@ -257,7 +258,7 @@ def cast(draw: Draw, kind: str, form: str) -> Case:
 
     references = {"numpy": lambda: {"output": Bits(numpy_cast(), nan=t is not to)}}
     if libraries.torch is not None and t.float and to.float and n:
-        # (PyTorch's conversions to integers neither saturate nor say what they do.)
+        # (PyTorch's conversions to integers do not saturate, and their results are unspecified.)
         references["torch"] = lambda: {"output": Bits(_torch_cast(x, stored, t, to), nan=True)}
     name = "output" if in_place else "input"
     if draw.flip(0.5):
@@ -272,7 +273,7 @@ def _torch_cast(x, stored, t, to) -> np.ndarray:
     source = torch.from_numpy(stored.view(np.int16).copy()).view(torch.bfloat16) if t.name == "bf16" \
         else torch.from_numpy(stored.copy())  # fmt: skip
     if t.name == "f64" and to.name in ("f16", "bf16"):
-        # PyTorch goes by way of f32, and rounds twice: not the judge of that.
+        # PyTorch converts through f32, rounding twice, so it is no reference here.
         return encode(to, x)
     result = source.to(kinds[to.name])
     return result.view(torch.int16).numpy().view(np.uint16) if to.name == "bf16" else result.numpy()

@@ -1,5 +1,5 @@
-"""The libraries that references come from. NumPy and SciPy are needed (Debian: python3-numpy, python3-scipy); PyTorch
-and ONNX's reference evaluator (PyPI: torch, onnx) are compared with as well where they can be imported."""
+"""The libraries that provide references. NumPy and SciPy are required (Debian: python3-numpy, python3-scipy); PyTorch
+and ONNX's reference evaluator (PyPI: torch, onnx) are used too if they can be imported."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def tensor(x):
 
 
 def only(names: list[str]) -> None:
-    """Leaves out the optional libraries that are not named."""
+    """Excludes the optional libraries that are not named."""
     global torch, onnx
     torch = torch if "torch" in names else None
     onnx = onnx if "onnx" in names else None
 
 
 def run_onnx(operator: str, inputs: list, outputs: int = 1, opset: int = 23, **attributes) -> list:
-    """One operator by ONNX's reference evaluator, in float64 where the inputs are."""
+    """Runs one operator in ONNX's reference evaluator, in float64 if the inputs are."""
     from onnx import TensorProto, helper
     from onnx.reference import ReferenceEvaluator
 

@@ -17,7 +17,7 @@ def _values(draw: Draw, kind: str, shape) -> np.ndarray:
     if way == "special":
         x = draw.sprinkled(x, [np.nan, np.inf, -np.inf])
     if way in ("large", "small") and kind != "f16":
-        # Squares of these leave the range of f32.
+        # Their squares exceed the range of f32.
         x = x * 2.0 ** (draw.between(64, 120) * (1 if way == "large" else -1))
     return x
 
@@ -28,10 +28,10 @@ def _epsilon(draw: Draw) -> float:
 
 def _mean_bound(x, w, b, axes, n: int, epsilon: float, centred: bool, y):
     """A device's mean is off by E = gamma of its roundings times the largest |x| (docs/accuracy.md: four roundings for
-    each step of the sum and its merges). Its variance has as many roundings, and is taken about means that are off: by
-    Cauchy's inequality gamma Var + 12 E sigma + 12 E^2 (ibid.). 1 / sqrt is off by half of that, and 8 u; the
-    difference, the product with the weight and the bias round too. What the variance's own error may swamp is bounded
-    by |x - mean| / sigma <= sqrt(n)."""
+    each step of the sum and its merges). Its variance has as many roundings, and is taken about means that are off
+    themselves: by Cauchy's inequality gamma Var + 12 E sigma + 12 E^2 (ibid.). 1 / sqrt is off by half of that, plus 8
+    u. The difference, the product with the weight and the bias round too. Where the variance's own error may dominate,
+    |x - mean| / sigma <= sqrt(n) bounds the result."""
     keep = {"axis": axes, "keepdims": True}
     mean = np.mean(x, **keep) if centred else 0.0
     variance = np.mean((x - mean) ** 2, **keep)
@@ -51,7 +51,7 @@ def _mean_bound(x, w, b, axes, n: int, epsilon: float, centred: bool, y):
 def _row_norm(draw: Draw, kind: str, rms: bool) -> Case:
     t = TYPES[kind]
     plain = draw.maybe(0.3)
-    wide = not plain and draw.maybe(0.4)  # weights of f32
+    wide = not plain and draw.maybe(0.4)  # f32 weights
     with_weight, with_bias = draw.maybe(0.7), not rms and draw.maybe(0.6)
     with_residual = not plain and draw.maybe(0.5)
     sum_way = draw.option(["none", "apart", "input", "residual"]) if with_residual else "none"
@@ -80,7 +80,7 @@ def _row_norm(draw: Draw, kind: str, rms: bool) -> Case:
         operands["residual"] = operand(draw, t, draw.values([rows, cols]) * np.nanmax(np.abs(np.where(
             np.isfinite(given), given, 0)), initial=1.0), output=sum_way == "residual")  # fmt: skip
         with np.errstate(invalid="ignore"):
-            # (A sum of two numbers of f16 or bf16 that f32 does not hold is far from a tie of theirs.)
+            # (A sum of two f16 or bf16 numbers that f32 does not hold exactly is far from a tie in their type.)
             total = round_to(t, given + operands["residual"].values)
         if sum_way == "apart":
             operands["sum"] = operand(draw, t, [rows, cols], output=True)
@@ -178,8 +178,8 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
                 else:
                     y = (x - mean[:, None]) / np.sqrt(variance[:, None] + used) * wide_w + wide_b
                 normal = np.abs((x - mean[:, None]) / np.sqrt(variance[:, None] + used) * wide_w)
-                # A difference, a sum, a square root, a division and two products, each to 1 ULP (2 u) at most, with 4
-                # ULP for the root and the division together (docs/accuracy.md: functions).
+                # A difference, a sum, a square root, a division and two products, each to at most 1 ULP (2 u), and the
+                # root and the division together to 4 ULP (docs/accuracy.md: functions).
                 if library == "torch":  # it multiplies before it subtracts the mean, in float64
                     scaled = np.abs(wide_w) / np.sqrt(variance[:, None] + used) * (np.abs(x) + np.abs(mean[:, None]))
                     slack = 2.0**-48 * scaled
@@ -202,7 +202,7 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
             return {out: Near(y.reshape(shape), bound.reshape(shape))}
 
     references = {"numpy": lambda: reference("numpy")}
-    # (PyTorch refuses groups of one number in all.)
+    # (PyTorch rejects groups of a single element.)
     if libraries.torch is not None and x.size and (stored or x.size > groups):
         references["torch"] = lambda: reference("torch")
     weight = Handle("weight") if with_weight else 0

@@ -1,4 +1,4 @@
-"""Rotary position embedding against NumPy's complex numbers of long double, and ONNX's RotaryEmbedding."""
+"""Rotary position embedding against NumPy's complex numbers in long double, and ONNX's RotaryEmbedding."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def rope(draw: Draw, kind: str, form: str) -> Case:
             turned = (p + 1j * q) * np.exp(1j * angle.astype(np.clongdouble))
             y = joined(turned.real, turned.imag, x)
         p, q = parts(x)
-        # Sine and cosine to 4 ULP of at most 1 (2 u each), the angle's own 2^-32 turns; two products and a sum.
+        # Sine and cosine to 4 ULP of at most 1 (2 u each), the angle's own error of 2^-32 turns, two products and a
+        # sum.
         bound = (np.abs(p) + np.abs(q)) * (4 * 2 * U32 + 2.0**-29 + 3 * U32)
         return {out: Near(y, joined(bound, bound, np.zeros(shape)))}
 

@@ -52,12 +52,12 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
     rounded = (float(alpha), float(beta)) if kind == "f64" else (float(np.float32(alpha)), float(np.float32(beta)))
 
     def matrix(t, rows, cols, repeats, give):
-        """Stored rows x cols, transposed or not; batch_count of them, or one that is repeated."""
+        """A stored rows x cols matrix, transposed or not; batch_count of them, or one that is repeated."""
         ld = cols + draw.gap()
         footprint = (rows - 1) * ld + cols if rows and cols else 0
         stride = draw.pick([footprint, footprint + draw.gap()]) if batch > 1 else draw.pick([0, footprint])
         if repeats and draw.flip(0.3):
-            stride = draw.pick([0, 0, 1, ld])  # one matrix, or such as overlap
+            stride = draw.pick([0, 0, 1, ld])  # one matrix for the whole batch, or overlapping ones
         if arrays:
             stride = 0
         shape = (batch, rows, cols)
@@ -99,7 +99,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
     b_places, _, _ = add("b", tb, b_rows, b_cols, True, unread=rounded[0] == 0)
     c_places, ldc, stride_c = add("c", tc, m, n, False, output=True, unread=rounded[1] == 0 and residual_way != "c")
     if arrays and residual_way == "c" and batch != 1:
-        residual_way = "none"  # C of an array lies in no buffer that a residual could name
+        residual_way = "none"  # with arrays, each C has its own buffer, so no single residual can be C
 
     if bias_axis:
         length = m if bias_axis == 1 else n
@@ -146,7 +146,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
         return {p: Near(near.value[i : i + 1], bound[i : i + 1]) for i, p in enumerate(c_places)}
 
     def in_integers(library: str):
-        # All is modulo 2^32: int64 is, modulo 2^64.
+        # Everything is modulo 2^32, and int64 is modulo 2^64.
         with np.errstate(over="ignore"):
             if rounded[0] == 0:
                 z = np.zeros((batch, m, n), np.int64)
@@ -168,8 +168,8 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
         wide = np.longdouble if kind == "f64" and library == "numpy" else np.float64
         u = U64 if kind == "f64" else U32
         with np.errstate(all="ignore"):
-            # Products of f16 sums, where that is allowed, are f16 (u = 2^-11); inputs rounded to f16 or bf16, where
-            # that is, are off by 2^-11 or 2^-8 of themselves each.
+            # With f16 accumulation, if allowed, sums are rounded to f16 (u = 2^-11). Inputs rounded to f16 or bf16, if
+            # allowed, each have a relative error of 2^-11 or 2^-8.
             if library == "torch":
                 z = libraries.torch.matmul(libraries.tensor(a * 1.0), libraries.tensor(b * 1.0)).numpy()
             else:
@@ -185,21 +185,21 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
                     continue
                 z = z + factor * extra
                 size = size + np.abs(factor * extra)
-            # gamma(k + 3) as docs/accuracy.md has it, and a rounding for each addition behind the product.
-            # Whole numbers are exact, were all the products of one sign: below 2^24 (docs/accuracy.md, exact tier).
+            # gamma(k + 3) as in docs/accuracy.md, and a rounding for each addition after the GEMM. Integers are exact
+            # if even the sum of magnitudes is below 2^24 (docs/accuracy.md, exact tier).
             exact = values == "whole" and float(np.max(size, initial=0.0)) < 2.0**22 and not coarse
             exact = exact and activation in (NONE, RELU, RELU6)
             error = 0.0 if exact else error + gamma(k + 5, u) * size + FLT_MIN * (k > 0)
             error = np.broadcast_to(np.where(np.isfinite(error), error, 0.0), z.shape)
             if library == "torch" and not np.issubdtype(wide, np.integer):
                 value = torch_activation(activation, z.astype(np.float64))
-                # PyTorch's gelu in float64 loses digits of small results.
+                # PyTorch's gelu loses digits of small results, in float64.
                 error = error + 2.0**-49 * np.where(np.isfinite(z), np.abs(z), 0.0) * (activation in (2, 3))
             else:
                 value = numpy_activation(activation, z.astype(np.float64))
             bound = after_activation(activation, z.astype(np.float64), error, "f64" if kind == "f64" else "f32")
             if kind == "f64":
-                bound = bound + 2.0**-52 * np.abs(value)  # of the reference's own conversion
+                bound = bound + 2.0**-52 * np.abs(value)  # rounding of the reference itself
         return split(Near(value, bound))
 
     desc = {"dtype": ta.code, **fields}
@@ -212,7 +212,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
         desc["batch_count"] = batch
     name = "tuff_batched_gemm" if batched else "tuff_gemm"
     references = {"numpy": lambda: reference("numpy")}
-    # (PyTorch's matmul of float64 is BLAS's, as good as f64 products are: not the judge of those.)
+    # (PyTorch's float64 matmul comes from BLAS and is as accurate as Tuff's f64 GEMM, so it is no reference for that.)
     if libraries.torch is not None and kind != "f64":
         references["torch"] = lambda: reference("torch")
     if plain:
@@ -232,7 +232,7 @@ def _i32(draw: Draw, shape):
 
 
 def _repeated(x: np.ndarray, stride: int) -> np.ndarray:
-    """With stride 0 one for the whole batch."""
+    """With stride 0, repeats the first one for the whole batch."""
     return np.broadcast_to(x[:1], x.shape) if stride == 0 and x.shape[0] else x
 
 
@@ -240,7 +240,7 @@ def _matrix(draw: Draw, t, shape, strides, numbers, output: bool, unread: bool, 
     made = operand(draw, t, np.zeros(shape), strides, output=output)
     count = made.raw.size
     if unread and t.float:
-        made.raw[:] = encode(t, np.array(np.nan))  # what is not read may be anything
+        made.raw[:] = encode(t, np.array(np.nan))  # elements that are not read may have any value
         return made
     x = numbers(t, (count,))
     inside = np.zeros(count, bool)

@@ -14,7 +14,7 @@ NAMES = {SUM: "sum", MAX: "max", MIN: "min", MEAN: "mean", PROD: "prod", ARGMAX:
 
 
 def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
-    """A shape of rank 1 to 8 and an axis of it, long or short."""
+    """A shape of rank 1 to 8 and one of its axes, long or short."""
     rank = draw.pick([1, 2, 2, 3, 3, 4, 8])
     axis = draw.between(0, rank - 1)
     shape = draw.sizes(rank, 12 if rank > 3 else 60, 3000, 0.01)
@@ -42,7 +42,7 @@ def reduce(draw: Draw, kind: str, form: str) -> Case:
         most = draw.pick([5, 2**31])
         x = draw.data.integers(-most, most, shape)
     elif op == PROD:
-        # Near 1, so that products stay in range: its logarithm is a random walk of so many small steps.
+        # Near 1, so that products stay in range: their logarithm is a random walk with small steps.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
     else:
@@ -66,12 +66,12 @@ def reduce(draw: Draw, kind: str, form: str) -> Case:
     def reference(library: str) -> dict:
         with np.errstate(all="ignore"):
             y = value(library)
-            if not t.float:  # modulo 2^32, as int64 is modulo 2^64
+            if not t.float:  # modulo 2^32, and int64 is modulo 2^64
                 return {"output": Near(np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64))}
             size = np.sum(np.abs(x), axis=axis)
             if op in (SUM, MEAN):
                 exact = op == SUM and values == "whole"
-                # docs/accuracy.md: gamma of the longest chain of additions; a mean has a division or a product more.
+                # docs/accuracy.md: gamma of the longest chain of additions; a mean adds a division or a product.
                 bound = 0.0 if exact else gamma(sum_depth(n) + (2 if op == MEAN else 0)) * size
                 bound = bound / max(n, 1) if op == MEAN else bound
             elif op == PROD:
@@ -118,7 +118,7 @@ def softmax(draw: Draw, kind: str, form: str) -> Case:
     hidden = np.zeros(shape, bool)
     error = U32 * np.abs(z) if scaled else np.zeros(shape)
     if masked != "none":
-        # Rows of the mask: all, one, or some that come again.
+        # Rows of the mask: all, one, or several that repeat.
         rows, repeat = draw.pick([(0, 0), (1, 0), (draw.between(1, 4), draw.between(0, 3))])
         count = rows or outer
         mask = draw.values([count, *behind]) * 2
@@ -146,8 +146,8 @@ def softmax(draw: Draw, kind: str, form: str) -> Case:
                 y = function(libraries.tensor(seen), dim=axis).numpy()
             else:
                 y = (scipy.special.log_softmax if logarithm else scipy.special.softmax)(seen, axis=axis)
-            # As tuff.h has it: NaN for a slice of which an element is NaN or infinite, or all are minus infinity; but
-            # what bytes hide whole is 0.
+            # As in tuff.h: NaN for a slice with an element that is NaN or infinite, or with minus infinity only; but 0
+            # for a slice that the mask hides entirely.
             whole = hidden.all(axis=axis, keepdims=True)
             y = np.where(whole, -np.inf if logarithm else 0.0, y)
             highest = np.max(seen, axis=axis, keepdims=True, initial=-np.inf)
@@ -155,10 +155,10 @@ def softmax(draw: Draw, kind: str, form: str) -> Case:
             return {"input" if in_place else "output": Near(y, _bound(seen, y, np.where(hidden, 0, error)))}
 
     def _bound(s, y, error):
-        """y = e^(z - m) / sum e^(z - m), or its logarithm. The argument is rounded (u |z - m|), exp errs by 3 + 2 |x| ULP
-        at most (Vulkan's precision of exp, which 4 ULP are within for what counts), the sum by gamma of its depth, the
-        division by 2.5 ULP; a kernel that goes through a row once rescales once for each element of a lane's run at
-        most, and the arguments of that add up to the range. Results below FLT_MIN may be zero."""
+        """y = e^(z - m) / sum e^(z - m), or its logarithm. The argument is rounded (u |z - m|), exp has an error of at
+        most 3 + 2 |x| ULP (Vulkan's precision of exp, which is within 4 ULP for terms that count), the sum one of
+        gamma of its depth, the division 2.5 ULP. A single-pass kernel rescales at most once for each element that a
+        lane reads, with arguments that add up to the range. Results below FLT_MIN may be zero."""
         s = np.where(np.isfinite(s), s, np.nan)
         if not s.size:
             return 0.0
@@ -210,7 +210,7 @@ def _scan(function: str, draw: Draw, kind: str) -> Case:
     shape, axis = _shape(draw, 0.02)
     n = shape[axis]
     if product:
-        # Near 1: what is multiplied stays in range in whatever order.
+        # Near 1, so that products stay in range in any order.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
     else:
@@ -227,7 +227,7 @@ def _scan(function: str, draw: Draw, kind: str) -> Case:
             y = run(libraries.tensor(np.ascontiguousarray(along)), dim=axis).numpy()
         else:
             y = (np.cumprod if product else np.cumsum)(along, axis=axis)
-        # tuff.h: of sums the smaller of n and 6000 roundings, of the sum of magnitudes; of products, n.
+        # tuff.h: for sums min(n, 6000) roundings relative to the sum of magnitudes; for products n.
         count = np.arange(1, n + 1).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         bound = gamma(count) * np.abs(y) if product else gamma(np.minimum(count, 6000)) * np.cumsum(np.abs(along), axis=axis)
         if exclusive and n:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random calls of every operation, judged by libraries that others keep. README.md beside this file says more."""
+"""Random calls of every operation, compared with independent libraries. See README.md in this folder."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw_case(oracle: Oracle, kind: str, form: str, seed: str, index: int, block
 
 
 def judge(case: Case, outputs: dict[str, np.ndarray], counts: Counts) -> None:
-    """Raises Wrong for the first output that a library says is wrong."""
+    """Raises Wrong for the first output that some library contradicts."""
     for library, reference in case.references.items():
         for name, expected in reference().items():
             t = case.operands[name].type
@@ -90,7 +90,8 @@ def describe(case: Case) -> str:
 
 
 def run_cases(device: Device, oracle: Oracle, kind: str, form: str, options, counts: Counts, deadline: float) -> None:
-    """So many cases of an operation, a type and a form, or as many as there is time for, one at least."""
+    """Runs the requested number of cases of an operation, a type and a form, or as many as time allows, at least
+    one."""
     indices = [options.only] if options.only is not None else range(options.first, options.first + options.cases)
     for index in indices:
         case, draw = draw_case(oracle, kind, form, options.seed, index, options.block)
@@ -99,7 +100,7 @@ def run_cases(device: Device, oracle: Oracle, kind: str, form: str, options, cou
             judge(case, device.run(case, draw), counts)
         except Refused as refusal:
             counts.refused[str(refusal)] += 1
-        except Exception as problem:  # the oracle's own defects too: they are none of the library's, but no success
+        except Exception as problem:  # also the oracle's own errors: not the library's fault, but no success either
             if not isinstance(problem, Wrong):
                 problem = "".join(traceback.format_exc().splitlines(keepends=True)[-5:])
             counts.failed += 1
@@ -114,7 +115,7 @@ def run_cases(device: Device, oracle: Oracle, kind: str, form: str, options, cou
 
 
 def run_all(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
-    """The whole number of cases of each type and form; returns how many, and how many failed."""
+    """Runs the full number of cases for each type and form; returns how many ran and how many failed."""
     total = failed = 0
     for oracle in chosen:
         for kind, form in combinations(device, oracle, options):
@@ -127,7 +128,8 @@ def run_all(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
 
 
 def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) -> tuple[int, int]:
-    """An equal share of the time for each operation, its types and forms in an order that the seed decides."""
+    """Gives each operation an equal share of the time, and its types and forms in an order that depends on the
+    seed."""
     total = failed = 0
     end = time.monotonic() + seconds
     options.cases, whole = min(options.cases, options.block if device.backend == "vulkan" else 4), options.cases
@@ -154,21 +156,21 @@ def run_sample(device: Device, chosen: list[Oracle], options, seconds: float) ->
 
 
 def combinations(device: Device, oracle: Oracle, options) -> list[tuple[str, str]]:
-    """What is to be run: of the types that the device supports (a mixture is of those of float)."""
+    """The types and forms to run: of types that the device supports (a mixture consists of floating-point types)."""
     return [(kind, form) for kind, form in oracle.combinations()
             if (not options.type or kind in options.type) and (not options.form or form in options.form)
             and (kind == "mixed" or device.supports(f"{oracle.name}.{kind}"))]  # fmt: skip
 
 
 def types_without(device: Device, chosen: list[Oracle]) -> list[str]:
-    """Types that the device says an operation takes, and that the operation's oracle does not draw."""
+    """Types that the device supports for an operation but that the operation's oracle does not draw."""
     return [f"{device.backend} supports {o.name}.{kind}, which has no oracle" for o in chosen for kind in TYPES
             if kind not in o.types and device.supports(f"{o.name}.{kind}")]  # fmt: skip
 
 
 def run_mutations(device: Device, chosen: list[Oracle], options) -> tuple[int, int]:
-    """That the oracle can fail: of every result one element is changed, to NaN (or 1, or by a bit) and by four times
-    what it may be off. Every library has to say that it is wrong."""
+    """Checks that the oracle can fail: one element of each result is changed, to NaN (or 1, or by one bit), and by
+    four times its bound. Every library must report it as wrong."""
     total = unseen = 0
     for oracle in chosen:
         for kind, form in combinations(device, oracle, options):
@@ -266,7 +268,7 @@ def main() -> int:
         if options.mutations:
             cases, wrong = run_mutations(device, chosen, options)
         elif options.seconds:
-            # Of two backends the first, which compiles nothing, has a quarter of the time.
+            # With two backends, the first, which compiles nothing, gets a quarter of the time.
             share = (end - time.monotonic()) * (0.25 if place + 1 < len(backends) else 1.0)
             cases, wrong = run_sample(device, chosen, options, share)
         else:

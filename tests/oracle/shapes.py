@@ -1,5 +1,5 @@
-"""permute, slice, concat and gather against NumPy's transpose, slicing, concatenate and take; and PyTorch's. All is bit for
-bit, so that elements are any patterns."""
+"""permute, slice, concat and gather against NumPy's transpose, slicing, concatenate and take, and PyTorch's. Results
+are compared bit for bit, so elements are random bit patterns."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def slice_(draw: Draw, kind: str, form: str) -> Case:
         out_shape.append(draw.pick([most, most, draw.between(0, most)]))
     x = _elements(draw, t, shape)
     operands = {"input": operand(draw, t, x, raw=True), "output": operand(draw, t, out_shape, output=True)}
-    # Python's slices; a stop of None is what comes before the first element.
+    # Python's slices; a stop of None ends before index 0 for negative steps.
     stops = [s + n * d for s, n, d in zip(start, out_shape, step)]
     places = tuple(slice(s, None if e < 0 else e, d) if n else slice(0, 0) for s, e, d, n in
                    zip(start, stops, step, out_shape))  # fmt: skip
@@ -96,7 +96,7 @@ def concat(draw: Draw, kind: str, form: str) -> Case:
     parts = [_elements(draw, t, shape[:axis] + [n] + shape[axis + 1 :]) for n in sizes]
     operands = {f"input{i}": operand(draw, t, x, raw=True) for i, x in enumerate(parts)}
     names = list(operands)
-    if count > 1 and draw.flip(0.2):  # one of them twice
+    if count > 1 and draw.flip(0.2):  # the same one twice
         parts[1], sizes[1], names[1] = parts[0], sizes[0], names[0]
         del operands["input1"]
     shape[axis] = sum(sizes)
@@ -123,7 +123,7 @@ def gather(draw: Draw, kind: str, form: str) -> Case:
         index_shape = [draw.size(max(1, min(60, 6000 * max(shape[axis], 1) // max(1, int(np.prod(shape))))), 0.02)]
     n = shape[axis]
     indices = draw.data.integers(0, max(n, 1), index_shape)
-    if draw.flip(0.5):  # some that name nothing
+    if draw.flip(0.5):  # some out of range
         outside = [n, n + 1, 2**31 - 1, *([-1, -(2**31), -n - 1] if ti.name == "i32" else [2**32 - 1, 2**31])]
         indices = draw.sprinkled(indices.astype(np.int64), outside)
     x = _elements(draw, t, shape)

@@ -24,7 +24,7 @@ def _adaptive_taps(n: int, out: int) -> list[range]:
 
 
 def _windows(x, kernel, stride, padding, dilation, out, fill):
-    """[batch][channels][out...][kernel...], with `fill` beyond the input."""
+    """[batch][channels][out...][kernel...], with `fill` outside the input."""
     spatial = len(kernel)
     more = [max(0, (o - 1) * s + (k - 1) * d + 1 - n - p) for n, k, s, p, d, o in
             zip(x.shape[2:], kernel, stride, padding, dilation, out)]  # fmt: skip
@@ -97,7 +97,7 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
         inside = _windows(np.ones(x.shape), kernel, steps, padding, spread, out, 0.0)
         count = np.sum(inside, axis=over)
         if not maximum:
-            if include:  # the padding on each side counts, nothing behind it does
+            if include:  # the padding on each side counts, anything beyond it does not
                 sides = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *((p, p) for p in padding)], constant_values=1.0)
                 count = np.sum(_windows(sides, kernel, steps, [0] * spatial, spread, out, 0.0), axis=over)
             return np.sum(w, axis=over) / count, np.sum(np.abs(w), axis=over) / count, None, count
@@ -123,7 +123,7 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
             y, size, at, count = adaptive_numpy() if adaptive else windows_numpy()
             if library == "torch":
                 y, at = torch_way(), None
-            # A sum one after another, its divisor's product, and a division of 4 ULP.
+            # A serial sum, the product of its divisor, and a division to 4 ULP.
             terms = int(np.max(count, initial=1))
             bound = 0.0 if maximum else gamma(terms + 2) * size + 8 * U32 * np.abs(y) + FLT_MIN
             result = {"output": Near(y, np.where(np.isfinite(y), bound, 0.0))}
@@ -132,8 +132,8 @@ def _pool(draw: Draw, kind: str, form: str, maximum: bool) -> Case:
             return result
 
     references = {"numpy": lambda: reference("numpy")}
-    # PyTorch's padding is at most half of the kernel, not of the window that dilation makes of it; its avg_pool3d wants
-    # images of the kernel's size.
+    # PyTorch limits padding to half of the kernel, ignoring dilation; its avg_pool3d needs images of at least the
+    # kernel's size.
     takes = all(2 * p <= k for p, k in zip(padding, kernel)) and (
         maximum or adaptive or spatial < 3 or all(n >= k for n, k in zip(space, kernel))
     )
@@ -162,7 +162,7 @@ NEAREST, EXACT, LINEAR = range(3)
 
 
 def _positions(n: int, out: int, scale: Fraction, mode: int, align: bool) -> list[Fraction]:
-    """Where each output lies in the input, exactly: the coordinates of ONNX's Resize."""
+    """The exact position of each output in the input: the coordinates of ONNX's Resize."""
     if mode == LINEAR and align:
         return [Fraction(o * (n - 1), out - 1) if out > 1 else Fraction(0) for o in range(out)]
     if mode == NEAREST:
@@ -200,14 +200,14 @@ def resize(draw: Draw, kind: str, form: str) -> Case:
     exact = [_positions(n, o, f, mode, align) for n, o, f in zip(space, out, factors)]
 
     def linear(x):
-        """scipy.ndimage between the elements around each position; at most the first and the last one."""
+        """scipy.ndimage between the elements around each position, clamped to the first and the last one."""
         axes = [np.clip(np.array([float(p) for p in ps]), 0, n - 1) for ps, n in zip(exact, space)]
         grid = np.meshgrid(*axes, indexing="ij")
         planes = x.reshape(-1, *space)
         return np.array([scipy.ndimage.map_coordinates(p, grid, order=1, mode="nearest") for p in planes])
 
     def around(x):
-        """The sum of the elements that have a weight."""
+        """The sum of the elements with a weight."""
         for axis, (ps, n) in enumerate(zip(exact, space), 2):
             at = [min(max(p, Fraction(0)), Fraction(n - 1)) for p in ps]
             low, high = [int(p) for p in at], [-int(-p // 1) for p in at]
@@ -219,14 +219,14 @@ def resize(draw: Draw, kind: str, form: str) -> Case:
     def reference(library: str) -> dict:
         if mode == LINEAR:
             y = linear(x).reshape(out_shape) if library == "numpy" else torch_way()
-            # A weight is a quotient (2.5 ULP) of two rounded numbers, 8 u of it; what is left of 1 is as far off, and
-            # rounded; then a product and a sum: 12 u of either element, along each axis.
+            # A weight is a quotient (2.5 ULP) of two rounded numbers, 8 u of itself; its complement to 1 is off by as
+            # much, and rounded; then a product and a sum: 12 u of either element, along each axis.
             return {"output": Near(y, gamma(12.0 * spatial) * around(np.abs(x)) + FLT_MIN)}
         y = x
         for axis, (ps, n) in enumerate(zip(exact, space), 2):
             y = np.take(y, [min(int(p), n - 1) for p in ps], axis)
         if library == "torch":
-            # PyTorch works out positions in float32: where one is nearly whole it may take the neighbour.
+            # PyTorch computes positions in float32: near an integer it may select the neighbour.
             sure = np.ones(out_shape, bool)
             for axis, ps in enumerate(exact, 2):
                 off = np.array([abs(float(p - round(p))) > 1e-4 for p in ps])
@@ -241,9 +241,9 @@ def resize(draw: Draw, kind: str, form: str) -> Case:
         return libraries.torch.nn.functional.interpolate(libraries.tensor(x), mode=name, **more, **corners).numpy()
 
     references = {"numpy": lambda: reference("numpy")}
-    # PyTorch has the output's size from the scale.
+    # PyTorch derives the output's size from the scale.
     fits = all(by and int(n * Fraction(str(by))) == o for by, n, o in zip(scale, space, out))
-    # It blends nothing along an axis whose size stays, whatever the scale; ONNX and Tuff take the scale at its word.
+    # It does not interpolate along an axis whose size stays, whatever the scale; ONNX and Tuff use the given scale.
     fits = fits and not (mode == LINEAR and any(by != 1 and n == o for by, n, o in zip(scale, space, out)))
     if libraries.torch is not None and (fits if scaled else True):
         references["torch"] = lambda: reference("torch")

@@ -1,10 +1,10 @@
-"""The numbers that Winograd's minimal filtering works with, for its bound (Lavin and Gray, 2015)."""
+"""The magnitudes in Winograd's minimal filtering, for its error bound (Lavin and Gray, 2015)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# F(2, 3) and F(4, 3): the transforms of a tile (B), of a window (G) and back (A), by their magnitudes.
+# F(2, 3) and F(4, 3): the magnitudes of the input (B), filter (G) and output (A) transforms.
 _TRANSFORMS = {
     2: (
         [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]],
@@ -22,7 +22,7 @@ _TRANSFORMS = {
 
 
 def winograd_size(x: np.ndarray, w: np.ndarray, pads, out) -> np.ndarray:
-    """|A|^T ((|G| |g| |G|^T) * (|B|^T |d| |B|)) |A| for each output, of the larger of the two tiles."""
+    """|A|^T ((|G| |g| |G|^T) * (|B|^T |d| |B|)) |A| for each output, the larger one of the two tile sizes."""
     result = np.zeros((x.shape[0], w.shape[0], *out))
     for m, transforms in _TRANSFORMS.items():
         b, g, a = (np.abs(np.array(t)) for t in transforms)

@@ -1,13 +1,12 @@
-// Lets the library's allocations fail, one after another, through all that a program may ask of it.
+// Makes the library's allocations fail, one after another, in everything that a program can ask of it.
 //
 //   tuff_allocation_failures BACKEND [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
 //
-// A scenario is a short piece of work. It is counted how many allocations the library makes in it; then it is done
-// again with the n-th of them failing, for each n: once, and with all those after it too until the call has answered. A
-// call may succeed all the same, or answer OUT_OF_HOST_MEMORY and succeed when it is made again; what it computed is
-// right, everything can be destroyed, and neither the library nor the context holds more afterwards than before.
-// Without
-// --seconds all of that is done; with it a sample, by a seed that is printed.
+// A scenario is a short piece of work. First the library's allocations in it are counted. Then it runs again with the
+// n-th of them failing, for each n: once with just that one failing, and once with all later ones failing too until
+// the call has returned. A call may succeed all the same, or return OUT_OF_HOST_MEMORY and succeed when repeated. Its
+// results must be right, everything can be destroyed, and neither the library nor the context holds more afterwards
+// than before. Without --seconds everything is run; with it a sample, by a seed that is printed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,12 +34,12 @@ namespace {
 const char* backend = "vulkan";
 bool vulkan() { return std::strcmp(backend, "vulkan") == 0; }
 
-// What is being done, for messages.
+// The current trial, for messages.
 const char* scenario_name = "";
 uint64_t failing = 0;
 bool failing_on = false;
 int problems = 0;
-bool counting = false;  // nothing fails
+bool counting = false;  // counts allocations; nothing fails
 
 template <typename... Args>
 void problem(const char* format, Args... args) {
@@ -54,7 +53,7 @@ void problem(const char* format, Args... args) {
   ++problems;
 }
 
-// Around what is to fail.
+// Enclose the calls in which allocations fail.
 bool has_failed = false;
 uint64_t seen = 0;
 void begin_failing() { fail_allocation(failing, failing_on); }
@@ -63,7 +62,7 @@ void end_failing() {
   seen = allocations_seen();
 }
 
-// The call, and once more where it had no memory. What it answers otherwise has to be `expected`.
+// Makes the call, and repeats it if it had no memory. Any other status must be `expected`.
 template <typename Call>
 bool made(const char* what, Call call, tuff_status expected = TUFF_OK) {
   tuff_status status = call();
@@ -133,12 +132,12 @@ void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float want
   }
 }
 
-// --- what is done -------------------------------------------------------------------------------------------
+// --- scenarios ----------------------------------------------------------------------------------------------
 
 constexpr uint64_t kCount = kCallBytes / sizeof(float);
 
-// A function that takes buffers, with its operands as they are before each call; what it makes of them is what it made
-// when nothing failed.
+// A function that takes buffers, with its operands reset before each call. The results must be those of a run without
+// failures.
 void one_call(tuff_context context, size_t row) {
   static std::map<size_t, std::vector<unsigned char>> results;
   const BufferCall& call = buffer_calls()[row];
@@ -153,7 +152,7 @@ void one_call(tuff_context context, size_t row) {
   for (size_t i = 0; i < 4; ++i) {
     MADE(tuff_copy_dtoh(context, all.data() + i * kCallBytes, operands[i], 0, kCallBytes));
   }
-  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // of what another row has downloaded
+  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // its input is what another row has downloaded
   if (counting) {
     results[row] = all;
   } else if (results[row] != all) {
@@ -174,7 +173,7 @@ void buffers(tuff_context context) {
   MADE(tuff_buffer_size(view, &bytes));
   fill(context, view, 800, 3);
   expect_all(context, view, 200, 3, "a view");
-  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that fill no word
+  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that do not fill a word
   for (const size_t i : {0, 2, 4, 1, 6, 3, 5}) MADE(tuff_free(all[i]));
   MADE(tuff_free(view));
   MADE(tuff_synchronize(context));
@@ -197,7 +196,7 @@ void buffers(tuff_context context) {
   MADE(tuff_context_trim(context));
 }
 
-// Large enough for staging in chunks, and for threads that help to copy.
+// Large enough for staging in chunks, and for copies by several threads.
 void transfers(tuff_context context) {
   constexpr uint64_t kBytes = 6u << 20;
   const Buffer buffer(context, kBytes), other(context, kBytes);
@@ -209,7 +208,7 @@ void transfers(tuff_context context) {
   if (back != data) problem("a copy brought something else");
 }
 
-// What would be done twice if a call that failed had done it.
+// Work whose effect would double if a failed call had carried it out.
 void accumulate(tuff_context context) {
   constexpr uint64_t kSide = 96;
   const uint64_t bytes = kSide * kSide * sizeof(float);
@@ -460,17 +459,17 @@ void information(tuff_context context) {
   }
 }
 
-// --- how it is done -----------------------------------------------------------------------------------------
+// --- running them -------------------------------------------------------------------------------------------
 
 struct Scenario {
   enum class In { shared_context, fresh_context, nothing };
   std::string name;
   In in;
   std::function<void(tuff_context)> run;
-  bool marks_itself = false;  // what is to fail
+  bool marks_itself = false;  // it calls begin_failing() and end_failing() itself
 };
 
-// A context goes with everything that is in it.
+// Destroying a context destroys everything in it.
 void leave_open(tuff_context context) {
   tuff_buffer buffer = 0;
   tuff_stream stream = 0;
@@ -485,7 +484,7 @@ void leave_open(tuff_context context) {
   MADE(tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 100));
 }
 
-// In a context that has done it before, and in one that does it for the first time.
+// Each runs in a context that has done it before, and in one that does it for the first time.
 std::vector<Scenario> all_scenarios() {
   using In = Scenario::In;
   std::vector<Scenario> all = {
@@ -531,11 +530,11 @@ class Runner {
     return seen;
   }
 
-  // With the n-th allocation failing. Tables grow by steps and stay; a leak grows each time.
+  // Runs with the n-th allocation failing. Tables grow in steps and stay; a leak grows each time.
   void check(const Scenario& scenario, uint64_t n, bool on) {
     for (int times = 0; times < kTimes; ++times) {
       const Held before = held();
-      if (!perform(scenario, n, on)) return;  // it is fewer this time: threads help, or do not
+      if (!perform(scenario, n, on)) return;  // there were fewer this time: it depends on which threads help
       if (scenario.in == Scenario::In::shared_context) perform(scenario, 0, false);
       const Held after = held();
       failing = n, failing_on = on;
@@ -557,7 +556,7 @@ class Runner {
     unsigned long long ranges = 0, buffers = 0, imported = 0;
   };
 
-  // Whether an allocation failed.
+  // Returns whether an allocation failed.
   bool perform(const Scenario& scenario, uint64_t n, bool on) {
     scenario_name = scenario.name.c_str();
     failing = n, failing_on = on;
@@ -589,7 +588,7 @@ struct Trial {
   bool on;
 };
 
-// In another order: of each scenario in turn one, so that those with few allocations are not lost among the others'.
+// Shuffles, then takes one trial of each scenario in turn, so that those with few allocations get their share.
 void sample(std::vector<Trial>& trials, uint64_t seed) {
   std::shuffle(trials.begin(), trials.end(), std::mt19937_64(seed));
   std::map<const Scenario*, size_t> counts;
@@ -599,7 +598,7 @@ void sample(std::vector<Trial>& trials, uint64_t seed) {
   for (size_t i = 0; i < turns.size(); ++i) trials[i] = turns[i].second;
 }
 
-// The first call of the process, which makes the driver's instance.
+// The first call of the process, which creates the Vulkan instance.
 void first_call() {
   scenario_name = "first";
   for (uint64_t n = 1; vulkan(); ++n) {
@@ -616,7 +615,7 @@ void first_call() {
   }
 }
 
-// Says what was being done.
+// Reports the current trial.
 void crashed(int signal) {
   const char on[] = ":on", once[] = ":once";
   char text[300];

@@ -44,7 +44,7 @@ Text text_of(const void* function) {
   return search.found;
 }
 
-// The first frame that is neither this program's nor the C++ library's decides.
+// The first frame outside this program and the C++ library decides.
 _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
   const auto address = static_cast<uintptr_t>(_Unwind_GetIP(context)) - 1;
   if (program.has(address) || cxx.has(address)) return _URC_NO_REASON;
@@ -62,7 +62,7 @@ bool by_library(const void* caller) {
   return result;
 }
 
-// In front of each allocation.
+// Precedes each allocation.
 struct Header {
   void* block;
   bool of_library;

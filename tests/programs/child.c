@@ -1,5 +1,5 @@
-/* A process for lifecycle_test.cpp to watch: child LIBRARY MODE BACKEND.
- * Knows the library by dlopen alone. Exits with 0 if all was as it should be; prints why if not. */
+/* A process that lifecycle_test.cpp watches: child LIBRARY MODE BACKEND.
+ * Loads the library with dlopen only. Exits with 0 if all is well; otherwise prints why not. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -67,8 +67,8 @@ static tuff_context create(const char* backend) {
   return context;
 }
 
-/* A driver may crash in its own exit handlers where threads use it meanwhile, or after a fork: NVIDIA's 580 does the
- * latter, in a program of nothing but vkCreateDevice, fork and exit. A driver for processors has to bear both. */
+/* A driver may crash in its own exit handlers while other threads use it, or after a fork: NVIDIA's 580 does the
+ * latter even in a program with just vkCreateDevice, fork and exit. A CPU driver must survive both. */
 static int bears_exit(tuff_context context) {
   tuff_device_properties properties;
   memset(&properties, 0, sizeof properties);
@@ -107,7 +107,7 @@ static void work(tuff_context context) {
   check(p_tuff_free(s), "tuff_free");
 }
 
-/* Large enough that threads of the library take part. */
+/* Large enough for copies by several threads of the library. */
 static void large_copies(tuff_context context) {
   const uint64_t bytes = 24u << 20;
   char* memory = malloc(bytes);
@@ -142,7 +142,7 @@ static void wait_for(pid_t child) {
   }
 }
 
-/* What a process may have too much of when something is not given back. */
+/* Resources that grow if something is leaked. */
 struct held {
   long kilobytes, descriptors, threads;
 };
@@ -161,7 +161,7 @@ static struct held held_now(void) {
   long pages = 0, resident = 0;
   FILE* file;
 #ifdef __GLIBC__
-  /* What is free but kept: each of a driver's threads may get another arena, so that it differs from run to run. */
+  /* Returns free memory that the allocator keeps. It varies: each of a driver's threads may get another arena. */
   malloc_trim(0);
 #endif
   file = fopen("/proc/self/statm", "r");
@@ -173,7 +173,7 @@ static struct held held_now(void) {
   return now;
 }
 
-/* A thread that was joined may stay in /proc for a moment: as few as there are within ten seconds. */
+/* A joined thread may stay in /proc for a moment: waits up to ten seconds for the number to fall. */
 static struct held held_at_rest(long most_threads) {
   struct held now = held_now();
   int i;
@@ -186,13 +186,13 @@ static struct held held_at_rest(long most_threads) {
 
 enum { FIRST_ROUNDS = 40, ROUNDS = 60, ATTEMPTS = 4 };
 
-/* Whether the last rounds added nothing. The allocator and the driver keep some memory, which stays the same: what they
- * add, once the first have passed, may be this much. */
+/* True if the last rounds leaked nothing. The allocator and the driver keep some memory, which may still grow by this
+ * much after the first rounds. */
 static int same(struct held before, struct held after, int attempt) {
   const long more = after.kilobytes - before.kilobytes;
   long most_kilobytes = 3 * 1024;
 #ifdef __SANITIZE_ADDRESS__
-  most_kilobytes = 1 << 30; /* what was freed is kept from use */
+  most_kilobytes = 1 << 30; /* freed memory is quarantined */
 #endif
   if (after.descriptors <= before.descriptors && after.threads <= before.threads && more <= most_kilobytes) return 1;
   if (attempt + 1 == ATTEMPTS) {
@@ -203,9 +203,8 @@ static int same(struct held before, struct held after, int attempt) {
   return 0;
 }
 
-/* Loads and unloads the library a hundred times, with a context and work each time or without. How much the allocator
- * keeps depends on which threads met: where it was more than before, as many rounds again, in which a leak shows again.
- */
+/* Loads and unloads the library a hundred times, each time with a context and work, or without. How much the allocator
+ * keeps depends on which threads ran together: if it grew, the rounds are repeated, and a leak would show again. */
 static void reload(const char* path, const char* backend, int with_work) {
   struct held before = {0, 0, 0}, after;
   int i;
@@ -234,7 +233,7 @@ struct user {
   pthread_barrier_t* began; /* or NULL */
 };
 
-/* Works until the process ends; any answer but a crash will do. */
+/* Works until the process ends; any status will do, but no crash. */
 static void* use_for_ever(void* argument) {
   const struct user* user = (const struct user*)argument;
   float values[64];
@@ -251,7 +250,7 @@ static void* exit_now(void* argument) {
   exit(0);
 }
 
-/* Big enough to be under way for a while, whatever the device. */
+/* Enough work to stay in flight for a while on any device. */
 static void long_work(tuff_context context) {
   const uint64_t n = 200;
   tuff_buffer a = 0, b = 0;
@@ -272,7 +271,7 @@ static void exit_at_third(void* user, int32_t level, const char* message) {
   if (++messages == 3) exit(0);
 }
 
-/* Out of the thread that compiles ahead. */
+/* Called on the prewarming thread. */
 static void exit_when_ready(void* user, int32_t level, const char* message) {
   (void)user;
   (void)level;
@@ -294,7 +293,7 @@ static void everything_left_open(const char* backend, const char* mode) {
     users[i].began = &began;
   }
   create(backend);
-  if (strcmp(mode, "exit_thread") == 0) { /* another than main ends the process, while main waits for it */
+  if (strcmp(mode, "exit_thread") == 0) { /* another thread than main ends the process while main waits for it */
     check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, users[0].buffer, users[0].buffer, 64), "tuff_unary");
     if (pthread_create(&thread, NULL, exit_now, NULL) != 0) exit(13);
     pthread_join(thread, NULL);
@@ -305,7 +304,7 @@ static void everything_left_open(const char* backend, const char* mode) {
   }
   pthread_barrier_wait(&began);
   usleep(20000);
-  if (strcmp(mode, "fork_busy") == 0) { /* a child of a process whose other threads hold every lock there is */
+  if (strcmp(mode, "fork_busy") == 0) { /* a child of a process whose other threads may hold any lock */
     for (i = 0; i < 5; ++i) {
       pid_t child = fork();
       if (child == 0) {
@@ -323,8 +322,8 @@ static void everything_left_open(const char* backend, const char* mode) {
   _exit(0);
 }
 
-/* The library by a name that is relative, then another working directory: TUFF_TEST_ELSEWHERE, where somebody has put a
- * program tuff-compile of his own. */
+/* Loads the library by a relative name, then changes the working directory to TUFF_TEST_ELSEWHERE, where there is a
+ * foreign program named tuff-compile. */
 static void untrusted_elsewhere(const char* path, const char* backend) {
   const char* slash = strrchr(path, '/');
   char folder[4096], name[4096], source[256];
@@ -362,7 +361,7 @@ int main(int argc, char** argv) {
   }
 
   load(path);
-  if (strcmp(mode, "work") == 0) { /* and says what came from where */
+  if (strcmp(mode, "work") == 0) { /* prints how many kernels were compiled and how many came from the cache */
     tuff_context context = create(backend);
     tuff_stats stats;
     work(context);
@@ -377,20 +376,20 @@ int main(int argc, char** argv) {
     work(context);
     p_tuff_buffer_size(99, NULL);
     check(p_tuff_context_destroy(context), "tuff_context_destroy");
-  } else if (strcmp(mode, "exit_open") == 0) { /* everything left as it is, work under way */
+  } else if (strcmp(mode, "exit_open") == 0) { /* leaves everything open, with work in flight */
     tuff_context context = create(backend);
     tuff_buffer buffer = buffer_of(context, 1);
     int i;
     create(backend);
     large_copies(context);
     for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
-  } else if (strcmp(mode, "exit_prewarming") == 0) { /* what others have used is being compiled meanwhile */
+  } else if (strcmp(mode, "exit_prewarming") == 0) { /* exits while the prewarming thread compiles */
     setenv("TUFF_PREWARM", "1", 1);
     create(backend);
     create(backend);
   } else if (strcmp(mode, "exit_thread") == 0 || strcmp(mode, "exit_busy") == 0 || strcmp(mode, "fork_busy") == 0) {
     everything_left_open(backend, mode);
-  } else if (strcmp(mode, "exit_late") == 0) { /* contexts that ended before their device did */
+  } else if (strcmp(mode, "exit_late") == 0) { /* contexts that were destroyed before their device had finished */
     tuff_limits limits;
     int i;
     memset(&limits, 0, sizeof limits);
@@ -405,7 +404,7 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "exit_in_log") == 0) {
     check(p_tuff_set_log(exit_at_third, NULL, TUFF_LOG_DISPATCH), "tuff_set_log");
     work(create(backend));
-    p_tuff_buffer_size(99, NULL); /* errors are messages too */
+    p_tuff_buffer_size(99, NULL); /* errors are logged too */
     p_tuff_buffer_size(99, NULL);
     p_tuff_buffer_size(99, NULL);
     return 15;
@@ -451,17 +450,17 @@ int main(int argc, char** argv) {
       if (p_tuff_version() != TUFF_VERSION) _exit(10);
 #ifdef __SANITIZE_ADDRESS__
       (void)exits;
-      _exit(0); /* its leak check cannot stop the parent's threads, and says so */
+      _exit(0); /* the leak check would report that it cannot stop the parent's threads */
 #else
-      if (exits) exit(0); /* with the exit handlers of every library */
+      if (exits) exit(0); /* runs the exit handlers of all libraries */
       _exit(0);
 #endif
     }
     wait_for(child);
-    work(context); /* the parent never noticed */
+    work(context); /* the parent is not affected */
     large_copies(context);
     check(p_tuff_context_destroy(context), "tuff_context_destroy");
-  } else if (strcmp(mode, "fork_first") == 0) { /* before any device was used: the child is a process like any other */
+  } else if (strcmp(mode, "fork_first") == 0) { /* no device was used yet, so the child may use one */
     pid_t child;
     if (p_tuff_version() != TUFF_VERSION) return 10;
     child = fork();

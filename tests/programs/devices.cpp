@@ -1,5 +1,5 @@
-// A process for devices_test.cpp to start in an environment of its own: devices list | open [DEVICE] | auto | both.
-// What goes wrong it prints as "error STATUS message".
+// A process that devices_test.cpp starts in a given environment: devices list | open [DEVICE] | auto | both. It prints
+// errors as "error STATUS message".
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// As a person writes it: 8, 4, 4, 4 and 12 digits.
+// The usual notation: 8, 4, 4, 4 and 12 digits.
 std::string uuid_of(const tuff::DeviceProperties& device) {
   std::string text;
   for (int i = 0; i < 16; ++i) {
@@ -45,7 +45,7 @@ tuff::Context open_number(const char* index) {
   return tuff::Context::create(options);
 }
 
-// -(-i) on each device, at once, thirty times; then across and back.
+// Computes -(-i) on both devices at once, thirty times; then copies across and back.
 bool both() {
   constexpr size_t kCount = 300'000;
   std::vector<float> values(kCount);

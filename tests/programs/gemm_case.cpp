@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
 
-// Every mixture that gemm computes; those with kernels of their own more than once.
+// All mixtures that gemm supports; those with kernels of their own more than once.
 constexpr std::array<std::array<int32_t, 3>, 45> kMixtures = {{
     {F, F, F}, {F, F, H}, {F, F, B}, {F, H, F},   {F, H, H}, {F, H, B},   {F, B, F}, {F, B, H}, {F, B, B},
     {H, F, F}, {H, F, H}, {H, F, B}, {H, H, F},   {H, H, H}, {H, H, B},   {H, B, F}, {H, B, H}, {H, B, B},
@@ -35,18 +35,18 @@ class Draw : public Random {
   }
 };
 
-// The generator counts its seed on: neighbouring ones would draw the same numbers, one place apart.
+// The generator increments its seed, so neighbouring seeds would give the same numbers, shifted by one.
 uint64_t mixed(uint64_t x, uint64_t y) { return Random(Random(x).next() + y).next(); }
 
 enum class Sizes { small, tiny, few, medium, long_k, wide };
 
-// What the cases of a class have in common: all that chooses pipelines.
+// What the cases of a class share: everything that selects pipelines.
 struct Class {
   std::array<int32_t, 3> types;
   int32_t ta, tb, accumulate = 0, precision = 0, activation = 0, bias_axis = 0;
   Residual residual = Residual::none;
   Sizes sizes;
-  // What vectors ask for, and kernels differ by: layouts in multiples of eight elements, sizes modulo eight.
+  // Conditions for vectors, by which kernels differ: layouts in multiples of eight elements, sizes modulo eight.
   bool regular_a, regular_b, regular_c;
   uint64_t odd_m, odd_n, odd_k;
   bool beta;
@@ -56,7 +56,7 @@ struct Class {
 Class draw_class(uint64_t seed, uint64_t index) {
   Draw draw(mixed(seed, index));
   Class c{};
-  // In turn, so that no type, transpose or kind of sizes is left to chance.
+  // In rotation, so that no type, transpose or kind of size is left to chance.
   c.types = kMixtures[(index * 19 + seed) % kMixtures.size()];
   const uint64_t turn = index / kMixtures.size() + index + seed;
   c.ta = turn % 2 == 0 ? TUFF_NO_TRANS : draw.chance(20) ? TUFF_CONJ_TRANS : TUFF_TRANS;
@@ -110,16 +110,16 @@ Extents draw_extents(Draw& draw, const Class& c) {
   return e;
 }
 
-// Not below x, with this remainder modulo eight.
+// The first number from x on with this remainder modulo eight.
 uint64_t with_remainder(uint64_t x, uint64_t remainder) { return x + (8 + remainder - x % 8) % 8; }
 
 uint64_t rounded_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
 
-// What C's type holds, in quarters where there are any.
+// What C's type represents exactly, in quarters if it has fractions.
 struct Limits {
   explicit Limits(const GemmCase& gemm);
-  int64_t scale;    // results are whole multiples of 1 / scale
-  int64_t others;   // magnitude of C before, bias, residual
+  int64_t scale;    // results are integer multiples of 1 / scale
+  int64_t others;   // magnitude of the previous C, bias and residual
   int64_t product;  // sum of |a * b|
 };
 
@@ -133,7 +133,7 @@ Limits::Limits(const GemmCase& gemm) {
   const int64_t most = digits * 4 / scale;  // in quarters
   others = std::clamp<int64_t>(most / 100, 1, 1000);
   product = (most - (8 + beta) * others) / std::max<int64_t>(alpha, 1);
-  product = std::min(product, d.accumulate == H ? int64_t{2048} : digits);  // sums by themselves are whole
+  product = std::min(product, d.accumulate == H ? int64_t{2048} : digits);  // unscaled sums are integers
 }
 
 int64_t most_of(int32_t dtype, int32_t precision) {
@@ -142,10 +142,10 @@ int64_t most_of(int32_t dtype, int32_t precision) {
   return dtype == H ? 2048 : dtype == B ? 256 : dtype == I ? 127 : dtype == D ? 1 << 15 : 4096;
 }
 
-// The bits of a whole number of quarters.
+// Stores an integer number of quarters.
 void put_quarters(int32_t dtype, Bytes& bytes, uint64_t element_at, int64_t value) {
   if (size_of(dtype) != 2) return set_element(dtype, bytes, element_at, static_cast<double>(value) / 4);
-  // The conversion goes by bisection: each number once.
+  // The conversion is a bisection, so each number is converted only once.
   static std::map<int32_t, std::vector<std::array<unsigned char, 2>>> tables;
   constexpr int64_t kMax = 1 << 13;
   auto& table = tables[dtype];
@@ -159,10 +159,10 @@ void put_quarters(int32_t dtype, Bytes& bytes, uint64_t element_at, int64_t valu
   std::memcpy(bytes.data() + element_at * 2, table.at(static_cast<size_t>(value + kMax)).data(), 2);
 }
 
-// Whole numbers of an operand, as op(X) has them: matrix by matrix, row by row.
+// Integer elements of an operand, as op(X) has them: matrix by matrix, row by row.
 using Numbers = std::vector<int32_t>;
 
-// A view of an image's operand, by element.
+// Accesses an operand of an image by element.
 struct Cells {
   Cells(Bytes& image, uint64_t byte, const StoredMatrices& where) : bytes_(image), byte_(byte), where_(where) {}
   void put(uint64_t at, int64_t value) {
@@ -184,8 +184,8 @@ struct Cells {
   const StoredMatrices& where_;
 };
 
-// C in quarters, or for an i32 C as it is, modulo 2^32. Sums are whole: unsigned ones wrap around, and what goes into
-// a floating C fits.
+// C in quarters, or for an i32 C its value modulo 2^32. Sums are integers: unsigned ones wrap, and those for a
+// floating-point C fit.
 template <typename Sum>
 void multiply(const tuff_batched_gemm_desc& d, const int32_t* a, const int32_t* b, std::vector<Sum>& sums) {
   sums.assign(d.m * d.n, 0);
@@ -200,7 +200,7 @@ void multiply(const tuff_batched_gemm_desc& d, const int32_t* a, const int32_t* 
   }
 }
 
-// Fills an image's operands and works out C.
+// Fills an image's operands and computes C.
 class Filler {
  public:
   Filler(const GemmCase& gemm, GemmImage& image)
@@ -262,7 +262,7 @@ class Filler {
     return static_cast<int32_t>(draw_.from(0, 2 * static_cast<uint64_t>(most))) - static_cast<int32_t>(most);
   }
 
-  // Elements of C, bias or residual, dense; into the image. C's stays poisoned where it is not read.
+  // Draws the dense elements of C, bias or residual and stores them in the image. C stays poisoned if it is not read.
   Numbers others(const StoredMatrices& where, uint64_t byte, bool read) {
     Numbers numbers;
     if (!read || where.elements() == 0) return numbers;
@@ -278,7 +278,7 @@ class Filler {
     return numbers;
   }
 
-  // Dense, if the limits let them be; else each row of op(A) has as many elements that are not zero as they allow.
+  // Dense if the limits allow it; otherwise each row of op(A) has as many non-zero elements as they allow.
   void draw_inputs(Numbers& a, Numbers& b) {
     const GemmLayout& layout = image_.layout;
     int64_t most_a = most_of(d_.a_type, d_.precision), most_b = most_of(d_.b_type, d_.precision);
@@ -364,7 +364,7 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   };
   d.lda = ld(ta ? d.m : d.k, c.regular_a), d.ldb = ld(tb ? d.k : d.n, c.regular_b), d.ldc = ld(d.n, c.regular_c);
   d.ld_residual = ld(d.n, c.regular_c);
-  // Matrices of inputs may be repeated, those of C are apart.
+  // Inputs may repeat one matrix; the matrices of C are separate.
   const auto stride = [&](uint64_t elements, bool regular, bool repeats) {
     return repeats && draw.chance(25) ? 0 : ld(elements, regular);
   };
@@ -420,7 +420,7 @@ GemmLayout::GemmLayout(const GemmCase& gemm) {
   const tuff_batched_gemm_desc& d = gemm.desc;
   const bool ta = d.ta != TUFF_NO_TRANS, tb = d.tb != TUFF_NO_TRANS;
   const auto count = [&](uint64_t stride) { return stride == 0 && !gemm.arrays ? 1 : d.batch_count; };
-  // Matrices that have a handle each lie apart as well.
+  // Matrices with a handle each are separated as well.
   const auto apart = [&](uint64_t stride, uint64_t rows, uint64_t ld) { return gemm.arrays ? rows * ld + 8 : stride; };
   a = {d.a_type, ta ? d.k : d.m, ta ? d.m : d.k, d.lda, apart(d.stride_a, ta ? d.k : d.m, d.lda), count(d.stride_a)};
   b = {d.b_type, tb ? d.n : d.k, tb ? d.k : d.n, d.ldb, apart(d.stride_b, tb ? d.n : d.k, d.ldb), count(d.stride_b)};
@@ -436,7 +436,7 @@ GemmLayout::GemmLayout(const GemmCase& gemm) {
 }
 
 GemmImage::GemmImage(const GemmCase& gemm) : layout(gemm) {
-  // NaN for what is read, a pattern that no kernel computes for C and all around it.
+  // NaN for inputs; for C and everything around it a pattern that no kernel computes.
   constexpr unsigned char kPoisonByte = 0xff, kGuardByte = 0xa5;
   const auto place = [&](const StoredMatrices& where, uint64_t shift, unsigned char fill) {
     const uint64_t size = size_of(where.dtype);

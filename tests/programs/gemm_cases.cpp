@@ -1,12 +1,12 @@
-// Random matrix products of the exact tier, by the thousand, judged bit for bit; and products repeated, each result the
-// same to the bit as the first.
+// Random GEMMs of the exact tier, by the thousand, compared bit for bit; and repeated GEMMs, whose results must all
+// equal the first.
 //
 //   tuff_gemm_cases --cases 100000 --seed 1
-//   tuff_gemm_cases --only 4711 --seed 1      one case by itself
+//   tuff_gemm_cases --only 4711 --seed 1      a single case
 //   tuff_gemm_cases --repeats 1000
 //
-// Case N of a seed is the same product whatever else runs. The cases of a class share their kernels; they are queued
-// together on operands that lie in one buffer, and checked together: every byte of that buffer.
+// Case N of a seed is always the same GEMM, whatever else runs. The cases of a class share their kernels; they are
+// enqueued together, with operands in one buffer, and checked together: every byte of that buffer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ class Seconds {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// One line that is written over where a person looks on, else a line now and then.
+// One line that is rewritten in place on a terminal, otherwise an occasional new line.
 class Progress {
  public:
   void show(const std::string& line) {
@@ -119,7 +119,7 @@ class Progress {
   Seconds since_;
 };
 
-// A buffer that is filled, used through views and read back, as often as one likes.
+// A buffer that can be filled, used through views and read back repeatedly.
 class Arena {
  public:
   explicit Arena(tuff_context context) : context_(context) {}
@@ -159,9 +159,9 @@ class Arena {
   std::vector<tuff_buffer> views_;
 };
 
-// --- one product ------------------------------------------------------------------------------------------
+// --- one GEMM ---------------------------------------------------------------------------------------------
 
-// An operand's view, guards behind it included; none for one without elements.
+// An operand's view, including the guards after it; none for an operand without elements.
 tuff_buffer view_of(Arena& arena, uint64_t at, const StoredMatrices& where) {
   if (where.elements() == 0) return TUFF_NULL_HANDLE;
   return arena.view(at, (where.elements() + kInnerGuard) * size_of(where.dtype));
@@ -190,7 +190,7 @@ tuff_gemm_desc single(const tuff_batched_gemm_desc& d) {
   return one;
 }
 
-// Queues a case whose image begins at `base` of the arena.
+// Enqueues a case whose image starts at `base` in the arena.
 tuff_status call(tuff_context context, Arena& arena, uint64_t base, const GemmCase& gemm, const GemmImage& image) {
   tuff_batched_gemm_desc d = gemm.desc;
   const GemmLayout& layout = image.layout;
@@ -220,7 +220,7 @@ tuff_status call(tuff_context context, Arena& arena, uint64_t base, const GemmCa
   return tuff_gemm_ex(context, &one);
 }
 
-// What is wrong with a case's part of the arena, if anything is. Zeros of either sign are equal.
+// The first error in a case's part of the arena, if any. Zeros of either sign are equal.
 std::optional<std::string> difference(const GemmImage& image, Bytes got) {
   if (std::memcmp(got.data(), image.after.data(), got.size()) == 0) return std::nullopt;
   const StoredMatrices& c = image.layout.c;
@@ -254,7 +254,7 @@ std::optional<std::string> difference(const GemmImage& image, Bytes got) {
   return std::nullopt;
 }
 
-// --- cases by the class -----------------------------------------------------------------------------------
+// --- cases by class ---------------------------------------------------------------------------------------
 
 struct Count {
   uint64_t cases = 0, wrong = 0, skipped = 0;
@@ -265,7 +265,7 @@ class Cases {
  public:
   Cases(tuff_context context, const Options& options) : context_(context), options_(options), arena_(context) {}
 
-  // Exit status.
+  // Returns the exit status.
   int run() {
     const uint64_t end = options_.first + options_.cases;
     Progress progress;
@@ -319,7 +319,7 @@ class Cases {
   void report(const Queued& queued, const std::string& what) {
     Count& count = counts_[queued.gemm.types()];
     ++count.wrong;
-    if (++wrong_ > 10) return;  // the summary counts the others
+    if (++wrong_ > 10) return;  // the summary counts the rest
     std::printf(
         "WRONG case %llu: %s\n  %s\n  again: --only %llu --seed %llu; with those queued around it: --first %llu "
         "--cases %llu --seed %llu\n",
@@ -392,7 +392,7 @@ struct Product {
   std::vector<tuff_buffer> buffers;
 };
 
-// Each kind of kernel: many tiny matrices, one row, one column, few rows, small and large tiles, k in slices.
+// Each kind of kernel: many tiny matrices, one row, one column, few rows, small and large tiles, split-K.
 std::vector<Product> products(tuff_context context) {
   struct Shape {
     int32_t ta, tb;
@@ -441,7 +441,7 @@ std::vector<Product> products(tuff_context context) {
   return all;
 }
 
-// Every product in turn, all over again; C of each round lies in the same place, filled with another byte.
+// Repeats all GEMMs in turn. Each round stores C in the same place, filled with another byte before.
 int repeat(tuff_context context, const Options& options) {
   const Seconds elapsed;
   std::vector<Product> all = products(context);

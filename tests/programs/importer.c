@@ -1,6 +1,6 @@
-/* A process for memory_external_test.cpp: importer BACKEND. A tuff_memory_fd comes through the socket that is its
- * standard input; in that memory lie A, B and C, 64 x 64 floats each, one behind the other. C = A * B.
- * Exits with 0 if all was as it should be; prints why if not. */
+/* A process that memory_external_test.cpp starts: importer BACKEND. It receives a tuff_memory_fd through the socket
+ * that is its standard input. The memory holds A, B and C, 64 x 64 floats each, one after the other; it computes
+ * C = A * B. Exits with 0 if all is well; otherwise prints why not. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

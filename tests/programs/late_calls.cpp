@@ -1,9 +1,10 @@
 // Calls at the ends of threads and of the process: late_calls LIBRARY MODE BACKEND. Exits with 0 and prints nothing if
-// all was as it should be.
+// all is well.
 //
-// What runs then, in this order: destructors of thread_local objects, those of pthread keys (again and again, while
-// they set a value), and, when the process ends, destructors of static objects and atexit handlers, the last that was
-// made first. Some of them were made before the library was loaded, so that all that it might have registered has run.
+// At such an end run, in this order: destructors of thread_local objects; those of pthread keys (repeatedly, as long
+// as they set a value); and when the process ends, destructors of static objects and atexit handlers, in reverse order
+// of their registration. Some of these are registered before the library is loaded, so they run after everything that
+// the library might have registered.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ void ok(tuff_status status, const char* call) {
 }
 #define OK(name, ...) ok(p_##name(__VA_ARGS__), #name)
 
-// The message is this call's, whole.
+// The message is complete and belongs to this call.
 void refused(tuff_status status, const char* call) {
   const std::string message = last_error();
   if (status == TUFF_OK || message.rfind(std::string(call) + ": ", 0) != 0 || message.size() < 20) {
@@ -101,7 +102,7 @@ void expect(tuff_context owner, tuff_buffer buffer, float value, const char* wha
   }
 }
 
-// A failing call after a failing call, each with its message; small and large ones.
+// Several failing calls in a row, each with its own message, short and long ones.
 void failures() {
   float value = 0;
   for (int i = 0; i < 3; ++i) {
@@ -195,10 +196,10 @@ void objects() {
   OK(tuff_context_trim, context);
 }
 
-// At once, after all that there may be.
+// Makes all kinds of calls at once.
 void everything(const char* place) {
   where = place;
-  if (context == 0) return;  // it was made before the library was loaded, and the process is ending early
+  if (context == 0) return;  // registered before the library was loaded, and the process is ending early
   failures();
   operations();
   objects();
@@ -225,7 +226,7 @@ void load(const char* path) {
   FUNCTIONS(RESOLVE)
 }
 
-// --- what ends ---------------------------------------------------------------------------------------------
+// --- ends -----------------------------------------------------------------------------------------------
 
 bool at_end(const char* wanted) { return std::strcmp(mode, wanted) == 0; }
 
@@ -256,7 +257,7 @@ void end_of_key(void*) {
   if (++key_rounds < 10) pthread_setspecific(early_key, &key_rounds);
 }
 
-// Failing and succeeding calls in the thread, and then at its end.
+// Failing and succeeding calls in a thread, and then at its end.
 template <typename Prepare>
 void in_thread(Prepare prepare) {
   std::thread([&] {
@@ -279,18 +280,18 @@ int main(int count, char** words) {
   pthread_key_create(&late_key, end_of_key);
   if (at_end("thread_locals")) {
     in_thread([] { first_of_thread.place = "a thread-local object made before the first call"; });
-    // The main thread's end with the process.
+    // The main thread ends with the process.
     first_of_thread.place = "a thread-local object of the main thread";
   } else if (at_end("keys")) {
     for (const pthread_key_t key : {early_key, late_key}) {
       key_rounds = 0;
       in_thread([key] { pthread_setspecific(key, &key_rounds); });
     }
-    // A thread's first call of all is at its end.
+    // A thread whose very first call is at its end.
     key_rounds = 0;
     std::thread([] { pthread_setspecific(early_key, &key_rounds); }).join();
   } else if (at_end("threads")) {
-    // What ended threads had is the next ones': a thousand need no more memory than a few.
+    // Later threads reuse the memory of ended ones: a thousand need no more than a few.
     for (int i = 0; i < 1000; ++i) std::thread(failures).join();
   } else {
     everything("the middle");

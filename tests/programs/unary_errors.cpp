@@ -1,11 +1,11 @@
-// Measures the largest error of each element-wise function of f32 against double precision, in ULP: of unary operations
-// over every N-th of all 2^32 arguments, of those binary ones that are not exact over random pairs. docs/accuracy.md
-// has its table from it.
+// Measures the largest error of each element-wise function of f32 against double precision, in ULP: for unary
+// operations over every N-th of all 2^32 arguments, for binary ones that are not exact over random pairs. The table in
+// docs/accuracy.md comes from this program.
 //
 //   tuff_unary_errors [--every N] [--op NAME]…
 //
-// --every 1 takes all arguments: a minute to five for each operation on two cores. A function that exceeds what the
-// library promises makes the exit status 1.
+// --every 1 takes all arguments, which needs one to five minutes for each operation on two cores. The exit status is 1
+// if a function exceeds the library's promise.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -34,9 +34,9 @@ void check(tuff_status status) {
   throw std::runtime_error(text);
 }
 
-// What was worst.
+// The worst results.
 struct Worst {
-  double share = 0;  // of what is promised
+  double share = 0;  // relative to the promised error
   double ulps = 0;
   float a = 0, b = 0, got = 0;
   double want = 0;
@@ -57,7 +57,7 @@ struct Worst {
 
 constexpr uint64_t kChunk = 1 << 22;
 
-// A device with three operands of a chunk.
+// A device with three operands of one chunk each.
 class Device {
  public:
   Device() {
@@ -90,7 +90,7 @@ class Device {
   tuff_buffer a_ = 0, b_ = 0, out_ = 0;
 };
 
-// body(i, worst) for i < count, on all cores.
+// Calls body(i, worst) for i < count, on all cores.
 Worst over(size_t count, const std::function<void(size_t, Worst&)>& body) {
   const size_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<Worst> worst(threads);
@@ -115,7 +115,7 @@ Worst measure(Device& device, const tuff_test::Operation& operation, uint64_t ev
     const std::vector<float> got = device.unary(operation.op, x);
     worst.merge(over(x.size(), [&](size_t i, Worst& seen) {
       double argument = x[i], want = operation.reference(argument), error = error_in_ulp(want, got[i]);
-      if (error > 0 && denormal(argument)) {  // it may have been flushed to zero
+      if (error > 0 && denormal(argument)) {  // may have been flushed to zero
         const double flushed = std::copysign(0.0, argument), other = operation.reference(flushed);
         if (error_in_ulp(other, got[i]) < error) argument = flushed, want = other, error = error_in_ulp(want, got[i]);
       }
@@ -125,7 +125,7 @@ Worst measure(Device& device, const tuff_test::Operation& operation, uint64_t ev
   return worst;
 }
 
-// Any two normal numbers; for powers a base within [2^-16, 2^16), to an exponent that leaves the result within f32.
+// Any two normal numbers; for pow, a base in [2^-16, 2^16) and an exponent that keeps the result in f32's range.
 Worst measure_pairs(Device& device, const tuff_test::BinaryOperation& operation, uint64_t count) {
   uint64_t state = 1;
   const auto next = [&] {  // splitmix64

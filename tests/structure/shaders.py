@@ -1,4 +1,4 @@
-"""What cmake/shaders.py makes of shaders that declare their defines, and what it refuses: shaders.py ROOT [tests…]"""
+"""What cmake/shaders.py generates from shaders with declared defines, and what it rejects: shaders.py ROOT [tests…]"""
 import contextlib
 import importlib.util
 import io
@@ -20,7 +20,8 @@ PUSH = "layout(push_constant, std430) uniform Push {\n  TUFF_BASES(1)\n  uint n;
 
 class Shaders(unittest.TestCase):
     def make(self, **files):
-        """The headers made of these files, by name, or the error. Names that end in _glsl are included ones."""
+        """The generated headers of these files, by name, or the error. Names that end in _glsl are files to
+        include."""
         with tempfile.TemporaryDirectory() as folder:
             root, out, paths = pathlib.Path(folder), pathlib.Path(folder) / "out", []
             for name, text in files.items():
@@ -36,12 +37,12 @@ class Shaders(unittest.TestCase):
             return {path.stem: path.read_text() for path in (out / "shaders").glob("*.hpp")}
 
     def struct(self, header, name):
-        """The fields of a structure of a header, in their order."""
+        """The fields of a structure in a header, in order."""
         body = re.split(r"^ *};", header.split(f"struct {name} {{\n")[1], flags=re.M)[0]
         return [line.split(";")[0].split("=")[0].split()[1] for line in body.splitlines() if line.strip()]
 
     def made(self, shader, header="sample", **included):
-        """A header, for a shader `sample` and .glsl files beside it."""
+        """The header for a shader `sample` and .glsl files beside it."""
         made = self.make(sample=shader, **{f"{name}_glsl": text for name, text in included.items()})
         self.assertIsInstance(made, dict, made)
         return made[header]

@@ -16,7 +16,7 @@ Wide activated(int32_t activation, Wide x) {
     case TUFF_ACTIVATION_GELU: return x * std::erfc(-x / std::sqrt(Wide{2})) / 2;
     case TUFF_ACTIVATION_GELU_TANH: {
       const Wide root = std::sqrt(2 / std::acos(Wide{-1}));
-      // (1 + tanh(y)) / 2 is the sigmoid of 2 y, of which no digits cancel on the left.
+      // (1 + tanh(y)) / 2 equals the sigmoid of 2 y, which does not lose digits to cancellation for negative y.
       return x / (1 + std::exp(-2 * root * (x + Wide{0.044715L} * x * x * x)));
     }
     case TUFF_ACTIVATION_SILU: return x / (1 + std::exp(-x));
@@ -29,8 +29,9 @@ double activation_error(int32_t activation, double x, double u) {
   const double size = std::fabs(x), exp_of = u / kU;
   switch (activation) {
     case TUFF_ACTIVATION_GELU: {
-      // erfc = exp(-x^2/2) * series / (1 + 2 z). The series: 12 (f64: 27) steps on an argument within [-1, 1], each
-      // rounded once, its coefficients' sizes adding up to less than twice its value, and the fit's own error.
+      // erfc = exp(-x^2/2) * series / (1 + 2 z). The series takes 12 (f64: 27) steps on an argument within [-1, 1],
+      // each rounded once; its coefficients' magnitudes add up to less than twice its value. The fit has an error of
+      // its own.
       const double relative = exp_error(size * size / 2) * exp_of + (1.5 * size * size + 4 * 27 + 16) * u;
       return size * (std::erfc(size / std::sqrt(2)) / 2 * relative + 4 * u);
     }

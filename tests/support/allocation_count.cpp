@@ -21,7 +21,7 @@ bool counts_allocations() { return true; }
 uint64_t allocation_count() { return count; }
 }  // namespace tuff_test
 
-// The program's own go before those of the C++ library, for every shared library of the process as well.
+// The executable's operators take precedence over the C++ library's, for every shared library of the process as well.
 #define VISIBLE __attribute__((visibility("default")))
 
 VISIBLE void* operator new(std::size_t size) {

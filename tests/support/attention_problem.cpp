@@ -34,7 +34,7 @@ Strides strides_of(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows,
   return s;
 }
 
-// Rows put where a layout has them, with guards between them.
+// Copies rows to their places in a layout, with guards between them.
 std::vector<float> placed(const Strides& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
                           const std::vector<float>& values) {
   std::vector<float> result(s.count, from_bits(kGuard));
@@ -50,7 +50,7 @@ std::vector<float> placed(const Strides& s, uint64_t batch, uint64_t heads, uint
   return result;
 }
 
-// The strides of bias and mask: 0 where there is one for all.
+// The strides of bias and mask: 0 along dimensions that share one.
 std::array<uint64_t, 3> extra_strides(const AttentionShape& s) {
   const bool b = s.same != Same::batches && s.same != Same::all, h = s.same != Same::heads && s.same != Same::all,
              q = s.same != Same::queries && s.same != Same::all;
@@ -66,7 +66,7 @@ uint64_t extra_at(const AttentionShape& s, uint64_t b, uint64_t h, uint64_t i, u
   return b * strides[0] + h * strides[1] + i * strides[2] + j;
 }
 
-// Whether a row sees a key, in so many words of the header.
+// True if a query sees a key, following the header's wording.
 bool sees(const AttentionShape& s, const AttentionExtras& x, uint64_t b, uint64_t h, uint64_t i, uint64_t j) {
   const auto length = [&](const std::vector<int32_t>& lengths, uint64_t most) {
     if (lengths.empty() || lengths[b] > static_cast<int64_t>(most)) return static_cast<int64_t>(most);
@@ -136,12 +136,12 @@ AttentionExtras attention_extras(const AttentionShape& s) {
     extras.mask.resize(extra_count(s));
     for (unsigned char& byte : extras.mask)
       byte = static_cast<unsigned char>(random.next() % 3 == 0 ? 0 : random.next() | 1);
-    // A row that sees nothing, where rows have masks of their own.
+    // One row that sees nothing, if each row has its own mask.
     if (extra_strides(s)[2] != 0 && s.seq_q > 2)
       std::fill_n(extras.mask.begin() + static_cast<ptrdiff_t>(s.seq_kv), s.seq_kv, 0);
   }
   if (s.lengths) {
-    // All, more than all, some, one, none, less than none.
+    // All rows or keys, more than all, some, one, none, fewer than none.
     const int64_t q = static_cast<int64_t>(s.seq_q), kv = static_cast<int64_t>(s.seq_kv);
     const int64_t of_q[] = {q, q / 2 + 1, q + 7, q, 1, -3},
                   of_kv[] = {kv / 2 + 1, kv, kv + 1'000'000, 0, kv / 3 + 1, kv};
@@ -153,17 +153,17 @@ AttentionExtras attention_extras(const AttentionShape& s) {
   return extras;
 }
 
-// The bound. A score s_j in f32 is off by at most d_j = gamma_{d+2} scale sum |q k| (products, sums, the
-// scaling and what remains of it). Its weight exp(s_j - m) then is the true one times e^{t} with
-//   |t| <= d_j + u |s_j - m| + exp's own error + that of rescaling,
-// where m cancels between numerator and denominator. Rescaling: an online softmax multiplies what it has by
-// exp(m_old - m_new) once for each block of at least eight keys; the arguments add up to at most the range
-// of the scores. Scaling by itself, the soft cap (whose slope is at most 1; a division, tanh to 4 ULP, a product) and
-// the bias (a sum) add their roundings to d_j. On matrix units weights are rounded to the type of v before the second
-// product. With e = max t, O' = sum w e^{t_j} v / sum w e^{t_j} is within
+// The bound. A score s_j in f32 is off by at most d_j = gamma_{d+2} scale sum |q k| (products, sums, and the scaling
+// with its own error). Its weight exp(s_j - m) is then the exact one times e^{t} with
+//   |t| <= d_j + u |s_j - m| + the error of exp + the error of rescaling,
+// where m cancels between numerator and denominator. Rescaling: an online softmax multiplies its running sums by
+// exp(m_old - m_new) once for each block of at least eight keys; the arguments add up to at most the range of the
+// scores. A separate scaling, the soft cap (whose slope is at most 1; a division, tanh to 4 ULP, a product) and the
+// bias (a sum) add their roundings to d_j. With cooperative matrices, weights are rounded to the type of v before the
+// second GEMM. With e = max t, O' = sum w e^{t_j} v / sum w e^{t_j} is within
 //   sum p_j |v_j| (e^{t_j + e} - 1)
-// of O. The two sums over keys and the division add gamma_{2 n + 2} sum p |v|. Weights below FLT_MIN may
-// vanish: FLT_MIN sum |v|.
+// of O. The two sums over keys and the division add gamma_{2 n + 2} sum p |v|. Weights below FLT_MIN may vanish:
+// FLT_MIN sum |v|.
 Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k,
                          const std::vector<float>& v, const AttentionExtras& extras, Expected* lse) {
   const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads == 0 ? 1 : s.heads / s.heads_of_kv();
@@ -184,7 +184,7 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
     for (uint64_t j = 0; j < s.seq_kv; ++j) {
       if (sees(s, extras, b, h, i, j)) seen.push_back(j);
     }
-    if (seen.empty()) {  // zero, exactly
+    if (seen.empty()) {  // exactly zero
       if (lse != nullptr) lse->value.push_back(-INFINITY), lse->bound.push_back(0);
       continue;
     }
@@ -236,7 +236,7 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
       }
     }
     if (lse != nullptr) {
-      // m + log(total): the sum's error, log2 to 3 ULP (2^-21 near 1), products and a sum.
+      // m + log(total): the error of the sum, log2 to 3 ULP (2^-21 near 1), products and a sum.
       const double result = highest + std::log(total);
       lse->value.push_back(result);
       lse->bound.push_back(largest + std::expm1(gamma(2 * keys + 2)) + 8 * kU * std::log(total) + 0x1p-21 +
@@ -324,7 +324,7 @@ void run_attention(tuff_context context, const AttentionShape& s, const std::vec
     std::fill_n(between.begin() + from, s.dim_v(), from_bits(kGuard));
   }
   expect_matches(got, expected);
-  // A guard rounded to 16 bits is some NaN: what was put there is what has to be there.
+  // A guard rounded to 16 bits is some NaN; the guards must have exactly the bits that were stored.
   expect_same_bits(between, std::vector<float>(between.size(), from_bits(kGuard)));
   q.expect_unchanged(placed_q);
   k.expect_unchanged(placed_k);

@@ -9,17 +9,17 @@
 
 namespace tuff_test {
 
-// Where rows lie: [batch][heads][seq], [batch][seq][heads], or with room between rows, behind each head's and each
-// batch element's, as in a cache that is not full.
+// How rows are stored: [batch][heads][seq], [batch][seq][heads], or with unused space between rows and after each head
+// and batch element, as in a partly filled KV cache.
 enum class Layout { heads_first, rows_first, roomy };
-// What there is one of for all batch elements, heads or queries.
+// The dimension along which bias and mask are shared.
 enum class Same { nothing, batches, heads, queries, all };
 
 struct AttentionShape {
   uint64_t batch = 1, heads = 1, seq_q = 1, seq_kv = 1, head_dim = 1;
   int32_t causal = TUFF_CAUSAL_NONE;
   double scale = 0;    // 0: 1 / sqrt(head_dim), rounded to f32
-  float spread = 1;    // q and k lie in [-spread, spread)
+  float spread = 1;    // q and k are in [-spread, spread)
   uint64_t shift = 0;  // bytes
   int32_t dtype = TUFF_F32;
   uint64_t kv_heads = 0, head_dim_v = 0;  // 0: heads, head_dim
@@ -27,7 +27,7 @@ struct AttentionShape {
   double softcap = 0;
   int32_t bias_type = 0;  // 0: none
   bool mask = false;
-  Same same = Same::nothing;  // of bias and mask
+  Same same = Same::nothing;  // for bias and mask
   uint64_t left = 0, right = 0;
   bool lengths = false, lse = false;
 
@@ -38,22 +38,22 @@ struct AttentionShape {
   uint64_t keys() const { return batch * heads_of_kv() * seq_kv * head_dim; }
   uint64_t values() const { return batch * heads_of_kv() * seq_kv * dim_v(); }
   uint64_t results() const { return batch * heads * seq_q * dim_v(); }
-  // The plain call says it all.
+  // True if the flat function can express it.
   bool plain() const;
   std::string name() const;
   double work() const;
 };
 
-// What a descriptor can add, as numbers on the host.
+// Optional inputs of a descriptor, as numbers on the host.
 struct AttentionExtras {
-  std::vector<float> bias = {};  // of the shape that AttentionShape::same leaves
+  std::vector<float> bias = {};  // its shape follows from AttentionShape::same
   std::vector<unsigned char> mask = {};
   std::vector<int32_t> q_lengths = {}, kv_lengths = {};
 };
 AttentionExtras attention_extras(const AttentionShape& shape);
 
-// Output of softmax(scale q k^T + mask) v, and how far an f32 result may be from it; with `lse` what that has to be.
-// Tensors are [batch][heads][seq][dim] here, whatever the layout.
+// The output of softmax(scale q k^T + mask) v and the error bound of an f32 result; if lse is given, its expected
+// values too. Tensors are [batch][heads][seq][dim] here, whatever the layout.
 Expected solve_attention(const AttentionShape& shape, const std::vector<float>& q, const std::vector<float>& k,
                          const std::vector<float>& v, const AttentionExtras& extras = {}, Expected* lse = nullptr);
 
@@ -61,7 +61,7 @@ tuff_status call_attention(tuff_stream stream, const AttentionShape& shape, tuff
                            tuff_buffer o);
 
 void run_attention(tuff_context context, const AttentionShape& shape);
-// With inputs of the caller's.
+// The same with inputs from the caller.
 void run_attention(tuff_context context, const AttentionShape& shape, const std::vector<float>& q,
                    const std::vector<float>& k, const std::vector<float>& v, const AttentionExtras& extras);
 

@@ -1,4 +1,4 @@
-// Tensors seen around one axis: the tables of reduce and softmax share their shapes.
+// Tensors seen along one axis: the tables of reduce and softmax share these shapes.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct AxisShape {
   }
 };
 
-// What elements of 16 bits make different: blocks of eight, lengths and widths that are no whole number of them, odd
-// starts. The shift counts bytes of f32 still: half as many of such elements.
+// Shapes that matter for 16-bit elements: blocks of eight, lengths and widths that are not multiples of eight, odd
+// starts. The shift is in bytes of f32, so 16-bit tensors are shifted by half as many.
 inline std::vector<AxisShape> axis_shapes16() {
   std::vector<AxisShape> all;
   for (uint64_t length : {1, 7, 8, 17, 64, 129, 1025, 4104, 20'011}) {
@@ -53,7 +53,7 @@ inline std::vector<AxisShape> axis_shapes16() {
   return all;
 }
 
-// Lengths of the axis around every power of two, rows and columns, few and many of them, ranks to 8.
+// Axis lengths around every power of two, along rows and columns, few and many of them, ranks up to 8.
 inline std::vector<AxisShape> axis_shapes() {
   std::vector<AxisShape> all;
   for (uint64_t length :

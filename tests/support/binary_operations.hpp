@@ -1,4 +1,4 @@
-// The binary operations of binary.def, with definitions in double precision that are not the library's own.
+// The binary operations of binary.def, with independent definitions in double precision.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,9 @@ namespace tuff_test {
 struct BinaryOperation {
   int32_t op;
   const char* name;
-  double (*reference)(double, double);  // f64 holds sums, differences and products of f32 so that rounding is once
-  double ulps;                          // 0: correctly rounded; otherwise what the library promises for f32
+  // f64 holds sums, differences and products of f32 accurately enough for a single rounding to f32.
+  double (*reference)(double, double);
+  double ulps;  // 0: correctly rounded; otherwise what the library promises for f32
 };
 
 namespace definition {

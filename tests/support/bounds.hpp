@@ -1,5 +1,5 @@
-// How far a result in f32 may be from the exact one: the bounds of error analysis (Higham, Accuracy and
-// Stability of Numerical Algorithms, chapters 3 and 4), never numbers tuned until a test passes.
+// Error bounds of f32 results, derived by error analysis (Higham, Accuracy and Stability of Numerical Algorithms,
+// chapters 3 and 4), never tuned until a test passes.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@ namespace tuff_test {
 
 inline constexpr double kU = 0x1p-24;  // unit roundoff of f32
 
-// gamma_n = n u / (1 - n u): n roundings in a row change a value by a factor within 1 +- gamma_n.
+// gamma_n = n u / (1 - n u): n successive roundings change a value by a factor within 1 +- gamma_n.
 inline double gamma(double n) { return n * kU / (1 - n * kU); }
 
 inline double ceil_log2(uint64_t n) { return n <= 1 ? 0 : std::ceil(std::log2(static_cast<double>(n))); }
 
-// Additions that one lane makes in a row, over all stages, before lanes are combined in a tree: the reduce
-// kernels stay below it (kernels/reduce/reduce_vulkan.cpp); a serial chain over a large axis is far above.
+// Consecutive additions in one lane, over all stages, before lanes are combined in a tree. The reduce kernels stay
+// below this (kernels/reduce/reduce_vulkan.cpp); a serial chain over a large axis would be far above.
 inline constexpr double kSerialAdditions = 256;
 
-// Roundings on the longest path of a sum of n terms.
+// The number of roundings on the longest path of a sum of n terms.
 inline double sum_depth(uint64_t n) { return std::min(static_cast<double>(n), ceil_log2(n) + kSerialAdditions); }
 
-// One unit in the last place at a value; that of the smallest denormal below the normal range.
+// One unit in the last place at a value; below the normal range, the smallest denormal.
 inline double ulp(double value) {
   const double magnitude = std::fabs(value);
   if (!(magnitude > FLT_MIN)) return 0x1p-149;

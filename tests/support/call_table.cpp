@@ -284,7 +284,7 @@ const std::vector<BufferCall>& buffer_calls() {
          auto desc = operation<tuff_layer_norm_desc>();
          desc.rows = 3, desc.cols = 8, desc.epsilon = 1e-5;
          desc.input = x[0], desc.residual = x[1], desc.output = x[2];
-         // Without a residual the call would be another, and valid.
+         // Without a residual the call would be valid too; a sum without a residual is not.
          if (x[1] == TUFF_NULL_HANDLE) desc.sum = x[3];
          return tuff_layer_norm_ex(s, &desc);
        }},

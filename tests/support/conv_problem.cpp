@@ -33,15 +33,15 @@ uint64_t place(int32_t layout, uint64_t outer, uint64_t inner, uint64_t inners, 
                                     : (outer * inners + inner) * pixels + pixel;
 }
 
-// Calls body(in pixel, tap, out pixel) for all that meet: an input and an output that a tap brings together, whichever
-// way the numbers go.
+// Calls body(in pixel, tap, out pixel) for each combination of input, tap and output that the convolution multiplies,
+// in either direction.
 template <typename Body>
 void for_each_meeting(const ConvShape& s, const Axes& a, const Body& body) {
   const bool back = s.kind == Conv::transposed;
-  // (near, tap) -> far = near * stride + tap * dilation - padding: near is the output's position, or the input's.
+  // near * stride + tap * dilation - padding = far: near is the output's position, or the input's if transposed.
   const Triple &near = back ? a.in : a.out, &far = back ? a.out : a.in;
   const auto at = [&](int axis, uint64_t position, uint64_t tap, uint64_t& result) {
-    result = position * a.stride[axis] + tap * a.dilation[axis] - a.padding[axis];  // wraps where it is negative
+    result = position * a.stride[axis] + tap * a.dilation[axis] - a.padding[axis];  // wraps if negative
     return result < far[axis];
   };
   for (uint64_t t = 0; t < a.taps[0]; ++t) {
@@ -75,7 +75,7 @@ void sum_products(ConvProblem& problem, std::vector<double>& sums, std::vector<d
     for (uint64_t k = 0; k < s.filters; ++k) {
       for (uint64_t c = 0; c < group_channels; ++c) {
         const uint64_t channel = k / group_filters * group_channels + c;
-        // Where these begin and how far apart their pixels, or taps, are.
+        // The first element of each, and the distance between pixels or taps.
         const uint64_t in0 = place(s.layout, n, channel, s.channels, 0, in_pixels),
                        in_step = s.layout == TUFF_LAYOUT_NHWC ? s.channels : 1;
         const uint64_t w0 = back ? place(s.layout, channel, k % group_filters, group_filters, 0, taps)
@@ -206,7 +206,7 @@ ConvProblem::ConvProblem(const ConvShape& s, Tier tier)
   expected.value.assign(s.outputs(), 0);
   expected.bound.assign(s.outputs(), 0);
   sum_products(*this, expected.value, expected.bound);
-  // Bias, residual, and the second pass over slices' sums.
+  // k terms, bias, residual, and the second pass over split-K sums.
   double roundings = gamma(static_cast<double>(s.channels / s.groups * s.planes * s.rows * s.cols) + 5);
   if (tier == Tier::bound && s.winograd) {
     const std::vector<double> sizes = winograd_sizes(*this);

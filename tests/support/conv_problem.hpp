@@ -22,8 +22,8 @@ struct ConvShape {
   uint64_t groups = 1;
   bool asymmetric = false;
   std::array<uint64_t, 2> padding_end = {0, 0};     // if asymmetric
-  std::array<uint64_t, 2> output_padding = {0, 0};  // of the transposed convolution
-  // D, T and what belongs to them
+  std::array<uint64_t, 2> output_padding = {0, 0};  // for the transposed convolution
+  // Depth D, filter planes T, and their parameters.
   uint64_t depth = 1, planes = 1, depth_stride = 1, depth_padding = 0, depth_dilation = 1;
   int32_t layout = TUFF_LAYOUT_NCHW;
   int32_t dtype = TUFF_F32;
@@ -49,11 +49,11 @@ struct ConvProblem {
   ConvProblem(const ConvShape& shape, Tier tier);
 
   ConvShape shape;
-  std::vector<float> input, filter, bias, residual;  // as they lie in memory
-  Expected expected;                                 // storage included
+  std::vector<float> input, filter, bias, residual;  // as stored
+  Expected expected;                                 // the bounds include the rounding to the stored type
 };
 
-// The flat function, or its descriptor's form where it is needed.
+// Calls the flat function, or the one with a descriptor where that is needed.
 tuff_status call_conv(tuff_stream stream, const ConvShape& shape, tuff_buffer input, tuff_buffer filter,
                       tuff_buffer output, tuff_buffer bias = 0, tuff_buffer residual = 0);
 

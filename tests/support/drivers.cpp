@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Mesa's names begin with it. Beside it may be one for programs of 32 bits, in any order.
+// The manifest of Mesa's CPU driver, whose name begins with "lvp". There may be another one for 32-bit programs, in
+// any order.
 fs::path processor_driver() {
   std::vector<fs::path> files;
   for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
@@ -71,7 +72,8 @@ TwoProcessors::TwoProcessors() {
     fs::copy_file(driver, folder_ / name, fs::copy_options::overwrite_existing);
     list += (list.empty() ? "" : ":") + (folder_ / name).string();
   }
-  // The second is what loaders before 1.3.207 read. What the machine adds to either is not wanted.
+  // Loaders before 1.3.207 read the second variable. VK_ADD_DRIVER_FILES is cleared so that the machine's other
+  // drivers stay out.
   environment_ = {"VK_DRIVER_FILES=" + list, "VK_ICD_FILENAMES=" + list,
                   "VK_ADD_DRIVER_FILES=", std::string(kTwoDevices) + "=1", "TUFF_TEST_BACKENDS=vulkan"};
 }

@@ -1,4 +1,4 @@
-// Which Vulkan drivers another process has: those of this machine, or Mesa's for processors twice, which is two
+// The Vulkan drivers that a child process sees: those of this machine, or Mesa's CPU driver twice, which gives two
 // devices.
 #pragma once
 
@@ -10,17 +10,18 @@
 namespace tuff_test {
 
 struct ProcessResult {
-  int status = -1;  // of its exit; -1: it did not come to that
+  int status = -1;  // exit status; -1: it did not exit normally
   std::string output;
   bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
 };
 std::ostream& operator<<(std::ostream& out, const ProcessResult& result);
 
-// A program in this environment with these variables (NAME=value), and without those that choose devices.
+// Runs a program with these variables (NAME=value) added to the environment, and without those that choose devices.
 ProcessResult run_process(const std::vector<std::string>& environment, const std::string& program,
                           const std::string& arguments);
 
-// Mesa's driver for processors as two drivers, the only ones: files of a folder that goes with this.
+// Makes Mesa's CPU driver appear as two drivers, and the only ones, by files in a folder that is removed with this
+// object.
 class TwoProcessors {
  public:
   TwoProcessors();

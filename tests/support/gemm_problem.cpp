@@ -30,7 +30,7 @@ std::vector<float> filled(const MatrixLayout& layout, Tier tier, int limit, uint
   return values;
 }
 
-// One matrix as the product reads it, rows x cols without gaps.
+// One matrix as the GEMM reads it: rows x cols without gaps.
 std::vector<double> unpacked(const std::vector<float>& values, const MatrixLayout& layout, uint64_t matrix,
                              bool transposed) {
   std::vector<double> result(layout.rows * layout.cols);
@@ -136,7 +136,7 @@ tuff_status call_gemm(tuff_stream stream, const GemmProblem& p, tuff_buffer a, t
 
 void expect_gemm(const GemmProblem& p, const std::vector<float>& c) {
   ASSERT_EQ(c.size(), p.c.size());
-  // Gaps between rows and matrices apart from the elements, so that each has its own message.
+  // Checks the gaps between rows and matrices separately from the elements, so that each has its own message.
   std::vector<bool> is_element(c.size(), false);
   for (uint64_t i = 0; i < p.shape.batch; ++i) {
     for (uint64_t row = 0; row < p.shape.m; ++row) {

@@ -1,5 +1,5 @@
-// A matrix product with its operands laid out in memory, solved in f64: what the gemm tests, and those of
-// the promises about gemm, are made from.
+// A GEMM with its operands laid out in memory, solved in f64: the basis of the gemm tests and of those of its
+// guarantees.
 #pragma once
 
 #include <cstdint>
@@ -39,17 +39,17 @@ struct GemmProblem {
 
   GemmShape shape;
   MatrixLayout a_layout, b_layout, c_layout;
-  std::vector<float> a, b, c;  // as they lie in memory; gaps are poison, and so is all of c if beta is 0
-  Expected expected;           // of c's elements, in the order of c in memory; gaps must stay
+  std::vector<float> a, b, c;  // as stored; gaps are poison, and so is all of c if beta is 0
+  Expected expected;           // c's elements in storage order; gaps must stay unchanged
 };
 
-// tuff_gemm, or tuff_batched_gemm for a batch.
+// Calls tuff_gemm, or tuff_batched_gemm for a batch.
 tuff_status call_gemm(tuff_stream stream, const GemmProblem& problem, tuff_buffer a, tuff_buffer b, tuff_buffer c);
 
-// Compares c, gaps included.
+// Compares c, including its gaps.
 void expect_gemm(const GemmProblem& problem, const std::vector<float>& c);
 
-// All of it.
+// Solves, runs and compares it.
 void run_gemm(tuff_context context, const GemmShape& shape, Tier tier);
 
 }  // namespace tuff_test

@@ -157,7 +157,7 @@ void OwnBuffer::free() {
 testing::AssertionResult is_ok(const char* expression, tuff_status status) {
   if (status == TUFF_OK) return testing::AssertionSuccess();
   if (status == TUFF_ERROR_TIMEOUT) {
-    // A device that hangs makes every later test wait a minute as well: end here, as a failure.
+    // With a hanging device every later test would wait a minute as well, so end the process here, as a failure.
     const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
     std::fprintf(stderr, "[  FAILED  ] %s.%s: %s\n", test == nullptr ? "" : test->test_suite_name(),
                  test == nullptr ? "" : test->name(), last_error().c_str());

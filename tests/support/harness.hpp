@@ -1,5 +1,5 @@
-// What every test stands on: the backends under test, one context for each that lives as long as the
-// process, status assertions, and tables of cases that run on all backends.
+// The basis of every test: the backends under test, one context for each that lives as long as the process, status
+// assertions, and tables of cases that run on all backends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,31 +16,32 @@
 
 namespace tuff_test {
 
-// "vulkan" and "host", or those of the environment variable TUFF_TEST_BACKENDS (separated by commas).
+// "vulkan" and "host", or those in the environment variable TUFF_TEST_BACKENDS (separated by commas).
 const std::vector<std::string>& backends();
 
-// TUFF_TEST_REDUCED=1: tables leave out cases whose work() is above kReducedWork. For runs under the
-// validation layers and sanitizers, which are many times slower.
+// TUFF_TEST_REDUCED=1: tables skip cases whose work() is above kReducedWork. For runs under the validation layers and
+// sanitizers, which are many times slower.
 bool reduced();
 inline constexpr double kReducedWork = 3e6;
 
-// What large rows are about, more than a descriptor spans or a dispatch has groups, the host backend does not know: it
-// has rows up to this.
+// Larger cases test limits of descriptors and dispatches, which the host backend does not have. It runs cases up to
+// this much work.
 inline constexpr double kHostWork = 2e7;
 
-// TUFF_VALIDATION=1: contexts load the validation layer, and any message of it fails the run.
+// TUFF_VALIDATION=1: contexts load the validation layer, and any message from it fails the run.
 bool validating();
 
-// The context of a backend, made on first use. Throws (the test fails) if there is none.
+// The context of a backend, created on first use. Throws (and so fails the test) if there is none.
 tuff_context shared_context(const std::string& backend);
 
-// How many GPUs this process sees; drivers that run on the processor are none. They come first among the devices.
+// The number of GPUs that this process sees, without CPU devices. GPUs come first among the devices.
 uint32_t gpu_count();
-// Whether the first two devices can be tested together: two GPUs, or what a process of DevicesTwo was given.
+// Whether the first two devices can be tested together: two GPUs, or the two devices that DevicesTwo's process is
+// given.
 inline constexpr const char* kTwoDevices = "TUFF_TEST_TWO_DEVICES";
 bool two_devices();
 
-// Destroys the shared contexts, failing the run for each message that a validation layer had.
+// Destroys the shared contexts. Each message of the validation layer fails the run.
 void destroy_shared_contexts();
 
 std::string last_error();
@@ -48,18 +49,18 @@ std::string last_error();
 tuff_stats stats_of(tuff_context context);
 tuff_device_properties properties_of(tuff_context context);
 
-// A context of a test's own.
+// A private context for one test.
 class OwnContext {
  public:
   explicit OwnContext(const std::string& backend);
-  // "vulkan", "host", or "first" and "second": the first two of the Vulkan devices.
+  // "vulkan", "host", or "first" and "second" for the first two Vulkan devices.
   static std::string device_of(const std::string& backend);
   ~OwnContext();
   OwnContext(const OwnContext&) = delete;
   OwnContext& operator=(const OwnContext&) = delete;
   operator tuff_context() const { return handle_; }  // NOLINT(google-explicit-constructor)
-  void destroy();                                    // now rather than at the end of the scope
-  tuff_context release();                            // whoever asks destroys it
+  void destroy();                                    // now instead of at the end of the scope
+  tuff_context release();                            // the caller destroys it
 
  private:
   tuff_context handle_ = 0;
@@ -84,8 +85,8 @@ class OwnBuffer {
 
 testing::AssertionResult is_ok(const char* expression, tuff_status status);
 
-// The call failed with this status, and the message is "<function>: …" with `word` standing in it as a
-// word of its own.
+// Succeeds if the call failed with this status and its message is "<function>: …" with `word` in it as a separate
+// word.
 testing::AssertionResult fails(tuff_status status, tuff_status expected, const char* function, const char* word);
 
 #define EXPECT_OK(call) EXPECT_PRED_FORMAT1(tuff_test::is_ok, call)
@@ -104,7 +105,7 @@ class OnBackend : public testing::TestWithParam<std::string> {
   INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()), \
                            [](const testing::TestParamInfo<std::string>& row) { return row.param; })
 
-// A table of cases on every backend. A Case has name() (letters, digits and _, unique in its table) and
+// A table of cases that runs on every backend. A Case has name() (letters, digits and _, unique in its table) and
 // work() (operations or bytes, roughly).
 template <typename Case>
 class Table : public testing::TestWithParam<std::tuple<std::string, Case>> {
@@ -125,7 +126,7 @@ std::vector<std::tuple<std::string, Case>> selected(const std::vector<Case>& cas
   return rows;
 }
 
-// What large operands are about, addresses and groups, the exact tier has seen already.
+// Removes cases with large operands: they test addressing and workgroup counts, which the exact tier covers already.
 template <typename Case>
 std::vector<Case> without_large_operands(std::vector<Case> cases) {
   std::erase_if(cases, [](const Case& row) { return row.largest_operand() > 2'000'000; });
@@ -141,7 +142,7 @@ std::string row_name(const testing::TestParamInfo<std::tuple<std::string, Case>>
   INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::selected<Case>(cases)), tuff_test::row_name<Case>); \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)
 
-// gtest prints a parameter with it.
+// gtest uses this to print a parameter.
 template <typename Case>
 requires requires(const Case& row) {
   { row.name() } -> std::same_as<std::string>;

@@ -1,4 +1,4 @@
-// Custom kernels as tests make them: a descriptor that begins with a text, and an owner for what comes of it.
+// Custom kernels in tests: a descriptor around a source text, and an owner for the resulting kernel.
 #pragma once
 
 #include <cstring>
@@ -48,7 +48,7 @@ inline tuff_kernel_properties info_of(tuff_kernel kernel) {
   return info;
 }
 
-// Kernels run on Vulkan alone: tests are not repeated on the host backend.
+// Custom kernels run only on Vulkan, so these tests are not repeated on the host backend.
 class OnVulkan : public testing::Test {
  protected:
   void SetUp() override {

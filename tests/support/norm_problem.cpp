@@ -8,9 +8,10 @@
 
 namespace tuff_test {
 
-// y = d s w + b with d = x - mean, s = 1 / sqrt(v + epsilon). A device's mean is off by `shift`: sums and merges of
-// means below the largest |x|, four roundings each. Its squares have as many roundings, and are taken about means that
-// are off: by Cauchy's inequality n shift sigma each way, in a lane's steps, over the lanes and over the segments.
+// y = d s w + b with d = x - mean, s = 1 / sqrt(v + epsilon). A device's mean is off by at most `shift`: sums and
+// merges of means below the largest |x|, with four roundings each. The squares have as many roundings, and are taken
+// about means that are off themselves: by Cauchy's inequality that adds n shift sigma each, within a lane's steps,
+// over the lanes and over the segments.
 void solve_norm(const NormRow& row, const std::vector<float>& x, const std::vector<float>& weight,
                 const std::vector<float>& bias, Expected& expected) {
   const uint64_t first = row.first, n = row.n;

@@ -8,9 +8,9 @@
 
 namespace tuff_test {
 
-// y = (x - mean) / sqrt(variance + epsilon) * weight + bias of elements first … first + n - 1 as one row, into the same
-// elements of expected; without centring, mean is 0. Element j has weight and bias channel + j / inner; 1 and 0 where
-// there are none.
+// Solves elements first … first + n - 1 as one row, into the same elements of expected: y = (x - mean) / sqrt(variance
+// + epsilon) * weight + bias. Without centring, mean is 0. Element j uses weight and bias channel + j / inner; 1 and 0
+// if there are none.
 struct NormRow {
   bool centred = true;
   double epsilon = 0;

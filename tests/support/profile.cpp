@@ -15,7 +15,7 @@ namespace {
 
 using Row = std::pair<uint64_t, uint64_t>;  // pid, tid
 
-// Nanoseconds; the format has microseconds.
+// In nanoseconds; the format has microseconds.
 struct Span {
   int64_t begin, end;
   const Json* event;

@@ -1,4 +1,4 @@
-// Profiles as tests make and read them. No trace is read without being held to the rules of its format.
+// Profiles and traces in tests. Every trace that is read is checked against the rules of its format.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,30 +11,30 @@ namespace tuff_test {
 
 using Json = nlohmann::json;
 
-// What a viewer of Chrome's trace format would refuse, draw wrongly or leave out; nothing of a trace that is right.
-//   events  complete spans, metadata and arrows, each with the members that its kind has and no others, none twice
-//   times   whole nanoseconds, not before zero
-//   rows    each has spans, a name, a process with a name, and a place among the others; its spans are written in the
-//           order of their beginnings
-//   spans   on a row of the host one is within another or beside it, on one of the device beside it
-//   arrows  from within a call's span to the beginning of a command of that call, not back in time
+// Everything that a viewer of Chrome's trace format would reject, draw wrongly or omit; empty for a correct trace.
+//   events  complete spans, metadata and arrows, each with exactly the members of its kind, none twice
+//   times   whole nanoseconds, not negative
+//   rows    each has spans, a name, a process with a name, and a position among the others; its spans are written in
+//           order of their starts
+//   spans   on a host row nested or disjoint, on a device row disjoint
+//   arrows  from within a call's span to the start of a command of that call, not back in time
 std::vector<std::string> trace_problems(const std::string& text);
 
-// The trace, which has none of them.
+// Reads the trace and requires that it has no such problems.
 Json read_trace(const std::string& text);
 
-// What the context's profile writes.
+// The trace that the context's profile writes.
 Json trace_of(tuff_context context);
 
-// Spans of a category.
+// The spans of a category.
 std::vector<Json> events(const Json& trace, const std::string& category);
 double end_of(const Json& event);
 
-// What its rows are called, from above, of the host's process or the device's.
+// The names of the rows of the host's or the device's process, from top to bottom.
 enum class Rows { host, device };
 std::vector<std::string> row_names(const Json& trace, Rows rows);
 
-// A path for a trace, whose file is gone with it.
+// A path for a trace; its file is removed with this object.
 class TraceFile {
  public:
   TraceFile();
@@ -48,11 +48,11 @@ class TraceFile {
   std::string path_;
 };
 
-// Tests that profile small operations.
+// Base of tests that profile small operations.
 class OnProfiles : public OnBackend {
  protected:
   void SetUp() override {
-    tuff_profile_end(context());  // of a test that failed
+    tuff_profile_end(context());  // left over from a test that failed
     x_ = OwnBuffer(context(), 1 << 16);
     y_ = OwnBuffer(context(), 1 << 16);
   }

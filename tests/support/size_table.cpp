@@ -31,7 +31,7 @@ T sized(int32_t dtype = kF32) {
   return desc;
 }
 
-// Puts the next values into fields, in the order they are named in.
+// Assigns successive values to fields, in the order in which they are named.
 class Values {
  public:
   explicit Values(const uint64_t* values) : next_(values) {}

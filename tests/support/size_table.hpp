@@ -1,4 +1,4 @@
-// Every function of the ABI that takes sizes, strides or other whole numbers beside buffers, as a row: a valid call
+// Every function of the ABI that takes sizes, strides or other integers besides buffers, as a row with a valid call
 // whose numbers a test can replace, one or several at a time.
 #pragma once
 
@@ -10,23 +10,23 @@
 
 namespace tuff_test {
 
-// The calls want so many buffers of this size, 4-byte elements.
+// The calls take this many buffers of this size, with 4-byte elements.
 inline constexpr uint64_t kSizeBytes = 4096;
 inline constexpr size_t kSizeBuffers = 6;
 
 struct SizeNumber {
-  std::string name;  // as messages have it, but for arrays of a flat call
-  uint64_t value;    // of the valid call
+  std::string name;  // as in messages, except for arrays of a flat call
+  uint64_t value;    // in the valid call
 };
 
 struct SizeCall {
   const char* function;
   std::vector<SizeNumber> numbers;
-  // Takes one value for each of the numbers; a field of 32 bits gets the low ones.
+  // Takes one value for each of the numbers; a 32-bit field gets the low bits.
   tuff_status (*call)(tuff_stream stream, const tuff_buffer* buffers, const uint64_t* values);
 };
 
-// Each succeeds on distinct valid buffers of one context, with the values that it names.
+// Each call succeeds on distinct valid buffers of one context, with the values in `numbers`.
 const std::vector<SizeCall>& size_calls();
 
 }  // namespace tuff_test

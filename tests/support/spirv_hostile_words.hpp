@@ -1,5 +1,5 @@
-// Modules that SPIRV-Tools' validator (2023.1) takes for valid, and that Mesa's compiler (22.3) dies of: by their name.
-// Assembled by spirv-as --target-env spv1.3; each stores something in `out` (binding 0).
+// Modules that SPIRV-Tools' validator (2023.1) accepts and that crash Mesa's compiler (22.3), by name. Assembled by
+// spirv-as --target-env spv1.3; each stores something in `out` (binding 0).
 //
 // pointer_bitcast:
 //   %id = OpVariable %pin Input

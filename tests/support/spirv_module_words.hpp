@@ -1,5 +1,6 @@
-// A module for tests, assembled by spirv-as. Two entry points over buffers `in` (binding 0) and `out` (binding 1):
-// "twice" stores in[i] * factor, with factor a specialisation constant of id 3 that is 2; "clear" stores 0.
+// A module for tests, assembled by spirv-as. It has two entry points over buffers `in` (binding 0) and `out` (binding
+// 1): "twice" stores in[i] * factor, where factor is the specialisation constant with id 3 and default 2; "clear"
+// stores 0.
 //
 //   OpCapability Shader
 //   OpMemoryModel Logical GLSL450

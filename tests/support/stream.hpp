@@ -1,4 +1,4 @@
-// Owners of streams, events and graphs, pinned memory, and the small operations that tests of order are made of.
+// Owners of streams, events and graphs, pinned memory, and small operations for tests of ordering.
 #pragma once
 
 #include <cstring>
@@ -57,15 +57,14 @@ inline OwnEvent make_event(tuff_context context, uint32_t flags = TUFF_EVENT_NO_
   return OwnEvent(event);
 }
 
-// What is called on `after` from now on happens after all that was called on `before`. The event does not outlive the
-// call.
+// Orders later calls on `after` behind everything called on `before` so far. The event is destroyed on return.
 inline void order(tuff_context context, tuff_stream before, tuff_stream after) {
   const OwnEvent event = make_event(context);
   EXPECT_OK(tuff_event_record(before, event));
   EXPECT_OK(tuff_stream_wait_event(after, event));
 }
 
-// What body() calls on the stream.
+// Captures what body() calls on the stream.
 template <typename Body>
 OwnGraph capture(tuff_stream stream, Body body) {
   EXPECT_OK(tuff_graph_begin(stream));
@@ -75,7 +74,7 @@ OwnGraph capture(tuff_stream stream, Body body) {
   return OwnGraph(graph);
 }
 
-// Pinned memory of so many floats, mapped for as long as it lives.
+// Pinned memory for some floats, mapped for as long as the object lives.
 class Pinned {
  public:
   Pinned(tuff_context context, size_t count, uint32_t flags = TUFF_ALLOC_HOST_PINNED) : count_(count) {
@@ -103,7 +102,7 @@ class Pinned {
   float* data_ = nullptr;
 };
 
-// A buffer of `count` times `value`, there for every stream.
+// A buffer of `count` times `value`, complete before any stream uses it.
 inline OwnBuffer buffer_of(tuff_context context, size_t count, float value) {
   OwnBuffer buffer(context, count * sizeof(float));
   const std::vector<float> values(count, value);
@@ -127,7 +126,7 @@ inline void multiply(tuff_stream stream, tuff_buffer a, tuff_buffer b, tuff_buff
   EXPECT_OK(tuff_binary(stream, TUFF_F32, TUFF_BINARY_MUL, a, b, output, count));
 }
 
-// Work that takes a moment and leaves what it works on as it is: squares of an identity matrix, one after another.
+// Work that takes a moment and leaves its operand unchanged: repeated squaring of an identity matrix.
 class Delay {
  public:
   explicit Delay(tuff_context context) {

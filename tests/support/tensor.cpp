@@ -7,7 +7,7 @@
 namespace tuff_test {
 namespace {
 
-// Collects the first few differences: a table of a million lines helps nobody.
+// Collects only the first few differences: nobody reads a million lines.
 class Differences {
  public:
   explicit Differences(size_t total) : total_(total) {}

@@ -1,4 +1,4 @@
-// Several threads at once.
+// Runs several threads at once.
 #pragma once
 
 #include <thread>
@@ -6,7 +6,7 @@
 
 namespace tuff_test {
 
-// body(0), body(1) … at the same time; returns when all have ended.
+// Runs body(0), body(1) … concurrently; returns when all have ended.
 template <typename Body>
 void on_threads(int count, Body body) {
   std::vector<std::thread> threads;

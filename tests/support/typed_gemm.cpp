@@ -28,7 +28,7 @@ void put(Bytes& bytes, uint64_t i, T value) {
 
 constexpr unsigned char kGuardByte = 0xa5;
 
-// What the bits of a 16-bit type stand for, sign apart.
+// The magnitude that the bits of a 16-bit type encode, ignoring the sign.
 double decoded16(int32_t dtype, uint16_t bits) {
   const int digits = dtype == TUFF_F16 ? 10 : 7, bias = dtype == TUFF_F16 ? 15 : 127;
   const int exponent = bits >> digits, fraction = bits & ((1 << digits) - 1);
@@ -39,7 +39,7 @@ double decoded16(int32_t dtype, uint16_t bits) {
   return std::ldexp((1 << digits) + fraction, exponent - bias - digits);
 }
 
-// Of all of them.
+// The magnitudes of all bit patterns.
 const std::vector<double>& magnitudes(int32_t dtype) {
   const auto all = [](int32_t type) {
     std::vector<double> values(0x8000);
@@ -50,8 +50,8 @@ const std::vector<double>& magnitudes(int32_t dtype) {
   return dtype == TUFF_F16 ? halves : bfloats;
 }
 
-// By bisection: neighbouring bits are neighbouring numbers, and the even one of two has an even last bit. Infinity
-// stands where the next number would.
+// Rounds by bisection: adjacent bit patterns are adjacent numbers, and of two neighbours the even one has an even last
+// bit. Infinity takes the place of the next number after the largest.
 uint16_t encoded16(int32_t dtype, double value) {
   const std::vector<double>& numbers = magnitudes(dtype);
   const uint16_t infinity = dtype == TUFF_F16 ? 0x7c00 : 0x7f80, sign = std::signbit(value) ? 0x8000 : 0;
@@ -68,7 +68,7 @@ uint16_t encoded16(int32_t dtype, double value) {
   return sign | (magnitude - below < above - magnitude ? low : high);
 }
 
-// A pattern that no result is: what C and the gaps of all operands hold.
+// A pattern that no result has: the initial contents of C and of the gaps in all operands.
 const unsigned char* poison_of(int32_t dtype) {
   static constexpr uint64_t eight = 0x7ffd1d1d1d1d1d1du;
   static constexpr uint32_t four = kPoison;
@@ -192,7 +192,7 @@ std::string TypedGemm::name() const {
 
 namespace {
 
-// A batch of matrices of one type in memory.
+// A batch of matrices of one type, as stored.
 struct Operand {
   Operand(int32_t type, uint64_t rows, uint64_t cols, uint64_t pad, uint64_t batch)
       : dtype(type), layout{rows, cols, cols + pad, rows * (cols + pad) + pad, batch} {
@@ -212,7 +212,7 @@ struct Operand {
   double get(uint64_t matrix, uint64_t row, uint64_t col) const {
     return element(dtype, bytes, layout.index(matrix, row, col));
   }
-  // The buffers of the matrices: one for all, or one each.
+  // Creates the buffers: one for all matrices, or one for each.
   void upload(tuff_context context, bool each, uint64_t shift) {
     if (!each) {
       tensors.push_back(std::make_unique<TypedTensor>(context, dtype, bytes, shift));
@@ -226,7 +226,7 @@ struct Operand {
     }
     for (const auto& tensor : tensors) handles.push_back(*tensor);
   }
-  // What is in memory now.
+  // Reads back the current contents.
   void download() {
     for (uint64_t i = 0; i < tensors.size(); ++i) {
       const Bytes now = tensors[i]->read();
@@ -247,8 +247,8 @@ int32_t sum_type(const TypedGemm& s) {
   return s.a_type == TUFF_F64 ? TUFF_F64 : s.a_type == TUFF_I8 ? TUFF_I32 : TUFF_F32;
 }
 
-// The inputs of a tier. Exact: whole numbers, thinned out so that no partial sum goes beyond what C's type and the sums
-// hold exactly.
+// The inputs of a tier. Exact: integers, most of them zero if need be, so that no partial sum exceeds what C's type
+// and the accumulator hold exactly.
 void fill_inputs(const TypedGemm& s, Tier tier, Operand& a, Operand& b, const std::vector<Operand*>& others) {
   Random random(s.m * 31 + s.n * 7 + s.k);
   const double most = s.c_type == TUFF_F16 ? 2048 : s.c_type == TUFF_BF16 ? 256 : 0x1p24;

@@ -1,5 +1,4 @@
-// A matrix product of any element types, with an epilogue, solved in long double: inputs, operands on the device,
-// bounds.
+// A GEMM of any element types, with an epilogue, solved in long double: inputs, operands on the device, bounds.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,24 @@ namespace tuff_test {
 
 using Bytes = std::vector<unsigned char>;
 
-// One element, and the nearest one to a value (ties to even), found without the library's own conversions.
+// Reads an element, or writes the one nearest to a value (ties to even), without the library's own conversions.
 uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
-float rounded(int32_t dtype, double value);  // to a floating type of 32 or 16 bits
+float rounded(int32_t dtype, double value);  // to a floating-point type of 32 or 16 bits
 double unit_roundoff(int32_t dtype);         // 0 for integers
-// A pattern that no result is, of floating types a quiet NaN: what outputs and gaps hold.
+// A pattern that no result has, a quiet NaN for floating-point types: the initial contents of outputs and gaps.
 void set_poison(int32_t dtype, Bytes& bytes, uint64_t i);
 void poison_all(int32_t dtype, Bytes& bytes);
 bool is_poison(int32_t dtype, const Bytes& bytes, uint64_t i);
 
-// Elements in the middle of a larger buffer, with guards around them that lie within what the library binds.
+// Elements in the middle of a larger buffer, surrounded by guards within the range that the library binds.
 class TypedTensor {
  public:
   TypedTensor(tuff_context context, int32_t dtype, const Bytes& bytes, uint64_t shift = 0);  // shift: in elements
   operator tuff_buffer() const { return view_; }  // NOLINT(google-explicit-constructor)
-  Bytes read() const;                             // and checks the guards
+  Bytes read() const;                             // also checks the guards
 
  private:
   tuff_context context_;
@@ -45,9 +44,9 @@ struct TypedGemm {
   int32_t ta = TUFF_NO_TRANS, tb = TUFF_NO_TRANS;
   uint64_t m = 1, n = 1, k = 1;
   double alpha = 1, beta = 0;
-  uint64_t pad = 0, shift = 0;  // of every operand: elements behind each row, in front of the first
+  uint64_t pad = 0, shift = 0;  // for every operand: elements after each row, and before the first element
   uint64_t batch = 1;
-  bool arrays = false;  // a batch of buffers
+  bool arrays = false;  // a batch given as arrays of buffers
   int32_t activation = TUFF_ACTIVATION_NONE, bias_axis = TUFF_BIAS_NONE;
   Residual residual = Residual::none;
 
@@ -55,8 +54,8 @@ struct TypedGemm {
   double work() const { return static_cast<double>(m * n * batch) * static_cast<double>(k); }
 };
 
-// Computes it and compares: exactly, for whole numbers whose sums C's type holds; or within the bound of
-// shared analysis: gamma_(k+5) of the sums' type, what the activation adds, one rounding to C's type.
+// Computes the GEMM and compares: exactly for integers whose sums C's type holds, otherwise within the derived bound:
+// gamma_(k+5) of the accumulator's type, the activation's error, and one rounding to C's type.
 void run_typed_gemm(tuff_context context, const TypedGemm& shape, Tier tier);
 
 }  // namespace tuff_test

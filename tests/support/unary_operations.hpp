@@ -1,4 +1,4 @@
-// The unary operations of unary.def, with definitions in double precision that are not the library's own.
+// The unary operations of unary.def, with independent definitions in double precision.
 #pragma once
 
 #include <cfloat>
@@ -14,7 +14,7 @@ struct Operation {
   const char* name;
   double (*reference)(double);
   double ulps;                       // 0: exact; otherwise what the library promises for f32
-  double (*more)(double) = nullptr;  // and ULP that depend on the argument
+  double (*more)(double) = nullptr;  // further ULP that depend on the argument
   double allowed(double x) const { return ulps + (more != nullptr ? more(x) : 0); }
 };
 
@@ -43,14 +43,14 @@ inline double softplus(double x) {
 }
 }  // namespace definition
 
-// The argument t of the sigmoid goes through 7 roundings (two constants, five operations), each at most one unit of
-// t's relative error u = 1/2 ULP; the sigmoid turns an error of t into one of itself times 1 - sigmoid(t).
+// The argument t of the sigmoid takes 7 roundings (two constants, five operations), each a relative error of at most u
+// = 1/2 ULP. The sigmoid turns a relative error of t into that times t (1 - sigmoid(t)).
 inline double gelu_tanh_more(double x) {
   const double t = std::fmin(std::fabs(definition::gelu_argument(x)), 200);
   return x < 0 ? 7 * t : 7 * t * std::exp(-t);
 }
 
-// The table is the library's, and so are its promises; what is computed is defined above.
+// The table and its promises are the library's; the reference functions are defined above.
 inline constexpr Operation kOperations[] = {
 #define UNARY(number, NAME, name, file, ulps, ...)   \
   {TUFF_UNARY_##NAME, #name, definition::name, ulps, \
@@ -60,13 +60,13 @@ inline constexpr Operation kOperations[] = {
 
 inline bool denormal(double x) { return x != 0 && std::fabs(x) < FLT_MIN; }
 
-// How far `got` is from the exact result, in ULP. Zero for a denormal one is right if the sign is, NaN if it should be
-// one, and infinity stands one step above the largest number.
+// The distance of `got` from the exact result, in ULP. For a denormal result, a zero of the right sign counts as
+// exact; NaN must match NaN; infinity counts as one step above the largest number.
 inline double error_in_ulp(double want, float got) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
   if (std::isinf(want)) return got == want ? 0 : INFINITY;
   if (denormal(want) && got == 0 && std::signbit(got) == std::signbit(want)) return 0;
-  const double limit = std::ldexp(1.0, 128);  // what is beyond it is infinite in f32
+  const double limit = std::ldexp(1.0, 128);  // anything larger is infinite in f32
   if (std::fabs(want) > limit) want = std::copysign(limit, want);
   return std::fabs((std::isinf(got) ? std::copysign(limit, got) : got) - want) / ulp(want);
 }

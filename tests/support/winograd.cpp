@@ -79,7 +79,7 @@ void take_larger(const ConvProblem& problem, std::vector<double>& sizes) {
           Square values{};
           for (size_t i = 0; i < span; ++i) {
             for (size_t j = 0; j < span; ++j) {
-              const uint64_t y = p + i - s.padding[0], x = q + j - s.padding[1];  // negative ones wrap
+              const uint64_t y = p + i - s.padding[0], x = q + j - s.padding[1];  // negative values wrap
               if (y >= s.height || x >= s.width) continue;
               const uint64_t place = at(n, c, s.channels, y, x, s.height, s.width);
               values[i][j] = std::fabs(static_cast<double>(problem.input[place]));

@@ -1,4 +1,4 @@
-/* Of an installed Tuff: the header, the library, and that they are of one version. */
+/* Uses an installed Tuff: the header and the library, which must have the same version. */
 #include <stdio.h>
 #include <tuff/tuff.h>
 

@@ -1,4 +1,4 @@
-// Of an installed Tuff: the C++ header, which needs C++17.
+// Uses an installed Tuff: the C++ header, which needs C++17.
 #include <cstdio>
 #include <tuff/tuff.hpp>
 #include <vector>
