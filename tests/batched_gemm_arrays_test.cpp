@@ -240,8 +240,7 @@ TEST_P(BatchedGemmArrays, OneDispatchAndNothingNew) {
       handles->push_back(buffers.back());
     }
   }
-  for (int i = 0; i < 700; ++i)
-    ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // uses every piece of table memory
+  for (int i = 0; i < 700; ++i) ASSERT_OK(multiply(size, size, size, 0, a, b, c));  // uses every piece of table memory
   ASSERT_OK(tuff_synchronize(context()));
   const tuff_stats before = stats_of(context());
   for (int i = 0; i < 700; ++i) ASSERT_OK(multiply(size, size, size, 0, a, b, c));
