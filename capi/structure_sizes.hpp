@@ -1,8 +1,7 @@
 // The sizes of the ABI's structures in each version of this library. They tell which version a caller was compiled
 // with. Fields are only ever appended, so each version's structure is a prefix of the next version's.
 //
-// When a structure grows, its new size is appended to its line, once for each release; the sizes of earlier releases
-// stay. tests/abi/layout.c lists the fields.
+// Generated from tuff.h by scripts/api/generate.py: not to be edited.
 #pragma once
 
 #include <array>
@@ -33,6 +32,22 @@ struct Released<tuff_limits> {
   static constexpr std::array<uint32_t, 2> sizes = {24, 32};  // 0.1.0, 0.9.0
 };
 template <>
+struct Released<tuff_alloc_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {24};  // 0.1.0
+};
+template <>
+struct Released<tuff_memory_stats> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.7.0
+};
+template <>
+struct Released<tuff_memory_pressure> {
+  static constexpr std::array<uint32_t, 1> sizes = {24};  // 0.7.0
+};
+template <>
+struct Released<tuff_memory_fd> {
+  static constexpr std::array<uint32_t, 1> sizes = {72};  // 0.7.0
+};
+template <>
 struct Released<tuff_gemm_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {104, 160};  // 0.1.0, 0.2.0
 };
@@ -45,8 +60,28 @@ struct Released<tuff_conv2d_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {176, 232};  // 0.1.0, 0.4.0
 };
 template <>
+struct Released<tuff_conv1d_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.4.0
+};
+template <>
+struct Released<tuff_conv3d_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {288};  // 0.4.0
+};
+template <>
+struct Released<tuff_conv_transpose2d_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.4.0
+};
+template <>
 struct Released<tuff_attention_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 328};  // 0.1.0, 0.4.0
+};
+template <>
+struct Released<tuff_reduce_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.1.0
+};
+template <>
+struct Released<tuff_scan_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
 };
 template <>
 struct Released<tuff_unary_desc> {
@@ -60,65 +95,69 @@ template <>
 struct Released<tuff_softmax_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 136};  // 0.1.0, 0.3.0
 };
-
-// Structures that have never grown.
-template <uint32_t bytes>
-struct ReleasedOnce {
-  static constexpr std::array<uint32_t, 1> sizes = {bytes};
+template <>
+struct Released<tuff_layer_norm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.3.0
 };
-// 0.1.0
 template <>
-struct Released<tuff_alloc_desc> : ReleasedOnce<24> {};
+struct Released<tuff_rms_norm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {80};  // 0.3.0
+};
 template <>
-struct Released<tuff_reduce_desc> : ReleasedOnce<104> {};
-// 0.3.0
+struct Released<tuff_group_norm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.3.0
+};
 template <>
-struct Released<tuff_layer_norm_desc> : ReleasedOnce<88> {};
+struct Released<tuff_batch_norm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.3.0
+};
 template <>
-struct Released<tuff_rms_norm_desc> : ReleasedOnce<80> {};
+struct Released<tuff_permute_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.4.0
+};
 template <>
-struct Released<tuff_group_norm_desc> : ReleasedOnce<88> {};
+struct Released<tuff_cast_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.4.0
+};
 template <>
-struct Released<tuff_batch_norm_desc> : ReleasedOnce<96> {};
-// 0.4.0
+struct Released<tuff_slice_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {288};  // 0.4.0
+};
 template <>
-struct Released<tuff_conv1d_desc> : ReleasedOnce<176> {};
+struct Released<tuff_concat_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {112};  // 0.4.0
+};
 template <>
-struct Released<tuff_conv3d_desc> : ReleasedOnce<288> {};
+struct Released<tuff_gather_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {184};  // 0.4.0
+};
 template <>
-struct Released<tuff_conv_transpose2d_desc> : ReleasedOnce<224> {};
+struct Released<tuff_pool_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {208};  // 0.4.0
+};
 template <>
-struct Released<tuff_permute_desc> : ReleasedOnce<128> {};
+struct Released<tuff_resize_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.5.0
+};
 template <>
-struct Released<tuff_cast_desc> : ReleasedOnce<40> {};
+struct Released<tuff_rope_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.4.0
+};
 template <>
-struct Released<tuff_slice_desc> : ReleasedOnce<288> {};
+struct Released<tuff_stream_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {16};  // 0.8.0
+};
 template <>
-struct Released<tuff_concat_desc> : ReleasedOnce<112> {};
+struct Released<tuff_event_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {8};  // 0.8.0
+};
 template <>
-struct Released<tuff_gather_desc> : ReleasedOnce<184> {};
+struct Released<tuff_kernel_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.7.0
+};
 template <>
-struct Released<tuff_scan_desc> : ReleasedOnce<104> {};
-template <>
-struct Released<tuff_pool_desc> : ReleasedOnce<208> {};
-template <>
-struct Released<tuff_rope_desc> : ReleasedOnce<152> {};
-// 0.5.0
-template <>
-struct Released<tuff_resize_desc> : ReleasedOnce<128> {};
-// 0.7.0
-template <>
-struct Released<tuff_memory_stats> : ReleasedOnce<128> {};
-template <>
-struct Released<tuff_memory_fd> : ReleasedOnce<72> {};
-template <>
-struct Released<tuff_kernel_desc> : ReleasedOnce<96> {};
-template <>
-struct Released<tuff_kernel_properties> : ReleasedOnce<648> {};
-// 0.8.0
-template <>
-struct Released<tuff_stream_desc> : ReleasedOnce<16> {};
-template <>
-struct Released<tuff_event_desc> : ReleasedOnce<8> {};
+struct Released<tuff_kernel_properties> {
+  static constexpr std::array<uint32_t, 1> sizes = {648};  // 0.7.0
+};
 
 }  // namespace tuff::capi

@@ -30,7 +30,7 @@ inline uint32_t struct_size_of(const void* structure, std::string_view name) {
 template <typename T>
 void check_struct_size(uint32_t size, std::string_view name) {
   constexpr auto& sizes = Released<T>::sizes;
-  static_assert(sizes.back() == sizeof(T), "capi/structure_sizes.hpp lacks the structure's new size");
+  static_assert(sizes.back() == sizeof(T), "capi/structure_sizes.hpp lacks the new size: run scripts/api/generate.py");
   if (std::find(sizes.begin(), sizes.end(), size) != sizes.end()) [[likely]] {
     return;
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the generated files that are committed: include/tuff/tuff.json and python/tuff/_abi.py from
-include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py, the enumerations of
-include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and docs/accuracy.md.
+"""Writes the generated files that are committed: include/tuff/tuff.json, python/tuff/_abi.py and
+capi/structure_sizes.hpp from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def)
+python/tuff/_functions.py, the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and
+docs/accuracy.md.
 
     scripts/api/generate.py            writes them
     scripts/api/generate.py --check    fails, with the differences, if they are out of date
@@ -46,6 +47,41 @@ def write_json(api: dict) -> str:
     return one(api, 0) + "\n"
 
 
+def structure_sizes(api: dict) -> str:
+    """The sizes of each structure with struct_size in the versions that it grew in, for the library's own checks."""
+    lines = [
+        "// The sizes of the ABI's structures in each version of this library. They tell which version a caller was compiled",
+        "// with. Fields are only ever appended, so each version's structure is a prefix of the next version's.",
+        "//",
+        "// Generated from tuff.h by scripts/api/generate.py: not to be edited.",
+        "#pragma once",
+        "",
+        "#include <array>",
+        "#include <cstdint>",
+        "",
+        '#include "tuff/tuff.h"',
+        "",
+        "namespace tuff::capi {",
+        "",
+        "// Reading or writing a structure without an entry here does not compile.",
+        "template <typename T>",
+        "struct Released;",
+        "",
+    ]
+    for structure in api["structures"]:
+        if structure["fields"][0]["name"] != "struct_size":
+            continue
+        sizes = structure["sizes"]
+        lines += [
+            "template <>",
+            f"struct Released<{structure['name']}> {{",
+            f"  static constexpr std::array<uint32_t, {len(sizes)}> sizes = {{{', '.join(str(one['size']) for one in sizes)}}};"
+            f"  // {', '.join(one['since'] for one in sizes)}",
+            "};",
+        ]
+    return "\n".join([*lines, "", "}  // namespace tuff::capi", ""])
+
+
 def settle(outputs: dict, source: str, check: bool) -> int:
     """Writes what has changed; with check, prints the differences and returns 1 instead."""
     status = 0
@@ -84,7 +120,11 @@ def main() -> int:
     except header.HeaderError as error:
         print(f"tuff.h: {error}", file=sys.stderr)
         return 1
-    outputs = {"include/tuff/tuff.json": write_json(api), "python/tuff/_abi.py": python_tables.write(api)}
+    outputs = {
+        "include/tuff/tuff.json": write_json(api),
+        "python/tuff/_abi.py": python_tables.write(api),
+        "capi/structure_sizes.hpp": structure_sizes(api),
+    }
     return max(status, settle(outputs, "tuff.h and names.py", arguments.check))
 
 
