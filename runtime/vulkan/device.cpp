@@ -261,6 +261,7 @@ void Device::create() {
   for (;;) {
     info.queueCreateInfoCount = copies ? 2 : 1;
     const VkResult result = vkCreateDevice(physical.handle, &info, nullptr, &handle);
+    if (result != VK_SUCCESS) handle = VK_NULL_HANDLE;
     // Drivers have so many queues for all devices of all processes: NVIDIA's (580) fails then as if it could not start.
     const bool fewer = queue_infos[0].queueCount > 1 || copies;
     if (result == VK_SUCCESS || !fewer) {

@@ -57,6 +57,13 @@ class Device {
   void require_alive() const;
   // As check_vk, and remembers that the device is lost, and by which call: `what` has static storage.
   void check(VkResult result, const char* what);
+  // As check(), of a call that was to write `made`, the contents of which are undefined where it failed; counts it.
+  template <typename Handle>
+  void check_made(VkResult result, Handle& made, const char* what) {
+    if (result != VK_SUCCESS) made = VK_NULL_HANDLE;
+    check(result, what);
+    count_object();
+  }
   // What the device was to do cannot be done any more, as this call returned that: from now on it counts as lost.
   [[noreturn]] void lose(const char* what, VkResult result);
   // Called after every vkCreate* and vkAllocate*.
