@@ -169,11 +169,11 @@ struct Real {
 };
 #define POINTER(name, ...) Real<PFN_##name> real_##name;
 FUNCTIONS(POINTER)
-#define ENDS(END)                                                                                         \
-  END(Buffer)                                                                                             \
-  END(CommandPool)                                                                                        \
-  END(DescriptorSetLayout) END(Fence) END(Pipeline) END(PipelineCache) END(PipelineLayout) END(QueryPool) \
-      END(Semaphore) END(ShaderModule)
+#define ENDS(END)          \
+  END(Buffer)              \
+  END(CommandPool)         \
+  END(DescriptorSetLayout) \
+  END(Fence) END(Pipeline) END(PipelineCache) END(PipelineLayout) END(QueryPool) END(Semaphore) END(ShaderModule)
 #define END_POINTER(type) Real<PFN_vkDestroy##type> real_vkDestroy##type;
 ENDS(END_POINTER)
 Real<PFN_vkFreeMemory> real_vkFreeMemory;
