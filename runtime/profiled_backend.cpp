@@ -40,11 +40,9 @@ void ProfiledBackend::end() {
   };
   try {
     inner_.profile_collect();
-  } catch (const std::bad_alloc&) {
-    throw;  // nothing is lost: it goes on, and can be ended later
-  } catch (...) {
-    stop();  // of a lost device too: what it did before is kept
-    throw;
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_DEVICE_LOST) stop();  // what it did before is kept
+    throw;                                               // otherwise it goes on, and can be ended later
   }
   stop();
 }
