@@ -364,6 +364,7 @@ void damage_files(uint64_t count, Random& random) {
       static_cast<unsigned long long>(count), static_cast<unsigned long long>(entries.read()),
       static_cast<unsigned long long>(lists.read()), static_cast<unsigned long long>(tables.read()),
       static_cast<unsigned long long>(wire.read()));
+  if (count < 10'000) return;
   if (entries.read() == 0 || lists.read() == 0 || tables.read() == 0 || wire.read() == 0) problem("no reader read");
 }
 
@@ -489,28 +490,34 @@ void full_and_read_only(uint64_t rounds, uint64_t seed) {
   expect_well(in_a_process([&] { use(std::nullopt, 64 << 20, rounds / 10, random, true); }), "no folder");
 }
 
+template <typename Work>
+void in_two_processes(const char* what, const Work& work) {
+  const pid_t first = in_a_process([&] { work(1); }), second = in_a_process([&] { work(2); });
+  expect_well(first, what);
+  expect_well(second, what);
+}
+
 void race(uint64_t rounds, uint64_t seed) {
-  const Folder folder;
-  pid_t children[2];
-  for (uint64_t i = 0; i < 2; ++i) {
-    children[i] = in_a_process([&] {
-      Random random(seed + 1 + i);
-      // A small bound: each trims what the other stores.
-      const uint64_t found = use(folder.path, 100'000, rounds, random, true);
-      if (found == 0 && rounds > 1000) problem("nothing was found");
-      for (int64_t line = 0; line < 20; ++line) {
-        tuff::KernelList list(tuff::DiskCache({}, folder.path), "both");
-        list.add(tuff::kernel_line(tuff::KernelRequest(tuff::shaders::binding_probe)
-                                       .define("TUFF_WORDS", line)
-                                       .define("TUFF_OTHER", static_cast<int64_t>(i)),
-                                   {1, true}));
-        list.save();
-      }
-    });
-  }
-  for (const pid_t child : children) expect_well(child, "two processes");
-  const auto kernels = tuff::KernelList(tuff::DiskCache({}, folder.path), "both").load();
-  if (kernels.size() != 40) problem("two processes have added 40 kernels, the list has %zu", kernels.size());
+  const Folder entries, lists;
+  in_two_processes("two processes", [&](uint64_t process) {
+    Random random(seed + process);
+    // A small bound: each trims what the other stores.
+    const uint64_t found = use(entries.path, 100'000, rounds, random, true);
+    if (found == 0 && rounds > 1000) problem("nothing was found");
+  });
+  const auto list = [&] { return tuff::KernelList(tuff::DiskCache({}, lists.path), "both"); };
+  in_two_processes("two lists", [&](uint64_t process) {
+    for (int64_t line = 0; line < 50; ++line) {
+      tuff::KernelList mine = list();
+      mine.add(tuff::kernel_line(tuff::KernelRequest(tuff::shaders::binding_probe)
+                                     .define("TUFF_WORDS", line)
+                                     .define("TUFF_OTHER", static_cast<int64_t>(process)),
+                                 {1, true}));
+      mine.save();
+    }
+  });
+  const size_t kernels = list().load().size();
+  if (kernels != 100) problem("two processes have added 100 kernels, the list has %zu", kernels);
 }
 
 int run(uint64_t count, uint64_t rounds, uint64_t seed) {
