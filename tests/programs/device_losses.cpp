@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/allocation_hook.hpp"
 #include "programs/faulty_vulkan.hpp"
 #include "tuff/tuff.h"
 
@@ -138,6 +139,7 @@ class Cycle {
 
 struct Held {
   uint64_t resident = 0, heap = 0, objects = 0;
+  int64_t library = 0;  // allocations of the library's own
 };
 Held held() {
   unsigned long long size = 0, resident = 0;
@@ -145,7 +147,8 @@ Held held() {
     if (std::fscanf(file, "%llu %llu", &size, &resident) != 2) resident = 0;
     std::fclose(file);
   }
-  return {resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), mallinfo2().uordblks, faulty::live_objects()};
+  return {resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), mallinfo2().uordblks, faulty::live_objects(),
+          live_allocations()};
 }
 
 int run(uint64_t cycles, uint64_t seed) {
@@ -182,13 +185,15 @@ int run(uint64_t cycles, uint64_t seed) {
     }
   }
   for (const Held& now : all) {
-    std::printf("%.1f MiB resident, %llu bytes of malloc\n", static_cast<double>(now.resident) / 1048576,
-                static_cast<unsigned long long>(now.heap));
+    std::printf("%.1f MiB resident, %llu bytes of malloc, %lld allocations of the library\n",
+                static_cast<double>(now.resident) / 1048576, static_cast<unsigned long long>(now.heap),
+                static_cast<long long>(now.library));
   }
-  // A context is more than that, and so is what a leak of 100 bytes in each cycle comes to.
+  // Of the driver and its compiler, which keep some bytes of each context.
   const uint64_t room = std::max<uint64_t>(256 << 10, cycles * 100);
   if (all.size() >= 5) {
     const Held &middle = all[all.size() / 2], &last = all.back();
+    if (last.library != middle.library) problem("the library holds more and more, or less");
     if (last.heap > middle.heap + room) problem("the process holds more and more");
     if (last.resident > middle.resident + (uint64_t{8} << 20)) problem("the process is larger and larger");
   }
@@ -208,5 +213,6 @@ int main(int count, char** words) {
     if (option == "--cycles") cycles = std::strtoull(words[i + 1], nullptr, 10);
     if (option == "--seed") seed = std::strtoull(words[i + 1], nullptr, 10);
   }
+  tuff_test::watch_library(reinterpret_cast<const void*>(&tuff_version));
   return tuff_test::run(cycles, seed);
 }
