@@ -89,7 +89,7 @@ std::string name_of(const Trial& trial) {
 struct Shared {
   std::atomic<uint64_t> place;  // the trial of a unit that comes next; UINT64_MAX: none
   char current[256];
-  std::atomic<uint64_t> trials, problems, injected, answered, lost, lost_by_memory;
+  std::atomic<uint64_t> trials, problems, faults, injected, answered, lost, lost_by_memory;
   std::atomic<uint64_t> by_function[64], first_calls[64];
 };
 Shared* shared = nullptr;
@@ -239,6 +239,7 @@ class Runner {
       shared->injected += injected;
       shared->by_function[trial.function] += injected;
       if (injected == 0) return;  // a thread has done it at another time
+      if (times == 0) ++shared->faults;
       if (subject_ && !lost) {
         faults.trial.n = 0;
         perform();  // it still computes what it did
@@ -376,6 +377,7 @@ void check_first(const Trial& trial, const First& expected) {
   const First first = first_call();
   faults.end();
   shared->injected += faults.injected;
+  shared->faults += faults.injected != 0;
   shared->by_function[trial.function] += faults.injected;
   if (const std::string text = faulty::forbidden(); !text.empty()) problem("forbidden: %s", text.c_str());
   if (first.count == 0 && passed_over(trial)) return;
@@ -414,7 +416,9 @@ struct Options {
   uint64_t count = 0, seed = 0;
   std::string only;
   bool verbose = false;
-  uint64_t in_a_unit() const { return seconds != 0 ? 6 : count != 0 ? 120 : UINT64_MAX; }
+  uint64_t in_a_unit() const { return seconds != 0 ? 6 : count != 0 ? 200 : UINT64_MAX; }
+  // Where each trial compiles fifty kernels, others are worth more.
+  std::chrono::seconds for_a_unit() const { return std::chrono::seconds(count != 0 ? 8 : 1'000'000); }
 };
 
 std::vector<Trial> chosen(std::vector<Trial> trials, const Options& options) {
@@ -488,7 +492,8 @@ void run_scenario(const Unit& unit, const Options& options) {
       std::vector<Trial> trials;
       for (uint32_t i = 0; i < faulty::function_count(); ++i) add_trials(trials, unit, i, faults.calls[i], false);
       trials = chosen(std::move(trials), options);
-      for (size_t i = first; i < trials.size() && shared->problems < 20; ++i) {
+      const auto enough = [&] { return Clock::now() - start > options.for_a_unit() || shared->problems >= 20; };
+      for (size_t i = first; i < trials.size() && !enough(); ++i) {
         shared->place = i + 1;
         remember(trials[i]);
         runner.check(trials[i]);
@@ -531,7 +536,7 @@ int run(const Options& options) {
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const auto enough = [&] {
     if (shared->problems >= 20) return true;
-    if (options.count != 0 && shared->injected >= options.count) return true;
+    if (options.count != 0 && shared->faults >= options.count) return true;
     return options.seconds != 0 && elapsed() > options.seconds;
   };
   std::vector<Unit> units;
@@ -559,11 +564,12 @@ int run(const Options& options) {
     std::printf("%8llu %s\n", static_cast<unsigned long long>(shared->by_function[i]), faulty::function(i).name);
   }
   std::printf(
-      "%llu trials, %llu calls of Vulkan failed, %llu calls answered it, %llu devices lost (%llu by another code), "
+      "%llu faults in %llu trials, %llu calls of Vulkan failed, %llu calls answered it, %llu devices lost (%llu by "
+      "another code), "
       "%.0f s, %llu problems\n",
-      static_cast<unsigned long long>(shared->trials), static_cast<unsigned long long>(shared->injected),
-      static_cast<unsigned long long>(shared->answered), static_cast<unsigned long long>(shared->lost),
-      static_cast<unsigned long long>(shared->lost_by_memory), elapsed(),
+      static_cast<unsigned long long>(shared->faults), static_cast<unsigned long long>(shared->trials),
+      static_cast<unsigned long long>(shared->injected), static_cast<unsigned long long>(shared->answered),
+      static_cast<unsigned long long>(shared->lost), static_cast<unsigned long long>(shared->lost_by_memory), elapsed(),
       static_cast<unsigned long long>(shared->problems));
   return shared->problems == 0 && shared->injected != 0 ? 0 : 1;
 }
