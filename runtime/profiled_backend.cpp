@@ -40,11 +40,9 @@ void ProfiledBackend::end() {
   };
   try {
     inner_.profile_collect();
-  } catch (const std::bad_alloc&) {
-    throw;  // nothing is lost: profiling continues and can be ended later
-  } catch (...) {
-    stop();  // even if the device was lost: what it did before that is kept
-    throw;
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_DEVICE_LOST) stop();  // what it did before that is kept
+    throw;                                               // otherwise profiling continues and can be ended later
   }
   stop();
 }

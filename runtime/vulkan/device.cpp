@@ -262,6 +262,7 @@ void Device::create() {
   for (;;) {
     info.queueCreateInfoCount = copies ? 2 : 1;
     const VkResult result = vkCreateDevice(physical.handle, &info, nullptr, &handle);
+    if (result != VK_SUCCESS) handle = VK_NULL_HANDLE;
     // Drivers limit the number of queues over all devices and processes. NVIDIA's (580) then fails with an
     // initialisation error.
     const bool fewer = queue_infos[0].queueCount > 1 || copies;

@@ -57,6 +57,13 @@ class Device {
   void require_alive() const;
   // Like check_vk, and records that the device was lost and by which call. `what` has static storage.
   void check(VkResult result, const char* what);
+  // Like check(), for a call that creates `made`, whose content is undefined if the call failed. Counts the object.
+  template <typename Handle>
+  void check_made(VkResult result, Handle& made, const char* what) {
+    if (result != VK_SUCCESS) made = VK_NULL_HANDLE;
+    check(result, what);
+    count_object();
+  }
   // Marks the device as lost because this call failed in a way that leaves its work incomplete.
   [[noreturn]] void lose(const char* what, VkResult result);
   // Descriptor set layouts are for push descriptors of storage buffers. A pipeline layout may go without a set (null)

@@ -22,8 +22,8 @@ EventQueries::Query EventQueries::take(const Timelines& timelines) {
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = kQueries;
     VkQueryPool pool = VK_NULL_HANDLE;
-    device_->check(device_->vk.vkCreateQueryPool(device_->handle, &info, nullptr, &pool), "vkCreateQueryPool");
-    device_->count_object();
+    device_->check_made(device_->vk.vkCreateQueryPool(device_->handle, &info, nullptr, &pool), pool,
+                        "vkCreateQueryPool");
     pools_.push_back(pool);
     for (uint32_t i = 0; i < kQueries; ++i) free_.push_back({{pool, i}, {}});
     found = free_.end() - kQueries;

@@ -19,12 +19,10 @@ namespace {
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
 std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
-  uint32_t count = 0;
-  if (vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) < 0) return {};
-  std::vector<VkExtensionProperties> extensions(count);
-  if (vkEnumerateInstanceExtensionProperties(layer, &count, extensions.data()) < 0) return {};
-  extensions.resize(count);
-  return extensions;
+  return list_vk<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
+                                        [&](uint32_t* count, VkExtensionProperties* extensions) {
+                                          return vkEnumerateInstanceExtensionProperties(layer, count, extensions);
+                                        });
 }
 
 bool contains(const std::vector<VkExtensionProperties>& extensions, const char* name) {
@@ -33,10 +31,8 @@ bool contains(const std::vector<VkExtensionProperties>& extensions, const char* 
 }
 
 bool layer_present() {
-  uint32_t count = 0;
-  vkEnumerateInstanceLayerProperties(&count, nullptr);
-  std::vector<VkLayerProperties> layers(count);
-  vkEnumerateInstanceLayerProperties(&count, layers.data());
+  const auto layers =
+      list_vk<VkLayerProperties>("vkEnumerateInstanceLayerProperties", vkEnumerateInstanceLayerProperties);
   return std::any_of(layers.begin(), layers.end(),
                      [](const auto& layer) { return std::strcmp(layer.layerName, kValidationLayer) == 0; });
 }
@@ -90,22 +86,24 @@ void find_queues(PhysicalDevice& device) {
 bool calibrated_timestamps(VkPhysicalDevice handle, const std::vector<VkExtensionProperties>& extensions) {
   if (!contains(extensions, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) return false;
   if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT == nullptr) return false;
-  uint32_t count = 0;
-  if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, &count, nullptr) < 0) return false;
-  std::vector<VkTimeDomainEXT> domains(count);
-  if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, &count, domains.data()) < 0) return false;
+  const auto domains = list_optional_vk<VkTimeDomainEXT>(
+      "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT", [&](uint32_t* count, VkTimeDomainEXT* list) {
+        return vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, count, list);
+      });
   return std::find(domains.begin(), domains.end(), VK_TIME_DOMAIN_DEVICE_EXT) != domains.end();
 }
 
 // Whether an attached tool such as RenderDoc or Nsight reports that it shows labels.
 bool has_debug_markers(const PhysicalDevice& device) {
   if (device.properties.apiVersion < VK_API_VERSION_1_3 || vkGetPhysicalDeviceToolProperties == nullptr) return false;
-  uint32_t count = 0;
-  if (vkGetPhysicalDeviceToolProperties(device.handle, &count, nullptr) < 0) return false;
   VkPhysicalDeviceToolProperties empty{};
   empty.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TOOL_PROPERTIES;
-  std::vector<VkPhysicalDeviceToolProperties> tools(count, empty);
-  if (vkGetPhysicalDeviceToolProperties(device.handle, &count, tools.data()) < 0) return false;
+  const auto tools = list_optional_vk<VkPhysicalDeviceToolProperties>(
+      "vkGetPhysicalDeviceToolProperties",
+      [&](uint32_t* count, VkPhysicalDeviceToolProperties* list) {
+        return vkGetPhysicalDeviceToolProperties(device.handle, count, list);
+      },
+      empty);
   return std::any_of(tools.begin(), tools.end(),
                      [](const auto& tool) { return (tool.purposes & VK_TOOL_PURPOSE_DEBUG_MARKERS_BIT_EXT) != 0; });
 }
@@ -145,10 +143,10 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   device.handle = handle;
   vkGetPhysicalDeviceProperties(handle, &device.properties);
   vkGetPhysicalDeviceMemoryProperties(handle, &device.memory);
-  uint32_t count = 0;
-  vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr);
-  std::vector<VkExtensionProperties> extensions(count);
-  vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data());
+  const auto extensions = list_vk<VkExtensionProperties>(
+      "vkEnumerateDeviceExtensionProperties", [&](uint32_t* count, VkExtensionProperties* list) {
+        return vkEnumerateDeviceExtensionProperties(handle, nullptr, count, list);
+      });
   device.push_descriptors = contains(extensions, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   device.memory_budget = contains(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   device.portability_subset = contains(extensions, "VK_KHR_portability_subset");
@@ -301,22 +299,36 @@ void Instance::create(bool validation) {
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   const VkResult result = vkCreateInstance(&info, nullptr, &instance_);
+  if (result != VK_SUCCESS) instance_ = VK_NULL_HANDLE;
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    check_vk(result, "vkCreateInstance");
+  }
   if (result != VK_SUCCESS) fail(TUFF_ERROR_NO_DEVICE, "vkCreateInstance returned {}", vk_result_name(result));
   volkLoadInstanceOnly(instance_);
   if (validation) {
     messenger.pNext = nullptr;
-    check_vk(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
-             "vkCreateDebugUtilsMessengerEXT");
+    check_made(vkCreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_), messenger_,
+               "vkCreateDebugUtilsMessengerEXT");
   }
 }
 
 void Instance::enumerate() {
-  uint32_t count = 0;
-  check_vk(vkEnumeratePhysicalDevices(instance_, &count, nullptr), "vkEnumeratePhysicalDevices");
-  std::vector<VkPhysicalDevice> handles(count);
-  check_vk(vkEnumeratePhysicalDevices(instance_, &count, handles.data()), "vkEnumeratePhysicalDevices");
-  for (uint32_t i = 0; i < count; ++i) {
-    PhysicalDevice device = inspect(instance_, handles[i]);
+  const auto handles = list_vk<VkPhysicalDevice>(
+      "vkEnumeratePhysicalDevices",
+      [&](uint32_t* count, VkPhysicalDevice* list) { return vkEnumeratePhysicalDevices(instance_, count, list); });
+  for (const VkPhysicalDevice handle : handles) {
+    PhysicalDevice device;
+    try {
+      device = inspect(instance_, handle);
+    } catch (const Error& error) {
+      const tuff_status code = error.code();
+      if (code == TUFF_ERROR_OUT_OF_HOST_MEMORY || code == TUFF_ERROR_OUT_OF_DEVICE_MEMORY) throw;
+      VkPhysicalDeviceProperties properties;
+      vkGetPhysicalDeviceProperties(handle, &properties);
+      refusals_.push_back(fmt::format("{} does not say what it has: {}", properties.deviceName, error.what()));
+      log(TUFF_LOG_WARNING, "{}", refusals_.back());
+      continue;
+    }
     log(TUFF_LOG_INFO, "found {} ({}){}{}", device.properties.deviceName, device.driver.driverInfo,
         device.lacks.empty() ? "" : ": refused, it lacks ", device.lacks);
     if (device.lacks.empty()) {

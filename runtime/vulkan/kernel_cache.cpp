@@ -98,9 +98,8 @@ KernelCache::KernelCache(std::shared_ptr<Device> device)
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
   info.initialDataSize = stored.size();
   info.pInitialData = stored.data();
-  device_->check(device_->vk.vkCreatePipelineCache(device_->handle, &info, nullptr, &driver_cache_),
-                 "vkCreatePipelineCache");
-  device_->count_object();
+  device_->check_made(device_->vk.vkCreatePipelineCache(device_->handle, &info, nullptr, &driver_cache_), driver_cache_,
+                      "vkCreatePipelineCache");
 }
 
 KernelCache::~KernelCache() {

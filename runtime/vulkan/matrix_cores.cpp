@@ -39,11 +39,10 @@ std::vector<MatrixShape> matrix_shapes(VkInstance instance, VkPhysicalDevice dev
   using List = VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, CooperativeMatrixProperties*);
   const auto list = reinterpret_cast<List>(  // NOLINT: how Vulkan hands out functions
       vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
-  uint32_t count = 0;
-  if (list == nullptr || list(device, &count, nullptr) < 0) return {};
-  std::vector<CooperativeMatrixProperties> properties(count);
-  if (list(device, &count, properties.data()) < 0) return {};
-  properties.resize(count);
+  if (list == nullptr) return {};
+  const auto properties = list_optional_vk<CooperativeMatrixProperties>(
+      "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
+      [&](uint32_t* count, CooperativeMatrixProperties* all) { return list(device, count, all); });
   std::vector<MatrixShape> shapes;
   for (const CooperativeMatrixProperties& p : properties) {
     const MatrixShape shape{p.m, p.n, p.k, dtype_of(p.a_type), dtype_of(p.b_type), dtype_of(p.c_type)};

@@ -23,8 +23,7 @@ VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExt
   if (families.size() > 1) info.sharingMode = VK_SHARING_MODE_CONCURRENT;
   info.queueFamilyIndexCount = static_cast<uint32_t>(families.size());
   info.pQueueFamilyIndices = families.data();
-  device.check(vk.vkCreateBuffer(device.handle, &info, nullptr, &block.buffer), "vkCreateBuffer");
-  device.count_object();
+  device.check_made(vk.vkCreateBuffer(device.handle, &info, nullptr, &block.buffer), block.buffer, "vkCreateBuffer");
   VkMemoryDedicatedRequirements dedicated{};
   dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS;
   VkMemoryRequirements2 requirements{};

@@ -286,7 +286,9 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
   const uint64_t heap = device_->physical.memory.memoryHeaps[heap_index].size;
   HeapBudget budget;
   bool beyond_budget = false;
-  for (int attempt = 0; attempt < 2 && result == VK_ERROR_OUT_OF_DEVICE_MEMORY; ++attempt) {
+  // Too many objects: of allocations, of which a device may have so many.
+  const auto retried = [&] { return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_TOO_MANY_OBJECTS; };
+  for (int attempt = 0; attempt < 2 && retried(); ++attempt) {
     if (attempt == 1) trim_to(0);
     // lavapipe promises memory that it does not have, so stay within the heap that it reports.
     if (requirements.size > heap || reserved_ > heap - requirements.size) continue;

@@ -32,8 +32,8 @@ VkQueryPool Profiler::make_queries(uint32_t count) {
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
   info.queryCount = count;
   VkQueryPool queries = VK_NULL_HANDLE;
-  device_->check(device_->vk.vkCreateQueryPool(device_->handle, &info, nullptr, &queries), "vkCreateQueryPool");
-  device_->count_object();
+  device_->check_made(device_->vk.vkCreateQueryPool(device_->handle, &info, nullptr, &queries), queries,
+                      "vkCreateQueryPool");
   return queries;
 }
 
@@ -215,14 +215,15 @@ void Profiler::wait_for_estimate() {
   if (!estimating_) return;
   device_->check(waited, "vkWaitForFences");
   if (waited == VK_TIMEOUT) fail(TUFF_ERROR_TIMEOUT, "the device did not finish a timestamp");
-  estimating_ = false;
   device_->check(vk.vkResetFences(device_->handle, 1, &fence_), "vkResetFences");
+  estimating_ = false;
 }
 
 // Submits only a timestamp, between two readings of the host's clock.
 DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
   const VolkDeviceTable& vk = device_->vk;
-  if (query_ == VK_NULL_HANDLE) {
+  if (!estimate_recorded_) {
+    vk.vkDestroyQueryPool(device_->handle, std::exchange(query_, VK_NULL_HANDLE), nullptr);
     vk.vkDestroyCommandPool(device_->handle, std::exchange(pool_, VK_NULL_HANDLE), nullptr);
     vk.vkDestroyFence(device_->handle, std::exchange(fence_, VK_NULL_HANDLE), nullptr);
     const Device::Commands made = device_->make_commands(device_->physical.queue_family, 0);
@@ -230,8 +231,7 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     commands_ = made.buffer;
     VkFenceCreateInfo fence{};
     fence.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
-    device_->check(vk.vkCreateFence(device_->handle, &fence, nullptr, &fence_), "vkCreateFence");
-    device_->count_object();
+    device_->check_made(vk.vkCreateFence(device_->handle, &fence, nullptr, &fence_), fence_, "vkCreateFence");
     VkCommandBufferBeginInfo begin{};
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     device_->check(vk.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer");
@@ -239,6 +239,7 @@ DeviceClock::Point Profiler::estimate_clocks(HostTime& uncertainty) {
     vk.vkCmdResetQueryPool(commands_, query_, 0, 1);
     vk.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, query_, 0);
     device_->check(vk.vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
+    estimate_recorded_ = true;
   }
   wait_for_estimate();  // the previous one, if it timed out
   DeviceClock::Point best;

@@ -88,6 +88,7 @@ class Profiler {
   VkFence fence_ = VK_NULL_HANDLE;
   bool estimating_ = false;  // submitted and not finished
   VkQueryPool query_ = VK_NULL_HANDLE;
+  bool estimate_recorded_ = false;  // all of that is there, and commands_ is whole
 };
 
 }  // namespace tuff

@@ -22,8 +22,8 @@ StreamTimeline::StreamTimeline(std::shared_ptr<Device> device, std::shared_ptr<M
   VkSemaphoreCreateInfo semaphore{};
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
-  device_->check(device_->vk.vkCreateSemaphore(device_->handle, &semaphore, nullptr, &semaphore_), "vkCreateSemaphore");
-  device_->count_object();
+  device_->check_made(device_->vk.vkCreateSemaphore(device_->handle, &semaphore, nullptr, &semaphore_), semaphore_,
+                      "vkCreateSemaphore");
 }
 
 StreamTimeline::~StreamTimeline() { device_->vk.vkDestroySemaphore(device_->handle, semaphore_, nullptr); }

@@ -24,6 +24,7 @@ const char* vk_result_name(VkResult result) {
     case VK_ERROR_OUT_OF_POOL_MEMORY: return "VK_ERROR_OUT_OF_POOL_MEMORY";
     case VK_ERROR_INVALID_SHADER_NV: return "VK_ERROR_INVALID_SHADER_NV";
     case VK_ERROR_INVALID_EXTERNAL_HANDLE: return "VK_ERROR_INVALID_EXTERNAL_HANDLE";
+    case VK_ERROR_UNKNOWN: return "VK_ERROR_UNKNOWN";
     default: return "an unexpected VkResult";
   }
 }
@@ -34,6 +35,7 @@ tuff_status vk_result_status(VkResult result) {
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_MEMORY_MAP_FAILED: return TUFF_ERROR_OUT_OF_DEVICE_MEMORY;
+    case VK_ERROR_TOO_MANY_OBJECTS: return TUFF_ERROR_LIMIT_EXCEEDED;
     case VK_ERROR_INVALID_EXTERNAL_HANDLE: return TUFF_ERROR_INVALID_ARGUMENT;
     case VK_ERROR_DEVICE_LOST: return TUFF_ERROR_DEVICE_LOST;
     case VK_ERROR_INITIALIZATION_FAILED:

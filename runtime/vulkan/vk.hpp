@@ -3,6 +3,9 @@
 
 #include <volk.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "planning/status.hpp"
 
 namespace tuff {
@@ -16,6 +19,40 @@ tuff_status vk_result_status(VkResult result);
 inline void check_vk(VkResult result, const char* what) {
   if (result < 0) [[unlikely]] {
     fail(vk_result_status(result), "{} returned {}", what, vk_result_name(result));
+  }
+}
+
+// The same of a call that was to write `made`, the contents of which are undefined where it failed.
+template <typename Handle>
+void check_made(VkResult result, Handle& made, const char* what) {
+  if (result != VK_SUCCESS) made = VK_NULL_HANDLE;
+  check_vk(result, what);
+}
+
+// All of what Vulkan lists in two calls, list(&count, nullptr) and list(&count, data): the list may grow between them.
+template <typename T, typename List>
+std::vector<T> list_vk(const char* what, const List& list, const T& empty = {}) {
+  constexpr int kTries = 8;
+  for (int tries = 1;; ++tries) {
+    uint32_t count = 0;
+    check_vk(list(&count, nullptr), what);
+    std::vector<T> all(count, empty);
+    const VkResult result = list(&count, all.data());
+    check_vk(result, what);
+    if (result == VK_INCOMPLETE && tries < kTries) continue;
+    all.resize(count, empty);
+    return all;
+  }
+}
+
+// The same of what Tuff can do without: nothing where the driver fails, unless it is for memory.
+template <typename T, typename List>
+std::vector<T> list_optional_vk(const char* what, const List& list, const T& empty = {}) {
+  try {
+    return list_vk<T>(what, list, empty);
+  } catch (const Error& error) {
+    if (error.code() == TUFF_ERROR_OUT_OF_HOST_MEMORY || error.code() == TUFF_ERROR_OUT_OF_DEVICE_MEMORY) throw;
+    return {};
   }
 }
 

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <vector>
+
 #include "internal/faults.hpp"
 #include "support/kernel.hpp"
 
@@ -204,6 +207,109 @@ TEST_F(Faults, AFailedImportLeavesTheDescriptor) {
   EXPECT_OK(tuff_free(made));
   EXPECT_EQ(imported(), 0u);
   close(info.fd);
+}
+
+// What a function that fails was to write is undefined then.
+uint64_t destroyed_nonsense = 0;
+PFN_vkDestroyBuffer destroy_buffer = nullptr;
+VkBuffer nonsense() {
+  VkBuffer buffer;
+  std::memset(&buffer, 0xD5, sizeof buffer);
+  return buffer;
+}
+VKAPI_ATTR VkResult VKAPI_CALL nonsense_for_a_buffer(VkDevice, const VkBufferCreateInfo*, const VkAllocationCallbacks*,
+                                                     VkBuffer* buffer) {
+  ++calls;
+  *buffer = nonsense();
+  return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+VKAPI_ATTR void VKAPI_CALL no_nonsense(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* host) {
+  if (buffer == nonsense()) {
+    ++destroyed_nonsense;
+  } else {
+    destroy_buffer(device, buffer, host);
+  }
+}
+
+TEST_F(Faults, WhatAFunctionThatFailsHasWrittenIsNotDestroyed) {
+  destroyed_nonsense = 0;
+  destroy_buffer = whole_.vkDestroyBuffer;
+  vk_->vkCreateBuffer = nonsense_for_a_buffer;
+  vk_->vkDestroyBuffer = no_nonsense;
+  tuff_buffer buffer = 0;
+  EXPECT_FAILS(tuff_alloc(context(), 100 << 20, &buffer), TUFF_ERROR_OUT_OF_HOST_MEMORY, "tuff_alloc",
+               "vkCreateBuffer");
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(destroyed_nonsense, 0u);
+  *vk_ = whole_;
+  expect_works(context());
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL too_many_allocations(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*,
+                                                    VkDeviceMemory*) {
+  ++calls;
+  return VK_ERROR_TOO_MANY_OBJECTS;
+}
+
+TEST_F(Faults, AsManyAllocationsAsTheDeviceAllowsIsALimit) {
+  vk_->vkAllocateMemory = too_many_allocations;
+  tuff_buffer buffer = 0;
+  EXPECT_FAILS(tuff_alloc(context(), 100 << 20, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc",
+               "VK_ERROR_TOO_MANY_OBJECTS");
+  EXPECT_EQ(calls, 2) << "it gives back what it can and tries again";
+  *vk_ = whole_;
+  expect_works(context());
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL no_memory_for_timestamps(VkDevice, VkQueryPool, uint32_t, uint32_t, size_t, void*,
+                                                        VkDeviceSize, VkQueryResultFlags) {
+  ++calls;
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+TEST_F(Faults, AProfileThatCannotBeEndedForWantOfMemoryGoesOn) {
+  const Tensor x(context(), std::vector<float>(100, 2.0f));
+  ASSERT_OK(tuff_profile_begin(context()));
+  ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, x, 100));
+  vk_->vkGetQueryPoolResults = no_memory_for_timestamps;
+  EXPECT_FAILS(tuff_profile_end(context()), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_profile_end",
+               "vkGetQueryPoolResults");
+  EXPECT_GT(calls, 0);
+  *vk_ = whole_;
+  EXPECT_OK(tuff_profile_end(context()));
+  EXPECT_FAILS(tuff_profile_end(context()), TUFF_ERROR_INVALID_ARGUMENT, "tuff_profile_end", "not being profiled");
+}
+
+TEST(FaultsOfLists, AListThatGrowsIsAskedForAgain) {
+  uint32_t length = 3;
+  const auto list = [&](uint32_t* count, int* numbers) {
+    if (numbers == nullptr) {
+      *count = length++;
+      return VK_SUCCESS;
+    }
+    const bool whole = *count == 5;
+    for (uint32_t i = 0; i < *count; ++i) numbers[i] = static_cast<int>(i);
+    return whole ? VK_SUCCESS : VK_INCOMPLETE;
+  };
+  EXPECT_EQ(tuff::list_vk<int>("list", list), (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(FaultsOfLists, AListThatCannotBeHadIsNotEmpty) {
+  for (const bool at_once : {true, false}) {
+    const auto list = [&](uint32_t* count, int* numbers) {
+      if (numbers == nullptr && !at_once) {
+        *count = 3;
+        return VK_SUCCESS;
+      }
+      *count = 0xD5D5D5D5;
+      return VK_ERROR_OUT_OF_HOST_MEMORY;
+    };
+    EXPECT_THROW(tuff::list_vk<int>("list", list), tuff::Error);
+    EXPECT_THROW(tuff::list_optional_vk<int>("list", list), tuff::Error);
+  }
+  const auto unknown = [](uint32_t*, int*) { return VK_ERROR_UNKNOWN; };
+  EXPECT_THROW(tuff::list_vk<int>("list", unknown), tuff::Error);
+  EXPECT_TRUE(tuff::list_optional_vk<int>("list", unknown).empty());
 }
 
 TEST_F(Faults, FailedBlocksLeakNothing) {

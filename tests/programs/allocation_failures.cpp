@@ -1,12 +1,13 @@
-// Makes the library's allocations fail, one after another, in everything that a program can ask of it.
+// Lets the library's allocations fail, one after another, through all that a program may ask of it.
 //
 //   tuff_allocation_failures BACKEND [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
 //
-// A scenario is a short piece of work. First the library's allocations in it are counted. Then it runs again with the
-// n-th of them failing, for each n: once with just that one failing, and once with all later ones failing too until
-// the call has returned. A call may succeed all the same, or return OUT_OF_HOST_MEMORY and succeed when repeated. Its
-// results must be right, everything can be destroyed, and neither the library nor the context holds more afterwards
-// than before. Without --seconds everything is run; with it a sample, by a seed that is printed.
+// A scenario is a short piece of work. It is counted how many allocations the library makes in it; then it is done
+// again with the n-th of them failing, for each n: once, and with all those after it too until the call has answered. A
+// call may succeed all the same, or answer OUT_OF_HOST_MEMORY and succeed when it is made again; what it computed is
+// right, everything can be destroyed, and neither the library nor the context holds more afterwards than before.
+// Without
+// --seconds all of that is done; with it a sample, by a seed that is printed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -25,496 +24,43 @@
 #include <vector>
 
 #include "programs/allocation_hook.hpp"
-#include "support/call_table.hpp"
+#include "programs/scenarios.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
 namespace {
 
-const char* backend = "vulkan";
 bool vulkan() { return std::strcmp(backend, "vulkan") == 0; }
 
-// The current trial, for messages.
+// What is being done, for messages.
 const char* scenario_name = "";
 uint64_t failing = 0;
 bool failing_on = false;
 int problems = 0;
-bool counting = false;  // counts allocations; nothing fails
 
-template <typename... Args>
-void problem(const char* format, Args... args) {
-  char text[1024];
-  std::snprintf(text, sizeof text, format, args...);
-  char message[512] = "";
-  tuff_last_error(message, sizeof message, nullptr);
-  std::printf("--only %s:%llu:%s: %s (last error: %s)\n", scenario_name, static_cast<unsigned long long>(failing),
-              failing_on ? "on" : "once", text, message);
-  std::fflush(stdout);
-  ++problems;
-}
-
-// Enclose the calls in which allocations fail.
-bool has_failed = false;
-uint64_t seen = 0;
-void begin_failing() { fail_allocation(failing, failing_on); }
-void end_failing() {
-  has_failed = stop_failing();
-  seen = allocations_seen();
-}
-
-// Makes the call, and repeats it if it had no memory. Any other status must be `expected`.
-template <typename Call>
-bool made(const char* what, Call call, tuff_status expected = TUFF_OK) {
-  tuff_status status = call();
-  if (status == expected) return true;
-  const bool without_memory = stop_failing();
-  if (status != TUFF_ERROR_OUT_OF_HOST_MEMORY || !without_memory) {
-    problem("%s answers %s", what, tuff_status_name(status));
-    return false;
-  }
-  status = call();
-  if (status != expected) problem("%s, repeated, answers %s", what, tuff_status_name(status));
-  return status == expected;
-}
-#define MADE(call) made(#call, [&] { return call; })
-#define REFUSED(call, status) \
-  made(                       \
-      #call, [&] { return call; }, status)
-
-template <typename T>
-T sized() {
-  T desc{};
-  desc.struct_size = sizeof(T);
-  return desc;
-}
-
-tuff_context new_context(int32_t prewarm = 0) {
-  auto desc = sized<tuff_context_desc>();
-  desc.backend = backend;
-  desc.prewarm = prewarm;
-  tuff_context context = 0;
-  MADE(tuff_context_create(&desc, &context));
-  return context;
-}
-
-class Buffer {
+class Allocations : public Failures {
  public:
-  Buffer(tuff_context context, uint64_t bytes, uint32_t flags = 0, const char* name = nullptr) {
-    auto desc = sized<tuff_alloc_desc>();
-    desc.bytes = bytes, desc.flags = flags, desc.name = name;
-    MADE(tuff_alloc_ex(context, &desc, &handle_));
+  void begin() override { fail_allocation(failing, failing_on); }
+  void end() override {
+    has_failed = stop_failing();
+    seen = allocations_seen();
   }
-  explicit Buffer(tuff_buffer handle) : handle_(handle) {}
-  ~Buffer() { free(); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  operator tuff_buffer() const { return handle_; }  // NOLINT(google-explicit-constructor)
-  void free() {
-    MADE(tuff_free(handle_));
-    handle_ = TUFF_NULL_HANDLE;
+  bool excuses(const char*, tuff_status status, Then) override {
+    return stop_failing() && status == TUFF_ERROR_OUT_OF_HOST_MEMORY;
   }
-
- private:
-  tuff_buffer handle_ = TUFF_NULL_HANDLE;
-};
-
-void fill(tuff_stream stream, tuff_buffer buffer, uint64_t bytes, float value) {
-  MADE(tuff_fill(stream, buffer, 0, bytes, &value, sizeof value));
-}
-
-void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float wanted, const char* what) {
-  std::vector<float> values(count, -1234.0f);
-  MADE(tuff_copy_dtoh(stream, values.data(), buffer, 0, count * sizeof(float)));
-  for (size_t i = 0; i < count; ++i) {
-    if (values[i] == wanted) continue;
-    return problem("%s: element %zu is %g and not %g", what, i, static_cast<double>(values[i]),
-                   static_cast<double>(wanted));
+  void problem(const char* text) override {
+    char message[512] = "";
+    tuff_last_error(message, sizeof message, nullptr);
+    std::printf("--only %s:%llu:%s: %s (last error: %s)\n", scenario_name, static_cast<unsigned long long>(failing),
+                failing_on ? "on" : "once", text, message);
+    std::fflush(stdout);
+    ++problems;
   }
-}
+  bool counting() const override { return counts; }
 
-// --- scenarios ----------------------------------------------------------------------------------------------
-
-constexpr uint64_t kCount = kCallBytes / sizeof(float);
-
-// A function that takes buffers, with its operands reset before each call. The results must be those of a run without
-// failures.
-void one_call(tuff_context context, size_t row) {
-  static std::map<size_t, std::vector<unsigned char>> results;
-  const BufferCall& call = buffer_calls()[row];
-  const Buffer own[4] = {Buffer(context, kCallBytes), Buffer(context, kCallBytes), Buffer(context, kCallBytes),
-                         Buffer(context, kCallBytes)};
-  const tuff_buffer operands[4] = {own[0], own[1], own[2], own[3]};
-  for (const tuff_buffer operand : operands) fill(context, operand, kCallBytes, 0.5f);
-  begin_failing();
-  made(call.function, [&] { return call.call(context, operands); });
-  end_failing();
-  std::vector<unsigned char> all(4 * kCallBytes);
-  for (size_t i = 0; i < 4; ++i) {
-    MADE(tuff_copy_dtoh(context, all.data() + i * kCallBytes, operands[i], 0, kCallBytes));
-  }
-  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // its input is what another row has downloaded
-  if (counting) {
-    results[row] = all;
-  } else if (results[row] != all) {
-    problem("%s computes something else", call.function);
-  }
-}
-
-void buffers(tuff_context context) {
-  constexpr uint64_t kSizes[] = {64, 5000, 300, 70'000, 3'000'000, 1, 20'000'000};
-  std::vector<tuff_buffer> all;
-  for (const uint64_t bytes : kSizes) {
-    tuff_buffer buffer = 0;
-    if (MADE(tuff_alloc(context, bytes, &buffer))) all.push_back(buffer);
-  }
-  tuff_buffer view = 0;
-  uint64_t bytes = 0;
-  MADE(tuff_view(all[3], 400, 800, &view));
-  MADE(tuff_buffer_size(view, &bytes));
-  fill(context, view, 800, 3);
-  expect_all(context, view, 200, 3, "a view");
-  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that do not fill a word
-  for (const size_t i : {0, 2, 4, 1, 6, 3, 5}) MADE(tuff_free(all[i]));
-  MADE(tuff_free(view));
-  MADE(tuff_synchronize(context));
-  const Buffer visible(context, 4096, TUFF_ALLOC_HOST_VISIBLE, "a name that is longer than a short string is");
-  for (int round = 0; round < 2; ++round) {
-    void* pointer = nullptr;
-    MADE(tuff_map(visible, &pointer));
-    if (pointer != nullptr) std::memset(pointer, 1, 4096);
-    REFUSED(tuff_map(visible, &pointer), TUFF_ERROR_INVALID_ARGUMENT);
-    MADE(tuff_unmap(visible));
-  }
-  {
-    const Buffer mapped(context, 4096, TUFF_ALLOC_HOST_VISIBLE);
-    void* pointer = nullptr;
-    MADE(tuff_map(mapped, &pointer));
-  }
-  auto memory = sized<tuff_memory_stats>();
-  MADE(tuff_context_memory(context, &memory));
-  MADE(tuff_context_reset_peak(context));
-  MADE(tuff_context_trim(context));
-}
-
-// Large enough for staging in chunks, and for copies by several threads.
-void transfers(tuff_context context) {
-  constexpr uint64_t kBytes = 6u << 20;
-  const Buffer buffer(context, kBytes), other(context, kBytes);
-  std::vector<unsigned char> data(kBytes, 7), back(kBytes);
-  MADE(tuff_copy_htod(context, buffer, 0, data.data(), kBytes));
-  MADE(tuff_copy_dtod(context, other, 0, buffer, 0, kBytes));
-  MADE(tuff_copy_htod(context, buffer, 100, back.data(), 1000));
-  MADE(tuff_copy_dtoh(context, back.data(), other, 0, kBytes));
-  if (back != data) problem("a copy brought something else");
-}
-
-// Work whose effect would double if a failed call had carried it out.
-void accumulate(tuff_context context) {
-  constexpr uint64_t kSide = 96;
-  const uint64_t bytes = kSide * kSide * sizeof(float);
-  const Buffer a(context, bytes), b(context, bytes), c(context, bytes);
-  fill(context, a, bytes, 1);
-  fill(context, b, bytes, 2);
-  fill(context, c, bytes, 5);
-  for (int i = 0; i < 3; ++i) {
-    MADE(tuff_gemm(context, TUFF_F32, TUFF_NO_TRANS, TUFF_TRANS, kSide, kSide, kSide, 1, a, kSide, b, kSide, 1, c,
-                   kSide));
-    MADE(tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, c, a, c, kSide * kSide));
-  }
-  expect_all(context, c, kSide * kSide, 5 + 3 * (2 * kSide + 1), "a sum of products");
-}
-
-void streams(tuff_context context) {
-  auto named = sized<tuff_stream_desc>();
-  named.name = "a stream with a name of some length";
-  tuff_stream stream = 0, other = 0;
-  tuff_event first = 0, second = 0;
-  MADE(tuff_stream_create(context, &named, &stream));
-  MADE(tuff_stream_create(context, nullptr, &other));
-  MADE(tuff_event_create(context, nullptr, &first));
-  MADE(tuff_event_create(context, nullptr, &second));
-  const Buffer pinned(context, kCallBytes, TUFF_ALLOC_HOST_PINNED), x(context, kCallBytes), y(context, kCallBytes);
-  void* memory = nullptr;
-  MADE(tuff_map(pinned, &memory));
-  auto* floats = static_cast<float*>(memory);
-  std::fill_n(floats, kCount, 4.0f);
-  MADE(tuff_event_record(stream, first));
-  MADE(tuff_copy_htod_async(stream, x, 0, floats, kCallBytes));
-  MADE(tuff_event_record(stream, second));
-  MADE(tuff_stream_wait_event(other, second));
-  MADE(tuff_unary(other, TUFF_F32, TUFF_UNARY_NEG, x, y, kCount));
-  MADE(tuff_copy_dtoh_async(other, floats, y, 0, kCallBytes));
-  MADE(tuff_synchronize(other));
-  if (floats[17] != -4) problem("asynchronous copies brought %g", static_cast<double>(floats[17]));
-  int32_t done = 0;
-  double milliseconds = 0;
-  MADE(tuff_event_query(second, &done));
-  MADE(tuff_event_wait(second));
-  MADE(tuff_event_elapsed(first, second, &milliseconds));
-  REFUSED(tuff_copy_htod_async(stream, x, 0, &done, 4), TUFF_ERROR_INVALID_ARGUMENT);
-  MADE(tuff_event_destroy(first));
-  MADE(tuff_unary(stream, TUFF_F32, TUFF_UNARY_NEG, x, y, kCount));
-  MADE(tuff_stream_destroy(stream));
-  MADE(tuff_stream_destroy(other));
-  MADE(tuff_event_destroy(second));
-}
-
-const char* const kKernel =
-    "#version 450\n"
-    "layout(local_size_x = 64) in;\n"
-    "layout(binding = 0) readonly buffer X { float x[]; };\n"
-    "layout(binding = 1) writeonly buffer Y { float y[]; };\n"
-    "layout(push_constant) uniform P { float by; };\n"
-    "void main() { y[gl_GlobalInvocationID.x] = by * x[gl_GlobalInvocationID.x]; }\n";
-
-tuff_kernel new_kernel(tuff_context context) {
-  auto desc = sized<tuff_kernel_desc>();
-  desc.source = kKernel;
-  desc.name = "a kernel with a name of some length.comp";
-  tuff_kernel kernel = 0;
-  MADE(tuff_kernel_create(context, &desc, &kernel));
-  return kernel;
-}
-
-void kernels(tuff_context context) {
-  if (!vulkan()) return;
-  const tuff_kernel kernel = new_kernel(context);
-  auto info = sized<tuff_kernel_properties>();
-  MADE(tuff_kernel_info(kernel, &info));
-  const Buffer x(context, kCallBytes), y(context, kCallBytes);
-  fill(context, x, kCallBytes, 3);
-  const tuff_buffer operands[] = {x, y};
-  const float by = 2;
-  MADE(tuff_kernel_launch(context, kernel, operands, 2, &by, sizeof by, kCount / 64, 1, 1));
-  REFUSED(tuff_kernel_launch(context, kernel, operands, 1, &by, sizeof by, 1, 1, 1), TUFF_ERROR_INVALID_ARGUMENT);
-  MADE(tuff_kernel_destroy(kernel));
-  expect_all(context, y, kCount, 6, "a kernel's output");
-}
-
-void graphs(tuff_context context) {
-  if (!vulkan()) return;
-  const tuff_kernel kernel = new_kernel(context);
-  const Buffer own[4] = {Buffer(context, kCallBytes), Buffer(context, kCallBytes), Buffer(context, kCallBytes),
-                         Buffer(context, kCallBytes)};
-  const tuff_buffer operands[4] = {own[0], own[1], own[2], own[3]};
-  const Buffer pinned(context, kCallBytes, TUFF_ALLOC_HOST_PINNED), sum(context, kCallBytes);
-  const Buffer replacement(context, kCallBytes);
-  void* memory = nullptr;
-  MADE(tuff_map(pinned, &memory));
-  for (const tuff_buffer operand : operands) fill(context, operand, kCallBytes, 0.5f);
-  fill(context, sum, kCallBytes, 0);
-  fill(context, replacement, kCallBytes, 0);
-  tuff_graph graph = 0;
-  MADE(tuff_graph_begin(context));
-  for (const BufferCall& row : buffer_calls()) {
-    const std::string function = row.function;
-    if (!row.has_stream || function == "tuff_copy_htod" || function == "tuff_copy_dtoh") continue;
-    made(row.function, [&] { return row.call(context, operands); });
-  }
-  const float by = 2;
-  fill(context, operands[0], kCallBytes, 3);
-  MADE(tuff_kernel_launch(context, kernel, operands, 2, &by, sizeof by, kCount / 64, 1, 1));
-  MADE(tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, sum, operands[1], sum, kCount));
-  MADE(tuff_copy_dtoh_async(context, memory, sum, 0, kCallBytes));
-  MADE(tuff_graph_end(context, &graph));
-  MADE(tuff_kernel_destroy(kernel));
-  for (int i = 0; i < 2; ++i) MADE(tuff_graph_launch(context, graph));
-  expect_all(context, sum, kCount, 12, "a graph's sum");
-  if (static_cast<float*>(memory)[5] != 12) problem("a graph's copy brought something else");
-  MADE(tuff_graph_bind(graph, sum, replacement));
-  MADE(tuff_graph_launch(context, graph));
-  expect_all(context, replacement, kCount, 6, "a graph's sum in another buffer");
-  expect_all(context, sum, kCount, 12, "the buffer that was replaced");
-  MADE(tuff_graph_bind(graph, sum, sum));
-  MADE(tuff_graph_destroy(graph));
-}
-
-void peers(tuff_context context) {
-  constexpr uint64_t kBytes = 1u << 20;
-  const tuff_context other = new_context();
-  {
-    const Buffer x(context, kBytes), y(other, kBytes);
-    fill(context, x, kBytes, 6);
-    for (const uint64_t bytes : {uint64_t{4096}, kBytes, kBytes}) {
-      MADE(tuff_copy_peer(other, y, 0, context, x, 0, bytes));
-    }
-    expect_all(other, y, kBytes / 4, 6, "a copy between contexts");
-    MADE(tuff_context_trim(other));
-    MADE(tuff_copy_peer(context, x, 0, other, y, 0, kBytes));
-    MADE(tuff_context_trim(context));
-  }
-  MADE(tuff_context_destroy(other));
-}
-
-void profiles(tuff_context context) {
-  const Buffer x(context, kCallBytes);
-  fill(context, x, kCallBytes, 1);
-  MADE(tuff_profile_begin(context));
-  for (int i = 0; i < 3; ++i) MADE(tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, x, x, kCount));
-  const Buffer visible(context, 4096, TUFF_ALLOC_HOST_VISIBLE);
-  void* pointer = nullptr;
-  MADE(tuff_map(visible, &pointer));
-  MADE(tuff_unmap(visible));
-  tuff_stream stream = 0;
-  MADE(tuff_stream_create(context, nullptr, &stream));
-  MADE(tuff_binary(stream, TUFF_F32, TUFF_BINARY_ADD, x, x, x, kCount));
-  char text[4096];
-  MADE(tuff_profile_table(context, text, sizeof text, nullptr));
-  MADE(tuff_profile_end(context));
-  REFUSED(tuff_profile_end(context), TUFF_ERROR_INVALID_ARGUMENT);
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("tuff-trace-" + std::to_string(getpid()))).string();
-  MADE(tuff_profile_write(context, path.c_str()));
-  unlink(path.c_str());
-  MADE(tuff_stream_destroy(stream));
-  expect_all(context, x, kCount, -2, "what was profiled");
-}
-
-void sharing(tuff_context context) {
-  int32_t exports = 0, imports = 0;
-  MADE(tuff_supports(context, "memory_fd", &exports));
-  MADE(tuff_supports(context, "import_host", &imports));
-  if (exports != 0) {
-    Buffer shared(context, 8192, TUFF_ALLOC_EXPORTABLE);
-    auto info = sized<tuff_memory_fd>();
-    tuff_buffer handle = 0;
-    MADE(tuff_buffer_export_fd(shared, &info));
-    MADE(tuff_buffer_import_fd(context, &info, &handle));
-    Buffer imported(handle);
-    close(info.fd);
-    fill(context, imported, 8192, 9);
-    MADE(tuff_synchronize(context));
-    shared.free();
-    expect_all(context, imported, 2048, 9, "shared memory");
-    imported.free();
-    MADE(tuff_synchronize(context));
-  }
-  if (imports != 0) {
-    void* pages = std::aligned_alloc(65536, 65536);
-    std::memset(pages, 0, 65536);
-    tuff_buffer handle = 0;
-    MADE(tuff_buffer_import_host(context, pages, 65536, &handle));
-    fill(context, handle, 65536, 2);
-    expect_all(context, handle, 65536 / 4, 2, "imported pages");
-    MADE(tuff_free(handle));
-    MADE(tuff_synchronize(context));
-    std::free(pages);
-  }
-}
-
-void errors(tuff_context context) {
-  tuff_buffer buffer = 0;
-  float value = 0;
-  REFUSED(tuff_free(12345), TUFF_ERROR_INVALID_HANDLE);
-  REFUSED(tuff_unary(context, TUFF_F32, 999, 1, 1, 1), TUFF_ERROR_INVALID_HANDLE);
-  REFUSED(tuff_alloc(context, uint64_t{1} << 60, &buffer), TUFF_ERROR_LIMIT_EXCEEDED);
-  REFUSED(tuff_context_set_tuning(context, "{"), vulkan() ? TUFF_ERROR_INVALID_ARGUMENT : TUFF_ERROR_UNSUPPORTED);
-  const Buffer x(context, 64);
-  REFUSED(tuff_unary(context, TUFF_F32, 999, x, x, 1), TUFF_ERROR_INVALID_ARGUMENT);
-  REFUSED(tuff_copy_dtoh(context, &value, x, 64, 4), TUFF_ERROR_INVALID_ARGUMENT);
-  char message[64];
-  uint64_t length = 0;
-  MADE(tuff_last_error(message, sizeof message, &length));
-  auto limits = sized<tuff_limits>();
-  limits.memory_bytes = 1 << 20;
-  MADE(tuff_context_set_limits(context, &limits));
-  MADE(tuff_context_set_memory_callback(
-      context, [](void*, const tuff_memory_pressure*) {}, nullptr));
-  Buffer large(context, 600'000);
-  REFUSED(tuff_alloc(context, 600'000, &buffer), TUFF_ERROR_LIMIT_EXCEEDED);
-  large.free();
-  MADE(tuff_context_set_memory_callback(context, nullptr, nullptr));
-  limits.memory_bytes = 0;
-  MADE(tuff_context_set_limits(context, &limits));
-}
-
-uint64_t messages = 0;
-void listen(void*, int32_t, const char*) { ++messages; }
-
-void logs(tuff_context context) {
-  MADE(tuff_set_log(listen, nullptr, TUFF_LOG_DISPATCH));
-  accumulate(context);
-  MADE(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
-}
-
-void information(tuff_context context) {
-  uint32_t count = 0;
-  uint64_t length = 0;
-  auto properties = sized<tuff_device_properties>();
-  auto stats = sized<tuff_stats>();
-  MADE(tuff_device_count(&count));
-  if (vulkan()) MADE(tuff_device_info(0, &properties));
-  MADE(tuff_device_refusals(nullptr, 0, &length));
-  MADE(tuff_context_info(context, &properties));
-  MADE(tuff_context_stats(context, &stats));
-  if (vulkan()) {
-    const Buffer x(context, kCallBytes);
-    auto desc = sized<tuff_batched_gemm_desc>();
-    desc.dtype = TUFF_F32, desc.m = desc.n = desc.k = 4, desc.alpha = 1, desc.batch_count = 1;
-    desc.a = desc.b = x;
-    const Buffer y(context, kCallBytes);
-    desc.c = y;
-    char json[4096];
-    MADE(tuff_batched_gemm_variants(context, &desc, json, sizeof json, &length));
-  }
-}
-
-// --- running them -------------------------------------------------------------------------------------------
-
-struct Scenario {
-  enum class In { shared_context, fresh_context, nothing };
-  std::string name;
-  In in;
-  std::function<void(tuff_context)> run;
-  bool marks_itself = false;  // it calls begin_failing() and end_failing() itself
-};
-
-// Destroying a context destroys everything in it.
-void leave_open(tuff_context context) {
-  tuff_buffer buffer = 0;
-  tuff_stream stream = 0;
-  tuff_event event = 0;
-  MADE(tuff_alloc(context, 4096, &buffer));
-  MADE(tuff_stream_create(context, nullptr, &stream));
-  MADE(tuff_event_create(context, nullptr, &event));
-  if (vulkan()) {
-    MADE(tuff_graph_begin(stream));
-    MADE(tuff_unary(stream, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 100));
-  }
-  MADE(tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 100));
-}
-
-// Each runs in a context that has done it before, and in one that does it for the first time.
-std::vector<Scenario> all_scenarios() {
-  using In = Scenario::In;
-  std::vector<Scenario> all = {
-      {"context", In::nothing, [](tuff_context) { MADE(tuff_context_destroy(new_context())); }},
-      {"prewarm", In::nothing, [](tuff_context) { MADE(tuff_context_destroy(new_context(1))); }},
-      {"left_open", In::fresh_context, leave_open},
-  };
-  const auto add = [&](const std::string& name, const std::function<void(tuff_context)>& run, bool marks = false) {
-    all.push_back({name, In::shared_context, run, marks});
-    all.push_back({"fresh_" + name, In::fresh_context, run, marks});
-  };
-  add("buffers", buffers);
-  add("transfers", transfers);
-  add("accumulate", accumulate);
-  add("streams", streams);
-  add("kernels", kernels);
-  add("graphs", graphs);
-  add("peers", peers);
-  add("profiles", profiles);
-  add("sharing", sharing);
-  add("errors", errors);
-  add("logs", logs);
-  add("information", information);
-  for (size_t row = 0; row < buffer_calls().size(); ++row) {
-    add(
-        std::string(buffer_calls()[row].function) + "_" + std::to_string(row),
-        [row](tuff_context context) { one_call(context, row); }, true);
-  }
-  return all;
-}
+  bool counts = false, has_failed = false;
+  uint64_t seen = 0;
+} allocations;
 
 class Runner {
  public:
@@ -522,19 +68,19 @@ class Runner {
   ~Runner() { MADE(tuff_context_destroy(context_)); }
 
   uint64_t count(const Scenario& scenario) {
-    counting = true;
+    allocations.counts = true;
     perform(scenario, 0, false);
     perform(scenario, 0, false);
-    counting = false;
+    allocations.counts = false;
     perform(scenario, 0, false);
-    return seen;
+    return allocations.seen;
   }
 
-  // Runs with the n-th allocation failing. Tables grow in steps and stay; a leak grows each time.
+  // With the n-th allocation failing. Tables grow by steps and stay; a leak grows each time.
   void check(const Scenario& scenario, uint64_t n, bool on) {
     for (int times = 0; times < kTimes; ++times) {
       const Held before = held();
-      if (!perform(scenario, n, on)) return;  // there were fewer this time: it depends on which threads help
+      if (!perform(scenario, n, on)) return;  // it is fewer this time: threads help, or do not
       if (scenario.in == Scenario::In::shared_context) perform(scenario, 0, false);
       const Held after = held();
       failing = n, failing_on = on;
@@ -556,17 +102,17 @@ class Runner {
     unsigned long long ranges = 0, buffers = 0, imported = 0;
   };
 
-  // Returns whether an allocation failed.
+  // Whether an allocation failed.
   bool perform(const Scenario& scenario, uint64_t n, bool on) {
     scenario_name = scenario.name.c_str();
     failing = n, failing_on = on;
     const bool fresh = scenario.in == Scenario::In::fresh_context;
     const tuff_context context = fresh ? new_context() : context_;
-    if (!scenario.marks_itself) begin_failing();
+    if (!scenario.marks_itself) allocations.begin();
     scenario.run(context);
     if (fresh) MADE(tuff_context_destroy(context));
-    if (!scenario.marks_itself) end_failing();
-    return has_failed;
+    if (!scenario.marks_itself) allocations.end();
+    return allocations.has_failed;
   }
 
   Held held() {
@@ -588,7 +134,7 @@ struct Trial {
   bool on;
 };
 
-// Shuffles, then takes one trial of each scenario in turn, so that those with few allocations get their share.
+// In another order: of each scenario in turn one, so that those with few allocations are not lost among the others'.
 void sample(std::vector<Trial>& trials, uint64_t seed) {
   std::shuffle(trials.begin(), trials.end(), std::mt19937_64(seed));
   std::map<const Scenario*, size_t> counts;
@@ -598,7 +144,7 @@ void sample(std::vector<Trial>& trials, uint64_t seed) {
   for (size_t i = 0; i < turns.size(); ++i) trials[i] = turns[i].second;
 }
 
-// The first call of the process, which creates the Vulkan instance.
+// The first call of the process, which makes the driver's instance.
 void first_call() {
   scenario_name = "first";
   for (uint64_t n = 1; vulkan(); ++n) {
@@ -615,7 +161,7 @@ void first_call() {
   }
 }
 
-// Reports the current trial.
+// Says what was being done.
 void crashed(int signal) {
   const char on[] = ":on", once[] = ":once";
   char text[300];
@@ -672,6 +218,7 @@ int main(int count, char** words) {
     std::abort();
   });
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS}) std::signal(signal, tuff_test::crashed);
+  tuff_test::failures = &tuff_test::allocations;
   tuff_test::watch_library(reinterpret_cast<const void*>(&tuff_version));
   double seconds = 0;
   uint64_t seed = std::random_device()();
