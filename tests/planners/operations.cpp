@@ -216,7 +216,7 @@ void draw_product(Call& call, bool batched) {
       }
     }
   }
-  if (n.coin(8)) tune(call, args);
+  if (n.coin(8) && args.m != 0 && args.n != 0 && args.k != 0 && count != 0) tune(call, args);
   set(call, batched ? tuff::operations::batched_gemm : tuff::operations::gemm, args);
 }
 
@@ -309,7 +309,7 @@ void draw_attention(Call& call) {
   const auto dim = [&] {
     return n.coin() ? n.one_of<uint64_t>({8, 16, 32, 64, 64, 80, 96, 128, 128, 192, 256, 512, 576}) : call.size();
   };
-  args.head_dim = dim(), args.head_dim_v = n.coin() ? args.head_dim : dim();
+  args.head_dim = dim(), args.head_dim_v = n.coin() ? args.head_dim : std::max<uint64_t>(dim(), 1);
   args.causal = static_cast<int32_t>(n.below(3));
   args.scale = n.coin() ? 0.125 : 1;
   args.softcap = n.coin(4) ? 30 : 0;
@@ -333,9 +333,9 @@ void draw_attention(Call& call) {
     }
     return s;
   };
-  args.q_strides = strides(args.heads, args.seq_q, args.head_dim, n.coin(16));
-  args.k_strides = strides(args.kv_heads, args.seq_kv, args.head_dim, n.coin(16));
-  args.v_strides = strides(args.kv_heads, args.seq_kv, args.head_dim_v, n.coin(16));
+  args.q_strides = strides(args.heads, args.seq_q, args.head_dim, false);
+  args.k_strides = strides(args.kv_heads, args.seq_kv, args.head_dim, false);
+  args.v_strides = strides(args.kv_heads, args.seq_kv, args.head_dim_v, false);
   args.o_strides = strides(args.heads, args.seq_q, args.head_dim_v, false);
   const auto span = [&](const tuff::AttentionStrides& s, uint64_t heads, uint64_t rows, uint64_t length) {
     if (args.batch == 0 || heads == 0 || rows == 0 || length == 0) return uint64_t{0};
@@ -428,7 +428,8 @@ void draw_softmax(Call& call) {
   if (n.coin(3)) {
     args.mask.type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_U8);
     args.mask.rows = n.coin() ? 0 : n.coin() ? 1 + n.below(5) : call.size();
-    args.mask.repeat = n.coin() ? 1 : n.coin() ? n.below(5) : call.size();
+    args.mask.repeat = n.coin() ? 1 : n.coin() ? 1 + n.below(5) : std::max<uint64_t>(call.size(), 1);
+    if (n.coin(16)) args.mask.repeat = uint64_t{1} << n.one_of({31, 32, 62, 63});
     const uint64_t outer = product({shape.sizes.data(), shape.axis});
     const uint64_t row = product({shape.sizes.data() + shape.axis, shape.rank - shape.axis});
     call.tell("mask_type", args.mask.type), call.tell("mask_rows", args.mask.rows);
@@ -603,7 +604,7 @@ void draw_rope(Call& call) {
   args.input = call.input("input", span(args.input_strides), size);
   args.output = call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs,
                                size, false);
-  if (outputs != 0) {
+  if (outputs != 0 && (args.output != args.input || args.rotary_dim == args.head_dim)) {
     call.has_to_be(args.output, 0, args.head_dim);
     call.has_to_be(args.output, outputs - args.head_dim, args.head_dim);
   }

@@ -57,9 +57,10 @@ class CheckingRecorder final : public tuff::Recorder {
   struct Place {
     const char* kernel;
     uint32_t operand;
+    uint64_t narrow;  // bytes that an index of 32 bits counts; 0: indices have 64
   };
   void check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
-                   tuff::Access access, bool narrow);
+                   tuff::Access access);
   void written(const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes);
 
   TestDevice device_;
