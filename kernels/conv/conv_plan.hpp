@@ -60,6 +60,8 @@ shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bo
 // conv_product_vulkan.cpp: an implicit product of any group and window. slice_taps() sets how many slices it wants;
 // products that share `partials` have to agree on the most.
 void slice_taps(Product& product, const DeviceTraits& traits);
+// UNSUPPORTED where a number of it is beyond the kernels: for who records several, and none where one is refused.
+void check_product(const Product& product);
 void record_product(Recorder& recorder, const Product& product);
 // Adds up the slices of a whole convolution.
 void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);

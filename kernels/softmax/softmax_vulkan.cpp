@@ -169,7 +169,7 @@ void record_split_rows(const Task& task) {
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
   const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
   shaders::SoftmaxSplitRows::Push push{
-      .segment = narrow(segments.size), .total_segments = narrow(segments.count), .mask_extent = narrow(task.extent)};
+      .segment = narrow(segments.size), .total_segments = narrow(segments.count), .mask_extent = task.mask.buffer != nullptr ? narrow(task.extent) : 0};
 
   for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
     if (task.extent <= piece) {

@@ -157,6 +157,12 @@ const tuff::Buffer* Call::output_or(const tuff::Buffer* same, const char* name, 
   return same;
 }
 
+uint64_t Call::bytes() const {
+  uint64_t sum = 0;
+  for (const tuff::Buffer& buffer : buffers_) sum += buffer.bytes;
+  return sum;
+}
+
 std::string Call::unwritten() const {
   for (const tuff::Buffer& buffer : buffers_) {
     const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);

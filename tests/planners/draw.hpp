@@ -88,6 +88,7 @@ class Call {
   }
   std::string text;
 
+  uint64_t bytes() const;         // of all operands
   std::string unwritten() const;  // which output a complete record left out; empty: none
 
   // Memory for arguments.

@@ -391,7 +391,7 @@ void draw_reduce(Call& call) {
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   uint64_t outputs = 1;
   for (uint32_t i = 0; i < shape.rank; ++i) outputs = i == shape.axis ? outputs : times(outputs, shape.sizes[i]);
-  for (const uint64_t size : shape.span()) outputs = size == 0 && &size != &shape.sizes[shape.axis] ? 0 : outputs;
+  for (uint32_t i = 0; i < shape.rank; ++i) outputs = i != shape.axis && shape.sizes[i] == 0 ? 0 : outputs;
   const bool places = tuff::reduce::find(args.op)->result == tuff::reduce::Result::place;
   call.tell("dtype", args.dtype), call.tell("op", args.op);
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));

@@ -11,18 +11,20 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "planners/draw.hpp"
 #include "planners/recorder.hpp"
-#include "planning/log.hpp"
+#include "planning/dry_run.hpp"
 #include "planning/status.hpp"
 
 // A finding of the sanitizer ends the process by a signal, and that one names the case.
@@ -178,10 +180,14 @@ class Runner {
       call.check();
       checked = true;
       if (call.describe) call.describe(recorder);
+      if (!device.traits.addresses) {  // as VulkanStream::run
+        tuff::DryRun all(recorder);
+        call.record(all);
+      }
       call.record(recorder);
       counts.dispatches += recorder.dispatches();
       ++(recorder.dispatches() == 0 ? counts.nothing : counts.planned);
-      if (recorder.largest_scratch() > kMostScratch) {
+      if (recorder.largest_scratch() > std::max(kMostScratch, times(64, call.bytes()))) {
         return fmt::format("{} bytes of scratch memory", recorder.largest_scratch());
       }
       const std::string unwritten = call.unwritten();
@@ -235,7 +241,7 @@ class Runner {
                 static_cast<unsigned long long>(findings), seconds, static_cast<double>(done) / seconds);
   }
 
-  static constexpr uint64_t kMostScratch = uint64_t{2} << 30;
+  static constexpr uint64_t kMostScratch = uint64_t{2} << 30;  // or as a multiple of the operands
 
   Options options_;
   KernelFacts facts_;
