@@ -1,6 +1,6 @@
-// A recorder that records nothing: whether all of a call's dispatches can be bound. Devices without buffer addresses need
-// it, where an operand is beyond a descriptor's range: a planner that cuts a call into pieces learns of it at the piece
-// that is refused, and by then others are recorded.
+// A recorder that records nothing: whether all of a call's dispatches can be bound. Devices without buffer addresses
+// need it, where an operand is beyond a descriptor's range: a planner that cuts a call into pieces learns of it at the
+// piece that is refused, and by then others are recorded.
 #pragma once
 
 #include <array>

@@ -36,8 +36,8 @@ uint64_t product(std::span<const uint64_t> sizes) {
   return result;
 }
 
-// What Vulkan lets a device report, and Tuff takes (runtime/vulkan/device_requirements.cpp): each limit at its least, or
-// as devices have it.
+// What Vulkan lets a device report, and Tuff takes (runtime/vulkan/device_requirements.cpp): each limit at its least,
+// or as devices have it.
 TestDevice draw_device(Numbers& numbers) {
   TestDevice device;
   tuff::DeviceTraits& t = device.traits;
@@ -53,7 +53,8 @@ TestDevice draw_device(Numbers& numbers) {
   const uint32_t groups = numbers.one_of<uint32_t>({65535, 65535, 0x7fffffff, 0xffffffff});
   t.max_groups[0] = groups;
   t.max_groups[1] = t.max_groups[2] = numbers.one_of<uint32_t>({65535, groups});
-  t.shared_bytes = numbers.one_of<uint32_t>({16 << 10, 16 << 10, 32 << 10, 48 << 10, 48 << 10, 64 << 10, 100 << 10, 227 << 10});
+  t.shared_bytes =
+      numbers.one_of<uint32_t>({16 << 10, 16 << 10, 32 << 10, 48 << 10, 48 << 10, 64 << 10, 100 << 10, 227 << 10});
   t.push_bytes = numbers.one_of<uint32_t>({128, 256});
   t.max_range = numbers.one_of<uint64_t>({1u << 27, 1u << 27, 1u << 30, 0x7fffffff, 0xffffffff});
   device.slack = numbers.one_of<uint64_t>({4, 16, 64, 256});
@@ -94,12 +95,14 @@ uint64_t Call::size() {
     const uint64_t power = uint64_t{1} << numbers.below(15);
     return power - 1 + numbers.below(3);
   }
-  if (kind < 94) return numbers.one_of<uint64_t>({37, 41, 61, 97, 127, 211, 509, 997, 1009, 4093, 9973, 65537, 100'003});
+  if (kind < 94)
+    return numbers.one_of<uint64_t>({37, 41, 61, 97, 127, 211, 509, 997, 1009, 4093, 9973, 65537, 100'003});
   if (kind < 97) return 1 + numbers.below(3000);
   const uint64_t power = uint64_t{1} << (15 + numbers.below(26));
-  return numbers.coin() ? numbers.one_of<uint64_t>({uint64_t{1} << 31, (uint64_t{1} << 31) - 1, uint64_t{1} << 32,
-                                                     (uint64_t{1} << 32) + 1, (uint64_t{1} << 30) + 1, uint64_t{1} << 40})
-                        : power - 1 + numbers.below(3);
+  return numbers.coin()
+             ? numbers.one_of<uint64_t>({uint64_t{1} << 31, (uint64_t{1} << 31) - 1, uint64_t{1} << 32,
+                                         (uint64_t{1} << 32) + 1, (uint64_t{1} << 30) + 1, uint64_t{1} << 40})
+             : power - 1 + numbers.below(3);
 }
 
 int32_t Call::float_type() { return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16}); }

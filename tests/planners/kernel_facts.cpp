@@ -1,10 +1,13 @@
 #include "planners/kernel_facts.hpp"
 
+#include <shaderc/shaderc.h>
 #include <xxhash.h>
 
+#include <memory>
 #include <spirv_cross/spirv.hpp>
 #include <vector>
 
+#include "planning/status.hpp"
 #include "runtime/custom/spirv_module.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 
@@ -26,6 +29,26 @@ uint64_t key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form)
     words[count++] = kernel.constants()[i].value;
   }
   return XXH3_64bits(words.data(), count * sizeof words[0]);
+}
+
+// Without optimisations, which change none of the facts.
+std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const tuff::KernelForm& form) {
+  using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
+  using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
+  using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
+  static const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
+  const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
+  shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
+  const std::string text = tuff::kernel_text(kernel, form, false);
+  const Result result(shaderc_compile_into_spv(compiler.get(), text.data(), text.size(), shaderc_compute_shader,
+                                               kernel.source().name, "main", options.get()),
+                      &shaderc_result_release);
+  if (shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {
+    tuff::fail(TUFF_ERROR_COMPILE_FAILED, "{} does not compile: {}", kernel.source().name,
+               shaderc_result_get_error_message(result.get()));
+  }
+  const auto* words = reinterpret_cast<const uint32_t*>(shaderc_result_get_bytes(result.get()));
+  return {words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)};
 }
 
 // The module with its specialisation constants as the request has them.
@@ -57,7 +80,6 @@ KernelFact facts_of(const std::vector<uint32_t>& words, bool by_slots) {
   fact.shared_bytes = module.shared_bytes();
   fact.by_slots = by_slots;
   for (const auto& [variable, slot] : slots) {
-    if (module.reads(variable)) fact.reads |= 1u << slot;
     if (module.writes(variable)) fact.writes |= 1u << slot;
   }
   return fact;
@@ -74,7 +96,7 @@ const KernelFact* KernelFacts::of(const tuff::KernelRequest& kernel, const tuff:
     ++unknown_;
     return nullptr;
   }
-  std::vector<uint32_t> words = tuff::compile_glsl(kernel.source().name, tuff::kernel_text(kernel, form, false));
+  std::vector<uint32_t> words = compiled_fast(kernel, form);
   specialise(words, kernel);
   return &facts_.emplace(key, facts_of(words, !form.addresses)).first->second;
 }

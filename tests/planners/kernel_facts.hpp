@@ -13,8 +13,8 @@ namespace tuff_test {
 struct KernelFact {
   std::array<uint32_t, 3> workgroup{};
   uint64_t shared_bytes = 0;
-  bool by_slots = false;                 // the next two say anything: operands are bound by descriptors
-  uint32_t reads = 0, writes = 0;        // a bit for each slot
+  bool by_slots = false;  // the next says anything: operands are bound by descriptors
+  uint32_t writes = 0;    // a bit for each slot that the kernel stores to
 };
 
 class KernelFacts {

@@ -50,7 +50,9 @@ struct Shape {
 Shape& draw_shape(Call& call, uint32_t rank = 0) {
   Numbers& n = call.numbers;
   Shape shape;
-  shape.rank = rank != 0 ? rank : n.coin(4) ? static_cast<uint32_t>(1 + n.below(8)) : static_cast<uint32_t>(1 + n.below(4));
+  shape.rank = rank != 0   ? rank
+               : n.coin(4) ? static_cast<uint32_t>(1 + n.below(8))
+                           : static_cast<uint32_t>(1 + n.below(4));
   shape.axis = static_cast<uint32_t>(n.below(shape.rank));
   for (uint32_t i = 0; i < shape.rank; ++i) {
     const bool few = shape.rank > 2 && !n.coin(shape.rank);
@@ -115,12 +117,11 @@ constexpr const char* kGemmVariants[] = {"panels",
 void tune(Call& call, const tuff::GemmArgs& args) {
   Numbers& n = call.numbers;
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const std::string form =
-      fmt::format("{}{} {} {} {}{}", ta ? 't' : 'n', tb ? 't' : 'n', tuff::dtype_name(args.a_type),
-                  tuff::dtype_name(args.b_type), tuff::dtype_name(args.c_type),
-                  args.precision == TUFF_PRECISION_ALLOW_F16    ? " allow_f16"
-                  : args.precision == TUFF_PRECISION_ALLOW_BF16 ? " allow_bf16"
-                                                                : "");
+  const std::string form = fmt::format("{}{} {} {} {}{}", ta ? 't' : 'n', tb ? 't' : 'n', tuff::dtype_name(args.a_type),
+                                       tuff::dtype_name(args.b_type), tuff::dtype_name(args.c_type),
+                                       args.precision == TUFF_PRECISION_ALLOW_F16    ? " allow_f16"
+                                       : args.precision == TUFF_PRECISION_ALLOW_BF16 ? " allow_bf16"
+                                                                                     : "");
   const char* const variant = kGemmVariants[n.below(std::size(kGemmVariants))];
   const uint64_t slices = n.coin(3) ? 0 : n.coin() ? n.below(257) : 1 + n.below(9);
   tuff::TuningDevice device;
@@ -166,7 +167,7 @@ void draw_product(Call& call, bool batched) {
   call.tell("ld", fmt::format("{} {} {}", a.ld, b.ld, c.ld));
   call.tell("strides", fmt::format("{} {} {}", a.stride, b.stride, c.stride));
   const uint64_t c_size = dtype_size(args.c_type);
-  const bool arrays = batched && count >= 1 && count <= 300 && n.coin(4);
+  const bool arrays = batched && count >= 1 && count <= 60 && n.coin(4);
   const bool writes = args.k != 0 && args.alpha != 0;
   tuff::GemmEpilogue& epilogue = args.epilogue;
   if (n.coin()) epilogue.activation = static_cast<int32_t>(n.below(args.c_type == TUFF_I32 ? 2 : 6));
@@ -235,7 +236,10 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   const bool depthwise = !plain && n.coin(4);
   args.groups = plain ? 1 : depthwise ? 1 + call.size() : n.coin() ? 1 : 1 + n.below(6);
   const uint64_t channels = depthwise ? 1 : n.coin(8) ? call.size() : n.coin(3) ? 16 * (1 + n.below(9)) : n.below(9);
-  const uint64_t filters = depthwise ? 1 + n.below(2) : n.coin(8) ? call.size() : n.coin(3) ? 16 * (1 + n.below(9)) : n.below(9);
+  const uint64_t filters = depthwise   ? 1 + n.below(2)
+                           : n.coin(8) ? call.size()
+                           : n.coin(3) ? 16 * (1 + n.below(9))
+                                       : n.below(9);
   args.in_shape.outer = {n.coin(8) ? call.size() : n.below(9), times(args.groups, channels)};
   args.filter_shape.outer = {times(args.groups, filters), channels};
   if (transposed) args.filter_shape.outer = {args.in_shape.outer[1], filters};
@@ -365,8 +369,8 @@ void draw_attention(Call& call) {
     if (n.coin()) args.bias_type = TUFF_F32;
     args.bias_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
     tell("bias_strides", args.bias_strides);
-    args.bias = call.input("bias", span(args.bias_strides, args.heads, args.seq_q, args.seq_kv),
-                           dtype_size(args.bias_type));
+    args.bias =
+        call.input("bias", span(args.bias_strides, args.heads, args.seq_q, args.seq_kv), dtype_size(args.bias_type));
   }
   if (n.coin(4)) {
     args.mask_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
@@ -434,8 +438,8 @@ void draw_softmax(Call& call) {
     const uint64_t row = product({shape.sizes.data() + shape.axis, shape.rank - shape.axis});
     call.tell("mask_type", args.mask.type), call.tell("mask_rows", args.mask.rows);
     call.tell("mask_repeat", args.mask.repeat);
-    args.mask.buffer = call.input("mask", times(args.mask.rows != 0 ? args.mask.rows : outer, row),
-                                  dtype_size(args.mask.type));
+    args.mask.buffer =
+        call.input("mask", times(args.mask.rows != 0 ? args.mask.rows : outer, row), dtype_size(args.mask.type));
   }
   set(call, tuff::operations::softmax, args);
 }
@@ -464,7 +468,8 @@ void draw_norm(Call& call) {
   call.tell("groups", args.groups);
   args.input = call.input("input", count, size);
   args.residual = n.coin(3) ? call.input("residual", count, size) : nullptr;
-  args.output = call.output_or(args.residual != nullptr && n.coin() ? args.residual : args.input, "output", count, size);
+  args.output =
+      call.output_or(args.residual != nullptr && n.coin() ? args.residual : args.input, "output", count, size);
   if (args.residual != nullptr && n.coin()) {
     const Buffer* const same = args.output == args.residual || n.coin() ? args.input : args.residual;
     args.sum = call.output_or(same == args.output ? nullptr : same, "sum", count, size);
@@ -518,7 +523,8 @@ void draw_pool(Call& call) {
     const uint64_t dilation = args.dilation[i] = args.maximum ? n.coin(12) ? call.size() : n.below(3) : 0;
     const uint64_t span = plus(times(std::max<uint64_t>(dilation, 1), std::max<uint64_t>(kernel, 1) - 1), 1);
     args.padding[i] = n.coin(12) ? call.size() : n.below(std::min<uint64_t>(span / 2 + 1, 1000));
-    const uint64_t padded = plus(in, times(2, args.padding[i])), step = std::max<uint64_t>(stride == 0 ? kernel : stride, 1);
+    const uint64_t padded = plus(in, times(2, args.padding[i])),
+                   step = std::max<uint64_t>(stride == 0 ? kernel : stride, 1);
     uint64_t out = padded < span ? 0 : plus(padded - span, args.ceil_mode != 0 ? step - 1 : 0) / step + 1;
     if (args.ceil_mode != 0 && out != 0 && times(out - 1, step) >= plus(in, args.padding[i])) --out;
     args.out_shape[i] = out;
@@ -540,7 +546,8 @@ void draw_pool(Call& call) {
 void draw_resize(Call& call) {
   Numbers& n = call.numbers;
   tuff::ResizeArgs& args = call.keep(tuff::ResizeArgs{});
-  args.dtype = call.float_type(), args.mode = static_cast<int32_t>(TUFF_RESIZE_NEAREST + static_cast<int32_t>(n.below(3)));
+  args.dtype = call.float_type(),
+  args.mode = static_cast<int32_t>(TUFF_RESIZE_NEAREST + static_cast<int32_t>(n.below(3)));
   args.layout = n.coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
   args.batch = n.coin(3) ? call.size() : n.below(5), args.channels = n.coin(3) ? call.size() : 1 + n.below(5);
   args.spatial = static_cast<uint32_t>(1 + n.below(3));
@@ -602,8 +609,8 @@ void draw_rope(Call& call) {
   call.tell("input_strides", args.input_strides), call.tell("output_strides", args.output_strides);
   const uint64_t outputs = span(args.output_strides), size = dtype_size(args.dtype);
   args.input = call.input("input", span(args.input_strides), size);
-  args.output = call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs,
-                               size, false);
+  args.output =
+      call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs, size, false);
   if (outputs != 0 && (args.output != args.input || args.rotary_dim == args.head_dim)) {
     call.has_to_be(args.output, 0, args.head_dim);
     call.has_to_be(args.output, outputs - args.head_dim, args.head_dim);
@@ -611,8 +618,7 @@ void draw_rope(Call& call) {
   if (n.coin(3)) {
     args.positions_stride = n.coin() ? 0 : n.coin() ? args.seq : n.below(40);
     call.tell("positions_stride", args.positions_stride);
-    const uint64_t positions =
-        args.batch == 0 ? 0 : plus(times(args.batch - 1, args.positions_stride), args.seq);
+    const uint64_t positions = args.batch == 0 ? 0 : plus(times(args.batch - 1, args.positions_stride), args.seq);
     args.positions = call.input("positions", positions, 4);
   }
   set(call, tuff::operations::rope, args);
@@ -690,7 +696,7 @@ void draw_slice(Call& call) {
     if (shape.sizes[i] == 0) continue;
     cut.start[i] = n.coin() ? (cut.step[i] > 0 ? 0 : shape.sizes[i] - 1) : n.below(shape.sizes[i]);
     const uint64_t ahead = cut.step[i] > 0 ? shape.sizes[i] - 1 - cut.start[i] : cut.start[i];
-    const uint64_t step = cut.step[i] > 0               ? static_cast<uint64_t>(cut.step[i])
+    const uint64_t step = cut.step[i] > 0            ? static_cast<uint64_t>(cut.step[i])
                           : cut.step[i] == INT64_MIN ? uint64_t{1} << 63
                                                      : static_cast<uint64_t>(-cut.step[i]);
     const uint64_t most = ahead / step + 1;
@@ -755,7 +761,8 @@ void draw_gather(Call& call) {
     call.tell("count", args.count);
   }
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type);
-  args.input = shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.input =
+      shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
   args.indices = call.input("indices", indices, 4);
   args.output = call.output("output", results, dtype_size(args.dtype));
   set(call, tuff::operations::gather, args);

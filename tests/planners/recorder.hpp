@@ -31,7 +31,7 @@ std::string text_of(const TestDevice& device);
 
 class CheckingRecorder final : public tuff::Recorder {
  public:
-  static constexpr uint64_t kMostDispatches = 3000;
+  static constexpr uint64_t kMostDispatches = 400;
   // facts: null: kernels are not compiled.
   CheckingRecorder(const TestDevice& device, const tuff::TuningTable* table, KernelFacts* facts);
 

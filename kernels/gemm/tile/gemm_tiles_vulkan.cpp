@@ -66,7 +66,8 @@ bool has_subgroup_tiles(const DeviceTraits& traits) {
 bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t element_bytes) {
   if (!variant.shared) return has_subgroup_tiles(traits);
   if (variant.tm * variant.tn * element_bytes > 512) return false;  // of registers
-  return variant.invocations(traits) <= traits.max_invocations && variant.invocations(traits) <= traits.max_local_size[0] &&
+  return variant.invocations(traits) <= traits.max_invocations &&
+         variant.invocations(traits) <= traits.max_local_size[0] &&
          variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
@@ -171,7 +172,8 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const uint64_t m = variant.swapped ? args.n : args.m, n = variant.swapped ? args.m : args.n;
     const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
     const uint64_t in_turn = ceil_div(tiles, cores_of(traits));
-    const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations(traits)) / 256);
+    const double fill =
+        traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations(traits)) / 256);
     const bool narrow = !traits.cpu && variant.rows == 32 && std::min(m, n) <= kNarrow;
     const double rate = (addresses ? variant.rate_addresses : variant.rate_descriptors) * (narrow ? kNarrowGain : 1);
     const double time = static_cast<double>(in_turn * rows * cols) * length / (fill * rate);
