@@ -116,6 +116,23 @@ TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
 }
 
+// Only input and output decided whether indices have 64 bits.
+TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
+  ConvArgs args;
+  args.rank = 1, args.groups = uint64_t{1} << 28;
+  args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+  args.in_shape.outer = {1, args.groups}, args.in_shape.extents = {1, 1, 5};
+  args.filter_shape.outer = {2 * args.groups, 1}, args.filter_shape.extents = {1, 1, 5};
+  args.out_shape.outer = {1, 2 * args.groups};
+  check_conv(args);
+  FakeRecorder recorder(a_gpu());
+  bool wide = false;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) { wide = kernel.is_wide(); };
+  record_conv(recorder, args);
+  EXPECT_EQ(recorder.kernels.back(), "conv_depthwise");
+  EXPECT_TRUE(wide);
+}
+
 // Without buffer addresses an operand may be beyond a descriptor's range: then nothing is recorded, of pieces that
 // would fit neither (VulkanStream::run).
 TEST_F(PlannerLimits, DryRunRefusesWhatADescriptorCannotSpan) {

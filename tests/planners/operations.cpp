@@ -269,6 +269,7 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   }
   args.activation = static_cast<int32_t>(n.below(6));
   args.precision = n.coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
+  if (phases > 1e4) return;  // each is a dispatch of its own
   const auto elements = [](const tuff::ConvShape& shape) {
     return product(std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
   };
