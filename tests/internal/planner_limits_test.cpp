@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
+#include "kernels/attention/attention.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -14,6 +15,7 @@
 #include "kernels/shape/shape.hpp"
 #include "planning/dry_run.hpp"
 #include "planning/status.hpp"
+#include "runtime/vulkan/shader_compiler.hpp"
 
 namespace tuff {
 namespace {
@@ -131,6 +133,42 @@ TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
   record_conv(recorder, args);
   EXPECT_EQ(recorder.kernels.back(), "conv_depthwise");
   EXPECT_TRUE(wide);
+}
+
+// Eight subgroups in a workgroup, however large they are.
+TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = true, traits.subgroup_size = 128, traits.max_invocations = 128, traits.max_local_size[0] = 128;
+  GemmArgs args = product(3, 3, 4);
+  args.batch_count = 2000, args.stride_a = 12, args.stride_b = 12, args.stride_c = 9;
+  FakeRecorder recorder(traits);
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+    for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+      if (kernel.defines()[i].name == std::string_view("LOCAL_SIZE")) EXPECT_LE(kernel.defines()[i].value, 128);
+    }
+  };
+  record_gemm(recorder, args);
+  EXPECT_EQ(recorder.kernels, std::vector<std::string>{"gemm_tiny"});
+}
+
+// Where elements are not loaded as 64-bit integers, the kernel's fours had names that a macro does not take.
+TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = true, traits.addresses = false, traits.subgroup_size = 8;
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    AttentionArgs args{};
+    args.dtype = dtype;
+    args.q = &buffers_[0], args.k = &buffers_[1], args.v = &buffers_[2], args.o = &buffers_[3];
+    args.batch = 1, args.heads = 2, args.seq_q = 40, args.seq_kv = 40, args.head_dim = 64;
+    complete_attention(args, true);
+    FakeRecorder recorder(traits);
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+      const std::string text = kernel_text(kernel, {dispatch.operand_count(), false, false}, false);
+      EXPECT_NO_THROW(compile_glsl(kernel.source().name, text));
+    };
+    record_attention(recorder, args);
+    EXPECT_EQ(recorder.kernels, std::vector<std::string>{"attention_subgroup"});
+  }
 }
 
 // Without buffer addresses an operand may be beyond a descriptor's range: then nothing is recorded, of pieces that
