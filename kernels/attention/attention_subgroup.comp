@@ -31,15 +31,13 @@ vec4 unpack(u64vec2 pairs) { return vec4(uintBitsToFloat(unpack32(pairs.x)), uin
 #define FOUR_64 uint64_t
 vec4 unpack(uint64_t bits) { return from_four(unpack32(bits)); }
 #endif
+#else
+#define FOUR_64 FOUR
+#define unpack from_four
+#endif
 TUFF_READ(0, QueryFour, FOUR_64, FOUR_BYTES)
 TUFF_READ(1, KeyFour, FOUR_64, FOUR_BYTES)
 TUFF_READ(2, ValueFour, FOUR_64, FOUR_BYTES)
-#else
-#define QueryFour Query4
-#define KeyFour Key4
-#define ValueFour Value4
-#define unpack from_four
-#endif
 
 layout(local_size_x = WIDTH) in;
 #define ROWS (ROW_BLOCKS * WIDTH)

@@ -75,7 +75,7 @@ void record_depthwise(Recorder& recorder, const ConvArgs& args) {
                                                           .vy = down});
   kernel.streaming().constant(0, device.workgroup);
   const uint64_t in_elements = args.in_shape.elements(), out_elements = args.out_shape.elements();
-  kernel.wide(needs_wide(in_elements) || needs_wide(out_elements));
+  kernel.wide(needs_wide(std::max({in_elements, args.filter_shape.elements(), out_elements})));
   log(TUFF_LOG_DISPATCH, "conv depthwise {} filters={} items={} {}x{} outputs each fixed={} vec={}",
       dtype_name(args.dtype), filters, items, down, across, fixed, vec);
   Dispatch dispatch("conv depthwise");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/common/stream_device.hpp"
+#include "kernels/common/workgroup.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "kernels/gemm/implicit_gemm.hpp"
 #include "planning/log.hpp"
@@ -162,7 +163,7 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
 }  // namespace
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || traits.max_invocations < 256) return false;
+  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || most_along_x(traits) < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
   const Pixels pixels = pixels_of(args);
   const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()

@@ -205,6 +205,14 @@ ProductPush<patches, spaced> push_of(const Product& product) {
 
 template ProductPush<true, false> push_of<true, false>(const Product&);
 
+void check_product(const Product& product) {
+  if (product.spaced) {
+    push_of<false, true>(product);
+  } else {
+    push_of<false, false>(product);
+  }
+}
+
 shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents& window = args.taps();

@@ -127,6 +127,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
   uint64_t slices = 1, most_taps = 0;
   for_each_phase(args, [&](const Phase& y, const Phase& x) {
     Product product = product_of(args, y, x);
+    check_product(product);
     slice_taps(product, recorder.traits());
     slices = std::max(slices, product.slices);
     most_taps = std::max(most_taps, taps_of(product.args));

@@ -177,6 +177,7 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
 }
 
 void record_pieces(Recorder& recorder, const GemmArgs& args);
+void settle_distances(GemmArgs& args);
 
 // Strides in elements of the operands, for each unit of the extent that is cut.
 struct Steps {
@@ -205,6 +206,7 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
       piece.b_array += first;
       piece.c_array += first;
     }
+    settle_distances(piece);  // of one row, or of one matrix
     record_pieces(recorder, piece);
   }
 }
@@ -255,6 +257,7 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
     most_batch = std::min(most_batch, fitting(largest));
+    if (sums_kept) most_n = kMaxScratch;
     if (args.m * row > kMaxScratch) most_m = std::min(most_m, fitting(row));
     if (args.n * col > kMaxScratch) most_n = std::min(most_n, fitting(col));
   }

@@ -68,7 +68,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
     RopeArgs part = args;
     part.batch = std::min(step, args.batch - begin);
     const uint64_t input = span_of(part, args.input_strides), output = span_of(part, args.output_strides);
-    shaders::Rope::Push push;
+    shaders::Rope::Push push{};
     push.items = static_cast<uint32_t>(items * part.batch);
     push.seq = static_cast<uint32_t>(args.seq);
     push.heads = static_cast<uint32_t>(args.heads);
@@ -77,13 +77,13 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
     push.pair_blocks = static_cast<uint32_t>(pair_blocks);
     push.pairs = static_cast<uint32_t>(pairs);
     push.head_dim = static_cast<uint32_t>(args.head_dim);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = part.batch > 1 ? 0 : 1; i < 3; ++i) {
       push.input_strides[i] = static_cast<uint32_t>(args.input_strides[i]);
       push.output_strides[i] = static_cast<uint32_t>(args.output_strides[i]);
     }
     push.positions_stride = static_cast<uint32_t>(args.positions_stride);
     push.offset = static_cast<int32_t>(args.offset);
-    push.factor_low = static_cast<uint32_t>(factor);
+    push.factor_low = static_cast<uint32_t>(factor & 0xffffffffu);
     push.factor_high = static_cast<uint32_t>(factor >> 32);
     const uint64_t positions = args.positions ? (part.batch - 1) * args.positions_stride + args.seq : 0;
     KernelRequest piece = kernel;

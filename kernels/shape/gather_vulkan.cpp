@@ -33,7 +33,7 @@ struct Place {
 // How many elements of the axis indices can select. 2^32 becomes 0, which the kernel recognises by being wide.
 uint32_t named_of(const GatherArgs& args) {
   const uint64_t most = uint64_t{1} << (args.index_type == TUFF_I32 ? 31 : 32);
-  return static_cast<uint32_t>(std::min(args.shape[args.axis], most));
+  return static_cast<uint32_t>(std::min(args.shape[args.axis], most) & 0xffffffffu);
 }
 
 template <bool rows>
@@ -107,16 +107,15 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
   constexpr uint32_t kMaxAxes = 7;
   const uint64_t n = axes.count();
   if (n <= kMaxUnits && axes.rank <= kMaxAxes) {
+    bool reach = stride <= kMaxStride;
+    for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && static_cast<uint64_t>(axes.strides[i][0]) <= kMaxStride;
+    if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
     shaders::Gather::Push<false> push{
         .n = static_cast<uint32_t>(n), .named = named_of(task.args), .stride = static_cast<uint32_t>(stride)};
     AxisDividers<kMaxAxes>(axes).store(push);
-    bool reach = stride <= kMaxStride;
     for (uint32_t i = 0; i < axes.rank; ++i) {
-      const int64_t along = axes.strides[axes.rank - 1 - i][0];
-      reach = reach && static_cast<uint64_t>(along) <= kMaxStride;
-      push.strides[i] = static_cast<int32_t>(along);
+      push.strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][0]);
     }
-    if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
     const uint64_t span = extent == 0 ? 0 : axes.span(0).elements + (extent - 1) * stride;
     dispatch<false>(task, {n, output, input, span, output, n}, push, std::max(axes.rank, 1u), 1);
     return;

@@ -101,6 +101,7 @@ void host_concat(const ConcatArgs& args) {
 
 void record_concat(Recorder& recorder, const ConcatArgs& args) {
   if (record_concat_at_once(recorder, args)) return;
+  for_each_input(args, [&](const StridedCopy& copy) { check_strided_copy(recorder, copy); });
   for_each_input(args, [&](const StridedCopy& copy) { record_strided_copy(recorder, copy); });
 }
 

@@ -21,5 +21,8 @@ struct StridedCopy {
 
 void host_strided_copy(const StridedCopy& copy);
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy);
+// UNSUPPORTED if the device has no storage for what the copy moves: for who records several, and nothing where one is
+// refused.
+void check_strided_copy(Recorder& recorder, const StridedCopy& copy);
 
 }  // namespace tuff

@@ -33,6 +33,10 @@ constexpr uint64_t kShortestTiledCpu = 6;
 constexpr uint64_t kShortestCopied = 1024, kMaxCopied = 1u << 16;
 constexpr int64_t kMaxStride = (int64_t{1} << 31) - 1;  // kernels hold strides in 32 bits
 
+StreamDevice describe(const DeviceTraits& traits) {
+  return stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+}
+
 struct Task {
   Recorder& recorder;
   StreamDevice device;
@@ -120,7 +124,7 @@ void record_plain(const Task& task, const Piece& piece) {
   const uint64_t first = scatter ? ranges.output.first : ranges.input.first;
   shaders::StridedCopy::Push push{.n = static_cast<uint32_t>(n),
                                   .run = static_cast<uint32_t>(run),
-                                  .first = static_cast<uint32_t>(first),
+                                  .first = static_cast<uint32_t>(first & 0xffffffffu),
                                   .first_high = static_cast<uint32_t>(first >> 32)};
   AxisDividers<8>(repeated).store(push);
   for (uint32_t i = 0; i < axes.rank; ++i) {
@@ -258,19 +262,22 @@ void record_piece(const Task& task, const Piece& piece) {
   across ? record_tiles(task, piece, *across) : record_plain(task, piece);
 }
 
-// Copies long rows by the device's own command, which is faster on a CPU than its lanes.
-bool record_rows(Recorder& recorder, const StridedCopy& copy) {
+// Whether the copy is of long rows, which a CPU device copies faster by its own command than by its lanes.
+bool are_rows(const StridedCopy& copy) {
   const StridedAxes<2>& axes = copy.axes;
   if (axes.rank > 2 || axes.inner_stride(0) != 1 || axes.inner_stride(1) != 1) return false;
   const uint64_t row = axes.inner_size() * copy.element, rows = axes.count() / axes.inner_size();
-  if (row < kShortestCopied || rows > kMaxCopied ||
-      (axes.rank == 2 && (axes.strides[0][0] < 0 || axes.strides[0][1] < 0)))
-    return false;
+  return row >= kShortestCopied && rows <= kMaxCopied &&
+         (axes.rank < 2 || (axes.strides[0][0] >= 0 && axes.strides[0][1] >= 0));
+}
+
+void record_rows(Recorder& recorder, const StridedCopy& copy) {
+  const StridedAxes<2>& axes = copy.axes;
+  const uint64_t row = axes.inner_size() * copy.element, rows = axes.count() / axes.inner_size();
   const uint64_t pitch = copy.element * (axes.rank == 2);
   recorder.copy_rows({copy.output, copy.output_first * copy.element, static_cast<uint64_t>(axes.strides[0][1]) * pitch},
                      {copy.input, copy.input_first * copy.element, static_cast<uint64_t>(axes.strides[0][0]) * pitch},
                      row, rows);
-  return true;
 }
 
 // Cuts the outermost axis until one dispatch can address each part.
@@ -299,14 +306,19 @@ void record_pieces(const Task& task, const Piece& piece) {
 
 }  // namespace
 
-void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
+void check_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const DeviceTraits& traits = recorder.traits();
-  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
-  if (device.cpu && record_rows(recorder, copy)) return;
+  const uint64_t unit = unit_of(copy);
+  if ((unit != 1 || traits.storage8) && (unit != 2 || traits.storage16)) return;
+  if (describe(traits).cpu && are_rows(copy)) return;
+  fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
+}
+
+void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
+  const StreamDevice device = describe(recorder.traits());
+  if (device.cpu && are_rows(copy)) return record_rows(recorder, copy);
+  check_strided_copy(recorder, copy);
   const uint64_t unit = unit_of(copy), elements = unit / copy.element;
-  if ((unit == 1 && !traits.storage8) || (unit == 2 && !traits.storage16)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
-  }
   const Task task{recorder, device, copy.name, unit, copy.input, copy.output};
   record_pieces(
       task, {axes_in_units(copy.axes, elements), copy.input_first * copy.element, copy.output_first * copy.element});

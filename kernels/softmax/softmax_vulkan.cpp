@@ -169,8 +169,9 @@ void record_split_rows(const Task& task) {
   const Buffer* partials =
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
   const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
-  shaders::SoftmaxSplitRows::Push push{
-      .segment = narrow(segments.size), .total_segments = narrow(segments.count), .mask_extent = narrow(task.extent)};
+  shaders::SoftmaxSplitRows::Push push{.segment = narrow(segments.size),
+                                       .total_segments = narrow(segments.count),
+                                       .mask_extent = task.mask.buffer != nullptr ? narrow(task.extent) : 0};
 
   for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
     if (task.extent <= piece) {
@@ -195,7 +196,7 @@ void record_split_rows(const Task& task) {
         push.rows = 1;
         push.extent = narrow(std::min(count * segments.size, task.extent - begin));
         push.segments = narrow(count);
-        push.mask_begin = narrow(begin);
+        push.mask_begin = task.mask.buffer != nullptr ? narrow(begin) : 0;
         push_input(task, row, push);
         // The first pass writes the partial results of its own segments; the second reads those of the whole row.
         dispatch_split(task, mode, row * task.extent + begin, push, partials,

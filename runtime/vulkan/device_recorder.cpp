@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "planning/dry_run.hpp"
 #include "planning/log.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 
@@ -147,11 +148,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   BoundDispatch bound;
   const bool fits = find(dispatch, bound);
   bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits;
-  if (bound.addresses && !traits().addresses) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED,
-         "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses",
-         traits().max_range);
-  }
+  if (bound.addresses && !traits().addresses) refuse_range(traits());
   const uint32_t operands = dispatch.operand_count();
   bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
   bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "planning/backend_kernels.hpp"
+#include "planning/dry_run.hpp"
 #include "planning/log.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
@@ -171,6 +172,10 @@ void VulkanStream::run(const Operation& operation) {
   recorded([&](DeviceRecorder& recorder) {
     operation.check();
     const size_t before = capture_ != nullptr ? capture_->size().commands : 0;
+    if (!recorder.traits().addresses) {
+      DryRun all(recorder);
+      operation.record(all);
+    }
     operation.record(recorder);
     if (capture_ != nullptr) capture_->describe(before, operation.describe());  // for profiles of graph launches
   });

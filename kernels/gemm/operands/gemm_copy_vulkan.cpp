@@ -1,6 +1,7 @@
 // Scratch memory of a GEMM: sums for a second pass, and copies of the inputs in the type that the kernel multiplies.
 #include <algorithm>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "shaders/gemm_convert.hpp"
 #include "shaders/gemm_transpose.hpp"
@@ -42,7 +43,7 @@ struct Input {
 void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   const DeviceTraits& traits = recorder.traits();
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
-  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, traits.max_invocations);
+  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, most_along_x(traits));
   const uint32_t items = traits.cpu ? 8 : 1;
   const uint64_t vectors = copy.elements() / 4;
   const bool sixteen = dtype_size(copy.type) == 2;

@@ -1,6 +1,7 @@
 // Matrix times vector and other skinny GEMMs: bound by reading one operand once, as it is stored.
 #include <algorithm>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
 #include "shaders/gemm_cols.hpp"
@@ -87,7 +88,7 @@ struct RowShape {
 RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t summed) {
   const uint32_t width = traits.subgroup_size;
   RowShape shape{};
-  shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, traits.max_invocations));
+  shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, most_along_x(traits)));
   // Loads of 8 bytes gain nothing from having several in flight (H200, f16 4096 x 14336: 2.9 TB/s with two, 3.2 with
   // one).
   shape.depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;

@@ -28,7 +28,9 @@ struct Variant {
   double least_operations;
   bool swapped = false;  // computes C transposed = B transposed * A transposed: the tile's rows are C's columns
 
-  uint32_t invocations() const { return rows / tm * (cols / tn); }
+  uint32_t invocations(const DeviceTraits& traits) const {
+    return shared ? rows / tm * (cols / tn) : traits.subgroup_size;
+  }
   uint32_t shared_bytes(uint32_t element_bytes) const { return bk * (rows + 4 + cols) * element_bytes; }
   uint32_t tile_rows(const DeviceTraits& traits) const { return shared ? rows : rows * traits.subgroup_size; }
   uint32_t tile_cols(const DeviceTraits& traits) const { return shared ? cols : cols * 4 * traits.subgroup_size; }
@@ -66,7 +68,8 @@ bool has_subgroup_tiles(const DeviceTraits& traits) {
 bool runs_on(const Variant& variant, const DeviceTraits& traits, uint32_t element_bytes) {
   if (!variant.shared) return has_subgroup_tiles(traits);
   if (variant.tm * variant.tn * element_bytes > 512) return false;  // bytes of registers for the accumulators
-  return variant.invocations() <= traits.max_invocations && variant.invocations() <= traits.max_local_size[0] &&
+  return variant.invocations(traits) <= traits.max_invocations &&
+         variant.invocations(traits) <= traits.max_local_size[0] &&
          variant.shared_bytes(element_bytes) <= traits.shared_bytes;
 }
 
@@ -171,7 +174,8 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const uint64_t m = variant.swapped ? args.n : args.m, n = variant.swapped ? args.m : args.n;
     const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
     const uint64_t in_turn = ceil_div(tiles, cores_of(traits));
-    const double fill = traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations()) / 256);
+    const double fill =
+        traits.cpu ? 1 : std::min(1.0, static_cast<double>(in_turn * variant.invocations(traits)) / 256);
     const bool narrow = !traits.cpu && variant.rows == 32 && std::min(m, n) <= kNarrow;
     const double rate = (addresses ? variant.rate_addresses : variant.rate_descriptors) * (narrow ? kNarrowGain : 1);
     const double time = static_cast<double>(in_turn * rows * cols) * length / (fill * rate);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
 #include "shaders/gemm_tiny.hpp"
@@ -61,7 +62,8 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
     const uint32_t each = extent > 8 ? (extent + 1) / 2 : extent;
     return each > 4 ? (each + 1) / 2 * 2 : each;
   };
-  const uint32_t local_size = traits.cpu ? kSubgroupsCpu * traits.subgroup_size : 128;
+  const uint32_t subgroups = std::clamp(most_along_x(traits) / traits.subgroup_size, 1u, kSubgroupsCpu);
+  const uint32_t local_size = traits.cpu ? subgroups * traits.subgroup_size : 128;
   return {part(m), part(n), m > 8 ? 2u : 1u, n > 8 ? 2u : 1u, local_size};
 }
 

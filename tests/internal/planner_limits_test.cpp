@@ -1,0 +1,208 @@
+// Planners on devices whose limits are Vulkan's least, or that lack something, and calls that are refused: what
+// tuff_planner_cases (tests/planners) found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "internal/fake_recorder.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/conv/conv.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/norm/norm.hpp"
+#include "kernels/shape/shape.hpp"
+#include "planning/dry_run.hpp"
+#include "planning/status.hpp"
+#include "runtime/vulkan/shader_compiler.hpp"
+
+namespace tuff {
+namespace {
+
+class PlannerLimits : public testing::Test {
+ protected:
+  PlannerLimits() {
+    for (Buffer& buffer : buffers_) buffer.allocation = std::make_shared<Nowhere>(), buffer.bytes = uint64_t{1} << 62;
+  }
+  GemmArgs product(uint64_t m, uint64_t n, uint64_t k, int32_t type = TUFF_F32) {
+    GemmArgs args{};
+    args.a_type = args.b_type = args.c_type = type, args.accumulate = args.sum_type();
+    args.m = m, args.n = n, args.k = k, args.alpha = 1;
+    args.a = &buffers_[0], args.b = &buffers_[1], args.c = &buffers_[2];
+    args.lda = k, args.ldb = args.ldc = n;
+    return args;
+  }
+  std::array<Buffer, 4> buffers_;
+};
+
+// The models asked the subgroup tiles, which no GPU takes by itself, for the invocations of a shared one: a division by
+// zero on every GPU with subgroups of 2 to 16 lanes.
+TEST_F(PlannerLimits, ProductsOnGpusWithSmallSubgroups) {
+  for (const uint32_t lanes : {2u, 4u, 8u, 16u}) {
+    DeviceTraits traits = a_gpu();
+    traits.subgroup_size = lanes;
+    for (const uint64_t size : {20, 200, 2000}) {
+      FakeRecorder recorder(traits);
+      record_gemm(recorder, product(size, size, size));
+      EXPECT_FALSE(recorder.kernels.empty());
+    }
+  }
+}
+
+// A device may run 1024 invocations in a workgroup, and 128 along x: planners looked at the first limit alone.
+TEST_F(PlannerLimits, WorkgroupsAlongX) {
+  DeviceTraits traits = a_gpu();
+  traits.max_local_size[0] = 128;
+  FakeRecorder recorder(traits);
+  uint32_t widest = 0;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+    for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+      if (kernel.constants()[i].id == 0) widest = std::max(widest, kernel.constants()[i].value);
+    }
+    for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+      if (kernel.defines()[i].name == std::string_view("LOCAL_SIZE")) {
+        widest = std::max(widest, static_cast<uint32_t>(kernel.defines()[i].value));
+      }
+    }
+  };
+  const Buffer *in = &buffers_[0], *out = &buffers_[1];
+  record_unary(recorder, {TUFF_F32, TUFF_UNARY_RELU, in, out, 10'000'000, 0});
+  NormArgs norm{};
+  norm.dtype = norm.weight_type = TUFF_F32, norm.centred = true, norm.input = in, norm.output = out;
+  norm.rows = 4, norm.channels = 40'000, norm.epsilon = 1e-5;
+  record_norm(recorder, norm);
+  GemmArgs converted = product(2048, 2048, 2048, TUFF_F16);  // by conversions and a second pass
+  record_gemm(recorder, converted);
+  EXPECT_GT(widest, 0u);
+  EXPECT_LE(widest, 128u);
+}
+
+// Some of the inputs were copied in words, then one was refused that is not made of them.
+TEST_F(PlannerLimits, ConcatIsRefusedWhole) {
+  DeviceTraits traits = a_gpu();
+  traits.storage16 = false;
+  const std::array<const Buffer*, 2> inputs = {&buffers_[0], &buffers_[1]};
+  const uint64_t sizes[] = {8, 3}, shape[] = {11};
+  for (const bool cpu : {false, true}) {
+    traits.cpu = cpu;
+    FakeRecorder recorder(traits);
+    EXPECT_THROW(record_concat(recorder, {TUFF_F16, inputs, sizes, &buffers_[2], shape, 1, 0}), Error);
+    EXPECT_TRUE(recorder.kernels.empty());
+  }
+}
+
+// Phases with one tap were computed, then one was refused whose taps are 65,536 apart or more.
+TEST_F(PlannerLimits, TransposedConvolutionIsRefusedWhole) {
+  ConvArgs args;
+  args.transposed = true;
+  args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+  args.in_shape.outer = {1, 1}, args.in_shape.extents = {1, 14, 6};
+  args.filter_shape.outer = {1, 2}, args.filter_shape.extents = {1, 3, 6};
+  args.out_shape.outer = {1, 2}, args.out_shape.extents = {1, 13 * 4 + 510 * 2 + 1, 5 * 3 + 262'146 * 5 + 1};
+  args.stride = {1, 4, 3}, args.dilation = {1, 510, 262'146};
+  check_conv(args);
+  FakeRecorder recorder(a_gpu());
+  EXPECT_THROW(record_conv(recorder, args), Error);
+  EXPECT_TRUE(recorder.kernels.empty());
+}
+
+// Columns were not cut where rows were, and the sums of one row alone took 8 GiB.
+TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
+  GemmArgs args = product(21, uint64_t{1} << 31, 6, TUFF_F64);
+  args.epilogue.bias_axis = TUFF_BIAS_COLUMNS, args.epilogue.bias = &buffers_[3];
+  DeviceTraits traits = a_gpu();
+  traits.max_range = ~uint64_t{0} >> 1;
+  FakeRecorder recorder(traits);
+  record_gemm(recorder, args);
+  EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
+}
+
+// Only input and output decided whether indices have 64 bits.
+TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
+  ConvArgs args;
+  args.rank = 1, args.groups = uint64_t{1} << 28;
+  args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+  args.in_shape.outer = {1, args.groups}, args.in_shape.extents = {1, 1, 5};
+  args.filter_shape.outer = {2 * args.groups, 1}, args.filter_shape.extents = {1, 1, 5};
+  args.out_shape.outer = {1, 2 * args.groups};
+  check_conv(args);
+  FakeRecorder recorder(a_gpu());
+  bool wide = false;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) { wide = kernel.is_wide(); };
+  record_conv(recorder, args);
+  EXPECT_EQ(recorder.kernels.back(), "conv_depthwise");
+  EXPECT_TRUE(wide);
+}
+
+// Eight subgroups in a workgroup, however large they are.
+TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = true, traits.subgroup_size = 128, traits.max_invocations = 128, traits.max_local_size[0] = 128;
+  GemmArgs args = product(3, 3, 4);
+  args.batch_count = 2000, args.stride_a = 12, args.stride_b = 12, args.stride_c = 9;
+  FakeRecorder recorder(traits);
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+    for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+      if (kernel.defines()[i].name == std::string_view("LOCAL_SIZE")) EXPECT_LE(kernel.defines()[i].value, 128);
+    }
+  };
+  record_gemm(recorder, args);
+  EXPECT_EQ(recorder.kernels, std::vector<std::string>{"gemm_tiny"});
+}
+
+// Where elements are not loaded as 64-bit integers, the kernel's fours had names that a macro does not take.
+TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = true, traits.addresses = false, traits.subgroup_size = 8;
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    AttentionArgs args{};
+    args.dtype = dtype;
+    args.q = &buffers_[0], args.k = &buffers_[1], args.v = &buffers_[2], args.o = &buffers_[3];
+    args.batch = 1, args.heads = 2, args.seq_q = 40, args.seq_kv = 40, args.head_dim = 64;
+    complete_attention(args, true);
+    FakeRecorder recorder(traits);
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+      const std::string text = kernel_text(kernel, {dispatch.operand_count(), false, false}, false);
+      EXPECT_NO_THROW(compile_glsl(kernel.source().name, text));
+    };
+    record_attention(recorder, args);
+    EXPECT_EQ(recorder.kernels, std::vector<std::string>{"attention_subgroup"});
+  }
+}
+
+// Without buffer addresses an operand may be beyond a descriptor's range: then nothing is recorded, of pieces that
+// would fit neither (VulkanStream::run).
+TEST_F(PlannerLimits, DryRunRefusesWhatADescriptorCannotSpan) {
+  class Descriptors final : public Recorder {
+   public:
+    explicit Descriptors(const DeviceTraits& traits) : traits_(traits) {}
+    const DeviceTraits& traits() const noexcept override { return traits_; }
+    bool binds_addresses(Reads, const Dispatch& dispatch) const noexcept override {
+      for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+        if (dispatch.operands()[i].bytes > traits_.max_range) return true;
+      }
+      return false;
+    }
+    void dispatch(const KernelRequest&, const Dispatch&) override { ADD_FAILURE() << "was recorded"; }
+    void copy_rows(const Rows&, const Rows&, uint64_t, uint64_t) override { ADD_FAILURE() << "was recorded"; }
+    const Buffer& scratch(uint64_t, Scratch) override { return buffer_; }
+    const Buffer& parameters(const void*, uint32_t) override { return buffer_; }
+
+   private:
+    DeviceTraits traits_;
+    Buffer buffer_;
+  };
+  DeviceTraits traits = a_gpu();
+  traits.addresses = false;
+  Descriptors recorder(traits);
+  DryRun dry(recorder);
+  const std::array<const Buffer*, 2> inputs = {&buffers_[0], &buffers_[1]};
+  const uint64_t fitting[] = {8, 1000}, far[] = {8, uint64_t{1} << 32};
+  const uint64_t shape[] = {1008}, far_shape[] = {far[0] + far[1]};
+  EXPECT_NO_THROW(record_concat(dry, {TUFF_F32, inputs, fitting, &buffers_[2], shape, 1, 0}));
+  EXPECT_THROW(record_concat(dry, {TUFF_F32, inputs, far, &buffers_[2], far_shape, 1, 0}), Error);
+}
+
+}  // namespace
+}  // namespace tuff

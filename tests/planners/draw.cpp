@@ -1,0 +1,181 @@
+#include "planners/draw.hpp"
+
+#include <algorithm>
+
+#include "planning/element_type.hpp"
+
+namespace tuff_test {
+
+uint64_t Numbers::mixed(uint64_t x) {
+  const auto multiplied = [](uint64_t a, uint64_t b) {  // wrapping is meant
+    uint64_t result = 0;
+    (void)__builtin_mul_overflow(a, b, &result);
+    return result;
+  };
+  x = multiplied(x ^ (x >> 30), 0xbf58476d1ce4e5b9u);
+  x = multiplied(x ^ (x >> 27), 0x94d049bb133111ebu);
+  return x ^ (x >> 31);
+}
+
+uint64_t times(uint64_t a, uint64_t b) {
+  uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? ~uint64_t{0} : result;
+}
+
+uint64_t plus(uint64_t a, uint64_t b) {
+  uint64_t result = 0;
+  return __builtin_add_overflow(a, b, &result) ? ~uint64_t{0} : result;
+}
+
+uint64_t product(std::span<const uint64_t> sizes) {
+  uint64_t result = 1;
+  for (const uint64_t size : sizes) {
+    if (size == 0) return 0;
+    result = times(result, size);
+  }
+  return result;
+}
+
+// What Vulkan lets a device report, and Tuff takes (runtime/vulkan/device_requirements.cpp): each limit at its least,
+// or as devices have it.
+TestDevice draw_device(Numbers& numbers) {
+  TestDevice device;
+  tuff::DeviceTraits& t = device.traits;
+  t.cpu = numbers.coin(3);
+  t.subgroup_size = numbers.one_of<uint32_t>({4, 8, 8, 16, 32, 32, 32, 64, 64, 128});
+  t.subgroup_arithmetic = t.subgroup_shuffle = t.subgroup_ballot = true;  // all are asked for
+  t.cores = numbers.one_of<uint32_t>({0, 1, 2, static_cast<uint32_t>(numbers.below(201)), 16, 100, 132, 200});
+  t.max_invocations = numbers.one_of<uint32_t>({128, 128, 256, 256, 384, 512, 896, 1024, 1024, 1024, 1536, 2048});
+  const uint32_t x = numbers.one_of<uint32_t>({128, t.max_invocations, t.max_invocations, 1024, 2048});
+  t.max_local_size[0] = std::max(x, 128u);
+  t.max_local_size[1] = numbers.one_of<uint32_t>({128, 1024});
+  t.max_local_size[2] = 64;
+  const uint32_t groups = numbers.one_of<uint32_t>({65535, 65535, 0x7fffffff, 0xffffffff});
+  t.max_groups[0] = groups;
+  t.max_groups[1] = t.max_groups[2] = numbers.one_of<uint32_t>({65535, groups});
+  t.shared_bytes =
+      numbers.one_of<uint32_t>({16 << 10, 16 << 10, 32 << 10, 48 << 10, 48 << 10, 64 << 10, 100 << 10, 227 << 10});
+  t.push_bytes = numbers.one_of<uint32_t>({128, 256});
+  t.max_range = numbers.one_of<uint64_t>({1u << 27, 1u << 27, 1u << 30, 0x7fffffff, 0xffffffff});
+  device.slack = numbers.one_of<uint64_t>({4, 16, 64, 256});
+  t.addresses = !numbers.coin(4);
+  if (t.addresses) {
+    t.tiles_by_addresses = !t.cpu || numbers.coin();
+    t.streams_by_addresses = !t.cpu || numbers.coin();
+    t.packed_by_addresses = true;
+    if (numbers.coin(8)) t.tiles_by_addresses = t.streams_by_addresses = t.packed_by_addresses = false;
+  }
+  t.streams_by_words = t.cpu && numbers.coin();
+  t.storage16 = !numbers.coin(8);
+  t.storage8 = !numbers.coin(8);
+  t.f16 = t.storage16 && numbers.coin();
+  t.rounds_f16 = t.f16 && numbers.coin();
+  t.f64 = !numbers.coin(4);
+  const auto shape = [&](uint32_t m, uint32_t n, uint32_t k, int32_t in, int32_t out) {
+    t.matrix_shapes[t.matrix_shape_count++] = {m, n, k, in, in, out};
+  };
+  if (numbers.coin()) {
+    if (numbers.coin(4)) shape(8, 8, 16, TUFF_F16, TUFF_F32);
+    if (numbers.coin(4)) shape(16, 8, 16, TUFF_F16, TUFF_F32);
+    if (numbers.coin(4)) shape(16, 16, 16, TUFF_F16, TUFF_F16);
+    if (!numbers.coin(4)) shape(16, 16, 16, TUFF_F16, TUFF_F32);
+    if (numbers.coin()) shape(16, 16, 16, TUFF_BF16, TUFF_F32);
+    if (numbers.coin()) shape(16, 16, 32, TUFF_I8, TUFF_I32);
+    if (numbers.coin(4)) shape(16, 16, 16, TUFF_I8, TUFF_I32);
+    if (numbers.coin(4)) shape(8, 8, 32, TUFF_I8, TUFF_I32);
+  }
+  device.probes = numbers.coin();
+  return device;
+}
+
+uint64_t Call::size() {
+  const uint64_t kind = numbers.below(100);
+  if (kind < 62) return numbers.below(34);
+  if (kind < 84) {
+    const uint64_t power = uint64_t{1} << numbers.below(15);
+    return power - 1 + numbers.below(3);
+  }
+  if (kind < 94)
+    return numbers.one_of<uint64_t>({37, 41, 61, 97, 127, 211, 509, 997, 1009, 4093, 9973, 65537, 100'003});
+  if (kind < 97) return 1 + numbers.below(3000);
+  const uint64_t power = uint64_t{1} << (15 + numbers.below(26));
+  return numbers.coin()
+             ? numbers.one_of<uint64_t>({uint64_t{1} << 31, (uint64_t{1} << 31) - 1, uint64_t{1} << 32,
+                                         (uint64_t{1} << 32) + 1, (uint64_t{1} << 30) + 1, uint64_t{1} << 40})
+             : power - 1 + numbers.below(3);
+}
+
+int32_t Call::float_type() { return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16}); }
+int32_t Call::any_type() {
+  return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8});
+}
+
+const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t element, bool output) {
+  const auto memory = std::make_shared<Memory>();
+  tuff::Buffer& buffer = buffers_.emplace_back();
+  uint64_t offset = 0;
+  if (numbers.coin()) offset = numbers.below(34) * element;
+  if (numbers.coin(3)) offset += 16 * numbers.below(5);
+  if (numbers.coin(32)) offset += uint64_t{1} << numbers.one_of({31, 32, 33});
+  const uint64_t slack = numbers.coin(4) ? numbers.below(40) : 0;
+  const uint64_t bytes = std::min(times(elements, element), kMostBytes);
+  memory->name = name;
+  memory->begin = offset;
+  // Bytes behind the last element belong to the buffer, and to nothing that a kernel is to be told of.
+  memory->end = offset + bytes;
+  memory->element = element;
+  memory->output = output;
+  buffer.allocation = memory;
+  buffer.offset = offset;
+  buffer.bytes = bytes + slack;
+  if (tells_) {
+    text += fmt::format(" {}=({} of {} bytes at {}{})", name, elements, element, offset,
+                        slack != 0 ? fmt::format(", {} more", slack) : "");
+  }
+  return &buffer;
+}
+
+const tuff::Buffer* Call::output(const char* name, uint64_t elements, uint64_t element, bool whole) {
+  const tuff::Buffer* const buffer = operand(name, elements, element, true);
+  if (whole) has_to_be(buffer, 0, elements);
+  return buffer;
+}
+
+void Call::has_to_be(const tuff::Buffer* output, uint64_t first, uint64_t elements) {
+  Memory& memory = dynamic_cast<Memory&>(*output->allocation);
+  const uint64_t begin = memory.begin + times(first, memory.element);
+  memory.has_to_be.push_back({begin, plus(begin, times(elements, memory.element))});
+}
+
+const tuff::Buffer* Call::output_or(const tuff::Buffer* same, const char* name, uint64_t elements, uint64_t element,
+                                    bool whole) {
+  if (same == nullptr || !numbers.coin(4)) return output(name, elements, element, whole);
+  Memory& memory = dynamic_cast<Memory&>(*same->allocation);
+  if (memory.end - memory.begin != std::min(times(elements, element), kMostBytes)) {
+    return output(name, elements, element, whole);
+  }
+  memory.output = true;
+  if (tells_) text += fmt::format(" {}={}", name, memory.name);
+  if (whole) has_to_be(same, 0, elements);
+  return same;
+}
+
+uint64_t Call::bytes() const {
+  uint64_t sum = 0;
+  for (const tuff::Buffer& buffer : buffers_) sum += buffer.bytes;
+  return sum;
+}
+
+std::string Call::unwritten() const {
+  for (const tuff::Buffer& buffer : buffers_) {
+    const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);
+    for (const Memory::Range& range : memory.has_to_be) {
+      if (!memory.written.holds(range.begin, range.end)) {
+        return fmt::format("bytes {} to {} of {}", range.begin - memory.begin, range.end - memory.begin, memory.name);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace tuff_test

@@ -1,0 +1,118 @@
+// Random calls of every operation, on random devices.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "planners/memory.hpp"
+#include "planners/recorder.hpp"
+#include "planning/tuning_table.hpp"
+
+namespace tuff_test {
+
+// Numbers that case `index` of a seed is made of.
+class Numbers {
+ public:
+  Numbers(uint64_t seed, uint64_t index) : state_(mixed(seed) ^ mixed(index * 2 + 1)) {}
+  uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15u); }
+  uint64_t below(uint64_t n) { return next() % n; }
+  bool coin(uint64_t of = 2) { return below(of) == 0; }  // once in so many
+  template <typename T>
+  T one_of(std::initializer_list<T> all) {
+    return all.begin()[below(all.size())];
+  }
+
+ private:
+  static uint64_t mixed(uint64_t x);  // SplitMix64's
+  uint64_t state_;
+};
+
+TestDevice draw_device(Numbers& numbers);
+
+// The most bytes of an operand: more than any machine has.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+
+uint64_t times(uint64_t a, uint64_t b);  // 2^64 - 1 where it is that or more
+uint64_t plus(uint64_t a, uint64_t b);
+uint64_t product(std::span<const uint64_t> sizes);
+
+// A call with its operands: checked and recorded as a stream would do it.
+class Call {
+ public:
+  Call(Numbers& own_numbers, bool tells) : numbers(own_numbers), tells_(tells) {}
+
+  Numbers& numbers;
+  std::function<void()> check;  // throws where arguments are invalid
+  std::function<void(tuff::Recorder&)> record;
+  std::function<void(const tuff::Recorder&)> describe;  // what profiles ask for; may be nothing
+  std::unique_ptr<tuff::TuningTable> tuned;
+
+  uint64_t size();
+  int32_t float_type();
+  int32_t any_type();
+  template <size_t n>
+  std::array<uint64_t, n> sizes(uint64_t rank = n) {
+    std::array<uint64_t, n> result;
+    result.fill(1);
+    for (uint64_t i = 0; i < rank; ++i) result[i] = size();
+    return result;
+  }
+
+  // Operands of so many elements, and not a byte more (but at times); where they begin, 16 bytes divide or do not.
+  const tuff::Buffer* input(const char* name, uint64_t elements, uint64_t element) {
+    return operand(name, elements, element, false);
+  }
+  // Written from the first to the last element, unless `has_to_be` tells other ranges.
+  const tuff::Buffer* output(const char* name, uint64_t elements, uint64_t element, bool whole = true);
+  void has_to_be(const tuff::Buffer* output, uint64_t first, uint64_t elements);
+  // Another, or the same as that: for operations in place.
+  const tuff::Buffer* output_or(const tuff::Buffer* same, const char* name, uint64_t elements, uint64_t element,
+                                bool whole = true);
+  const tuff::Buffer* perhaps(const char* name, uint64_t elements, uint64_t element) {
+    return numbers.coin() ? nullptr : input(name, elements, element);
+  }
+
+  template <typename T>
+  void tell(const char* name, const T& value) {
+    if (tells_) text += fmt::format(" {}={}", name, value);
+  }
+  std::string text;
+
+  uint64_t bytes() const;         // of all operands
+  std::string unwritten() const;  // which output a complete record left out; empty: none
+
+  // Memory for arguments.
+  template <typename T>
+  T& keep(const T& value) {
+    auto kept = std::make_shared<T>(value);
+    T& result = *kept;
+    kept_.push_back(std::move(kept));
+    return result;
+  }
+
+ private:
+  const tuff::Buffer* operand(const char* name, uint64_t elements, uint64_t element, bool output);
+
+  bool tells_;
+  std::deque<tuff::Buffer> buffers_;
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+struct DrawnOperation {
+  const char* name;
+  uint32_t weight;
+  void (*draw)(Call& call);
+};
+std::span<const DrawnOperation> drawn_operations();
+
+}  // namespace tuff_test

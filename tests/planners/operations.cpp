@@ -1,0 +1,843 @@
+// How the arguments of each operation are drawn. Operands have the bytes that tuff.h asks for, reckoned here once more.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "kernels/attention/attention.hpp"
+#include "kernels/conv/conv.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/norm/norm.hpp"
+#include "kernels/pool/pool.hpp"
+#include "kernels/position/rope.hpp"
+#include "kernels/reduce/reduce.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+#include "kernels/resize/resize.hpp"
+#include "kernels/scan/scan.hpp"
+#include "kernels/shape/shape.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "planners/draw.hpp"
+#include "planning/backend_kernels.hpp"
+
+namespace tuff_test {
+namespace {
+
+using tuff::Buffer;
+using tuff::dtype_size;
+
+template <typename Args>
+void set(Call& call, const tuff::OperationOf<Args>& operation, Args& args) {
+  const tuff::OperationInfo& info = operation.info();
+  call.check = [&info, &args] { info.check(&args); };
+  call.record = [&info, &args](tuff::Recorder& recorder) { info.record(recorder, &args); };
+  if (call.numbers.coin(16)) {
+    call.describe = [&info, &args](const tuff::Recorder& recorder) {
+      (void)info.describe(&args);
+      if (info.variants != nullptr) (void)info.variants(recorder, &args);
+    };
+  }
+}
+
+// Axes of which one to three are of any size, and the rest are of few.
+struct Shape {
+  std::array<uint64_t, 8> sizes{};
+  uint32_t rank = 1, axis = 0;
+  std::span<const uint64_t> span() const { return {sizes.data(), rank}; }
+  uint64_t elements() const { return product(span()); }
+};
+
+Shape& draw_shape(Call& call, uint32_t rank = 0) {
+  Numbers& n = call.numbers;
+  Shape shape;
+  shape.rank = rank != 0   ? rank
+               : n.coin(4) ? static_cast<uint32_t>(1 + n.below(8))
+                           : static_cast<uint32_t>(1 + n.below(4));
+  shape.axis = static_cast<uint32_t>(n.below(shape.rank));
+  for (uint32_t i = 0; i < shape.rank; ++i) {
+    const bool few = shape.rank > 2 && !n.coin(shape.rank);
+    shape.sizes[i] = few ? 1 + n.below(n.coin() ? 3 : 9) : call.size();
+  }
+  call.tell("shape", shape.span());
+  call.tell("axis", shape.axis);
+  return call.keep(shape);
+}
+
+// --- products ----------------------------------------------------------------------------------------------------
+
+struct Stored {
+  uint64_t rows, cols, ld, stride;
+  uint64_t matrix() const { return rows == 0 || cols == 0 ? 0 : plus(times(rows - 1, ld), cols); }
+  uint64_t batch(uint64_t count) const {
+    return matrix() == 0 || count == 0 ? 0 : plus(times(count - 1, stride), matrix());
+  }
+};
+
+// A leading dimension and a distance between matrices.
+Stored store(Call& call, uint64_t rows, uint64_t cols, bool may_repeat) {
+  Numbers& n = call.numbers;
+  Stored stored{rows, cols, cols, 0};
+  if (n.coin(3)) stored.ld = plus(cols, n.coin(16) ? call.size() : n.below(20));
+  if (n.coin(8)) stored.ld = times(plus(stored.ld, 7) / 8, 8);
+  stored.stride = times(rows, stored.ld);
+  const uint64_t kind = n.below(8);
+  if (kind == 0) stored.stride = stored.matrix();
+  if (kind == 1) stored.stride = plus(stored.stride, n.below(40));
+  if (kind == 2) stored.stride = plus(stored.stride, call.size());
+  if (kind > 5 && may_repeat) stored.stride = 0;
+  return stored;
+}
+
+constexpr const char* kGemmVariants[] = {"panels",
+                                         "skinny",
+                                         "tiny_lanes",
+                                         "tiny_columns",
+                                         "tile_128x128",
+                                         "tile_128x128x8x8",
+                                         "tile_128x64",
+                                         "tile_64x64x8",
+                                         "tile_64x64",
+                                         "tile_64x64x32",
+                                         "tile_32x32",
+                                         "subgroup_4x2",
+                                         "subgroup_2x2",
+                                         "subgroup_4x1",
+                                         "subgroup_2x1",
+                                         "subgroup_1x1",
+                                         "subgroup_2x1_swapped",
+                                         "subgroup_1x1_swapped",
+                                         "matrix_128x128",
+                                         "matrix_128x64",
+                                         "matrix_64x64",
+                                         "matrix_64x64x32",
+                                         "matrix_64x16",
+                                         "matrix_16x64"};
+
+// A table whose one choice is for this product.
+void tune(Call& call, const tuff::GemmArgs& args) {
+  Numbers& n = call.numbers;
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const std::string form = fmt::format("{}{} {} {} {}{}", ta ? 't' : 'n', tb ? 't' : 'n', tuff::dtype_name(args.a_type),
+                                       tuff::dtype_name(args.b_type), tuff::dtype_name(args.c_type),
+                                       args.precision == TUFF_PRECISION_ALLOW_F16    ? " allow_f16"
+                                       : args.precision == TUFF_PRECISION_ALLOW_BF16 ? " allow_bf16"
+                                                                                     : "");
+  const char* const variant = kGemmVariants[n.below(std::size(kGemmVariants))];
+  const uint64_t slices = n.coin(3) ? 0 : n.coin() ? n.below(257) : 1 + n.below(9);
+  tuff::TuningDevice device;
+  device.uuid = "00", device.name = device.driver = "a", device.library = "0";
+  call.tell("tuned", fmt::format("{} with {} slices", variant, slices));
+  call.tuned = std::make_unique<tuff::TuningTable>(
+      fmt::format(R"({{"tuff_tuning": 1, "devices": [{{"uuid": "00", "name": "a", "driver": "a", "driver_version": 0,
+                   "library": "0", "choices": [{{"operation": "gemm", "form": "{}", "sizes": [{}, {}, {}, {}],
+                   "variant": "{}", "slices": {}}}]}}]}})",
+                  form, args.m, args.n, args.k, args.batch_count, variant, slices),
+      device);
+}
+
+void draw_product(Call& call, bool batched) {
+  Numbers& n = call.numbers;
+  tuff::GemmArgs& args = call.keep(tuff::GemmArgs{});
+  static constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8};
+  args.a_type = args.b_type = kTypes[n.below(6)];
+  args.c_type = args.a_type == TUFF_I8 ? TUFF_I32 : args.a_type;
+  const bool floats = args.a_type != TUFF_F64 && args.a_type != TUFF_I8;
+  if (floats && n.coin(4)) args.b_type = call.float_type();
+  if (args.a_type != TUFF_F64 && n.coin(3)) args.c_type = call.float_type();
+  args.accumulate = args.sum_type();
+  if (args.a_type == TUFF_F16 && args.b_type == TUFF_F16 && n.coin()) args.accumulate = TUFF_F16;
+  if (args.a_type == TUFF_F32 && args.b_type == TUFF_F32) args.precision = static_cast<int32_t>(n.below(3));
+  args.ta = static_cast<int32_t>(n.below(3)), args.tb = static_cast<int32_t>(n.below(3));
+  const auto extent = [&] { return n.coin(4) ? 16 * (1 + n.below(80)) : call.size(); };
+  args.m = extent(), args.n = extent(), args.k = extent();
+  args.alpha = n.coin(8) ? 0 : n.coin() ? 1 : 3, args.beta = n.coin() ? 0 : n.coin() ? 1 : -2;
+  args.batch_count = batched ? (n.coin() ? 1 + n.below(40) : call.size()) : 1;
+  const uint64_t count = args.batch_count;
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const Stored a = store(call, ta ? args.k : args.m, ta ? args.m : args.k, true);
+  const Stored b = store(call, tb ? args.n : args.k, tb ? args.k : args.n, true);
+  const Stored c = store(call, args.m, args.n, false);
+  args.lda = a.ld, args.ldb = b.ld, args.ldc = c.ld;
+  args.stride_a = a.stride, args.stride_b = b.stride, args.stride_c = c.stride;
+  call.tell("types", fmt::format("{} {} {} sums {}", args.a_type, args.b_type, args.c_type, args.accumulate));
+  call.tell("precision", args.precision);
+  call.tell("ta", args.ta), call.tell("tb", args.tb);
+  call.tell("m", args.m), call.tell("n", args.n), call.tell("k", args.k), call.tell("batch", count);
+  call.tell("alpha", args.alpha), call.tell("beta", args.beta);
+  call.tell("ld", fmt::format("{} {} {}", a.ld, b.ld, c.ld));
+  call.tell("strides", fmt::format("{} {} {}", a.stride, b.stride, c.stride));
+  const uint64_t c_size = dtype_size(args.c_type);
+  const bool arrays = batched && count >= 1 && count <= 60 && n.coin(4);
+  const bool writes = args.k != 0 && args.alpha != 0;
+  tuff::GemmEpilogue& epilogue = args.epilogue;
+  if (n.coin()) epilogue.activation = static_cast<int32_t>(n.below(args.c_type == TUFF_I32 ? 2 : 6));
+  const bool residual = n.coin(3);
+  const bool stores = writes || args.beta != 1 || epilogue.activation != 0;
+  if (arrays) {
+    auto& each = call.keep(std::array<std::vector<const Buffer*>, 3>{});
+    for (uint64_t i = 0; i < count; ++i) {
+      each[0].push_back(i > 0 && a.stride == 0 ? each[0][0] : call.input("a", a.matrix(), dtype_size(args.a_type)));
+      each[1].push_back(i > 0 && b.stride == 0 ? each[1][0] : call.input("b", b.matrix(), dtype_size(args.b_type)));
+      each[2].push_back(call.output("c", c.matrix(), c_size, false));
+      if (!stores || args.m == 0 || args.n == 0) continue;
+      call.has_to_be(each[2].back(), 0, args.n);
+      call.has_to_be(each[2].back(), (args.m - 1) * args.ldc, args.n);
+    }
+    args.a_array = each[0].data(), args.b_array = each[1].data(), args.c_array = each[2].data();
+    args.stride_a = args.stride_b = args.stride_c = 0;
+  } else {
+    args.a = call.input("a", a.batch(count), dtype_size(args.a_type));
+    args.b = call.input("b", b.batch(count), dtype_size(args.b_type));
+    args.c = call.output("c", c.batch(count), c_size, false);
+  }
+  if (n.coin(3)) {
+    epilogue.bias_axis = n.coin() ? TUFF_BIAS_ROWS : TUFF_BIAS_COLUMNS;
+    const uint64_t length = epilogue.bias_axis == TUFF_BIAS_ROWS ? args.m : args.n;
+    epilogue.stride_bias = n.coin() ? 0 : n.coin() ? length : length + n.below(9);
+    const Stored bias{1, length, length, epilogue.stride_bias};
+    epilogue.bias = call.input("bias", bias.batch(count), c_size);
+  }
+  if (residual) {
+    Stored r = store(call, args.m, args.n, true);
+    if (!arrays && n.coin()) {
+      r = c;
+      epilogue.residual = n.coin() ? args.c : call.input("residual", r.batch(count), c_size);
+    } else {
+      epilogue.residual = call.input("residual", r.batch(count), c_size);
+    }
+    epilogue.ld_residual = r.ld, epilogue.stride_residual = r.stride;
+  }
+  call.tell("activation", epilogue.activation), call.tell("bias_axis", epilogue.bias_axis);
+  call.tell("residual", fmt::format("{} {}", epilogue.ld_residual, epilogue.stride_residual));
+  if (!arrays && (stores || !epilogue.none()) && args.m != 0 && args.n != 0 && count != 0 &&
+      times(c.batch(count), c_size) < kMostBytes) {
+    for (const uint64_t i : {uint64_t{0}, count / 2, count - 1}) {
+      for (const uint64_t row : {uint64_t{0}, args.m / 2, args.m - 1}) {
+        call.has_to_be(args.c, i * c.stride + row * c.ld, args.n);
+      }
+    }
+  }
+  if (n.coin(8) && args.m != 0 && args.n != 0 && args.k != 0 && count != 0) tune(call, args);
+  set(call, batched ? tuff::operations::batched_gemm : tuff::operations::gemm, args);
+}
+
+void draw_gemm(Call& call) { draw_product(call, false); }
+void draw_batched_gemm(Call& call) { draw_product(call, true); }
+
+// --- convolution -------------------------------------------------------------------------------------------------
+
+void draw_conv(Call& call, uint32_t rank, bool transposed) {
+  Numbers& n = call.numbers;
+  tuff::ConvArgs& args = call.keep(tuff::ConvArgs{});
+  args.rank = rank, args.transposed = transposed;
+  args.dtype = call.float_type();
+  args.layout = n.coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
+  const bool plain = n.coin(3);  // what variants of their own are for
+  const bool depthwise = !plain && n.coin(4);
+  args.groups = plain ? 1 : depthwise ? 1 + call.size() : n.coin() ? 1 : 1 + n.below(6);
+  const uint64_t channels = depthwise ? 1 : n.coin(8) ? call.size() : n.coin(3) ? 16 * (1 + n.below(9)) : n.below(9);
+  const uint64_t filters = depthwise   ? 1 + n.below(2)
+                           : n.coin(8) ? call.size()
+                           : n.coin(3) ? 16 * (1 + n.below(9))
+                                       : n.below(9);
+  args.in_shape.outer = {n.coin(8) ? call.size() : n.below(9), times(args.groups, channels)};
+  args.filter_shape.outer = {times(args.groups, filters), channels};
+  if (transposed) args.filter_shape.outer = {args.in_shape.outer[1], filters};
+  args.out_shape.outer = {args.in_shape.outer[0], times(args.groups, filters)};
+  double phases = 1;
+  for (uint32_t axis = tuff::kConvAxes - rank; axis < tuff::kConvAxes; ++axis) {
+    const uint64_t taps = plain ? 3 : n.coin(16) ? call.size() : 1 + n.below(7);
+    const uint64_t stride = plain ? 1 : n.coin(12) ? plus(1, call.size()) : 1 + n.below(4);
+    const uint64_t dilation = plain ? 1 : n.coin(12) ? plus(1, call.size()) : 1 + n.below(3);
+    const uint64_t in = call.size(), front = n.coin(12) ? call.size() : n.below(4);
+    const uint64_t back = n.coin() ? front : n.coin(12) ? call.size() : n.below(4);
+    const uint64_t span = plus(times(dilation, taps - std::min<uint64_t>(taps, 1)), 1);
+    const uint64_t around = plus(front, back), padded = plus(in, around);
+    args.in_shape.extents[axis] = in, args.filter_shape.extents[axis] = taps;
+    args.stride[axis] = stride, args.dilation[axis] = dilation;
+    args.padding[axis] = front, args.padding_end[axis] = back;
+    uint64_t out = 0;
+    if (transposed) {
+      args.output_padding[axis] = n.coin() ? 0 : n.below(std::max(stride, dilation));
+      const uint64_t whole = in == 0 ? 0 : plus(times(in - 1, stride), plus(span, args.output_padding[axis]));
+      out = whole < around ? 0 : whole - around;
+      phases *= static_cast<double>(stride);
+    } else {
+      out = padded < span ? 0 : (padded - span) / stride + 1;
+    }
+    args.out_shape.extents[axis] = out;
+  }
+  args.activation = static_cast<int32_t>(n.below(6));
+  args.precision = n.coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
+  if (phases > 1e4) return;  // each is a dispatch of its own
+  const auto elements = [](const tuff::ConvShape& shape) {
+    return product(std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
+  };
+  const auto tell = [&](const char* name, const tuff::ConvShape& shape) {
+    call.tell(name, std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
+  };
+  call.tell("dtype", args.dtype), call.tell("layout", args.layout), call.tell("groups", args.groups);
+  tell("in", args.in_shape), tell("filter", args.filter_shape), tell("out", args.out_shape);
+  call.tell("stride", args.stride), call.tell("dilation", args.dilation), call.tell("padding", args.padding);
+  call.tell("padding_end", args.padding_end), call.tell("output_padding", args.output_padding);
+  call.tell("activation", args.activation), call.tell("precision", args.precision);
+  const uint64_t size = dtype_size(args.dtype), outputs = elements(args.out_shape);
+  args.input = call.input("input", elements(args.in_shape), size);
+  args.filter = call.input("filter", elements(args.filter_shape), size);
+  args.bias = call.perhaps("bias", args.out_shape.outer[1], size);
+  args.residual = call.perhaps("residual", outputs, size);
+  // Of a transposed convolution phases are written one by one, each with gaps.
+  args.output = call.output_or(args.residual, "output", outputs, size, true);
+  set(call,
+      transposed  ? tuff::operations::conv_transpose2d
+      : rank == 1 ? tuff::operations::conv1d
+      : rank == 2 ? tuff::operations::conv2d
+                  : tuff::operations::conv3d,
+      args);
+}
+
+void draw_conv1d(Call& call) { draw_conv(call, 1, false); }
+void draw_conv2d(Call& call) { draw_conv(call, 2, false); }
+void draw_conv3d(Call& call) { draw_conv(call, 3, false); }
+void draw_conv_transpose2d(Call& call) { draw_conv(call, 2, true); }
+
+// --- attention ---------------------------------------------------------------------------------------------------
+
+void draw_attention(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::AttentionArgs& args = call.keep(tuff::AttentionArgs{});
+  args.dtype = call.float_type();
+  args.batch = n.coin(4) ? call.size() : 1 + n.below(5);
+  args.kv_heads = n.coin(6) ? call.size() : 1 + n.below(8);
+  args.heads = times(args.kv_heads, 1 + n.below(n.coin() ? 1 : 9));
+  args.seq_q = n.coin(3) ? 1 : call.size(), args.seq_kv = n.coin(8) ? args.seq_q : call.size();
+  const auto dim = [&] {
+    return n.coin() ? n.one_of<uint64_t>({8, 16, 32, 64, 64, 80, 96, 128, 128, 192, 256, 512, 576}) : call.size();
+  };
+  args.head_dim = dim(), args.head_dim_v = n.coin() ? args.head_dim : std::max<uint64_t>(dim(), 1);
+  args.causal = static_cast<int32_t>(n.below(3));
+  args.scale = n.coin() ? 0.125 : 1;
+  args.softcap = n.coin(4) ? 30 : 0;
+  if (n.coin(4)) args.window_left = 1 + call.size();
+  if (n.coin(4)) args.window_right = 1 + call.size();
+  args.bias_type = args.dtype;
+  // Rows of heads one after another, or heads of rows, with gaps.
+  const auto strides = [&](uint64_t heads, uint64_t rows, uint64_t length, bool may_repeat) {
+    tuff::AttentionStrides s;
+    const uint64_t gap = n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
+    if (n.coin()) {
+      s.row = plus(length, gap), s.head = times(rows, s.row), s.batch = times(heads, s.head);
+    } else {
+      s.head = plus(length, gap), s.row = times(heads, s.head), s.batch = times(rows, s.row);
+    }
+    if (n.coin(8)) s.batch = plus(s.batch, call.size());
+    if (may_repeat) {
+      if (n.coin(3)) s.batch = 0;
+      if (n.coin(3)) s.head = 0;
+      if (n.coin(3)) s.row = 0;
+    }
+    return s;
+  };
+  args.q_strides = strides(args.heads, args.seq_q, args.head_dim, false);
+  args.k_strides = strides(args.kv_heads, args.seq_kv, args.head_dim, false);
+  args.v_strides = strides(args.kv_heads, args.seq_kv, args.head_dim_v, false);
+  args.o_strides = strides(args.heads, args.seq_q, args.head_dim_v, false);
+  const auto span = [&](const tuff::AttentionStrides& s, uint64_t heads, uint64_t rows, uint64_t length) {
+    if (args.batch == 0 || heads == 0 || rows == 0 || length == 0) return uint64_t{0};
+    return plus(plus(times(args.batch - 1, s.batch), times(heads - 1, s.head)), plus(times(rows - 1, s.row), length));
+  };
+  call.tell("dtype", args.dtype), call.tell("batch", args.batch), call.tell("heads", args.heads);
+  call.tell("kv_heads", args.kv_heads), call.tell("seq_q", args.seq_q), call.tell("seq_kv", args.seq_kv);
+  call.tell("head_dim", args.head_dim), call.tell("head_dim_v", args.head_dim_v), call.tell("causal", args.causal);
+  call.tell("softcap", args.softcap);
+  call.tell("window", fmt::format("{} {}", args.window_left, args.window_right));
+  const auto tell = [&](const char* name, const tuff::AttentionStrides& s) {
+    call.tell(name, std::array{s.batch, s.head, s.row});
+  };
+  tell("q_strides", args.q_strides), tell("k_strides", args.k_strides);
+  tell("v_strides", args.v_strides), tell("o_strides", args.o_strides);
+  const uint64_t size = dtype_size(args.dtype);
+  args.q = call.input("q", span(args.q_strides, args.heads, args.seq_q, args.head_dim), size);
+  args.k = call.input("k", span(args.k_strides, args.kv_heads, args.seq_kv, args.head_dim), size);
+  args.v = call.input("v", span(args.v_strides, args.kv_heads, args.seq_kv, args.head_dim_v), size);
+  const uint64_t outputs = span(args.o_strides, args.heads, args.seq_q, args.head_dim_v);
+  args.o = call.output("o", outputs, size, false);
+  if (outputs != 0) {
+    call.has_to_be(args.o, 0, args.head_dim_v);
+    call.has_to_be(args.o, outputs - args.head_dim_v, args.head_dim_v);
+  }
+  if (n.coin(4)) {
+    if (n.coin()) args.bias_type = TUFF_F32;
+    args.bias_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
+    tell("bias_strides", args.bias_strides);
+    args.bias =
+        call.input("bias", span(args.bias_strides, args.heads, args.seq_q, args.seq_kv), dtype_size(args.bias_type));
+  }
+  if (n.coin(4)) {
+    args.mask_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
+    tell("mask_strides", args.mask_strides);
+    args.mask = call.input("mask", span(args.mask_strides, args.heads, args.seq_q, args.seq_kv), 1);
+  }
+  if (n.coin(6)) args.q_lengths = call.input("q_lengths", args.batch, 4);
+  if (n.coin(6)) args.kv_lengths = call.input("kv_lengths", args.batch, 4);
+  if (n.coin(3)) args.lse = call.output("lse", product(std::array{args.batch, args.heads, args.seq_q}), 4);
+  set(call, tuff::operations::attention, args);
+}
+
+// --- along an axis -----------------------------------------------------------------------------------------------
+
+void draw_reduce(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::ReduceArgs& args = call.keep(tuff::ReduceArgs{});
+  args.op = static_cast<int32_t>(1 + n.below(7));
+  do args.dtype = call.any_type();
+  while (!tuff::reduce::find(args.op)->types().has(args.dtype));
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  uint64_t outputs = 1;
+  for (uint32_t i = 0; i < shape.rank; ++i) outputs = i == shape.axis ? outputs : times(outputs, shape.sizes[i]);
+  for (uint32_t i = 0; i < shape.rank; ++i) outputs = i != shape.axis && shape.sizes[i] == 0 ? 0 : outputs;
+  const bool places = tuff::reduce::find(args.op)->result == tuff::reduce::Result::place;
+  call.tell("dtype", args.dtype), call.tell("op", args.op);
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.output = call.output("output", outputs, places ? 4 : dtype_size(args.dtype));
+  set(call, tuff::operations::reduce, args);
+}
+
+void draw_scan(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::ScanArgs& args = call.keep(tuff::ScanArgs{});
+  args.op = n.coin() ? tuff::ScanOp::sum : tuff::ScanOp::product;
+  args.dtype = call.float_type();
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  args.exclusive = n.coin(), args.reverse = n.coin();
+  call.tell("dtype", args.dtype), call.tell("exclusive", args.exclusive), call.tell("reverse", args.reverse);
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.output = call.output_or(args.input, "output", shape.elements(), dtype_size(args.dtype));
+  set(call, args.op == tuff::ScanOp::sum ? tuff::operations::cumsum : tuff::operations::cumprod, args);
+}
+
+void draw_softmax(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::SoftmaxArgs& args = call.keep(tuff::SoftmaxArgs{});
+  args.dtype = call.float_type();
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  args.scale = n.coin() ? 1 : -0.5;
+  args.logarithm = static_cast<int32_t>(n.below(2));
+  args.mask = {nullptr, args.dtype, 0, 1};
+  call.tell("dtype", args.dtype), call.tell("logarithm", args.logarithm);
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.output = call.output_or(args.input, "output", shape.elements(), dtype_size(args.dtype));
+  if (n.coin(3)) {
+    args.mask.type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_U8);
+    args.mask.rows = n.coin() ? 0 : n.coin() ? 1 + n.below(5) : call.size();
+    args.mask.repeat = n.coin() ? 1 : n.coin() ? 1 + n.below(5) : std::max<uint64_t>(call.size(), 1);
+    if (n.coin(16)) args.mask.repeat = uint64_t{1} << n.one_of({31, 32, 62, 63});
+    const uint64_t outer = product({shape.sizes.data(), shape.axis});
+    const uint64_t row = product({shape.sizes.data() + shape.axis, shape.rank - shape.axis});
+    call.tell("mask_type", args.mask.type), call.tell("mask_rows", args.mask.rows);
+    call.tell("mask_repeat", args.mask.repeat);
+    args.mask.buffer =
+        call.input("mask", times(args.mask.rows != 0 ? args.mask.rows : outer, row), dtype_size(args.mask.type));
+  }
+  set(call, tuff::operations::softmax, args);
+}
+
+// --- normalisation -----------------------------------------------------------------------------------------------
+
+void draw_norm(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::NormArgs& args = call.keep(tuff::NormArgs{});
+  args.dtype = call.float_type();
+  args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
+  args.grouped = n.coin();
+  args.centred = args.grouped || n.coin();
+  args.rows = call.size(), args.channels = call.size(), args.inner = args.grouped ? call.size() : 1;
+  args.groups = 1;
+  if (args.grouped && n.coin()) {
+    args.groups = n.coin() ? 1 + n.below(8) : std::max<uint64_t>(call.size(), 1);
+    args.channels = times(args.groups, 1 + n.below(9));
+    if (n.coin(4)) args.groups = args.channels;
+  }
+  args.epsilon = 1e-5;
+  const uint64_t count = product(std::array{args.rows, args.channels, args.inner}), size = dtype_size(args.dtype);
+  const uint64_t weight = dtype_size(args.weight_type);
+  call.tell("dtype", args.dtype), call.tell("weight_type", args.weight_type), call.tell("centred", args.centred);
+  call.tell("rows", args.rows), call.tell("channels", args.channels), call.tell("inner", args.inner);
+  call.tell("groups", args.groups);
+  args.input = call.input("input", count, size);
+  args.residual = n.coin(3) ? call.input("residual", count, size) : nullptr;
+  args.output =
+      call.output_or(args.residual != nullptr && n.coin() ? args.residual : args.input, "output", count, size);
+  if (args.residual != nullptr && n.coin()) {
+    const Buffer* const same = args.output == args.residual || n.coin() ? args.input : args.residual;
+    args.sum = call.output_or(same == args.output ? nullptr : same, "sum", count, size);
+  }
+  args.weight = call.perhaps("weight", args.channels, weight), args.bias = call.perhaps("bias", args.channels, weight);
+  set(call,
+      args.grouped   ? tuff::operations::group_norm
+      : args.centred ? tuff::operations::layer_norm
+                     : tuff::operations::rms_norm,
+      args);
+}
+
+void draw_batch_norm(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::BatchNormArgs& args = call.keep(tuff::BatchNormArgs{});
+  args.dtype = call.float_type();
+  args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
+  args.batch = call.size(), args.channels = call.size(), args.inner = call.size();
+  args.epsilon = 1e-5;
+  const uint64_t count = product(std::array{args.batch, args.channels, args.inner}), size = dtype_size(args.dtype);
+  const uint64_t weight = dtype_size(args.weight_type);
+  call.tell("dtype", args.dtype), call.tell("weight_type", args.weight_type), call.tell("batch", args.batch);
+  call.tell("channels", args.channels), call.tell("inner", args.inner);
+  args.input = call.input("input", count, size);
+  args.output = call.output_or(args.input, "output", count, size);
+  args.mean = call.input("mean", args.channels, weight), args.variance = call.input("variance", args.channels, weight);
+  args.weight = call.perhaps("weight", args.channels, weight), args.bias = call.perhaps("bias", args.channels, weight);
+  set(call, tuff::operations::batch_norm, args);
+}
+
+// --- planes ------------------------------------------------------------------------------------------------------
+
+void draw_pool(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::PoolArgs& args = call.keep(tuff::PoolArgs{});
+  args.dtype = call.float_type(), args.maximum = n.coin();
+  args.batch = n.coin(3) ? call.size() : n.below(5), args.channels = n.coin(3) ? call.size() : 1 + n.below(5);
+  args.spatial = static_cast<uint32_t>(1 + n.below(3));
+  args.adaptive = n.coin(3) ? 1 : 0;
+  args.ceil_mode = args.adaptive == 0 ? static_cast<int32_t>(n.below(2)) : 0;
+  args.count_include_pad = args.adaptive == 0 && !args.maximum ? static_cast<int32_t>(n.below(2)) : 0;
+  args.in_shape = args.out_shape = args.kernel = args.stride = args.padding = args.dilation = {};
+  for (uint32_t i = 0; i < args.spatial; ++i) {
+    const uint64_t in = args.in_shape[i] = call.size();
+    if (args.adaptive != 0) {
+      args.out_shape[i] = n.coin(3) ? 1 : call.size();
+      continue;
+    }
+    const uint64_t kernel = args.kernel[i] = n.coin(8) ? in : n.coin(8) ? call.size() : 1 + n.below(6);
+    const uint64_t stride = args.stride[i] = n.coin(12) ? call.size() : n.below(4);
+    const uint64_t dilation = args.dilation[i] = args.maximum ? n.coin(12) ? call.size() : n.below(3) : 0;
+    const uint64_t span = plus(times(std::max<uint64_t>(dilation, 1), std::max<uint64_t>(kernel, 1) - 1), 1);
+    args.padding[i] = n.coin(12) ? call.size() : n.below(std::min<uint64_t>(span / 2 + 1, 1000));
+    const uint64_t padded = plus(in, times(2, args.padding[i])),
+                   step = std::max<uint64_t>(stride == 0 ? kernel : stride, 1);
+    uint64_t out = padded < span ? 0 : plus(padded - span, args.ceil_mode != 0 ? step - 1 : 0) / step + 1;
+    if (args.ceil_mode != 0 && out != 0 && times(out - 1, step) >= plus(in, args.padding[i])) --out;
+    args.out_shape[i] = out;
+  }
+  const auto elements = [&](const std::array<uint64_t, 3>& shape) {
+    return times(times(args.batch, args.channels), product({shape.data(), args.spatial}));
+  };
+  call.tell("dtype", args.dtype), call.tell("maximum", args.maximum), call.tell("batch", args.batch);
+  call.tell("channels", args.channels), call.tell("spatial", args.spatial), call.tell("adaptive", args.adaptive);
+  call.tell("ceil", args.ceil_mode), call.tell("include", args.count_include_pad), call.tell("in", args.in_shape);
+  call.tell("out", args.out_shape), call.tell("kernel", args.kernel), call.tell("stride", args.stride);
+  call.tell("padding", args.padding), call.tell("dilation", args.dilation);
+  args.input = call.input("input", elements(args.in_shape), dtype_size(args.dtype));
+  args.output = call.output("output", elements(args.out_shape), dtype_size(args.dtype));
+  if (args.maximum && n.coin()) args.indices = call.output("indices", elements(args.out_shape), 4);
+  set(call, args.maximum ? tuff::operations::max_pool : tuff::operations::avg_pool, args);
+}
+
+void draw_resize(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::ResizeArgs& args = call.keep(tuff::ResizeArgs{});
+  args.dtype = call.float_type(),
+  args.mode = static_cast<int32_t>(TUFF_RESIZE_NEAREST + static_cast<int32_t>(n.below(3)));
+  args.layout = n.coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
+  args.batch = n.coin(3) ? call.size() : n.below(5), args.channels = n.coin(3) ? call.size() : 1 + n.below(5);
+  args.spatial = static_cast<uint32_t>(1 + n.below(3));
+  args.align_corners = args.mode == TUFF_RESIZE_LINEAR ? static_cast<int32_t>(n.below(2)) : 0;
+  args.in_shape = args.out_shape = {};
+  args.scale = {};
+  for (uint32_t i = 0; i < args.spatial; ++i) {
+    args.in_shape[i] = call.size(), args.out_shape[i] = n.coin(3) ? args.in_shape[i] : call.size();
+    static constexpr double kScales[] = {0, 0, 1, 0.5, 2, 1.5, 0.3, 1e-8, 0x1.000001p-29, 1e8, 5e8};
+    if (args.align_corners == 0) args.scale[i] = kScales[n.below(std::size(kScales))];
+  }
+  const auto elements = [&](const std::array<uint64_t, 3>& shape) {
+    return times(times(args.batch, args.channels), product({shape.data(), args.spatial}));
+  };
+  call.tell("dtype", args.dtype), call.tell("mode", args.mode), call.tell("layout", args.layout);
+  call.tell("batch", args.batch), call.tell("channels", args.channels), call.tell("spatial", args.spatial);
+  call.tell("align_corners", args.align_corners), call.tell("in", args.in_shape), call.tell("out", args.out_shape);
+  call.tell("scale", args.scale);
+  args.input = call.input("input", elements(args.in_shape), dtype_size(args.dtype));
+  args.output = call.output("output", elements(args.out_shape), dtype_size(args.dtype));
+  set(call, tuff::operations::resize, args);
+}
+
+// --- positions, elements -----------------------------------------------------------------------------------------
+
+void draw_rope(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::RopeArgs& args = call.keep(tuff::RopeArgs{});
+  args.dtype = call.float_type();
+  args.batch = n.coin(3) ? call.size() : 1 + n.below(4), args.heads = n.coin(3) ? call.size() : 1 + n.below(8);
+  args.seq = call.size(), args.head_dim = n.coin() ? 8 * (1 + n.below(32)) : call.size();
+  args.rotary_dim = n.coin() ? args.head_dim / 2 * 2 : n.below(args.head_dim / 2 + 1) * 2;
+  args.interleaved = static_cast<int32_t>(n.below(2));
+  const auto strides = [&](bool may_repeat) {
+    std::array<uint64_t, 3> s{};
+    const uint64_t gap = n.coin() ? 0 : n.below(9);
+    if (n.coin()) {
+      s[2] = plus(args.head_dim, gap), s[1] = times(args.seq, s[2]), s[0] = times(args.heads, s[1]);
+    } else {
+      s[1] = plus(args.head_dim, gap), s[2] = times(args.heads, s[1]), s[0] = times(args.seq, s[2]);
+    }
+    if (n.coin(8)) s[0] = plus(s[0], call.size());
+    if (may_repeat && n.coin()) s[n.below(3)] = 0;
+    return s;
+  };
+  args.input_strides = strides(n.coin(8));
+  args.output_strides = n.coin() ? args.input_strides : strides(false);
+  const auto span = [&](const std::array<uint64_t, 3>& s) {
+    if (args.batch == 0 || args.heads == 0 || args.seq == 0 || args.head_dim == 0) return uint64_t{0};
+    return plus(plus(times(args.batch - 1, s[0]), times(args.heads - 1, s[1])),
+                plus(times(args.seq - 1, s[2]), args.head_dim));
+  };
+  args.offset = n.coin() ? 0 : static_cast<int64_t>(n.below(1000)) - 500;
+  if (n.coin(16)) args.offset = n.coin() ? INT32_MAX : INT32_MIN;
+  args.base = 10000;
+  call.tell("dtype", args.dtype), call.tell("batch", args.batch), call.tell("heads", args.heads);
+  call.tell("seq", args.seq), call.tell("head_dim", args.head_dim), call.tell("rotary_dim", args.rotary_dim);
+  call.tell("interleaved", args.interleaved), call.tell("offset", args.offset);
+  call.tell("input_strides", args.input_strides), call.tell("output_strides", args.output_strides);
+  const uint64_t outputs = span(args.output_strides), size = dtype_size(args.dtype);
+  args.input = call.input("input", span(args.input_strides), size);
+  args.output =
+      call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs, size, false);
+  if (outputs != 0 && (args.output != args.input || args.rotary_dim == args.head_dim)) {
+    call.has_to_be(args.output, 0, args.head_dim);
+    call.has_to_be(args.output, outputs - args.head_dim, args.head_dim);
+  }
+  if (n.coin(3)) {
+    args.positions_stride = n.coin() ? 0 : n.coin() ? args.seq : n.below(40);
+    call.tell("positions_stride", args.positions_stride);
+    const uint64_t positions = args.batch == 0 ? 0 : plus(times(args.batch - 1, args.positions_stride), args.seq);
+    args.positions = call.input("positions", positions, 4);
+  }
+  set(call, tuff::operations::rope, args);
+}
+
+void draw_unary(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::UnaryArgs& args = call.keep(tuff::UnaryArgs{});
+  args.dtype = call.float_type();
+  args.op = tuff::elementwise::kUnaryOps[n.below(std::size(tuff::elementwise::kUnaryOps))].op;
+  args.n = n.coin() ? call.size() : times(call.size(), call.size());
+  call.tell("dtype", args.dtype), call.tell("op", args.op), call.tell("n", args.n);
+  args.input = call.input("input", args.n, dtype_size(args.dtype));
+  args.output = call.output_or(args.input, "output", args.n, dtype_size(args.dtype));
+  set(call, tuff::operations::unary, args);
+}
+
+void draw_binary(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::BinaryArgs& args = call.keep(tuff::BinaryArgs{});
+  args.dtype = call.float_type();
+  args.op = static_cast<int32_t>(1 + n.below(7));
+  call.tell("dtype", args.dtype), call.tell("op", args.op);
+  uint64_t a = 0, b = 0, count = 0;
+  if (n.coin(3)) {
+    a = b = count = args.n = n.coin() ? call.size() : times(call.size(), call.size());
+    call.tell("n", args.n);
+  } else {
+    Shape& of_a = draw_shape(call);
+    Shape& of_b = call.keep(of_a);
+    const bool repeats = !n.coin(4);
+    for (uint32_t i = 0; i < of_a.rank; ++i) {
+      if (repeats && n.coin(3)) (n.coin() ? of_a : of_b).sizes[i] = 1;
+    }
+    call.tell("a_shape", of_a.span()), call.tell("b_shape", of_b.span());
+    args.rank = of_a.rank, args.a_shape = of_a.sizes.data(), args.b_shape = of_b.sizes.data();
+    a = of_a.elements(), b = of_b.elements();
+    std::array<uint64_t, 8> sizes{};
+    for (uint32_t i = 0; i < of_a.rank; ++i) sizes[i] = of_a.sizes[i] == 1 ? of_b.sizes[i] : of_a.sizes[i];
+    count = product({sizes.data(), of_a.rank});
+  }
+  args.a = call.input("a", a, dtype_size(args.dtype));
+  args.b = n.coin(8) && a == b ? args.a : call.input("b", b, dtype_size(args.dtype));
+  args.output = call.output_or(n.coin() ? args.a : args.b, "output", count, dtype_size(args.dtype));
+  set(call, tuff::operations::binary, args);
+}
+
+// --- what moves elements -----------------------------------------------------------------------------------------
+
+void draw_permute(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  auto& order = call.keep(std::array<uint32_t, 8>{0, 1, 2, 3, 4, 5, 6, 7});
+  for (uint32_t i = shape.rank - 1; i > 0; --i) std::swap(order[i], order[n.below(i + 1)]);
+  tuff::PermuteArgs& args = call.keep(tuff::PermuteArgs{});
+  args.dtype = call.any_type();
+  args.shape = shape.sizes.data(), args.order = order.data(), args.rank = shape.rank;
+  call.tell("dtype", args.dtype), call.tell("order", order);
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.output = call.output("output", shape.elements(), dtype_size(args.dtype));
+  set(call, tuff::operations::permute, args);
+}
+
+void draw_slice(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  struct Cut {
+    std::array<uint64_t, 8> start{}, out{};
+    std::array<int64_t, 8> step{};
+  };
+  Cut& cut = call.keep(Cut{});
+  for (uint32_t i = 0; i < shape.rank; ++i) {
+    cut.step[i] = n.coin() ? 1 : static_cast<int64_t>(1 + (n.coin(8) ? call.size() : n.below(3))) * (n.coin() ? 1 : -1);
+    if (n.coin(64)) cut.step[i] = n.coin() ? INT64_MAX : INT64_MIN;
+    if (shape.sizes[i] == 0) continue;
+    cut.start[i] = n.coin() ? (cut.step[i] > 0 ? 0 : shape.sizes[i] - 1) : n.below(shape.sizes[i]);
+    const uint64_t ahead = cut.step[i] > 0 ? shape.sizes[i] - 1 - cut.start[i] : cut.start[i];
+    const uint64_t step = cut.step[i] > 0            ? static_cast<uint64_t>(cut.step[i])
+                          : cut.step[i] == INT64_MIN ? uint64_t{1} << 63
+                                                     : static_cast<uint64_t>(-cut.step[i]);
+    const uint64_t most = ahead / step + 1;
+    cut.out[i] = n.coin() ? most : n.coin(8) ? 0 : 1 + n.below(most);
+  }
+  tuff::SliceArgs& args = call.keep(tuff::SliceArgs{});
+  args.dtype = call.any_type();
+  args.shape = shape.sizes.data(), args.rank = shape.rank;
+  args.start = cut.start.data(), args.out_shape = cut.out.data(), args.step = cut.step.data();
+  call.tell("dtype", args.dtype), call.tell("start", cut.start), call.tell("out", cut.out);
+  call.tell("step", cut.step);
+  const uint64_t outputs = product({cut.out.data(), shape.rank});
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.output = call.output("output", outputs, dtype_size(args.dtype));
+  set(call, tuff::operations::slice, args);
+}
+
+void draw_concat(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::ConcatArgs& args = call.keep(tuff::ConcatArgs{});
+  args.dtype = call.any_type();
+  auto& sizes = call.keep(std::vector<uint64_t>(n.coin(8) ? n.below(40) : 1 + n.below(6)));
+  auto& inputs = call.keep(std::vector<const Buffer*>{});
+  uint64_t sum = 0;
+  const uint64_t each = n.coin(3) ? call.size() : 0;  // all alike
+  for (uint64_t& size : sizes) sum = plus(sum, size = each != 0 ? each : call.size());
+  shape.sizes[shape.axis] = sum;
+  uint64_t others = 1;
+  for (uint32_t i = 0; i < shape.rank; ++i) others = i == shape.axis ? others : times(others, shape.sizes[i]);
+  for (uint32_t i = 0; i < shape.rank; ++i) others = i != shape.axis && shape.sizes[i] == 0 ? 0 : others;
+  call.tell("dtype", args.dtype), call.tell("sizes", sizes);
+  for (const uint64_t size : sizes) inputs.push_back(call.input("input", times(size, others), dtype_size(args.dtype)));
+  args.inputs = inputs, args.sizes = sizes.data();
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  args.output = call.output("output", times(sum, others), dtype_size(args.dtype));
+  set(call, tuff::operations::concat, args);
+}
+
+void draw_gather(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::GatherArgs& args = call.keep(tuff::GatherArgs{});
+  args.dtype = call.any_type();
+  args.index_type = n.coin() ? TUFF_U32 : TUFF_I32;
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  uint64_t results = 0, indices = 0;
+  if (n.coin()) {
+    Shape& of_indices = call.keep(shape);
+    for (uint32_t i = 0; i < shape.rank; ++i) {
+      if (i == shape.axis) of_indices.sizes[i] = call.size();
+      if (i != shape.axis && n.coin(4)) of_indices.sizes[i] = n.below(shape.sizes[i] + 1);
+    }
+    args.index_shape = of_indices.sizes.data();
+    results = indices = of_indices.elements();
+    call.tell("index_shape", of_indices.span());
+  } else {
+    args.count = indices = call.size();
+    Shape result = shape;
+    result.sizes[shape.axis] = args.count;
+    results = result.elements();
+    call.tell("count", args.count);
+  }
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type);
+  args.input =
+      shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
+  args.indices = call.input("indices", indices, 4);
+  args.output = call.output("output", results, dtype_size(args.dtype));
+  set(call, tuff::operations::gather, args);
+}
+
+void draw_cast(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::CastArgs& args = call.keep(tuff::CastArgs{});
+  args.from = call.any_type(), args.to = n.coin(8) ? args.from : call.any_type();
+  args.n = n.coin() ? call.size() : times(call.size(), call.size());
+  call.tell("from", args.from), call.tell("to", args.to), call.tell("n", args.n);
+  args.input = call.input("input", args.n, dtype_size(args.from));
+  const bool alike = dtype_size(args.from) == dtype_size(args.to);
+  args.output = call.output_or(alike ? args.input : nullptr, "output", args.n, dtype_size(args.to));
+  set(call, tuff::operations::cast, args);
+}
+
+// What backends record themselves.
+void draw_fill(Call& call) {
+  Numbers& n = call.numbers;
+  const uint64_t words = n.coin() ? call.size() : times(call.size(), call.size()), first = n.below(40);
+  call.tell("words", words), call.tell("first", first);
+  const Buffer* const output = call.output("output", plus(first, words), 4, false);
+  call.has_to_be(output, first, words);
+  if (times(plus(words, first), 4) >= kMostBytes) return;
+  call.check = [] {};
+  call.record = [=](tuff::Recorder& recorder) {
+    tuff::backend_kernels.fill(recorder, *output, first * 4, words * 4, {1, 2, 3, 4});
+  };
+}
+
+void draw_copy(Call& call) {
+  Numbers& n = call.numbers;
+  const uint64_t bytes = n.coin() ? call.size() : times(call.size(), call.size() * 4);
+  const uint64_t from = n.below(40), to = n.coin() ? from : n.below(40);
+  call.tell("bytes", bytes), call.tell("from", from), call.tell("to", to);
+  const Buffer* const input = call.input("input", plus(from, bytes), 1);
+  const Buffer* const output = call.output("output", plus(to, bytes), 1, false);
+  if (plus(bytes, 40) >= kMostBytes) return;
+  call.check = [] {};
+  call.record = [=, &call](tuff::Recorder& recorder) {
+    if (tuff::backend_kernels.copy(recorder, *output, to, *input, from, bytes)) call.has_to_be(output, to, bytes);
+  };
+}
+
+constexpr DrawnOperation kOperations[] = {
+    {"gemm", 12, draw_gemm},
+    {"batched_gemm", 12, draw_batched_gemm},
+    {"conv1d", 4, draw_conv1d},
+    {"conv2d", 10, draw_conv2d},
+    {"conv3d", 4, draw_conv3d},
+    {"conv_transpose2d", 6, draw_conv_transpose2d},
+    {"attention", 12, draw_attention},
+    {"reduce", 8, draw_reduce},
+    {"scan", 6, draw_scan},
+    {"softmax", 6, draw_softmax},
+    {"norm", 6, draw_norm},
+    {"batch_norm", 3, draw_batch_norm},
+    {"pool", 6, draw_pool},
+    {"resize", 6, draw_resize},
+    {"rope", 4, draw_rope},
+    {"unary", 2, draw_unary},
+    {"binary", 6, draw_binary},
+    {"permute", 5, draw_permute},
+    {"slice", 5, draw_slice},
+    {"concat", 4, draw_concat},
+    {"gather", 5, draw_gather},
+    {"cast", 3, draw_cast},
+    {"fill", 1, draw_fill},
+    {"copy", 1, draw_copy},
+};
+
+}  // namespace
+
+std::span<const DrawnOperation> drawn_operations() { return kOperations; }
+
+}  // namespace tuff_test

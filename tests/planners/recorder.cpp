@@ -1,0 +1,302 @@
+#include "planners/recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "planning/status.hpp"
+
+namespace tuff_test {
+namespace {
+
+template <typename... Values>
+[[noreturn]] void violated(fmt::format_string<Values...> text, Values&&... values) {
+  throw Violation(fmt::format(text, std::forward<Values>(values)...));
+}
+
+Memory& memory_of(const tuff::Buffer& buffer) { return dynamic_cast<Memory&>(*buffer.allocation); }
+
+tuff::Buffer scratch_buffer(const char* name) {
+  const auto memory = std::make_shared<Memory>();
+  memory->name = name;
+  memory->scratch = memory->output = true;
+  tuff::Buffer buffer;
+  buffer.allocation = memory;
+  return buffer;
+}
+
+const char* name_of(tuff::Access access) {
+  switch (access) {
+    case tuff::Access::read: return "reads";
+    case tuff::Access::write: return "writes";
+    case tuff::Access::read_write: break;
+  }
+  return "reads and writes";
+}
+
+std::string text_of(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, bool addresses) {
+  const auto& groups = dispatch.group_counts();
+  std::string text = fmt::format("  {} {}: {} x {} x {} groups, {}{}{}", kernel.source().name, dispatch.variant(),
+                                 groups[0], groups[1], groups[2], addresses ? "addresses" : "descriptors",
+                                 kernel.is_wide() ? ", wide" : "", dispatch.group_rows() ? ", rows of groups" : "");
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    text += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
+  }
+  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+    text += fmt::format(" constant{}={}", kernel.constants()[i].id, kernel.constants()[i].value);
+  }
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
+    const tuff::Buffer* buffer = operand.each != nullptr ? operand.each[0] : operand.buffer;
+    if (buffer == nullptr) {
+      text += fmt::format("\n    {}: nothing", i);
+    } else {
+      text += fmt::format("\n    {}: {}{} {} + {}, {} bytes", i, name_of(operand.access),
+                          operand.each != nullptr ? " each of" : "", memory_of(*buffer).name,
+                          buffer->offset + operand.offset - memory_of(*buffer).begin, operand.bytes);
+    }
+  }
+  text += "\n    push";
+  for (uint32_t at = 0; at + 4 <= dispatch.push_bytes(); at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, dispatch.push_data() + at, 4);
+    text += fmt::format(" {}", word);
+  }
+  return text;
+}
+
+}  // namespace
+
+void Ranges::add(uint64_t begin, uint64_t end) {
+  if (begin >= end) return;
+  auto at = ends_.upper_bound(begin);
+  if (at != ends_.begin() && std::prev(at)->second >= begin) {
+    --at;
+    begin = at->first;
+    end = std::max(end, at->second);
+    at = ends_.erase(at);
+  }
+  while (at != ends_.end() && at->first <= end) {
+    end = std::max(end, at->second);
+    at = ends_.erase(at);
+  }
+  ends_.emplace_hint(at, begin, end);
+}
+
+bool Ranges::holds(uint64_t begin, uint64_t end) const {
+  if (begin >= end) return true;
+  const auto at = ends_.upper_bound(begin);
+  return at != ends_.begin() && std::prev(at)->second >= end;
+}
+
+std::string text_of(const TestDevice& device) {
+  const tuff::DeviceTraits& t = device.traits;
+  std::string text = fmt::format(
+      "device: {} subgroup {}{}{}{} cores {} invocations {} local size {} {} {} groups {} {} {} shared {} push {} "
+      "range "
+      "{} slack {}{}{}{}{}{}{}{}; by addresses: streams {} tiles {} packed {}; probes {}",
+      t.cpu ? "CPU" : "GPU", t.subgroup_size, t.subgroup_arithmetic ? " arithmetic" : "",
+      t.subgroup_shuffle ? " shuffle" : "", t.subgroup_ballot ? " ballot" : "", t.cores, t.max_invocations,
+      t.max_local_size[0], t.max_local_size[1], t.max_local_size[2], t.max_groups[0], t.max_groups[1], t.max_groups[2],
+      t.shared_bytes, t.push_bytes, t.max_range, device.slack, t.addresses ? " addresses" : "",
+      t.streams_by_words ? " words" : "", t.storage16 ? " storage16" : "", t.storage8 ? " storage8" : "",
+      t.f16 ? " f16" : "", t.f64 ? " f64" : "", t.rounds_f16 ? " rounds_f16" : "", t.streams_by_addresses,
+      t.tiles_by_addresses, t.packed_by_addresses, device.probes);
+  for (uint32_t i = 0; i < t.matrix_shape_count; ++i) {
+    const tuff::MatrixShape& s = t.matrix_shapes[i];
+    text += fmt::format(" [{}x{}x{} {} {} {}]", s.m, s.n, s.k, s.a, s.b, s.c);
+  }
+  return text;
+}
+
+CheckingRecorder::CheckingRecorder(const TestDevice& device, const tuff::TuningTable* table, KernelFacts* facts)
+    : device_(device),
+      table_(table),
+      facts_(facts),
+      scratch_{scratch_buffer("scratch"), scratch_buffer("outer scratch")},
+      parameters_(scratch_buffer("parameters")) {}
+
+bool CheckingRecorder::fits_descriptors(const tuff::Dispatch& dispatch) const noexcept {
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    if (dispatch.operands()[i].bytes + device_.slack > device_.traits.max_range) return false;
+  }
+  return true;
+}
+
+bool CheckingRecorder::prefers_addresses(tuff::Reads reads) const noexcept {
+  switch (reads) {
+    case tuff::Reads::streams: return device_.traits.streams_by_addresses;
+    case tuff::Reads::packed: return device_.traits.packed_by_addresses;
+    case tuff::Reads::tiles: break;
+  }
+  return device_.traits.tiles_by_addresses;
+}
+
+bool CheckingRecorder::binds_addresses(tuff::Reads reads, const tuff::Dispatch& dispatch) const noexcept {
+  return prefers_addresses(reads) || !fits_descriptors(dispatch);
+}
+
+bool CheckingRecorder::holds(const tuff::Probe& probe) { return probe.possible(device_.traits) && device_.probes; }
+
+void CheckingRecorder::count() {
+  if (++dispatches_ > kMostDispatches) throw Enough();
+}
+
+// A byte range of an operand, of a dispatch or a copy.
+void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
+                                   tuff::Access access) {
+  const auto what = [&] { return fmt::format("{}, operand {},", place.kernel, place.operand); };
+  const Memory& memory = memory_of(buffer);
+  const uint64_t begin = buffer.offset + offset, end = begin + bytes;
+  // What is read of scratch memory may have gaps, and end behind what counts: its beginning has been written.
+  const uint64_t some = std::min<uint64_t>(bytes, 16);
+  if (begin < buffer.offset || end < begin || begin < memory.begin || end > memory.end) {
+    violated("{} {} bytes {} to {} of {}, which has {}", what(), name_of(access), begin - memory.begin,
+             end - memory.begin, memory.name, memory.end - memory.begin);
+  }
+  if (access != tuff::Access::read && !memory.output) violated("{} {} {}", what(), name_of(access), memory.name);
+  if (memory.scratch && access == tuff::Access::read && !memory.written.holds(begin, begin + some)) {
+    violated("{} reads bytes {} to {} of {}, which nothing has written", what(), begin, end, memory.name);
+  }
+  if (place.narrow != 0 && !memory.scratch && bytes / std::max(memory.element, place.narrow) > uint64_t{1} << 31) {
+    violated("{} {} {} bytes of {} by numbers of 32 bits", what(), name_of(access), bytes, memory.name);
+  }
+}
+
+void CheckingRecorder::written(const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes) {
+  Memory& memory = memory_of(buffer);
+  memory.written.add(buffer.offset + offset, buffer.offset + offset + bytes);
+  wrote_ = wrote_ || !memory.scratch;
+}
+
+void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, bool addresses) {
+  const tuff::DeviceTraits& t = device_.traits;
+  const char* const name = kernel.source().name;
+  tuff::check_defines(kernel);
+  std::array<uint32_t, 3> workgroup = {0, 1, 1};
+  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+    if (kernel.constants()[i].id == 0) workgroup[0] = kernel.constants()[i].value;
+  }
+  const KernelFact* fact = nullptr;
+  if (facts_ != nullptr) {
+    const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
+    fact = facts_->of(kernel, {slots, addresses, dispatch.group_rows()});
+  }
+  if (fact != nullptr) {
+    workgroup = fact->workgroup;
+    if (fact->shared_bytes > t.shared_bytes) {
+      violated("{} takes {} bytes of shared memory, the device has {}", name, fact->shared_bytes, t.shared_bytes);
+    }
+    for (uint32_t i = 0; fact->by_slots && i < dispatch.operand_count(); ++i) {
+      const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
+      if (operand.bytes == 0 || (operand.buffer == nullptr && operand.each == nullptr)) continue;
+      // What is read may depend on numbers that are pushed, such as beta.
+      const bool writes = (fact->writes >> i & 1) != 0;
+      if (writes && operand.access == tuff::Access::read)
+        violated("{} writes operand {}, which is to be read", name, i);
+    }
+  }
+  const uint64_t invocations = uint64_t{workgroup[0]} * workgroup[1] * workgroup[2];
+  if (invocations > t.max_invocations || workgroup[0] > t.max_local_size[0] || workgroup[1] > t.max_local_size[1] ||
+      workgroup[2] > t.max_local_size[2] || (fact != nullptr && invocations == 0)) {
+    violated("{} has workgroups of {} x {} x {}, the device runs {}, {} along x", name, workgroup[0], workgroup[1],
+             workgroup[2], t.max_invocations, t.max_local_size[0]);
+  }
+}
+
+void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch) {
+  const tuff::DeviceTraits& t = device_.traits;
+  const char* const name = kernel.source().name;
+  const bool addresses = kernel.is_wide() || binds_addresses(kernel.reads(), dispatch);
+  if (tell) tell(text_of(kernel, dispatch, addresses));
+  count();
+  const auto& groups = dispatch.group_counts();
+  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
+  for (int i = 0; i < 3; ++i) {
+    if (groups[i] > t.max_groups[i]) {
+      violated("{} asks for {} groups in dimension {}, the device runs {}", name, groups[i], i, t.max_groups[i]);
+    }
+  }
+  const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
+  const uint32_t push = slots * 8 + (dispatch.push_bytes() + 3) / 4 * 4;
+  if (push > tuff::Dispatch::kMaxPushBytes) violated("{} pushes {} bytes", name, push);
+  if (!std::isfinite(dispatch.bytes()) || dispatch.bytes() < 0 || !std::isfinite(dispatch.operations()) ||
+      dispatch.operations() < 0) {
+    violated("{} is {} bytes and {} operations of work", name, dispatch.bytes(), dispatch.operations());
+  }
+  // Bytes that an index of 32 bits counts; 0: indices have 64.
+  uint64_t narrow = kernel.is_wide() ? 0 : 1;
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    if (narrow != 0 && kernel.defines()[i].name == std::string_view("TUFF_UNIT")) {
+      narrow = static_cast<uint64_t>(kernel.defines()[i].value);
+    }
+  }
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
+    const Place what{name, i, narrow};
+    if (operand.each != nullptr) {
+      for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
+        check_range(what, *operand.each[j], 0, operand.bytes, operand.access);
+      }
+    } else if (operand.buffer != nullptr && operand.bytes != 0) {
+      if (operand.buffer->allocation == parameters_.allocation && !parameters_valid_) {
+        violated("{}, operand {}, is parameters of the dispatch before", name, i);
+      }
+      check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
+    }
+  }
+  // As DeviceRecorder::dispatch.
+  if (addresses && !t.addresses) {
+    tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: an operand is beyond a descriptor's range, and there are no addresses",
+               name);
+  }
+  check_kernel(kernel, dispatch, addresses);
+  for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+    const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
+    if (operand.access == tuff::Access::read) continue;
+    if (operand.each != nullptr) {
+      for (uint32_t j = 0; j < dispatch.each_count(); ++j) written(*operand.each[j], 0, operand.bytes);
+    } else if (operand.buffer != nullptr) {
+      written(*operand.buffer, operand.offset, operand.bytes);
+    }
+  }
+  parameters_valid_ = false;
+}
+
+void CheckingRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) {
+  if (tell) {
+    tell(fmt::format("  copy rows: {} of {} bytes, to {} + {} by {}, from {} + {} by {}", count, bytes,
+                     memory_of(*to.buffer).name, to.offset, to.pitch, memory_of(*from.buffer).name, from.offset,
+                     from.pitch));
+  }
+  this->count();
+  if (count == 0 || bytes == 0) return;
+  const auto reach = [&](const Rows& rows) { return (count - 1) * rows.pitch + bytes; };
+  check_range({"copy rows", 0, 0}, *from.buffer, from.offset, reach(from), tuff::Access::read);
+  check_range({"copy rows", 1, 0}, *to.buffer, to.offset, reach(to), tuff::Access::write);
+  // Rows far apart: those in the middle are taken for written.
+  written(*to.buffer, to.offset, reach(to));
+}
+
+const tuff::Buffer& CheckingRecorder::scratch(uint64_t bytes, tuff::Scratch place) {
+  tuff::Buffer& buffer = scratch_[static_cast<size_t>(place)];
+  Memory& memory = memory_of(buffer);
+  buffer.bytes = memory.end = bytes;
+  memory.written.clear();
+  largest_scratch_ = std::max(largest_scratch_, bytes);
+  return buffer;
+}
+
+const tuff::Buffer& CheckingRecorder::parameters(const void* data, uint32_t bytes) {
+  if (data == nullptr || bytes == 0 || bytes > kMaxParameterBytes) violated("{} bytes of parameters", bytes);
+  Memory& memory = memory_of(parameters_);
+  parameters_.bytes = memory.end = bytes;
+  memory.written.clear();
+  memory.written.add(0, bytes);
+  parameters_valid_ = true;
+  return parameters_;
+}
+
+}  // namespace tuff_test

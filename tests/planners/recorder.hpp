@@ -1,0 +1,75 @@
+// A recorder that runs nothing and checks everything that it is asked for, as runtime/vulkan/ and the device would
+// need it.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "planners/kernel_facts.hpp"
+#include "planners/memory.hpp"
+#include "planning/recorder.hpp"
+
+namespace tuff_test {
+
+// What a planner should not have done.
+struct Violation : std::logic_error {
+  using std::logic_error::logic_error;
+};
+// A call of so many dispatches that no more are looked at.
+struct Enough {};
+
+// A device, and what is beside its traits that recording depends on.
+struct TestDevice {
+  tuff::DeviceTraits traits;
+  uint64_t slack = 64;  // minStorageBufferOffsetAlignment
+  bool probes = false;  // what a probe answers where it is possible
+};
+std::string text_of(const TestDevice& device);
+
+class CheckingRecorder final : public tuff::Recorder {
+ public:
+  static constexpr uint64_t kMostDispatches = 400;
+  // facts: null: kernels are not compiled.
+  CheckingRecorder(const TestDevice& device, const tuff::TuningTable* table, KernelFacts* facts);
+
+  const tuff::DeviceTraits& traits() const noexcept override { return device_.traits; }
+  bool binds_addresses(tuff::Reads reads, const tuff::Dispatch& dispatch) const noexcept override;
+  const tuff::TuningTable* tuning() const noexcept override { return table_; }
+  void dispatch(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch) override;
+  void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
+  const tuff::Buffer& scratch(uint64_t bytes, tuff::Scratch place) override;
+  const tuff::Buffer& parameters(const void* data, uint32_t bytes) override;
+  bool holds(const tuff::Probe& probe) override;
+
+  uint64_t dispatches() const { return dispatches_; }
+  bool wrote() const { return wrote_; }  // memory of the caller's
+  uint64_t largest_scratch() const { return largest_scratch_; }
+  std::function<void(const std::string&)> tell;  // of each dispatch, if it is anything
+
+ private:
+  bool fits_descriptors(const tuff::Dispatch& dispatch) const noexcept;
+  bool prefers_addresses(tuff::Reads reads) const noexcept;
+  void count();
+  void check_kernel(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, bool addresses);
+  struct Place {
+    const char* kernel;
+    uint32_t operand;
+    uint64_t narrow;  // bytes that an index of 32 bits counts; 0: indices have 64
+  };
+  void check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
+                   tuff::Access access);
+  void written(const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes);
+
+  TestDevice device_;
+  const tuff::TuningTable* table_;
+  KernelFacts* facts_;
+  std::array<tuff::Buffer, 2> scratch_;
+  tuff::Buffer parameters_;
+  bool parameters_valid_ = false, wrote_ = false;
+  uint64_t dispatches_ = 0, largest_scratch_ = 0;
+};
+
+}  // namespace tuff_test
