@@ -170,7 +170,9 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
   };
   grown("malloc", middle.heap, last.heap, room);
   grown("resident memory", middle.resident, last.resident, uint64_t{4} << 20);
-  grown("objects of Vulkan", middle.objects, last.objects, 0);
+  // A stream that is destroyed while the device works keeps its ring of 18 objects for a later one: there are a few
+  // rings, and thousands of streams come and go.
+  grown("objects of Vulkan", middle.objects, last.objects, 72);
   grown("ranges", middle.ranges, last.ranges, 0);
   grown("buffers", middle.buffers, last.buffers, 0);
   if (faulty_vulkan::live_objects() > 1) grown("objects without a context", 1, faulty_vulkan::live_objects(), 0);
