@@ -157,9 +157,10 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
       std::fflush(stdout);
     }
   }
-  // A leak of a byte at each hundredth of a hundred million calls is more than that. Drivers keep what they have needed
-  // once.
-  const uint64_t room = std::max<uint64_t>(1 << 16, count / 200);
+  // A leak of a byte at each hundredth of a hundred million calls is more than that. A driver's command pools have
+  // grown by a megabyte at once, at any time within two million calls, and stay.
+  const uint64_t step = std::string(backend) == "vulkan" ? 2 << 20 : 1 << 16;
+  const uint64_t room = std::max<uint64_t>(step, count / 200);
   const Held &middle = all[1], &last = all.back();
   const auto grown = [&](const char* what, uint64_t before, uint64_t after, uint64_t allowed) {
     if (after <= before + allowed) return;
@@ -169,7 +170,9 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
   };
   grown("malloc", middle.heap, last.heap, room);
   grown("resident memory", middle.resident, last.resident, uint64_t{4} << 20);
-  grown("objects of Vulkan", middle.objects, last.objects, 0);
+  // A stream that is destroyed while the device works keeps its ring of 18 objects for a later one: there are a few
+  // rings, and thousands of streams come and go.
+  grown("objects of Vulkan", middle.objects, last.objects, 72);
   grown("ranges", middle.ranges, last.ranges, 0);
   grown("buffers", middle.buffers, last.buffers, 0);
   if (faulty_vulkan::live_objects() > 1) grown("objects without a context", 1, faulty_vulkan::live_objects(), 0);

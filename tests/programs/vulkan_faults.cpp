@@ -340,6 +340,18 @@ struct First {
   tuff_device_properties properties{};
 };
 
+bool for_memory(const Trial& trial) { return trial.code == kHostMemory || trial.code == kDeviceMemory; }
+
+// A device that does not say what it has is passed over, and the reason is told.
+bool says_why(const Trial& trial) {
+  const char* const function = faulty::function(trial.function).name;
+  char refusals[512] = "", message[512] = "";
+  MADE(tuff_device_refusals(refusals, sizeof refusals, nullptr));
+  tuff_last_error(message, sizeof message, nullptr);
+  return std::strcmp(function, "vkEnumerateDeviceExtensionProperties") == 0 && !for_memory(trial) &&
+         (std::strstr(refusals, function) != nullptr || std::strstr(message, function) != nullptr);
+}
+
 First first_call() {
   First first;
   first.properties = sized<tuff_device_properties>();
@@ -347,24 +359,26 @@ First first_call() {
   if (first.count == 0) return first;
   MADE(tuff_device_info(0, &first.properties));
   first.properties.memory_free_bytes = 0;
-  const tuff_context context = new_context();  // of another instance, if it is validated
+  // Of another instance, if it is validated, which may pass the device over by itself.
+  auto desc = sized<tuff_context_desc>();
+  tuff_context context = 0;
+  tuff_status status = tuff_context_create(&desc, &context);
+  if (status == TUFF_ERROR_NO_DEVICE && says_why(faults.trial)) {
+    first.count = 0;
+    return first;
+  }
+  if (status != TUFF_OK && faults.excuses("tuff_context_create", status, Then::again)) context = new_context();
   MADE(tuff_supports(context, "custom_kernels", &first.kernels));
   MADE(tuff_context_destroy(context));
   first.objects = faulty::live_objects();
   return first;
 }
 
-// A driver that does not start counts as none, and may start the next time. A device that does not say what it has is
-// passed over.
+// A driver that does not start counts as none, and may start the next time.
 bool passed_over(const Trial& trial) {
+  if (says_why(trial)) return true;
   const std::string function = faulty::function(trial.function).name;
-  if (trial.code == kHostMemory || trial.code == kDeviceMemory) return false;
-  if (function == "vkEnumerateDeviceExtensionProperties") {
-    char text[512] = "";
-    MADE(tuff_device_refusals(text, sizeof text, nullptr));
-    return std::strstr(text, function.c_str()) != nullptr;
-  }
-  if (function != "vkCreateInstance" && function != "vkEnumeratePhysicalDevices") return false;
+  if (for_memory(trial) || (function != "vkCreateInstance" && function != "vkEnumeratePhysicalDevices")) return false;
   uint32_t count = 0;
   MADE(tuff_device_count(&count));
   return count != 0;
