@@ -144,7 +144,8 @@ TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
   FakeRecorder recorder(traits);
   recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
     for (uint32_t i = 0; i < kernel.define_count(); ++i) {
-      if (kernel.defines()[i].name == std::string_view("LOCAL_SIZE")) EXPECT_LE(kernel.defines()[i].value, 128);
+      if (kernel.defines()[i].name != std::string_view("LOCAL_SIZE")) continue;
+      EXPECT_LE(kernel.defines()[i].value, 128);
     }
   };
   record_gemm(recorder, args);
