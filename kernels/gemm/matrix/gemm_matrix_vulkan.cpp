@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
 #include "shaders/gemm_matrix.hpp"
@@ -136,6 +137,7 @@ Extents extents_of(const GemmArgs& args, const Windows* windows) {
 }
 
 constexpr uint64_t kMinSlice = 256;
+constexpr uint32_t kTransposeInvocations = 256;  // of gemm_transpose.comp
 
 // Up to how many workgroups k is cut: where half the cores idle, and k is long enough to pay for the second pass.
 uint64_t wanted_groups(const MatrixVariant& variant, const DeviceTraits& traits, uint64_t groups, uint64_t k) {
@@ -153,6 +155,8 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     a_copy = matrix_copy_of_a(args);
     b_copy = matrix_copy_of_b(args);
   }
+  const bool transposes = (a_copy.wanted && a_copy.transposed) || (b_copy.wanted && b_copy.transposed);
+  if (transposes && most_along_x(traits) < kTransposeInvocations) return;
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const Extents all = extents_of(args, windows);
