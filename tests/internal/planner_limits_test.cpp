@@ -170,7 +170,7 @@ TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
 // Where elements are not loaded as 64-bit integers, the kernel's fours had names that a macro does not take.
 TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
   DeviceTraits traits = a_gpu();
-  traits.cpu = true, traits.addresses = false, traits.subgroup_size = 8;
+  traits.cpu = traits.subgroup_ballot = true, traits.addresses = false, traits.subgroup_size = 8;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
     AttentionArgs args{};
     args.dtype = dtype;
