@@ -15,7 +15,7 @@ namespace tuff {
        "an operand is beyond the {} bytes of a descriptor, and the device has no buffer addresses", traits.max_range);
 }
 
-class DryRun final : public Recorder {
+class DryRun : public Recorder {
  public:
   explicit DryRun(Recorder& recorder) : recorder_(recorder) {}
 

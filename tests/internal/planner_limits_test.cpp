@@ -152,10 +152,25 @@ TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
   EXPECT_EQ(recorder.kernels, std::vector<std::string>{"gemm_tiny"});
 }
 
+// The transposed copy that matrix units read is made by workgroups of 256, which nobody asked for.
+TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
+  DeviceTraits traits = a_gpu();
+  traits.matrix_shapes[0] = {16, 16, 32, TUFF_I8, TUFF_I8, TUFF_I32};
+  traits.matrix_shape_count = 1;
+  GemmArgs args = product(4096, 4096, 512, TUFF_I8);
+  args.c_type = TUFF_I32;
+  for (const uint32_t most : {1024u, 128u}) {
+    traits.max_local_size[0] = most;
+    FakeRecorder recorder(traits);
+    record_gemm(recorder, args);
+    EXPECT_EQ(std::count(recorder.kernels.begin(), recorder.kernels.end(), "gemm_transpose"), most == 1024 ? 1 : 0);
+  }
+}
+
 // Where elements are not loaded as 64-bit integers, the kernel's fours had names that a macro does not take.
 TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
   DeviceTraits traits = a_gpu();
-  traits.cpu = true, traits.addresses = false, traits.subgroup_size = 8;
+  traits.cpu = traits.subgroup_ballot = true, traits.addresses = false, traits.subgroup_size = 8;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
     AttentionArgs args{};
     args.dtype = dtype;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "planning/log.hpp"
 #include "shaders/gemm_matrix.hpp"
@@ -137,6 +138,7 @@ Extents extents_of(const GemmArgs& args, const Windows* windows) {
 }
 
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
+constexpr uint32_t kTransposeInvocations = 256;  // of gemm_transpose.comp
 
 // The number of workgroups up to which k is split: if half of the cores would be idle and k is long enough to pay for
 // the second pass, or for a narrow tile always.
@@ -155,6 +157,8 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     a_copy = matrix_copy_of_a(args);
     b_copy = matrix_copy_of_b(args);
   }
+  const bool transposes = (a_copy.wanted && a_copy.transposed) || (b_copy.wanted && b_copy.transposed);
+  if (transposes && most_along_x(traits) < kTransposeInvocations) return;
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const Extents all = extents_of(args, windows);
