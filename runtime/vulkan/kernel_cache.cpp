@@ -195,7 +195,10 @@ void KernelCache::make_room(const CachedPipeline* wanted) {
 
 size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
   uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) / alignof(KernelSource);
-  for (uint32_t i = 0; i < kernel.define_count(); ++i) sum = sum * 5 + static_cast<uint64_t>(kernel.defines()[i].value);
+  // Products that do not depend on one another, as in KeyHash.
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    sum += static_cast<uint64_t>(kernel.defines()[i].value) * (2 * uint64_t{i} + 3);
+  }
   return sum % std::tuple_size_v<decltype(recent_)>;
 }
 
