@@ -93,7 +93,7 @@ BROKEN = [
     ("another structure", r"(tuff_unary_ex\([^)]*const )tuff_unary_desc", r"\1tuff_reduce_desc"),
     ("another result", r"uint32_t (tuff_version\()", r"uint64_t \1"),
     ("a handle of 32 bits", r"typedef uint64_t tuff_buffer;", "typedef uint32_t tuff_buffer;"),
-    ("the last field removed", r"  double alpha; /\* LEAKY_RELU[^\n]*\n", ""),
+    ("the last field removed", r"  double alpha; /\* [^\n]*LEAKY_RELU[^\n]*\n", ""),
     ("a field in the middle removed", r"(typedef struct tuff_stats \{.*?)  uint64_t dispatches;[^\n]*\n", r"\1"),
     ("a field inserted", r"(typedef struct tuff_unary_desc \{.*?)(  uint64_t n;)", r"\1  uint64_t more;\n\2"),
     ("a field inserted in padding", r"(typedef struct tuff_kernel_constant \{.*?)uint32_t reserved;", r"\1uint16_t reserved, more;"),
