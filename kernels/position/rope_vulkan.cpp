@@ -87,7 +87,7 @@ void record_rope(Recorder& recorder, const RopeArgs& args) {
     push.factor_high = static_cast<uint32_t>(factor >> 32);
     const uint64_t positions = args.positions ? (part.batch - 1) * args.positions_stride + args.seq : 0;
     KernelRequest piece = kernel;
-    piece.wide(needs_wide(std::max(input, output)));
+    piece.wide(needs_wide(std::max({input, output, positions})));
     Dispatch dispatch("rope");
     dispatch.operand(args.input, begin * args.input_strides[0] * element, input * element, Access::read)
         .operand(args.output, begin * args.output_strides[0] * element, output * element, Access::write)

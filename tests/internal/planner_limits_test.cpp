@@ -12,6 +12,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/position/rope.hpp"
 #include "kernels/shape/shape.hpp"
 #include "planning/dry_run.hpp"
 #include "planning/status.hpp"
@@ -132,6 +133,21 @@ TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
   recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) { wide = kernel.is_wide(); };
   record_conv(recorder, args);
   EXPECT_EQ(recorder.kernels.back(), "conv_depthwise");
+  EXPECT_TRUE(wide);
+}
+
+// Only input and output decided whether indices have 64 bits.
+TEST_F(PlannerLimits, PositionsOfRopeThatLieFarApart) {
+  RopeArgs args{};
+  args.dtype = TUFF_F32, args.base = 10000;
+  args.input = &buffers_[0], args.output = &buffers_[1], args.positions = &buffers_[2];
+  args.batch = 3, args.heads = 1, args.seq = 4, args.head_dim = args.rotary_dim = 2;
+  args.input_strides = args.output_strides = {8, 2, 2};
+  args.positions_stride = uint64_t{1} << 30;
+  FakeRecorder recorder(a_gpu());
+  bool wide = false;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) { wide = kernel.is_wide(); };
+  record_rope(recorder, args);
   EXPECT_TRUE(wide);
 }
 
