@@ -1,6 +1,6 @@
-// A recorder that records nothing: whether all of a call's dispatches can be bound. Devices without buffer addresses
-// need it, where an operand is beyond a descriptor's range: a planner that cuts a call into pieces learns of it at the
-// piece that is refused, and by then others are recorded.
+// A recorder that records nothing and only checks that every dispatch of a call can be bound. Devices without buffer
+// addresses need it, because an operand may exceed a descriptor's range: a planner that splits a call would otherwise
+// learn of it at the piece that is refused, after earlier pieces have been recorded.
 #pragma once
 
 #include <array>

@@ -110,7 +110,7 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
   gemm.n = last ? args.filters() : args.out_shape.pixels();
   gemm.a = last ? input : filter;
   gemm.b = last ? filter : input;
-  const uint64_t step = args.out()[1] > 1 ? args.stride[1] / pixels.every[0] : 1;  // of one row any number
+  const uint64_t step = args.out()[1] > 1 ? args.stride[1] / pixels.every[0] : 1;  // irrelevant for a single row
   const uint64_t window_row = step * pixels.width * pixels.channels;
   gemm.lda = last ? window_row : gemm.k;
   gemm.ldb = last ? gemm.k : window_row;

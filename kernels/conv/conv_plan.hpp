@@ -60,7 +60,8 @@ shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bo
 // conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of split-K
 // parts that suits it; products that share `partials` have to use the maximum of theirs.
 void slice_taps(Product& product, const DeviceTraits& traits);
-// UNSUPPORTED where a number of it is beyond the kernels: for who records several, and none where one is refused.
+// Throws UNSUPPORTED if the kernels cannot hold one of its numbers. A caller that records several checks all of them first,
+// so that a refused call has recorded nothing.
 void check_product(const Product& product);
 void record_product(Recorder& recorder, const Product& product);
 // Second pass of a whole convolution: adds up the split-K parts.

@@ -206,7 +206,7 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
       piece.b_array += first;
       piece.c_array += first;
     }
-    settle_distances(piece);  // of one row, or of one matrix
+    settle_distances(piece);  // the piece may be a single row or matrix
     record_pieces(recorder, piece);
   }
 }

@@ -21,8 +21,8 @@ struct StridedCopy {
 
 void host_strided_copy(const StridedCopy& copy);
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy);
-// UNSUPPORTED if the device has no storage for what the copy moves: for who records several, and nothing where one is
-// refused.
+// Throws UNSUPPORTED if the device has no storage of the elements' size. A caller that records several copies checks all of
+// them first, so that a refused call has recorded nothing.
 void check_strided_copy(Recorder& recorder, const StridedCopy& copy);
 
 }  // namespace tuff

@@ -33,8 +33,7 @@ VkPipeline make_custom_pipeline(Device& device, VkPipelineLayout layout, std::sp
   VkPipeline pipeline = VK_NULL_HANDLE;
   const VkResult result = vk.vkCreateComputePipelines(device.handle, cache, 1, &info, nullptr, &pipeline);
   vk.vkDestroyShaderModule(device.handle, module, nullptr);
-  device.check(result, "vkCreateComputePipelines");
-  device.count_object();
+  device.check_made(result, pipeline, "vkCreateComputePipelines");
   return pipeline;
 }
 

@@ -347,8 +347,7 @@ VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLay
   info.bindingCount = static_cast<uint32_t>(bindings.size());
   info.pBindings = bindings.data();
   VkDescriptorSetLayout set = VK_NULL_HANDLE;
-  check(vk.vkCreateDescriptorSetLayout(handle, &info, nullptr, &set), "vkCreateDescriptorSetLayout");
-  count_object();
+  check_made(vk.vkCreateDescriptorSetLayout(handle, &info, nullptr, &set), set, "vkCreateDescriptorSetLayout");
   return set;
 }
 
@@ -358,8 +357,7 @@ Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = flags;
   pool.queueFamilyIndex = family;
-  check(vk.vkCreateCommandPool(handle, &pool, nullptr, &made.pool), "vkCreateCommandPool");
-  count_object();
+  check_made(vk.vkCreateCommandPool(handle, &pool, nullptr, &made.pool), made.pool, "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   allocate.commandPool = made.pool;
@@ -367,8 +365,7 @@ Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags
   allocate.commandBufferCount = 1;
   const VkResult result = vk.vkAllocateCommandBuffers(handle, &allocate, &made.buffer);
   if (result != VK_SUCCESS) vk.vkDestroyCommandPool(handle, made.pool, nullptr);
-  check(result, "vkAllocateCommandBuffers");
-  count_object();
+  check_made(result, made.buffer, "vkAllocateCommandBuffers");
   return made;
 }
 
@@ -381,8 +378,7 @@ VkPipelineLayout Device::make_pipeline_layout(VkDescriptorSetLayout set, uint32_
   info.pushConstantRangeCount = push_bytes != 0 ? 1 : 0;
   info.pPushConstantRanges = &range;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  check(vk.vkCreatePipelineLayout(handle, &info, nullptr, &layout), "vkCreatePipelineLayout");
-  count_object();
+  check_made(vk.vkCreatePipelineLayout(handle, &info, nullptr, &layout), layout, "vkCreatePipelineLayout");
   return layout;
 }
 
@@ -392,8 +388,7 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
   info.codeSize = words.size_bytes();
   info.pCode = words.data();
   VkShaderModule module = VK_NULL_HANDLE;
-  check(vk.vkCreateShaderModule(handle, &info, nullptr, &module), "vkCreateShaderModule");
-  count_object();
+  check_made(vk.vkCreateShaderModule(handle, &info, nullptr, &module), module, "vkCreateShaderModule");
   return module;
 }
 

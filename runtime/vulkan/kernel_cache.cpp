@@ -304,8 +304,7 @@ Pipeline KernelCache::build(const Key& key) {
   const VkResult result =
       vk.vkCreateComputePipelines(device_->handle, driver_cache_, 1, &info, nullptr, &pipeline.handle);
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
-  device_->check(result, "vkCreateComputePipelines");
-  device_->count_object();
+  device_->check_made(result, pipeline.handle, "vkCreateComputePipelines");
   // Only after the driver has accepted it.
   if (code.to_store) disk_.store("spirv", *code.to_store, as_bytes(code.words), DiskCache::Seal::sealed);
   device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);

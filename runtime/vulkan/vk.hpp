@@ -22,14 +22,15 @@ inline void check_vk(VkResult result, const char* what) {
   }
 }
 
-// The same of a call that was to write `made`, the contents of which are undefined where it failed.
+// The same for a call that creates `made`, whose content is undefined if the call failed.
 template <typename Handle>
 void check_made(VkResult result, Handle& made, const char* what) {
   if (result != VK_SUCCESS) made = VK_NULL_HANDLE;
   check_vk(result, what);
 }
 
-// All of what Vulkan lists in two calls, list(&count, nullptr) and list(&count, data): the list may grow between them.
+// Everything that Vulkan lists by two calls, list(&count, nullptr) and list(&count, data). Tries again if the list has
+// grown between them.
 template <typename T, typename List>
 std::vector<T> list_vk(const char* what, const List& list, const T& empty = {}) {
   constexpr int kTries = 8;
@@ -45,7 +46,7 @@ std::vector<T> list_vk(const char* what, const List& list, const T& empty = {}) 
   }
 }
 
-// The same of what Tuff can do without: nothing where the driver fails, unless it is for memory.
+// The same for lists that Tuff can do without: empty if the driver fails for any other reason than memory.
 template <typename T, typename List>
 std::vector<T> list_optional_vk(const char* what, const List& list, const T& empty = {}) {
   try {
