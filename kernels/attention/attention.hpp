@@ -53,7 +53,13 @@ struct AttentionArgs {
 void complete_attention(AttentionArgs& args, bool default_scale);
 void check_attention(const AttentionArgs& args);
 void host_attention(const AttentionArgs& args);
+// Scratch memory for the state that invocations save between ranges of keys. If all need more, some workgroups are
+// computed after others.
+inline constexpr uint64_t kMaxAttentionState = uint64_t{1} << 28;
+
 void record_attention(Recorder& recorder, const AttentionArgs& args);
+// With another limit, for tests.
+void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t max_state);
 
 // The keys first … end - 1 that a row sees by its position, in a batch element with `rows` rows and `keys` keys: causal
 // mask, window and lengths, but not the mask operand.

@@ -50,9 +50,10 @@ layout(push_constant, std430) uniform Push {
 #endif
   ATTENTION_SHAPE
 #endif
-  uint groups;     // workgroups over query rows, output columns, heads and batch elements
-  uint key_begin;  // with RANGES: the first key of the range, a multiple of KEYS,
-  uint key_end;    // … and the end of the range
+  uint groups;       // workgroups over query rows, output columns, heads and batch elements
+  uint first_group;  // with RANGES: those that earlier dispatches have computed
+  uint key_begin;    // with RANGES: the first key of the range, a multiple of KEYS,
+  uint key_end;      // … and the end of the range
 } push;
 
 #if TYPE == TUFF_F32

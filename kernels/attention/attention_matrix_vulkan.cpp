@@ -106,7 +106,7 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
   kernel.matrices(args.dtype == TUFF_BF16 ? Matrices::bf16 : Matrices::f16).wide(call.wide);
   Dispatch dispatch("attention matrices");
   call.operands(recorder, dispatch, nullptr, 0, Access::read);
-  call.push(dispatch, {static_cast<uint32_t>(groups), 0, 0});
+  call.push(dispatch, {.groups = static_cast<uint32_t>(groups)});
   dispatch.groups_linear(groups, traits).work(call.bytes(), call.operations()).variant(variant->name);
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} extended={} wide={}", variant->name,

@@ -136,6 +136,7 @@ void Call::push(Dispatch& dispatch, const Progress& progress) const {
   PlainPush push;
   put_shape(push);
   push.groups = progress.groups;
+  push.first_group = progress.first_group;
   push.key_begin = progress.key_begin;
   push.key_end = progress.key_end;
   dispatch.push(push);

@@ -199,7 +199,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   const auto part_keys = static_cast<uint32_t>(cut.keys), part_count = static_cast<uint32_t>(cut.parts);
   Dispatch dispatch("attention few rows");
   call.operands(recorder, dispatch, scratch, scratch_bytes, Access::write);
-  call.push(dispatch, {static_cast<uint32_t>(cut.groups()), part_keys, part_count});
+  call.push(dispatch, {.groups = static_cast<uint32_t>(cut.groups()), .key_begin = part_keys, .key_end = part_count});
   dispatch.groups_linear(cut.groups(), traits).work(call.bytes(), call.operations()).variant(variant->name);
   recorder.dispatch(kernel, dispatch);
   if (!merges) return true;
@@ -208,7 +208,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
       merge_kernel(traits, layout, call, variant->rows, mergers(traits, layout, args, cut.parts));
   Dispatch second("attention merge");
   call.operands(recorder, second, scratch, scratch_bytes, Access::read);
-  call.push(second, {static_cast<uint32_t>(call.args.rows()), part_keys, part_count});
+  call.push(second, {.groups = static_cast<uint32_t>(call.args.rows()), .key_begin = part_keys, .key_end = part_count});
   second.groups_linear(call.args.rows(), traits).work(static_cast<double>(scratch_bytes), 0);
   recorder.dispatch(merge, second);
   return true;

@@ -99,8 +99,11 @@ const int STATE_VALUES = 2 * ROW_BLOCKS + 4 * ROWS * COLUMN_BLOCKS;
 #endif
 
 void main() {
-  uint group = tuff_group();
+  uint group = tuff_group(), whole = group;
   if (group >= push.groups) return;
+#if RANGES
+  whole += push.first_group;
+#endif
   uint lane = gl_SubgroupInvocationID;
   // Parameters that the loops need, read once.
   const uint head_dim = HEAD_DIM, head_dim_v = HEAD_DIM_V, seq_q = SHAPE.seq_q, seq_kv = SHAPE.seq_kv;
@@ -116,8 +119,8 @@ void main() {
   TUFF_POINTER(Result, result_pointer, 0);
 #endif
 
-  uint column0 = group % column_tiles * COLUMNS;
-  uint tile = group / column_tiles;
+  uint column0 = whole % column_tiles * COLUMNS;
+  uint tile = whole / column_tiles;
   find_head(tile / row_tiles);
   // With a causal mask the last rows see the most keys, so they start first.
   uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;

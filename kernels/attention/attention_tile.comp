@@ -92,12 +92,15 @@ const int STATE_VALUES = 2 * TR + TR * TC;
 #endif
 
 void main() {
-  uint group = tuff_group();
+  uint group = tuff_group(), whole = group;
   if (group >= push.groups) return;
+#if RANGES
+  whole += push.first_group;
+#endif
   const uint seq_q = SHAPE.seq_q, head_dim = HEAD_DIM, head_dim_v = HEAD_DIM_V;
   const uint row_tiles = (seq_q + ROWS - 1) / ROWS, column_tiles = (head_dim_v + COLUMNS - 1) / COLUMNS;
-  uint column0 = group % column_tiles * COLUMNS;
-  uint tile = group / column_tiles;
+  uint column0 = whole % column_tiles * COLUMNS;
+  uint tile = whole / column_tiles;
   find_head(tile / row_tiles);
   // With a causal mask the last rows see the most keys, so they start first.
   uint row0 = (row_tiles - 1 - tile % row_tiles) * ROWS;

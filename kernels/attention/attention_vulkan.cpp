@@ -86,13 +86,13 @@ uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64
   return kMaxLoopIterationsCpu / turns * keys;
 }
 
-// Bytes of the state that invocations save from one range of keys to the next; mirrors STATE_VALUES of the kernels.
-uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits, uint64_t groups) {
+// Bytes of the state that a workgroup saves from one range of keys to the next; mirrors STATE_VALUES of the kernels.
+uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits) {
   if (variant.shared) {
-    return groups * variant.invocations() * variant.thread_rows * (2 + variant.columns / variant.lanes) * 4;
+    return uint64_t{variant.invocations()} * variant.thread_rows * (2 + variant.columns / variant.lanes) * 4;
   }
   const uint64_t width = traits.subgroup_size, rows = variant.rows;
-  return groups * width * (2 * rows + 4 * rows * width * variant.columns) * 4;
+  return width * (2 * rows + 4 * rows * width * variant.columns) * 4;
 }
 
 // Chooses the narrowest output tile that holds head_dim_v, because each further tile computes the scores again, and the
@@ -161,6 +161,10 @@ KernelRequest subgroup_kernel(const DeviceTraits& traits, const Variant& variant
 }  // namespace
 
 void record_attention(Recorder& recorder, const AttentionArgs& args) {
+  record_attention(recorder, args, kMaxAttentionState);
+}
+
+void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t max_state) {
   if (args.batch == 0 || args.heads == 0) return;
   const auto& variable = forced_variant<"TUFF_ATTENTION_VARIANT">();
   const std::string_view forced = variable ? *variable : std::string_view();
@@ -177,7 +181,10 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   }
   const uint64_t at_once = std::min(args.seq_kv, keys_at_once(variant, traits, args.head_dim));
   const bool may_range = at_once < args.seq_kv;
-  const uint64_t state = may_range ? state_bytes(variant, traits, groups) : 0;
+  // How many workgroups save their state at a time.
+  const uint64_t saving =
+      may_range ? std::clamp<uint64_t>(max_state / state_bytes(variant, traits), 1, groups) : groups;
+  const uint64_t state = may_range ? saving * state_bytes(variant, traits) : 0;
   const attention::Call call(traits, args, state / 4);
   // Only the keys that some row sees.
   const uint64_t keys = call.keys_seen();
@@ -195,18 +202,22 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
       args.causal, groups, at_once, vec, call.extended, call.wide);
   const Buffer* saved = ranges ? &recorder.scratch(state) : nullptr;
   const double share = ranges ? static_cast<double>(at_once) / static_cast<double>(keys) : 1.0;
-  attention::Progress progress{static_cast<uint32_t>(groups), 0, 0};
-  do {
-    // The last range covers all remaining visible keys; the kernel recognises it by key_end = seq_kv.
-    const uint64_t end = progress.key_begin + at_once;
-    progress.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
-    Dispatch dispatch("attention");
-    call.operands(recorder, dispatch, saved, ranges ? state : 0, Access::read_write);
-    call.push(dispatch, progress);
-    dispatch.groups_linear(groups, traits).work(call.bytes() * share, call.operations() * share).variant(variant.name);
-    recorder.dispatch(kernel, dispatch);
-    progress.key_begin = progress.key_end;
-  } while (progress.key_end < args.seq_kv);
+  for (uint64_t first = 0; first < groups; first += ranges ? saving : groups) {
+    const uint64_t count = ranges ? std::min(saving, groups - first) : groups;
+    const double part = share * static_cast<double>(count) / static_cast<double>(groups);
+    attention::Progress progress{.groups = static_cast<uint32_t>(count), .first_group = static_cast<uint32_t>(first)};
+    do {
+      // The last range covers all remaining visible keys; the kernel recognises it by key_end = seq_kv.
+      const uint64_t end = progress.key_begin + at_once;
+      progress.key_end = static_cast<uint32_t>(ranges && end < keys ? end : args.seq_kv);
+      Dispatch dispatch("attention");
+      call.operands(recorder, dispatch, saved, ranges ? state : 0, Access::read_write);
+      call.push(dispatch, progress);
+      dispatch.groups_linear(count, traits).work(call.bytes() * part, call.operations() * part).variant(variant.name);
+      recorder.dispatch(kernel, dispatch);
+      progress.key_begin = progress.key_end;
+    } while (progress.key_end < args.seq_kv);
+  }
 }
 
 }  // namespace tuff

@@ -23,6 +23,7 @@ layout(push_constant, std430) uniform Push {
   uint first_column, column_count;  // see conv_patches.comp
 #else
   uint slices, slice_taps;    // see conv_store.glsl
+  uint first_slice;           // the parts that earlier dispatches have computed
 #endif
   uint columns;               // N * O * P * Q, below 2^31
   uint P, Q, H, W, R, S;
@@ -200,7 +201,7 @@ Part this_part(uint filters, uint columns) {
   part.slice = rest / push.groups;
   part.exists = part.slice < push.slices;
   const uint taps = push.channels * CONV_T * push.R * push.S;
-  part.tap_begin = min(part.slice * push.slice_taps, taps);
+  part.tap_begin = min((push.first_slice + part.slice) * push.slice_taps, taps);
   part.tap_end = min(part.tap_begin + push.slice_taps, taps);
   return part;
 }

@@ -1,6 +1,7 @@
 // Shared by the planners of convolutions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -23,10 +24,20 @@ struct Product {
   uint64_t out_image = 0, out_row = 0;  // elements
   std::array<uint64_t, 2> out_step = {1, 1};
   uint64_t out_first = 0;  // the first element of output and residual
-  // Split-K: the sums of each part of the taps, for a second pass.
+  // Split-K: the sums of each part of the taps, for a second pass. A dispatch computes `slices` parts from first_slice
+  // on, and adds them to the sums that are stored there unless they are the first.
   const Buffer* partials = nullptr;
-  uint64_t slices = 1, slice_taps = 0;
+  uint64_t slices = 1, slice_taps = 0, first_slice = 0;
 };
+
+// The maximum number of split-K sums in scratch memory. If a convolution's parts have more, they are computed one after
+// the other.
+inline constexpr uint64_t kMaxStoredSums = uint64_t{1} << 26;
+
+// How many split-K parts of a convolution with this many outputs are stored at a time.
+inline uint64_t stored_slices(uint64_t slices, uint64_t outputs, uint64_t max_sums) {
+  return std::clamp<uint64_t>(max_sums / std::max<uint64_t>(outputs, 1), 1, slices);
+}
 
 // A range of columns of a GEMM whose right-hand side is stored.
 struct Columns {
@@ -60,15 +71,17 @@ shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bo
 // conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of split-K
 // parts that suits it; products that share `partials` have to use the maximum of theirs.
 void slice_taps(Product& product, const DeviceTraits& traits);
-// Throws UNSUPPORTED if the kernels cannot hold one of its numbers. A caller that records several checks all of them first,
-// so that a refused call has recorded nothing.
+// Throws UNSUPPORTED if the kernels cannot hold one of its numbers. A caller that records several checks all of them
+// first, so that a refused call has recorded nothing.
 void check_product(const Product& product);
 void record_product(Recorder& recorder, const Product& product);
-// Second pass of a whole convolution: adds up the split-K parts.
+// conv_vulkan.cpp: a whole convolution by implicit GEMM.
+void record_products(Recorder& recorder, const ConvArgs& args, uint64_t max_sums = kMaxStoredSums);
+// Second pass of a whole convolution: adds up the split-K parts that are stored.
 void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);
 
 // conv_transpose_vulkan.cpp
-void record_transposed(Recorder& recorder, const ConvArgs& args);
+void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_sums = kMaxStoredSums);
 
 // conv_patches_vulkan.cpp: GEMM with patches stored in memory. runs_…: whether it is possible; suits_…: whether it is
 // expected to be the fastest.

@@ -187,6 +187,7 @@ ProductPush<patches, spaced> push_of(const Product& product) {
   if constexpr (!patches) {
     push.slices = number(product.slices);
     push.slice_taps = number(product.partials != nullptr ? product.slice_taps : taps);
+    push.first_slice = number(product.first_slice);
   }
   if constexpr (spaced) {
     push.out_image = number(product.out_image);
@@ -245,14 +246,14 @@ void record_product(Recorder& recorder, const Product& product) {
   const ConvArgs& args = product.args;
   const uint64_t taps = taps_of(args);
   const Variant& variant = choose(traits, args);
-  const bool sliced = product.partials != nullptr;
+  const bool sliced = product.partials != nullptr, adds = product.first_slice != 0;
   const Vectors vectors = vectors_of(args, taps);
 
   KernelRequest kernel = variant.shared ? shaders::ConvTile::request({.bk = variant.taps,
                                                                       .bm = variant.filters,
                                                                       .bn = variant.columns,
                                                                       .geometry = geometry_of(product),
-                                                                      .sliced = sliced,
+                                                                      .sliced = sliced ? (adds ? 2 : 1) : 0,
                                                                       .store = store_of(args, traits, sliced),
                                                                       .tm = variant.thread_filters,
                                                                       .tn = variant.thread_columns,
@@ -262,7 +263,7 @@ void record_product(Recorder& recorder, const Product& product) {
                                                                           .geometry = geometry_of(product),
                                                                           .pairs = traits.addresses,
                                                                           .pixel_blocks = variant.columns,
-                                                                          .sliced = sliced,
+                                                                          .sliced = sliced ? (adds ? 2 : 1) : 0,
                                                                           .store = store_of(args, traits, sliced),
                                                                           .tail = taps % 4 != 0,
                                                                           .vec_channels = vectors.channels,
@@ -287,7 +288,7 @@ void record_product(Recorder& recorder, const Product& product) {
   Dispatch dispatch("conv");
   dispatch.operand(reads ? args.input : nullptr, 0, reads ? in_elements * size : 0, Access::read)
       .operand(reads ? args.filter : nullptr, 0, reads ? filter_elements * size : 0, Access::read)
-      .operand(sliced ? product.partials : args.output, skip, out_bytes, Access::write)
+      .operand(sliced ? product.partials : args.output, skip, out_bytes, adds ? Access::read_write : Access::write)
       .operand(sliced ? nullptr : args.bias, 0, sliced || args.bias == nullptr ? 0 : args.filters() * size,
                Access::read)
       .operand(sliced ? nullptr : args.residual, skip, sliced || args.residual == nullptr ? 0 : out_bytes, Access::read)

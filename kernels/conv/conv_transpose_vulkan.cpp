@@ -118,7 +118,7 @@ void for_each_phase(const ConvArgs& args, const Body& body) {
 
 }  // namespace
 
-void record_transposed(Recorder& recorder, const ConvArgs& args) {
+void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_sums) {
   const bool empty = args.in_shape.elements() == 0;
   const uint64_t size = dtype_size(args.dtype), elements = empty ? 0 : args.filter_shape.elements();
   if (elements >= uint64_t{1} << 31) {
@@ -135,7 +135,8 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
   log(TUFF_LOG_DISPATCH, "conv transpose: {} x {} phases", phase_count(args, 1), phase_count(args, 2));
   // Scratch memory: the filter in the phases' order, then the sums of the split-K parts.
   const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
-  const uint64_t sum_bytes = slices == 1 ? 0 : slices * args.out_shape.elements() * sizeof(float);
+  const uint64_t stored = stored_slices(slices, args.out_shape.elements(), max_sums);
+  const uint64_t sum_bytes = slices == 1 ? 0 : stored * args.out_shape.elements() * sizeof(float);
   Buffer filter, partials;
   if (filter_bytes + sum_bytes != 0) {
     filter = partials = recorder.scratch(filter_bytes + sum_bytes);
@@ -147,14 +148,16 @@ void record_transposed(Recorder& recorder, const ConvArgs& args) {
     Product product = product_of(args, y, x);
     const Buffer own = moved(&filter, filter_place(args, y, x) * args.filters() * args.group_channels(), args.dtype);
     product.args.filter = &own;
-    if (slices > 1) {
-      product.partials = &partials;
-      product.slices = slices;
-      product.slice_taps = ceil_div(ceil_div(most_taps, slices), 16) * 16;
+    if (slices == 1) return record_product(recorder, product);
+    product.partials = &partials;
+    product.slice_taps = ceil_div(ceil_div(most_taps, slices), 16) * 16;
+    for (product.first_slice = 0; product.first_slice < slices; product.first_slice += stored) {
+      if (product.first_slice != 0 && product.first_slice * product.slice_taps >= taps_of(product.args)) break;
+      product.slices = std::min(stored, slices - product.first_slice);
+      record_product(recorder, product);
     }
-    record_product(recorder, product);
   });
-  if (slices > 1) record_slices(recorder, args, partials, slices);
+  if (slices > 1) record_slices(recorder, args, partials, stored);
 }
 
 }  // namespace tuff::conv

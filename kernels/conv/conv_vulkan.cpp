@@ -79,18 +79,6 @@ bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args, const GemmArgs
   return args.dtype == TUFF_F32 && gemm.epilogue.none() && conv::packs_products(traits, gemm.m, gemm.n, gemm.k);
 }
 
-void record_products(Recorder& recorder, const ConvArgs& args) {
-  conv::Product product;
-  product.args = args;
-  for (uint32_t axis = 0; axis < kConvAxes; ++axis) product.padding[axis] = static_cast<int64_t>(args.padding[axis]);
-  conv::slice_taps(product, recorder.traits());
-  if (product.slices == 1) return conv::record_product(recorder, product);
-  const Buffer partials = recorder.scratch(product.slices * args.out_shape.elements() * sizeof(float));
-  product.partials = &partials;
-  conv::record_product(recorder, product);
-  conv::record_slices(recorder, args, partials, product.slices);
-}
-
 void record_images(Recorder& recorder, const ConvArgs& args) {
   if (conv::is_depthwise(args)) return conv::record_depthwise(recorder, args);
   if (args.transposed) return conv::record_transposed(recorder, args);
@@ -103,7 +91,7 @@ void record_images(Recorder& recorder, const ConvArgs& args) {
   const bool matrices =
       forced ? *forced == "matrices" && conv::runs_matrices(traits, args) : conv::suits_matrices(traits, args);
   if (matrices) return conv::record_matrices(recorder, args);
-  record_products(recorder, args);
+  conv::record_products(recorder, args);
 }
 
 // Records the convolution with at most `most` images at a time.
@@ -125,6 +113,26 @@ void record_cut(Recorder& recorder, const ConvArgs& args, uint64_t most) {
 }
 
 }  // namespace
+
+namespace conv {
+
+void record_products(Recorder& recorder, const ConvArgs& args, uint64_t max_sums) {
+  Product product;
+  product.args = args;
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) product.padding[axis] = static_cast<int64_t>(args.padding[axis]);
+  slice_taps(product, recorder.traits());
+  if (product.slices == 1) return record_product(recorder, product);
+  const uint64_t slices = product.slices, stored = stored_slices(slices, args.out_shape.elements(), max_sums);
+  const Buffer partials = recorder.scratch(stored * args.out_shape.elements() * sizeof(float));
+  product.partials = &partials;
+  for (product.first_slice = 0; product.first_slice < slices; product.first_slice += stored) {
+    product.slices = std::min(stored, slices - product.first_slice);
+    record_product(recorder, product);
+  }
+  record_slices(recorder, args, partials, stored);
+}
+
+}  // namespace conv
 
 void record_conv(Recorder& recorder, const ConvArgs& args) {
   require_storage(recorder.traits(), args.dtype);
