@@ -107,6 +107,9 @@ struct Plan {
   Choice choice;
   CopyRequest a_request, b_request;  // copies that the kernel reads instead of the caller's operands
 
+  // 64-bit indices leave no room in the matrix kernels' push block for bias and residual, which then need a second pass.
+  bool operands_need_finish() const { return wide && args.epilogue.has_operands(); }
+
   // How the kernel accesses its output: it reads C too if beta is not 0, unless a second pass does so.
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
   double alpha() const { return to_scratch ? 1 : args.alpha; }

@@ -251,15 +251,22 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
   uint64_t most_m = kMaxExtent, most_n = kMaxExtent;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
-  const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
-  const uint64_t row = std::max(plan.a_request.wanted ? args.k : 0, sums_kept ? args.n : 0);
-  const uint64_t col = plan.b_request.wanted ? args.k : 0;
-  if (row != 0 || col != 0) {
-    const uint64_t largest = std::max(args.m * row, args.n * col);
-    most_batch = std::min(most_batch, fitting(largest));
-    if (sums_kept) most_n = kMaxScratch;
-    if (args.m * row > kMaxScratch) most_m = std::min(most_m, fitting(row));
-    if (args.n * col > kMaxScratch) most_n = std::min(most_n, fitting(col));
+  const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish() : finish;
+  if (plan.a_request.wanted) {
+    most_batch = std::min(most_batch, fitting(args.m * args.k));
+    if (args.m * args.k > kMaxScratch) most_m = std::min(most_m, fitting(args.k));
+  }
+  if (plan.b_request.wanted) {
+    most_batch = std::min(most_batch, fitting(args.n * args.k));
+    if (args.n * args.k > kMaxScratch) most_n = std::min(most_n, fitting(args.k));
+  }
+  if (sums_kept) {
+    most_batch = std::min(most_batch, fitting(args.m * args.n));
+    if (args.m * args.n > kMaxScratch) {
+      constexpr uint64_t kSide = 8192;  // of a square piece: pieces of few rows would read B again and again
+      most_m = std::min(most_m, fitting(std::min(args.n, kSide)));
+      most_n = std::min(most_n, fitting(std::min(args.m, kSide)));
+    }
   }
   if (args.batch_count > most_batch) {
     record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);

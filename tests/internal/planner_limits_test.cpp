@@ -119,6 +119,21 @@ TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
 }
 
+// With matrix units the sums of a product that is indexed with 64 bits were kept whole if it had a bias or residual.
+TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
+  GemmArgs args = product(16384, uint64_t{1} << 18, 512, TUFF_F16);
+  args.c_type = args.accumulate = TUFF_F32;
+  args.epilogue.residual = &buffers_[3], args.epilogue.ld_residual = args.ldc;
+  DeviceTraits traits = a_gpu();
+  traits.max_range = ~uint64_t{0} >> 1;
+  traits.matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
+  traits.matrix_shape_count = 1;
+  FakeRecorder recorder(traits);
+  record_gemm(recorder, args);
+  EXPECT_GT(std::count(recorder.kernels.begin(), recorder.kernels.end(), "gemm_matrix"), 0);
+  EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
+}
+
 // Only input and output decided whether indices have 64 bits.
 TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
   ConvArgs args;

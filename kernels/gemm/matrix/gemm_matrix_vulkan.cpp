@@ -296,8 +296,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint64_t groups = tiles_m * tiles_n * all.batch;
   slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kMinSlice,
           variant.k_bytes / dtype_size(type));
-  // 64-bit indices leave no room in the push block for bias and residual.
-  plan.to_scratch = plan.slices > 1 || (plan.wide && args.epilogue.has_operands());
+  plan.to_scratch = plan.slices > 1 || plan.operands_need_finish();
   take_scratch(recorder, plan);
 
   const Loads loads = loads_of(plan, type);
