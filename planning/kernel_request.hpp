@@ -41,6 +41,7 @@ class KernelRequest {
   KernelRequest& operator=(const KernelRequest& other) {
     source_ = other.source_;
     define_count_ = other.define_count_;
+    define_sum_ = other.define_sum_;
     constant_count_ = other.constant_count_;
     std::copy_n(other.defines_.begin(), define_count_, defines_.begin());
     std::copy_n(other.constants_.begin(), constant_count_, constants_.begin());
@@ -53,6 +54,8 @@ class KernelRequest {
   // #define name value. For anything that changes types or code shape.
   KernelRequest& define(const char* name, int64_t value) {
     require_room(define_count_, kMaxDefines, "defines");
+    // Products that do not depend on one another.
+    define_sum_ += static_cast<uint64_t>(value) * (2 * uint64_t{define_count_} + 3);
     defines_[define_count_++] = {name, value};
     return *this;
   }
@@ -87,6 +90,8 @@ class KernelRequest {
   const KernelSource& source() const { return *source_; }
   const Define* defines() const { return defines_.data(); }
   uint32_t define_count() const { return define_count_; }
+  // A hash of the defines' values.
+  uint64_t define_sum() const { return define_sum_; }
   const Constant* constants() const { return constants_.data(); }
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
@@ -98,6 +103,7 @@ class KernelRequest {
   // Initialised only up to their counts, because every call creates a request.
   std::array<Define, kMaxDefines> defines_;
   std::array<Constant, kMaxConstants> constants_;
+  uint64_t define_sum_ = 0;
   uint32_t define_count_ = 0, constant_count_ = 0;
   bool wide_ = false;
   Reads reads_ = Reads::tiles;

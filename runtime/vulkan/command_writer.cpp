@@ -93,7 +93,7 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
   std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
   for (uint32_t i = 0; i < touched.count; ++i) {
     ranges[i] = touched.ranges[i];
-    ranges[i].begin -= ranges[i].begin % alignment;
+    ranges[i].begin &= ~(alignment - 1);  // a power of two
   }
   order(ranges.data(), touched.count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
 }
@@ -117,7 +117,7 @@ void CommandWriter::push_descriptors(const BoundDispatch& dispatch, uint64_t* ba
   std::array<VkWriteDescriptorSet, BoundDispatch::kMaxSlots> writes;
   for (uint32_t i = 0; i < dispatch.slots; ++i) {
     const Bound& at = dispatch.bound[i].block != nullptr ? dispatch.bound[i] : unused_;
-    const uint64_t residual = dispatch.bases ? at.begin % alignment : 0;
+    const uint64_t residual = dispatch.bases ? at.begin & (alignment - 1) : 0;  // a power of two
     infos[i] = {at.block->buffer, at.begin - residual, at.end - at.begin + residual};
     if (dispatch.bases) bases[i] = residual;
     const uint32_t binding = dispatch.bases ? i : dispatch.bindings[i];

@@ -333,11 +333,9 @@ void Device::read_traits() {
   std::copy_n(shapes.begin(), traits.matrix_shape_count, traits.matrix_shapes.begin());
 }
 
-void Device::require_alive() const {
-  if (const char* call = lost_by_.load(std::memory_order_acquire); call != nullptr) [[unlikely]] {
-    fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned {}; make a new context",
-         physical.properties.deviceName, call, vk_result_name(loss_));
-  }
+void Device::refuse_lost() const {
+  fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned {}; make a new context",
+       physical.properties.deviceName, lost_by_.load(std::memory_order_acquire), vk_result_name(loss_));
 }
 
 VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings) {

@@ -54,7 +54,10 @@ class Device {
 
   bool lost() const noexcept { return lost_by_.load(std::memory_order_relaxed) != nullptr; }
   // Throws DEVICE_LOST if the device is lost.
-  void require_alive() const;
+  void require_alive() const {
+    if (lost_by_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+      refuse_lost();
+  }
   // Like check_vk, and records that the device was lost and by which call. `what` has static storage.
   void check(VkResult result, const char* what);
   // Like check(), for a call that creates `made`, whose content is undefined if the call failed. Counts the object.
@@ -94,6 +97,7 @@ class Device {
  private:
   void create();
   void destroy() noexcept;
+  [[noreturn]] void refuse_lost() const;
   void read_traits();
   void load_labels();
   void name_object(VkObjectType type, uint64_t object, const char* name);

@@ -66,7 +66,7 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
   static_assert(std::has_unique_object_representations_v<KernelRequest::Define>);
   static_assert(std::has_unique_object_representations_v<KernelRequest::Constant>);
   return &a.source() == &b.source() && left.form == right.form && a.is_wide() == b.is_wide() &&
-         a.matrices() == b.matrices() && a.define_count() == b.define_count() &&
+         a.matrices() == b.matrices() && a.define_count() == b.define_count() && a.define_sum() == b.define_sum() &&
          a.constant_count() == b.constant_count() &&
          std::memcmp(a.defines(), b.defines(), a.define_count() * sizeof(KernelRequest::Define)) == 0 &&
          std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
@@ -78,9 +78,7 @@ size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
   const KernelRequest& kernel = key.kernel;
   uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 16 + key.form.operands * 8 +
                  (key.form.addresses ? 4 : 0) + (key.form.group_rows ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
-  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
-    sum += static_cast<uint64_t>(kernel.defines()[i].value) * (kOdd * (2 * i + 1));
-  }
+  sum += kernel.define_sum() * kOdd;
   for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
     sum += kernel.constants()[i].value * (kOdd * (2 * (i + KernelRequest::kMaxDefines) + 1));
   }
@@ -194,12 +192,8 @@ void KernelCache::make_room(const CachedPipeline* wanted) {
 }
 
 size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {
-  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) / alignof(KernelSource);
-  // Products that do not depend on one another, as in KeyHash.
-  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
-    sum += static_cast<uint64_t>(kernel.defines()[i].value) * (2 * uint64_t{i} + 3);
-  }
-  return sum % std::tuple_size_v<decltype(recent_)>;
+  const uint64_t source = reinterpret_cast<uintptr_t>(&kernel.source()) / alignof(KernelSource);
+  return (source + kernel.define_sum()) % std::tuple_size_v<decltype(recent_)>;
 }
 
 Pipeline KernelCache::make(const Key& key) {
