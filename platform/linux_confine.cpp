@@ -266,7 +266,7 @@ std::string forbid_files(Needs needs) {
 }
 
 std::string forbid_calls(Needs needs) {
-  if (kMachine == 0) return "no seccomp: calls of this machine are not known";
+  if (kMachine == 0) return "no seccomp: the system calls of this architecture are unknown";
   Filter filter;
   if (needs == Needs::compiler) {
     for (const long call : kCompilerCalls) filter.answer(call, kAllow);

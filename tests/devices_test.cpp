@@ -120,7 +120,7 @@ TEST_F(DevicesVisible, NoneAtAll) {
 }
 
 TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
-  const std::string there_is = "there is 0 \"" + all_[0].name + "\"", many = std::to_string(all_.size());
+  const std::string available = "available: 0 \"" + all_[0].name + "\"", many = std::to_string(all_.size());
   const std::pair<std::string, std::string> rows[] = {
       {"teapot", "no device is named like \"teapot\""},
       {"0," + many, "no device is number \"" + many + "\""},
@@ -134,7 +134,7 @@ TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
       EXPECT_EQ(result.status, 1) << list << result;
       EXPECT_TRUE(result.says("error TUFF_ERROR_INVALID_ARGUMENT tuff_")) << list << result;
       EXPECT_TRUE(result.says("TUFF_VISIBLE_DEVICES: " + problem)) << list << result;
-      EXPECT_TRUE(result.says(there_is)) << list << result;
+      EXPECT_TRUE(result.says(available)) << list << result;
       if (list != "teapot") break;
     }
   }

@@ -106,7 +106,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
     return variant;
   }
   if (!forced.empty() && !attention::is_matrix_variant(forced) && !attention::is_split_variant(forced)) {
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is not a variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
   const Variant* best = nullptr;
@@ -172,8 +172,8 @@ void record_attention(Recorder& recorder, const AttentionArgs& args) {
   const uint64_t column_tiles = ceil_div(args.head_dim_v, columns_of(variant, traits));
   const uint64_t groups = row_tiles * column_tiles * args.heads * args.batch;
   if (groups > attention::kMaxGroups) {
-    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} is beyond this version", args.batch, args.heads,
-         args.seq_q);
+    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} is beyond the limits of this version", args.batch,
+         args.heads, args.seq_q);
   }
   const uint64_t at_once = std::min(args.seq_kv, keys_at_once(variant, traits, args.head_dim));
   const bool may_range = at_once < args.seq_kv;

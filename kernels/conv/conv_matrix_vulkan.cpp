@@ -215,8 +215,8 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
     }
     const GemmArgs gemm = product_of(piece, pixels, pixels.as_they_are ? &input : &ordered_pixels,
                                      filter_bytes == 0 ? args.filter : &ordered_filter);
-    log(TUFF_LOG_DISPATCH, "conv on matrix units: {}, {} images, m={} n={} k={}{}, {}{}", dtype_name(args.dtype),
-        piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
+    log(TUFF_LOG_DISPATCH, "conv by cooperative matrices: {}, {} images, m={} n={} k={}{}, {}{}",
+        dtype_name(args.dtype), piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
         pixels.as_they_are ? "in place" : "pixels ordered first", filter_bytes != 0 ? ", filters too" : "");
     gemm::record_windows(recorder, gemm, windows_of(piece, pixels));
   }

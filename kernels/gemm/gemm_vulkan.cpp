@@ -283,7 +283,7 @@ void check_device_type(const DeviceTraits& traits, int32_t type, const char* nam
     fail(TUFF_ERROR_UNSUPPORTED, "{} is i8, and the device has no 8-bit storage", name);
   }
   if (type == TUFF_F64 && !traits.f64) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no arithmetic of 64 bits", name);
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no 64-bit arithmetic", name);
   }
 }
 
@@ -342,7 +342,7 @@ void check_device(const DeviceTraits& traits, const GemmArgs& args) {
   check_device_type(traits, args.b_type, "b");
   check_device_type(traits, args.c_type, "c");
   if (args.k > kMaxExtent && needs_finish(args)) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} if the type of c is not that of the sums, or with an epilogue",
          args.k, kMaxExtent);
   }
 }

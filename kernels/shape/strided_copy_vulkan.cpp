@@ -291,7 +291,7 @@ void record_pieces(const Task& task, const Piece& piece) {
   for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && reached(i);
   if (count <= kMaxUnits && reach) return record_piece(task, piece);
   if (!reach && count <= kMaxUnits && axes.rank > 1 && reached(0)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 units of {} bytes apart or more", task.unit);
+    fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis are 2^31 units of {} bytes or more apart", task.unit);
   }
   const uint64_t step = reached(0) ? std::max<uint64_t>(kMaxUnits / (count / axes.sizes[0]), 1) : 1;
   for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
@@ -311,7 +311,7 @@ void check_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const uint64_t unit = unit_of(copy);
   if ((unit != 1 || traits.storage8) && (unit != 2 || traits.storage16)) return;
   if (describe(traits).cpu && are_rows(copy)) return;
-  fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
+  fail(TUFF_ERROR_UNSUPPORTED, "elements have {} bytes, and the device has no such storage", unit);
 }
 
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {

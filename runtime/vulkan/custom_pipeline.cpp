@@ -18,7 +18,7 @@ uint64_t most_module_bytes(bool untrusted) { return untrusted ? kMaxUntrustedMod
 
 CompiledKernel compile(const KernelOptions& options) {
   const std::string& name = options.source.name;
-  log(TUFF_LOG_DEBUG, "compiling {}{}", name, options.untrusted ? ", in a process of its own" : "");
+  log(TUFF_LOG_DEBUG, "compiling {}{}", name, options.untrusted ? ", in a separate process" : "");
   CompiledKernel kernel =
       options.untrusted ? compile_isolated(options.source, options.limits) : compile_custom(options.source);
   // Each message is one line.
@@ -60,7 +60,7 @@ LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk) {
   if (!loaded.from_disk) loaded.kernel = compile(options);
   const uint64_t bytes = loaded.kernel.words.size() * sizeof(uint32_t);
   if (bytes > most_module_bytes(options.untrusted)) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {} bytes of SPIR-V, {} is the most", options.source.name, bytes,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {} bytes of SPIR-V, at most {} are allowed", options.source.name, bytes,
          most_module_bytes(options.untrusted));
   }
   return loaded;

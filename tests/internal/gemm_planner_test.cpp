@@ -73,7 +73,7 @@ TEST_F(GemmPlanner, RefusesTypesThatTheDeviceLacks) {
   traits.storage8 = false;
   expect_refused(traits, product(buffer_, TUFF_I8, TUFF_I32, 8, 8, 8), "8-bit storage");
   traits.f64 = false;
-  expect_refused(traits, product(buffer_, TUFF_F64, TUFF_F64, 8, 8, 8), "64 bits");
+  expect_refused(traits, product(buffer_, TUFF_F64, TUFF_F64, 8, 8, 8), "64-bit arithmetic");
   EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64)).size(), 1u);
 }
 

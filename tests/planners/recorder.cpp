@@ -216,7 +216,8 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
   if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
   for (int i = 0; i < 3; ++i) {
     if (groups[i] > t.max_groups[i]) {
-      violated("{} asks for {} groups in dimension {}, the device runs {}", name, groups[i], i, t.max_groups[i]);
+      violated("{} needs {} workgroups in dimension {}, the device runs at most {}", name, groups[i], i,
+               t.max_groups[i]);
     }
   }
   const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);

@@ -322,7 +322,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH,
-        "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} slices of k, loads of {} and {} "
+        "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k, loads of {} and {} "
         "bytes{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', dtype_name(type), args.m, args.n, args.k, args.batch_count,
         variant.name, reason(plan), groups, plan.slices, loads.a_bytes, loads.b_bytes, plan.wide ? ", wide" : "");

@@ -219,7 +219,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args)).variant("skinny");
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} slices of k{}",
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} parts of k{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),
         dtype_name(args.b_type), args.batch_count, reason(plan), by_rows ? "rows" : "cols", groups, plan.slices,
         plan.wide ? ", wide" : "");

@@ -225,7 +225,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     const bool a_vec4 = reads_a_as_vec4(plan), b_vec4 = reads_b_as_vec4(plan);
     if (variant.swapped) swap_operands(plan);  // back to the caller's order, for the message
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} parts of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
         variant.name, reason(plan), groups, plan.slices, a_vec4 ? "a" : "", b_vec4 ? "b" : "",
         plan.wide ? ", wide" : "");

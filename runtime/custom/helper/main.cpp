@@ -52,7 +52,7 @@ bool serve(const Work& work) {
   }
 }
 
-constexpr const char* kOtherVersion = "tuff-compile is of another version than the library that started it";
+constexpr const char* kOtherVersion = "tuff-compile has another version than the library that started it";
 
 int compile(uint64_t seconds, uint64_t memory_bytes) {
   std::string confinement = tuff::platform::forbid_files(Needs::compiler);
