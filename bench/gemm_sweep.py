@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--type", default="f32", choices=["f32", "f16", "bf16", "f64", "i8"])
     parser.add_argument("--shapes", type=int, default=500)
     parser.add_argument("--most", type=int, default=4096, help="largest extent (default: 4096)")
-    parser.add_argument("--seconds", type=float, default=0.02, help="for each product (default: 0.02)")
+    parser.add_argument("--seconds", type=float, default=0.02, help="for each gemm (default: 0.02)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     tuff = h200.Tuff(options.library, options.device)
@@ -101,7 +101,7 @@ def main() -> int:
         best = max(near, key=lambda other: other["efficiency"])
         row["share"], row["neighbour"] = row["efficiency"] / best["efficiency"], best
     print(f"{options.type}, {len(rows)} shapes: best {flops / 1e12:.3g} TFLOP/s, {bandwidth / 1e9:.4g} GB/s, a call "
-          f"{call * 1e6:.1f} us\n\n{'product':<34}{'time':>12}{'efficiency':>12}{'share of its best neighbour':>30}")
+          f"{call * 1e6:.1f} us\n\n{'gemm':<34}{'time':>12}{'efficiency':>12}{'share of its best neighbour':>30}")
     worst = sorted(rows, key=lambda row: row["share"])[:10]
     for row in worst:
         print(f"{row['name']:<34}{row['seconds'] * 1e6:>9.1f} us{row['efficiency']:>12.3f}{row['share']:>9.2f} of "

@@ -36,7 +36,7 @@ def main() -> int:
         data = json.loads(options.results.read_text())
         rows, device = data["benchmarks"], data["context"].get("device", "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.exit(f"error: {options.results} is no whole result of tuff_bench --benchmark_out: {error}")
+        sys.exit(f"error: {options.results} is not a complete result of tuff_bench --benchmark_out: {error}")
     # If rows were repeated, their medians count.
     repeated = any(row.get("aggregate_name") == "median" for row in rows)
     networks: dict[tuple[str, int, str], list[tuple[float, int, str]]] = defaultdict(list)

@@ -95,7 +95,7 @@ class Define:
             elif bounds := re.fullmatch(r"(-?\d+)\.\.(-?\d*)", part):
                 self.ranges.append((int(bounds[1]), int(bounds[2]) if bounds[2] else 2**62))
             else:
-                raise Problem(f"{self.name}: '{part}' is no legal value, see the top of cmake/shaders.py")
+                raise Problem(f"{self.name}: '{part}' is not a legal value, see the top of cmake/shaders.py")
 
     def same(self, other):
         return (self.default, self.ranges) == (other.default, other.ranges)
