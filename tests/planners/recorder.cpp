@@ -144,13 +144,14 @@ void CheckingRecorder::count() {
   if (++dispatches_ > kMostDispatches) throw Enough();
 }
 
-// A byte range of an operand, of a dispatch or a copy.
+// Checks a byte range of an operand of a dispatch or copy.
 void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
                                    tuff::Access access) {
   const auto what = [&] { return fmt::format("{}, operand {},", place.kernel, place.operand); };
   const Memory& memory = memory_of(buffer);
   const uint64_t begin = buffer.offset + offset, end = begin + bytes;
-  // What is read of scratch memory may have gaps, and end behind what counts: its beginning has been written.
+  // A range that is read from scratch memory may have gaps and may end after the used part. At least its beginning must
+  // have been written.
   const uint64_t some = std::min<uint64_t>(bytes, 16);
   if (begin < buffer.offset || end < begin || begin < memory.begin || end > memory.end) {
     violated("{} {} bytes {} to {} of {}, which has {}", what(), name_of(access), begin - memory.begin,
@@ -192,7 +193,8 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
     for (uint32_t i = 0; fact->by_slots && i < dispatch.operand_count(); ++i) {
       const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
       if (operand.bytes == 0 || (operand.buffer == nullptr && operand.each == nullptr)) continue;
-      // What is read may depend on numbers that are pushed, such as beta.
+      // Whether an operand is read may depend on pushed numbers, such as beta. Writes are therefore checked, reads are
+      // not.
       const bool writes = (fact->writes >> i & 1) != 0;
       if (writes && operand.access == tuff::Access::read)
         violated("{} writes operand {}, which is to be read", name, i);
@@ -227,7 +229,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       dispatch.operations() < 0) {
     violated("{} is {} bytes and {} operations of work", name, dispatch.bytes(), dispatch.operations());
   }
-  // Bytes that an index of 32 bits counts; 0: indices have 64.
+  // The number of bytes that a 32-bit index counts in; 0 if indices have 64 bits.
   uint64_t narrow = kernel.is_wide() ? 0 : 1;
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     if (narrow != 0 && kernel.defines()[i].name == std::string_view("TUFF_UNIT")) {
@@ -248,7 +250,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
     }
   }
-  // As DeviceRecorder::dispatch.
+  // As in DeviceRecorder::dispatch.
   if (addresses && !t.addresses) {
     tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: an operand is beyond a descriptor's range, and there are no addresses",
                name);
@@ -277,7 +279,7 @@ void CheckingRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t byte
   const auto reach = [&](const Rows& rows) { return (count - 1) * rows.pitch + bytes; };
   check_range({"copy rows", 0, 0}, *from.buffer, from.offset, reach(from), tuff::Access::read);
   check_range({"copy rows", 1, 0}, *to.buffer, to.offset, reach(to), tuff::Access::write);
-  // Rows far apart: those in the middle are taken for written.
+  // The bytes between rows count as written too.
   written(*to.buffer, to.offset, reach(to));
 }
 
