@@ -179,8 +179,7 @@ class DevicesTwo : public DevicesElsewhere {
  protected:
   void SetUp() override {
     if (gpu_count() < 2) {
-      if (!processors_.there())
-        GTEST_SKIP() << "not run: one GPU at most, and Mesa's driver for processors is not there";
+      if (!processors_.there()) GTEST_SKIP() << "not run: at most one GPU, and Mesa's CPU driver is not installed";
       environment_ = processors_.environment();
     }
     look();

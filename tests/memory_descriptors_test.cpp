@@ -186,7 +186,7 @@ TEST_F(MemoryDescriptors, AMemoryFileThatIsNotTheDriversIsRefused) {
 
 // A header states how much is to be mapped. If the file is shorter, the first access beyond its end raises SIGBUS.
 TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
-  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
+  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is not a memory file";
   struct {
     uint64_t bytes, offset;
   } header;
@@ -226,7 +226,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
 
 // Otherwise the holder of the file could remove its pages while the buffer uses them.
 TEST_F(MemoryDescriptors, AMemoryFileCannotBeMadeShorterAfterItsImport) {
-  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
+  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is not a memory file";
   EXPECT_NE(ftruncate(info_.fd, 4096), 0) << "of an export neither";
   struct {
     uint64_t bytes, offset;

@@ -40,7 +40,7 @@ std::vector<NetworkCase> cases() {
     try {
       for (const Layer& layer : networks::read_network(name).layers) {
         all.push_back({name, reduced(layer, kWork)});
-        // Most 16-bit cases are covered by tables of their own.
+        // Most 16-bit cases are covered by separate tables.
         if (all.size() % 8 == 0) all.push_back({name, reduced(layer, kWork), TUFF_F16});
       }
     } catch (const std::runtime_error&) {

@@ -84,7 +84,7 @@ std::map<uint64_t, Driver> drivers_of(const fs::path& folder, const tuff::CacheL
   return drivers;
 }
 
-// True if the entry is of no use to this library on this machine.
+// True if this library cannot use the entry on this machine.
 bool is_stale(const tuff::CacheEntry& entry, const std::map<uint64_t, Driver>& drivers) {
   if (!entry.whole || entry.library_version != tuff::version()) return true;
   return entry.name.driver != 0 && !drivers.at(entry.name.driver).present;

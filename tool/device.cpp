@@ -1,4 +1,4 @@
-// Opens the device that the user asked for.
+// Opens the device that the user requested.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.formatter(tool::help_formatter());
   app.footer([] { return tool::help_footer(""); });
-  // Each command has examples of its own; other settings are inherited from the application.
+  // Each command has its own examples; other settings are inherited from the application.
   const auto add_command = [](CLI::App& parent, const char* name, const char* what) {
     CLI::App* command = parent.add_subcommand(name, what);
     command->footer([name] { return tool::help_footer(name); });

@@ -197,9 +197,9 @@ class Entries {
     const auto loaded = cache_.load("spirv", kKey, &sealed);
     const auto taken = cache_.load_sealed("spirv", kKey);
     const std::string payload = text.size() > sizeof(tuff::CacheHeader) ? text.substr(sizeof(tuff::CacheHeader)) : "";
-    if (loaded && *loaded != bytes_of(payload)) problem("an entry gives what is not in it");
+    if (loaded && *loaded != bytes_of(payload)) problem("an entry returns data that it does not contain");
     if (loaded && !repaired && *loaded != payload_) problem("a damaged entry is read");
-    if (taken && (!loaded || !sealed || *taken != *loaded)) problem("what is not sealed is taken");
+    if (taken && (!loaded || !sealed || *taken != *loaded)) problem("an entry without a seal is accepted");
     read_ += loaded.has_value();
     // A damaged entry can always be replaced.
     if (random() % 64 != 0) return;
@@ -250,7 +250,7 @@ class Lists {
       const bool fits = kernel.kernel.define_count() <= tuff::KernelRequest::kMaxDefines &&
                         kernel.kernel.constant_count() <= tuff::KernelRequest::kMaxConstants &&
                         kernel.form.operands <= tuff::Dispatch::kMaxSlots;
-      if (!fits || tuff::kernel_line(kernel.kernel, kernel.form).empty()) problem("a list has what is no kernel");
+      if (!fits || tuff::kernel_line(kernel.kernel, kernel.form).empty()) problem("a list contains an invalid kernel");
     }
     if (random() % 64 != 0) return;
     list.add(tuff::kernel_line(tuff::KernelRequest(tuff::shaders::binding_probe).define("TUFF_WORDS", 77), {1, true}));
@@ -477,7 +477,7 @@ void full_and_read_only(uint64_t rounds, uint64_t seed) {
   }
   for (const auto& entry : fs::directory_iterator(folder.path)) {
     const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".bin") && !name.ends_with(".lock")) problem("%s has been left", name.c_str());
+    if (!name.ends_with(".bin") && !name.ends_with(".lock")) problem("%s was left behind", name.c_str());
   }
   const fs::path file = folder.path / "file";
   write_all(file, "no folder");

@@ -246,7 +246,7 @@ TEST_F(Loss, DestroyedBeforeTheDeviceHasFinished) {
   EXPECT_EQ(tuff_buffer_size(buffer, &bytes), TUFF_ERROR_INVALID_HANDLE);
   EXPECT_EQ(tuff::sweep_graveyard(), before + 1);
   expect_works(fresh);
-  EXPECT_EQ(tuff::sweep_graveyard(), before + 1) << "it goes when its own device has finished, no sooner";
+  EXPECT_EQ(tuff::sweep_graveyard(), before + 1) << "it is freed when its own device has finished, not earlier";
   *vk_ = whole_;
   vk_ = nullptr;
   const OwnContext sweeps("vulkan");

@@ -82,7 +82,7 @@ class Planners : public testing::Test {
     for (uint64_t& one : result) one = size();
     return result;
   }
-  // A buffer of its own, at an offset that may or may not be a multiple of 16 bytes.
+  // A separate buffer, at an offset that may or may not be a multiple of 16 bytes.
   const Buffer* operand(uint64_t element = 8) {
     Buffer& buffer = buffers_[next_++ % buffers_.size()];
     buffer.offset = coin() ? 0 : below(9) * element;

@@ -217,7 +217,7 @@ class TuningFile : public testing::Test {
 TEST_F(TuningFile, IsTheUsersUnlessAnotherIsNamed) {
   UserTuning user = load_tuning(a_device());
   EXPECT_TRUE(user.table.empty());
-  EXPECT_EQ(user.problem, "") << "nobody has tuned: nothing to say";
+  EXPECT_EQ(user.problem, "") << "there is no table, so there is nothing to report";
   write(folder_ / "tuff" / "tuning.json", table_of(kChoice));
   user = load_tuning(a_device());
   EXPECT_EQ(user.table.size(), 1u);

@@ -64,7 +64,7 @@ Shape& draw_shape(Call& call, uint32_t rank = 0) {
   return call.keep(shape);
 }
 
-// --- products ----------------------------------------------------------------------------------------------------
+// --- gemm --------------------------------------------------------------------------------------------------------
 
 struct Stored {
   uint64_t rows, cols, ld, stride;
@@ -127,7 +127,7 @@ void tune(Call& call, const tuff::GemmArgs& args) {
   const uint64_t slices = n.coin(3) ? 0 : n.coin() ? n.below(257) : 1 + n.below(9);
   tuff::TuningDevice device;
   device.uuid = "00", device.name = device.driver = "a", device.library = "0";
-  call.tell("tuned", fmt::format("{} with {} slices", variant, slices));
+  call.tell("tuned", fmt::format("{} with split-K {}", variant, slices));
   call.tuned = std::make_unique<tuff::TuningTable>(
       fmt::format(R"({{"tuff_tuning": 1, "devices": [{{"uuid": "00", "name": "a", "driver": "a", "driver_version": 0,
                    "library": "0", "choices": [{{"operation": "gemm", "form": "{}", "sizes": [{}, {}, {}, {}],

@@ -62,7 +62,7 @@ constexpr const char* kUsage =
 uint64_t to_number(std::string_view word) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) refuse("\"" + std::string(word) + "\" is no number");
+  if (error != std::errc() || end != word.data() + word.size()) refuse("\"" + std::string(word) + "\" is not a number");
   return number;
 }
 
@@ -145,7 +145,7 @@ class Runner {
       if (!options.operation.empty() && options.operation != operation.name) continue;
       for (uint32_t i = 0; i < operation.weight; ++i) bag_.push_back(&operation);
     }
-    if (bag_.empty()) refuse("--operation " + options.operation + " is none of them");
+    if (bag_.empty()) refuse("--operation " + options.operation + " does not exist");
   }
 
   int run() {

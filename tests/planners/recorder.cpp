@@ -159,10 +159,10 @@ void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffe
   }
   if (access != tuff::Access::read && !memory.output) violated("{} {} {}", what(), name_of(access), memory.name);
   if (memory.scratch && access == tuff::Access::read && !memory.written.holds(begin, begin + some)) {
-    violated("{} reads bytes {} to {} of {}, which nothing has written", what(), begin, end, memory.name);
+    violated("{} reads bytes {} to {} of {}, which are not written", what(), begin, end, memory.name);
   }
   if (place.narrow != 0 && !memory.scratch && bytes / std::max(memory.element, place.narrow) > uint64_t{1} << 31) {
-    violated("{} {} {} bytes of {} by numbers of 32 bits", what(), name_of(access), bytes, memory.name);
+    violated("{} {} {} bytes of {} with 32-bit indices", what(), name_of(access), bytes, memory.name);
   }
 }
 
@@ -196,8 +196,7 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
       // Whether an operand is read may depend on pushed numbers, such as beta. Writes are therefore checked, reads are
       // not.
       const bool writes = (fact->writes >> i & 1) != 0;
-      if (writes && operand.access == tuff::Access::read)
-        violated("{} writes operand {}, which is to be read", name, i);
+      if (writes && operand.access == tuff::Access::read) violated("{} writes operand {}, which is read-only", name, i);
     }
   }
   const uint64_t invocations = uint64_t{workgroup[0]} * workgroup[1] * workgroup[2];
@@ -245,7 +244,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       }
     } else if (operand.buffer != nullptr && operand.bytes != 0) {
       if (operand.buffer->allocation == parameters_.allocation && !parameters_valid_) {
-        violated("{}, operand {}, is parameters of the dispatch before", name, i);
+        violated("{}, operand {}, uses parameters of an earlier dispatch", name, i);
       }
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
     }

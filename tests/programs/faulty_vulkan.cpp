@@ -136,7 +136,7 @@ bool gone(const char* type, VkDevice device, Handle handle) {
   const auto found = live.find({type, number_of(handle)});
   if (found == live.end() || found->second != device) {
     char text[120];
-    std::snprintf(text, sizeof text, "a %s is destroyed that there is not: %llx", type,
+    std::snprintf(text, sizeof text, "a %s is destroyed that does not exist: %llx", type,
                   static_cast<unsigned long long>(number_of(handle)));
     forbid(text);
     return false;
@@ -292,7 +292,7 @@ void check(A... arguments) {
     constexpr State wanted = number == k_vkBeginCommandBuffer ? State::initial : State::recording;
     const std::lock_guard lock(mutex);
     Commands& commands = command_buffers[std::get<0>(all)];
-    if (commands.state != wanted) forbid(std::string(kTable[number].name) + " of a command buffer that is not for it");
+    if (commands.state != wanted) forbid(std::string(kTable[number].name) + " of a command buffer in the wrong state");
     if (number == k_vkEndCommandBuffer) commands.state = State::invalid;  // until it has succeeded
   }
 }

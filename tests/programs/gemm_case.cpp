@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
 
-// All mixtures that gemm supports; those with kernels of their own more than once.
+// All mixtures that gemm supports; those with special kernels more than once.
 constexpr std::array<std::array<int32_t, 3>, 45> kMixtures = {{
     {F, F, F}, {F, F, H}, {F, F, B}, {F, H, F},   {F, H, H}, {F, H, B},   {F, B, F}, {F, B, H}, {F, B, B},
     {H, F, F}, {H, F, H}, {H, F, B}, {H, H, F},   {H, H, H}, {H, H, B},   {H, B, F}, {H, B, H}, {H, B, B},
@@ -50,7 +50,7 @@ struct Class {
   bool regular_a, regular_b, regular_c;
   uint64_t odd_m, odd_n, odd_k;
   bool beta;
-  uint64_t few, tiny_m[2], tiny_n[2];  // each has kernels of its own
+  uint64_t few, tiny_m[2], tiny_n[2];  // each has special kernels
 };
 
 Class draw_class(uint64_t seed, uint64_t index) {

@@ -228,7 +228,7 @@ void load(const char* path) {
   FUNCTIONS(RESOLVE)
 }
 
-// --- what ends ---------------------------------------------------------------------------------------------
+// --- what runs at the end ----------------------------------------------------------------------------------
 
 bool at_end(const char* wanted) { return std::strcmp(mode, wanted) == 0; }
 

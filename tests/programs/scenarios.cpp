@@ -88,7 +88,7 @@ void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float want
   }
 }
 
-// --- what is done -------------------------------------------------------------------------------------------
+// --- the work -----------------------------------------------------------------------------------------------
 
 constexpr uint64_t kCount = kCallBytes / sizeof(float);
 
@@ -161,7 +161,7 @@ void transfers(tuff_context context) {
   MADE(tuff_copy_dtod(context, other, 0, buffer, 0, kBytes));
   MADE(tuff_copy_htod(context, buffer, 100, back.data(), 1000));
   MADE(tuff_copy_dtoh(context, back.data(), other, 0, kBytes));
-  if (back != data) problem("a copy brought something else");
+  if (back != data) problem("a copy has the wrong contents");
 }
 
 // Work whose result would differ if a failed call had taken effect.
@@ -276,7 +276,7 @@ void graphs(tuff_context context) {
   MADE(tuff_kernel_destroy(kernel));
   for (int i = 0; i < 2; ++i) MADE(tuff_graph_launch(context, graph));
   expect_all(context, sum, kCount, 12, "a graph's sum");
-  if (static_cast<float*>(memory)[5] != 12) problem("a graph's copy brought something else");
+  if (static_cast<float*>(memory)[5] != 12) problem("a graph's copy has the wrong contents");
   MADE(tuff_graph_bind(graph, sum, replacement));
   MADE(tuff_graph_launch(context, graph));
   expect_all(context, replacement, kCount, 6, "a graph's sum in another buffer");
