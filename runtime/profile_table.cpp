@@ -131,7 +131,7 @@ std::string Profile::table(const tuff_stats& stats) const {
   out += "\n";
   if (view.dropped != 0) {
     fmt::format_to(end, "{} spans were dropped: a profile holds {} of calls and {} of commands\n", view.dropped,
-                   most_spans_, most_spans_);
+                   max_spans_, max_spans_);
   }
   return out;
 }

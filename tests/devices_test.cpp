@@ -179,8 +179,8 @@ class DevicesTwo : public DevicesElsewhere {
  protected:
   void SetUp() override {
     if (gpu_count() < 2) {
-      if (!processors_.there()) GTEST_SKIP() << "not run: at most one GPU, and Mesa's CPU driver is not installed";
-      environment_ = processors_.environment();
+      if (!cpu_devices_.there()) GTEST_SKIP() << "not run: at most one GPU, and Mesa's CPU driver is not installed";
+      environment_ = cpu_devices_.environment();
     }
     look();
     ASSERT_GE(all_.size(), 2u);
@@ -190,7 +190,7 @@ class DevicesTwo : public DevicesElsewhere {
   }
   bool gpus() const { return environment_.empty(); }
 
-  TwoProcessors processors_;
+  TwoCpuDevices cpu_devices_;
 };
 
 TEST_F(DevicesTwo, AreChosenAmong) {
@@ -239,7 +239,7 @@ TEST_F(DevicesTwo, WorkAtOnceAndCopyToEachOther) {
 
 // Runs this program's tests of two devices (peer_test.cpp, sharing_test.cpp) in a process that sees two, if this one
 // does not.
-TEST_F(DevicesTwo, OfProcessorsForTheOtherTests) {
+TEST_F(DevicesTwo, OfCpuDevicesForTheOtherTests) {
   if (gpus() || testing::Test::HasFailure()) return;  // they run in this process
   ASSERT_EQ(std::getenv(kTwoDevices), nullptr);
   const ProcessResult result =

@@ -82,7 +82,7 @@ class DevicesPeer : public testing::TestWithParam<std::tuple<std::string, std::s
 
   void SetUp() override {
     if (!of_two_devices() || two_devices()) return open();
-    GTEST_SKIP() << "not run here: one device; DevicesTwo.OfProcessorsForTheOtherTests starts it where there are two";
+    GTEST_SKIP() << "not run here: one device; DevicesTwo.OfCpuDevicesForTheOtherTests starts it where there are two";
   }
 
   // An OwnContext that is created once the devices are known to exist.

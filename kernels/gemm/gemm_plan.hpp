@@ -148,7 +148,7 @@ double operations_of(const GemmArgs& args);
 double work_bytes(const Plan& plan);
 
 // The longest part of k that one workgroup may loop over.
-uint64_t most_k(const DeviceTraits& traits);
+uint64_t max_k(const DeviceTraits& traits);
 
 // What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or
 // 64-bit indices ("wide"). Empty: nothing.

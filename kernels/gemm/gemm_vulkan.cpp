@@ -120,7 +120,7 @@ double operations_of(const GemmArgs& args) {
          static_cast<double>(args.k);
 }
 
-uint64_t most_k(const DeviceTraits& traits) {
+uint64_t max_k(const DeviceTraits& traits) {
   // The kernel with the most iterations takes one for each step of k and one more for every sixteen.
   return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMaxExtent;
 }
@@ -134,7 +134,7 @@ void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t w
   const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
   const bool fits = tuned != 0 && tuned <= kMaxScratch / results;  // the parts' sums fit into scratch memory
   const uint64_t slices = fits || tuned == 1 ? std::min(tuned, k) : slices_of_k(k, groups, wanted, least);
-  plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
+  plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, max_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
 }
 
@@ -236,39 +236,39 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
   const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
   const bool each = args.c_array != nullptr, finish = needs_finish(args);
-  if (each && (std::max(args.m, args.n) > kMaxExtent || args.k > most_k(traits))) {
+  if (each && (std::max(args.m, args.n) > kMaxExtent || args.k > max_k(traits))) {
     return record_one_by_one(recorder, args);
   }
   if (args.m > kMaxExtent) return record_cut(recorder, args, &GemmArgs::m, kMaxExtent, rows);
   if (args.n > kMaxExtent) return record_cut(recorder, args, &GemmArgs::n, kMaxExtent, cols);
-  if (!finish && args.k > most_k(traits)) return record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
+  if (!finish && args.k > max_k(traits)) return record_cut(recorder, args, &GemmArgs::k, max_k(traits), depth);
   Plan plan(args);
   settle(recorder, plan);
   if (each && !goes_at_once(recorder, plan)) return record_one_by_one(recorder, args);
   // The number of workgroups, with the smallest tile, bounds how many matrices go into one dispatch.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
-  uint64_t most_batch =
+  uint64_t max_batch =
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
-  uint64_t most_m = kMaxExtent, most_n = kMaxExtent;
+  uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = finish && plan.choice.offer.kind != Kind::matrices;
   const uint64_t row = std::max(plan.a_request.wanted ? args.k : 0, sums_kept ? args.n : 0);
   const uint64_t col = plan.b_request.wanted ? args.k : 0;
   if (row != 0 || col != 0) {
     const uint64_t largest = std::max(args.m * row, args.n * col);
-    most_batch = std::min(most_batch, fitting(largest));
-    if (sums_kept) most_n = kMaxScratch;
-    if (args.m * row > kMaxScratch) most_m = std::min(most_m, fitting(row));
-    if (args.n * col > kMaxScratch) most_n = std::min(most_n, fitting(col));
+    max_batch = std::min(max_batch, fitting(largest));
+    if (sums_kept) max_n = kMaxScratch;
+    if (args.m * row > kMaxScratch) max_m = std::min(max_m, fitting(row));
+    if (args.n * col > kMaxScratch) max_n = std::min(max_n, fitting(col));
   }
-  if (args.batch_count > most_batch) {
-    record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
-  } else if (each && (args.m > most_m || args.n > most_n)) {
+  if (args.batch_count > max_batch) {
+    record_cut(recorder, args, &GemmArgs::batch_count, max_batch, matrices);
+  } else if (each && (args.m > max_m || args.n > max_n)) {
     record_one_by_one(recorder, args);
-  } else if (args.m > most_m) {
-    record_cut(recorder, args, &GemmArgs::m, most_m, rows);
-  } else if (args.n > most_n) {
-    record_cut(recorder, args, &GemmArgs::n, most_n, cols);
+  } else if (args.m > max_m) {
+    record_cut(recorder, args, &GemmArgs::m, max_m, rows);
+  } else if (args.n > max_n) {
+    record_cut(recorder, args, &GemmArgs::n, max_n, cols);
   } else {
     record_product(recorder, args, plan);
   }

@@ -151,7 +151,7 @@ void record_plain(const Task& task, const Piece& piece) {
 struct Tiling {
   uint64_t across, along;  // elements of a tile
   uint64_t run;            // CPU: blocks along that a workgroup processes
-  bool fours;              // CPU: rows of both operands consist of aligned vec4s
+  bool vec4s;              // CPU: rows of both operands consist of aligned vec4s
   bool pairs;              // GPU: rows consist of aligned pairs of two-byte elements
 };
 
@@ -243,10 +243,10 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
     task.recorder.dispatch(kernel, dispatch);
   };
   if (task.device.cpu) {
-    KernelRequest kernel = shaders::PermuteLanes::request({.fours = tiling.fours,
-                                                           .long_ = traits.addresses && task.unit == 8,
+    KernelRequest kernel = shaders::PermuteLanes::request({.long_ = traits.addresses && task.unit == 8,
                                                            .run = task.device.fixed_run(tiling.run),
-                                                           .unit = task.unit});
+                                                           .unit = task.unit,
+                                                           .vec4s = tiling.vec4s});
     auto push = tiles_push<shaders::PermuteLanes::Push>(axes, tiling, across);
     push.run = static_cast<uint32_t>(tiling.run);
     record(kernel, push);

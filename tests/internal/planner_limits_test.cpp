@@ -39,7 +39,7 @@ class PlannerLimits : public testing::Test {
 
 // The cost model computed the invocations of a shared tile for subgroup tiles, which no GPU uses by itself: a division
 // by zero on every GPU with subgroups of 2 to 16 lanes.
-TEST_F(PlannerLimits, ProductsOnGpusWithSmallSubgroups) {
+TEST_F(PlannerLimits, GemmsOnGpusWithSmallSubgroups) {
   for (const uint32_t lanes : {2u, 4u, 8u, 16u}) {
     DeviceTraits traits = a_gpu();
     traits.subgroup_size = lanes;
@@ -152,7 +152,7 @@ TEST_F(PlannerLimits, PositionsOfRopeThatLieFarApart) {
 }
 
 // A workgroup had eight subgroups, however large they were.
-TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
+TEST_F(PlannerLimits, TinyGemmsOnCpusWithLargeSubgroups) {
   DeviceTraits traits = a_gpu();
   traits.cpu = true, traits.subgroup_size = 128, traits.max_invocations = 128, traits.max_local_size[0] = 128;
   GemmArgs args = product(3, 3, 4);
@@ -184,7 +184,7 @@ TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
 }
 
 // Where elements are not loaded as 64-bit integers, the kernel's vec4 variables had names that a macro cannot have.
-TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
+TEST_F(PlannerLimits, AttentionOnACpuWithoutAddressesCompiles) {
   DeviceTraits traits = a_gpu();
   traits.cpu = traits.subgroup_ballot = true, traits.addresses = false, traits.subgroup_size = 8;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {

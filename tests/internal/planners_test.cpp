@@ -27,7 +27,7 @@
 namespace tuff {
 namespace {
 
-DeviceTraits a_processor() {
+DeviceTraits a_cpu() {
   DeviceTraits traits;
   traits.cpu = true;
   traits.subgroup_size = 8;
@@ -42,7 +42,7 @@ DeviceTraits a_processor() {
 
 // Typical devices, and devices with the minimum capabilities.
 std::vector<DeviceTraits> devices() {
-  std::vector<DeviceTraits> all = {a_processor(), a_processor(), a_gpu(), a_gpu(), a_gpu()};
+  std::vector<DeviceTraits> all = {a_cpu(), a_cpu(), a_gpu(), a_gpu(), a_gpu()};
   all[1].addresses = false;
   all[1].cores = 0;
   all[1].subgroup_size = 4;

@@ -118,7 +118,7 @@ const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t 
   if (numbers.coin(3)) offset += 16 * numbers.below(5);
   if (numbers.coin(32)) offset += uint64_t{1} << numbers.one_of({31, 32, 33});
   const uint64_t slack = numbers.coin(4) ? numbers.below(40) : 0;
-  const uint64_t bytes = std::min(times(elements, element), kMostBytes);
+  const uint64_t bytes = std::min(times(elements, element), kMaxOperandBytes);
   memory->name = name;
   memory->begin = offset;
   // Bytes after the last element belong to the buffer, but no kernel may be told about them.
@@ -151,7 +151,7 @@ const tuff::Buffer* Call::output_or(const tuff::Buffer* same, const char* name, 
                                     bool whole) {
   if (same == nullptr || !numbers.coin(4)) return output(name, elements, element, whole);
   Memory& memory = dynamic_cast<Memory&>(*same->allocation);
-  if (memory.end - memory.begin != std::min(times(elements, element), kMostBytes)) {
+  if (memory.end - memory.begin != std::min(times(elements, element), kMaxOperandBytes)) {
     return output(name, elements, element, whole);
   }
   memory.output = true;

@@ -40,7 +40,7 @@ class Numbers {
 TestDevice draw_device(Numbers& numbers);
 
 // The maximum size of an operand, in bytes: more than any machine has.
-inline constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+inline constexpr uint64_t kMaxOperandBytes = uint64_t{1} << 50;
 
 uint64_t times(uint64_t a, uint64_t b);  // 2^64 - 1 if the product is larger
 uint64_t plus(uint64_t a, uint64_t b);

@@ -211,7 +211,7 @@ void draw_product(Call& call, bool batched) {
   call.tell("activation", epilogue.activation), call.tell("bias_axis", epilogue.bias_axis);
   call.tell("residual", fmt::format("{} {}", epilogue.ld_residual, epilogue.stride_residual));
   if (!arrays && (stores || !epilogue.none()) && args.m != 0 && args.n != 0 && count != 0 &&
-      times(c.batch(count), c_size) < kMostBytes) {
+      times(c.batch(count), c_size) < kMaxOperandBytes) {
     for (const uint64_t i : {uint64_t{0}, count / 2, count - 1}) {
       for (const uint64_t row : {uint64_t{0}, args.m / 2, args.m - 1}) {
         call.has_to_be(args.c, i * c.stride + row * c.ld, args.n);
@@ -789,7 +789,7 @@ void draw_fill(Call& call) {
   call.tell("words", words), call.tell("first", first);
   const Buffer* const output = call.output("output", plus(first, words), 4, false);
   call.has_to_be(output, first, words);
-  if (times(plus(words, first), 4) >= kMostBytes) return;
+  if (times(plus(words, first), 4) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=](tuff::Recorder& recorder) {
     tuff::backend_kernels.fill(recorder, *output, first * 4, words * 4, {1, 2, 3, 4});
@@ -803,7 +803,7 @@ void draw_copy(Call& call) {
   call.tell("bytes", bytes), call.tell("from", from), call.tell("to", to);
   const Buffer* const input = call.input("input", plus(from, bytes), 1);
   const Buffer* const output = call.output("output", plus(to, bytes), 1, false);
-  if (plus(bytes, 40) >= kMostBytes) return;
+  if (plus(bytes, 40) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=, &call](tuff::Recorder& recorder) {
     if (tuff::backend_kernels.copy(recorder, *output, to, *input, from, bytes)) call.has_to_be(output, to, bytes);

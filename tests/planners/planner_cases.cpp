@@ -129,7 +129,7 @@ class ShortDryRun final : public tuff::DryRun {
  public:
   using DryRun::DryRun;
   void dispatch(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch) override {
-    if (++dispatches_ > CheckingRecorder::kMostDispatches) throw Enough();
+    if (++dispatches_ > CheckingRecorder::kMaxDispatches) throw Enough();
     DryRun::dispatch(kernel, dispatch);
   }
 
@@ -203,7 +203,7 @@ class Runner {
       call.record(recorder);
       counts.dispatches += recorder.dispatches();
       ++(recorder.dispatches() == 0 ? counts.nothing : counts.planned);
-      if (recorder.largest_scratch() > std::max(kMostScratch, times(64, call.bytes()))) {
+      if (recorder.largest_scratch() > std::max(kMaxScratch, times(64, call.bytes()))) {
         return fmt::format("{} bytes of scratch memory", recorder.largest_scratch());
       }
       const std::string unwritten = call.unwritten();
@@ -257,7 +257,7 @@ class Runner {
                 static_cast<unsigned long long>(findings), seconds, static_cast<double>(done) / seconds);
   }
 
-  static constexpr uint64_t kMostScratch = uint64_t{2} << 30;  // or a multiple of the size of the operands
+  static constexpr uint64_t kMaxScratch = uint64_t{2} << 30;  // or a multiple of the size of the operands
 
   Options options_;
   KernelFacts facts_;

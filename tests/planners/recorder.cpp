@@ -141,7 +141,7 @@ bool CheckingRecorder::binds_addresses(tuff::Reads reads, const tuff::Dispatch& 
 bool CheckingRecorder::holds(const tuff::Probe& probe) { return probe.possible(device_.traits) && device_.probes; }
 
 void CheckingRecorder::count() {
-  if (++dispatches_ > kMostDispatches) throw Enough();
+  if (++dispatches_ > kMaxDispatches) throw Enough();
 }
 
 // Checks a byte range of an operand of a dispatch or copy.

@@ -30,7 +30,7 @@ std::string text_of(const TestDevice& device);
 
 class CheckingRecorder final : public tuff::Recorder {
  public:
-  static constexpr uint64_t kMostDispatches = 400;
+  static constexpr uint64_t kMaxDispatches = 400;
   // facts: null if kernels are not to be compiled.
   CheckingRecorder(const TestDevice& device, const tuff::TuningTable* table, KernelFacts* facts);
 

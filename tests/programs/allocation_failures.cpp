@@ -140,10 +140,10 @@ struct Trial {
 void sample(std::vector<Trial>& trials, uint64_t seed) {
   std::shuffle(trials.begin(), trials.end(), std::mt19937_64(seed));
   std::map<const Scenario*, size_t> counts;
-  std::vector<std::pair<size_t, Trial>> turns;
-  for (const Trial& trial : trials) turns.emplace_back(counts[trial.scenario]++, trial);
-  std::stable_sort(turns.begin(), turns.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < turns.size(); ++i) trials[i] = turns[i].second;
+  std::vector<std::pair<size_t, Trial>> order;
+  for (const Trial& trial : trials) order.emplace_back(counts[trial.scenario]++, trial);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < order.size(); ++i) trials[i] = order[i].second;
 }
 
 // The first call of the process, which creates the driver's instance.

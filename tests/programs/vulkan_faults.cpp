@@ -445,9 +445,9 @@ std::vector<Trial> chosen(std::vector<Trial> trials, const Options& options) {
     // Each function is equally likely, however often it is called.
     std::mt19937_64 random(options.seed);
     std::shuffle(trials.begin(), trials.end(), random);
-    std::map<uint32_t, size_t> turns;
+    std::map<uint32_t, size_t> counts;
     std::vector<std::pair<size_t, Trial>> order;
-    for (const Trial& trial : trials) order.emplace_back(turns[trial.function]++, trial);
+    for (const Trial& trial : trials) order.emplace_back(counts[trial.function]++, trial);
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < trials.size(); ++i) trials[i] = order[i].second;
     trials.resize(options.in_a_unit());

@@ -158,7 +158,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     b_copy = matrix_copy_of_b(args);
   }
   const bool transposes = (a_copy.wanted && a_copy.transposed) || (b_copy.wanted && b_copy.transposed);
-  if (transposes && most_along_x(traits) < kTransposeInvocations) return;
+  if (transposes && max_along_x(traits) < kTransposeInvocations) return;
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const Extents all = extents_of(args, windows);
