@@ -54,7 +54,7 @@ def main() -> int:
         total = sum(each * count for each, count, _ in layers)
         each, count, longest = max(layers, key=lambda layer: layer[0] * layer[1])
         missing = layers_of(network) - len(layers)
-        note = f"  ({missing} layers left out: too large for this device, or not asked for)" if missing else ""
+        note = f"  ({missing} layers left out: too large for this device, or not requested)" if missing else ""
         rate = "-" if missing else f"{batch / total:.1f}"
         print(f"{network:<16}{batch:>6}{kind:>6}{total * 1e3:>11.2f} ms{rate:>12}  "
               f"{count} × {longest}: {each * count / total:.0%}{note}")

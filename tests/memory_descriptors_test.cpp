@@ -202,7 +202,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
     uint64_t bytes, offset, again;
   } lies[] = {
       {"more bytes than there are", header.bytes + (1 << 20), header.offset, header.offset},
-      {"fewer bytes than were asked for", header.bytes / 2, header.offset, header.offset},
+      {"fewer bytes than requested", header.bytes / 2, header.offset, header.offset},
       {"the largest number of bytes", ~uint64_t{0}, header.offset, header.offset},
       {"an offset behind the end", header.bytes, header.bytes + 4096, header.offset},
       {"an offset before the beginning", header.bytes, ~uint64_t{0} - 4095, header.offset},

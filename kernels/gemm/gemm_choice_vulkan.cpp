@@ -128,7 +128,7 @@ std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan) {
   for (const Offer& offer : all) ranked.emplace_back(rank(offer), offer);
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<Offer> result;
-  if (ranked.empty() || ranked.front().first != 0) result.push_back(chosen);  // it was asked for by name
+  if (ranked.empty() || ranked.front().first != 0) result.push_back(chosen);  // it was requested by name
   for (const auto& [order, offer] : ranked) result.push_back(offer);
   return result;
 }

@@ -18,7 +18,7 @@ namespace tuff::gemm {
 
 enum class Kind : uint8_t { tiny, skinny, matrices, panels, tiles };
 
-// When a variant that can run is used: only if asked for by name; also when measuring; also when chosen by the model.
+// When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
 
 // A variant that could compute a GEMM.

@@ -279,7 +279,7 @@ void Instance::create(bool validation) {
   features.pEnabledValidationFeatures = &enable;
   if (validation) {
     if (!layer_present()) {
-      fail(TUFF_ERROR_UNSUPPORTED, "validation was asked for, but the layer {} is not installed", kValidationLayer);
+      fail(TUFF_ERROR_UNSUPPORTED, "validation was requested, but the layer {} is not installed", kValidationLayer);
     }
     layers.push_back(kValidationLayer);
     if (contains(instance_extensions(kValidationLayer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {

@@ -157,7 +157,7 @@ void copy_dtoh(Step& s) {
       }
       for (uint64_t i = 0; i < 32; ++i) {
         if (got[i] != 0xcd || got[32 + range.bytes + i] != 0xcd)
-          s.world.fail(call.text() + "\n  wrote beyond the bytes asked for");
+          s.world.fail(call.text() + "\n  wrote beyond the requested bytes");
       }
     }
   });
