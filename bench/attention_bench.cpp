@@ -13,7 +13,7 @@ int32_t causal_mode(const std::string& word) {
   if (word == "full") return TUFF_CAUSAL_NONE;
   if (word == "causal") return TUFF_CAUSAL_TOP_LEFT;
   if (word == "decode") return TUFF_CAUSAL_BOTTOM_RIGHT;
-  throw std::runtime_error("attention.txt: \"" + word + "\" is neither full nor causal nor decode");
+  throw std::runtime_error("attention.txt: \"" + word + "\" is not full, causal or decode");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Repeat tuff_gemm_call(const tuff::Context& context, const Gemm& g) {
 }
 
 tuff::Transpose transpose(const std::string& word) {
-  if (word != "N" && word != "T") throw std::runtime_error("gemm.txt: \"" + word + "\" is neither N nor T");
+  if (word != "N" && word != "T") throw std::runtime_error("gemm.txt: \"" + word + "\" is not N or T");
   return word == "T" ? tuff::Transpose::yes : tuff::Transpose::no;
 }
 

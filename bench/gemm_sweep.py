@@ -27,7 +27,7 @@ from h200_gemm import BYTES, DTYPES, GemmDesc
 CPU = 4  # TUFF_DEVICE_CPU
 
 
-def processor_seconds(call: Callable[[], None], wait: Callable[[], None], budget: float) -> float:
+def cpu_seconds(call: Callable[[], None], wait: Callable[[], None], budget: float) -> float:
     """The best of at least three rounds."""
     best, rounds, calls, end = math.inf, 0, 1, time.perf_counter() + budget
     while rounds < 3 or time.perf_counter() < end:
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--type", default="f32", choices=["f32", "f16", "bf16", "f64", "i8"])
     parser.add_argument("--shapes", type=int, default=500)
     parser.add_argument("--most", type=int, default=4096, help="largest extent (default: 4096)")
-    parser.add_argument("--seconds", type=float, default=0.02, help="for each product (default: 0.02)")
+    parser.add_argument("--seconds", type=float, default=0.02, help="for each gemm (default: 0.02)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     tuff = h200.Tuff(options.library, options.device)
@@ -77,14 +77,14 @@ def main() -> int:
                      "name": f"{'NT'[ta]}{'NT'[tb]} {m}x{n}x{k} pad {pad}"})
         # Compiles everything before anything is timed: a device that waits for the compiler lowers its clock.
         tuff.call("batched_gemm_ex", tuff.context, byref(desc))
-    processor = tuff.info().type == CPU
+    cpu = tuff.info().type == CPU
     tuff.synchronize()
     # For the same reason the largest GEMM runs for a moment before each measurement on a GPU.
     largest = max(rows, key=lambda row: row["flops"])["desc"]
-    seconds = processor_seconds if processor else h200.seconds
+    seconds = cpu_seconds if cpu else h200.seconds
     whole = seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(largest)), tuff.synchronize, 0.3)
     for row in rows:
-        for _ in range(0 if processor else math.ceil(0.02 / whole)):
+        for _ in range(0 if cpu else math.ceil(0.02 / whole)):
             tuff.call("batched_gemm_ex", tuff.context, byref(largest))
         row["seconds"] = seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(row["desc"])),
                                  tuff.synchronize, options.seconds)
@@ -93,7 +93,7 @@ def main() -> int:
     # The cost of a call. On a CPU device, whose threads may or may not be asleep between calls, the median of small
     # GEMMs.
     small = sorted(rows, key=lambda row: row["flops"] + row["bytes"])[:max(1, len(rows) // 20)]
-    call = sorted(row["seconds"] for row in (small if processor else rows))[len(small) // 2 if processor else 0]
+    call = sorted(row["seconds"] for row in (small if cpu else rows))[len(small) // 2 if cpu else 0]
     for row in rows:
         row["efficiency"] = min(max(row["flops"] / flops, row["bytes"] / bandwidth, call) / row["seconds"], 1)
     for row in rows:
@@ -101,7 +101,7 @@ def main() -> int:
         best = max(near, key=lambda other: other["efficiency"])
         row["share"], row["neighbour"] = row["efficiency"] / best["efficiency"], best
     print(f"{options.type}, {len(rows)} shapes: best {flops / 1e12:.3g} TFLOP/s, {bandwidth / 1e9:.4g} GB/s, a call "
-          f"{call * 1e6:.1f} us\n\n{'product':<34}{'time':>12}{'efficiency':>12}{'share of its best neighbour':>30}")
+          f"{call * 1e6:.1f} us\n\n{'gemm':<34}{'time':>12}{'efficiency':>12}{'share of its best neighbour':>30}")
     worst = sorted(rows, key=lambda row: row["share"])[:10]
     for row in worst:
         print(f"{row['name']:<34}{row['seconds'] * 1e6:>9.1f} us{row['efficiency']:>12.3f}{row['share']:>9.2f} of "

@@ -198,7 +198,7 @@ def beside_torch(library: str, device: str | None) -> tuple[Any, Any, Any]:
     try:
         import torch
     except ImportError as error:
-        sys.exit(f"error: {error}; this benchmark stands beside PyTorch")
+        sys.exit(f"error: {error}; this benchmark compares Tuff with PyTorch")
     if not torch.cuda.is_available():
         sys.exit("error: PyTorch finds no GPU here")
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -70,8 +70,8 @@ class Both:
 
 
 class Bench:
-    def __init__(self, both: Both, budget: float, shrink: int, processor_time: bool) -> None:
-        self.both, self.budget, self.shrink, self.processor_time = both, budget, shrink, processor_time
+    def __init__(self, both: Both, budget: float, shrink: int, cpu_time: bool) -> None:
+        self.both, self.budget, self.shrink, self.cpu_time = both, budget, shrink, cpu_time
         self.raw, self.torch, self.context = both.raw, both.torch, both.context
         self.wait = self.torch.cuda.synchronize if both.gpu == "cuda" else (lambda: None)
         self.rows: list[dict[str, Any]] = []
@@ -81,8 +81,8 @@ class Bench:
         print("-" * 106)
 
     def seconds(self, call: Callable[[], Any], wait: Callable[[], Any]) -> float:
-        """Seconds of one call; with processor_time, the CPU time that all threads of this process spend on it."""
-        if not self.processor_time:
+        """Seconds of one call; with cpu_time, the CPU time that all threads of this process spend on it."""
+        if not self.cpu_time:
             return h200.seconds(call, wait, self.budget)
         call()
         wait()
@@ -374,8 +374,8 @@ def main() -> int:
     parser.add_argument("library", nargs="?", help="path of libtuff.so (default: what TUFF_LIBRARY names)")
     parser.add_argument("--only", default="", help="rows whose name has this in it: permute, pool, norm…")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement (default: 0.1)")
-    parser.add_argument("--shrink", type=int, help="halve the work so many times (default: 0, or 7 on a processor)")
-    parser.add_argument("--processor-time", action="store_true", help="for each second of a processor, on a shared one")
+    parser.add_argument("--shrink", type=int, help="halve the work so many times (default: 0, or 7 on a CPU)")
+    parser.add_argument("--cpu-time", action="store_true", help="per second of CPU time, for shared machines")
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args()
     if options.library:
@@ -398,7 +398,7 @@ def main() -> int:
     peer = "none" if torch is None else f"{torch.__version__} on " + (
         torch.cuda.get_device_name() if both.gpu == "cuda" else "its CPU path")
     print(f"Tuff on {device.name} ({device.driver}); PyTorch {peer}" + (f"; shrunk {shrink} times" if shrink else ""))
-    bench = Bench(both, options.seconds, shrink, options.processor_time)
+    bench = Bench(both, options.seconds, shrink, options.cpu_time)
     for name, job in bench.jobs():
         if options.only in name:
             job()

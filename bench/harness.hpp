@@ -29,7 +29,7 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
 const tuff::DeviceProperties& device_properties();
 
 // True for CPU devices and the host backend, which gain nothing from large batches and 16-bit types.
-bool on_processor();
+bool on_cpu();
 
 // Adds a peer: the same work by something else in the same process, such as OpenBLAS.
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare);

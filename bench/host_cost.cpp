@@ -81,9 +81,9 @@ void measure_all(tuff_context context) {
   const auto at = [&](uint64_t i) { return x[i % kCalls]; };
   const auto relu = [&](tuff_buffer y) { return tuff_unary(context, TUFF_F32, TUFF_UNARY_RELU, y, y, kValues); };
   const uint64_t shape[] = {32, 32};
-  measure(context, "relu, of the result before", [&](uint64_t) { return relu(x[0]); });
-  measure(context, "relu, each of its own", [&](uint64_t i) { return relu(at(i)); });
-  measure(context, "relu, each of its own, in no order", [&](uint64_t i) { return relu(at(i * 617)); });
+  measure(context, "relu, of the previous result", [&](uint64_t) { return relu(x[0]); });
+  measure(context, "relu, each on its own buffer", [&](uint64_t i) { return relu(at(i)); });
+  measure(context, "relu, each on its own buffer, in no order", [&](uint64_t i) { return relu(at(i * 617)); });
   measure(context, "add", [&](uint64_t i) {
     return tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, at(3 * i), at(3 * i + 1), at(3 * i + 2), kValues);
   });
@@ -107,7 +107,7 @@ int main() {
     tuff_device_properties properties{};
     properties.struct_size = sizeof properties;
     check(tuff_context_info(context, &properties));
-    fmt::print("{}: a call's part of the host, beyond the driver's\n", properties.name);
+    fmt::print("{}: the host time of a call, without the driver's\n", properties.name);
     measure_all(context);
     check(tuff_context_destroy(context));
   } catch (const std::exception& error) {

@@ -110,7 +110,7 @@ void add(const std::string& name, Work work, uint64_t memory_bytes, std::functio
 
 const tuff::DeviceProperties& device_properties() { return device.properties; }
 
-bool on_processor() { return device.properties.type == TUFF_DEVICE_CPU || device.properties.type == TUFF_DEVICE_HOST; }
+bool on_cpu() { return device.properties.type == TUFF_DEVICE_CPU || device.properties.type == TUFF_DEVICE_HOST; }
 
 void add_peer(const std::string& name, Work work, std::function<Repeat()> prepare) {
   add_peer(name, work, 1, [prepare = std::move(prepare)] { return Begun{prepare(), [] {}}; });

@@ -40,7 +40,7 @@ void add_row(const std::string& what, uint64_t bytes) {
       };
     });
   } else {
-    throw std::runtime_error(fmt::format("memory.txt: \"{}\" is none of copy, memcpy, upload, download", what));
+    throw std::runtime_error(fmt::format("memory.txt: \"{}\" is not one of copy, memcpy, upload, download", what));
   }
 }
 

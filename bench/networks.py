@@ -36,7 +36,7 @@ def main() -> int:
         data = json.loads(options.results.read_text())
         rows, device = data["benchmarks"], data["context"].get("device", "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.exit(f"error: {options.results} is no whole result of tuff_bench --benchmark_out: {error}")
+        sys.exit(f"error: {options.results} is not a complete result of tuff_bench --benchmark_out: {error}")
     # If rows were repeated, their medians count.
     repeated = any(row.get("aggregate_name") == "median" for row in rows)
     networks: dict[tuple[str, int, str], list[tuple[float, int, str]]] = defaultdict(list)
@@ -54,7 +54,7 @@ def main() -> int:
         total = sum(each * count for each, count, _ in layers)
         each, count, longest = max(layers, key=lambda layer: layer[0] * layer[1])
         missing = layers_of(network) - len(layers)
-        note = f"  ({missing} layers left out: too large for this device, or not asked for)" if missing else ""
+        note = f"  ({missing} layers left out: too large for this device, or not requested)" if missing else ""
         rate = "-" if missing else f"{batch / total:.1f}"
         print(f"{network:<16}{batch:>6}{kind:>6}{total * 1e3:>11.2f} ms{rate:>12}  "
               f"{count} × {longest}: {each * count / total:.0%}{note}")

@@ -45,7 +45,7 @@ void add_networks() {
     const networks::Network network = networks::read_network(name);
     for (const uint64_t batch : {1, 32}) {
       for (const DType dtype : {DType::f32, DType::f16}) {
-        if (on_processor() && (batch != 1 || dtype != DType::f32)) continue;
+        if (on_cpu() && (batch != 1 || dtype != DType::f32)) continue;
         for (const networks::Layer& layer : network.layers) add_layer(name, layer, batch, dtype);
       }
     }

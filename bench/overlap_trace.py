@@ -45,7 +45,7 @@ def work(context: tuff.Context, side: int, chunks: int) -> None:
             downloaded[slot] = down.record(timing=False)
     context.synchronize()
     for slot, target in enumerate(targets):
-        assert (target == slot + 1).all(), "a chunk came back wrong"
+        assert (target == slot + 1).all(), "a chunk has wrong results"
 
 
 def overlap(trace: dict) -> tuple[dict[str, float], float, float]:
@@ -82,7 +82,7 @@ def main() -> None:
     tracks, any_, two = overlap(json.loads(options.trace.read_text()))
     for name, milliseconds in sorted(tracks.items()):
         print(f"  {name:<24} {milliseconds:8.2f} ms")
-    print(f"  at work {any_:.2f} ms, of which on two or more at once {two:.2f} ms ({two / any_:.0%})")
+    print(f"  busy {any_:.2f} ms, of which on two or more at once {two:.2f} ms ({two / any_:.0%})")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class PlainVulkan {
   // Allocates buffers, which calls cycle through. `values` must be a multiple of four.
   void allocate(uint64_t values, uint64_t buffers);
   // Call i works on buffer i % buffers. With a single buffer each call waits for the previous one.
-  void eager(uint64_t calls);   // records anew and submits
+  void eager(uint64_t calls);   // records again and submits
   void record(uint64_t calls);  // records once, for replay()
   void replay();
   void finish();  // waits for everything

@@ -130,8 +130,8 @@ def draw_gemm(runs: list[Run], numpy_rates: dict[int, float], path: Path) -> Non
     axes.set_ylim(0, top * 1.08)
     axes.grid(axis="y", color=GRID)
     axes.set_xlabel("rows, columns and depth of the matrices", color=INK)
-    axes.set_title("Matrix product in f32, GFLOP/s", loc="left", color=INK, fontsize=14, fontweight="bold", pad=24)
-    axes.text(0, 1.03, f"{runs[0].device}; OpenBLAS and NumPy on the same processor", transform=axes.transAxes,
+    axes.set_title("Matrix multiplication, f32, GFLOP/s", loc="left", color=INK, fontsize=14, fontweight="bold", pad=24)
+    axes.text(0, 1.03, f"{runs[0].device}; OpenBLAS and NumPy on the same CPU", transform=axes.transAxes,
               color=PALE, fontsize=9.5)
     figure.subplots_adjust(left=0.07, right=0.78, top=0.86, bottom=0.12)
     figure.savefig(path)
@@ -168,7 +168,7 @@ def draw_ratios(run: Run, path: Path) -> None:
     axes.set_xlim(0, max([112, *[100 * r[1] + 12 for r in rows]]))
     axes.grid(axis="x", color=GRID)
     flops, bandwidth = run.limits()
-    axes.set_title("Each operation beside the device's own limit", loc="left", color=INK, fontsize=14,
+    axes.set_title("Each operation compared with the device's own limit", loc="left", color=INK, fontsize=14,
                    fontweight="bold", pad=24)
     top = 1 + 0.12 / (0.36 * max(len(rows), 1))
     axes.text(0, top, f"{run.device}, {run.label}: ", transform=axes.transAxes, color=PALE, fontsize=9.5)

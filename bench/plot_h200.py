@@ -42,7 +42,7 @@ def main() -> None:
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.grid(axis="x", color=plot.GRID)
-    axes.set_title("Matrix products beside PyTorch (cuBLAS)", loc="left", color=plot.INK, fontsize=14,
+    axes.set_title("Matrix multiplication compared with PyTorch (cuBLAS)", loc="left", color=plot.INK, fontsize=14,
                    fontweight="bold", pad=26)
     line = 1 + 0.1 / (0.34 * len(rows))
     axes.text(0, line, f"{data['device']}, PyTorch {data['torch'].split('+')[0]}; 1 is PyTorch's rate",

@@ -29,7 +29,7 @@ uint64_t to_number(const std::string& word) {
   char* end = nullptr;
   uint64_t number = std::strtoull(word.c_str(), &end, 10);
   if (number == 2 && *end == '^') number = uint64_t{1} << std::strtoull(end + 1, &end, 10);
-  if (end == word.c_str() || *end != '\0') throw std::runtime_error(fmt::format("\"{}\" is no number", word));
+  if (end == word.c_str() || *end != '\0') throw std::runtime_error(fmt::format("\"{}\" is not a number", word));
   return number;
 }
 
@@ -46,7 +46,7 @@ DType to_dtype(const std::vector<std::string>& row, size_t at) {
   for (const auto& [name, dtype] : kTypes) {
     if (row[at] == name) return dtype;
   }
-  throw std::runtime_error(fmt::format("\"{}\" is no element type", row[at]));
+  throw std::runtime_error(fmt::format("\"{}\" is not an element type", row[at]));
 }
 
 uint64_t element_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }

@@ -231,7 +231,7 @@ double median(std::vector<double> values) {
 
 constexpr const char* kHelp =
     R"(Usage: tuff_startup [--library PATH] [--driver-device N] [--runs N] [--json]
-The time a new process takes to its first result, beside what the driver alone takes.
+The time that a new process takes to its first result, compared with that of the driver alone.
 
   --library PATH      the libtuff.so to load (default: the one built beside this program)
   --driver-device N   which of the driver's devices to open for comparison (default: 0); TUFF_DEVICE chooses Tuff's
@@ -263,7 +263,7 @@ int parent(int argc, char** argv) {
 
   // A private cache, so that cold is really cold and the user's cache is not touched.
   std::string cache = (std::filesystem::temp_directory_path() / "tuff-startup-XXXXXX").string();
-  require(mkdtemp(cache.data()) != nullptr, "cannot make a temporary folder");
+  require(mkdtemp(cache.data()) != nullptr, "cannot create a temporary folder");
   setenv("XDG_CACHE_HOME", cache.c_str(), 1);
   std::vector<double> driver, cold, warm, kernels[2][2];  // [compiled before][prewarmed]
   for (int run = 0; run < runs; ++run) {

@@ -52,7 +52,7 @@ std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
   tuff::sweep_graveyard();
   if (tuff::log_enabled(TUFF_LOG_WARNING)) {
     for (const auto& problem : tuff::variable_problems()) {
-      tuff::log(TUFF_LOG_WARNING, "in the environment, {}; it counts as unset", problem.text());
+      tuff::log(TUFF_LOG_WARNING, "in the environment, {}; treated as unset", problem.text());
     }
   }
   const ContextOptions options = context_options(desc);
@@ -134,7 +134,7 @@ tuff_status tuff_synchronize(tuff_stream stream) {
     const auto target = tuff::capi::acquire_stream(stream);
     if (target.is_default()) {
       if (target->capturing()) {
-        tuff::fail(TUFF_ERROR_UNSUPPORTED, "the default stream is capturing: what it was given is not carried out");
+        tuff::fail(TUFF_ERROR_UNSUPPORTED, "the default stream is capturing: its operations are not executed");
       }
       target.context()->backend().synchronize();
     } else {

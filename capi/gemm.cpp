@@ -116,9 +116,9 @@ void batched_gemm(tuff_stream stream, tuff_batched_gemm_desc& desc, const Use& u
                 : desc.b_array == nullptr ? "b_array"
                                           : "c_array");
   tuff::require(desc.a == TUFF_NULL_HANDLE && desc.b == TUFF_NULL_HANDLE && desc.c == TUFF_NULL_HANDLE,
-                "a_array is given, a, b and c need to be TUFF_NULL_HANDLE then");
+                "a_array is given, so a, b and c must be TUFF_NULL_HANDLE");
   tuff::require(desc.stride_a == 0 && desc.stride_b == 0 && desc.stride_c == 0,
-                "a_array is given, stride_a, stride_b and stride_c need to be 0 then");
+                "a_array is given, so stride_a, stride_b and stride_c must be 0");
   tuff::capi::OperandArrays arrays(target, 3, desc.batch_count);
   args.a_array = arrays.add(desc.a_array, desc.batch_count, "a_array").data();
   args.b_array = arrays.add(desc.b_array, desc.batch_count, "b_array").data();

@@ -58,7 +58,7 @@ void check_process() {
     return;
   }
   fail(TUFF_ERROR_NOT_INITIALIZED,
-       "this process was forked from one that had used a device, needs exec or a spawned process");
+       "this process was forked from one that had used a device: needs exec or a spawned process");
 }
 
 void claim_process() {
@@ -72,7 +72,7 @@ tuff_status report_exception(const char* function) noexcept {
   } catch (const Error& error) {
     return keep(function, error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return keep(function, TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no room left");
+    return keep(function, TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process is out of memory");
   } catch (const std::exception& error) {
     return keep(function, TUFF_ERROR_INTERNAL, error.what());
   } catch (...) {
@@ -81,7 +81,7 @@ tuff_status report_exception(const char* function) noexcept {
 }
 
 std::string_view last_error() noexcept {
-  if (message_lost) return "the process has no room left, not even for this message";
+  if (message_lost) return "the process is out of memory, even for this message";
   const LastError* last = PerThread<LastError>::find();
   return last != nullptr ? std::string_view(last->message) : std::string_view();
 }

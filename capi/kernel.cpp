@@ -54,7 +54,7 @@ void read_source(const tuff_kernel_desc& desc, uint64_t most, CustomSource& sour
   }
   const auto* bytes = static_cast<const char*>(desc.source);
   if (desc.source_bytes == 0) {
-    require(desc.language == TUFF_KERNEL_GLSL, "desc->source_bytes is 0, SPIR-V has no end of its own");
+    require(desc.language == TUFF_KERNEL_GLSL, "desc->source_bytes is 0, SPIR-V needs its size");
     source.text = read_text(bytes, "desc->source", most);
   } else {
     source.text.assign(bytes, desc.source_bytes);

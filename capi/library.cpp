@@ -44,7 +44,7 @@ constexpr StatusText kStatusTexts[] = {
     TUFF_STATUS(TUFF_ERROR_OUT_OF_HOST_MEMORY, "Free memory of the process or work in smaller pieces."),
     TUFF_STATUS(
         TUFF_ERROR_DEVICE_LOST,
-        "Destroy the context and make a new one; if it happens again, look at the driver and the system's log."),
+        "Destroy the context and create a new one; if it happens again, check the driver and the system's log."),
     TUFF_STATUS(TUFF_ERROR_NO_DEVICE,
                 "Install a Vulkan driver (on Debian: mesa-vulkan-drivers), check TUFF_DEVICE and TUFF_VISIBLE_DEVICES, "
                 "or use backend \"auto\"."),
@@ -59,7 +59,7 @@ constexpr StatusText kStatusTexts[] = {
 #undef TUFF_STATUS
 
 constexpr StatusText kUnknownStatus = {0, "TUFF_ERROR_UNKNOWN",
-                                       "This number is no status of this version of the library."};
+                                       "This number is not a status of this version of the library."};
 
 const StatusText& status_text(tuff_status status) {
   const auto* found = std::find_if(std::begin(kStatusTexts), std::end(kStatusTexts),

@@ -45,7 +45,8 @@ tuff_status tuff_buffer_import_host(tuff_context context, void* memory, uint64_t
     const auto owner = acquire_context(context);
     tuff::require(memory != nullptr, "memory is null");
     const auto address = reinterpret_cast<uintptr_t>(memory);
-    tuff::require(bytes <= UINTPTR_MAX - address, "bytes is {}: from {:#x} on there is not that much", bytes, address);
+    tuff::require(bytes <= UINTPTR_MAX - address, "bytes is {}, beyond the end of the address space from {:#x}", bytes,
+                  address);
     tuff::require(buffer != nullptr, "buffer is null");
     *buffer = owner->adopt(std::make_unique<BufferObject>(owner, owner->backend().import_host(memory, bytes, nullptr)));
   });

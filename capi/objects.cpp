@@ -41,11 +41,11 @@ BufferObject::~BufferObject() {
 }
 
 void* BufferObject::map() {
-  require(buffer_.host_visible, "buffer was made without TUFF_ALLOC_HOST_VISIBLE");
+  require(buffer_.host_visible, "buffer was allocated without TUFF_ALLOC_HOST_VISIBLE");
   require(buffer_.allocation != nullptr, "buffer holds 0 bytes, there is nothing to map");
   // Set before waiting, so that the backend refuses later operations on the memory.
   require(!buffer_.allocation->mapped.exchange(true),
-          "buffer is mapped already, by this handle or another on its memory");
+          "buffer is already mapped, by this handle or another handle to its memory");
   try {
     void* pointer = context_->backend().map(buffer_);
     mapped_.store(true, std::memory_order_relaxed);

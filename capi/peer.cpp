@@ -34,7 +34,7 @@ tuff_status tuff_copy_peer(tuff_stream dst_stream, tuff_buffer dst, uint64_t dst
     }
     for (const auto& [stream, name] : {std::pair{&to, "dst_stream"}, std::pair{&from, "src_stream"}}) {
       if (!(*stream)->capturing()) continue;
-      tuff::fail(TUFF_ERROR_UNSUPPORTED, "{} is capturing, and a copy between contexts goes through the host", name);
+      tuff::fail(TUFF_ERROR_UNSUPPORTED, "{} is capturing, and this copy between contexts is made by the host", name);
     }
     tuff::peer_copy({to.context().get(), to.context()->backend(), *to, target->buffer(), dst_offset},
                     {from.context().get(), from.context()->backend(), *from, source->buffer(), src_offset}, bytes);

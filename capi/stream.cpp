@@ -59,7 +59,7 @@ Ref<BufferObject> find_pinned(const Ref<Context>& context, const void* memory, u
                               uint64_t& offset) {
   auto pinned = context->find_pinned(memory, bytes);
   require(static_cast<bool>(pinned),
-          "{} and the {} bytes from there are not all in one live buffer of pinned memory of this context "
+          "{} and the {} bytes from there are not within one live buffer of pinned memory of this context "
           "(TUFF_ALLOC_HOST_PINNED, tuff_buffer_import_host)",
           name, bytes);
   offset = static_cast<uint64_t>(static_cast<const std::byte*>(memory) - pinned->buffer().host<std::byte>());
@@ -88,7 +88,7 @@ tuff_status tuff_stream_destroy(tuff_stream stream) {
   if (stream == TUFF_NULL_HANDLE) return TUFF_OK;
   return guarded("tuff_stream_destroy", [&] {
     const bool is_default = static_cast<bool>(tuff::handle_table().acquire<Context>(stream, HandleKind::context));
-    require(!is_default, "stream is a context's default stream, which goes with its context");
+    require(!is_default, "stream is a context's default stream, which is destroyed with its context");
     destroy<StreamObject>(stream, HandleKind::stream, "stream");
   });
 }

@@ -98,7 +98,7 @@ void require(bool condition, fmt::format_string<Arguments...> format, Arguments&
 // Parses the words of a line, from the operation on. Throws a description of the error, without the file and line.
 Layer parse_layer(const std::vector<std::string>& words) {
   const auto row = std::find_if(rows().begin(), rows().end(), [&](const Row& each) { return words[0] == each.name; });
-  require(row != rows().end(), "\"{}\" is no operation", words[0]);
+  require(row != rows().end(), "\"{}\" is not an operation", words[0]);
   Layer layer;
   layer.operation = row->operation;
   size_t at = 1;
@@ -133,7 +133,7 @@ Layer parse_layer(const std::vector<std::string>& words) {
       layer.activation = activation->second;
     } else {
       counted = word.size() > 1 && word[0] == 'x' && read_number(std::string_view(word).substr(1), layer.count);
-      require(counted && layer.count > 0, "\"{}\" is no word of {}", word, row->name);
+      require(counted && layer.count > 0, "\"{}\" is not a word of {}", word, row->name);
     }
   }
   require(counted, "there is no count, such as x1, at the end");
@@ -152,7 +152,7 @@ void check_layer(const Layer& layer) {
       break;
     case Operation::conv_transpose2d:
       require(2 * s[7] < (s[1] - 1) * s[6] + s[4] && 2 * s[7] < (s[2] - 1) * s[6] + s[5],
-              "padding {} leaves out more than there is", s[7]);
+              "padding {} removes more than the output has", s[7]);
       break;
     case Operation::max_pool:
     case Operation::avg_pool:
@@ -160,7 +160,7 @@ void check_layer(const Layer& layer) {
               "a window of {} with padding {} does not fit", s[3], s[5]);
       break;
     case Operation::attention:
-      require(s[0] % s[1] == 0, "{} heads are no multiple of {}", s[0], s[1]);
+      require(s[0] % s[1] == 0, "{} heads are not a multiple of {}", s[0], s[1]);
       require(!layer.causal || s[2] <= s[3], "{} rows are more than {} keys", s[2], s[3]);
       break;
     case Operation::rope: require(s[2] % 2 == 0, "head_dim {} is odd", s[2]); break;

@@ -11,7 +11,7 @@ Dispatch& Dispatch::groups_linear(uint64_t total, const DeviceTraits& traits) {
   if (!group_rows_) return groups(static_cast<uint32_t>(total));
   const uint64_t rows = ceil_div(total, most);
   if (rows > traits.max_groups[1]) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs {} x {} at once", total, most,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} workgroups are needed, the device runs at most {} x {}", total, most,
          traits.max_groups[1]);
   }
   return groups(static_cast<uint32_t>(ceil_div(total, rows)), static_cast<uint32_t>(rows));

@@ -42,8 +42,9 @@ class Dispatch {
   static constexpr uint32_t kMaxEach = 8192, kMaxEachOperands = 4;
   Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, uint64_t bytes, Access access) {
     require_room(operand_count_, kMaxOperands, "operands");
-    require_room(each_operands_++, kMaxEachOperands, "operands of a buffer for each matrix");
-    if (count > kMaxEach) fail(TUFF_ERROR_INTERNAL, "{} has {} matrices, {} is the most", label_, count, kMaxEach);
+    require_room(each_operands_++, kMaxEachOperands, "operands with one buffer per matrix");
+    if (count > kMaxEach)
+      fail(TUFF_ERROR_INTERNAL, "{} has {} matrices, at most {} are allowed", label_, count, kMaxEach);
     each_ |= 1u << operand_count_;
     each_count_ = static_cast<uint32_t>(count);
     operands_[operand_count_++] = {nullptr, 0, bytes, access, buffers};

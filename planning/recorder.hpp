@@ -54,7 +54,7 @@ class Recorder {
   static constexpr uint32_t kMaxParameterBytes = 256;
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
-  // The probe's answer for this device. The probe runs the first time it is asked for.
+  // The probe's answer for this device. The probe runs when it is first requested.
   virtual bool holds(const Probe&) { return false; }
 };
 

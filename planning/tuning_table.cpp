@@ -67,7 +67,7 @@ const std::string& text_member(const Json& object, const char* name, const std::
 }
 
 uint64_t number(const Json& value, const std::string& place, uint64_t least, uint64_t most) {
-  if (!value.is_number_unsigned()) refuse("{} is no whole number of at least {}", place, least);
+  if (!value.is_number_unsigned()) refuse("{} is not an integer of at least {}", place, least);
   const auto found = value.get<uint64_t>();
   if (found < least || found > most) refuse("{} is {}, needs {} to {}", place, found, least, most);
   return found;
@@ -89,9 +89,9 @@ Json parse_json(std::string_view text) {
     if (watch.problem().empty()) return document;
   } catch (const Json::parse_error& error) {
     // The parser's own message quotes the text, which may come from a file that readers of the log must not see.
-    if (watch.problem().empty()) refuse("it is no JSON: error at byte {} of {}", error.byte, text.size());
+    if (watch.problem().empty()) refuse("it is not JSON: error at byte {} of {}", error.byte, text.size());
   } catch (const Json::exception&) {  // a number too large for any type
-    if (watch.problem().empty()) refuse("it is no JSON that this version reads");
+    if (watch.problem().empty()) refuse("it is not JSON that this version reads");
   }
   refuse("{}", watch.problem());
 }
@@ -169,7 +169,7 @@ void TuningTable::read(const Json& choices, const std::string& place) {
     const std::string here = fmt::format("{}.choices[{}]", place, i);
     const TuningKey key = tuning_key(choices[i], here);
     const auto [before, is_new] = places.emplace(key, i);
-    if (!is_new) refuse("{} is for the same as {}.choices[{}]", here, place, before->second);
+    if (!is_new) refuse("{} is for the same call as {}.choices[{}]", here, place, before->second);
     TunedChoice choice;
     if (choices[i].contains("slices")) {
       choice.slices = static_cast<uint32_t>(number(choices[i]["slices"], here + ".slices", 0, kMaxSlices));
@@ -193,7 +193,7 @@ TuningTable::TuningTable(std::string_view text, const TuningDevice& device) {
     read(devices[i]["choices"], fmt::format("devices[{}]", i));
   }
   if (found != devices.size()) return;
-  if (similar == nullptr) refuse("it has nothing for this device, {} ({})", device.name, device.uuid);
+  if (similar == nullptr) refuse("it has no choices for this device, {} ({})", device.name, device.uuid);
   refuse("it was measured with tuff {} and driver \"{}\" (version {}); here they are {} and \"{}\" ({})",
          (*similar)["library"].get<std::string>(), (*similar)["driver"].get<std::string>(),
          (*similar)["driver_version"].get<uint32_t>(), device.library, device.driver, device.driver_version);

@@ -7,9 +7,9 @@ namespace tuff::platform {
 
 // What the process still has to do.
 enum class Needs {
-  compiler,          // memory and its standard input
-  processor_driver,  // threads, machine code, files to read
-  device_driver      // the same, and the files under /dev
+  compiler,      // memory and its standard input
+  cpu_driver,    // threads, machine code, files to read
+  device_driver  // the same, and the files under /dev
 };
 
 // Each function returns a line for the log: the restrictions now in force, or what the system lacks.

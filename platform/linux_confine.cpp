@@ -266,7 +266,7 @@ std::string forbid_files(Needs needs) {
 }
 
 std::string forbid_calls(Needs needs) {
-  if (kMachine == 0) return "no seccomp: calls of this machine are not known";
+  if (kMachine == 0) return "no seccomp: the system calls of this architecture are unknown";
   Filter filter;
   if (needs == Needs::compiler) {
     for (const long call : kCompilerCalls) filter.answer(call, kAllow);
@@ -277,7 +277,7 @@ std::string forbid_calls(Needs needs) {
   filter.answer_with(SYS_clone, 0, CLONE_THREAD, kAllow, kRefuse);
   filter.answer(SYS_clone3, kNotThere);   // its flags are in memory, which a filter cannot read
   filter.answer(SYS_openat2, kNotThere);  // the same
-  if (needs == Needs::processor_driver) {
+  if (needs == Needs::cpu_driver) {
     filter.answer_with(SYS_openat, 2, kWrites, kRefuse, kAllow);
 #ifdef SYS_open
     filter.answer_with(SYS_open, 1, kWrites, kRefuse, kAllow);

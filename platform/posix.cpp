@@ -165,7 +165,7 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
   if (!file.is_open()) return system_says(errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_says(errno);
-  if (!S_ISREG(status.st_mode)) return refuse("it is no ordinary file");
+  if (!S_ISREG(status.st_mode)) return refuse("it is not a regular file");
   if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) > max_bytes) {
     return refuse("it holds " + std::to_string(status.st_size) + " bytes, at most " + std::to_string(max_bytes) +
                   " are read");

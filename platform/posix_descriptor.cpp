@@ -32,7 +32,7 @@ DescriptorFacts file_facts(int descriptor, uint64_t bytes) {
 DescriptorFacts inspect_descriptor(int descriptor) noexcept {
   struct stat status {};
   struct statfs system {};
-  if (::fstat(descriptor, &status) != 0) return {DescriptorKind::closed, "no open descriptor"};
+  if (::fstat(descriptor, &status) != 0) return {DescriptorKind::closed, "not an open descriptor"};
   const auto bytes = static_cast<uint64_t>(status.st_size);
   if (::fstatfs(descriptor, &system) == 0) {
     if (system.f_type == kAnonymousInodes) return {DescriptorKind::other, "an event, timer or signal descriptor"};
@@ -46,8 +46,7 @@ DescriptorFacts inspect_descriptor(int descriptor) noexcept {
     case S_IFIFO: return {DescriptorKind::other, "a pipe"};
     case S_IFSOCK: return {DescriptorKind::other, "a socket"};
     case S_IFCHR:
-      if (is_system_device(major(status.st_rdev)))
-        return {DescriptorKind::other, "a terminal or a device of the system"};
+      if (is_system_device(major(status.st_rdev))) return {DescriptorKind::other, "a terminal or a memory device"};
       break;
     default: break;
   }

@@ -29,8 +29,8 @@ void end_backend(std::unique_ptr<ComputeBackend> backend, bool wait) noexcept {
   Graveyard& all = graveyard();
   try {
     log(TUFF_LOG_WARNING,
-        "a context was destroyed while its device is still at work: what the device uses is kept until it has "
-        "finished");
+        "a context was destroyed while its device was still working: the objects that the device uses are kept until "
+        "it has finished");
     const std::lock_guard lock(all.mutex);
     all.backends.reserve(all.backends.size() + 1);
     all.backends.push_back(std::move(backend));

@@ -91,12 +91,12 @@ std::string HandleTable::describe(uint64_t handle) {
   const bool known_kind = kind > 0 && kind <= static_cast<uint64_t>(HandleKind::kernel);
 
   const std::lock_guard lock(mutex_);
-  if (!known_kind || index >= slot_count_) return fmt::format("{:#x}, which is no handle", handle);
+  if (!known_kind || index >= slot_count_) return fmt::format("{:#x}, which is not a handle", handle);
   const detail::HandleSlot& slot = *slot_at(index);
   const char* name = handle_kind_name(static_cast<HandleKind>(kind));
   const uint64_t word = slot.word.load(std::memory_order_relaxed);
   if (word >> detail::HandleSlot::kReferenceBits == tag_of(handle)) return fmt::format("a {} handle", name);
-  if (generation == 0 || generation > slot.generation) return fmt::format("{:#x}, which is no handle", handle);
+  if (generation == 0 || generation > slot.generation) return fmt::format("{:#x}, which is not a handle", handle);
   return fmt::format("a stale {} handle ({:#x})", name, handle);
 }
 

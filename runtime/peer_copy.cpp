@@ -92,7 +92,7 @@ std::optional<SharedPiece> share(Way way, const PeerEnd& to, const PeerEnd& from
     return way == Way::device ? share_device_memory(to, from, bytes) : share_host_memory(to, from, bytes);
   } catch (const Error& error) {
     if (error.code() == TUFF_ERROR_DEVICE_LOST) throw;
-    log(TUFF_LOG_DEBUG, "peer copy: no memory for both: {}", error.what());
+    log(TUFF_LOG_DEBUG, "peer copy: no memory that both devices can use: {}", error.what());
     return std::nullopt;
   }
 }
@@ -217,8 +217,8 @@ void peer_copy(const PeerEnd& to, const PeerEnd& from, uint64_t bytes) {
   if (!piece && allowed("host") && both_support("import_host", to, from)) piece = share(Way::host, to, from, bytes);
   log(TUFF_LOG_DEBUG, "peer copy: {} bytes, {}", bytes,
       !piece                      ? "downloaded and uploaded"
-      : piece->way == Way::device ? "through the device's memory"
-                                  : "through memory of the host's that both have");
+      : piece->way == Way::device ? "through device memory"
+                                  : "through host memory that both devices use");
   if (!piece) return copy_through_host(to, from, bytes);
   copy_through(*piece, to, from, bytes);
   shelf().put(to, from, std::move(*piece));

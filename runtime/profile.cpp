@@ -60,7 +60,7 @@ double DeviceClock::host_time(uint64_t ticks) const {
   return static_cast<double>(first.host) + since * slope;
 }
 
-Profile::Profile(size_t most_spans) : most_spans_(most_spans) { text(""); }
+Profile::Profile(size_t max_spans) : max_spans_(max_spans) { text(""); }
 
 Profile::~Profile() {
   if (recording()) listen(-1);
@@ -109,12 +109,12 @@ uint32_t Profile::thread_number() {
 void Profile::add(const HostSpan& span) noexcept {
   const std::lock_guard lock(mutex_);
   if (!recording() || span.begin < began_) return;  // a call from before the profile
-  if (!added(host_, span, most_spans_)) ++dropped_;
+  if (!added(host_, span, max_spans_)) ++dropped_;
 }
 
 void Profile::add(const DeviceSpan& span) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!added(device_, span, most_spans_)) ++dropped_;
+  if (!added(device_, span, max_spans_)) ++dropped_;
 }
 
 void Profile::add_dropped(uint64_t count) {

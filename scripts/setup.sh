@@ -53,5 +53,5 @@ if ((${#missing[@]})); then
   say "Setting up: ${#missing[@]} packages of ${#PACKAGES[@]} are missing"
   require_administrator "${missing[@]}"
   step "Reading the package lists" setup-lists apt update
-  step "Installing ${#missing[@]} packages and what they need" setup-install apt install --no-install-recommends "${missing[@]}"
+  step "Installing ${#missing[@]} packages and their dependencies" setup-install apt install --no-install-recommends "${missing[@]}"
 fi

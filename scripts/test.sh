@@ -40,7 +40,7 @@ run_tests() {
     --output-junit "$report" >"$log" 2>&1 </dev/null || status=$?
   [ -s "$report" ] || {
     tail -n 40 "$log" >&2
-    die "CTest gave no report; see ${log#"$TUFF_ROOT"/}"
+    die "CTest wrote no report; see ${log#"$TUFF_ROOT"/}"
   }
   head=$(sed '/<testcase/,$d' "$report") # the part before the first test: the totals
   count=$(total_of tests "$head")
@@ -52,7 +52,7 @@ run_tests() {
   printf '%s, %d tests\n' "$(duration $(($(now_ms) - begin)))" "$count"
   if ((bad)); then
     sed -n '/The following tests FAILED/,$p' "$log"
-    say "  What they printed is in ${log#"$TUFF_ROOT"/}"
+    say "  Their output is in ${log#"$TUFF_ROOT"/}"
   fi
 }
 
@@ -72,7 +72,7 @@ if ((sanitize)); then
 fi
 
 say ""
-say "All of it took $(duration $(((SECONDS - TUFF_START) * 1000)))."
+say "The whole run took $(duration $(((SECONDS - TUFF_START) * 1000)))."
 ((skipped == 0)) || say "$skipped skipped: this device, or what is installed here, lacks what they need."
 say "$((total - failed - skipped)) passed, $failed failed"
 ((failed == 0))

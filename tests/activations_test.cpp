@@ -152,7 +152,7 @@ TEST_P(Conv2dActivation, IsTheUnaryOperation) {
 
 using ConvWinogradActivation = ActivationTest;
 
-// Sums by Winograd's filtering have errors of their own; the activation is applied to them.
+// Sums by Winograd filtering have additional errors; the activation is applied to them.
 TEST_P(ConvWinogradActivation, IsTheUnaryOperation) {
   const uint64_t channels = 16, filters = 16, size = 24;
   // Integers: f32 represents the host's sums exactly.

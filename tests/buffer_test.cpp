@@ -179,7 +179,7 @@ TEST_P(Buffer, ViewsShareMemory) {
   std::vector<uint8_t> expected(100, 0);
   std::copy(values.begin(), values.end(), expected.begin() + 15);
   EXPECT_EQ(contents(context(), buffer), expected);
-  // A view outlives the buffer it was made from.
+  // A view outlives the buffer that it is part of.
   buffer.free();
   EXPECT_EQ(contents(context(), inner), values);
 }

@@ -280,7 +280,7 @@ TEST(Context, DeviceComesFromTheEnvironment) {
   setenv("TUFF_DEVICE", "no such device", 1);
   tuff_context context = 0;
   EXPECT_FAILS(create(nullptr, nullptr, &context), TUFF_ERROR_NO_DEVICE, "tuff_context_create", "no such device");
-  EXPECT_OK(create(nullptr, "0", &context)) << "the descriptor goes before the environment";
+  EXPECT_OK(create(nullptr, "0", &context)) << "the descriptor takes precedence over the environment";
   EXPECT_OK(tuff_context_destroy(context));
   if (before == nullptr) {
     unsetenv("TUFF_DEVICE");

@@ -120,7 +120,7 @@ TEST_F(DevicesVisible, NoneAtAll) {
 }
 
 TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
-  const std::string there_is = "there is 0 \"" + all_[0].name + "\"", many = std::to_string(all_.size());
+  const std::string available = "available: 0 \"" + all_[0].name + "\"", many = std::to_string(all_.size());
   const std::pair<std::string, std::string> rows[] = {
       {"teapot", "no device is named like \"teapot\""},
       {"0," + many, "no device is number \"" + many + "\""},
@@ -134,7 +134,7 @@ TEST_F(DevicesVisible, WhatMatchesNothingIsAnError) {
       EXPECT_EQ(result.status, 1) << list << result;
       EXPECT_TRUE(result.says("error TUFF_ERROR_INVALID_ARGUMENT tuff_")) << list << result;
       EXPECT_TRUE(result.says("TUFF_VISIBLE_DEVICES: " + problem)) << list << result;
-      EXPECT_TRUE(result.says(there_is)) << list << result;
+      EXPECT_TRUE(result.says(available)) << list << result;
       if (list != "teapot") break;
     }
   }
@@ -179,9 +179,8 @@ class DevicesTwo : public DevicesElsewhere {
  protected:
   void SetUp() override {
     if (gpu_count() < 2) {
-      if (!processors_.there())
-        GTEST_SKIP() << "not run: one GPU at most, and Mesa's driver for processors is not there";
-      environment_ = processors_.environment();
+      if (!cpu_devices_.there()) GTEST_SKIP() << "not run: at most one GPU, and Mesa's CPU driver is not installed";
+      environment_ = cpu_devices_.environment();
     }
     look();
     ASSERT_GE(all_.size(), 2u);
@@ -191,7 +190,7 @@ class DevicesTwo : public DevicesElsewhere {
   }
   bool gpus() const { return environment_.empty(); }
 
-  TwoProcessors processors_;
+  TwoCpuDevices cpu_devices_;
 };
 
 TEST_F(DevicesTwo, AreChosenAmong) {
@@ -240,7 +239,7 @@ TEST_F(DevicesTwo, WorkAtOnceAndCopyToEachOther) {
 
 // Runs this program's tests of two devices (peer_test.cpp, sharing_test.cpp) in a process that sees two, if this one
 // does not.
-TEST_F(DevicesTwo, OfProcessorsForTheOtherTests) {
+TEST_F(DevicesTwo, OfCpuDevicesForTheOtherTests) {
   if (gpus() || testing::Test::HasFailure()) return;  // they run in this process
   ASSERT_EQ(std::getenv(kTwoDevices), nullptr);
   const ProcessResult result =

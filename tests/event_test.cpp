@@ -82,7 +82,7 @@ TEST_P(Events, QueriedUntilItHasHappened) {
     const auto begin = Clock::now();
     while (!done(event)) {
       seen_before = true;
-      ASSERT_LT(milliseconds_since(begin), 60'000) << "nobody has begun the work";
+      ASSERT_LT(milliseconds_since(begin), 60'000) << "the device has not begun the work";
       std::this_thread::yield();
     }
     EXPECT_EQ(out[kCount - 1], value);

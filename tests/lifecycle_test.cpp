@@ -57,7 +57,7 @@ class Lifecycle : public OnBackend {
   void expect_silent_success(const std::string& mode) {
     const Outcome outcome = run_child(mode, GetParam());
     EXPECT_EQ(outcome.status, 0);
-    EXPECT_EQ(outcome.output, "") << "nothing is printed unless it is asked for";
+    EXPECT_EQ(outcome.output, "") << "nothing is printed unless it is requested";
   }
 };
 
@@ -106,7 +106,7 @@ class LifecycleCache : public testing::Test {
     EXPECT_EQ(std::sscanf(outcome.output.c_str(), "compiled %llu cached %llu pipelines %llu\n", &result.compiled,
                           &result.cached, &result.pipelines),
               3)
-        << "more was printed than was asked for: " << outcome.output;
+        << "more was printed than was requested: " << outcome.output;
     EXPECT_GT(result.pipelines, 0u);
     return result;
   }

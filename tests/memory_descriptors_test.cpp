@@ -62,7 +62,7 @@ class MemoryDescriptors : public testing::Test {
     info_.fd = -1;
   }
   static tuff_context context() { return shared_context("vulkan"); }
-  static bool processor() { return properties_of(context()).type == TUFF_DEVICE_CPU; }
+  static bool on_cpu() { return properties_of(context()).type == TUFF_DEVICE_CPU; }
 
   struct Answer {
     tuff_status status = TUFF_OK;
@@ -176,7 +176,7 @@ TEST_F(MemoryDescriptors, AMemoryFileThatIsNotTheDriversIsRefused) {
   const Descriptor last(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(last.get(), static_cast<off_t>(info_.memory_bytes - 1)), 0);
   expect_refused(last.get(), "one that lacks a byte");
-  if (processor()) {
+  if (on_cpu()) {
     const Descriptor zeros(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     ASSERT_EQ(ftruncate(zeros.get(), static_cast<off_t>(2 * info_.memory_bytes)), 0);
     expect_refused(zeros.get(), "one of zeros");
@@ -186,7 +186,7 @@ TEST_F(MemoryDescriptors, AMemoryFileThatIsNotTheDriversIsRefused) {
 
 // A header states how much is to be mapped. If the file is shorter, the first access beyond its end raises SIGBUS.
 TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
-  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
+  if (!on_cpu()) GTEST_SKIP() << "not run: a GPU's memory is not a memory file";
   struct {
     uint64_t bytes, offset;
   } header;
@@ -202,7 +202,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
     uint64_t bytes, offset, again;
   } lies[] = {
       {"more bytes than there are", header.bytes + (1 << 20), header.offset, header.offset},
-      {"fewer bytes than were asked for", header.bytes / 2, header.offset, header.offset},
+      {"fewer bytes than requested", header.bytes / 2, header.offset, header.offset},
       {"the largest number of bytes", ~uint64_t{0}, header.offset, header.offset},
       {"an offset behind the end", header.bytes, header.bytes + 4096, header.offset},
       {"an offset before the beginning", header.bytes, ~uint64_t{0} - 4095, header.offset},
@@ -226,7 +226,7 @@ TEST_F(MemoryDescriptors, AShortMemoryFileWithACopiedHeaderIsRefused) {
 
 // Otherwise the holder of the file could remove its pages while the buffer uses them.
 TEST_F(MemoryDescriptors, AMemoryFileCannotBeMadeShorterAfterItsImport) {
-  if (!processor()) GTEST_SKIP() << "not run: a GPU's memory is no memory file";
+  if (!on_cpu()) GTEST_SKIP() << "not run: a GPU's memory is not a memory file";
   EXPECT_NE(ftruncate(info_.fd, 4096), 0) << "of an export neither";
   struct {
     uint64_t bytes, offset;

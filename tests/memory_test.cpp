@@ -219,7 +219,7 @@ TEST_P(Memory, CallbackThatFreesNothing) {
   const OwnContext own(GetParam());
   set_limit(own, kLimit);
   const OwnBuffer held(own, kMax);
-  Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // an error of its own
+  Callback callback{[](const tuff_memory_pressure&) { tuff_synchronize(12345); }};  // this call fails
   ASSERT_OK(tuff_context_set_memory_callback(own, Callback::call, &callback));
   tuff_buffer none = 0;
   EXPECT_FAILS(tuff_alloc(own, kMax, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "600000");
@@ -313,7 +313,7 @@ TEST_P(Memory, ReplacingWaitsForWhoIsInside) {
   while (!inside) std::this_thread::yield();
   std::thread replaces([&] {
     EXPECT_OK(tuff_context_set_memory_callback(own, nullptr, nullptr));
-    EXPECT_TRUE(left) << "what the callback's user points to could have gone";
+    EXPECT_TRUE(left) << "the data that the callback's user points to could have been freed";
     replaced = true;
   });
   // The context is not locked during the callback.

@@ -40,7 +40,7 @@ std::vector<NetworkCase> cases() {
     try {
       for (const Layer& layer : networks::read_network(name).layers) {
         all.push_back({name, reduced(layer, kWork)});
-        // Most 16-bit cases are covered by tables of their own.
+        // Most 16-bit cases are covered by separate tables.
         if (all.size() % 8 == 0) all.push_back({name, reduced(layer, kWork), TUFF_F16});
       }
     } catch (const std::runtime_error&) {
@@ -255,25 +255,25 @@ TEST(NetworksFiles, AMalformedLineIsNamed) {
   const std::pair<const char*, const char*> rows[] = {
       {"", "net.txt: there are no layers"},
       {"# nothing\n", "net.txt: there are no layers"},
-      {"add 4 x1\nfold 4 x1\n", "net.txt:2: \"fold\" is no operation"},
+      {"add 4 x1\nfold 4 x1\n", "net.txt:2: \"fold\" is not an operation"},
       {"linear 1 2 bias x1\n", "net.txt:1: linear has 2 sizes, needs 3: rows outputs inputs"},
       {"linear 1 2 3 4 x1\n", "net.txt:1: linear has 4 sizes, needs 3: rows outputs inputs"},
       {"linear 1 -2 3 x1\n", "net.txt:1: linear has 1 sizes, needs 3: rows outputs inputs"},
       {"linear 1 0 3 x1\n", "net.txt:1: outputs is 0"},
       {"linear 1 99999999999 3 x1\n", "net.txt:1: linear has 1 sizes, needs 3: rows outputs inputs"},
       {"linear 1 2 3\n", "net.txt:1: there is no count, such as x1, at the end"},
-      {"linear 1 2 3 x0\n", "net.txt:1: \"x0\" is no word of linear"},
-      {"linear 1 2 3 x\n", "net.txt:1: \"x\" is no word of linear"},
+      {"linear 1 2 3 x0\n", "net.txt:1: \"x0\" is not a word of linear"},
+      {"linear 1 2 3 x\n", "net.txt:1: \"x\" is not a word of linear"},
       {"linear 1 2 3 x2 bias\n", "net.txt:1: \"bias\" stands behind the count"},
-      {"linear 1 2 3 causal x1\n", "net.txt:1: \"causal\" is no word of linear"},
+      {"linear 1 2 3 causal x1\n", "net.txt:1: \"causal\" is not a word of linear"},
       {"linear 1 2 3 relu silu x1\n", "net.txt:1: \"silu\" is a second activation"},
-      {"softmax 1 2 relu x1\n", "net.txt:1: \"relu\" is no word of softmax"},
+      {"softmax 1 2 relu x1\n", "net.txt:1: \"relu\" is not a word of softmax"},
       {"conv2d 8 9 9 8 3 3 1 1 groups x1\n", "net.txt:1: groups needs a number behind it"},
       {"conv2d 8 9 9 8 3 3 1 1 groups 3 x1\n", "net.txt:1: groups 3 divides not both 8 and 8 channels"},
       {"conv2d 8 2 2 8 5 5 1 1 x1\n", "net.txt:1: a filter of 5 x 5 is larger than the padded image"},
-      {"conv_transpose2d 8 1 1 8 2 2 2 1 x1\n", "net.txt:1: padding 1 leaves out more than there is"},
+      {"conv_transpose2d 8 1 1 8 2 2 2 1 x1\n", "net.txt:1: padding 1 removes more than the output has"},
       {"max_pool 8 9 9 2 2 2 x1\n", "net.txt:1: a window of 2 with padding 2 does not fit"},
-      {"attention 6 4 9 9 8 x1\n", "net.txt:1: 6 heads are no multiple of 4"},
+      {"attention 6 4 9 9 8 x1\n", "net.txt:1: 6 heads are not a multiple of 4"},
       {"attention 6 2 9 8 8 causal x1\n", "net.txt:1: 9 rows are more than 8 keys"},
       {"rope 2 3 5 x1\n", "net.txt:1: head_dim 5 is odd"},
       {"add 4 x1\n\nadd 4 x2\n", "net.txt:3: the same layer is on line 1"},

@@ -82,7 +82,7 @@ class DevicesPeer : public testing::TestWithParam<std::tuple<std::string, std::s
 
   void SetUp() override {
     if (!of_two_devices() || two_devices()) return open();
-    GTEST_SKIP() << "not run here: one device; DevicesTwo.OfProcessorsForTheOtherTests starts it where there are two";
+    GTEST_SKIP() << "not run here: one device; DevicesTwo.OfCpuDevicesForTheOtherTests starts it where there are two";
   }
 
   // An OwnContext that is created once the devices are known to exist.
@@ -223,8 +223,8 @@ TEST_P(DevicesPeer, KeepsWhatItNeedsForTheNext) {
   if ((way == "device" && !by_device) || (way == "host" && !by_host)) GTEST_SKIP() << "not run: no such way here";
   OwnBuffer target(to_, kBytes), source(from_, kBytes);
   ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
-  EXPECT_NE(ways.last().find(way == "device" ? "the device's memory"
-                             : way == "host" ? "of the host's"
+  EXPECT_NE(ways.last().find(way == "device" ? "device memory"
+                             : way == "host" ? "host memory"
                                              : "downloaded"),
             std::string::npos)
       << ways.last();
@@ -279,7 +279,7 @@ TEST_P(DevicesPeer, AnotherWayWhereTheFirstHasNoRoom) {
   ASSERT_OK(tuff_context_set_limits(from_, &limits));
   Ways ways;
   ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
-  EXPECT_EQ(ways.last().find("the device's memory"), std::string::npos) << ways.last();
+  EXPECT_EQ(ways.last().find("device memory"), std::string::npos) << ways.last();
   EXPECT_TRUE(contents(to_, target) == values);
 }
 

@@ -125,7 +125,7 @@ TEST_F(MemoryPipelines, LimitsAreTakenAtOnce) {
   old.struct_size = offsetof(tuff_limits, pipelines);
   old.pipelines = 1;
   ASSERT_OK(tuff_context_set_limits(context(), &old));
-  EXPECT_GE(stats_of(context()).pipelines_live, steps().size()) << "what lies behind the structure was read";
+  EXPECT_GE(stats_of(context()).pipelines_live, steps().size()) << "bytes after the structure were read";
   ASSERT_OK(limit(5));
   EXPECT_LE(stats_of(context()).pipelines_live, 5u);
   ASSERT_OK(limit(UINT64_MAX));

@@ -108,7 +108,8 @@ TEST_F(Prewarm, NothingIsLeftToCompile) {
   const tuff_stats after = stats_of(context);
   EXPECT_EQ(after.shaders_compiled, ready.shaders_compiled);
   EXPECT_EQ(after.shader_cache_hits, ready.shader_cache_hits);
-  EXPECT_EQ(after.pipelines_created, ready.pipelines_created) << "what was built is what was asked for";
+  EXPECT_EQ(after.pipelines_created, ready.pipelines_created)
+      << "the kernels that were built are those that were requested";
   destroy(context);
 }
 

@@ -211,7 +211,7 @@ TEST_P(Profile, KnowsCopiesAndFills) {
 }
 
 TEST_P(Profile, KnowsCustomKernels) {
-  if (!vulkan()) GTEST_SKIP() << "the host backend runs no custom kernels";
+  if (!vulkan()) GTEST_SKIP() << "the host backend does not run custom kernels";
   const tuff_kernel_desc desc = glsl(kPlusOne, "plus_one.comp");
   const OwnBuffer from(context(), 64), to(context(), 64);
   const tuff_buffer buffers[] = {from, to};

@@ -252,7 +252,7 @@ TEST_P(SemanticsOperations, AttentionOfFiniteInputIsFinite) {
   ASSERT_OK(tuff_attention(context(), F, q, k, v, o, 1, 1, 3, keys, d, 1, TUFF_CAUSAL_NONE));
   for (float value : o.read()) {
     EXPECT_TRUE(std::isfinite(value));
-    EXPECT_LE(std::fabs(value), 1 + 0x1p-18f) << "a weighted mean lies among the values";
+    EXPECT_LE(std::fabs(value), 1 + 0x1p-18f) << "a weighted mean is within the range of the values";
   }
 }
 

@@ -345,7 +345,7 @@ TEST(SemanticsSizes, ConvolutionsAndPoolsThatReachFarBeyondTheirInput) {
   }
 }
 
-// The padding used to be truncated to 32 bits, which made 2^32 or more almost none.
+// The padding used to be truncated to 32 bits, so that 2^32 or more became almost none.
 TEST(SemanticsSizes, DepthwiseConvolutionWithPaddingBeyond32Bits) {
   constexpr uint64_t kStride = 65535, kStep = 65538, kPadding = kStride * kStep;
   for (const std::string& backend : backends()) {

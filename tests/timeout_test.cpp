@@ -146,7 +146,7 @@ TEST_F(Timeout, TheWorkGoesOnAndIsRight) {
     if (late) {
       EXPECT_GE(Clock::now() - start, milliseconds(50));
       // The message names the work and says what happens to it.
-      for (const char* words : {"under way", "kernel (long.comp)", "the work goes on"}) {
+      for (const char* words : {"in flight", "kernel (long.comp)", "the work continues"}) {
         EXPECT_NE(last_error().find(words), std::string::npos) << last_error();
       }
       set_limits(context(), 10);
@@ -240,7 +240,7 @@ TEST_F(Timeout, AContextMayEndMeanwhile) {
     const bool late = !warnings.empty();
     if (late) {
       EXPECT_GE(took, milliseconds(50));
-      EXPECT_NE(warnings.back().find("still at work"), std::string::npos) << warnings.back();
+      EXPECT_NE(warnings.back().find("still working"), std::string::npos) << warnings.back();
     }
     // Other contexts work meanwhile, and the old one is released when its device has finished.
     for (int i = 0; i < 3; ++i) {

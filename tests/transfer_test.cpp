@@ -91,7 +91,7 @@ TEST_P(Transfer, SizesAroundChunks) {
       moved += 2 * bytes;
     }
   }
-  ASSERT_TRUE(download(buffer, 0, largest) == expected) << "what lies around them changed";
+  ASSERT_TRUE(download(buffer, 0, largest) == expected) << "the bytes around them changed";
   if (staged()) {
     EXPECT_EQ(bytes_staged(), moved + largest);
   }

@@ -104,7 +104,7 @@ void print_results(const std::vector<Result>& results, const Limits& limits) {
     const double part = share(result, limits);
     const std::string time = format_seconds(result.row.unit == Unit::calls ? 1 / result.rate() : result.seconds);
     if (!result.stable) {
-      table.row({result.row.operation, result.row.shape, time, "unsettled"});
+      table.row({result.row.operation, result.row.shape, time, "unstable"});
       continue;
     }
     table.row({result.row.operation, result.row.shape, time, format_rate(result.row, result.rate()),
@@ -115,8 +115,8 @@ void print_results(const std::vector<Result>& results, const Limits& limits) {
     const std::string name = result.row.operation + " " + result.row.shape;
     if (!result.failure.empty()) fmt::print("\n{}", folded_text(name + ": " + result.failure, 2, 4));
     if (!result.failure.empty() || result.stable) continue;
-    fmt::print("\n{}", folded_text(fmt::format("{}: unsettled, from {} to {}. The device's clock changes, or something "
-                                               "else uses it.",
+    fmt::print("\n{}", folded_text(fmt::format("{}: unstable, from {} to {}. The device's clock changes, or another "
+                                               "process uses it.",
                                                name, format_rate(result.row, result.row.work / result.slowest),
                                                format_rate(result.row, result.rate())),
                                    2, 4));
@@ -270,10 +270,10 @@ int run_bench(const BenchOptions& options) {
     print_results(results, limits);
     fmt::print(
         "\n{}",
-        folded_text(fmt::format("Limits, as seen in this run: {} of f32 by the best gemm, {} by copying (read and "
-                                "write counted).",
-                                limits.flops > 0 ? format_flops(limits.flops) : "an unsettled rate",
-                                limits.copy > 0 ? format_bandwidth(limits.copy) : "an unsettled rate"),
+        folded_text(fmt::format("Limits, as measured in this run: {} of f32 by the best gemm, {} by copying (reads "
+                                "and writes counted).",
+                                limits.flops > 0 ? format_flops(limits.flops) : "an unstable rate",
+                                limits.copy > 0 ? format_bandwidth(limits.copy) : "an unstable rate"),
                     0, 0));
     if (!table.empty()) fmt::print("\n{}", table);
   }

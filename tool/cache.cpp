@@ -31,7 +31,7 @@ fs::path cache_folder() {
   const auto folder = tuff::platform::cache_directory();
   if (!folder) {
     throw std::runtime_error(
-        "there is no cache folder: neither XDG_CACHE_HOME nor HOME leads to one that is this user's alone");
+        "there is no cache folder: neither XDG_CACHE_HOME nor HOME leads to one that only this user owns");
   }
   return *folder;
 }
@@ -84,7 +84,7 @@ std::map<uint64_t, Driver> drivers_of(const fs::path& folder, const tuff::CacheL
   return drivers;
 }
 
-// True if the entry is of no use to this library on this machine.
+// True if this library cannot use the entry on this machine.
 bool is_stale(const tuff::CacheEntry& entry, const std::map<uint64_t, Driver>& drivers) {
   if (!entry.whole || entry.library_version != tuff::version()) return true;
   return entry.name.driver != 0 && !drivers.at(entry.name.driver).present;
@@ -170,7 +170,7 @@ int list(const CacheOptions& options) {
   }
   fmt::print("\n{} entries, {} of at most {}, in {}\n", format_count(listing.entries.size()),
              format_bytes(listing.bytes), format_bytes(tuff::cache_bound()), folder.string());
-  if (tuned) fmt::print("Beside them {}, {}: what tuff tune has measured.\n", kTuning, format_bytes(tuning_bytes));
+  if (tuned) fmt::print("In addition {}, {}: the measurements of tuff tune.\n", kTuning, format_bytes(tuning_bytes));
   return 0;
 }
 
@@ -214,13 +214,13 @@ int clear(const CacheOptions& options) {
   } else {
     fmt::print("{} entries, {}, were removed from {}\n", format_count(entries), format_bytes(bytes), folder.string());
     if (abandoned != 0) fmt::print("{} unfinished files, more than an hour old, too\n", abandoned);
-    if (options.tuning) fmt::print("{} was {}\n", kTuning, tuning ? "removed" : "not there");
+    if (options.tuning) fmt::print("{} {}\n", kTuning, tuning ? "was removed" : "did not exist");
     if (options.kind.empty() && lists != 0) {
-      fmt::print("The lists of kernels stay, for tuff cache prewarm; --kind {} removes them.\n", kList);
+      fmt::print("The lists of kernels are kept, for tuff cache prewarm; --kind {} removes them.\n", kList);
     }
   }
   if (kept != 0) {
-    fmt::print(stderr, "error: {} entries could not be removed, or were being used\n", format_count(kept));
+    fmt::print(stderr, "error: {} entries could not be removed, or were in use\n", format_count(kept));
     return 1;
   }
   return 0;
@@ -254,7 +254,7 @@ int prewarm(const CacheOptions& options) {
                 {"compiled_anew", stats.shaders_compiled},
                 {"seconds", seconds}});
   } else {
-    fmt::print("{} kernels are ready for {}, {} of them compiled anew, in {}\n", stats.kernels_prewarmed, device.name,
+    fmt::print("{} kernels are ready for {}, {} of them newly compiled, in {}\n", stats.kernels_prewarmed, device.name,
                stats.shaders_compiled, format_seconds(seconds));
   }
   if (stats.kernels_prewarmed < total) {

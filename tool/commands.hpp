@@ -49,7 +49,7 @@ struct CacheOptions {
   std::string device;     // to prewarm
   std::string kind;       // to clear; empty: everything that can be regenerated
   double older_than = 0;  // days
-  bool stale = false;     // only what is of no use here
+  bool stale = false;     // only entries that are useless here
   bool tuning = false;    // the tuned choices as well
   bool json = false;
 };

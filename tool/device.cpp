@@ -1,4 +1,4 @@
-// Opens the device that the user asked for.
+// Opens the device that the user requested.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -35,12 +35,12 @@ tuff::Context open_context(const std::string& device, const std::string& backend
     const bool by_variable = device.empty() && variable != nullptr && *variable != '\0';
     const bool named = !device.empty() || by_variable;
     if (error.status() != TUFF_ERROR_NO_DEVICE || !named || tuff::device_count() == 0) throw;
-    std::string hint = "it takes an index, a UUID or its beginning, or a part of a name, and there is";
+    std::string hint = "needs an index, a UUID or its beginning, or part of a name; available:";
     for (uint32_t i = 0, count = tuff::device_count(); i < count; ++i) {
       const tuff::DeviceProperties there = tuff::device_info(i);
       hint += fmt::format("\n  {:>2}  {}  {}", i, format_uuid(there.uuid), there.name);
     }
-    throw UsageError(fmt::format("{} \"{}\" is no device here", by_variable ? "TUFF_DEVICE" : "--device",
+    throw UsageError(fmt::format("{} \"{}\" is not a device of this machine", by_variable ? "TUFF_DEVICE" : "--device",
                                  by_variable ? variable : device),
                      hint);
   }

@@ -70,44 +70,44 @@ struct Examples {
 const std::vector<Examples>& all_examples() {
   static const std::vector<Examples> examples = {
       {"",
-       {{"tuff info", "which devices there are, their limits and features"},
-        {"tuff selftest", "whether each of them computes right"},
-        {"tuff bench", "how fast the best one is"},
-        {"tuff help bench", "what a command can be asked for"}}},
+       {{"tuff info", "shows the devices, their limits and features"},
+        {"tuff selftest", "checks that each device computes correctly"},
+        {"tuff bench", "measures the best device"},
+        {"tuff help bench", "shows the options of a command"}}},
       {"info",
-       {{"tuff info", "every device, and what was passed over"},
-        {"tuff info --device 0", "one of them"},
-        {"tuff info --json", "all of it, for programs"}}},
+       {{"tuff info", "all devices, and why others were refused"},
+        {"tuff info --device 0", "one device"},
+        {"tuff info --json", "the same for programs"}}},
       {"selftest",
        {{"tuff selftest", "all operations on all devices"},
-        {"tuff selftest --filter gemm -v", "one operation, a line for each shape"},
+        {"tuff selftest --filter gemm -v", "one operation, one line per shape"},
         {"tuff selftest --seed 7", "other random inputs"}}},
       {"bench",
        {{"tuff bench", "the best device"},
         {"tuff bench --device llvmpipe", "the device with \"llvmpipe\" in its name"},
-        {"tuff bench --filter reduce", "what belongs to an operation that tuff info lists"},
-        {"tuff bench --trace trace.json", "what the device did, for ui.perfetto.dev"}}},
+        {"tuff bench --filter reduce", "the rows of one operation that tuff info lists"},
+        {"tuff bench --trace trace.json", "also writes a trace for ui.perfetto.dev"}}},
       {"tune",
-       {{"tuff tune", "a minute on the best device"},
-        {"tuff tune --budget 600 --type f16", "more: what is done already is not measured again"},
-        {"tuff tune --list", "what would be measured"}}},
+       {{"tuff tune", "one minute on the best device"},
+        {"tuff tune --budget 600 --type f16", "longer; continues earlier measurements"},
+        {"tuff tune --list", "only lists what would be measured"}}},
       {"cache",
-       {{"tuff cache", "what is kept on disk"},
-        {"tuff cache clear --stale", "removes what is of no use here"},
-        {"tuff cache prewarm", "compiles ahead what applications have used here"}}},
+       {{"tuff cache", "lists what is stored on disk"},
+        {"tuff cache clear --stale", "removes entries that are useless on this machine"},
+        {"tuff cache prewarm", "compiles the kernels that applications have used"}}},
       {"list", {{"tuff cache list --json", "for programs"}}},
       {"clear",
-       {{"tuff cache clear", "all that can be made anew"},
+       {{"tuff cache clear", "everything that can be rebuilt"},
         {"tuff cache clear --kind spirv", "one kind"},
-        {"tuff cache clear --older-than 30", "what was not used for a month"}}},
+        {"tuff cache clear --older-than 30", "entries not used for a month"}}},
       {"prewarm", {{"tuff cache prewarm --device 0", "for one device"}}},
   };
   return examples;
 }
 
 constexpr const char* kExitStatuses =
-    "Exit status: 0 all went well; 1 something failed, or was found wrong; 2 the command line or the environment is "
-    "wrong; 130 interrupted.";
+    "Exit status: 0 success; 1 a failure or a wrong result; 2 an invalid command line or environment; 130 "
+    "interrupted.";
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -131,8 +131,8 @@ std::string path_of(const CLI::App& app) {
   const std::vector<std::string> names = command_names(app);
   const std::string near = nearest(word, names);
   throw UsageError(fmt::format("{} has no command \"{}\"{}", path_of(app), word,
-                               near.empty() ? "" : fmt::format("; is {} meant?", near)),
-                   names.empty() ? path_of(app) + " --help" : "there is " + joined(names));
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                   names.empty() ? path_of(app) + " --help" : "available: " + joined(names));
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void fail_parse(const CLI::App& app, const CLI::ParseError& error) {
   word = word.substr(0, word.find('='));
   if (!word.empty() && word[0] != '-' && !command_names(*level).empty()) fail_command(*level, word);
   if (word.empty() || word[0] != '-') {
-    throw UsageError(fmt::format("{}: \"{}\" is one word too many", path_of(*level), word), hint);
+    throw UsageError(fmt::format("{}: unexpected argument \"{}\"", path_of(*level), word), hint);
   }
   std::vector<std::string> names;
   for (const CLI::Option* option : level->get_options()) {
@@ -186,7 +186,7 @@ void fail_parse(const CLI::App& app, const CLI::ParseError& error) {
   }
   const std::string near = nearest(word, names);
   throw UsageError(fmt::format("{} has no option {}{}", path_of(*level), word,
-                               near.empty() ? "" : fmt::format("; is {} meant?", near)),
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
                    hint);
 }
 

@@ -140,12 +140,12 @@ void print_queues(const tuff::DeviceProperties& device) {
     std::string kinds;
     for (const auto& kind : queue_kinds(family.flags)) kinds += (kinds.empty() ? "" : ", ") + kind;
     print_line(std::exchange(label, ""), fmt::format("{} of {}{}", family.count, kinds.empty() ? "another kind" : kinds,
-                                                     family.timestamp_bits == 0 ? "; no time stamps" : ""));
+                                                     family.timestamp_bits == 0 ? "; no timestamps" : ""));
   }
 }
 
 void print_limits(const tuff::DeviceProperties& device) {
-  print_line("descriptor range", fmt::format("{}, from multiples of {}", format_bytes(device.max_storage_range_bytes),
+  print_line("descriptor range", fmt::format("{}, at multiples of {}", format_bytes(device.max_storage_range_bytes),
                                              format_bytes(device.min_storage_alignment)));
   print_line("workgroup",
              fmt::format("{} invocations, at most {} x {} x {}, {} of shared memory", device.max_workgroup_invocations,
@@ -162,7 +162,8 @@ void print_limits(const tuff::DeviceProperties& device) {
   print_line("subgroup", fmt::format("{} invocations{}", device.subgroup_size, sizes));
   print_words("subgroups can", subgroup_operations(device.subgroup_operations), ", ");
   print_queues(device);
-  if (device.timestamp_nanoseconds > 0) print_line("clock", fmt::format("{} ns a tick", device.timestamp_nanoseconds));
+  if (device.timestamp_nanoseconds > 0)
+    print_line("clock", fmt::format("{} ns per tick", device.timestamp_nanoseconds));
   print_matrix_shapes(device);
 }
 
@@ -180,8 +181,7 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
                                                                    format_bytes(device.memory_free_bytes)));
   print_line("largest buffer", format_bytes(device.max_allocation_bytes));
   if (device.host_import_alignment != 0)
-    print_line("imports",
-               fmt::format("memory of the host's, in units of {}", format_bytes(device.host_import_alignment)));
+    print_line("imports", fmt::format("host memory, in multiples of {}", format_bytes(device.host_import_alignment)));
   if (device.compute_units != 0) print_line("compute units", std::to_string(device.compute_units));
   if (device.api_version != 0) print_limits(device);
   print_line("features", feature_line(device));
@@ -197,7 +197,7 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
 }
 
 void print_refusals(const std::string& text) {
-  fmt::print("\nPassed over:\n");
+  fmt::print("\nRefused:\n");
   std::istringstream list(text);
   for (std::string refusal; std::getline(list, refusal);) {
     fmt::print("{}", folded_text(refusal, 2, 6));

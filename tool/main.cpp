@@ -33,8 +33,8 @@ CLI::Validator number(double least, double most) {
     double value = 0;
     const bool good = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
     if (good) return "";
-    if (std::isinf(most)) return fmt::format("\"{}\" is no number from {} on", text, least);
-    return fmt::format("\"{}\" is no number from {} to {}", text, least, most);
+    if (std::isinf(most)) return fmt::format("\"{}\" is not a number of at least {}", text, least);
+    return fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
   };
   return CLI::Validator(check, "");
 }
@@ -43,8 +43,8 @@ CLI::Validator one_of(std::vector<std::string> words) {
   const auto check = [words = std::move(words)](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return "";
     const std::string near = tool::nearest(text, words);
-    return fmt::format("\"{}\" is none of {}{}", text, fmt::join(words, ", "),
-                       near.empty() ? "" : fmt::format("; is {} meant?", near));
+    return fmt::format("\"{}\" is not one of {}{}", text, fmt::join(words, ", "),
+                       near.empty() ? "" : fmt::format("; did you mean {}?", near));
   };
   return CLI::Validator(check, "");
 }
@@ -62,11 +62,11 @@ int run(int argc, char** argv) {
   CLI::App app{"Tuff runs linear algebra, convolution, attention and element-wise operations on any Vulkan device.",
                "tuff"};
   app.set_version_flag("-V,--version", version_text(), "the library's version and how it was built");
-  app.set_help_flag("-h,--help", "what there is, and this text");
+  app.set_help_flag("-h,--help", "this text");
   app.require_subcommand(0, 1);
   app.formatter(tool::help_formatter());
   app.footer([] { return tool::help_footer(""); });
-  // Each command has examples of its own; other settings are inherited from the application.
+  // Each command has its own examples; other settings are inherited from the application.
   const auto add_command = [](CLI::App& parent, const char* name, const char* what) {
     CLI::App* command = parent.add_subcommand(name, what);
     command->footer([name] { return tool::help_footer(name); });
@@ -74,80 +74,87 @@ int run(int argc, char** argv) {
   };
 
   tool::InfoOptions info;
-  CLI::App* info_command = add_command(app, "info", "what the devices are: memory, limits, features");
+  CLI::App* info_command = add_command(app, "info", "shows the devices: memory, limits, features");
   add_device_option(info_command, info.device, "all");
   add_json_option(info_command, info.json);
 
   tool::SelftestOptions selftest;
-  CLI::App* selftest_command = add_command(app, "selftest", "each operation on each device against the host backend");
+  CLI::App* selftest_command =
+      add_command(app, "selftest", "compares each operation on each device with the host backend");
   add_device_option(selftest_command, selftest.device, "all");
   selftest_command
       ->add_option("-f,--filter", selftest.filter,
-                   "only operations with this in their name, such as those of tuff info")
+                   "only operations whose name contains this; tuff info lists the names")
       ->type_name("TEXT");
-  selftest_command->add_option("--seed", selftest.seed, "of the random inputs")->capture_default_str();
-  selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line for each shape");
+  selftest_command->add_option("--seed", selftest.seed, "seed of the random inputs")->capture_default_str();
+  selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line per shape");
   add_json_option(selftest_command, selftest.json);
 
   tool::BenchOptions bench;
-  CLI::App* bench_command = add_command(app, "bench", "rates of the main operations and their share of the limit");
+  CLI::App* bench_command = add_command(app, "bench", "measures the main operations and their share of the limit");
   add_device_option(bench_command, bench.device, "the best");
   bench_command->add_option("-b,--backend", bench.backend, "vulkan, host or auto; otherwise vulkan")
       ->check(one_of({"vulkan", "host", "auto"}))
       ->type_name("NAME");
   bench_command
-      ->add_option(
-          "-f,--filter", bench.filter,
-          "only rows with this in their operation's name, as it stands here or in tuff info, or in their shape")
+      ->add_option("-f,--filter", bench.filter,
+                   "only rows whose operation, named as here or in tuff info, or whose shape contains this")
       ->type_name("TEXT");
-  bench_command->add_option("--seconds", bench.seconds, "how long to measure each row")
+  bench_command->add_option("--seconds", bench.seconds, "measuring time of each row")
       ->check(number(0.01, 60))
       ->type_name("S")
       ->capture_default_str();
-  bench_command->add_option("--trace", bench.trace, "profile each row once more: a trace for Perfetto, and a table")
+  bench_command
+      ->add_option("--trace", bench.trace, "profiles each row as well: writes a trace for Perfetto and a table")
       ->type_name("FILE");
   add_json_option(bench_command, bench.json);
 
   tool::TuneOptions tune;
-  CLI::App* tune_command = add_command(app, "tune", "measures which kernels are the fastest here, for all to use");
+  CLI::App* tune_command =
+      add_command(app, "tune", "measures which kernels are the fastest here, for every process to use");
   add_device_option(tune_command, tune.device, "the best");
-  tune_command->add_option("--budget", tune.budget, "how long to measure")
+  tune_command->add_option("--budget", tune.budget, "measuring time")
       ->check(number(0.1, 86400))
       ->type_name("S")
       ->capture_default_str();
-  tune_command->add_option("-t,--type", tune.types, "of f32, f16, bf16, f64, i8; otherwise what the device is good at")
+  tune_command
+      ->add_option("-t,--type", tune.types, "some of f32, f16, bf16, f64, i8; otherwise those that suit the device")
       ->type_name("LIST");
   tune_command->add_option("--shapes", tune.shapes, "a file with lines of \"ta tb m n k [batch]\", N or T first")
       ->type_name("FILE");
-  tune_command->add_option("-o,--output", tune.output, "the table; otherwise TUFF_TUNING, else in the cache folder")
+  tune_command
+      ->add_option("-o,--output", tune.output, "the table; otherwise that of TUFF_TUNING, or one in the cache folder")
       ->type_name("FILE");
-  tune_command->add_flag("--again", tune.again, "what was measured before too");
-  tune_command->add_flag("--dry-run", tune.dry_run, "write nothing");
-  tune_command->add_flag("--list", tune.list, "what would be measured, and nothing else");
+  tune_command->add_flag("--again", tune.again, "also repeats earlier measurements");
+  tune_command->add_flag("--dry-run", tune.dry_run, "writes nothing");
+  tune_command->add_flag("--list", tune.list, "only lists what would be measured");
   add_json_option(tune_command, tune.json);
 
   tool::CacheOptions cache;
-  CLI::App* cache_command = add_command(app, "cache", "what is kept on disk: lists it, clears it, compiles ahead");
+  CLI::App* cache_command =
+      add_command(app, "cache", "lists or clears the disk cache, or compiles kernels ahead of time");
   cache_command->require_subcommand(0, 1);
   add_json_option(cache_command, cache.json);
-  CLI::App* cache_list = add_command(*cache_command, "list", "what there is, by kind and driver (the default)");
+  CLI::App* cache_list = add_command(*cache_command, "list", "lists the entries by kind and driver (the default)");
   add_json_option(cache_list, cache.json);
-  CLI::App* cache_clear = add_command(*cache_command, "clear", "removes what can be made anew");
+  CLI::App* cache_clear = add_command(*cache_command, "clear", "removes everything that can be rebuilt");
   cache_clear
       ->add_option("--kind", cache.kind,
-                   "one kind alone, of those that tuff cache lists; requests: the lists of kernels to prewarm")
+                   "only one of the kinds that tuff cache lists; requests: the lists of kernels to prewarm")
       ->check(one_of({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"}))
       ->type_name("KIND");
-  cache_clear->add_option("--older-than", cache.older_than, "only what was not used in so many days")
+  cache_clear->add_option("--older-than", cache.older_than, "only entries not used for this many days")
       ->check(number(0, INFINITY))
       ->type_name("DAYS");
-  cache_clear->add_flag("--stale", cache.stale, "only what is damaged, of other versions, of drivers not here");
-  cache_clear->add_flag("--tuning", cache.tuning, "what tuff tune has measured too");
+  cache_clear->add_flag("--stale", cache.stale,
+                        "only damaged entries, and those of other versions or of drivers not on this machine");
+  cache_clear->add_flag("--tuning", cache.tuning, "also the measurements of tuff tune");
   add_json_option(cache_clear, cache.json);
-  CLI::App* cache_prewarm = add_command(*cache_command, "prewarm", "compiles what applications have used here");
+  CLI::App* cache_prewarm =
+      add_command(*cache_command, "prewarm", "compiles the kernels that applications have used here");
   add_device_option(cache_prewarm, cache.device, "the best");
   add_json_option(cache_prewarm, cache.json);
-  app.add_subcommand("help", "the help of a command: tuff help bench");
+  app.add_subcommand("help", "shows the help of a command: tuff help bench");
 
   try {
     app.parse(tool::with_help_command(app, argc, argv));
@@ -159,7 +166,7 @@ int run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     fmt::print(stderr, "{}\n", app.help());
-    throw UsageError("which of info, selftest, bench, tune and cache?");
+    throw UsageError("no command given; needs info, selftest, bench, tune or cache");
   }
   tool::check_environment();
   if (info_command->parsed()) return tool::run_info(info);

@@ -50,7 +50,7 @@ void judge(const Tensor& got, const Tensor& reference, const Bound& bound, Verdi
     const double error = std::fabs(static_cast<double>(got[i]) - static_cast<double>(reference[i]));
     // The negated comparison makes NaN fail.
     if (!(error <= bound[i]) && verdict.failure.empty()) {
-      verdict.failure = fmt::format("{} {}: value {} is {:.9g}, should be {:.9g} within {:.2g}", verdict.operation,
+      verdict.failure = fmt::format("{} {}: value {} is {:.9g}, expected {:.9g} within {:.2g}", verdict.operation,
                                     verdict.shape, i, got[i], reference[i], bound[i]);
     }
     verdict.error = std::isnan(error) ? error : std::max(verdict.error, error / largest);

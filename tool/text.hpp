@@ -20,7 +20,7 @@ std::vector<std::string> folded(std::string_view text, size_t width);
 // The same as one text of output_width(), with first_indent spaces before the first line and indent before the others.
 std::string folded_text(std::string_view text, size_t first_indent, size_t indent);
 
-// Rows of "  left   right", the right folded. A left part that is too long gets a line of its own.
+// Rows of "  left   right", the right folded. A left part that is too long gets a separate line.
 std::string two_columns(const std::vector<std::pair<std::string, std::string>>& rows);
 
 // Prints valid JSON, whatever bytes a driver's name contains.

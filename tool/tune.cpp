@@ -52,7 +52,7 @@ std::filesystem::path output_path(const TuneOptions& options) {
   const auto place = tuff::tuning_place();
   if (!place) {
     throw std::runtime_error(
-        "there is no place for the table: TUFF_TUNING is \"off\", or there is no cache folder. "
+        "there is no file for the table: TUFF_TUNING is \"off\", or there is no cache folder. "
         "Name a file by --output");
   }
   return place->path;
@@ -76,7 +76,7 @@ std::vector<tuff::DType> types_of(const TuneOptions& options, const tuff::Contex
 }
 
 std::string describe(const Candidate& candidate) {
-  return candidate.slices == 0 ? candidate.variant : fmt::format("{}, k in {}", candidate.variant, candidate.slices);
+  return candidate.slices == 0 ? candidate.variant : fmt::format("{}, split-K {}", candidate.variant, candidate.slices);
 }
 
 // One GEMM of the list and its state.
@@ -91,7 +91,7 @@ struct Row {
 
 void print_rows(const std::vector<Row>& rows) {
   Table table(
-      {{"product"}, {"built in"}, {"time", Align::right}, {"best"}, {"time", Align::right}, {"gain", Align::right}});
+      {{"gemm"}, {"built in"}, {"time", Align::right}, {"best"}, {"time", Align::right}, {"gain", Align::right}});
   for (const Row& row : rows) {
     const Finding& found = row.finding;
     if (!row.failure.empty()) {
@@ -162,7 +162,7 @@ class Tuner {
   }
 
   int list() {
-    Table table({{"product"}, {""}, {"built in"}, {"others"}});
+    Table table({{"gemm"}, {""}, {"built in"}, {"others"}});
     Json document = Json::array();
     for (const Row& row : rows_) {
       const Product& product = row.product;
@@ -291,20 +291,20 @@ class Tuner {
       print_rows(rows_);
       fmt::print("\n");
     }
-    fmt::print("{} products measured, {} of them faster by another choice.\n", measured, replaced);
+    fmt::print("{} GEMMs measured, {} of them faster with another choice.\n", measured, replaced);
     if (const size_t before = count(Row::State::done_before); before != 0) {
-      fmt::print("{} were measured before: --again measures them once more.\n", before);
+      fmt::print("{} were measured before: --again repeats them.\n", before);
     }
     if (const size_t repeated = count(Row::State::repeated); repeated != 0) {
-      fmt::print("{} are about the size of another: one choice serves both.\n", repeated);
+      fmt::print("{} are about the size of another: one choice applies to both.\n", repeated);
     }
     if (const size_t large = count(Row::State::left_out); large != 0) {
       fmt::print("{} do not fit into the device's memory.\n", large);
     }
     if (const size_t open = count(Row::State::open); open != 0) {
-      fmt::print("{}: {} are not finished. The same command goes on from here{}.\n",
+      fmt::print("{}: {} are not finished. The same command continues from here{}.\n",
                  interrupted != 0 ? "Interrupted" : "The time is up", open,
-                 interrupted != 0 ? "" : "; those of long calls want a larger --budget");
+                 interrupted != 0 ? "" : "; long calls need a larger --budget");
     }
     if (options_.dry_run) {
       fmt::print("Nothing was written (--dry-run).\n");

@@ -81,7 +81,7 @@ Json TuneFile::load() const {
   } catch (const tuff::TuningError& refusal) {
     problem = refusal.what();
   }
-  throw std::runtime_error(fmt::format("{} is no table of tuned choices: {}. Move it away, or name another by --output",
+  throw std::runtime_error(fmt::format("{} is not a tuning table: {}. Move it away, or name another file by --output",
                                        path_.string(), problem));
 }
 

@@ -81,7 +81,7 @@ N N 512 64 512 16
 )";
 
 bool transposed(const std::string& word, const std::string& place) {
-  if (word != "N" && word != "T") throw std::runtime_error(fmt::format("{}: \"{}\" is neither N nor T", place, word));
+  if (word != "N" && word != "T") throw std::runtime_error(fmt::format("{}: \"{}\" is not N or T", place, word));
   return word == "T";
 }
 
@@ -89,7 +89,7 @@ uint64_t size(const std::string& word, const std::string& place) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size() || number == 0 || number > 1u << 20) {
-    throw std::runtime_error(fmt::format("{}: \"{}\" is no size from 1 to {}", place, word, 1u << 20));
+    throw std::runtime_error(fmt::format("{}: \"{}\" is not a size from 1 to {}", place, word, 1u << 20));
   }
   return number;
 }
@@ -137,7 +137,7 @@ std::vector<DType> parse_types(const std::string& words) {
     const auto* found =
         std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& row) { return row.name == word; });
     if (found == std::end(kTypes)) {
-      throw UsageError(fmt::format("--type: \"{}\" is none of f32, f16, bf16, f64 and i8", word));
+      throw UsageError(fmt::format("--type: \"{}\" is not one of f32, f16, bf16, f64 and i8", word));
     }
     if (std::find(types.begin(), types.end(), found->type) == types.end()) types.push_back(found->type);
   }

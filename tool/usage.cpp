@@ -71,8 +71,8 @@ void fail_filter(const std::string& command, const std::string& filter, std::vec
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string near = nearest(filter, names);
   throw UsageError(fmt::format("--filter: {} has nothing with \"{}\" in its name{}", command, filter,
-                               near.empty() ? "" : fmt::format("; is {} meant?", near)),
-                   fmt::format("there is {}", fmt::join(names, "; ")));
+                               near.empty() ? "" : fmt::format("; did you mean {}?", near)),
+                   fmt::format("available: {}", fmt::join(names, "; ")));
 }
 
 void check_environment() {
@@ -83,8 +83,8 @@ void check_environment() {
     if (name.rfind("TUFF_", 0) != 0 || is_of_others(name)) continue;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = nearest(name, names);
-    fmt::print(stderr, "warning: {} in the environment is no variable of Tuff's{}\n", name,
-               near.empty() ? "; tuff --help lists them" : fmt::format(": is {} meant?", near));
+    fmt::print(stderr, "warning: {} in the environment is not a variable of Tuff{}\n", name,
+               near.empty() ? "; tuff --help lists them" : fmt::format("; did you mean {}?", near));
   }
   const std::vector<tuff::VariableProblem> problems = tuff::variable_problems();
   if (problems.empty()) {

@@ -15,7 +15,7 @@ int main() {
     while (contexts.size() < 2) contexts.push_back(tuff::Context::create({nullptr, "host"}));
     for (const tuff::Context& context : contexts) std::printf("on %s\n", context.info().name);
     const std::string refusals = tuff::device_refusals();
-    if (!refusals.empty()) std::printf("passed over:\n%s\n", refusals.c_str());
+    if (!refusals.empty()) std::printf("refused:\n%s\n", refusals.c_str());
 
     // C = A * B: both contexts have B, each computes half of the rows, and the first one receives all of C.
     constexpr uint64_t kSize = 256, kHalf = kSize / 2, kHalfBytes = kHalf * kSize * sizeof(float);

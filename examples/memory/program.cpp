@@ -53,7 +53,7 @@ int run() {
   context.reset_peak();
   show("trimmed", context.memory());
   good &= holds(context.memory().bytes_reserved < 120 * kMiB, "trimming gave the blocks back");
-  good &= holds(context.memory().bytes_peak == context.memory().bytes_in_use, "the peak begins anew");
+  good &= holds(context.memory().bytes_peak == context.memory().bytes_in_use, "the peak is reset");
 
   tuff::Limits limits{};
   limits.memory_bytes = context.memory().bytes_in_use + 64 * kMiB;

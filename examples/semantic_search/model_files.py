@@ -36,7 +36,7 @@ def read_safetensors(path):
     tensor's location, and the tensors."""
     data = np.memmap(path, np.uint8, "r") if path.is_file() and path.stat().st_size >= 8 else None
     if data is None:
-        raise ModelError(f"{path} is no safetensors file")
+        raise ModelError(f"{path} is not a safetensors file")
     (length,) = struct.unpack("<Q", data[:8].tobytes())
     try:
         header = json.loads(data[8 : 8 + length].tobytes()) if 8 + length <= len(data) else None
@@ -48,7 +48,7 @@ def read_safetensors(path):
             raw = data[8 + length + begin : 8 + length + end]
             tensors[name] = raw.view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is no safetensors file that this program reads: {error!r}") from None
+        raise ModelError(f"{path} is not a safetensors file that this program reads: {error!r}") from None
     return tensors
 
 

@@ -38,7 +38,7 @@ TYPES = {"f32": (np.float32, 1e-4), "f16": (np.float16, 1e-2)}  # and the maximu
 QUESTIONS = (
     "How do I install it for Python?",
     "What happens when I use a buffer after it was freed?",
-    "Why are matrix products slow on a processor, and what was done about it?",
+    "Why is matrix multiplication slow on a CPU, and what was done about it?",
     "Can several threads call the library at the same time?",
 )
 # Sentences in four groups, for the picture and the check.

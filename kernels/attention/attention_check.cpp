@@ -81,12 +81,11 @@ void check_attention(const AttentionArgs& args) {
   require(args.seq_kv > 0, "seq_kv is 0, needs at least 1");
   for (const auto& [dim, name] : {std::pair{args.head_dim, "head_dim"}, {args.head_dim_v, "head_dim_v"}}) {
     if (dim > kMaxHeadDim)
-      fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, this version does at most {}", name, dim, kMaxHeadDim);
+      fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, this version supports at most {}", name, dim, kMaxHeadDim);
   }
   require(args.bias_type == args.dtype || args.bias_type == TUFF_F32, "bias_type is {}, needs dtype or TUFF_F32",
           args.bias_type);
-  require(args.bias != nullptr || args.bias_type == args.dtype,
-          "bias is TUFF_NULL_HANDLE, and bias_type says what it is");
+  require(args.bias != nullptr || args.bias_type == args.dtype, "bias is TUFF_NULL_HANDLE, and bias_type is set");
   if (args.batch == 0 || args.heads == 0) return;
   require(args.heads % args.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", args.kv_heads, args.heads);
 

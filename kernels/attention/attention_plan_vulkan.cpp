@@ -17,8 +17,8 @@ void merge_heads(AttentionArgs& args) {
                      args.q_lengths == nullptr && args.kv_lengths == nullptr;
   if (!plain || !follow(args.q_strides, args.heads) || !follow(args.k_strides, args.heads) ||
       !follow(args.v_strides, args.heads) || !follow(args.o_strides, args.heads)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "heads is {}, this version does at most {} with these strides and options", args.heads,
-         kMaxHeads);
+    fail(TUFF_ERROR_UNSUPPORTED, "heads is {}, this version supports at most {} with these strides and options",
+         args.heads, kMaxHeads);
   }
   for (AttentionStrides* strides : {&args.q_strides, &args.k_strides, &args.v_strides, &args.o_strides}) {
     strides->batch = strides->head;
@@ -42,7 +42,7 @@ void put_strides(const AttentionStrides& from, Index& batch, Index& head, Index&
 Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements) : args(wanted) {
   merge_heads(args);
   if (args.seq_q >= kMaxSequence || args.seq_kv >= kMaxSequence) {
-    fail(TUFF_ERROR_UNSUPPORTED, "seq_q={} seq_kv={} is beyond this version", args.seq_q, args.seq_kv);
+    fail(TUFF_ERROR_UNSUPPORTED, "seq_q={} seq_kv={} is beyond the limits of this version", args.seq_q, args.seq_kv);
   }
   if (dtype_size(args.dtype) == 2 && !traits.storage16) {
     fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and the device has no 16-bit storage", dtype_name(args.dtype));

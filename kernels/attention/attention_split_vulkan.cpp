@@ -64,7 +64,7 @@ struct Layout {
   bool holds(const SplitVariant& variant, const DeviceTraits& traits, const Call& call) const {
     const uint64_t shared = (uint64_t{step} + 2 * subgroups + call.args.head_dim_v) * variant.rows * 4;
     return std::max(call.args.head_dim, call.args.head_dim_v) <= kMaxHeadDim && call.in_pieces_of(piece) &&
-           width * subgroups <= most_along_x(traits) && shared <= traits.shared_bytes;
+           width * subgroups <= max_along_x(traits) && shared <= traits.shared_bytes;
   }
 };
 
@@ -90,7 +90,7 @@ struct Cut {
 uint32_t mergers(const DeviceTraits& traits, const Layout& layout, const AttentionArgs& args, uint64_t parts) {
   if (traits.cpu || parts < 32) return 1;
   const uint64_t shared = kMergers * (ceil_div(args.head_dim_v, 4 * layout.width) * layout.width * 16 + 4);
-  return kMergers * layout.width <= most_along_x(traits) && shared <= traits.shared_bytes ? kMergers : 1;
+  return kMergers * layout.width <= max_along_x(traits) && shared <= traits.shared_bytes ? kMergers : 1;
 }
 
 // The smallest tile that holds all rows, as far as registers hold their queries and outputs.

@@ -71,19 +71,19 @@ uint64_t columns_of(const Variant& variant, const DeviceTraits& traits) {
 // 22.3 with 8 lanes: 28 iterations besides those over head_dim).
 uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64_t head_dim) {
   if (!traits.cpu) return ~uint64_t{0};
-  uint64_t keys = 0, turns = 0;
+  uint64_t keys = 0, iterations = 0;
   if (variant.shared) {
     constexpr uint64_t kDepth = Variant::kDepth, kReductions = 64;
     const uint64_t lane_keys = variant.keys / variant.lanes;
     const uint64_t overflow = lane_keys * (variant.thread_rows * (head_dim + 2) + 2) + 2;
     keys = variant.keys;
-    turns = ceil_div(head_dim, kDepth) + variant.keys / kDepth * (kDepth + 2) + overflow + kReductions;
+    iterations = ceil_div(head_dim, kDepth) + variant.keys / kDepth * (kDepth + 2) + overflow + kReductions;
   } else {
     keys = uint64_t{variant.keys} * traits.subgroup_size;
-    turns = 2 * (ceil_div(head_dim, 4) + 1) + 8 * uint64_t{traits.subgroup_size} * variant.rows;
+    iterations = 2 * (ceil_div(head_dim, 4) + 1) + 8 * uint64_t{traits.subgroup_size} * variant.rows;
   }
-  assert(turns <= kMaxLoopIterationsCpu);  // head_dim is at most 1024
-  return kMaxLoopIterationsCpu / turns * keys;
+  assert(iterations <= kMaxLoopIterationsCpu);  // head_dim is at most 1024
+  return kMaxLoopIterationsCpu / iterations * keys;
 }
 
 // Bytes of the state that a workgroup saves from one range of keys to the next; mirrors STATE_VALUES of the kernels.
@@ -106,7 +106,7 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
     return variant;
   }
   if (!forced.empty() && !attention::is_matrix_variant(forced) && !attention::is_split_variant(forced)) {
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is no variant of attention", forced);
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is not a variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
   const Variant* best = nullptr;
@@ -176,8 +176,8 @@ void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t ma
   const uint64_t column_tiles = ceil_div(args.head_dim_v, columns_of(variant, traits));
   const uint64_t groups = row_tiles * column_tiles * args.heads * args.batch;
   if (groups > attention::kMaxGroups) {
-    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} is beyond this version", args.batch, args.heads,
-         args.seq_q);
+    fail(TUFF_ERROR_UNSUPPORTED, "batch={} heads={} seq_q={} is beyond the limits of this version", args.batch,
+         args.heads, args.seq_q);
   }
   const uint64_t at_once = std::min(args.seq_kv, keys_at_once(variant, traits, args.head_dim));
   const bool may_range = at_once < args.seq_kv;

@@ -84,7 +84,7 @@ void check_overlap(const Buffer* output, std::string_view output_name, uint64_t 
   if (exact_allowed && output->offset == input->offset && output_bytes == input_bytes) return;
   fail(TUFF_ERROR_INVALID_ARGUMENT, "{} overlaps {} (bytes {}..{} and {}..{} of one allocation){}", output_name,
        input_name, output->offset, output_end, input->offset, input_end,
-       exact_allowed ? "; it may be exactly the same range, or apart" : "");
+       exact_allowed ? "; the ranges may be identical or disjoint" : "");
 }
 
 InputOutput check_planes(const Buffer* input, const Buffer* output, uint64_t batch, uint64_t channels,

@@ -44,7 +44,7 @@ bool all_in_quads(ProbeRun& run) {
 const Probe matrix_quads = {"matrix_quads",
                             2,
                             "cooperative matrices keep their elements in quads of lanes",
-                            "cooperative matrices keep their elements elsewhere than in quads of lanes",
+                            "cooperative matrices do not keep their elements in quads of lanes",
                             possible,
                             all_in_quads};
 

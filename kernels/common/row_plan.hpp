@@ -19,7 +19,7 @@ struct RegisterRows {
 // Returns nothing if no shape can hold a row.
 inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uint64_t rows, uint64_t extent,
                                                  uint64_t block) {
-  const uint64_t most_blocks = 64 / block;  // 64 registers of a lane
+  const uint64_t max_blocks = 64 / block;  // 64 registers of a lane
   const uint64_t blocks = ceil_div(extent, block);
   const auto shape = [&](uint64_t lanes, uint32_t workgroup) {
     uint64_t each = ceil_div(blocks, lanes);
@@ -30,14 +30,14 @@ inline std::optional<RegisterRows> register_rows(const StreamDevice& device, uin
   if (device.cpu) {
     // One lane per row if rows are short and many.
     if (extent > 64 || rows < 16 * device.cores) lanes = device.subgroup;
-    if (blocks > lanes * most_blocks) return std::nullopt;
+    if (blocks > lanes * max_blocks) return std::nullopt;
     return shape(lanes, device.workgroup);
   }
   while (lanes < device.subgroup && blocks > 2 * lanes) lanes *= 2;
-  if (blocks <= lanes * most_blocks / 2) return shape(lanes, device.workgroup);
-  if (blocks <= device.workgroup * most_blocks) return shape(device.workgroup, device.workgroup);
+  if (blocks <= lanes * max_blocks / 2) return shape(lanes, device.workgroup);
+  if (blocks <= device.workgroup * max_blocks) return shape(device.workgroup, device.workgroup);
   // Half of the registers: the largest workgroups have no more per lane.
-  if (blocks <= device.largest * most_blocks / 2) return shape(device.largest, device.largest);
+  if (blocks <= device.largest * max_blocks / 2) return shape(device.largest, device.largest);
   return std::nullopt;
 }
 

@@ -71,9 +71,9 @@ inline StreamDevice stream_device(const DeviceTraits& traits, const std::optiona
   StreamDevice device{};
   device.cpu = forced == "cpu" || (forced != "gpu" && traits.cpu);
   device.subgroup = std::max(traits.subgroup_size, 1u);
-  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, most_along_x(traits)), device.subgroup);
+  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, max_along_x(traits)), device.subgroup);
   device.largest =
-      device.cpu ? device.workgroup : std::max(std::min(1024u, std::bit_floor(most_along_x(traits))), device.workgroup);
+      device.cpu ? device.workgroup : std::max(std::min(1024u, std::bit_floor(max_along_x(traits))), device.workgroup);
   device.cores = traits.cores ? traits.cores : 16;
   const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
   device.piece = std::min<uint64_t>(range >> std::countr_zero(element_bytes), 1u << 30) / 64 * 64;

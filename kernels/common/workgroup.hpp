@@ -9,7 +9,7 @@
 namespace tuff {
 
 // The maximum number of invocations of a one-dimensional workgroup, which may be below that of a three-dimensional one.
-inline uint32_t most_along_x(const DeviceTraits& traits) {
+inline uint32_t max_along_x(const DeviceTraits& traits) {
   return std::min(traits.max_invocations, traits.max_local_size[0]);
 }
 

@@ -53,8 +53,8 @@ uint64_t output_extent(const ConvArgs& args, uint32_t axis) {
     if (in == 0) return 0;
     const uint64_t whole =
         checked_add(checked_mul(in - 1, stride, "stride"), checked_add(span, further, "in_shape"), "in_shape");
-    require(around <= whole, "padding takes {} of the {} rows of {} that are made ({}={})", around, whole,
-            kInNames[axis], kInNames[axis], in);
+    require(around <= whole, "padding removes {} of the {} computed rows of {} ({}={})", around, whole, kInNames[axis],
+            kInNames[axis], in);
     return whole - around;
   }
   const uint64_t padded = checked_add(in, around, "padding");

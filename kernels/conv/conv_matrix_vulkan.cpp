@@ -164,7 +164,7 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
 }  // namespace
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || most_along_x(traits) < 256) return false;
+  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
   const Pixels pixels = pixels_of(args);
   const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
@@ -188,10 +188,10 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const Pixels taps = taps_of(args, pixels);
   const uint64_t image_bytes = pixels.image() * 2;
   // Indices within a piece must fit into 32 bits.
-  const uint64_t most_elements =
+  const uint64_t max_elements =
       (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
   const uint64_t most = std::clamp<uint64_t>(
-      pixels.as_they_are ? most_elements : std::min(most_elements, kMaxPixelBytes / image_bytes), 1, args.batch());
+      pixels.as_they_are ? max_elements : std::min(max_elements, kMaxPixelBytes / image_bytes), 1, args.batch());
   const uint64_t filter_bytes =
       filters_serve(args, pixels) ? 0 : ceil_div(args.filters() * taps.image() * 2, 256) * 256;
   const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes + behind(pixels) * 2;
@@ -215,8 +215,8 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
     }
     const GemmArgs gemm = product_of(piece, pixels, pixels.as_they_are ? &input : &ordered_pixels,
                                      filter_bytes == 0 ? args.filter : &ordered_filter);
-    log(TUFF_LOG_DISPATCH, "conv on matrix units: {}, {} images, m={} n={} k={}{}, {}{}", dtype_name(args.dtype),
-        piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
+    log(TUFF_LOG_DISPATCH, "conv by cooperative matrices: {}, {} images, m={} n={} k={}{}, {}{}",
+        dtype_name(args.dtype), piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
         pixels.as_they_are ? "in place" : "pixels ordered first", filter_bytes != 0 ? ", filters too" : "");
     gemm::record_windows(recorder, gemm, windows_of(piece, pixels));
   }

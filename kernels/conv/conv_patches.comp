@@ -22,13 +22,13 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint RUN = 4;
 
 void main() {
-  const uint lanes = gl_WorkGroupSize.x, fours = (push.column_count + 3) / 4;
-  const uint parts = (fours + lanes - 1) / lanes;
+  const uint lanes = gl_WorkGroupSize.x, vec4s = (push.column_count + 3) / 4;
+  const uint parts = (vec4s + lanes - 1) / lanes;
   const uint number = tuff_group(), part = number / parts;
   const uint four = (number - part * parts) * lanes + gl_LocalInvocationID.x;
   const uint taps = push.channels * CONV_T * push.R * push.S;
   const uint tap0 = part * RUN;
-  if (four >= fours || tap0 >= taps) return;
+  if (four >= vec4s || tap0 >= taps) return;
   TUFF_INDEX base[4];
   WINDOW window[4];
   [[unroll]] for (uint j = 0; j < 4; ++j) {
@@ -56,7 +56,7 @@ void main() {
       values[j] = valid ? value : vec4(0);
     }
     [[unroll]] for (int e = 0; e < 4; ++e) {
-      TUFF_FROM(Patches4, patches_pointer, TUFF_INDEX(tap + e) * fours + four) =
+      TUFF_FROM(Patches4, patches_pointer, TUFF_INDEX(tap + e) * vec4s + four) =
           packed_four(vec4(values[0][e], values[1][e], values[2][e], values[3][e]));
     }
     walk_on(walk, 4);
@@ -72,7 +72,7 @@ void main() {
           TUFF_LOADED(TYPE, TUFF_FROM(Input, input_pointer, valid ? base[j] + offset : TUFF_INDEX(0)));
       values[j] = valid ? value : 0.0;
     }
-    TUFF_FROM(Patches4, patches_pointer, TUFF_INDEX(tap) * fours + four) = packed_four(values);
+    TUFF_FROM(Patches4, patches_pointer, TUFF_INDEX(tap) * vec4s + four) = packed_four(values);
     walk_on(walk, 1);
   }
 #endif

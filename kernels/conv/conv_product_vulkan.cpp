@@ -78,7 +78,7 @@ const Variant& choose(const DeviceTraits& traits, const ConvArgs& args) {
       }
       return variant;
     }
-    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_CONV_VARIANT={} is no variant of a convolution", *forced);
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_CONV_VARIANT={} is not a variant of a convolution", *forced);
   }
   const uint32_t unit = traits.cpu ? traits.subgroup_size : 1;
   const uint64_t filters = args.group_filters();
@@ -119,8 +119,9 @@ void check_product(const ConvArgs& args, const Product& product, uint64_t taps) 
     }
   }
   if (taps >= kMaxExtent || args.filters() >= kMaxExtent || args.channels() >= kMaxExtent) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} filters of {} taps and channels, of {} channels: beyond this version",
-         args.filters(), taps, args.channels());
+    fail(TUFF_ERROR_UNSUPPORTED,
+         "{} filters of {} taps and channels, of {} channels: beyond the limits of this version", args.filters(), taps,
+         args.channels());
   }
 }
 
@@ -143,8 +144,9 @@ void check_positions(const ConvArgs& args) {
     const uint64_t reach = std::max({stride, dilation, args.taps()[axis], args.out()[axis]});
     if (reach >= kMaxExtent || dilation * args.taps()[axis] >= kMaxExtent) {
       fail(TUFF_ERROR_UNSUPPORTED,
-           "the {} of a transposed convolution goes by stride {}, dilation {} and {} taps to {}", kNames[axis], stride,
-           dilation, args.taps()[axis], args.out()[axis]);
+           "the {} of a transposed convolution with stride {}, dilation {} and {} taps is {}: beyond the limits of "
+           "this version",
+           kNames[axis], stride, dilation, args.taps()[axis], args.out()[axis]);
     }
   }
 }
@@ -278,9 +280,9 @@ void record_product(Recorder& recorder, const Product& product) {
   kernel.wide(needs_wide(in_elements) || needs_wide(filter_elements) || needs_wide(out_elements));
 
   log(TUFF_LOG_DISPATCH,
-      "conv {} {} filters={} groups={} columns={} taps={} slices={} vec_filter={} vec_channels={} wide={}",
-      variant.name, dtype_name(args.dtype), args.filters(), args.groups, columns_of(args), taps, product.slices,
-      vectors.filter, vectors.channels, kernel.is_wide());
+      "conv {} {} filters={} groups={} columns={} taps={} parts={} vec_filter={} vec_channels={} wide={}", variant.name,
+      dtype_name(args.dtype), args.filters(), args.groups, columns_of(args), taps, product.slices, vectors.filter,
+      vectors.channels, kernel.is_wide());
   const uint64_t size = dtype_size(args.dtype), out_size = sliced ? 4 : size;
   // The output operand starts at the first output.
   const uint64_t skip = product.out_first * out_size, out_bytes = out_elements * out_size - skip;

@@ -124,13 +124,13 @@ void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_su
   if (elements >= uint64_t{1} << 31) {
     fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^31", elements);
   }
-  uint64_t slices = 1, most_taps = 0;
+  uint64_t slices = 1, max_taps = 0;
   for_each_phase(args, [&](const Phase& y, const Phase& x) {
     Product product = product_of(args, y, x);
     check_product(product);
     slice_taps(product, recorder.traits());
     slices = std::max(slices, product.slices);
-    most_taps = std::max(most_taps, taps_of(product.args));
+    max_taps = std::max(max_taps, taps_of(product.args));
   });
   log(TUFF_LOG_DISPATCH, "conv transpose: {} x {} phases", phase_count(args, 1), phase_count(args, 2));
   // Scratch memory: the filter in the phases' order, then the sums of the split-K parts.
@@ -150,7 +150,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_su
     product.args.filter = &own;
     if (slices == 1) return record_product(recorder, product);
     product.partials = &partials;
-    product.slice_taps = ceil_div(ceil_div(most_taps, slices), 16) * 16;
+    product.slice_taps = ceil_div(ceil_div(max_taps, slices), 16) * 16;
     for (product.first_slice = 0; product.first_slice < slices; product.first_slice += stored) {
       if (product.first_slice != 0 && product.first_slice * product.slice_taps >= taps_of(product.args)) break;
       product.slices = std::min(stored, slices - product.first_slice);

@@ -42,19 +42,19 @@ struct Tiles {
 };
 
 // A device's costs, in multiplications: moving a number between the transforms and the GEMMs costs `moved`; implicit
-// GEMM runs at `direct` times the rate of GEMM; GEMMs with few tiles take as long as with `least_tiles`. Measured on an
+// GEMM runs at `direct` times the rate of GEMM; GEMMs with few tiles take as long as with `min_tiles`. Measured on an
 // H200 and on Mesa's CPU device.
 struct Costs {
-  double moved, direct, least_tiles;
+  double moved, direct, min_tiles;
 };
-constexpr Costs kGpu = {12, 0.85, 64}, kProcessor = {120, 0.5, 32};
-const Costs& costs_of(const DeviceTraits& traits) { return traits.cpu ? kProcessor : kGpu; }
+constexpr Costs kGpu = {12, 0.85, 64}, kCpu = {120, 0.5, 32};
+const Costs& costs_of(const DeviceTraits& traits) { return traits.cpu ? kCpu : kGpu; }
 
 double winograd_cost(const DeviceTraits& traits, const ConvArgs& args, const Form& form) {
   const Costs& costs = costs_of(traits);
   const auto channels = static_cast<double>(args.channels()), filters = static_cast<double>(args.filters());
   const auto tiles = static_cast<double>(Tiles(traits, args, form).all);
-  const double multiplied = std::max(tiles, costs.least_tiles) * channels * filters;
+  const double multiplied = std::max(tiles, costs.min_tiles) * channels * filters;
   const double moved = tiles * (channels + filters) + channels * filters / 2;
   return static_cast<double>(form.matrices()) * (multiplied + costs.moved * moved);
 }

@@ -58,8 +58,8 @@ void record_piece(const Task& task, const Piece& piece) {
   const int vector = vector_mode(traits, aligned16(task.output, piece.output_first * element) &&
                                              aligned(a, task.a, piece.a_first) && aligned(b, task.b, piece.b_first));
   // On a CPU, computing coordinates costs more than reading the elements, so four blocks share one computation.
-  const bool fours = task.device.cpu && a != gathered && b != gathered && axes.inner_size() % (4 * block) == 0;
-  const uint64_t size = (fours ? 4 : 1) * block, items = n / size + n % size;
+  const bool vec4s = task.device.cpu && a != gathered && b != gathered && axes.inner_size() % (4 * block) == 0;
+  const uint64_t size = (vec4s ? 4 : 1) * block, items = n / size + n % size;
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : 1;
   shaders::BinaryBroadcast::Push push{.n = static_cast<uint32_t>(n), .run = static_cast<uint32_t>(run)};
   AxisDividers<kMaxAxes>(axes).store(push);
@@ -72,7 +72,7 @@ void record_piece(const Task& task, const Piece& piece) {
                                                             .exact_arithmetic = traits.cpu,
                                                             .op = task.op.op,
                                                             .parts = block_parts(task.dtype),
-                                                            .repeat = fours ? 4 : 1,
+                                                            .repeat = vec4s ? 4 : 1,
                                                             .run = task.device.fixed_run(run),
                                                             .type = task.dtype,
                                                             .vector = vector});

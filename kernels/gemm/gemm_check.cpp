@@ -31,18 +31,18 @@ void check_types(const GemmArgs& args) {
       args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && (args.c_type == TUFF_I32 || is_float(args.c_type));
   const bool doubles = args.a_type == TUFF_F64 && args.b_type == TUFF_F64 && args.c_type == TUFF_F64;
   if (!floats && !integers && !doubles) {
-    fail(TUFF_ERROR_UNSUPPORTED, "dtype or a_type, b_type, c_type ask for {} x {} to {}, which is not computed",
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype or a_type, b_type, c_type request {} x {} to {}, which is not supported",
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.c_type));
   }
   const bool f16_sums = args.accumulate == TUFF_F16 && args.a_type == TUFF_F16 && args.b_type == TUFF_F16;
   if (args.accumulate != args.sum_type() && !f16_sums) {
-    fail(TUFF_ERROR_UNSUPPORTED, "accumulate is {}, sums of {} x {} are kept in {}", dtype_name(args.accumulate),
+    fail(TUFF_ERROR_UNSUPPORTED, "accumulate is {}, {} x {} is accumulated in {}", dtype_name(args.accumulate),
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.sum_type()));
   }
   require(args.precision >= TUFF_PRECISION_DEFAULT && args.precision <= TUFF_PRECISION_ALLOW_BF16,
           "precision is {}, must be TUFF_PRECISION_DEFAULT, _ALLOW_F16 or _ALLOW_BF16", args.precision);
   require(args.precision == TUFF_PRECISION_DEFAULT || (args.a_type == TUFF_F32 && args.b_type == TUFF_F32),
-          "precision is about f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
+          "precision applies to f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
 }
 
 bool whole_i32(double value) { return value >= -0x1p31 && value < 0x1p31 && std::trunc(value) == value; }
@@ -51,8 +51,8 @@ void check_scaling(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
   check_activation(activation);
   if (args.c_type != TUFF_I32) return;
-  require(whole_i32(args.alpha), "alpha is {}, an i32 c takes whole numbers of 32 bits", args.alpha);
-  require(whole_i32(args.beta), "beta is {}, an i32 c takes whole numbers of 32 bits", args.beta);
+  require(whole_i32(args.alpha), "alpha is {}, an i32 c takes 32-bit integers", args.alpha);
+  require(whole_i32(args.beta), "beta is {}, an i32 c takes 32-bit integers", args.beta);
   require(activation <= TUFF_ACTIVATION_RELU, "activation is {}, an i32 c takes none or TUFF_ACTIVATION_RELU",
           activation);
 }

@@ -62,7 +62,7 @@ Choice choose(const Recorder& recorder, const Plan& plan) {
     Offers named(forced), tiles;
     offer_all(recorder, plan, named);
     if (named.found()) return choice_of(named, Why::forced);
-    require(is_variant(forced), "TUFF_GEMM_VARIANT={} is no variant of gemm", forced);
+    require(is_variant(forced), "TUFF_GEMM_VARIANT={} is not a variant of gemm", forced);
     offer_tiles(recorder, plan, tiles);
     return tiles.found() ? choice_of(tiles, Why::model) : choose_by_model(recorder, plan);
   }
@@ -100,11 +100,11 @@ std::string reason(const Plan& plan) {
                          unfit);
     case Kind::skinny: return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
     case Kind::panels:
-      return fmt::format("model: whole tiles make {:.2f} times the operations{}", choice.offer.time, unfit);
+      return fmt::format("model: whole tiles compute {:.2f} times the operations{}", choice.offer.time, unfit);
     case Kind::matrices:
     case Kind::tiles: break;
   }
-  if (choice.next.name == nullptr) return fmt::format("model: nothing else suits{}", unfit);
+  if (choice.next.name == nullptr) return fmt::format("model: no other variant fits{}", unfit);
   return fmt::format("model: {} would take {:.2f} times as long{}", choice.next.name,
                      choice.next.time / choice.offer.time, unfit);
 }
@@ -128,7 +128,7 @@ std::vector<Offer> list_variants(const Recorder& recorder, const Plan& plan) {
   for (const Offer& offer : all) ranked.emplace_back(rank(offer), offer);
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<Offer> result;
-  if (ranked.empty() || ranked.front().first != 0) result.push_back(chosen);  // it was asked for by name
+  if (ranked.empty() || ranked.front().first != 0) result.push_back(chosen);  // it was requested by name
   for (const auto& [order, offer] : ranked) result.push_back(offer);
   return result;
 }

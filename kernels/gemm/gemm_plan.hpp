@@ -18,7 +18,7 @@ namespace tuff::gemm {
 
 enum class Kind : uint8_t { tiny, skinny, matrices, panels, tiles };
 
-// When a variant that can run is used: only if asked for by name; also when measuring; also when chosen by the model.
+// When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
 
 // A variant that could compute a GEMM.
@@ -107,7 +107,8 @@ struct Plan {
   Choice choice;
   CopyRequest a_request, b_request;  // copies that the kernel reads instead of the caller's operands
 
-  // 64-bit indices leave no room in the matrix kernels' push block for bias and residual, which then need a second pass.
+  // 64-bit indices leave no room in the matrix kernels' push block for bias and residual, which then need a second
+  // pass.
   bool operands_need_finish() const { return wide && args.epilogue.has_operands(); }
 
   // How the kernel accesses its output: it reads C too if beta is not 0, unless a second pass does so.
@@ -151,7 +152,7 @@ double operations_of(const GemmArgs& args);
 double work_bytes(const Plan& plan);
 
 // The longest part of k that one workgroup may loop over.
-uint64_t most_k(const DeviceTraits& traits);
+uint64_t max_k(const DeviceTraits& traits);
 
 // What TUFF_GEMM_VARIANT forces: a row of the tables of tiles, "panels", "skinny", "tiny_lanes", "tiny_columns", or
 // 64-bit indices ("wide"). Empty: nothing.

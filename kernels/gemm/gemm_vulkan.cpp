@@ -120,7 +120,7 @@ double operations_of(const GemmArgs& args) {
          static_cast<double>(args.k);
 }
 
-uint64_t most_k(const DeviceTraits& traits) {
+uint64_t max_k(const DeviceTraits& traits) {
   // The kernel with the most iterations takes one for each step of k and one more for every sixteen.
   return traits.cpu ? kMaxLoopIterationsCpu * 4 / 5 / 32 * 32 : kMaxExtent;
 }
@@ -134,7 +134,7 @@ void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t w
   const uint64_t results = plan.args.m * plan.args.n * plan.args.batch_count;
   const bool fits = tuned != 0 && tuned <= kMaxScratch / results;  // the parts' sums fit into scratch memory
   const uint64_t slices = fits || tuned == 1 ? std::min(tuned, k) : slices_of_k(k, groups, wanted, least);
-  plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, most_k(traits));
+  plan.k_slice = std::min(ceil_div(ceil_div(k, slices), unit) * unit, max_k(traits));
   plan.slices = ceil_div(k, plan.k_slice);
 }
 
@@ -236,46 +236,46 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   const Steps depth = {ta ? args.lda : 1, tb ? 1 : args.ldb, 0, 0, 0};
   const Steps matrices = {args.stride_a, args.stride_b, args.stride_c, epilogue.stride_bias, epilogue.stride_residual};
   const bool each = args.c_array != nullptr, finish = needs_finish(args);
-  if (each && (std::max(args.m, args.n) > kMaxExtent || args.k > most_k(traits))) {
+  if (each && (std::max(args.m, args.n) > kMaxExtent || args.k > max_k(traits))) {
     return record_one_by_one(recorder, args);
   }
   if (args.m > kMaxExtent) return record_cut(recorder, args, &GemmArgs::m, kMaxExtent, rows);
   if (args.n > kMaxExtent) return record_cut(recorder, args, &GemmArgs::n, kMaxExtent, cols);
-  if (!finish && args.k > most_k(traits)) return record_cut(recorder, args, &GemmArgs::k, most_k(traits), depth);
+  if (!finish && args.k > max_k(traits)) return record_cut(recorder, args, &GemmArgs::k, max_k(traits), depth);
   Plan plan(args);
   settle(recorder, plan);
   if (each && !goes_at_once(recorder, plan)) return record_one_by_one(recorder, args);
   // The number of workgroups, with the smallest tile, bounds how many matrices go into one dispatch.
   const uint64_t matrix_groups = ceil_div(args.m, 8) * ceil_div(args.n, 8);
-  uint64_t most_batch =
+  uint64_t max_batch =
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
-  uint64_t most_m = kMaxExtent, most_n = kMaxExtent;
+  uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish() : finish;
   if (plan.a_request.wanted) {
-    most_batch = std::min(most_batch, fitting(args.m * args.k));
-    if (args.m * args.k > kMaxScratch) most_m = std::min(most_m, fitting(args.k));
+    max_batch = std::min(max_batch, fitting(args.m * args.k));
+    if (args.m * args.k > kMaxScratch) max_m = std::min(max_m, fitting(args.k));
   }
   if (plan.b_request.wanted) {
-    most_batch = std::min(most_batch, fitting(args.n * args.k));
-    if (args.n * args.k > kMaxScratch) most_n = std::min(most_n, fitting(args.k));
+    max_batch = std::min(max_batch, fitting(args.n * args.k));
+    if (args.n * args.k > kMaxScratch) max_n = std::min(max_n, fitting(args.k));
   }
   if (sums_kept) {
-    most_batch = std::min(most_batch, fitting(args.m * args.n));
+    max_batch = std::min(max_batch, fitting(args.m * args.n));
     if (args.m * args.n > kMaxScratch) {
       constexpr uint64_t kSide = 8192;  // of a square piece: pieces of few rows would read B again and again
-      most_m = std::min(most_m, fitting(std::min(args.n, kSide)));
-      most_n = std::min(most_n, fitting(std::min(args.m, kSide)));
+      max_m = std::min(max_m, fitting(std::min(args.n, kSide)));
+      max_n = std::min(max_n, fitting(std::min(args.m, kSide)));
     }
   }
-  if (args.batch_count > most_batch) {
-    record_cut(recorder, args, &GemmArgs::batch_count, most_batch, matrices);
-  } else if (each && (args.m > most_m || args.n > most_n)) {
+  if (args.batch_count > max_batch) {
+    record_cut(recorder, args, &GemmArgs::batch_count, max_batch, matrices);
+  } else if (each && (args.m > max_m || args.n > max_n)) {
     record_one_by_one(recorder, args);
-  } else if (args.m > most_m) {
-    record_cut(recorder, args, &GemmArgs::m, most_m, rows);
-  } else if (args.n > most_n) {
-    record_cut(recorder, args, &GemmArgs::n, most_n, cols);
+  } else if (args.m > max_m) {
+    record_cut(recorder, args, &GemmArgs::m, max_m, rows);
+  } else if (args.n > max_n) {
+    record_cut(recorder, args, &GemmArgs::n, max_n, cols);
   } else {
     record_product(recorder, args, plan);
   }
@@ -290,7 +290,7 @@ void check_device_type(const DeviceTraits& traits, int32_t type, const char* nam
     fail(TUFF_ERROR_UNSUPPORTED, "{} is i8, and the device has no 8-bit storage", name);
   }
   if (type == TUFF_F64 && !traits.f64) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no arithmetic of 64 bits", name);
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no 64-bit arithmetic", name);
   }
 }
 
@@ -349,7 +349,7 @@ void check_device(const DeviceTraits& traits, const GemmArgs& args) {
   check_device_type(traits, args.b_type, "b");
   check_device_type(traits, args.c_type, "c");
   if (args.k > kMaxExtent && needs_finish(args)) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} for a c that is not of the sums' type or has an epilogue",
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "k is {}, at most {} if the type of c is not that of the sums, or with an epilogue",
          args.k, kMaxExtent);
   }
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kRun = 4;              // elements per invocation, as in the shaders
 constexpr uint64_t kWindow = 1ull << 30;  // bytes per dispatch, which keeps indices small
 
-uint32_t local_size_for(const DeviceTraits& traits) { return std::min(256u, most_along_x(traits)); }
+uint32_t local_size_for(const DeviceTraits& traits) { return std::min(256u, max_along_x(traits)); }
 
 bool on_words(const Buffer& buffer, uint64_t offset) { return (buffer.offset + offset) % 4 == 0; }
 

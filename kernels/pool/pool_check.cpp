@@ -77,7 +77,7 @@ void check_pool(const PoolArgs& args) {
     require(args.out_shape[i] > 0, "out_shape[{}] is 0", i);
     require(args.kernel[i] == 0 && args.stride[i] == 0 && args.padding[i] == 0 && args.dilation[i] == 0 &&
                 args.ceil_mode == 0 && args.count_include_pad == 0,
-            "adaptive is set, and so is something of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
+            "adaptive is set, and so is one of kernel, stride, padding, dilation, ceil_mode, count_include_pad");
     // The kernel divides (o + 1) in + out - 1 by out in 31 bits.
     require(args.out_shape[i] <= kMaxSize && args.in_shape[i] <= kMaxSize / (args.out_shape[i] + 1),
             "in_shape[{0}]={1} out_shape[{0}]={2}: too large", i, args.in_shape[i], args.out_shape[i]);

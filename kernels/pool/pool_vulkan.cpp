@@ -80,18 +80,18 @@ void record_windows(Recorder& recorder, const StreamDevice& device, const PoolAr
   push.height = static_cast<uint32_t>(s.in[1]);
   push.out_width = static_cast<uint32_t>(s.out[2]);
   push.out_height = static_cast<uint32_t>(s.out[1]);
-  push.fours = static_cast<uint32_t>(ceil_div(s.out[2], 4));
+  push.vec4s = static_cast<uint32_t>(ceil_div(s.out[2], 4));
   push.rows = static_cast<uint32_t>(ceil_div(s.out[1], rows_each));
   push.padding_y = static_cast<int32_t>(s.padding[1]);
-  const Divider by_fours = divider(push.fours), by_rows = divider(push.rows);
-  push.multipliers[0] = by_fours.multiplier;
+  const Divider by_vec4s = divider(push.vec4s), by_rows = divider(push.rows);
+  push.multipliers[0] = by_vec4s.multiplier;
   push.multipliers[1] = by_rows.multiplier;
-  push.shifts = by_fours.shift | by_rows.shift << 8;
+  push.shifts = by_vec4s.shift | by_rows.shift << 8;
   const uint64_t plane_in = s.in[1] * s.in[2], plane_out = s.out[1] * s.out[2];
   for (uint64_t begin = 0; begin < s.planes; begin += at_once) {
     // The kernel's planes have two axes, so a plane of three counts once for each depth.
     const uint64_t count = std::min(at_once, s.planes - begin) * s.in[0], first = begin * s.in[0];
-    const uint64_t items = count * push.fours * push.rows;
+    const uint64_t items = count * push.vec4s * push.rows;
     const bool vectors = s.in[2] % 4 == 0 && s.out[2] % 4 == 0 && aligned16(args.input, first * plane_in * element) &&
                          aligned16(args.output, first * plane_out * element);
     const uint64_t run = device.cpu ? device.items_each(items, 64) : 1;

@@ -22,7 +22,7 @@ layout(push_constant, std430) uniform Push {
   uint n;  // items
   uint run;
   uint width, height, out_width, out_height;
-  uint fours, rows, multipliers[2], shifts;  // vec4s of a row and strips of a plane, with their dividers
+  uint vec4s, rows, multipliers[2], shifts;  // vec4s of a row and strips of a plane, with their dividers
   int padding_y;
 } push;
 
@@ -131,7 +131,7 @@ void finish(vec4 value, uint plane, uint x, uint y) {
 void pool(uint item) {
   const uint strip = tuff_divide(item, push.multipliers[0], push.shifts & 31u);
   const uint plane = tuff_divide(strip, push.multipliers[1], (push.shifts >> 8) & 31u);
-  const uint x = 4 * (item - strip * push.fours), first = ROWS * (strip - plane * push.rows);
+  const uint x = 4 * (item - strip * push.vec4s), first = ROWS * (strip - plane * push.rows);
   const int left = int(x * STRIDE_X), top = int(first * STRIDE_Y) - push.padding_y;
   const TUFF_INDEX begin = TUFF_INDEX(plane) * (push.width * push.height);
   Windows w;

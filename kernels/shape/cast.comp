@@ -104,11 +104,11 @@ void cast_four(uint i) {
 #endif
 
 void main() {
-  const uint lanes = gl_WorkGroupSize.x, fours = push.n / 4, items = fours + push.n % 4;
+  const uint lanes = gl_WorkGroupSize.x, vec4s = push.n / 4, items = vec4s + push.n % 4;
   const uint begin = tuff_group() * (lanes * RUN);
   uint i = begin + gl_LocalInvocationID.x;
 #if TUFF_UNROLL == 2 && TUFF_VECTOR
-  if (begin + lanes * RUN <= fours) {
+  if (begin + lanes * RUN <= vec4s) {
     for (uint step = 0; step < RUN; step += 2, i += 2 * lanes) {
       const Four first = load_four(i), second = load_four(i + lanes);
       store_four(i, first);
@@ -118,10 +118,10 @@ void main() {
   }
 #endif
   for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
-    if (i < fours) {
+    if (i < vec4s) {
       cast_four(i);
     } else {
-      const uint element = 4 * fours + (i - fours);
+      const uint element = 4 * vec4s + (i - vec4s);
       store(element, tuff_cast(load(element)));
     }
   }

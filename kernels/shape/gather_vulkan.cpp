@@ -109,7 +109,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
   if (n <= kMaxUnits && axes.rank <= kMaxAxes) {
     bool reach = stride <= kMaxStride;
     for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && static_cast<uint64_t>(axes.strides[i][0]) <= kMaxStride;
-    if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 elements apart or more");
+    if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis are 2^31 elements or more apart");
     shaders::Gather::Push<false> push{
         .n = static_cast<uint32_t>(n), .named = named_of(task.args), .stride = static_cast<uint32_t>(stride)};
     AxisDividers<kMaxAxes>(axes).store(push);

@@ -12,7 +12,7 @@
 //
 // Reading pairs of elements as 64-bit integers, which benefits other kernels on CPUs, costs more here than it saves.
 // TUFF_UNIT, the size of an element, is at most 8.
-//# TUFF_FOURS : 0|1 : 1: rows of both operands are aligned vec4s (not for TUFF_UNIT 8)
+//# TUFF_VEC4S : 0|1 : 1: rows of both operands are aligned vec4s (not for TUFF_UNIT 8)
 //# TUFF_RUN : 0.. : blocks along that a workgroup processes; 0: push.run says
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint BATCH_RANK = 0;  // number of the other axes
@@ -32,7 +32,7 @@ layout(push_constant, std430) uniform Push {
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
 
-#if TUFF_FOURS
+#if TUFF_VEC4S
 #if TUFF_UNIT == 1
 #define FOUR uint
 #define FOUR_BYTES 4
@@ -107,7 +107,7 @@ void main() {
                        to = output_base + TUFF_INDEX(across) * push.output_stride + along;
       if (across + 4 <= push.across && along + 4 <= push.along) {
         transpose(from, to);
-#if !TUFF_FOURS
+#if !TUFF_VEC4S
       } else if (across < push.across && along < push.along) {
         const uint columns = min(push.across - across, 4u), rows = min(push.along - along, 4u);
         for (uint i = 0; i < columns * rows; ++i) {

@@ -151,7 +151,7 @@ void record_plain(const Task& task, const Piece& piece) {
 struct Tiling {
   uint64_t across, along;  // elements of a tile
   uint64_t run;            // CPU: blocks along that a workgroup processes
-  bool fours;              // CPU: rows of both operands consist of aligned vec4s
+  bool vec4s;              // CPU: rows of both operands consist of aligned vec4s
   bool pairs;              // GPU: rows consist of aligned pairs of two-byte elements
 };
 
@@ -243,10 +243,10 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
     task.recorder.dispatch(kernel, dispatch);
   };
   if (task.device.cpu) {
-    KernelRequest kernel = shaders::PermuteLanes::request({.fours = tiling.fours,
-                                                           .long_ = traits.addresses && task.unit == 8,
+    KernelRequest kernel = shaders::PermuteLanes::request({.long_ = traits.addresses && task.unit == 8,
                                                            .run = task.device.fixed_run(tiling.run),
-                                                           .unit = task.unit});
+                                                           .unit = task.unit,
+                                                           .vec4s = tiling.vec4s});
     auto push = tiles_push<shaders::PermuteLanes::Push>(axes, tiling, across);
     push.run = static_cast<uint32_t>(tiling.run);
     record(kernel, push);
@@ -291,7 +291,7 @@ void record_pieces(const Task& task, const Piece& piece) {
   for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && reached(i);
   if (count <= kMaxUnits && reach) return record_piece(task, piece);
   if (!reach && count <= kMaxUnits && axes.rank > 1 && reached(0)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis lie 2^31 units of {} bytes apart or more", task.unit);
+    fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis are 2^31 units of {} bytes or more apart", task.unit);
   }
   const uint64_t step = reached(0) ? std::max<uint64_t>(kMaxUnits / (count / axes.sizes[0]), 1) : 1;
   for (uint64_t begin = 0; begin < axes.sizes[0]; begin += step) {
@@ -311,7 +311,7 @@ void check_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const uint64_t unit = unit_of(copy);
   if ((unit != 1 || traits.storage8) && (unit != 2 || traits.storage16)) return;
   if (describe(traits).cpu && are_rows(copy)) return;
-  fail(TUFF_ERROR_UNSUPPORTED, "elements of {} bytes are copied, and the device has no such storage", unit);
+  fail(TUFF_ERROR_UNSUPPORTED, "elements have {} bytes, and the device has no such storage", unit);
 }
 
 void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {

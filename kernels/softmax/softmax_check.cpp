@@ -23,7 +23,7 @@ void check_softmax(const SoftmaxArgs& args) {
   check_overlap(args.output, "output", bytes, args.input, "input", bytes, true);
   if (mask.buffer == nullptr) {
     require(mask.type == args.dtype && mask.rows == 0 && mask.repeat == 1,
-            "mask is TUFF_NULL_HANDLE, and mask_type, mask_rows or mask_repeat say what it is");
+            "mask is TUFF_NULL_HANDLE, and mask_type, mask_rows or mask_repeat is set");
     return;
   }
   const uint64_t mask_rows = mask.rows != 0 ? mask.rows : view.outer;

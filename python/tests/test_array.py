@@ -406,7 +406,7 @@ def test_slices_are_views(ctx, rng):
     a[3] = [1, 2, 3]
     exact(x, a)
     assert len(x) == 6 and [part.sum().item() for part in x] == a.sum(axis=(1, 2)).tolist()
-    exact(x[2] @ x[3].T, a[2] @ a[3].T)  # products of operands at an offset
+    exact(x[2] @ x[3].T, a[2] @ a[3].T)  # GEMM of operands at an offset
 
 
 def naive_conv2d(x, w, stride, padding, dilation):
@@ -487,7 +487,7 @@ def test_conv2d_winograd(ctx, rng):
     sizes = np.maximum(winograd_sizes(x, w, 2), winograd_sizes(x, w, 4))
     roundings = 32 + 3 + 2 * (3 + 6 + 3)  # the sums' and the transforms', each along two axes
     assert (abs(y - expected) <= roundings * 2**-24 / (1 - roundings * 2**-24) * sizes).all()
-    # A window that it is not made for: as ever.
+    # A window that Winograd does not support: the result is unchanged.
     x, w = integers(rng, 1, 32, 9, 9), integers(rng, 16, 32, 3, 2)
     exact(tuff.conv2d(ctx.array(x), ctx.array(w), winograd=True), naive_conv2d(x, w, (1, 1), (0, 0), (1, 1)))
 
@@ -620,7 +620,7 @@ def test_products_finish_in_one_call(ctx, rng):
     relu = tuff.matmul(x, y, bias=ctx.array(columns), residual=ctx.array(residual), activation="relu")
     exact(relu, np.maximum(a @ b + columns + residual, 0))
     exact(tuff.matmul(x, y, bias=ctx.array(rows)), a @ b + rows)
-    for own in (integers(rng, 2, 1, 7), integers(rng, 2, 5, 1)):  # a bias for each product of the stack
+    for own in (integers(rng, 2, 1, 7), integers(rng, 2, 5, 1)):  # a bias for each GEMM of the stack
         exact(tuff.matmul(x, y, bias=ctx.array(own)), a @ b + own)
         exact(tuff.matmul(x[0], ctx.array(np.stack([b, -b])), bias=ctx.array(own)), np.stack([a[0] @ b, -a[0] @ b]) + own)
     exact(tuff.matmul(x, y, activation="relu6"), np.clip(a @ b, 0, 6))

@@ -161,7 +161,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_kernel_language": (raw.KERNEL_GLSL, kernel),
     }
     groups = {entry["name"] for entry in api["groups"] if any(v["name"].endswith("_INVALID") for v in entry["values"])}
-    # What a device is, and what a call answered, are only told.
+    # Device types and statuses are outputs only.
     assert groups - {"tuff_device_type"} <= set(calls) and "tuff_status" not in calls
     for group, (right, function) in calls.items():
         allowed = (raw.OK, raw.ERROR_UNSUPPORTED) if group == "tuff_kernel_language" else (raw.OK,)

@@ -1,4 +1,4 @@
-"""Where the library is looked for, and what importing and exiting do; each in a process of its own."""
+"""Where the library is searched for, and what importing and exiting do; each in a separate process."""
 
 import importlib.util
 import os

@@ -183,7 +183,7 @@ def test_nine_axes(ctx):
         refused(use)
         with pytest.raises(ValueError, match=r"\(1, 1, 1, 1, 1, 1, 1, 1, 1\)"):
             use()
-    # What needs no axis of its own goes through all of them.
+    # Operations that need no particular axis accept all of them.
     assert (x + x).item() == 2 and x.sum().item() == 1 and x.relu().item() == 1 and x[0].shape == (1,) * 8
     assert x.layer_norm().shape == (1,) * 9 and tuff.broadcast_to(x, (1,) * 8 + (3,)).numpy().sum() == 3
     half = ctx.ones((1,) * 9, np.float16)

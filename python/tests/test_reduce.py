@@ -70,7 +70,7 @@ def test_int32_is_exact_modulo_2_to_32(ctx, rng):
     x = ctx.array(host, dtype=np.int32)
     for axes in [None, *several(4)]:
         for name in ("sum", "prod", "max", "min"):
-            # NumPy makes sums and products of int64: the last 32 bits of them, wrapping too, are those of int32.
+            # NumPy computes sums and products in int64: the last 32 bits of them, wrapping too, are those of int32.
             wanted = np.asarray(getattr(host, name)(axes)).astype(np.int32)
             got = getattr(x, name)(axes).numpy()
             assert got.dtype == np.int32
@@ -85,7 +85,7 @@ def test_int32_is_exact_modulo_2_to_32(ctx, rng):
 
 
 def test_broadcast_to_keeps_every_bit_of_every_dtype(ctx, rng):
-    """It was a product with ones: -0 became +0, and integers were UNSUPPORTED."""
+    """It used to multiply by ones: -0 became +0, and integers were UNSUPPORTED."""
     for dtype in (np.float32, np.float16, np.float64, np.int32, np.uint32, np.int8, np.uint8):
         size = np.dtype(dtype).itemsize
         host = np.frombuffer(rng.bytes(15 * size), dtype).copy().reshape(1, 3, 1, 5)

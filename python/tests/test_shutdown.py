@@ -23,7 +23,7 @@ BEGIN = """
         kernel = ctx.kernel("#version 450\\nlayout(binding = 0) buffer Out { uint to[]; };\\nvoid main() { to[0] = 1; }")
         kernel(held, groups=1)
     for _ in range(50):
-        y = tuff.maximum(y, x)  # work under way
+        y = tuff.maximum(y, x)  # work in flight
 """
 
 ENDINGS = {

@@ -81,7 +81,7 @@ def attention(
     if not agree:
         raise ValueError(f"{shapes}: batches, k's head_dim, and the heads and keys of k and v must agree")
     if heads != kv_heads and (kv_heads == 0 or heads % kv_heads != 0):
-        raise ValueError(f"{shapes}: {heads} heads of q are no multiple of {kv_heads} of k")
+        raise ValueError(f"{shapes}: {heads} heads of q are not a multiple of {kv_heads} of k")
     seq_kv = room if keys is None else whole(keys, "keys")
     if seq_kv > room:
         raise ValueError(f"keys is {keys}, and there is room for {room}")

@@ -112,5 +112,5 @@ class OnDevice:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         name = type(self).__name__
-        instead = "; .numpy() is what can be, and .copy() stays there" if hasattr(self, "numpy") else ""
+        instead = "; .numpy() copies it to the host, .copy() on the device" if hasattr(self, "numpy") else ""
         raise TypeError(f"a tuff.{name} lives on a device and cannot be pickled or copied{instead}")

@@ -339,7 +339,7 @@ class Context(OnDevice):
     def array(self, values: object, dtype: object = np.float32) -> Array:
         """Uploads anything that NumPy accepts as an array, converted to dtype."""
         if isinstance(values, (Array, Transposed)):
-            raise TypeError("the values are on a device already; .copy() stays there, .numpy() brings them back")
+            raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_numpy(values, as_dtype(dtype))
         result = self.empty(source.shape, source.dtype)
         result.buffer.upload(source)

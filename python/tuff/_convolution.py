@@ -200,7 +200,7 @@ def conv_transpose2d(
         for i in range(2)
     ]
     if min(extents) < 0:
-        raise ValueError(f"padding {padding} leaves out more than there is: {tuple(extents)}")
+        raise ValueError(f"padding {padding} removes more than the output has: {tuple(extents)}")
     shape = (images[0], filters[1] * groups, *extents)
     result = result_of(out, x, as_stored(shape, layout))
     desc = raw.ConvTranspose2dDesc(

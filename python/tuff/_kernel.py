@@ -28,7 +28,7 @@ def _bits(value: Number) -> int:
         return int(value)
     if isinstance(value, int):
         if not -(2**31) <= value < 2**32:
-            raise ValueError(f"{value} is no 32-bit constant; np.int64 and np.uint64 make wider ones")
+            raise ValueError(f"{value} is not a 32-bit constant; use np.int64 or np.uint64 for a wider one")
         return value & 0xFFFFFFFF
     data = np.asarray(value, np.float32 if isinstance(value, float) and not isinstance(value, np.generic) else None)
     if data.ndim != 0 or data.dtype.kind not in "iuf" or data.dtype.itemsize > 8:

@@ -158,7 +158,7 @@ def matmul(
     if beta != 0 and out is None:
         raise ValueError("beta needs out")
     if a.ndim == 0 or b.ndim == 0:
-        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: a product with a number is *")
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: use * to multiply by a number")
     a_matrix = a.reshape(1, -1) if a.ndim == 1 else a
     b_matrix = b.reshape(-1, 1) if b.ndim == 1 else b
     *a_batch, m, k = a_matrix.shape
@@ -409,7 +409,7 @@ def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> Non
         if array.context is not x.context:
             raise ValueError("operands are of different contexts")
         if array.dtype not in (x.dtype, np.float32) or array.dtype != next(iter(present.values())).dtype:
-            raise TypeError(f"{name} is of {array.dtype}, needs {x.dtype}, or float32 as its like")
+            raise TypeError(f"{name} is of {array.dtype}, needs {x.dtype}, or float32 like the other parameters")
         if array.shape != (size,):
             raise ValueError(f"{name} has shape {array.shape}, needs ({size},)")
         setattr(desc, name, array.buffer.handle)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _spatial(x: Array) -> int:
     require_array(x, "x")
     if not 3 <= x.ndim <= 5:
-        raise ValueError(f"pooling needs (N, C, …) with one to three axes behind, not {x.shape}")
+        raise ValueError(f"pooling needs (N, C, …) with one to three spatial axes, not {x.shape}")
     return x.ndim - 2
 
 

@@ -39,7 +39,7 @@ def resize(
     which = choice(mode, "mode", MODES)
     require_layout(layout)
     if not 3 <= x.ndim <= 5:
-        raise ValueError(f"resize needs (N, C, …) with one to three axes behind, not {x.shape}")
+        raise ValueError(f"resize needs (N, C, …) with one to three spatial axes, not {x.shape}")
     axes, (batch, channels, *spatial) = x.ndim - 2, channels_second(x.shape, layout)
     sizes = numbers(shape, axes, "shape")
     result = result_of(out, x, as_stored((batch, channels, *sizes), layout))

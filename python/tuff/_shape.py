@@ -61,7 +61,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     keys = list(key) if isinstance(key, tuple) else [key]
     ellipses = [place for place, index in enumerate(keys) if index is Ellipsis]  # not ==, which arrays overload
     if len(ellipses) > 1:
-        raise IndexError("an index has one ellipsis at most")
+        raise IndexError("an index has at most one ellipsis")
     at = ellipses[0] if ellipses else len(keys)
     if not ellipses:
         keys.append(Ellipsis)
@@ -98,7 +98,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
 
 def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = None) -> Array:
     """Concatenates arrays along an axis. Like numpy.concatenate."""
-    parts = sequence(arrays_, "arrays", "arrays to be put one behind another")
+    parts = sequence(arrays_, "arrays", "a sequence of arrays")
     if not parts:
         raise ValueError("concat of no arrays")
     for part in parts:

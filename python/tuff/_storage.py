@@ -43,7 +43,7 @@ def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
             return shape
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else sequence(shape, "shape", "sizes")
     if not all(isinstance(size, (int, np.integer)) and 0 <= size < 2**63 for size in sizes):
-        raise ValueError(f"{sizes} is no shape: needs integers from 0 to 2**63 - 1")
+        raise ValueError(f"{sizes} is not a shape: needs integers from 0 to 2**63 - 1")
     return tuple(int(size) for size in sizes)
 
 
@@ -51,7 +51,7 @@ def as_dtype(dtype: object) -> np.dtype:
     """Converts to a dtype that arrays support; others are a TypeError."""
     kind = np.dtype(dtype)
     if kind not in DTYPES:
-        raise TypeError(f"dtype {kind} is none of {', '.join(str(known) for known in DTYPES)}")
+        raise TypeError(f"dtype {kind} is not one of {', '.join(str(known) for known in DTYPES)}")
     return kind
 
 
@@ -205,7 +205,7 @@ class Storage(OnDevice):
             elif isinstance(index, slice) and axis == len(keys) - 1:
                 start, stop, step = index.indices(size)
                 if step != 1:
-                    raise ValueError(f"a slice with step {step} is no view of dense memory")
+                    raise ValueError(f"a slice with step {step} is not a view of dense memory")
                 return offset + start * stride, (max(0, stop - start),) + rest
             else:
                 raise TypeError("an index is integers and then one slice, so that it is a view of dense memory")

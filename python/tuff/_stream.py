@@ -41,13 +41,13 @@ def stream_handle(stream: Optional[Stream], context: Context) -> int:
     if stream is None:
         return context.stream_handle
     if not isinstance(stream, Stream):
-        raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
+        raise TypeError(f"{type(stream).__name__} is not a tuff.Stream")
     return stream.handle
 
 
 def _event_handle(event: Event) -> int:
     if not isinstance(event, Event):
-        raise TypeError(f"{type(event).__name__} is no tuff.Event")
+        raise TypeError(f"{type(event).__name__} is not a tuff.Event")
     return event.handle
 
 
@@ -116,7 +116,7 @@ class Stream(OnDevice):
     def __exit__(self, *_: object) -> None:
         entered = _entered.get()
         if entered is None or entered.stream is not self:
-            raise RuntimeError("with blocks of streams end in another order than they began")
+            raise RuntimeError("with blocks of streams must end in the reverse of the order in which they began")
         _entered.set(entered.before)
 
     def __eq__(self, other: object) -> bool:
@@ -194,7 +194,7 @@ class Graph(OnDevice):
     def __init__(self, context: Context, stream: Optional[Stream] = None) -> None:
         """stream: the stream that captures; by default a new one for this purpose."""
         if stream is not None and not isinstance(stream, Stream):
-            raise TypeError(f"{type(stream).__name__} is no tuff.Stream")
+            raise TypeError(f"{type(stream).__name__} is not a tuff.Stream")
         _require_context(context)
         self.context = context
         self.handle = raw.NULL_HANDLE
@@ -203,7 +203,7 @@ class Graph(OnDevice):
 
     def __enter__(self) -> Graph:
         if self._stream is None:
-            raise RuntimeError("the graph was captured already")
+            raise RuntimeError("the graph is already captured")
         check(raw.tuff_graph_begin(self._stream.handle))
         self._stream.__enter__()
         return self

@@ -77,7 +77,7 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
   using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
   for (const CustomSource::Define& define : source.defines) {
-    require(is_identifier(define.name), "defines: \"{}\" is no name that a macro can have", define.name);
+    require(is_identifier(define.name), "defines: \"{}\" is not a valid macro name", define.name);
     require(define.value.find_first_of("\n\r") == std::string::npos, "defines: the value of {} has a line break",
             define.name);
   }
@@ -107,7 +107,7 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
   warnings = std::move(messages);
   const size_t bytes = shaderc_result_get_length(result.get());
   if (bytes > kMaxModuleBytes) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} becomes {} bytes of SPIR-V, {} is the most", source.name, bytes,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} compiles to {} bytes of SPIR-V, at most {} are allowed", source.name, bytes,
          kMaxModuleBytes);
   }
   const auto* words = reinterpret_cast<const uint32_t*>(shaderc_result_get_bytes(result.get()));
@@ -197,7 +197,7 @@ void specialise(std::vector<uint32_t>& words, std::span<const CustomSource::Cons
   });
   std::unordered_map<uint32_t, uint64_t> values;
   for (const CustomSource::Constant& constant : constants) {
-    require(values.emplace(constant.id, constant.bits).second, "constants: id {} is there twice", constant.id);
+    require(values.emplace(constant.id, constant.bits).second, "constants: id {} occurs twice", constant.id);
     const bool known =
         std::any_of(numbers.begin(), numbers.end(), [&](const auto& number) { return number.second == constant.id; });
     require(known, "constants: the kernel has no specialisation constant of id {}", constant.id);

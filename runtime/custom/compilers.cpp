@@ -22,7 +22,7 @@ void require_compilers() {
   if (!gone.load(std::memory_order_relaxed)) [[likely]] {
     return;
   }
-  fail(TUFF_ERROR_UNSUPPORTED, "the process is ending: kernels that are not in the cache cannot be compiled any more");
+  fail(TUFF_ERROR_UNSUPPORTED, "the process is exiting: kernels that are not in the cache can no longer be compiled");
 }
 
 }  // namespace tuff

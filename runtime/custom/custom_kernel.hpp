@@ -80,7 +80,7 @@ struct DriverTrial {
   std::vector<uint32_t> bindings;  // the numbers of the bindings in use
   uint32_t push_bytes = 0;
   bool robust = false;
-  bool processor = false;                              // a CPU device, whose driver needs nothing under /dev
+  bool cpu = false;                                    // a CPU device, whose driver needs nothing under /dev
   std::array<uint8_t, 16> device{}, pipeline_cache{};  // UUIDs of the device and of the driver's build
 };
 // Throws COMPILE_FAILED, LIMIT_EXCEEDED (after limits.milliseconds), or UNSUPPORTED if the driver does not run there.

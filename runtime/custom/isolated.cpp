@@ -25,8 +25,7 @@ std::filesystem::path find_helper() {
   if (const auto chosen = platform::environment("TUFF_COMPILE")) {
     std::filesystem::path file(*chosen);
     if (file.is_absolute()) return file;
-    fail(TUFF_ERROR_UNSUPPORTED, "TUFF_COMPILE is {}, needs the whole path of the program tuff-compile, from / on",
-         *chosen);
+    fail(TUFF_ERROR_UNSUPPORTED, "TUFF_COMPILE is {}, needs the absolute path of the program tuff-compile", *chosen);
   }
   const std::filesystem::path folder = platform::library_folder();
   std::error_code error;
@@ -55,15 +54,16 @@ struct Work {
     case ProcessEnd::Kind::timed_out:
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: compiling it took longer than {} ms", name, limits.milliseconds);
     case ProcessEnd::Kind::too_much_output:
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: it becomes more than {} bytes of SPIR-V", name, kMaxUntrustedModuleBytes);
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: it compiles to more than {} bytes of SPIR-V", name,
+           kMaxUntrustedModuleBytes);
     case ProcessEnd::Kind::signalled:
       if (end.code == SIGALRM) {
         fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: {} took longer than {} ms to compile it", name, who, limits.milliseconds);
       }
       if (end.code == SIGXCPU || end.code == SIGKILL) {
-        fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: compiling it took more processor time or memory than it may", name);
+        fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: compiling it took more CPU time or memory than allowed", name);
       }
-      fail(TUFF_ERROR_COMPILE_FAILED, "{}: {} crashed on it (signal {}, in a process of its own)", name, who, end.code);
+      fail(TUFF_ERROR_COMPILE_FAILED, "{}: {} crashed on it (signal {}, in a separate process)", name, who, end.code);
     case ProcessEnd::Kind::exited:
       if (end.code == kHelperOutOfMemory) {
         fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: compiling it needs more than {} bytes of memory", name,
@@ -157,9 +157,7 @@ void try_driver(const DriverTrial& trial, const CompileLimits& limits) {
                             to_bytes(trial), limits.milliseconds + kDriverStartMilliseconds, environment);
   if (answer.payload) return;
   if (answer.end.output.empty()) {
-    fail(TUFF_ERROR_UNSUPPORTED,
-         "{}: the driver is to compile it in a process of its own first, and does not start "
-         "there",
+    fail(TUFF_ERROR_UNSUPPORTED, "{}: the driver must first compile it in a separate process, but does not start there",
          trial.name);
   }
   fail_without_answer(work, answer.end);

@@ -91,7 +91,7 @@ class Bounds {
       case spv::OpVectorInsertDynamic: return component(instruction, instruction[3], 5);
       case spv::OpPtrAccessChain:
       case spv::OpInBoundsPtrAccessChain:
-        fail(TUFF_ERROR_UNSUPPORTED, "the kernel steps from one pointer to another ({}), which nothing bounds",
+        fail(TUFF_ERROR_UNSUPPORTED, "the kernel has pointer arithmetic ({}), which cannot be kept in bounds",
              op == spv::OpPtrAccessChain ? "OpPtrAccessChain" : "OpInBoundsPtrAccessChain");
       case spv::OpBitcast:
       case spv::OpCopyLogical:
@@ -119,7 +119,7 @@ class Bounds {
   }
   SpirvInstruction type(uint32_t id) const {
     const SpirvInstruction found = module_.type(id);
-    if (found.empty()) fail(TUFF_ERROR_COMPILE_FAILED, "the kernel uses something of the unknown type %{}", id);
+    if (found.empty()) fail(TUFF_ERROR_COMPILE_FAILED, "the kernel uses a value of the unknown type %{}", id);
     return found;
   }
   bool is_pointer(uint32_t id) const {
@@ -171,7 +171,8 @@ class Bounds {
   uint32_t bounded(uint32_t index, uint64_t count) {
     const uint32_t type_id = type_of(index);
     const SpirvInstruction number = type(type_id);
-    if (opcode(number) != spv::OpTypeInt) fail(TUFF_ERROR_COMPILE_FAILED, "the kernel has an index that is no integer");
+    if (opcode(number) != spv::OpTypeInt)
+      fail(TUFF_ERROR_COMPILE_FAILED, "the kernel has an index that is not an integer");
     if (count == 0 || count > INT32_MAX) {
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel has an array of {} elements outside of buffers", count);
     }
@@ -209,13 +210,14 @@ class Bounds {
       switch (opcode(of)) {
         case spv::OpTypeStruct: {
           const uint64_t member = module_.literal(instruction[i]).value_or(UINT64_MAX);
-          if (member + 2 >= of.size()) fail(TUFF_ERROR_COMPILE_FAILED, "the kernel names a member that is not there");
+          if (member + 2 >= of.size())
+            fail(TUFF_ERROR_COMPILE_FAILED, "the kernel accesses a member that does not exist");
           of = type(of[2 + member]);
           break;
         }
         case spv::OpTypeArray: {
           const std::optional<uint64_t> length = module_.value(of[3]);
-          if (!length) fail(TUFF_ERROR_UNSUPPORTED, "the size of an array is too involved to be worked out");
+          if (!length) fail(TUFF_ERROR_UNSUPPORTED, "the size of an array is too complex to evaluate");
           if (!in_buffer) changed[i] = bounded(instruction[i], *length);
           of = type(of[2]);
           break;
@@ -226,7 +228,7 @@ class Bounds {
           changed[i] = bounded(instruction[i], of[3]);
           of = type(of[2]);
           break;
-        default: fail(TUFF_ERROR_COMPILE_FAILED, "the kernel indexes what has no parts");
+        default: fail(TUFF_ERROR_COMPILE_FAILED, "the kernel indexes a value that has no parts");
       }
     }
     emit(functions_, SpirvInstruction(changed));

@@ -38,7 +38,7 @@ void check_launch(const KernelInterface& kernel, const LaunchArgs& args, const L
   constexpr char kAxes[] = {'x', 'y', 'z'};
   for (size_t i = 0; i < 3; ++i) {
     if (args.groups[i] > limits.max_groups[i]) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "g{} is {}, this device runs at most {} groups in that direction", kAxes[i],
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "g{} is {}, this device runs at most {} workgroups in that dimension", kAxes[i],
            args.groups[i], limits.max_groups[i]);
     }
   }

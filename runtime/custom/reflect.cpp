@@ -105,8 +105,8 @@ void check_place(const Reflection& module, const spvc_reflected_resource& buffer
          TUFF_KERNEL_MAX_BINDINGS - 1);
   }
   if (module.is_array(buffer)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "binding {} ({}) is an array of buffers; each buffer needs a binding of its own",
-         binding, name_of(buffer));
+    fail(TUFF_ERROR_UNSUPPORTED, "binding {} ({}) is an array of buffers; each buffer needs its own binding", binding,
+         name_of(buffer));
   }
 }
 
@@ -146,7 +146,7 @@ KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& e
   found.shared_bytes = facts.shared_bytes();
   found.capabilities = module.capabilities();
   if (const uint64_t bytes = facts.private_bytes(); bytes > kMaxPrivateBytes) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "each invocation needs {} bytes for its own variables, {} is the most", bytes,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "each invocation needs {} bytes for its variables, at most {} are allowed", bytes,
          kMaxPrivateBytes);
   }
   return found;

@@ -221,7 +221,7 @@ SpirvModule::Layout SpirvModule::layout_of(SpirvInstruction type) const {
       const Layout element = part(2);
       const auto length = values_.find(type[3]);
       if (length == values_.end() || !length->second) {
-        fail(TUFF_ERROR_UNSUPPORTED, "the size of an array is no constant, or one that is too involved");
+        fail(TUFF_ERROR_UNSUPPORTED, "the size of an array is not a constant, or is too complex to evaluate");
       }
       return {saturated_mul(aligned(element.size, element.alignment), *length->second), element.alignment};
     }
@@ -285,7 +285,7 @@ std::array<uint32_t, 3> SpirvModule::workgroup_size() const {
   for (uint32_t i = 0; i < 3; ++i) {
     const auto value = composite.size() == 6 ? values_.find(composite[3 + i]) : values_.end();
     if (value == values_.end() || !value->second) {
-      fail(TUFF_ERROR_UNSUPPORTED, "the workgroup's size is too involved to be worked out");
+      fail(TUFF_ERROR_UNSUPPORTED, "the workgroup's size is too complex to evaluate");
     }
     size[i] = static_cast<uint32_t>(*value->second);
   }

@@ -173,7 +173,7 @@ std::string to_bytes(const DriverTrial& trial) {
   out.words(trial.bindings);
   out.number(trial.push_bytes);
   out.number<uint8_t>(trial.robust);
-  out.number<uint8_t>(trial.processor);
+  out.number<uint8_t>(trial.cpu);
   for (const uint8_t byte : trial.device) out.number(byte);
   for (const uint8_t byte : trial.pipeline_cache) out.number(byte);
   return out.take();
@@ -188,7 +188,7 @@ bool from_bytes(std::string_view bytes, DriverTrial& trial) {
   trial.bindings = in.words();
   trial.push_bytes = in.number<uint32_t>();
   trial.robust = in.flag();
-  trial.processor = in.flag();
+  trial.cpu = in.flag();
   for (uint8_t& byte : trial.device) byte = in.number<uint8_t>();
   for (uint8_t& byte : trial.pipeline_cache) byte = in.number<uint8_t>();
   return in.ended() && trial.bindings.size() <= TUFF_KERNEL_MAX_BINDINGS;

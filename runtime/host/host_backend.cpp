@@ -34,7 +34,7 @@ class HostAllocation final : public Allocation {
     // calloc uses fresh pages, which are zero already; with aligned_alloc they would have to be cleared here.
     const size_t total = static_cast<size_t>(bytes + kAlignment - 1);
     block_ = zeroed ? std::calloc(total, 1) : std::malloc(total);
-    if (block_ == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no room for {} bytes", bytes);
+    if (block_ == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "the process has no memory for {} bytes", bytes);
     void* aligned = block_;
     size_t space = total;
     data_ = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(bytes), aligned, space));
@@ -73,15 +73,17 @@ class ImportedAllocation final : public Allocation {
 };
 
 [[noreturn]] void fail_without_memory_fd() {
-  fail(TUFF_ERROR_UNSUPPORTED, "the host backend's memory is the process's own: there is no file descriptor of it");
+  fail(TUFF_ERROR_UNSUPPORTED,
+       "the host backend's memory is ordinary memory of the process, which has no file descriptor");
 }
 
 [[noreturn]] void fail_without_variants() {
-  fail(TUFF_ERROR_UNSUPPORTED, "the host backend has one way to compute each operation: no variants, nothing to tune");
+  fail(TUFF_ERROR_UNSUPPORTED,
+       "the host backend has a single implementation of each operation: no variants, nothing to tune");
 }
 
 [[noreturn]] void fail_without_kernels() {
-  fail(TUFF_ERROR_UNSUPPORTED, "the host backend runs no custom kernels: they need a Vulkan device");
+  fail(TUFF_ERROR_UNSUPPORTED, "the host backend does not run custom kernels: they need a Vulkan device");
 }
 
 // Shared by a backend's streams. The lock keeps operations in call order.
@@ -110,7 +112,7 @@ class HostEvent final : public ComputeEvent {
 
  private:
   HostTime time(const char* name) const {
-    require(timing_, "{} was made with TUFF_EVENT_NO_TIMING", name);
+    require(timing_, "{} was created with TUFF_EVENT_NO_TIMING", name);
     const HostTime time = time_.load();
     require(time != kNever, "{} was never recorded", name);
     return time;
@@ -291,7 +293,7 @@ class HostBackend final : public ComputeBackend {
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
     const std::lock_guard lock(work_.mutex);
     if (work_.streams >= kMaxStreams) {
-      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMaxStreams);
+      fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the maximum", kMaxStreams);
     }
     return std::make_unique<HostStream>(work_);
   }

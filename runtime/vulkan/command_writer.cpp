@@ -52,7 +52,7 @@ void CommandWriter::show_to_host() {
 }
 
 void CommandWriter::barrier(VkPipelineStageFlags stage) {
-  // Covers all later work, of either kind, so that the tracker starts anew; between kernels, it covers only kernels.
+  // Covers all later work, of either kind, so that the tracker starts empty; between kernels, it covers only kernels.
   const bool kernels_alone =
       stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT && pending_stages_ == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   const VkPipelineStageFlags next = kernels_alone ? stage : all_stages();

@@ -14,11 +14,11 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-uint64_t most_module_bytes(bool untrusted) { return untrusted ? kMaxUntrustedModuleBytes : kMaxModuleBytes; }
+uint64_t max_module_bytes(bool untrusted) { return untrusted ? kMaxUntrustedModuleBytes : kMaxModuleBytes; }
 
 CompiledKernel compile(const KernelOptions& options) {
   const std::string& name = options.source.name;
-  log(TUFF_LOG_DEBUG, "compiling {}{}", name, options.untrusted ? ", in a process of its own" : "");
+  log(TUFF_LOG_DEBUG, "compiling {}{}", name, options.untrusted ? ", in a separate process" : "");
   CompiledKernel kernel =
       options.untrusted ? compile_isolated(options.source, options.limits) : compile_custom(options.source);
   // Each message is one line.
@@ -59,9 +59,9 @@ LoadedKernel load_custom(const KernelOptions& options, const DiskCache& disk) {
   }
   if (!loaded.from_disk) loaded.kernel = compile(options);
   const uint64_t bytes = loaded.kernel.words.size() * sizeof(uint32_t);
-  if (bytes > most_module_bytes(options.untrusted)) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {} bytes of SPIR-V, {} is the most", options.source.name, bytes,
-         most_module_bytes(options.untrusted));
+  if (bytes > max_module_bytes(options.untrusted)) {
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {} bytes of SPIR-V, at most {} are allowed", options.source.name, bytes,
+         max_module_bytes(options.untrusted));
   }
   return loaded;
 }
@@ -81,7 +81,7 @@ void try_driver(const KernelOptions& options, const CompiledKernel& kernel, cons
   trial.bindings = used_bindings(kernel.interface);
   trial.push_bytes = kernel.interface.push_bytes;
   trial.robust = true;
-  trial.processor = device.traits.cpu;
+  trial.cpu = device.traits.cpu;
   std::copy_n(physical.properties11.deviceUUID, trial.device.size(), trial.device.begin());
   std::copy_n(physical.properties.pipelineCacheUUID, trial.pipeline_cache.size(), trial.pipeline_cache.begin());
   try_driver(trial, options.limits);

@@ -270,7 +270,7 @@ void Device::create() {
       check_vk(result, "vkCreateDevice");
       break;
     }
-    log(TUFF_LOG_INFO, "{}: a device with {} queues was refused, one is tried", physical.properties.deviceName,
+    log(TUFF_LOG_INFO, "{}: a device with {} queues was refused; trying one queue", physical.properties.deviceName,
         queue_infos[0].queueCount + (copies ? 1 : 0));
     queue_infos[0].queueCount = 1;
     copies = false;
@@ -334,7 +334,7 @@ void Device::read_traits() {
 }
 
 void Device::refuse_lost() const {
-  fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned {}; make a new context",
+  fail(TUFF_ERROR_DEVICE_LOST, "the device {} was lost: {} returned {}; create a new context",
        physical.properties.deviceName, lost_by_.load(std::memory_order_acquire), vk_result_name(loss_));
 }
 
@@ -403,7 +403,7 @@ void Device::lose(const char* what, VkResult result) {
   }
   require_alive();
   // Another thread is about to store the call that lost the device.
-  fail(TUFF_ERROR_DEVICE_LOST, "{} returned {}; make a new context", what, vk_result_name(result));
+  fail(TUFF_ERROR_DEVICE_LOST, "{} returned {}; create a new context", what, vk_result_name(result));
 }
 
 uint64_t Device::free_memory() const { return heap_budget(physical, heap_).left(); }

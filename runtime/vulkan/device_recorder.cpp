@@ -141,7 +141,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
   for (int i = 0; i < 3; ++i) {
     if (groups[i] > traits().max_groups[i]) {
-      fail(TUFF_ERROR_INTERNAL, "{} asks for {} groups in dimension {}, the device runs {}", dispatch.label(),
+      fail(TUFF_ERROR_INTERNAL, "{} needs {} workgroups in dimension {}, the device runs at most {}", dispatch.label(),
            groups[i], i, traits().max_groups[i]);
     }
   }
@@ -153,7 +153,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
   bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;
   if (bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
-    fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, {} is the most", dispatch.label(),
+    fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, at most {} are allowed", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
   const CachedPipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});

@@ -29,7 +29,7 @@ struct RecorderBase {
     const Probe* probe;
     bool holds;
   };
-  std::vector<Probed> probed;  // the probes that planners have asked for so far
+  std::vector<Probed> probed;  // the probes that planners have requested so far
   Buffer unused;               // bound to descriptors that the shader never accesses
 };
 

@@ -54,13 +54,13 @@ std::string problem(const DeviceMatch& match, std::string_view wanted) {
     return fmt::format("no device is {} \"{}\"", match.by == DeviceMatch::By::index ? "number" : "named like", wanted);
   }
   if (match.by == DeviceMatch::By::uuid && match.found.size() > 1) {
-    return fmt::format("\"{}\" is of the UUIDs of devices {}", wanted, fmt::join(match.found, " and "));
+    return fmt::format("\"{}\" begins the UUIDs of devices {}", wanted, fmt::join(match.found, " and "));
   }
   return "";
 }
 
 std::string there_is(std::span<const DeviceIdentity> devices) {
-  return devices.empty() ? "there is none" : "there is " + list_devices(devices);
+  return devices.empty() ? "there are no devices" : "available: " + list_devices(devices);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ CacheKey hash_text(std::string_view text) {
 
 DiskCache::DiskCache(const std::array<uint8_t, 16>& driver)
     : DiskCache(driver, platform::cache_directory(), cache_bound()) {
-  if (!folder_) log(TUFF_LOG_WARNING, "no cache folder: kernels are compiled anew in every process");
+  if (!folder_) log(TUFF_LOG_WARNING, "no cache folder: kernels are compiled again in every process");
 }
 
 DiskCache::DiskCache(const std::array<uint8_t, 16>& driver, std::optional<std::filesystem::path> folder, uint64_t bound)
@@ -79,7 +79,7 @@ std::optional<std::vector<std::byte>> DiskCache::load_sealed(const std::string& 
   bool sealed = false;
   std::optional<std::vector<std::byte>> bytes = load(kind, key, &sealed);
   if (!bytes || sealed) return bytes;
-  log(TUFF_LOG_WARNING, "cache: {} is not what a driver has taken before; ignored",
+  log(TUFF_LOG_WARNING, "cache: {} is not data that a driver has accepted before; ignored",
       path(kind, key).filename().string());
   return std::nullopt;
 }

@@ -88,14 +88,14 @@ uint64_t VulkanEvent::ticks() const {
   const VkResult result = device.vk.vkGetQueryPoolResults(device.handle, query_.pool, query_.index, 1, sizeof ticks,
                                                           &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT);
   device.check(result, "vkGetQueryPoolResults");
-  if (result == VK_NOT_READY) fail(TUFF_ERROR_INTERNAL, "the event has happened and has no timestamp");
+  if (result == VK_NOT_READY) fail(TUFF_ERROR_INTERNAL, "the event is complete but has no timestamp");
   return ticks;
 }
 
 double VulkanEvent::elapsed(ComputeEvent& end) {
   auto& other = static_cast<VulkanEvent&>(end);
   const auto check = [](const VulkanEvent& event, const char* name) {
-    require(event.query_.pool != VK_NULL_HANDLE, "{} was made with TUFF_EVENT_NO_TIMING", name);
+    require(event.query_.pool != VK_NULL_HANDLE, "{} was created with TUFF_EVENT_NO_TIMING", name);
     require(event.recorded_, "{} was never recorded", name);
   };
   {
@@ -107,7 +107,7 @@ double VulkanEvent::elapsed(ComputeEvent& end) {
   other.wait();
   const std::lock_guard lock(backend_.mutex());
   Timelines& timelines = backend_.streams().timelines();
-  require(timelines.done(point_) && timelines.done(other.point_), "an event was recorded anew meanwhile");
+  require(timelines.done(point_) && timelines.done(other.point_), "an event was recorded again in the meantime");
   const PhysicalDevice& physical = backend_.device().physical;
   const uint32_t bits = physical.timestamp_bits;
   const uint64_t mask = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;

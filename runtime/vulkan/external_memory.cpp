@@ -34,7 +34,8 @@ uint32_t coherent_type(const Device& device, uint32_t bits) {
     if (!(bits >> i & 1) || (flags & kCoherentMemory) != kCoherentMemory) continue;
     if (best == UINT32_MAX || flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) best = i;
   }
-  if (best == UINT32_MAX) fail(TUFF_ERROR_UNSUPPORTED, "the device can only import memory of this kind uncoherently");
+  if (best == UINT32_MAX)
+    fail(TUFF_ERROR_UNSUPPORTED, "the device can import memory of this kind only as non-coherent memory");
   return best;
 }
 
@@ -73,8 +74,8 @@ void check_mesa_header(int descriptor, uint64_t file_bytes, const tuff_memory_fd
   const bool fits = whole && bytes <= file_bytes && offset <= bytes && info.memory_bytes <= bytes - offset &&
                     offset >= sizeof header + sizeof again &&
                     platform::read_at(descriptor, offset - sizeof again, bytes_of(again)) && again == offset;
-  require(fits, "info->fd is {}, a memory file of {} bytes that does not begin as the driver's with {} do", info.fd,
-          file_bytes, info.memory_bytes);
+  require(fits, "info->fd is {}, a memory file of {} bytes that does not begin like the driver's files with {} bytes",
+          info.fd, file_bytes, info.memory_bytes);
 }
 
 // Runs before the driver gets the descriptor: the driver might block reading from it, or map more than there is.
@@ -88,7 +89,7 @@ void check_descriptor(const Device& device, int descriptor, const tuff_memory_fd
   require(memory, "info->fd is {}, {} and not the driver's memory", info.fd, facts.name);
   if (facts.kind == DescriptorKind::memory_file) {
     if (!facts.keeps_length) facts.keeps_length = platform::keep_length(descriptor);
-    require(facts.keeps_length, "info->fd is {}, a memory file that can be made shorter (it has not F_SEAL_SHRINK)",
+    require(facts.keeps_length, "info->fd is {}, a memory file that can be made shorter (it lacks F_SEAL_SHRINK)",
             info.fd);
     facts = platform::inspect_descriptor(descriptor);  // the length can no longer shrink
     require(facts.bytes >= info.memory_bytes, "info->fd is {}, a memory file of {} bytes, info->memory_bytes {}",

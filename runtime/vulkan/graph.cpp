@@ -156,7 +156,7 @@ VulkanGraph::~VulkanGraph() {
 void VulkanGraph::check_launch() const {
   for (const auto& operand : operands_) {
     require(!operand->mapped.load(std::memory_order_relaxed),
-            "graph computes with a buffer that is mapped, needs tuff_unmap first");
+            "graph uses a buffer that is mapped, needs tuff_unmap first");
   }
 }
 
@@ -203,7 +203,7 @@ bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
     each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool) {
       if (block != memory.block->id || !overlap(begin, end, memory.begin, memory.end)) return;
       require(begin >= memory.begin && end <= memory.end,
-              "{} is bytes {}..{} of its memory, and {} uses {}..{} of it: an operand lies partly in it", what,
+              "{} is bytes {}..{} of its memory, and {} uses {}..{} of it: it contains only part of an operand", what,
               memory.begin, memory.end, label_of(command), begin, end);
       found = true;
     });
@@ -256,7 +256,7 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
 }
 
 void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
-  require(captured.allocation != nullptr && captured.bytes != 0, "captured holds 0 bytes, no operand lies in it");
+  require(captured.allocation != nullptr && captured.bytes != 0, "captured holds 0 bytes, it contains no operand");
   require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
           captured.bytes);
   const std::lock_guard lock(backend_.mutex());

@@ -279,7 +279,7 @@ void Instance::create(bool validation) {
   features.pEnabledValidationFeatures = &enable;
   if (validation) {
     if (!layer_present()) {
-      fail(TUFF_ERROR_UNSUPPORTED, "validation was asked for, but the layer {} is not installed", kValidationLayer);
+      fail(TUFF_ERROR_UNSUPPORTED, "validation was requested, but the layer {} is not installed", kValidationLayer);
     }
     layers.push_back(kValidationLayer);
     if (contains(instance_extensions(kValidationLayer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
@@ -325,7 +325,7 @@ void Instance::enumerate() {
       if (code == TUFF_ERROR_OUT_OF_HOST_MEMORY || code == TUFF_ERROR_OUT_OF_DEVICE_MEMORY) throw;
       VkPhysicalDeviceProperties properties;
       vkGetPhysicalDeviceProperties(handle, &properties);
-      refusals_.push_back(fmt::format("{} does not say what it has: {}", properties.deviceName, error.what()));
+      refusals_.push_back(fmt::format("{} does not report its properties: {}", properties.deviceName, error.what()));
       log(TUFF_LOG_WARNING, "{}", refusals_.back());
       continue;
     }
@@ -378,7 +378,7 @@ const PhysicalDevice& Instance::choose(const std::string& wanted) const {
   try {
     return all[choose_device(wanted, identities(all))];
   } catch (const Error& error) {
-    fail(TUFF_ERROR_NO_DEVICE, "{}{}{}", error.what(), refused.empty() ? "" : "; passed over: ", refused);
+    fail(TUFF_ERROR_NO_DEVICE, "{}{}{}", error.what(), refused.empty() ? "" : "; refused: ", refused);
   }
 }
 

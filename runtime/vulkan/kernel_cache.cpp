@@ -127,7 +127,7 @@ void KernelCache::save() noexcept {
   try {
     list_.save();
   } catch (const std::exception& error) {
-    log(TUFF_LOG_INFO, "cache: the list of kernels is not kept: {}", error.what());
+    log(TUFF_LOG_INFO, "cache: the list of kernels is not saved: {}", error.what());
   }
   const bool unsaved = unsaved_.exchange(false);
   try {
@@ -135,7 +135,7 @@ void KernelCache::save() noexcept {
     if (unsaved) file_.save(driver_cache_);
   } catch (const std::exception& error) {
     unsaved_ = unsaved;
-    log(TUFF_LOG_INFO, "cache: pipelines are not kept: {}", error.what());
+    log(TUFF_LOG_INFO, "cache: pipelines are not saved: {}", error.what());
   }
 }
 
@@ -188,7 +188,7 @@ void KernelCache::make_room(const CachedPipeline* wanted) {
     ++evicted_;
   }
   retired_->completed(*timelines_);
-  log(TUFF_LOG_DEBUG, "{} pipelines that were not used for longest make room for others", count);
+  log(TUFF_LOG_DEBUG, "the {} least recently used pipelines are evicted", count);
 }
 
 size_t KernelCache::recent_place(const KernelRequest& kernel) noexcept {

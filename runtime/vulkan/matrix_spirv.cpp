@@ -110,7 +110,7 @@ Facts learn(const std::vector<Instruction>& instructions) {
     if (op != kMulAddNv) continue;
     for (uint32_t use = kUseA; use <= kUseSum; ++use) {
       const auto type = type_of.find(words[2 + use]);
-      if (type == type_of.end()) fail(TUFF_ERROR_INTERNAL, "a matrix product's operand has no matrix type");
+      if (type == type_of.end()) fail(TUFF_ERROR_INTERNAL, "an operand of a matrix multiplication has no matrix type");
       const auto [known, fresh] = facts.use_of_type.emplace(type->second, use);
       if (!fresh && known->second != use) fail(TUFF_ERROR_INTERNAL, "one matrix type serves two uses");
     }
@@ -130,7 +130,7 @@ std::vector<uint32_t> rewrite_matrices(const std::vector<uint32_t>& module, Matr
   const auto layout_of = [&](uint32_t column_major) {
     if (facts.true_ids.count(column_major) != 0) return constants[1];
     if (facts.false_ids.count(column_major) != 0) return constants[0];
-    fail(TUFF_ERROR_INTERNAL, "a matrix's layout is not known when it is compiled");
+    fail(TUFF_ERROR_INTERNAL, "a matrix's layout is not known at compile time");
   };
   bool bfloat16_declared = false;
   for (const auto& [op, words] : instructions) {

@@ -59,26 +59,26 @@ uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
   return best;
 }
 
-// "1024 bytes are kept free, the largest range of them is 512"
+// "1024 are free, the largest range is 512"
 std::string MemoryPool::kept_free() const {
   uint64_t free = 0, largest = 0;
   for (const auto& block : blocks_) {
     free += block->free_bytes;
     for (const FreeRange& range : block->free_ranges) largest = std::max(largest, range.size);
   }
-  return fmt::format("{} are kept free, the largest range of them is {}", free, largest);
+  return fmt::format("{} are free, the largest range is {}", free, largest);
 }
 
 void MemoryPool::check_limit(uint64_t bytes) {
   if (limit_ == 0) return;
   if (bytes > limit_) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the context's limit is {}", bytes, limit_);
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were requested, the context's limit is {}", bytes, limit_);
   }
   if (in_use_ <= limit_ - bytes) return;
   reclaim();
   if (in_use_ <= limit_ - bytes) return;
   throw MemoryShortage(TUFF_ERROR_LIMIT_EXCEEDED,
-                       fmt::format("{} bytes were asked for, {} of the context's limit of {} are in use; {}", bytes,
+                       fmt::format("{} bytes were requested, {} of the context's limit of {} are in use; {}", bytes,
                                    in_use_, limit_, kept_free()),
                        bytes, in_use_ - (limit_ - bytes));
 }
@@ -89,7 +89,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   const PhysicalDevice& physical = device_->physical;
   const uint64_t most = std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, device_->memory_bytes());
   if (bytes > most) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were asked for, the device allocates at most {} at once", bytes, most);
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were requested, the device allocates at most {} at once", bytes, most);
   }
   if (request.limited) check_limit(bytes);
   make_room();
@@ -304,7 +304,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
       throw MemoryShortage(
           TUFF_ERROR_LIMIT_EXCEEDED,
           fmt::format(
-              "{} bytes were asked for, which needs {} more of the device; its heap's budget is {}, of which {} "
+              "{} bytes were requested, which needs {} more device memory; its heap's budget is {}, of which {} "
               "are used; {}",
               request.bytes, requirements.size, budget.budget, budget.used, kept_free()),
           request.bytes, requirements.size - budget.left());
@@ -312,7 +312,7 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
     const uint64_t left = heap - std::min(heap, reserved_);
     throw MemoryShortage(
         TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
-        fmt::format("{} bytes were asked for, which needs {} more of the device; {} of its heap of {} are reserved; {}",
+        fmt::format("{} bytes were requested, which needs {} more device memory; {} of its heap of {} are reserved; {}",
                     request.bytes, requirements.size, reserved_, heap, kept_free()),
         request.bytes, requirements.size > left ? requirements.size - left : requirements.size);
   }

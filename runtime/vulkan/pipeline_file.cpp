@@ -25,15 +25,15 @@ bool PipelineFile::try_out(std::unique_ptr<platform::TrialMarker>& marker) const
     case platform::TrialMarker::State::taken: marker = std::move(found); return true;
     case platform::TrialMarker::State::busy: return true;
     case platform::TrialMarker::State::left_behind:
-      log(TUFF_LOG_WARNING, "cache: a process has ended over the driver's pipelines in {}; they are made anew",
+      log(TUFF_LOG_WARNING, "cache: a process crashed on the driver's pipelines in {}; they are compiled again",
           disk_.folder()->string());
       disk_.remove(kKind, {});
       return false;
     case platform::TrialMarker::State::impossible: break;
   }
   log(TUFF_LOG_INFO,
-      "cache: the driver's pipelines have not been tried yet, and no file can be written to tell of a "
-      "trial; they are made anew");
+      "cache: the driver's pipelines have not been tried yet, and no marker of a trial can be "
+      "written; they are compiled again");
   return false;
 }
 
@@ -90,7 +90,7 @@ void PipelineFile::save(VkPipelineCache cache) {
   if (!disk_.folder()) return;
   const std::lock_guard saving(mutex_);
   const platform::FileLock lock = disk_.lock(kKind);
-  if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process keeps the lock on the pipelines; written without it");
+  if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process holds the lock on the pipelines; written without it");
   bool sealed = false;
   const std::optional<std::vector<std::byte>> stored = disk_.load(kKind, {}, &sealed);
   std::vector<std::byte> data;

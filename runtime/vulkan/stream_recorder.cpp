@@ -313,7 +313,7 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
       profiler_->replay(nullptr);
     } catch (...) {
       profiler_->replay(nullptr);
-      graph.launched(last());  // some are under way
+      graph.launched(last());  // some are in flight
       throw;
     }
   } else {

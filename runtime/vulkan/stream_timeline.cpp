@@ -53,7 +53,7 @@ void StreamTimeline::wait(uint64_t submission, For what, uint64_t milliseconds) 
   const auto awake = what == For::result && !device_->traits.cpu ? kAwake : std::chrono::microseconds(0);
   const std::optional<uint64_t> counted = wait_timeline(*device_, semaphore_, submission, milliseconds, awake);
   if (!counted) {
-    fail(TUFF_ERROR_TIMEOUT, "{} did not finish within {} ms: {}; the work goes on",
+    fail(TUFF_ERROR_TIMEOUT, "{} did not finish within {} ms: {}; the work continues",
          device_->physical.properties.deviceName, milliseconds, notes_.describe(poll()));
   }
   mark_completed(*counted);

@@ -48,7 +48,7 @@ class StreamTimeline {
   // Whether the driver is done with all that was submitted; waits for that as long as it may.
   bool at_rest(uint64_t milliseconds) noexcept;
 
-  // What is under way, for the message of a wait that took too long.
+  // The work in flight, for the message of a wait that took too long.
   SubmissionNotes& notes() noexcept { return notes_; }
 
  private:

@@ -38,7 +38,7 @@ StreamRecorder& Streams::open(std::string name) {
     taken = closed_.end() - 1;
   }
   if (closed_.empty()) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the most", kMaxStreams);
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "the context has {} streams, which is the maximum", kMaxStreams);
   }
   if (taken == closed_.end()) taken = closed_.begin();
   StreamRecorder& stream = *all_[*taken];

@@ -25,10 +25,10 @@ void SubmissionNotes::submitted(uint64_t number, uint32_t operations) noexcept {
 
 std::string SubmissionNotes::describe(uint64_t completed) const {
   const std::lock_guard lock(mutex_);
-  if (last_ <= completed) return "nothing is under way any more";
+  if (last_ <= completed) return "nothing is in flight any more";
   const uint64_t count = last_ - completed;
   const Note& first = notes_[(completed + 1) % kKept];
-  std::string text = count == 1 ? "1 submission is under way" : fmt::format("{} submissions are under way", count);
+  std::string text = count == 1 ? "1 submission is in flight" : fmt::format("{} submissions are in flight", count);
   if (first.number != completed + 1 || first.operations == 0) return text;
   text += count == 1 ? ", with " : ", the first with ";
   if (first.operations == 1) return text + fmt::format("1 operation, {}", first.text.data());

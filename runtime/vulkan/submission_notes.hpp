@@ -17,7 +17,7 @@ class SubmissionNotes {
   // The command buffer was submitted with this many operations.
   void submitted(uint64_t number, uint32_t operations) noexcept;
 
-  // "3 submissions are under way, the first with 2 operations, from gemm (gemm_cpu.comp) on": the submissions after
+  // "3 submissions are in flight, the first with 2 operations, from gemm (gemm_cpu.comp) on": the submissions after
   // `completed`. Needs no lock.
   std::string describe(uint64_t completed) const;
 

@@ -226,7 +226,7 @@ Buffer VulkanBackend::import_fd(const tuff_memory_fd& info) {
 void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
   require(buffer.allocation != nullptr, "buffer holds 0 bytes, there is nothing to export");
   const DeviceLocation at = locate(buffer, 0);
-  require(at.block->exportable, "buffer was made without TUFF_ALLOC_EXPORTABLE");
+  require(at.block->exportable, "buffer was allocated without TUFF_ALLOC_EXPORTABLE");
   // All work recorded for it, including its clearing, must be done before another process or API uses it.
   wait_for_everything(false);
   tuff::export_fd(*device_, *at.block, info);

@@ -30,7 +30,7 @@ VulkanStream::~VulkanStream() {
 void VulkanStream::synchronize() {
   std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
-  refuse_in_capture("nothing is carried out that could be waited for");
+  refuse_in_capture("its operations are not executed, so there is nothing to wait for");
   const uint64_t submission = recorder_.submit(false);
   lock.unlock();
   recorder_.wait(submission);
@@ -43,14 +43,14 @@ void VulkanStream::record(ComputeEvent& event) {
   std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
   recorder_.make_room(lock);
-  refuse_in_capture("an event has no place in a graph");
+  refuse_in_capture("events cannot be captured");
   static_cast<VulkanEvent&>(event).record(recorder_);
 }
 
 void VulkanStream::wait(ComputeEvent& event) {
   const std::lock_guard lock(backend_.mutex());
   backend_.device().require_alive();
-  refuse_in_capture("an event has no place in a graph");
+  refuse_in_capture("events cannot be captured");
   recorder_.wait_for(static_cast<VulkanEvent&>(event).point());
 }
 
@@ -62,7 +62,7 @@ bool VulkanStream::capturing() const {
 void VulkanStream::begin_graph() {
   const std::lock_guard lock(backend_.mutex());
   backend_.device().require_alive();
-  require(capture_ == nullptr, "stream is capturing already, needs tuff_graph_end first");
+  require(capture_ == nullptr, "stream is already capturing, needs tuff_graph_end first");
   capture_ = std::make_unique<GraphRecorder>(backend_.streams().base(), recorder_);
 }
 
@@ -108,7 +108,7 @@ void VulkanStream::recorded(const Attempt& attempt) {
 void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
   backend_.with_memory([&](auto& lock) {
     backend_.device().require_alive();
-    refuse_in_capture("the host's memory is read during this call alone (tuff_copy_htod_async)");
+    refuse_in_capture("host memory is read only during this call (use tuff_copy_htod_async)");
     transfer_.upload(lock, dst, offset, src, bytes);
   });
 }
@@ -116,7 +116,7 @@ void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src
 void VulkanStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
   backend_.with_memory([&](auto& lock) {
     backend_.device().require_alive();
-    refuse_in_capture("nothing is computed yet that could be read (tuff_copy_dtoh_async)");
+    refuse_in_capture("there is no result to read yet (use tuff_copy_dtoh_async)");
     transfer_.download(lock, dst, src, offset, bytes);
     backend_.kernels().save();
   });

@@ -104,7 +104,7 @@ def settle(outputs: dict, source: str, check: bool) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files that are there")
+    parser.add_argument("--check", action="store_true", help="compare with the existing files")
     arguments = parser.parse_args()
     try:
         status = settle(operation_lists.write(), "the tables of operations", arguments.check)

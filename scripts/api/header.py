@@ -173,7 +173,7 @@ class Parser:
             canonical = type.kind
         allowed = set(INTEGERS) | set(self.names) | {"double", "char", "void"}
         if result["type"] not in allowed or (canonical == kind.RECORD and not pointers and parameter):
-            raise HeaderError(f"{owner}.{name}: {type.spelling} is no type of this interface")
+            raise HeaderError(f"{owner}.{name}: {type.spelling} is not a type of this interface")
         return result
 
     def row(self, table, owner, name):
@@ -200,7 +200,7 @@ class Parser:
             if self.groups[row]["type"] != item["type"]:
                 return  # such as a uint64_t bias beside an int32_t bias_axis
         elif row not in ("boolean", "number"):
-            raise HeaderError(f"VALUES of names.py: {row} is no group of the header")
+            raise HeaderError(f"VALUES of names.py: {row} is not a group of the header")
         if row != "number":
             item["values"] = row
 
@@ -258,7 +258,7 @@ class Parser:
             raise HeaderError(f"{owner}: parameter {names.index('') + 1} has no name")
         for name in rows:
             if name not in names and re.fullmatch(r"[a-z]+_[a-z_]+", name):
-                raise HeaderError(f"{owner}: the comment describes {name}, which is no parameter")
+                raise HeaderError(f"{owner}: the comment describes {name}, which is not a parameter")
         result = []
         for argument in arguments:
             item = self.describe(owner, argument.spelling, argument.type, True)
@@ -280,7 +280,7 @@ class Parser:
                 if item["pointer"] == 1:
                     self.length(owner, item, names)
                 elif item["c"] != "void**":
-                    raise HeaderError(f"{owner}.{item['name']}: {item['c']} is no type of this interface")
+                    raise HeaderError(f"{owner}.{item['name']}: {item['c']} is not a type of this interface")
                 item["nullable"] = bool(
                     self.nullable(item, [comment.text if comment else None])
                     or (text and re.search(r"\bmay be NULL\b|\bNULL:", text))

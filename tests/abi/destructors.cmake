@@ -1,14 +1,14 @@
 # Run by CTest: cmake -DLIBRARY=… -DOBJECTS=… -DNM=… -DOBJDUMP=… -P destructors.cmake
 # Tuff's own code registers no destructors of static or thread-local objects, because it may be called after they have
 # run. Some of the archives in the library (shaderc, glslang, SPIRV-Tools, SPIRV-Cross) register some, for tables that
-# compiling needs: runtime/custom/compilers.hpp refuses to compile once those are gone.
+# compiling needs: runtime/custom/compilers.hpp refuses to compile once those are destroyed.
 
 cmake_policy(VERSION 3.22)
 
 # For each file, what it may register, and why.
 set(allowed
     "prewarm.cpp.o:atexit"            # stops the prewarming thread before the drivers' own handlers run
-    "compilers.cpp.o:__cxa_atexit")   # records that the archives' tables are gone
+    "compilers.cpp.o:__cxa_atexit")   # records that the archives' tables are destroyed
 
 file(STRINGS ${OBJECTS} objects)
 execute_process(COMMAND ${NM} -A --undefined-only ${objects} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

@@ -55,7 +55,7 @@ struct Operand {
   int object = -1, root = -1;
   uint64_t offset = 0, bytes = 0;
   Seen seen = {};
-  std::vector<double> values = {};  // before the call, if a description asked for them
+  std::vector<double> values = {};  // before the call, if a description requested them
   bool keep_values = false;
 };
 
@@ -100,7 +100,7 @@ struct Description {
   void (*draw)(Draft& draft);
 };
 
-// The families of operations, each in a file of its own.
+// The families of operations, each in a separate file.
 std::span<const Description> describe_products();
 std::span<const Description> describe_images();
 std::span<const Description> describe_rows();

@@ -1,4 +1,4 @@
-// tuff_fuzz: runs random programs of calls on the host backend and on a device, side by side, until something differs.
+// tuff_fuzz: runs random programs of calls on the host backend and on a device in parallel until something differs.
 // Each batch runs in a child process, so that a crash is a finding like any other. Findings are shrunk and written to
 // a file that --replay runs again.
 #include <fcntl.h>

@@ -56,7 +56,7 @@ void alloc(Step& s) {
   if (!plain && s.draw.one_in(2)) call.set("name", reinterpret_cast<uint64_t>("a buffer"));
   Expected expected;
   if (huge) {
-    // The device has limits of its own; the host backend is limited by the process's memory.
+    // The device has its own limits; the host backend is limited by the process's memory.
     expected = {Answer::alike};
     s.spoil = false;
     for (size_t side = 0; side < s.world.sides(); ++side) {
@@ -157,7 +157,7 @@ void copy_dtoh(Step& s) {
       }
       for (uint64_t i = 0; i < 32; ++i) {
         if (got[i] != 0xcd || got[32 + range.bytes + i] != 0xcd)
-          s.world.fail(call.text() + "\n  wrote beyond the bytes asked for");
+          s.world.fail(call.text() + "\n  wrote beyond the requested bytes");
       }
     }
   });

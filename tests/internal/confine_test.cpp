@@ -157,11 +157,10 @@ TEST_P(Confine, WhatIsNeededWorks) {
 }
 
 std::string name_of(const testing::TestParamInfo<Needs>& info) {
-  constexpr const char* kNames[] = {"compiler", "processor_driver", "device_driver"};
+  constexpr const char* kNames[] = {"compiler", "cpu_driver", "device_driver"};
   return kNames[static_cast<int>(info.param)];
 }
-INSTANTIATE_TEST_SUITE_P(, Confine, testing::Values(Needs::compiler, Needs::processor_driver, Needs::device_driver),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(, Confine, testing::Values(Needs::compiler, Needs::cpu_driver, Needs::device_driver), name_of);
 
 // The test system has both mechanisms, as every Linux since 5.13 can.
 TEST(ConfineHere, ThePartsAreNamed) {

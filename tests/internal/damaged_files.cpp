@@ -1,13 +1,13 @@
-// What lies in the cache folder, damaged at random, on disks that are full or cannot be written, and with two processes
-// at it at once.
+// Reads randomly damaged files of the cache folder, and uses the cache on disks that are full or read-only, and in two
+// processes at once.
 //
 //   tuff_damaged_files [--count n] [--rounds n] [--seed n]
 //
-// --count damaged inputs go to the readers: entries of the cache, lists of kernels, tables of choices, compiled
-// kernels, names. Of those with a checksum half get it repaired, so that what lies behind it is read too. A reader
-// gives what was stored, or what is valid, or nothing; it never ends the process. Then --rounds of stores and loads go
-// to a disk that is full, a file that may not grow, and folders that are none; and as many by two processes in one
-// folder.
+// The readers get --count damaged inputs: entries of the cache, lists of kernels, tuning tables, compiled kernels,
+// names. Half of the inputs with a checksum get a repaired one, so that the data after it is read too. A reader must
+// return what was stored, or valid data, or nothing; it must never end the process. Then --rounds of stores and loads
+// use a full disk, a file that may not grow, and paths that are not folders; and as many are made by two processes in
+// one folder.
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -49,11 +49,11 @@ void problem(const char* format, Args... args) {
   if (++problems <= 20) std::printf(format, args...), std::printf("\n"), std::fflush(stdout);
 }
 
-// Gone with what is in it.
+// A folder that is removed with its contents.
 class Folder {
  public:
   Folder() {
-    const char* const memory = "/dev/shm";  // a million files are written
+    const char* const memory = "/dev/shm";  // in memory, because a million files are written
     std::string pattern = (access(memory, W_OK) == 0 ? memory : fs::temp_directory_path().string()) + "/tuff-XXXXXX";
     if (mkdtemp(pattern.data()) != nullptr) path = pattern;
   }
@@ -105,7 +105,7 @@ std::string damaged(std::string text, Random& random, const std::vector<std::str
         text.replace(at, std::min(word.size(), text.size() - at), word);
         break;
       }
-      case 10: {  // a number, of 4 or 8 bytes
+      case 10: {  // overwrites a number of 4 or 8 bytes
         static constexpr uint64_t kNumbers[] = {0,          1,          ~0ull,      ~0ull >> 1, 1ull << 63,
                                                 1ull << 32, 0xffffffff, 0x7fffffff, 1ull << 20, 64ull << 20};
         const uint64_t value = kNumbers[(number >> 8) % 10];
@@ -113,7 +113,7 @@ std::string damaged(std::string text, Random& random, const std::vector<std::str
         if (at + size <= text.size()) std::memcpy(text.data() + at, &value, size);
         break;
       }
-      default:  // a digit
+      default:  // changes a digit
         for (size_t i = at; i < text.size(); ++i) {
           if (text[i] < '0' || text[i] > '9') continue;
           text[i] = static_cast<char>('0' + (number >> 8) % 10);
@@ -161,9 +161,9 @@ const std::vector<std::string> kWords = {"\n",
                                          "TUFF_WORDS=",
                                          "binding_probe "};
 
-// The checksum, and the length, and perhaps the seal, fit what is there.
+// Makes the length, the checksum and, if wanted, the seal match the contents.
 bool repair(std::string& file, bool seal) {
-  constexpr uint64_t kSeed = 0x5441'4b45'4e20'6f6b;  // disk_cache.cpp's
+  constexpr uint64_t kSeed = 0x5441'4b45'4e20'6f6b;  // as in disk_cache.cpp
   tuff::CacheHeader header;
   if (file.size() < sizeof header) return false;
   std::memcpy(&header, file.data(), sizeof header);
@@ -197,11 +197,11 @@ class Entries {
     const auto loaded = cache_.load("spirv", kKey, &sealed);
     const auto taken = cache_.load_sealed("spirv", kKey);
     const std::string payload = text.size() > sizeof(tuff::CacheHeader) ? text.substr(sizeof(tuff::CacheHeader)) : "";
-    if (loaded && *loaded != bytes_of(payload)) problem("an entry gives what is not in it");
+    if (loaded && *loaded != bytes_of(payload)) problem("an entry returns data that it does not contain");
     if (loaded && !repaired && *loaded != payload_) problem("a damaged entry is read");
-    if (taken && (!loaded || !sealed || *taken != *loaded)) problem("what is not sealed is taken");
+    if (taken && (!loaded || !sealed || *taken != *loaded)) problem("an entry without a seal is accepted");
     read_ += loaded.has_value();
-    // Whatever is there, it can be replaced.
+    // A damaged entry can always be replaced.
     if (random() % 64 != 0) return;
     cache_.store("spirv", kKey, payload_, tuff::DiskCache::Seal::sealed);
     if (cache_.load_sealed("spirv", kKey) != payload_) problem("an entry cannot be replaced");
@@ -250,7 +250,7 @@ class Lists {
       const bool fits = kernel.kernel.define_count() <= tuff::KernelRequest::kMaxDefines &&
                         kernel.kernel.constant_count() <= tuff::KernelRequest::kMaxConstants &&
                         kernel.form.operands <= tuff::Dispatch::kMaxSlots;
-      if (!fits || tuff::kernel_line(kernel.kernel, kernel.form).empty()) problem("a list has what is no kernel");
+      if (!fits || tuff::kernel_line(kernel.kernel, kernel.form).empty()) problem("a list contains an invalid kernel");
     }
     if (random() % 64 != 0) return;
     list.add(tuff::kernel_line(tuff::KernelRequest(tuff::shaders::binding_probe).define("TUFF_WORDS", 77), {1, true}));
@@ -300,7 +300,7 @@ class Tables {
   uint64_t read_ = 0;
 };
 
-// As the cache has them, and as the program that compiles what is not trusted is sent and sends.
+// Compiled kernels as stored in the cache, and the messages to and from the program that compiles untrusted source.
 class Wire {
  public:
   Wire() {
@@ -370,7 +370,7 @@ void damage_files(uint64_t count, Random& random) {
 
 // --- disks --------------------------------------------------------------------------------------------------
 
-// Says what it is of: what is loaded is whole if it says so.
+// A payload that contains its key and a checksum, so that says() can tell whether loaded data is complete.
 Bytes payload_for(uint64_t key, Random& random) {
   std::string text(16 + random() % 20'000, static_cast<char>(random()));
   std::memcpy(text.data(), &key, sizeof key);
@@ -424,7 +424,7 @@ uint64_t use(const std::optional<fs::path>& folder, uint64_t bound, uint64_t rou
   return found;
 }
 
-// In a process that ends with the number of its problems.
+// Runs the work in a process that exits with the number of its problems.
 template <typename Work>
 pid_t in_a_process(const Work& work) {
   std::fflush(stdout);
@@ -444,7 +444,7 @@ void expect_well(pid_t child, const char* what) {
 void full_and_read_only(uint64_t rounds, uint64_t seed) {
   const Folder folder;
   Random random(seed);
-  // A file system of its own, of 40 KiB, where this process may mount one.
+  // A separate file system of 40 KiB, if this process may mount one.
   expect_well(in_a_process([&] {
                 const bool mounted = unshare(CLONE_NEWNS) == 0 &&
                                      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -477,7 +477,7 @@ void full_and_read_only(uint64_t rounds, uint64_t seed) {
   }
   for (const auto& entry : fs::directory_iterator(folder.path)) {
     const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".bin") && !name.ends_with(".lock")) problem("%s has been left", name.c_str());
+    if (!name.ends_with(".bin") && !name.ends_with(".lock")) problem("%s was left behind", name.c_str());
   }
   const fs::path file = folder.path / "file";
   write_all(file, "no folder");
@@ -486,7 +486,7 @@ void full_and_read_only(uint64_t rounds, uint64_t seed) {
   for (const fs::path& path : {file, fs::path("/proc/self"), fs::path("/proc/self/nothing"), folder.path / "link",
                                fs::path("/dev/null"), folder.path / std::string(300, 'n'), fs::path()}) {
     expect_well(in_a_process([&] {
-                  fs::current_path(folder.path);  // where the empty path is
+                  fs::current_path(folder.path);  // the folder that the empty path refers to
                   use(path, 64 << 20, rounds / 10, random, true);
                 }),
                 path.c_str());
@@ -505,7 +505,7 @@ void race(uint64_t rounds, uint64_t seed) {
   const Folder entries, lists;
   in_two_processes("two processes", [&](uint64_t process) {
     Random random(seed + process);
-    // A small bound: each trims what the other stores.
+    // A small limit, so that each process removes entries of the other.
     const uint64_t found = use(entries.path, 100'000, rounds, random, true);
     if (found == 0 && rounds > 1000) problem("nothing was found");
   });

@@ -59,12 +59,12 @@ TEST(DeviceSelection, WhatIsNotThereIsSaid) {
   expect_refused("4", "no device is number \"4\"");
   expect_refused("9999", "no device is number \"9999\"");
   expect_refused("0,radeon", "no device is named like \"radeon\"");
-  expect_refused("12b0", "\"12b0\" is of the UUIDs of devices 0 and 1");
+  expect_refused("12b0", "\"12b0\" begins the UUIDs of devices 0 and 1");
   expect_refused("0,,1", "entry 2 is empty");
   expect_refused(",", "entry 1 is empty");
   expect_refused("1;2", "named like");
   expect_refused("12b00000-0000-0000-0000-0000000000021", "named like");  // 33 digits
-  expect_refused("0", "there is none", {});
+  expect_refused("0", "there are no devices", {});
 }
 
 TEST(DeviceSelection, OfSeveralOfOneNameTheFirst) {

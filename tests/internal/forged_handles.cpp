@@ -1,12 +1,12 @@
-// Handles that nobody was given, in great numbers: none may be taken for an object.
+// Tries a large number of forged handles, none of which may be accepted as an object.
 //
 //   tuff_forged_handles [--table n] [--calls n] [--seed n]
 //
-// A table of handles has objects of each kind, and they come and go meanwhile. --table forged handles are looked up in
-// it, as each kind: numbers at random, and live and stale handles with some bits changed, another kind, generation or
-// slot. Then --calls calls of the ABI are made, of each function and for each place where it takes a handle, one of
-// which is forged: what is refused for it, for valid other arguments always with INVALID_HANDLE, and what it named is
-// whole.
+// A handle table holds objects of each kind, which are created and destroyed meanwhile. --table forged handles are
+// looked up in it, as each kind: random numbers, and live and stale handles with some bits changed, or with another
+// kind, generation or slot. Then --calls calls of the ABI are made: of each function, and for each argument that takes
+// a handle, with a forged one. A call that is refused for it must return INVALID_HANDLE if its other arguments are
+// valid, and must leave the named object unchanged.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -48,7 +48,7 @@ uint64_t slot_of(uint64_t handle) { return handle % kSlots; }
 uint64_t generation_of(uint64_t handle) { return handle / kSlots % kGenerations; }
 uint64_t kind_of(uint64_t handle) { return handle >> (HandleTable::kSlotBits + HandleTable::kGenerationBits); }
 
-// One that may well be live, by accident or because nothing changed: the caller knows which are.
+// May return a live handle by accident, or because nothing changed; the caller knows which handles are live.
 uint64_t forge(Random& random, uint64_t model) {
   const uint64_t kind = kind_of(model), generation = generation_of(model), slot = slot_of(model);
   const uint64_t number = random();
@@ -74,7 +74,7 @@ struct Named : tuff::HandleObject {
 uint64_t try_table(uint64_t count, Random& random) {
   HandleTable table;
   std::vector<uint64_t> live, stale;
-  std::unordered_map<uint64_t, size_t> places;  // of those that live
+  std::unordered_map<uint64_t, size_t> places;  // places of the live handles
   const auto add = [&] {
     auto object = std::make_unique<Named>();
     object->kind = 1 + random() % kKinds;
@@ -118,7 +118,7 @@ uint64_t try_table(uint64_t count, Random& random) {
       continue;
     }
     ++tried;
-    // The library asks for kinds that there are: the one that the handle claims, or another.
+    // Looks up existing kinds only, as the library does: the kind that the handle claims, or another one.
     const uint64_t claimed = kind_of(handle), asked = claimed % 32 != 0 ? claimed % 32 : 1;
     for (uint64_t kind : {asked, 1 + tried % kKinds}) {
       if (table.acquire<Named>(handle, static_cast<HandleKind>(kind))) {
@@ -154,7 +154,7 @@ void check(tuff_status status, const char* what) {
 }
 #define CHECK(call) check(call, #call)
 
-// One object of each kind, by the names of their types, and stale ones.
+// One object of each kind, by the names of the handle types, and stale handles.
 class World {
  public:
   World() {
@@ -220,7 +220,7 @@ uint64_t forged_handle(const World& world, Random& random) {
   }
 }
 
-// A function with a forged handle at that place, and plausible values elsewhere.
+// Calls a function with a forged handle at one place, and plausible values elsewhere.
 tuff_status call_with(const World& world, const tuff_fuzz::Function& function, const tuff_fuzz::Place& forged,
                       uint64_t handle) {
   using tuff_fuzz::Kind;
@@ -258,7 +258,7 @@ tuff_status call_with(const World& world, const tuff_fuzz::Function& function, c
       for (uint64_t& element : lists) element = value;
       value = reinterpret_cast<uintptr_t>(lists);
     } else if (place.pointer) {
-      continue;  // zeroes, or memory
+      continue;  // zero, or memory
     }
     if (!place.in_structure) {
       arguments[place.argument] = value;

@@ -73,7 +73,7 @@ TEST_F(GemmPlanner, RefusesTypesThatTheDeviceLacks) {
   traits.storage8 = false;
   expect_refused(traits, product(buffer_, TUFF_I8, TUFF_I32, 8, 8, 8), "8-bit storage");
   traits.f64 = false;
-  expect_refused(traits, product(buffer_, TUFF_F64, TUFF_F64, 8, 8, 8), "64 bits");
+  expect_refused(traits, product(buffer_, TUFF_F64, TUFF_F64, 8, 8, 8), "64-bit arithmetic");
   EXPECT_EQ(planned(traits, product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64)).size(), 1u);
 }
 
@@ -262,13 +262,13 @@ TEST_F(GemmTuned, WhatDoesNotRunIsIgnored) {
   EXPECT_EQ(groups(a_gpu(), wide, &sliced), 128 * 128u);
   EXPECT_EQ(kernels_, (std::vector<std::string>{"gemm_tile"}));
   // Split-K for a kernel that does not support it.
-  DeviceTraits processor = a_gpu();
-  processor.cpu = true;
-  processor.subgroup_size = 8;
+  DeviceTraits cpu = a_gpu();
+  cpu.cpu = true;
+  cpu.subgroup_size = 8;
   const TuningTable panels = table_for(args, "panels", 4);
-  FakeRecorder on_processor(processor);
-  on_processor.table = &panels;
-  EXPECT_NE(gemm_variants(on_processor, args).find("\"slices\": 0, \"variants\": [\"panels\""), std::string::npos);
+  FakeRecorder on_cpu(cpu);
+  on_cpu.table = &panels;
+  EXPECT_NE(gemm_variants(on_cpu, args).find("\"slices\": 0, \"variants\": [\"panels\""), std::string::npos);
   // More parts than k has steps.
   const GemmArgs flat = product(buffer_, TUFF_F32, TUFF_F32, 64, 64, 64);
   const TuningTable many = table_for(flat, "tile_64x64", 256);

@@ -64,7 +64,7 @@ TEST(HazardTracker, NeighboursShareAPlace) {
   EXPECT_TRUE(tracker.has_room(HazardTracker::kCapacity - 1));
   EXPECT_TRUE(tracker.conflicts({1, 5000, 5001, false}));
   EXPECT_FALSE(tracker.conflicts({1, 9600, 9601, true}));
-  EXPECT_FALSE(tracker.conflicts({2, 5000, 5001, true})) << "as far as their block goes";
+  EXPECT_FALSE(tracker.conflicts({2, 5000, 5001, true})) << "up to the end of their block";
 }
 
 // Compares random ranges with a plain list of all ranges added.

@@ -1,11 +1,11 @@
-// Kernels that are written to do harm, as source that is not trusted: the process that asks for them goes on.
+// Compiles kernels that are written to do harm, as untrusted source. The process that requests them must survive.
 //
 //   tuff_hostile_kernels [--count n] [--seconds s] [--seed n] [--keep FILE]
 //
-// GLSL with parts repeated, nested, removed and exchanged, and SPIR-V with words, instructions and lengths changed, go
-// to tuff_kernel_create with TUFF_KERNEL_UNTRUSTED. Each call makes a kernel or says what is wrong, in bounded time,
-// and the context computes afterwards. None is launched: what loops forever is a matter for the device. --keep has each
-// one in the file while it is tried.
+// The inputs of tuff_kernel_create with TUFF_KERNEL_UNTRUSTED are GLSL with parts repeated, nested, removed and
+// exchanged, and SPIR-V with words, instructions and lengths changed. Each call must create a kernel or report an error
+// in bounded time, and the context must compute afterwards. No kernel is launched, because infinite loops are the
+// device's concern. --keep stores each kernel in the file while it is tried.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -123,7 +123,7 @@ std::string hostile_source(Random& random) {
       case 6:
         for (uint64_t i = (number >> 16) % 2000; i > 0; --i) text.insert(at, "(");
         break;
-      case 7: {  // a part, doubled again and again
+      case 7: {  // doubles a part repeatedly
         std::string more = part;
         while (more.size() < size_t{1} << (number >> 16) % 17) more += more;
         text.insert(at, more);
@@ -137,7 +137,7 @@ std::string hostile_source(Random& random) {
         if (brace != std::string::npos) text.insert(brace + 1, part);
         break;
       }
-      case 10: {  // a number, another
+      case 10: {  // replaces a number
         const size_t digit = text.find_first_of("0123456789", at);
         static const char* const kNumbers[] = {"0", "-1", "2147483647", "4294967296", "1000000", "65537"};
         if (digit != std::string::npos) text.replace(digit, 1, kNumbers[(number >> 16) % 6]);
@@ -149,7 +149,7 @@ std::string hostile_source(Random& random) {
   return text;
 }
 
-// Where instructions begin.
+// The positions at which instructions begin.
 std::vector<size_t> instructions(const Words& words) {
   std::vector<size_t> starts;
   for (size_t at = 5; at < words.size(); at += words[at] >> 16) {
@@ -172,7 +172,7 @@ Words hostile_module(const std::vector<Words>& modules, Random& random) {
     switch (number % 12) {
       case 0: words[operand] ^= 1u << (number >> 40) % 32; break;
       case 1:
-      case 2: words[operand] = static_cast<uint32_t>(number >> 32) % (words[3] + 2); break;  // another id
+      case 2: words[operand] = static_cast<uint32_t>(number >> 32) % (words[3] + 2); break;  // replaces an id
       case 3: words[operand] = static_cast<uint32_t>(number >> 32); break;
       case 4: words[start] = (words[start] & 0xffff0000) | static_cast<uint32_t>(number >> 32) % 460; break;
       case 5: words[start] = (words[start] & 0xffff) | static_cast<uint32_t>(number >> 32) % 40 << 16; break;
@@ -183,12 +183,12 @@ Words hostile_module(const std::vector<Words>& modules, Random& random) {
         words.insert(words.begin() + static_cast<ptrdiff_t>(other), copy.begin(), copy.end());
         break;
       }
-      case 8: {  // two operands exchanged
+      case 8: {  // exchanges two operands
         const size_t other = start + (length > 1 ? 1 + (number >> 20) % (length - 1) : 0);
         std::swap(words[operand], words[other]);
         break;
       }
-      case 9: words[(number >> 8) % 5] ^= 1u << (number >> 40) % 32; break;  // the header
+      case 9: words[(number >> 8) % 5] ^= 1u << (number >> 40) % 32; break;  // changes the header
       case 10: words.resize(start + (number >> 8) % 3); break;
       default: {
         static constexpr uint32_t kNumbers[] = {0, 1, 0xffffffff, 0x7fffffff, 0x10000, 4096, 65, 33};
@@ -259,7 +259,7 @@ int run(uint64_t count, double seconds, uint64_t seed, const char* keep) {
     if (status != TUFF_OK && (!known || !says || kernel != 0)) {
       problem("number %llu answers %s: %s", static_cast<unsigned long long>(done), tuff_status_name(status), message);
     }
-    // The compiler's time, the driver's, and what starting it takes on a busy machine.
+    // The time of the compiler and of the driver, and that of starting them on a busy machine.
     if (took > 90) problem("number %llu takes %.1f s: %s", static_cast<unsigned long long>(done), took, message);
     if (status == TUFF_OK && tuff_kernel_destroy(kernel) != TUFF_OK) problem("a kernel is not destroyed");
     if (done % 50 == 0) expect_alive(context, buffer);
@@ -271,7 +271,7 @@ int run(uint64_t count, double seconds, uint64_t seed, const char* keep) {
   }
   std::printf("%llu kernels, %.0f s, the longest %.1f s, %d problems\n", static_cast<unsigned long long>(done),
               elapsed(), longest, problems);
-  // Where everything is refused, the compiler and the driver have seen little.
+  // If everything is refused, the compiler and the driver were hardly tested.
   if (done > 200 && answers[TUFF_OK] == 0) problem("none is a kernel");
   return problems == 0 && done != 0 ? 0 : 1;
 }

@@ -121,7 +121,7 @@ TEST_F(KernelListTest, IsBoundedAndForgets) {
   const auto value = [&](size_t i) { return kernels[i].kernel.defines()[0].value; };
   for (size_t i = 0; i < kernels.size() - 10; ++i) EXPECT_GE(value(i), 1000) << "the latest first";
   for (size_t i = kernels.size() - 10; i < kernels.size(); ++i) {
-    EXPECT_TRUE(value(i) >= 0 && value(i) < 500) << "what was not asked for in months is forgotten";
+    EXPECT_TRUE(value(i) >= 0 && value(i) < 500) << "kernels not requested for months are forgotten";
   }
 }
 

@@ -106,7 +106,7 @@ TEST_F(Loss, EveryThreadThatWaitsIsToldWithinASecond) {
       ++back;
       // The message names the call that lost the device, and what to do.
       if (status == TUFF_ERROR_DEVICE_LOST && message.find("vkQueueSubmit") != std::string::npos &&
-          message.find("make a new context") != std::string::npos) {
+          message.find("create a new context") != std::string::npos) {
         return;
       }
       const std::lock_guard lock(mutex);
@@ -241,12 +241,12 @@ TEST_F(Loss, DestroyedBeforeTheDeviceHasFinished) {
   ASSERT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
   ASSERT_EQ(warnings.size(), 2u);
   EXPECT_NE(warnings[0].find("200 ms"), std::string::npos) << warnings[0];
-  EXPECT_NE(warnings[1].find("still at work"), std::string::npos) << warnings[1];
+  EXPECT_NE(warnings[1].find("still working"), std::string::npos) << warnings[1];
   uint64_t bytes = 0;
   EXPECT_EQ(tuff_buffer_size(buffer, &bytes), TUFF_ERROR_INVALID_HANDLE);
   EXPECT_EQ(tuff::sweep_graveyard(), before + 1);
   expect_works(fresh);
-  EXPECT_EQ(tuff::sweep_graveyard(), before + 1) << "it goes when its own device has finished, no sooner";
+  EXPECT_EQ(tuff::sweep_graveyard(), before + 1) << "it is freed when its own device has finished, not earlier";
   *vk_ = whole_;
   vk_ = nullptr;
   const OwnContext sweeps("vulkan");
@@ -268,7 +268,7 @@ TEST_F(Loss, AWaitThatTookTooLongSaysWhatIsUnderWay) {
     return VK_SUCCESS;
   };
   EXPECT_FAILS(tuff_synchronize(context()), TUFF_ERROR_TIMEOUT, "tuff_synchronize", "5");
-  EXPECT_NE(last_error().find("1 submission is under way, with 2 operations, from neg ("), std::string::npos)
+  EXPECT_NE(last_error().find("1 submission is in flight, with 2 operations, from neg ("), std::string::npos)
       << last_error();
   // A call that finds too much work in flight times out too, and has no effect.
   for (int i = 1; i < 24; ++i) {
@@ -278,7 +278,7 @@ TEST_F(Loss, AWaitThatTookTooLongSaysWhatIsUnderWay) {
   const uint64_t dispatches = stats_of(context()).dispatches;
   EXPECT_FAILS(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 16), TUFF_ERROR_TIMEOUT, "tuff_unary",
                "5");
-  EXPECT_NE(last_error().find("24 submissions are under way, the first with 2 operations"), std::string::npos)
+  EXPECT_NE(last_error().find("24 submissions are in flight, the first with 2 operations"), std::string::npos)
       << last_error();
   EXPECT_EQ(stats_of(context()).dispatches, dispatches);
   *vk_ = whole_;

@@ -200,7 +200,7 @@ TEST_F(PipelineFile, WhatAProcessHasEndedOverGoes) {
   Process next(folder_);
   next.words() = {"relu"};
   next.save();
-  EXPECT_EQ(stored(), Words{"relu"}) << "what is made anew is kept";
+  EXPECT_EQ(stored(), Words{"relu"}) << "newly built pipelines are kept";
 }
 
 TEST_F(PipelineFile, WhatCameBackIsNotTriedAgain) {
@@ -320,7 +320,7 @@ TEST(PipelineFileProcess, AddsItsOwn) {
   }
 }
 
-// Runs four processes that add words concurrently, in a folder of their own. Returns false if one of them was slow.
+// Runs four processes that add words concurrently, in a separate folder. Returns false if one of them was slow.
 bool processes_at_once(const fs::path& folder) {
   std::vector<FILE*> processes;
   for (int i = 0; i < kProcesses; ++i) {

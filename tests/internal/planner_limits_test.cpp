@@ -1,5 +1,5 @@
-// Planners on devices whose limits are Vulkan's least, or that lack something, and calls that are refused: what
-// tuff_planner_cases (tests/planners) found.
+// Planners on devices with Vulkan's minimum limits or without some feature, and calls that are refused: regressions
+// found by tuff_planner_cases (tests/planners).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,9 +37,9 @@ class PlannerLimits : public testing::Test {
   std::array<Buffer, 4> buffers_;
 };
 
-// The models asked the subgroup tiles, which no GPU takes by itself, for the invocations of a shared one: a division by
-// zero on every GPU with subgroups of 2 to 16 lanes.
-TEST_F(PlannerLimits, ProductsOnGpusWithSmallSubgroups) {
+// The cost model computed the invocations of a shared tile for subgroup tiles, which no GPU uses by itself: a division
+// by zero on every GPU with subgroups of 2 to 16 lanes.
+TEST_F(PlannerLimits, GemmsOnGpusWithSmallSubgroups) {
   for (const uint32_t lanes : {2u, 4u, 8u, 16u}) {
     DeviceTraits traits = a_gpu();
     traits.subgroup_size = lanes;
@@ -51,7 +51,7 @@ TEST_F(PlannerLimits, ProductsOnGpusWithSmallSubgroups) {
   }
 }
 
-// A device may run 1024 invocations in a workgroup, and 128 along x: planners looked at the first limit alone.
+// A device may allow 1024 invocations in a workgroup, but only 128 along x. Planners considered the first limit only.
 TEST_F(PlannerLimits, WorkgroupsAlongX) {
   DeviceTraits traits = a_gpu();
   traits.max_local_size[0] = 128;
@@ -73,13 +73,13 @@ TEST_F(PlannerLimits, WorkgroupsAlongX) {
   norm.dtype = norm.weight_type = TUFF_F32, norm.centred = true, norm.input = in, norm.output = out;
   norm.rows = 4, norm.channels = 40'000, norm.epsilon = 1e-5;
   record_norm(recorder, norm);
-  GemmArgs converted = product(2048, 2048, 2048, TUFF_F16);  // by conversions and a second pass
+  GemmArgs converted = product(2048, 2048, 2048, TUFF_F16);  // with conversions and a second pass
   record_gemm(recorder, converted);
   EXPECT_GT(widest, 0u);
   EXPECT_LE(widest, 128u);
 }
 
-// Some of the inputs were copied in words, then one was refused that is not made of them.
+// Some of the inputs were copied in words before one was refused whose size is not a multiple of a word.
 TEST_F(PlannerLimits, ConcatIsRefusedWhole) {
   DeviceTraits traits = a_gpu();
   traits.storage16 = false;
@@ -93,7 +93,7 @@ TEST_F(PlannerLimits, ConcatIsRefusedWhole) {
   }
 }
 
-// Phases with one tap were computed, then one was refused whose taps are 65,536 apart or more.
+// Phases with one tap were computed before one was refused whose taps are 65,536 or more apart.
 TEST_F(PlannerLimits, TransposedConvolutionIsRefusedWhole) {
   ConvArgs args;
   args.transposed = true;
@@ -108,7 +108,7 @@ TEST_F(PlannerLimits, TransposedConvolutionIsRefusedWhole) {
   EXPECT_TRUE(recorder.kernels.empty());
 }
 
-// Columns were not cut where rows were, and the sums of one row alone took 8 GiB.
+// Rows were split, but columns were not, and the sums of a single row took 8 GiB.
 TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
   GemmArgs args = product(21, uint64_t{1} << 31, 6, TUFF_F64);
   args.epilogue.bias_axis = TUFF_BIAS_COLUMNS, args.epilogue.bias = &buffers_[3];
@@ -166,8 +166,8 @@ TEST_F(PlannerLimits, PositionsOfRopeThatLieFarApart) {
   EXPECT_TRUE(wide);
 }
 
-// Eight subgroups in a workgroup, however large they are.
-TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
+// A workgroup had eight subgroups, however large they were.
+TEST_F(PlannerLimits, TinyGemmsOnCpusWithLargeSubgroups) {
   DeviceTraits traits = a_gpu();
   traits.cpu = true, traits.subgroup_size = 128, traits.max_invocations = 128, traits.max_local_size[0] = 128;
   GemmArgs args = product(3, 3, 4);
@@ -183,7 +183,7 @@ TEST_F(PlannerLimits, TinyProductsOnProcessorsWithLargeSubgroups) {
   EXPECT_EQ(recorder.kernels, std::vector<std::string>{"gemm_tiny"});
 }
 
-// The transposed copy that matrix units read is made by workgroups of 256, which nobody asked for.
+// The transposed copy that cooperative matrices read is written by workgroups of 256, which was not checked.
 TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
   DeviceTraits traits = a_gpu();
   traits.matrix_shapes[0] = {16, 16, 32, TUFF_I8, TUFF_I8, TUFF_I32};
@@ -198,8 +198,8 @@ TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
   }
 }
 
-// Where elements are not loaded as 64-bit integers, the kernel's fours had names that a macro does not take.
-TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
+// Where elements are not loaded as 64-bit integers, the kernel's vec4 variables had names that a macro cannot have.
+TEST_F(PlannerLimits, AttentionOnACpuWithoutAddressesCompiles) {
   DeviceTraits traits = a_gpu();
   traits.cpu = traits.subgroup_ballot = true, traits.addresses = false, traits.subgroup_size = 8;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
@@ -218,8 +218,8 @@ TEST_F(PlannerLimits, AttentionOnAProcessorWithoutAddressesCompiles) {
   }
 }
 
-// Without buffer addresses an operand may be beyond a descriptor's range: then nothing is recorded, of pieces that
-// would fit neither (VulkanStream::run).
+// Without buffer addresses an operand may exceed a descriptor's range. Then nothing is recorded, not even pieces that
+// would fit (VulkanStream::run).
 TEST_F(PlannerLimits, DryRunRefusesWhatADescriptorCannotSpan) {
   class Descriptors final : public Recorder {
    public:

@@ -27,7 +27,7 @@
 namespace tuff {
 namespace {
 
-DeviceTraits a_processor() {
+DeviceTraits a_cpu() {
   DeviceTraits traits;
   traits.cpu = true;
   traits.subgroup_size = 8;
@@ -42,7 +42,7 @@ DeviceTraits a_processor() {
 
 // Typical devices, and devices with the minimum capabilities.
 std::vector<DeviceTraits> devices() {
-  std::vector<DeviceTraits> all = {a_processor(), a_processor(), a_gpu(), a_gpu(), a_gpu()};
+  std::vector<DeviceTraits> all = {a_cpu(), a_cpu(), a_gpu(), a_gpu(), a_gpu()};
   all[1].addresses = false;
   all[1].cores = 0;
   all[1].subgroup_size = 4;
@@ -82,7 +82,7 @@ class Planners : public testing::Test {
     for (uint64_t& one : result) one = size();
     return result;
   }
-  // A buffer of its own, at an offset that may or may not be a multiple of 16 bytes.
+  // A separate buffer, at an offset that may or may not be a multiple of 16 bytes.
   const Buffer* operand(uint64_t element = 8) {
     Buffer& buffer = buffers_[next_++ % buffers_.size()];
     buffer.offset = coin() ? 0 : below(9) * element;

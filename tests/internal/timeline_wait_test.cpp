@@ -53,7 +53,7 @@ class TimelineWait : public Faults {
 TEST_F(TimelineWait, WhatIsThereIsSeenAwake) {
   signal(3);
   EXPECT_EQ(wait(3, 1000, microseconds(1000)), 3u);
-  EXPECT_EQ(wait(2, 1000, microseconds(1000)), 3u) << "what it counts, not what was asked for";
+  EXPECT_EQ(wait(2, 1000, microseconds(1000)), 3u) << "the counter, not the value that was waited for";
   EXPECT_EQ(sleeps, 0);
   EXPECT_EQ(wait(3, 1000, microseconds(0)), 3u);
   EXPECT_EQ(sleeps, 1);

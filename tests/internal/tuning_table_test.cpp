@@ -99,16 +99,16 @@ TEST(TuningTable, UnknownNamesAreSkipped) {
 TEST(TuningTable, RefusesWhatIsNoTable) {
   const std::string good = table_of(kChoice);
   ASSERT_EQ(TuningTable(good, a_device()).size(), 1u);
-  for (size_t bytes = 0; bytes < good.size(); ++bytes) expect_refused(good.substr(0, bytes), "it is no JSON");
-  expect_refused(good + "x", "it is no JSON");
-  expect_refused("\xff\xfe", "it is no JSON");
-  expect_refused(std::string("{\"tuff_tuning\": 1\0}", 19), "it is no JSON");
-  expect_refused("1e999", "it is no JSON");
+  for (size_t bytes = 0; bytes < good.size(); ++bytes) expect_refused(good.substr(0, bytes), "it is not JSON");
+  expect_refused(good + "x", "it is not JSON");
+  expect_refused("\xff\xfe", "it is not JSON");
+  expect_refused(std::string("{\"tuff_tuning\": 1\0}", 19), "it is not JSON");
+  expect_refused("1e999", "it is not JSON");
   expect_refused("[]", "the table is array, needs to be an object");
   expect_refused("{}", "lacks \"tuff_tuning\"");
   expect_refused(with(good, "\"tuff_tuning\": 1", "\"tuff_tuning\": 2"),
                  "of format 2, this version of the library reads 1");
-  expect_refused(with(good, "\"tuff_tuning\": 1", "\"tuff_tuning\": \"1\""), "tuff_tuning is no whole number");
+  expect_refused(with(good, "\"tuff_tuning\": 1", "\"tuff_tuning\": \"1\""), "tuff_tuning is not an integer");
   expect_refused(R"({"tuff_tuning": 1})", "lacks \"devices\"");
   expect_refused(R"({"tuff_tuning": 1, "devices": {}})", "devices is object, needs to be an array");
   expect_refused(R"({"tuff_tuning": 1, "devices": [7]})", "devices[0] is number, needs to be an object");
@@ -138,23 +138,23 @@ TEST(TuningTable, RefusesChoicesThatMakeNoSense) {
   refused("[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1,1]", ".sizes has 9 numbers");
   refused("[512, 512, 512, 1]", "512", ".sizes is number, needs to be an array");
   refused("[512, ", "[0, ", ".sizes[0] is 0, needs 1");
-  refused("[512, ", "[-512, ", ".sizes[0] is no whole number");
-  refused("[512, ", "[512.5, ", ".sizes[0] is no whole number");
-  refused("[512, ", "[1e30, ", ".sizes[0] is no whole number");
+  refused("[512, ", "[-512, ", ".sizes[0] is not an integer");
+  refused("[512, ", "[512.5, ", ".sizes[0] is not an integer");
+  refused("[512, ", "[1e30, ", ".sizes[0] is not an integer");
   refused("\"tile_64x64\"", "null", ".variant is null");
   refused("tile_64x64", std::string(65, 'x'), ".variant has 65 characters");
   refused("\"slices\": 2", "\"slices\": 257", ".slices is 257, needs 0 to 256");
-  refused("\"slices\": 2", "\"slices\": true", ".slices is no whole number");
+  refused("\"slices\": 2", "\"slices\": true", ".slices is not an integer");
   const std::string same_bucket = with(kChoice, "512", "500");
   expect_refused(table_of(std::string(kChoice) + ", " + same_bucket),
-                 "choices[1] is for the same as devices[0].choices[0]");
+                 "choices[1] is for the same call as devices[0].choices[0]");
 }
 
 TEST(TuningTable, OtherDevicesAndVersionsAreOthers) {
   const auto refused = [](const char* part, const char* other, const std::string& why) {
     expect_refused(table_of(kChoice, with(kIdentity, part, other)), why);
   };
-  refused("00ff", "00fe", "it has nothing for this device, a device (00ff)");
+  refused("00ff", "00fe", "it has no choices for this device, a device (00ff)");
   refused("driver 1.2", "driver 1.3", "it was measured with tuff 0.2.0 and driver \"a driver 1.3\" (version 7)");
   refused(": 7", ": 8", "(version 8); here they are 0.2.0");
   refused("0.2.0", "0.1.0", "it was measured with tuff 0.1.0");
@@ -164,7 +164,7 @@ TEST(TuningTable, OtherDevicesAndVersionsAreOthers) {
   const auto devices = [](const std::string& list) { return R"({"tuff_tuning": 1, "devices": [)" + list + "]}"; };
   EXPECT_EQ(TuningTable(devices(other + ", " + section), a_device()).size(), 1u);
   expect_refused(devices(section + ", " + section), "devices[1] is the same as devices[0]");
-  expect_refused(devices(""), "nothing for this device");
+  expect_refused(devices(""), "no choices for this device");
 }
 
 // Text from some other program's file is not quoted in the log.
@@ -217,7 +217,7 @@ class TuningFile : public testing::Test {
 TEST_F(TuningFile, IsTheUsersUnlessAnotherIsNamed) {
   UserTuning user = load_tuning(a_device());
   EXPECT_TRUE(user.table.empty());
-  EXPECT_EQ(user.problem, "") << "nobody has tuned: nothing to say";
+  EXPECT_EQ(user.problem, "") << "there is no table, so there is nothing to report";
   write(folder_ / "tuff" / "tuning.json", table_of(kChoice));
   user = load_tuning(a_device());
   EXPECT_EQ(user.table.size(), 1u);
@@ -233,14 +233,14 @@ TEST_F(TuningFile, IsTheUsersUnlessAnotherIsNamed) {
 
 TEST_F(TuningFile, WhatCannotBeReadIsIgnoredAndSaid) {
   expect_ignored(folder_ / "missing.json", "No such file");
-  expect_ignored(folder_, "it is no ordinary file");
+  expect_ignored(folder_, "it is not a regular file");
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  expect_ignored(pipe, "it is no ordinary file");
-  expect_ignored(write(folder_ / "empty", ""), "it is no JSON");
-  expect_ignored(write(folder_ / "bytes", std::string("\0\1\2\3", 4)), "it is no JSON");
+  expect_ignored(pipe, "it is not a regular file");
+  expect_ignored(write(folder_ / "empty", ""), "it is not JSON");
+  expect_ignored(write(folder_ / "bytes", std::string("\0\1\2\3", 4)), "it is not JSON");
   expect_ignored(write(folder_ / "foreign", table_of(kChoice, with(kIdentity, "00ff", "00fe"))),
-                 "nothing for this device");
+                 "no choices for this device");
   const fs::path huge = write(folder_ / "huge", "");
   fs::resize_file(huge, uint64_t{1} << 40);
   expect_ignored(huge, "it holds 1099511627776 bytes");

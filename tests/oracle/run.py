@@ -276,7 +276,7 @@ def main() -> int:
         total, failed = total + cases, failed + wrong
         device.close()
     if total == 0:
-        print("oracle: no operation that was asked for has that type and form")
+        print("oracle: no requested operation has that type and form")
         return 1
     print(f"{total - failed} passed, {failed} failed; seed {options.seed}")
     return 1 if failed else 0

@@ -1,5 +1,5 @@
-// Put in front of every source of the planners under test (-include): a static_cast to a narrower integer that changes
-// the number throws, where it would be cut. The standard library comes first, so that it keeps the keyword.
+// Included before every source of the planners under test (-include). A static_cast to a narrower integer throws if it
+// changes the number, instead of truncating it. The standard library is included first, so that it keeps the keyword.
 #pragma once
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 namespace tuff_test {
 
 uint64_t Numbers::mixed(uint64_t x) {
-  const auto multiplied = [](uint64_t a, uint64_t b) {  // wrapping is meant
+  const auto multiplied = [](uint64_t a, uint64_t b) {  // wraps around intentionally
     uint64_t result = 0;
     (void)__builtin_mul_overflow(a, b, &result);
     return result;
@@ -36,14 +36,14 @@ uint64_t product(std::span<const uint64_t> sizes) {
   return result;
 }
 
-// What Vulkan lets a device report, and Tuff takes (runtime/vulkan/device_requirements.cpp): each limit at its least,
-// or as devices have it.
+// A device that Vulkan permits and Tuff accepts (runtime/vulkan/device_requirements.cpp): each limit is at its minimum,
+// or has a value of real devices.
 TestDevice draw_device(Numbers& numbers) {
   TestDevice device;
   tuff::DeviceTraits& t = device.traits;
   t.cpu = numbers.coin(3);
   t.subgroup_size = numbers.one_of<uint32_t>({4, 8, 8, 16, 32, 32, 32, 64, 64, 128});
-  t.subgroup_arithmetic = t.subgroup_shuffle = t.subgroup_ballot = true;  // all are asked for
+  t.subgroup_arithmetic = t.subgroup_shuffle = t.subgroup_ballot = true;  // Tuff requires all of them
   t.cores = numbers.one_of<uint32_t>({0, 1, 2, static_cast<uint32_t>(numbers.below(201)), 16, 100, 132, 200});
   t.max_invocations = numbers.one_of<uint32_t>({128, 128, 256, 256, 384, 512, 896, 1024, 1024, 1024, 1536, 2048});
   const uint32_t x = numbers.one_of<uint32_t>({128, t.max_invocations, t.max_invocations, 1024, 2048});
@@ -118,10 +118,10 @@ const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t 
   if (numbers.coin(3)) offset += 16 * numbers.below(5);
   if (numbers.coin(32)) offset += uint64_t{1} << numbers.one_of({31, 32, 33});
   const uint64_t slack = numbers.coin(4) ? numbers.below(40) : 0;
-  const uint64_t bytes = std::min(times(elements, element), kMostBytes);
+  const uint64_t bytes = std::min(times(elements, element), kMaxOperandBytes);
   memory->name = name;
   memory->begin = offset;
-  // Bytes behind the last element belong to the buffer, and to nothing that a kernel is to be told of.
+  // Bytes after the last element belong to the buffer, but no kernel may be told about them.
   memory->end = offset + bytes;
   memory->element = element;
   memory->output = output;
@@ -151,7 +151,7 @@ const tuff::Buffer* Call::output_or(const tuff::Buffer* same, const char* name, 
                                     bool whole) {
   if (same == nullptr || !numbers.coin(4)) return output(name, elements, element, whole);
   Memory& memory = dynamic_cast<Memory&>(*same->allocation);
-  if (memory.end - memory.begin != std::min(times(elements, element), kMostBytes)) {
+  if (memory.end - memory.begin != std::min(times(elements, element), kMaxOperandBytes)) {
     return output(name, elements, element, whole);
   }
   memory.output = true;

@@ -20,41 +20,41 @@
 
 namespace tuff_test {
 
-// Numbers that case `index` of a seed is made of.
+// The random numbers of case `index` of a seed.
 class Numbers {
  public:
   Numbers(uint64_t seed, uint64_t index) : state_(mixed(seed) ^ mixed(index * 2 + 1)) {}
   uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15u); }
   uint64_t below(uint64_t n) { return next() % n; }
-  bool coin(uint64_t of = 2) { return below(of) == 0; }  // once in so many
+  bool coin(uint64_t of = 2) { return below(of) == 0; }  // true once in `of` calls, on average
   template <typename T>
   T one_of(std::initializer_list<T> all) {
     return all.begin()[below(all.size())];
   }
 
  private:
-  static uint64_t mixed(uint64_t x);  // SplitMix64's
+  static uint64_t mixed(uint64_t x);  // the mixing function of SplitMix64
   uint64_t state_;
 };
 
 TestDevice draw_device(Numbers& numbers);
 
-// The most bytes of an operand: more than any machine has.
-inline constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+// The maximum size of an operand, in bytes: more than any machine has.
+inline constexpr uint64_t kMaxOperandBytes = uint64_t{1} << 50;
 
-uint64_t times(uint64_t a, uint64_t b);  // 2^64 - 1 where it is that or more
+uint64_t times(uint64_t a, uint64_t b);  // 2^64 - 1 if the product is larger
 uint64_t plus(uint64_t a, uint64_t b);
 uint64_t product(std::span<const uint64_t> sizes);
 
-// A call with its operands: checked and recorded as a stream would do it.
+// A call with its operands. It is checked and recorded as a stream would do it.
 class Call {
  public:
   Call(Numbers& own_numbers, bool tells) : numbers(own_numbers), tells_(tells) {}
 
   Numbers& numbers;
-  std::function<void()> check;  // throws where arguments are invalid
+  std::function<void()> check;  // throws if arguments are invalid
   std::function<void(tuff::Recorder&)> record;
-  std::function<void(const tuff::Recorder&)> describe;  // what profiles ask for; may be nothing
+  std::function<void(const tuff::Recorder&)> describe;  // what profiles request; may be empty
   std::unique_ptr<tuff::TuningTable> tuned;
 
   uint64_t size();
@@ -68,14 +68,15 @@ class Call {
     return result;
   }
 
-  // Operands of so many elements, and not a byte more (but at times); where they begin, 16 bytes divide or do not.
+  // An operand with this many elements and, most of the time, no further byte. Its offset may or may not be a multiple
+  // of 16 bytes.
   const tuff::Buffer* input(const char* name, uint64_t elements, uint64_t element) {
     return operand(name, elements, element, false);
   }
-  // Written from the first to the last element, unless `has_to_be` tells other ranges.
+  // By default the call must write all elements from the first to the last; has_to_be() names other ranges.
   const tuff::Buffer* output(const char* name, uint64_t elements, uint64_t element, bool whole = true);
   void has_to_be(const tuff::Buffer* output, uint64_t first, uint64_t elements);
-  // Another, or the same as that: for operations in place.
+  // A new output, or `same` for an operation in place.
   const tuff::Buffer* output_or(const tuff::Buffer* same, const char* name, uint64_t elements, uint64_t element,
                                 bool whole = true);
   const tuff::Buffer* perhaps(const char* name, uint64_t elements, uint64_t element) {
@@ -89,7 +90,7 @@ class Call {
   std::string text;
 
   uint64_t bytes() const;         // of all operands
-  std::string unwritten() const;  // which output a complete record left out; empty: none
+  std::string unwritten() const;  // the output that a complete recording did not write; empty: none
 
   // Memory for arguments.
   template <typename T>

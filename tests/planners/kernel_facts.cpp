@@ -31,7 +31,7 @@ uint64_t key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form)
   return XXH3_64bits(words.data(), count * sizeof words[0]);
 }
 
-// Without optimisations, which change none of the facts.
+// Compiles without optimisations, which change none of the facts.
 std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const tuff::KernelForm& form) {
   using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
@@ -51,9 +51,9 @@ std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const tuf
   return {words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)};
 }
 
-// The module with its specialisation constants as the request has them.
+// Sets the module's specialisation constants to the values of the request.
 void specialise(std::vector<uint32_t>& words, const tuff::KernelRequest& kernel) {
-  std::unordered_map<uint32_t, uint32_t> values;  // by the constants' ids in the module
+  std::unordered_map<uint32_t, uint32_t> values;  // by the IDs of the constants in the module
   for (size_t at = 5; at < words.size(); at += words[at] >> 16) {
     const uint32_t op = words[at] & 0xffff;
     if (op == spv::OpDecorate && words[at + 2] == spv::DecorationSpecId) {

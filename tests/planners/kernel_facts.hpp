@@ -1,4 +1,4 @@
-// What the GLSL of a kernel says of its workgroups and operands, once compiled: no planner is asked.
+// Facts about a kernel's workgroups and operands, derived from its compiled GLSL and not from the planners.
 #pragma once
 
 #include <array>
@@ -13,18 +13,19 @@ namespace tuff_test {
 struct KernelFact {
   std::array<uint32_t, 3> workgroup{};
   uint64_t shared_bytes = 0;
-  bool by_slots = false;  // the next says anything: operands are bound by descriptors
-  uint32_t writes = 0;    // a bit for each slot that the kernel stores to
+  bool by_slots = false;  // operands are bound by descriptors, so that `writes` is valid
+  uint32_t writes = 0;    // one bit for each slot that the kernel stores to
 };
 
 class KernelFacts {
  public:
   explicit KernelFacts(uint64_t most) : most_(most) {}
-  // Compiles it if it is new; null where as many as wanted have been compiled. Throws where it does not compile.
+  // Compiles the kernel if it is new. Returns null once the maximum number of kernels is compiled. Throws if
+  // compilation fails.
   const KernelFact* of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form);
   uint64_t compiled() const { return facts_.size(); }
   uint64_t asked() const { return asked_; }
-  uint64_t unknown() const { return unknown_; }  // of those asked for
+  uint64_t unknown() const { return unknown_; }  // requests that returned null
 
  private:
   uint64_t most_, asked_ = 0, unknown_ = 0;

@@ -1,4 +1,4 @@
-// Memory that is nowhere, as planners see it: where each operand lies, and what of it has been written.
+// Simulated memory, as planners see it: the location of each operand, and which bytes of it have been written.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tuff_test {
 
-// Byte ranges, apart and in order.
+// Disjoint byte ranges in ascending order.
 class Ranges {
  public:
   void add(uint64_t begin, uint64_t end);
@@ -19,7 +19,7 @@ class Ranges {
   void clear() { ends_.clear(); }
 
  private:
-  std::map<uint64_t, uint64_t> ends_;  // by where they begin
+  std::map<uint64_t, uint64_t> ends_;  // by the beginnings of the ranges
 };
 
 // An allocation with one operand in it.
@@ -30,11 +30,11 @@ struct Memory final : tuff::Allocation {
     uint64_t begin, end;
   };
   std::string name;
-  uint64_t begin = 0, end = 0;   // bytes of the allocation that the operand takes
-  uint64_t element = 1;          // bytes
-  bool scratch = false;          // the recorder's own
+  uint64_t begin = 0, end = 0;   // the bytes of the allocation that the operand occupies
+  uint64_t element = 1;          // size of an element in bytes
+  bool scratch = false;          // scratch memory of the recorder
   bool output = false;           // the call may write it
-  std::vector<Range> has_to_be;  // written, when the call was recorded
+  std::vector<Range> has_to_be;  // ranges that must be written by the end of the recording
   Ranges written;
 };
 

@@ -1,4 +1,5 @@
-// How the arguments of each operation are drawn. Operands have the bytes that tuff.h asks for, reckoned here once more.
+// Draws the arguments of each operation. The sizes of operands are those that tuff.h requires, computed here
+// independently.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -39,7 +40,7 @@ void set(Call& call, const tuff::OperationOf<Args>& operation, Args& args) {
   }
 }
 
-// Axes of which one to three are of any size, and the rest are of few.
+// A shape in which one to three axes have any size and the others are small.
 struct Shape {
   std::array<uint64_t, 8> sizes{};
   uint32_t rank = 1, axis = 0;
@@ -63,7 +64,7 @@ Shape& draw_shape(Call& call, uint32_t rank = 0) {
   return call.keep(shape);
 }
 
-// --- products ----------------------------------------------------------------------------------------------------
+// --- gemm --------------------------------------------------------------------------------------------------------
 
 struct Stored {
   uint64_t rows, cols, ld, stride;
@@ -73,7 +74,7 @@ struct Stored {
   }
 };
 
-// A leading dimension and a distance between matrices.
+// Draws a leading dimension and a stride between matrices.
 Stored store(Call& call, uint64_t rows, uint64_t cols, bool may_repeat) {
   Numbers& n = call.numbers;
   Stored stored{rows, cols, cols, 0};
@@ -113,7 +114,7 @@ constexpr const char* kGemmVariants[] = {"panels",
                                          "matrix_64x16",
                                          "matrix_16x64"};
 
-// A table whose one choice is for this product.
+// Creates a table whose only choice is for this GEMM.
 void tune(Call& call, const tuff::GemmArgs& args) {
   Numbers& n = call.numbers;
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
@@ -126,7 +127,7 @@ void tune(Call& call, const tuff::GemmArgs& args) {
   const uint64_t slices = n.coin(3) ? 0 : n.coin() ? n.below(257) : 1 + n.below(9);
   tuff::TuningDevice device;
   device.uuid = "00", device.name = device.driver = "a", device.library = "0";
-  call.tell("tuned", fmt::format("{} with {} slices", variant, slices));
+  call.tell("tuned", fmt::format("{} with split-K {}", variant, slices));
   call.tuned = std::make_unique<tuff::TuningTable>(
       fmt::format(R"({{"tuff_tuning": 1, "devices": [{{"uuid": "00", "name": "a", "driver": "a", "driver_version": 0,
                    "library": "0", "choices": [{{"operation": "gemm", "form": "{}", "sizes": [{}, {}, {}, {}],
@@ -210,7 +211,7 @@ void draw_product(Call& call, bool batched) {
   call.tell("activation", epilogue.activation), call.tell("bias_axis", epilogue.bias_axis);
   call.tell("residual", fmt::format("{} {}", epilogue.ld_residual, epilogue.stride_residual));
   if (!arrays && (stores || !epilogue.none()) && args.m != 0 && args.n != 0 && count != 0 &&
-      times(c.batch(count), c_size) < kMostBytes) {
+      times(c.batch(count), c_size) < kMaxOperandBytes) {
     for (const uint64_t i : {uint64_t{0}, count / 2, count - 1}) {
       for (const uint64_t row : {uint64_t{0}, args.m / 2, args.m - 1}) {
         call.has_to_be(args.c, i * c.stride + row * c.ld, args.n);
@@ -232,7 +233,7 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   args.rank = rank, args.transposed = transposed;
   args.dtype = call.float_type();
   args.layout = n.coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
-  const bool plain = n.coin(3);  // what variants of their own are for
+  const bool plain = n.coin(3);  // a convolution that has special variants
   const bool depthwise = !plain && n.coin(4);
   args.groups = plain ? 1 : depthwise ? 1 + call.size() : n.coin() ? 1 : 1 + n.below(6);
   const uint64_t channels = depthwise ? 1 : n.coin(8) ? call.size() : n.coin(3) ? 16 * (1 + n.below(9)) : n.below(9);
@@ -269,7 +270,7 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   }
   args.activation = static_cast<int32_t>(n.below(6));
   args.precision = n.coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
-  if (phases > 1e4) return;  // each is a dispatch of its own
+  if (phases > 1e4) return;  // each phase is a separate dispatch
   const auto elements = [](const tuff::ConvShape& shape) {
     return product(std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
   };
@@ -286,7 +287,7 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   args.filter = call.input("filter", elements(args.filter_shape), size);
   args.bias = call.perhaps("bias", args.out_shape.outer[1], size);
   args.residual = call.perhaps("residual", outputs, size);
-  // Of a transposed convolution phases are written one by one, each with gaps.
+  // The phases of a transposed convolution are written one by one, each with gaps.
   args.output = call.output_or(args.residual, "output", outputs, size, true);
   set(call,
       transposed  ? tuff::operations::conv_transpose2d
@@ -321,7 +322,7 @@ void draw_attention(Call& call) {
   if (n.coin(4)) args.window_left = 1 + call.size();
   if (n.coin(4)) args.window_right = 1 + call.size();
   args.bias_type = args.dtype;
-  // Rows of heads one after another, or heads of rows, with gaps.
+  // Rows with gaps: grouped by head, or heads grouped by row.
   const auto strides = [&](uint64_t heads, uint64_t rows, uint64_t length, bool may_repeat) {
     tuff::AttentionStrides s;
     const uint64_t gap = n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
@@ -723,7 +724,7 @@ void draw_concat(Call& call) {
   auto& sizes = call.keep(std::vector<uint64_t>(n.coin(8) ? n.below(40) : 1 + n.below(6)));
   auto& inputs = call.keep(std::vector<const Buffer*>{});
   uint64_t sum = 0;
-  const uint64_t each = n.coin(3) ? call.size() : 0;  // all alike
+  const uint64_t each = n.coin(3) ? call.size() : 0;  // the inputs have equal sizes
   for (uint64_t& size : sizes) sum = plus(sum, size = each != 0 ? each : call.size());
   shape.sizes[shape.axis] = sum;
   uint64_t others = 1;
@@ -781,14 +782,14 @@ void draw_cast(Call& call) {
   set(call, tuff::operations::cast, args);
 }
 
-// What backends record themselves.
+// Operations that backends record themselves.
 void draw_fill(Call& call) {
   Numbers& n = call.numbers;
   const uint64_t words = n.coin() ? call.size() : times(call.size(), call.size()), first = n.below(40);
   call.tell("words", words), call.tell("first", first);
   const Buffer* const output = call.output("output", plus(first, words), 4, false);
   call.has_to_be(output, first, words);
-  if (times(plus(words, first), 4) >= kMostBytes) return;
+  if (times(plus(words, first), 4) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=](tuff::Recorder& recorder) {
     tuff::backend_kernels.fill(recorder, *output, first * 4, words * 4, {1, 2, 3, 4});
@@ -802,7 +803,7 @@ void draw_copy(Call& call) {
   call.tell("bytes", bytes), call.tell("from", from), call.tell("to", to);
   const Buffer* const input = call.input("input", plus(from, bytes), 1);
   const Buffer* const output = call.output("output", plus(to, bytes), 1, false);
-  if (plus(bytes, 40) >= kMostBytes) return;
+  if (plus(bytes, 40) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=, &call](tuff::Recorder& recorder) {
     if (tuff::backend_kernels.copy(recorder, *output, to, *input, from, bytes)) call.has_to_be(output, to, bytes);

@@ -1,13 +1,13 @@
-// Every planner, by random calls on random devices: no Vulkan, no device. Whatever an operation's check lets through is
-// planned or refused, and each dispatch is what a device that reports so little or so much can run (recorder.hpp). The
-// planners are compiled with what finds divisions by zero, overflows and numbers that are cut.
+// Tests every planner with random calls on random devices, without Vulkan and without a device. Every call that an
+// operation's check accepts must be planned or refused, and the device must be able to run each dispatch, whatever
+// limits it reports (recorder.hpp). The planners are compiled with detection of divisions by zero, overflows and
+// truncated numbers.
 //
 //   tuff_planner_cases --count 10000000 --seed 1
-//   tuff_planner_cases --only 1:4711                      one case by itself, with its dispatches
+//   tuff_planner_cases --only 1:4711                      a single case, with its dispatches
 //   tuff_planner_cases --count 100000 --operation attention
-//   tuff_planner_cases --compile 2000                     so many kernels are compiled, for their workgroups, shared
-//   memory
-//                                                         and what they write
+//   tuff_planner_cases --compile 2000                     compiles up to 2000 kernels and checks their workgroups,
+//                                                         shared memory and written operands
 //   TUFF_GEMM_VARIANT=tile_64x64 tuff_planner_cases …     with a variant forced
 #include <sys/time.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@
 #include "planning/dry_run.hpp"
 #include "planning/status.hpp"
 
-// A finding of the sanitizer ends the process by a signal, and that one names the case.
+// A finding of the sanitizer ends the process by a signal; the signal handler names the case.
 extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_options() {
   return "abort_on_error=1:print_stacktrace=1";
 }
@@ -62,7 +62,7 @@ constexpr const char* kUsage =
 uint64_t to_number(std::string_view word) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) refuse("\"" + std::string(word) + "\" is no number");
+  if (error != std::errc() || end != word.data() + word.size()) refuse("\"" + std::string(word) + "\" is not a number");
   return number;
 }
 
@@ -109,7 +109,7 @@ struct Counts {
   uint64_t planned = 0, nothing = 0, refused = 0, invalid = 0, cut_short = 0, dispatches = 0;
 };
 
-// The case at hand, for signals.
+// The current case, for signal handlers.
 volatile sig_atomic_t told = 0;
 char where[200];
 
@@ -124,12 +124,12 @@ void name_case(int signal) {
   std::abort();
 }
 
-// A dry run of as many dispatches as are looked at.
+// A dry run that stops at the same number of dispatches as the recorder.
 class ShortDryRun final : public tuff::DryRun {
  public:
   using DryRun::DryRun;
   void dispatch(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch) override {
-    if (++dispatches_ > CheckingRecorder::kMostDispatches) throw Enough();
+    if (++dispatches_ > CheckingRecorder::kMaxDispatches) throw Enough();
     DryRun::dispatch(kernel, dispatch);
   }
 
@@ -145,7 +145,7 @@ class Runner {
       if (!options.operation.empty() && options.operation != operation.name) continue;
       for (uint32_t i = 0; i < operation.weight; ++i) bag_.push_back(&operation);
     }
-    if (bag_.empty()) refuse("--operation " + options.operation + " is none of them");
+    if (bag_.empty()) refuse("--operation " + options.operation + " does not exist");
   }
 
   int run() {
@@ -176,7 +176,7 @@ class Runner {
   }
 
  private:
-  // What is wrong with the case; empty: nothing.
+  // Returns what is wrong with the case; empty if nothing is.
   std::string one(uint64_t index, bool tells) {
     Numbers numbers(options_.seed, index);
     const DrawnOperation& operation = *bag_[numbers.below(bag_.size())];
@@ -196,14 +196,14 @@ class Runner {
       call.check();
       checked = true;
       if (call.describe) call.describe(recorder);
-      if (!device.traits.addresses) {  // as VulkanStream::run
+      if (!device.traits.addresses) {  // as in VulkanStream::run
         ShortDryRun all(recorder);
         call.record(all);
       }
       call.record(recorder);
       counts.dispatches += recorder.dispatches();
       ++(recorder.dispatches() == 0 ? counts.nothing : counts.planned);
-      if (recorder.largest_scratch() > std::max(kMostScratch, times(64, call.bytes()))) {
+      if (recorder.largest_scratch() > std::max(kMaxScratch, times(64, call.bytes()))) {
         return fmt::format("{} bytes of scratch memory", recorder.largest_scratch());
       }
       const std::string unwritten = call.unwritten();
@@ -257,7 +257,7 @@ class Runner {
                 static_cast<unsigned long long>(findings), seconds, static_cast<double>(done) / seconds);
   }
 
-  static constexpr uint64_t kMostScratch = uint64_t{2} << 30;  // or as a multiple of the operands
+  static constexpr uint64_t kMaxScratch = uint64_t{2} << 30;  // or a multiple of the size of the operands
 
   Options options_;
   KernelFacts facts_;

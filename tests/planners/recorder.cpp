@@ -141,16 +141,17 @@ bool CheckingRecorder::binds_addresses(tuff::Reads reads, const tuff::Dispatch& 
 bool CheckingRecorder::holds(const tuff::Probe& probe) { return probe.possible(device_.traits) && device_.probes; }
 
 void CheckingRecorder::count() {
-  if (++dispatches_ > kMostDispatches) throw Enough();
+  if (++dispatches_ > kMaxDispatches) throw Enough();
 }
 
-// A byte range of an operand, of a dispatch or a copy.
+// Checks a byte range of an operand of a dispatch or copy.
 void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
                                    tuff::Access access) {
   const auto what = [&] { return fmt::format("{}, operand {},", place.kernel, place.operand); };
   const Memory& memory = memory_of(buffer);
   const uint64_t begin = buffer.offset + offset, end = begin + bytes;
-  // What is read of scratch memory may have gaps, and end behind what counts: its beginning has been written.
+  // A range that is read from scratch memory may have gaps and may end after the used part. At least its beginning must
+  // have been written.
   const uint64_t some = std::min<uint64_t>(bytes, 16);
   if (begin < buffer.offset || end < begin || begin < memory.begin || end > memory.end) {
     violated("{} {} bytes {} to {} of {}, which has {}", what(), name_of(access), begin - memory.begin,
@@ -158,10 +159,10 @@ void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffe
   }
   if (access != tuff::Access::read && !memory.output) violated("{} {} {}", what(), name_of(access), memory.name);
   if (memory.scratch && access == tuff::Access::read && !memory.written.holds(begin, begin + some)) {
-    violated("{} reads bytes {} to {} of {}, which nothing has written", what(), begin, end, memory.name);
+    violated("{} reads bytes {} to {} of {}, which are not written", what(), begin, end, memory.name);
   }
   if (place.narrow != 0 && !memory.scratch && bytes / std::max(memory.element, place.narrow) > uint64_t{1} << 31) {
-    violated("{} {} {} bytes of {} by numbers of 32 bits", what(), name_of(access), bytes, memory.name);
+    violated("{} {} {} bytes of {} with 32-bit indices", what(), name_of(access), bytes, memory.name);
   }
 }
 
@@ -192,10 +193,10 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
     for (uint32_t i = 0; fact->by_slots && i < dispatch.operand_count(); ++i) {
       const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
       if (operand.bytes == 0 || (operand.buffer == nullptr && operand.each == nullptr)) continue;
-      // What is read may depend on numbers that are pushed, such as beta.
+      // Whether an operand is read may depend on pushed numbers, such as beta. Writes are therefore checked, reads are
+      // not.
       const bool writes = (fact->writes >> i & 1) != 0;
-      if (writes && operand.access == tuff::Access::read)
-        violated("{} writes operand {}, which is to be read", name, i);
+      if (writes && operand.access == tuff::Access::read) violated("{} writes operand {}, which is read-only", name, i);
     }
   }
   const uint64_t invocations = uint64_t{workgroup[0]} * workgroup[1] * workgroup[2];
@@ -216,7 +217,8 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
   if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
   for (int i = 0; i < 3; ++i) {
     if (groups[i] > t.max_groups[i]) {
-      violated("{} asks for {} groups in dimension {}, the device runs {}", name, groups[i], i, t.max_groups[i]);
+      violated("{} needs {} workgroups in dimension {}, the device runs at most {}", name, groups[i], i,
+               t.max_groups[i]);
     }
   }
   const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
@@ -226,7 +228,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       dispatch.operations() < 0) {
     violated("{} is {} bytes and {} operations of work", name, dispatch.bytes(), dispatch.operations());
   }
-  // Bytes that an index of 32 bits counts; 0: indices have 64.
+  // The number of bytes that a 32-bit index counts in; 0 if indices have 64 bits.
   uint64_t narrow = kernel.is_wide() ? 0 : 1;
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     if (narrow != 0 && kernel.defines()[i].name == std::string_view("TUFF_UNIT")) {
@@ -242,12 +244,12 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       }
     } else if (operand.buffer != nullptr && operand.bytes != 0) {
       if (operand.buffer->allocation == parameters_.allocation && !parameters_valid_) {
-        violated("{}, operand {}, is parameters of the dispatch before", name, i);
+        violated("{}, operand {}, uses parameters of an earlier dispatch", name, i);
       }
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
     }
   }
-  // As DeviceRecorder::dispatch.
+  // As in DeviceRecorder::dispatch.
   if (addresses && !t.addresses) {
     tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: an operand is beyond a descriptor's range, and there are no addresses",
                name);
@@ -276,7 +278,7 @@ void CheckingRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t byte
   const auto reach = [&](const Rows& rows) { return (count - 1) * rows.pitch + bytes; };
   check_range({"copy rows", 0, 0}, *from.buffer, from.offset, reach(from), tuff::Access::read);
   check_range({"copy rows", 1, 0}, *to.buffer, to.offset, reach(to), tuff::Access::write);
-  // Rows far apart: those in the middle are taken for written.
+  // The bytes between rows count as written too.
   written(*to.buffer, to.offset, reach(to));
 }
 

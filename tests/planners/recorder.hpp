@@ -1,5 +1,4 @@
-// A recorder that runs nothing and checks everything that it is asked for, as runtime/vulkan/ and the device would
-// need it.
+// A recorder that runs nothing. It checks every request against the requirements of runtime/vulkan/ and of the device.
 #pragma once
 
 #include <array>
@@ -14,25 +13,25 @@
 
 namespace tuff_test {
 
-// What a planner should not have done.
+// An error of a planner.
 struct Violation : std::logic_error {
   using std::logic_error::logic_error;
 };
-// A call of so many dispatches that no more are looked at.
+// Thrown when a call has more dispatches than are checked.
 struct Enough {};
 
-// A device, and what is beside its traits that recording depends on.
+// A device, and further properties that recording depends on.
 struct TestDevice {
   tuff::DeviceTraits traits;
   uint64_t slack = 64;  // minStorageBufferOffsetAlignment
-  bool probes = false;  // what a probe answers where it is possible
+  bool probes = false;  // the result of each probe that is possible on the device
 };
 std::string text_of(const TestDevice& device);
 
 class CheckingRecorder final : public tuff::Recorder {
  public:
-  static constexpr uint64_t kMostDispatches = 400;
-  // facts: null: kernels are not compiled.
+  static constexpr uint64_t kMaxDispatches = 400;
+  // facts: null if kernels are not to be compiled.
   CheckingRecorder(const TestDevice& device, const tuff::TuningTable* table, KernelFacts* facts);
 
   const tuff::DeviceTraits& traits() const noexcept override { return device_.traits; }
@@ -45,9 +44,9 @@ class CheckingRecorder final : public tuff::Recorder {
   bool holds(const tuff::Probe& probe) override;
 
   uint64_t dispatches() const { return dispatches_; }
-  bool wrote() const { return wrote_; }  // memory of the caller's
+  bool wrote() const { return wrote_; }  // to memory of the caller
   uint64_t largest_scratch() const { return largest_scratch_; }
-  std::function<void(const std::string&)> tell;  // of each dispatch, if it is anything
+  std::function<void(const std::string&)> tell;  // if set, called with a description of each dispatch
 
  private:
   bool fits_descriptors(const tuff::Dispatch& dispatch) const noexcept;
@@ -57,7 +56,7 @@ class CheckingRecorder final : public tuff::Recorder {
   struct Place {
     const char* kernel;
     uint32_t operand;
-    uint64_t narrow;  // bytes that an index of 32 bits counts; 0: indices have 64
+    uint64_t narrow;  // the unit of a 32-bit index in bytes; 0: indices have 64 bits
   };
   void check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
                    tuff::Access access);

@@ -1,13 +1,13 @@
-// Lets the library's allocations fail, one after another, through all that a program may ask of it.
+// Makes the library's allocations fail, one after another, in everything that a program may request of it.
 //
 //   tuff_allocation_failures BACKEND [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
 //
-// A scenario is a short piece of work. It is counted how many allocations the library makes in it; then it is done
-// again with the n-th of them failing, for each n: once, and with all those after it too until the call has answered. A
-// call may succeed all the same, or answer OUT_OF_HOST_MEMORY and succeed when it is made again; what it computed is
-// right, everything can be destroyed, and neither the library nor the context holds more afterwards than before.
-// Without
-// --seconds all of that is done; with it a sample, by a seed that is printed.
+// A scenario is a short piece of work. First the program counts the library's allocations in it. Then it repeats the
+// scenario for each n with the n-th allocation failing: once with that allocation alone, and once with all later ones
+// failing too until the call has returned. A call may succeed nevertheless, or return OUT_OF_HOST_MEMORY and succeed
+// when it is repeated. Its results must be correct, everything can be destroyed, and neither the library nor the
+// context may hold more memory afterwards than before. Without --seconds the program tries all of that; with it, a
+// sample by a seed that is printed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ namespace {
 
 bool vulkan() { return std::strcmp(backend, "vulkan") == 0; }
 
-// What is being done, for messages.
+// The current trial, for messages.
 const char* scenario_name = "";
 uint64_t failing = 0;
 bool failing_on = false;
@@ -76,11 +76,12 @@ class Runner {
     return allocations.seen;
   }
 
-  // With the n-th allocation failing. Tables grow by steps and stay; a leak grows each time.
+  // Runs the scenario with the n-th allocation failing, several times: tables grow in steps and stay, but a leak grows
+  // each time.
   void check(const Scenario& scenario, uint64_t n, bool on) {
     for (int times = 0; times < kTimes; ++times) {
       const Held before = held();
-      if (!perform(scenario, n, on)) return;  // it is fewer this time: threads help, or do not
+      if (!perform(scenario, n, on)) return;  // fewer allocations than counted: threads may help or not
       if (scenario.in == Scenario::In::shared_context) perform(scenario, 0, false);
       const Held after = held();
       failing = n, failing_on = on;
@@ -102,7 +103,7 @@ class Runner {
     unsigned long long ranges = 0, buffers = 0, imported = 0;
   };
 
-  // Whether an allocation failed.
+  // Returns whether an allocation failed.
   bool perform(const Scenario& scenario, uint64_t n, bool on) {
     scenario_name = scenario.name.c_str();
     failing = n, failing_on = on;
@@ -134,17 +135,18 @@ struct Trial {
   bool on;
 };
 
-// In another order: of each scenario in turn one, so that those with few allocations are not lost among the others'.
+// Shuffles the trials and takes them from each scenario in rotation, so that scenarios with few allocations are covered
+// as well.
 void sample(std::vector<Trial>& trials, uint64_t seed) {
   std::shuffle(trials.begin(), trials.end(), std::mt19937_64(seed));
   std::map<const Scenario*, size_t> counts;
-  std::vector<std::pair<size_t, Trial>> turns;
-  for (const Trial& trial : trials) turns.emplace_back(counts[trial.scenario]++, trial);
-  std::stable_sort(turns.begin(), turns.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < turns.size(); ++i) trials[i] = turns[i].second;
+  std::vector<std::pair<size_t, Trial>> order;
+  for (const Trial& trial : trials) order.emplace_back(counts[trial.scenario]++, trial);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < order.size(); ++i) trials[i] = order[i].second;
 }
 
-// The first call of the process, which makes the driver's instance.
+// The first call of the process, which creates the driver's instance.
 void first_call() {
   scenario_name = "first";
   for (uint64_t n = 1; vulkan(); ++n) {
@@ -161,7 +163,7 @@ void first_call() {
   }
 }
 
-// Says what was being done.
+// Prints the current trial.
 void crashed(int signal) {
   const char on[] = ":on", once[] = ":once";
   char text[300];

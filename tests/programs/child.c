@@ -174,10 +174,10 @@ static struct held held_now(void) {
 }
 
 /* A joined thread may stay in /proc for a moment: waits up to ten seconds for the number to fall. */
-static struct held held_at_rest(long most_threads) {
+static struct held held_at_rest(long max_threads) {
   struct held now = held_now();
   int i;
-  for (i = 0; i < 1000 && now.threads > most_threads; ++i) {
+  for (i = 0; i < 1000 && now.threads > max_threads; ++i) {
     usleep(10000);
     now = held_now();
   }
@@ -190,11 +190,11 @@ enum { FIRST_ROUNDS = 40, ROUNDS = 60, ATTEMPTS = 4 };
  * much after the first rounds. */
 static int same(struct held before, struct held after, int attempt) {
   const long more = after.kilobytes - before.kilobytes;
-  long most_kilobytes = 3 * 1024;
+  long max_kilobytes = 3 * 1024;
 #ifdef __SANITIZE_ADDRESS__
-  most_kilobytes = 1 << 30; /* freed memory is quarantined */
+  max_kilobytes = 1 << 30; /* freed memory is quarantined */
 #endif
-  if (after.descriptors <= before.descriptors && after.threads <= before.threads && more <= most_kilobytes) return 1;
+  if (after.descriptors <= before.descriptors && after.threads <= before.threads && more <= max_kilobytes) return 1;
   if (attempt + 1 == ATTEMPTS) {
     printf("after %d more rounds: %ld KiB, %ld descriptors, %ld threads more\n", ROUNDS, more,
            after.descriptors - before.descriptors, after.threads - before.threads);

@@ -1,10 +1,10 @@
-// Devices that are lost, again and again.
+// Loses devices repeatedly.
 //
 //   tuff_device_losses [--cycles n] [--seed n]
 //
-// A cycle makes a context, uses it, loses its device at one of Vulkan's calls, at random, uses it further, destroys it
-// and sees that a new one computes. Each call of the lost context that needs the device says so, within a second; what
-// the process holds is the same in the middle and at the end, and no object of Vulkan is left.
+// A cycle creates a context, uses it, loses its device at a random Vulkan call, continues to use it, destroys it and
+// checks that a new one computes. Each call on the lost context that needs the device must report the loss within a
+// second. The process must hold the same resources in the middle as at the end, and no Vulkan object may be left.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ void check(tuff_status status, tuff_status expected, const char* what) {
 #define CHECK(call) check(call, TUFF_OK, #call)
 #define LOST(call) check(call, TUFF_ERROR_DEVICE_LOST, #call)
 
-// The functions that may lose a device once it is there.
+// The functions that may lose a device after its creation.
 std::vector<uint32_t> losing() {
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < faulty::function_count(); ++i) {
@@ -78,7 +78,7 @@ class Cycle {
     CHECK(tuff_synchronize(context_));
   }
 
-  // Until a call tells of the loss. Returns whether one did.
+  // Uses the context until a call reports the loss. Returns whether one did.
   bool use(std::mt19937_64& random) {
     for (int i = 0; i < 60; ++i) {
       float value = 0;
@@ -139,7 +139,7 @@ class Cycle {
 
 struct Held {
   uint64_t resident = 0, heap = 0, objects = 0;
-  int64_t library = 0;  // allocations of the library's own
+  int64_t library = 0;  // allocations made by the library
 };
 Held held() {
   unsigned long long size = 0, resident = 0;
@@ -172,14 +172,14 @@ int run(uint64_t cycles, uint64_t seed) {
       } else if (!injected) {
         cycle.expect_right();
       }
-      if (random() % 4 == 0) {  // lost while it is destroyed
+      if (random() % 4 == 0) {  // also loses a device while it is destroyed
         faulty::arm(functions[random() % functions.size()], 1, kLost, true);
       }
     }
     faulty::disarm();
     if (const std::string text = faulty::forbidden(); !text.empty()) problem("forbidden: %s", text.c_str());
     if (lost == cycles / 10 * (all.size() + 1) && lost != 0) {
-      { Cycle().prepare(); }  // what was put aside goes with it
+      { Cycle().prepare(); }  // frees what the graveyard still holds
       all.push_back(held());
       if (all.back().objects > 1) problem("objects are left: %s", faulty::live_by_type().c_str());
     }
@@ -189,7 +189,7 @@ int run(uint64_t cycles, uint64_t seed) {
                 static_cast<double>(now.resident) / 1048576, static_cast<unsigned long long>(now.heap),
                 static_cast<long long>(now.library));
   }
-  // Of the driver and its compiler, which keep some bytes of each context.
+  // Allowed growth: the driver and its compiler keep some bytes for each context.
   const uint64_t room = std::max<uint64_t>(256 << 10, cycles * 100);
   if (all.size() >= 5) {
     const Held &middle = all[all.size() / 2], &last = all.back();

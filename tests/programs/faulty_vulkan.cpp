@@ -16,13 +16,13 @@
 namespace tuff_test::faulty_vulkan {
 namespace {
 
-// --- which functions there are ------------------------------------------------------------------------------
+// --- the functions ------------------------------------------------------------------------------------------
 
 constexpr int32_t kHost = VK_ERROR_OUT_OF_HOST_MEMORY, kDevice = VK_ERROR_OUT_OF_DEVICE_MEMORY,
                   kLost = VK_ERROR_DEVICE_LOST, kUnknown = VK_ERROR_UNKNOWN;
 
-// Name and codes, of the specification of Vulkan 1.3 and the extensions. Any function may return VK_ERROR_UNKNOWN.
-// An enumeration that is incomplete is a list that has grown between the two calls.
+// Names and codes from the specification of Vulkan 1.3 and its extensions. Any function may return VK_ERROR_UNKNOWN.
+// VK_INCOMPLETE means that a list has grown between the two calls of an enumeration.
 #define FUNCTIONS(ROW)                                                                                                 \
   ROW(vkEnumerateInstanceVersion, true, kHost, kUnknown)                                                               \
   ROW(vkEnumerateInstanceExtensionProperties, true, kHost, kDevice, kUnknown, VK_ERROR_LAYER_NOT_PRESENT,              \
@@ -80,7 +80,7 @@ struct Codes {
   {#name, Codes<__VA_ARGS__>::values, sizeof(Codes<__VA_ARGS__>::values) / sizeof(int32_t), of_instance},
 const Function kTable[] = {FUNCTIONS(ROW_OF)};
 
-// --- what is to fail ----------------------------------------------------------------------------------------
+// --- the fault to inject ------------------------------------------------------------------------------------
 
 std::atomic<uint64_t> counts[kFunctions];
 std::atomic<uint32_t> failing_function{kFunctions};
@@ -88,7 +88,7 @@ std::atomic<uint64_t> failing_call{0}, failures{0};
 std::atomic<int32_t> failing_code{0};
 std::atomic<bool> failing_on{false};
 
-// The code, or VK_SUCCESS.
+// Returns the code to inject, or VK_SUCCESS.
 VkResult fault(uint32_t number) {
   const uint64_t call = counts[number].fetch_add(1) + 1;
   if (failing_function.load() != number) return VK_SUCCESS;
@@ -100,7 +100,7 @@ VkResult fault(uint32_t number) {
 
 // --- objects ------------------------------------------------------------------------------------------------
 
-std::mutex mutex;  // of what follows
+std::mutex mutex;  // protects the following
 std::map<std::pair<std::string, uint64_t>, VkDevice> live;
 std::string first_forbidden;
 enum class State { initial, recording, executable, invalid };
@@ -128,7 +128,7 @@ void made(const char* type, VkDevice device, Handle handle) {
   live[{type, number_of(handle)}] = device;
 }
 
-// Whether it may be destroyed.
+// Returns whether the object may be destroyed.
 template <typename Handle>
 bool gone(const char* type, VkDevice device, Handle handle) {
   if (number_of(handle) == 0) return false;
@@ -136,7 +136,7 @@ bool gone(const char* type, VkDevice device, Handle handle) {
   const auto found = live.find({type, number_of(handle)});
   if (found == live.end() || found->second != device) {
     char text[120];
-    std::snprintf(text, sizeof text, "a %s is destroyed that there is not: %llx", type,
+    std::snprintf(text, sizeof text, "a %s is destroyed that does not exist: %llx", type,
                   static_cast<unsigned long long>(number_of(handle)));
     forbid(text);
     return false;
@@ -183,8 +183,8 @@ Real<PFN_vkDestroyDebugUtilsMessengerEXT> real_vkDestroyDebugUtilsMessengerEXT;
 Real<PFN_vkGetDeviceProcAddr> real_vkGetDeviceProcAddr;
 Real<PFN_vkDeviceWaitIdle> wait_idle;
 
-// What a device has been given is finished before it is lost: a driver that has lost it works no more, and this one
-// does.
+// Waits for submitted work before the device is reported as lost. A driver that has lost its device executes nothing
+// any more, but this one would.
 std::mutex queue_mutex;
 void lose() {
   const std::lock_guard lock(queue_mutex);
@@ -197,10 +197,9 @@ void lose() {
   }
 }
 
-// --- what functions write -----------------------------------------------------------------------------------
+// --- outputs ------------------------------------------------------------------------------------------------
 
-// An output's contents are undefined where a function fails ("Return Codes" in the specification), unless said
-// otherwise.
+// The outputs of a function that fails are undefined ("Return Codes" in the specification), unless stated otherwise.
 template <typename T>
 void spoil(T) {}
 template <typename T>
@@ -208,7 +207,7 @@ void spoil_value(T* output) {
   if (output != nullptr) std::memset(output, 0xD5, sizeof(T));
 }
 template <typename T>
-void spoil(T** output) {  // of objects, and vkMapMemory's
+void spoil(T** output) {  // for objects, and for vkMapMemory
   spoil_value(output);
 }
 void spoil(uint32_t* output) { spoil_value(output); }
@@ -219,7 +218,7 @@ template <uint32_t number, typename... A>
 void failed(A... arguments) {
   if constexpr (number == k_vkCreateComputePipelines || number == k_vkAllocateCommandBuffers) {
     auto* made = std::get<sizeof...(A) - 1>(std::make_tuple(arguments...));
-    *made = VK_NULL_HANDLE;  // these say what they leave: one of each is asked for
+    *made = VK_NULL_HANDLE;  // specified for these functions; each call creates one object
   } else {
     (spoil(arguments), ...);
   }
@@ -230,7 +229,7 @@ const char* hidden_extension() {
   return name;
 }
 
-// After a call that succeeded.
+// Called after a function has succeeded.
 template <uint32_t number, typename... A>
 void succeeded(A... arguments) {
   const auto all = std::make_tuple(arguments...);
@@ -274,7 +273,7 @@ void succeeded(A... arguments) {
   if constexpr (number == k_vkEndCommandBuffer) command_buffers[std::get<0>(all)].state = State::executable;
 }
 
-// Before a call, whether it fails or not.
+// Called before a function, whether it fails or not.
 template <uint32_t number, typename... A>
 void check(A... arguments) {
   const auto all = std::make_tuple(arguments...);
@@ -293,8 +292,8 @@ void check(A... arguments) {
     constexpr State wanted = number == k_vkBeginCommandBuffer ? State::initial : State::recording;
     const std::lock_guard lock(mutex);
     Commands& commands = command_buffers[std::get<0>(all)];
-    if (commands.state != wanted) forbid(std::string(kTable[number].name) + " of a command buffer that is not for it");
-    if (number == k_vkEndCommandBuffer) commands.state = State::invalid;  // unless it succeeds
+    if (commands.state != wanted) forbid(std::string(kTable[number].name) + " of a command buffer in the wrong state");
+    if (number == k_vkEndCommandBuffer) commands.state = State::invalid;  // until it has succeeded
   }
 }
 
@@ -360,7 +359,7 @@ void VKAPI_CALL end_Instance(VkInstance instance, const VkAllocationCallbacks* h
   if (gone("VkInstance", VK_NULL_HANDLE, instance)) real_vkDestroyInstance.function.load()(instance, host);
 }
 
-// --- how they are found -------------------------------------------------------------------------------------
+// --- lookup of functions ------------------------------------------------------------------------------------
 
 template <uint32_t number, typename F>
 PFN_vkVoidFunction wrap(Real<F>& slot, PFN_vkVoidFunction found) {
@@ -463,7 +462,7 @@ std::string forbidden() {
 
 }  // namespace tuff_test::faulty_vulkan
 
-// The one function that a loader is asked for by name.
+// The only function of a loader that is looked up by name.
 extern "C" __attribute__((visibility("default"))) PFN_vkVoidFunction VKAPI_CALL
 vkGetInstanceProcAddr(VkInstance instance, const char* name) {
   using namespace tuff_test::faulty_vulkan;  // NOLINT(google-build-using-namespace)

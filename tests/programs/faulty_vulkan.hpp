@@ -1,6 +1,6 @@
-// A Vulkan loader in front of the real one. A program that is linked with it has it found by whoever opens
-// libvulkan.so.1. Each function that returns a VkResult and that the library calls comes by here: it can be made to
-// fail, objects are counted, and what the specification forbids is written down.
+// A Vulkan loader in front of the real one. In a program that is linked with it, opening libvulkan.so.1 yields this
+// loader. It intercepts each function that the library calls and that returns a VkResult: it can make the function
+// fail, counts objects, and records violations of the specification.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@ namespace tuff_test::faulty_vulkan {
 
 struct Function {
   const char* name;
-  const int32_t* codes;  // those that it can be made to return
+  const int32_t* codes;  // the codes that it can return
   uint32_t code_count;
-  bool of_instance;  // called while the instance is made and devices are looked at
+  bool of_instance;  // called while the instance is created and devices are inspected
 };
 
-// In the order of their numbers.
+// In the order of the functions' numbers.
 uint32_t function_count();
 const Function& function(uint32_t number);
 const char* code_name(int32_t code);
 
-// From now on the n-th call of the function returns the code, and with `on` each one after it too. What a call that
-// fails would have written is filled with nonsense, as nothing may be read from it. The work of a device that is to be
-// lost is waited for first.
+// From now on the n-th call of the function returns the code; with `on`, all later calls return it too. The outputs of
+// a failing call are filled with nonsense, because nothing may read them. Before a device is lost, its work is waited
+// for.
 void arm(uint32_t function, uint64_t n, int32_t code, bool on);
-// Ends that. Returns how many calls have failed.
+// Ends the injection. Returns how many calls have failed.
 uint64_t disarm();
-// Since arm(): all functions are counted, whichever was to fail.
+// The number of calls of any function since arm().
 uint64_t calls(uint32_t function);
 
-// Of objects that the program has made and not destroyed.
+// The number of objects that have been created and not destroyed.
 uint64_t live_objects();
 std::string live_by_type();
-// The first thing that was done and is forbidden since the last question: an object that is destroyed twice or was
-// never made, one that outlives its device, a command buffer that is submitted and is not executable. Empty: nothing.
+// The first violation since the last call: an object that is destroyed twice or was never created, one that outlives
+// its device, or a submitted command buffer that is not executable. Empty if there is none.
 std::string forbidden();
 
 }  // namespace tuff_test::faulty_vulkan

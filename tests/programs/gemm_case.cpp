@@ -14,7 +14,7 @@ namespace {
 
 constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
 
-// All mixtures that gemm supports; those with kernels of their own more than once.
+// All mixtures that gemm supports; those with special kernels more than once.
 constexpr std::array<std::array<int32_t, 3>, 45> kMixtures = {{
     {F, F, F}, {F, F, H}, {F, F, B}, {F, H, F},   {F, H, H}, {F, H, B},   {F, B, F}, {F, B, H}, {F, B, B},
     {H, F, F}, {H, F, H}, {H, F, B}, {H, H, F},   {H, H, H}, {H, H, B},   {H, B, F}, {H, B, H}, {H, B, B},
@@ -50,7 +50,7 @@ struct Class {
   bool regular_a, regular_b, regular_c;
   uint64_t odd_m, odd_n, odd_k;
   bool beta;
-  uint64_t few, tiny_m[2], tiny_n[2];  // each has kernels of its own
+  uint64_t few, tiny_m[2], tiny_n[2];  // each has special kernels
 };
 
 Class draw_class(uint64_t seed, uint64_t index) {
@@ -136,7 +136,7 @@ Limits::Limits(const GemmCase& gemm) {
   product = std::min(product, d.accumulate == H ? int64_t{2048} : digits);  // unscaled sums are integers
 }
 
-int64_t most_of(int32_t dtype, int32_t precision) {
+int64_t max_of(int32_t dtype, int32_t precision) {
   if (precision == TUFF_PRECISION_ALLOW_F16) dtype = H;
   if (precision == TUFF_PRECISION_ALLOW_BF16) dtype = B;
   return dtype == H ? 2048 : dtype == B ? 256 : dtype == I ? 127 : dtype == D ? 1 << 15 : 4096;
@@ -281,23 +281,23 @@ class Filler {
   // Dense if the limits allow it; otherwise each row of op(A) has as many non-zero elements as they allow.
   void draw_inputs(Numbers& a, Numbers& b) {
     const GemmLayout& layout = image_.layout;
-    int64_t most_a = most_of(d_.a_type, d_.precision), most_b = most_of(d_.b_type, d_.precision);
+    int64_t max_a = max_of(d_.a_type, d_.precision), max_b = max_of(d_.b_type, d_.precision);
     uint64_t filled = d_.k;
     if (d_.c_type != I32) {
       const int64_t each = std::max<int64_t>(limits_.product / static_cast<int64_t>(d_.k), 1);
-      most_a = std::min(most_a, 1 + static_cast<int64_t>(draw_.below(static_cast<uint64_t>(each))));
-      most_b = std::min(most_b, std::max<int64_t>(each / most_a, 1));
-      filled = std::min(d_.k, static_cast<uint64_t>(std::max<int64_t>(limits_.product / (most_a * most_b), 1)));
+      max_a = std::min(max_a, 1 + static_cast<int64_t>(draw_.below(static_cast<uint64_t>(each))));
+      max_b = std::min(max_b, std::max<int64_t>(each / max_a, 1));
+      filled = std::min(d_.k, static_cast<uint64_t>(std::max<int64_t>(limits_.product / (max_a * max_b), 1)));
     }
     const uint64_t a_rows = layout.a.count * d_.m;
     a.assign(a_rows * d_.k, 0);
     for (uint64_t row = 0; row < a_rows; ++row) {
       for (uint64_t i = 0; i < filled; ++i) {
-        a[row * d_.k + (filled == d_.k ? i : draw_.below(d_.k))] = whole(most_a);
+        a[row * d_.k + (filled == d_.k ? i : draw_.below(d_.k))] = whole(max_a);
       }
     }
     b.resize(layout.b.count * d_.k * d_.n);
-    for (int32_t& x : b) x = whole(most_b);
+    for (int32_t& x : b) x = whole(max_b);
     store(layout.a, image_.a, a, d_.ta != TUFF_NO_TRANS, d_.m, d_.k);
     store(layout.b, image_.b, b, d_.tb != TUFF_NO_TRANS, d_.k, d_.n);
   }

@@ -248,7 +248,7 @@ std::optional<std::string> difference(const GemmImage& image, Bytes got) {
   for (uint64_t i = 0; i < got.size(); ++i) {
     if (got[i] != image.after[i]) {
       return "byte " + std::to_string(i) + " was written; c has " + std::to_string(c.elements() * size) +
-             " bytes from byte " + std::to_string(image.c) + " on, so this lies in a gap, a guard or another operand";
+             " bytes from byte " + std::to_string(image.c) + " on, so this is in a gap, a guard or another operand";
     }
   }
   return std::nullopt;
@@ -441,7 +441,7 @@ std::vector<Product> products(tuff_context context) {
   return all;
 }
 
-// Repeats all GEMMs in turn. Each round stores C in the same place, filled with another byte before.
+// Repeats all GEMMs in turn. Each iteration stores C in the same place, filled with another byte before.
 int repeat(tuff_context context, const Options& options) {
   const Seconds elapsed;
   std::vector<Product> all = products(context);

@@ -1,9 +1,10 @@
-// Calls at the ends of threads and of the process: late_calls LIBRARY MODE BACKEND. Exits with 0 and prints nothing if
-// all was as it should be.
+// Calls at the end of threads and of the process: late_calls LIBRARY MODE BACKEND. Exits with 0 and prints nothing if
+// everything was correct.
 //
-// What runs then, in this order: destructors of thread_local objects, those of pthread keys (again and again, while
-// they set a value), and, when the process ends, destructors of static objects and atexit handlers, the last that was
-// made first. Some of them were made before the library was loaded, so that all that it might have registered has run.
+// The following run then, in this order: destructors of thread_local objects; those of pthread keys (repeatedly, while
+// they set a value); and, when the process ends, destructors of static objects and atexit handlers, in the reverse
+// order of their registration. Some of them are registered before the library is loaded, so that they run after
+// everything that the library might have registered.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -19,24 +20,25 @@
 
 namespace {
 
-#define FUNCTIONS(X)                                                                                                   \
-  X(tuff_version)                                                                                                      \
-  X(tuff_build_info)                                                                                                   \
-  X(tuff_status_name)                                                                                                  \
-  X(tuff_status_hint)                                                                                                  \
-  X(tuff_last_error)                                                                                                   \
-  X(tuff_set_log)                                                                                                      \
-  X(tuff_device_count)                                                                                                 \
-  X(tuff_device_refusals)                                                                                              \
-  X(tuff_context_create) X(tuff_context_destroy) X(tuff_context_info) X(tuff_synchronize) X(tuff_supports)             \
-      X(tuff_context_stats) X(tuff_context_memory) X(tuff_context_trim) X(tuff_alloc) X(tuff_alloc_ex) X(tuff_view)    \
-          X(tuff_free) X(tuff_buffer_size) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_copy_dtod) X(tuff_copy_peer)     \
-              X(tuff_fill) X(tuff_map) X(tuff_unmap) X(tuff_gemm) X(tuff_batched_gemm_ex) X(tuff_unary) X(tuff_binary) \
-                  X(tuff_reduce) X(tuff_softmax) X(tuff_concat) X(tuff_slice) X(tuff_permute) X(tuff_gather)           \
-                      X(tuff_cast) X(tuff_layer_norm) X(tuff_conv2d) X(tuff_stream_create) X(tuff_stream_destroy)      \
-                          X(tuff_event_create) X(tuff_event_destroy) X(tuff_event_record) X(tuff_event_wait)           \
-                              X(tuff_graph_begin) X(tuff_graph_end) X(tuff_graph_launch) X(tuff_graph_destroy)         \
-                                  X(tuff_profile_begin) X(tuff_profile_end) X(tuff_profile_table)                      \
+#define FUNCTIONS(X)                                                                                               \
+  X(tuff_version)                                                                                                  \
+  X(tuff_build_info)                                                                                               \
+  X(tuff_status_name)                                                                                              \
+  X(tuff_status_hint)                                                                                              \
+  X(tuff_last_error)                                                                                               \
+  X(tuff_set_log)                                                                                                  \
+  X(tuff_device_count)                                                                                             \
+  X(tuff_device_refusals)                                                                                          \
+  X(tuff_context_create)                                                                                           \
+  X(tuff_context_destroy) X(tuff_context_info) X(tuff_synchronize) X(tuff_supports) X(tuff_context_stats)          \
+      X(tuff_context_memory) X(tuff_context_trim) X(tuff_alloc) X(tuff_alloc_ex) X(tuff_view) X(tuff_free)         \
+          X(tuff_buffer_size) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_copy_dtod) X(tuff_copy_peer) X(tuff_fill) \
+              X(tuff_map) X(tuff_unmap) X(tuff_gemm) X(tuff_batched_gemm_ex) X(tuff_unary) X(tuff_binary)          \
+                  X(tuff_reduce) X(tuff_softmax) X(tuff_concat) X(tuff_slice) X(tuff_permute) X(tuff_gather)       \
+                      X(tuff_cast) X(tuff_layer_norm) X(tuff_conv2d) X(tuff_stream_create) X(tuff_stream_destroy)  \
+                          X(tuff_event_create) X(tuff_event_destroy) X(tuff_event_record) X(tuff_event_wait)       \
+                              X(tuff_graph_begin) X(tuff_graph_end) X(tuff_graph_launch) X(tuff_graph_destroy)     \
+                                  X(tuff_profile_begin) X(tuff_profile_end) X(tuff_profile_table)                  \
                                       X(tuff_kernel_create) X(tuff_kernel_launch) X(tuff_kernel_destroy)
 
 #define DECLARE(name) decltype(&::name) p_##name = nullptr;
@@ -67,7 +69,7 @@ void ok(tuff_status status, const char* call) {
 }
 #define OK(name, ...) ok(p_##name(__VA_ARGS__), #name)
 
-// The message is this call's, whole.
+// Checks that the message belongs to this call and is complete.
 void refused(tuff_status status, const char* call) {
   const std::string message = last_error();
   if (status == TUFF_OK || message.rfind(std::string(call) + ": ", 0) != 0 || message.size() < 20) {
@@ -103,7 +105,7 @@ void expect(tuff_context owner, tuff_buffer buffer, float value, const char* wha
   }
 }
 
-// A failing call after a failing call, each with its message; small and large ones.
+// Consecutive failing calls, each with its own message; the messages are short and long.
 void failures() {
   float value = 0;
   for (int i = 0; i < 3; ++i) {
@@ -197,10 +199,10 @@ void objects() {
   OK(tuff_context_trim, context);
 }
 
-// At once, after all that there may be.
+// Everything at once, at a point where all that the library might have registered has run.
 void everything(const char* place) {
   where = place;
-  if (context == 0) return;  // it was made before the library was loaded, and the process is ending early
+  if (context == 0) return;  // registered before the library was loaded, and the process ends early
   failures();
   operations();
   objects();
@@ -227,7 +229,7 @@ void load(const char* path) {
   FUNCTIONS(RESOLVE)
 }
 
-// --- what ends ---------------------------------------------------------------------------------------------
+// --- what runs at the end ----------------------------------------------------------------------------------
 
 bool at_end(const char* wanted) { return std::strcmp(mode, wanted) == 0; }
 
@@ -254,7 +256,7 @@ pthread_key_t early_key, late_key;
 int key_rounds = 0;
 void end_of_key(void*) {
   everything("a key's destructor");
-  // As often as the system calls it: four times.
+  // Repeats as often as the system calls it, which is four times.
   if (++key_rounds < 10) pthread_setspecific(early_key, &key_rounds);
 }
 
@@ -281,18 +283,18 @@ int main(int count, char** words) {
   pthread_key_create(&late_key, end_of_key);
   if (at_end("thread_locals")) {
     in_thread([] { first_of_thread.place = "a thread-local object made before the first call"; });
-    // The main thread's end with the process.
+    // The end of the main thread, with the process.
     first_of_thread.place = "a thread-local object of the main thread";
   } else if (at_end("keys")) {
     for (const pthread_key_t key : {early_key, late_key}) {
       key_rounds = 0;
       in_thread([key] { pthread_setspecific(key, &key_rounds); });
     }
-    // A thread's first call of all is at its end.
+    // A thread whose first call is at its end.
     key_rounds = 0;
     std::thread([] { pthread_setspecific(early_key, &key_rounds); }).join();
   } else if (at_end("threads")) {
-    // What ended threads had is the next ones': a thousand need no more memory than a few.
+    // Memory of ended threads is reused by later ones: a thousand threads need no more than a few.
     for (int i = 0; i < 1000; ++i) std::thread(failures).join();
   } else {
     everything("the middle");

@@ -88,12 +88,12 @@ void expect_all(tuff_stream stream, tuff_buffer buffer, size_t count, float want
   }
 }
 
-// --- what is done -------------------------------------------------------------------------------------------
+// --- the work -----------------------------------------------------------------------------------------------
 
 constexpr uint64_t kCount = kCallBytes / sizeof(float);
 
-// A function that takes buffers, with its operands as they are before each call; what it makes of them is what it made
-// when nothing failed.
+// Calls a function that takes buffers, with the operands reset before each call. The results must be those of a call
+// without failures.
 void one_call(tuff_context context, size_t row) {
   static std::map<size_t, std::vector<unsigned char>> results;
   const BufferCall& call = buffer_calls()[row];
@@ -108,7 +108,7 @@ void one_call(tuff_context context, size_t row) {
   for (size_t i = 0; i < 4; ++i) {
     MADE(tuff_copy_dtoh(context, all.data() + i * kCallBytes, operands[i], 0, kCallBytes));
   }
-  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // of what another row has downloaded
+  if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // its bytes were downloaded by another row
   if (failures->counting()) {
     results[row] = all;
   } else if (results[row] != all) {
@@ -129,7 +129,7 @@ void buffers(tuff_context context) {
   MADE(tuff_buffer_size(view, &bytes));
   fill(context, view, 800, 3);
   expect_all(context, view, 200, 3, "a view");
-  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // bytes that fill no word
+  MADE(tuff_fill(context, view, 1, 5, "x", 1));  // not whole words
   for (const size_t i : {0, 2, 4, 1, 6, 3, 5}) MADE(tuff_free(all[i]));
   MADE(tuff_free(view));
   MADE(tuff_synchronize(context));
@@ -152,7 +152,7 @@ void buffers(tuff_context context) {
   MADE(tuff_context_trim(context));
 }
 
-// Large enough for staging in chunks, and for threads that help to copy.
+// Large enough for staging in chunks, and for threads that help with copies.
 void transfers(tuff_context context) {
   constexpr uint64_t kBytes = 6u << 20;
   const Buffer buffer(context, kBytes), other(context, kBytes);
@@ -161,10 +161,10 @@ void transfers(tuff_context context) {
   MADE(tuff_copy_dtod(context, other, 0, buffer, 0, kBytes));
   MADE(tuff_copy_htod(context, buffer, 100, back.data(), 1000));
   MADE(tuff_copy_dtoh(context, back.data(), other, 0, kBytes));
-  if (back != data) problem("a copy brought something else");
+  if (back != data) problem("a copy has the wrong contents");
 }
 
-// What would be done twice if a call that failed had done it.
+// Work whose result would differ if a failed call had taken effect.
 void accumulate(tuff_context context) {
   constexpr uint64_t kSide = 96;
   const uint64_t bytes = kSide * kSide * sizeof(float);
@@ -276,7 +276,7 @@ void graphs(tuff_context context) {
   MADE(tuff_kernel_destroy(kernel));
   for (int i = 0; i < 2; ++i) MADE(tuff_graph_launch(context, graph));
   expect_all(context, sum, kCount, 12, "a graph's sum");
-  if (static_cast<float*>(memory)[5] != 12) problem("a graph's copy brought something else");
+  if (static_cast<float*>(memory)[5] != 12) problem("a graph's copy has the wrong contents");
   MADE(tuff_graph_bind(graph, sum, replacement));
   MADE(tuff_graph_launch(context, graph));
   expect_all(context, replacement, kCount, 6, "a graph's sum in another buffer");
@@ -417,7 +417,7 @@ void information(tuff_context context) {
   }
 }
 
-// A context goes with everything that is in it.
+// Destroying a context destroys everything in it.
 void leave_open(tuff_context context) {
   tuff_buffer buffer = 0;
   tuff_stream stream = 0;
@@ -434,7 +434,7 @@ void leave_open(tuff_context context) {
 
 }  // namespace
 
-// In a context that has done it before, and in one that does it for the first time.
+// Each scenario runs in a context that has run it before, and in one that runs it for the first time.
 std::vector<Scenario> all_scenarios() {
   using In = Scenario::In;
   std::vector<Scenario> all = {

@@ -1,5 +1,5 @@
-// Short pieces of work that together do all that a program may ask of the library, for programs that let something fail
-// in them. Each call is made again where it failed for that; what is computed has to be right.
+// Short pieces of work that together use everything that a program may request of the library, for programs that inject
+// failures. A call that fails because of an injected failure is repeated. The results must be correct.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace tuff_test {
 
 extern const char* backend;
 
-// Whether a loss of the device, which excuses() tells by an exception, may be told of a call.
+// Whether the call may report the loss of its device, which excuses() signals by an exception.
 enum class Then { again, again_or_leave };
 
-// What makes something fail.
+// Injects failures.
 class Failures {
  public:
   virtual ~Failures() = default;
-  // Around what is to fail, where a scenario marks it itself.
+  // Enclose the calls that are to fail, if the scenario marks them itself.
   virtual void begin() = 0;
   virtual void end() = 0;
-  // Whether a call may answer that as something has failed, and is to be made again. Nothing fails from there on.
-  // Throws where that has no use, but not with Then::again.
+  // Returns whether the status is explained by an injected failure, so that the call is to be repeated; nothing fails
+  // from then on. Throws if repeating is useless, but not with Then::again.
   virtual bool excuses(const char* call, tuff_status status, Then then) = 0;
   virtual void problem(const char* text) = 0;
-  // Nothing fails yet: what comes out is right.
+  // True while no failures are injected yet: the results are then correct.
   virtual bool counting() const = 0;
 };
 extern Failures* failures;
@@ -40,7 +40,7 @@ void problem(const char* format, Args... args) {
   failures->problem(text);
 }
 
-// The call, and once more where something has failed. What it answers otherwise has to be `expected`.
+// Makes the call, and repeats it after an injected failure. Otherwise its status must be `expected`.
 bool made(const char* what, const std::function<tuff_status()>& call, tuff_status expected = TUFF_OK,
           Then then = Then::again_or_leave);
 #define MADE(call) made(#call, [&] { return call; })
@@ -65,7 +65,7 @@ struct Scenario {
   std::string name;
   In in;
   std::function<void(tuff_context)> run;
-  bool marks_itself = false;  // what is to fail
+  bool marks_itself = false;  // it calls begin() and end() itself
 };
 std::vector<Scenario> all_scenarios();
 

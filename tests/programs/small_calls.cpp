@@ -1,10 +1,10 @@
-// A great many small calls, of which none may leave anything behind.
+// Makes a large number of small calls, none of which may leave anything behind.
 //
 //   tuff_small_calls BACKEND [--calls n] [--seed n]
 //
-// Objects are made and destroyed, copied, computed with, waited for and refused, at random. What the process holds is
-// looked at when a tenth is done, in the middle and at the end: resident memory, what malloc has given out, objects of
-// Vulkan, ranges and buffers of the context.
+// The calls create, destroy, copy and compute with objects, wait for them, and are refused, at random. After a tenth of
+// the calls, in the middle and at the end the program measures what the process holds: resident memory, memory
+// allocated by malloc, Vulkan objects, and the context's ranges and buffers.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -78,7 +78,7 @@ class World {
       case 3: return CHECK(tuff_copy_dtod(stream, x, offset, y, offset, 64));
       case 4: return CHECK(tuff_copy_htod(stream, x, offset, values, 64));
       case 5:
-        // Waits for the device: now and then.
+        // The download waits for the device, so it is made less often.
         if ((number >> 48) % 8 != 0) return CHECK(tuff_event_record(stream, event));
         return CHECK(tuff_copy_dtoh(stream, values, x, offset, 64));
       case 6: {
@@ -157,8 +157,8 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
       std::fflush(stdout);
     }
   }
-  // A leak of a byte at each hundredth of a hundred million calls is more than that. A driver's command pools have
-  // grown by a megabyte at once, at any time within two million calls, and stay.
+  // A leak of one byte in every hundredth of a hundred million calls exceeds this. A driver's command pools have grown
+  // by a megabyte at once, at any time within two million calls, and stay that large.
   const uint64_t step = std::string(backend) == "vulkan" ? 2 << 20 : 1 << 16;
   const uint64_t room = std::max<uint64_t>(step, count / 200);
   const Held &middle = all[1], &last = all.back();
@@ -170,8 +170,8 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
   };
   grown("malloc", middle.heap, last.heap, room);
   grown("resident memory", middle.resident, last.resident, uint64_t{4} << 20);
-  // A stream that is destroyed while the device works keeps its ring of 18 objects for a later one: there are a few
-  // rings, and thousands of streams come and go.
+  // A stream that is destroyed while the device works keeps its ring of 18 objects for a later one. There are a few
+  // rings, although thousands of streams are created and destroyed.
   grown("objects of Vulkan", middle.objects, last.objects, 72);
   grown("ranges", middle.ranges, last.ranges, 0);
   grown("buffers", middle.buffers, last.buffers, 0);

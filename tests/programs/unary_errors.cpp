@@ -190,7 +190,7 @@ int run(int argc, char** argv) {
         std::any_of(std::begin(tuff_test::kOperations), std::end(tuff_test::kOperations), is_it) ||
         std::any_of(std::begin(tuff_test::kBinaryOperations), std::end(tuff_test::kBinaryOperations), is_it);
     if (!known) {
-      std::fprintf(stderr, "--op %s is no operation\n", name.c_str());
+      std::fprintf(stderr, "--op %s is not an operation\n", name.c_str());
       return 2;
     }
   }

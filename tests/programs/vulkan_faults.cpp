@@ -1,15 +1,15 @@
-// Lets Vulkan's functions fail, one call after another, through all that a program may ask of the library.
+// Makes Vulkan's functions fail, one call after another, in everything that a program may request of the library.
 //
 //   tuff_vulkan_faults [--count n | --seconds s] [--seed n] [--only NAME]
 //
-// The scenarios are those of tuff_allocation_failures. It is counted how often each function of Vulkan is called in
-// one; then it is done again with the n-th call returning each code that the specification allows, once, and with all
-// calls after it too until one of the library's has answered. That may succeed all the same, or answer what the code
-// comes down to, with a message, and succeed when it is made again; or the device is lost, and then everything says so
-// and can be destroyed. Afterwards the context computes what it did before, or is lost; no object of Vulkan is left,
-// none is used that was not made. Batches run in processes of their own: one that crashes or hangs is told by its name.
-// Without
-// --count or --seconds all of it is done; with them a sample, by a seed that is printed.
+// The scenarios are those of tuff_allocation_failures. First the program counts the calls of each Vulkan function in a
+// scenario. Then it repeats the scenario with the n-th call returning each code that the specification allows: once
+// with that call alone, and once with all later ones failing too until the library's call has returned. The library's
+// call may succeed nevertheless, or return the corresponding status with a message and succeed when it is repeated.
+// Otherwise the device is lost: then every call reports it, and everything can be destroyed. Afterwards the context
+// computes the same as before, or is lost; no Vulkan object is left, and none was used that was not created. Batches
+// run in separate processes, and one that crashes or hangs is reported by its name. Without --count or --seconds the
+// program tries all of that; with them, a sample by a seed that is printed.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -38,10 +38,10 @@ namespace {
 namespace faulty = faulty_vulkan;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kHangs{120};  // of one trial, which takes a tenth of a second
-constexpr uint64_t kMaxCalls = 40;  // of one function in one scenario that are tried one by one, see calls_of()
+constexpr std::chrono::seconds kHangs{120};  // time limit of one trial, which takes a tenth of a second
+constexpr uint64_t kMaxCalls = 40;           // calls of a function in a scenario that are all tried, see add_trials()
 
-// Other ways through the library, chosen by the environment.
+// Other code paths of the library, selected by the environment.
 struct Mode {
   const char* name;
   const char* variable;
@@ -64,7 +64,8 @@ struct Trial {
   bool on;
 };
 
-// The operations by themselves are much alike here: one of four, and where their kernels are not made yet.
+// The scenarios of single operations are much alike here, so one in four is enough, in contexts whose kernels are not
+// built yet.
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> chosen = [] {
     std::vector<Scenario> some;
@@ -85,9 +86,9 @@ std::string name_of(const Trial& trial) {
          (trial.on ? ":on" : ":once");
 }
 
-// What the processes share.
+// Memory shared by the processes.
 struct Shared {
-  std::atomic<uint64_t> place;  // the trial of a unit that comes next; UINT64_MAX: none
+  std::atomic<uint64_t> place;  // the next trial of a unit; UINT64_MAX: none
   char current[256];
   std::atomic<uint64_t> trials, problems, faults, injected, answered, lost, lost_by_memory;
   std::atomic<uint64_t> by_function[64], first_calls[64];
@@ -130,10 +131,10 @@ class VulkanFaults : public Failures {
   Trial trial{};
   bool counts = false;
   uint64_t injected = 0;
-  uint64_t calls[64] = {};  // of each function, while counting
+  uint64_t calls[64] = {};  // calls of each function, while counting
 
  private:
-  // What the code comes down to. Where a command buffer cannot be ended, what calls have promised is gone.
+  // The statuses that the code may lead to. If a command buffer cannot be ended, the work of earlier calls is lost.
   bool allowed(tuff_status status) const {
     const bool starts = std::strcmp(faulty::function(trial.function).name, "vkCreateInstance") == 0;
     switch (trial.code) {
@@ -176,7 +177,7 @@ class VulkanFaults : public Failures {
     if (answered != (wanted)) tuff_test::problem("after the loss %s answers %s", #call, tuff_status_name(answered)); \
   } while (false)
 
-// Of a context that says once that its device is lost.
+// Checks a context that has reported the loss of its device.
 void expect_lost(tuff_context context, tuff_buffer buffer) {
   const auto start = Clock::now();
   float value = 0;
@@ -200,7 +201,7 @@ void expect_lost(tuff_context context, tuff_buffer buffer) {
   if (Clock::now() - start > std::chrono::seconds(10)) tuff_test::problem("a lost device is waited for");
 }
 
-// A context, and a buffer to ask it by.
+// A context, and a buffer with which its state is tested.
 struct Subject {
   Subject() : context(new_context()) {
     MADE(tuff_alloc(context, 64, &buffer));
@@ -213,7 +214,7 @@ struct Subject {
   tuff_buffer buffer = 0;
 };
 
-// The messages of the validation layers, of which there are none.
+// Any message of the validation layers is an error.
 void listen_for_validation(void*, int32_t, const char* text) {
   if (std::strncmp(text, "validation: ", 12) == 0) problem("%s", text);
 }
@@ -238,11 +239,11 @@ class Runner {
       const uint64_t injected = faults.injected;
       shared->injected += injected;
       shared->by_function[trial.function] += injected;
-      if (injected == 0) return;  // a thread has done it at another time
+      if (injected == 0) return;  // the call was made by another thread, at another time
       if (times == 0) ++shared->faults;
       if (subject_ && !lost) {
         faults.trial.n = 0;
-        perform();  // it still computes what it did
+        perform();  // it still computes the same
         faults.trial.n = trial.n;
       }
       if (const std::string text = faulty::forbidden(); !text.empty()) problem("forbidden: %s", text.c_str());
@@ -252,8 +253,8 @@ class Runner {
         problem("the context holds %llu ranges, %llu buffers and %llu imported bytes, before it were %llu, %llu, %llu",
                 after.ranges, after.buffers, after.imported, before.ranges, before.buffers, before.imported);
       }
-      if (std::strcmp(kModes[trial.mode].name, "prewarmed") == 0) return;  // a thread makes pipelines
-      if (after.objects <= before.objects) return;  // caches grow by steps and stay; a leak grows each time
+      if (std::strcmp(kModes[trial.mode].name, "prewarmed") == 0) return;  // a thread creates pipelines
+      if (after.objects <= before.objects) return;  // caches grow in steps and stay; a leak grows each time
       if (times + 1 < kTimes) continue;
       problem("there are %llu objects, before it were %llu: %s", after.objects, before.objects,
               faulty::live_by_type().c_str());
@@ -266,7 +267,7 @@ class Runner {
     unsigned long long ranges = 0, buffers = 0, imported = 0, objects = 0;
   };
 
-  // Whether the scenario's context was lost.
+  // Returns whether the scenario's context was lost.
   bool perform() {
     std::optional<Subject> fresh;
     if (scenario_.in == Scenario::In::fresh_context) fresh.emplace();
@@ -275,7 +276,7 @@ class Runner {
     bool lost = false;
     try {
       scenario_.run(subject ? subject->context : 0);
-      if (!scenario_.marks_itself) fresh.reset();  // whatever fails, that returns
+      if (!scenario_.marks_itself) fresh.reset();  // destroying a context succeeds whatever fails
     } catch (const DeviceLost&) {
       lost = true;
       ++shared->lost;
@@ -284,10 +285,10 @@ class Runner {
     if (!scenario_.marks_itself || lost) faults.end();
     tuff_set_log(listen_for_validation, nullptr, TUFF_LOG_ERROR);
     if (!lost) return false;
-    // It may have been another one, which went with the scenario.
+    // The lost context may be another one, which was destroyed with the scenario.
     const bool whole = !subject || tuff_synchronize(subject->context) == TUFF_OK;
     if (!whole) expect_lost(subject->context, subject->buffer);
-    expect_another_works();  // beside it
+    expect_another_works();  // while the lost context exists
     if (whole) return false;
     subject.reset();
     fresh.reset();
@@ -310,7 +311,7 @@ class Runner {
 
   Held held() {
     if (!subject_) {
-      // What is destroyed before its device is seen to have finished goes with the next context.
+      // Objects that are destroyed while their device is still working are freed with the next context.
       if (faulty::live_objects() != left_) expect_another_works();
       const uint64_t objects = faulty::live_objects();
       if (objects != left_) problem("objects are left: %s", faulty::live_by_type().c_str());
@@ -328,10 +329,10 @@ class Runner {
 
   const Scenario& scenario_;
   std::optional<Subject> subject_;
-  uint64_t left_ = 0;  // where there is no context: the instance
+  uint64_t left_ = 0;  // objects without a context: the instance
 };
 
-// --- the first call of a process, which makes the instance ---------------------------------------------------
+// --- the first call of a process, which creates the instance -------------------------------------------------
 
 struct First {
   uint32_t count = 0;
@@ -342,7 +343,7 @@ struct First {
 
 bool for_memory(const Trial& trial) { return trial.code == kHostMemory || trial.code == kDeviceMemory; }
 
-// A device that does not say what it has is passed over, and the reason is told.
+// Whether a device that does not report its properties is refused with that reason.
 bool says_why(const Trial& trial) {
   const char* const function = faulty::function(trial.function).name;
   char refusals[512] = "", message[512] = "";
@@ -359,7 +360,7 @@ First first_call() {
   if (first.count == 0) return first;
   MADE(tuff_device_info(0, &first.properties));
   first.properties.memory_free_bytes = 0;
-  // Of another instance, if it is validated, which may pass the device over by itself.
+  // With validation, the context belongs to another instance, which may refuse the device separately.
   auto desc = sized<tuff_context_desc>();
   tuff_context context = 0;
   tuff_status status = tuff_context_create(&desc, &context);
@@ -374,7 +375,7 @@ First first_call() {
   return first;
 }
 
-// A driver that does not start counts as none, and may start the next time.
+// A driver that fails to start is skipped, and may start the next time.
 bool passed_over(const Trial& trial) {
   if (says_why(trial)) return true;
   const std::string function = faulty::function(trial.function).name;
@@ -384,7 +385,7 @@ bool passed_over(const Trial& trial) {
   return count != 0;
 }
 
-// In a process of its own.
+// Runs in a separate process.
 void check_first(const Trial& trial, const First& expected) {
   faults.trial = trial;
   faults.begin();
@@ -403,13 +404,13 @@ void check_first(const Trial& trial, const First& expected) {
   if (first.objects != expected.objects) problem("objects are left: %s", faulty::live_by_type().c_str());
 }
 
-// --- units of work, each in a process of its own ---------------------------------------------------------------
+// --- units of work, each in a separate process -----------------------------------------------------------------
 
 struct Unit {
   uint32_t mode, scenario;  // scenarios().size(): the first call
 };
 
-// Calls of a function that are tried: all of them, or the first ones and some of the others.
+// The calls of a function that are tried: all, or the first ones and a sample of the rest.
 void add_trials(std::vector<Trial>& trials, const Unit& unit, uint32_t function, uint64_t calls, bool of_first) {
   const faulty::Function& what = faulty::function(function);
   if (what.of_instance != of_first) return;
@@ -417,7 +418,7 @@ void add_trials(std::vector<Trial>& trials, const Unit& unit, uint32_t function,
   for (uint64_t n = 1; n <= calls; n += n < kMaxCalls ? 1 : step) {
     for (uint32_t i = 0; i < what.code_count; ++i) {
       for (const bool on : {false, true}) {
-        // A list that always grows, a wait that never ends: nothing is promised then but to wait on.
+        // For a list that always grows or a wait that never ends, the library promises only to keep waiting.
         if (on && what.codes[i] > 0) continue;
         trials.push_back({unit.mode, unit.scenario, function, n, what.codes[i], on});
       }
@@ -431,7 +432,7 @@ struct Options {
   std::string only;
   bool verbose = false;
   uint64_t in_a_unit() const { return seconds != 0 ? 6 : count != 0 ? 200 : UINT64_MAX; }
-  // Where each trial compiles fifty kernels, others are worth more.
+  // A unit in which each trial compiles fifty kernels is cut short in favour of others.
   std::chrono::seconds for_a_unit() const { return std::chrono::seconds(count != 0 ? 8 : 1'000'000); }
 };
 
@@ -441,12 +442,12 @@ std::vector<Trial> chosen(std::vector<Trial> trials, const Options& options) {
                                 [&](const Trial& trial) { return name_of(trial).rfind(options.only, 0) != 0; }),
                  trials.end());
   } else if (trials.size() > options.in_a_unit()) {
-    // One function as likely as another, however often it is called.
+    // Each function is equally likely, however often it is called.
     std::mt19937_64 random(options.seed);
     std::shuffle(trials.begin(), trials.end(), random);
-    std::map<uint32_t, size_t> turns;
+    std::map<uint32_t, size_t> counts;
     std::vector<std::pair<size_t, Trial>> order;
-    for (const Trial& trial : trials) order.emplace_back(turns[trial.function]++, trial);
+    for (const Trial& trial : trials) order.emplace_back(counts[trial.function]++, trial);
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < trials.size(); ++i) trials[i] = order[i].second;
     trials.resize(options.in_a_unit());
@@ -459,7 +460,7 @@ void remember(const Trial& trial) {
   ++shared->trials;
 }
 
-// Waits for the process, and kills it when it is at one trial for too long.
+// Waits for the process, and kills it if a single trial takes too long.
 void watch(pid_t child) {
   uint64_t trials = shared->trials;
   auto since = Clock::now();

@@ -98,7 +98,7 @@ class Shaders(unittest.TestCase):
 
     def test_refuses_what_cannot_be_read(self):
         self.refused("//# TUFF_WIDTH 4\n" + PUSH, "cannot read '//# TUFF_WIDTH 4'")
-        self.refused("//# TUFF_WIDTH : four : elements\n" + PUSH, "TUFF_WIDTH: 'four' is no legal value")
+        self.refused("//# TUFF_WIDTH : four : elements\n" + PUSH, "TUFF_WIDTH: 'four' is not a legal value")
         self.refused("//# ROWS : 1 : a\n//# ROWS : 2 : b\n" + PUSH, "ROWS is declared twice, and not alike")
 
     def test_refuses_a_struct_that_is_not_there(self):

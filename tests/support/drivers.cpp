@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // The manifest of Mesa's CPU driver, whose name begins with "lvp". There may be another one for 32-bit programs, in
 // any order.
-fs::path processor_driver() {
+fs::path cpu_driver() {
   std::vector<fs::path> files;
   for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
     const char* value = std::getenv(variable);
@@ -61,8 +61,8 @@ ProcessResult run_process(const std::vector<std::string>& environment, const std
   return result;
 }
 
-TwoProcessors::TwoProcessors() {
-  const fs::path driver = processor_driver();
+TwoCpuDevices::TwoCpuDevices() {
+  const fs::path driver = cpu_driver();
   if (driver.empty()) return;
   static int number = 0;
   folder_ = fs::temp_directory_path() / ("tuff_devices_" + std::to_string(getpid()) + "_" + std::to_string(number++));
@@ -78,7 +78,7 @@ TwoProcessors::TwoProcessors() {
                   "VK_ADD_DRIVER_FILES=", std::string(kTwoDevices) + "=1", "TUFF_TEST_BACKENDS=vulkan"};
 }
 
-TwoProcessors::~TwoProcessors() {
+TwoCpuDevices::~TwoCpuDevices() {
   std::error_code none;
   if (!folder_.empty()) fs::remove_all(folder_, none);
 }

@@ -22,12 +22,12 @@ ProcessResult run_process(const std::vector<std::string>& environment, const std
 
 // Makes Mesa's CPU driver appear as two drivers, and the only ones, by files in a folder that is removed with this
 // object.
-class TwoProcessors {
+class TwoCpuDevices {
  public:
-  TwoProcessors();
-  ~TwoProcessors();
-  TwoProcessors(const TwoProcessors&) = delete;
-  TwoProcessors& operator=(const TwoProcessors&) = delete;
+  TwoCpuDevices();
+  ~TwoCpuDevices();
+  TwoCpuDevices(const TwoCpuDevices&) = delete;
+  TwoCpuDevices& operator=(const TwoCpuDevices&) = delete;
 
   bool there() const { return !environment_.empty(); }  // whether the driver is installed
   const std::vector<std::string>& environment() const { return environment_; }

@@ -61,14 +61,15 @@ class Checker {
   }
 
   uint64_t number(const Json& event, const char* member) {
-    require(event.at(member).is_number_unsigned(), std::string(member) + " is no number of a row or an arrow", event);
+    require(event.at(member).is_number_unsigned(), std::string(member) + " is not a number of a row or an arrow",
+            event);
     return event.at(member).get<uint64_t>();
   }
 
   int64_t time(const Json& event, const char* member) {
     const double nanoseconds = event.at(member).get<double>() * 1e3;
     require(nanoseconds >= 0, std::string(member) + " is before zero", event);
-    require(std::abs(nanoseconds - std::round(nanoseconds)) < 1e-2, std::string(member) + " is no whole nanosecond",
+    require(std::abs(nanoseconds - std::round(nanoseconds)) < 1e-2, std::string(member) + " is not a whole nanosecond",
             event);
     return std::llround(nanoseconds);
   }

@@ -158,7 +158,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     b_copy = matrix_copy_of_b(args);
   }
   const bool transposes = (a_copy.wanted && a_copy.transposed) || (b_copy.wanted && b_copy.transposed);
-  if (transposes && most_along_x(traits) < kTransposeInvocations) return;
+  if (transposes && max_along_x(traits) < kTransposeInvocations) return;
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const Extents all = extents_of(args, windows);
@@ -321,7 +321,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH,
-        "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} slices of k, loads of {} and {} "
+        "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k, loads of {} and {} "
         "bytes{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', dtype_name(type), args.m, args.n, args.k, args.batch_count,
         variant.name, reason(plan), groups, plan.slices, loads.a_bytes, loads.b_bytes, plan.wide ? ", wide" : "");

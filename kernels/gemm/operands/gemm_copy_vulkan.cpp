@@ -43,7 +43,7 @@ struct Input {
 void record_conversion(Recorder& recorder, const Input& in, const Copy& copy, const Buffer* out) {
   const DeviceTraits& traits = recorder.traits();
   const bool wide = needs_wide(std::max(in.elements, copy.elements()));
-  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, most_along_x(traits));
+  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, max_along_x(traits));
   const uint32_t items = traits.cpu ? 8 : 1;
   const uint64_t vectors = copy.elements() / 4;
   const bool sixteen = dtype_size(copy.type) == 2;

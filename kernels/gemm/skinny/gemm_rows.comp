@@ -22,9 +22,9 @@ void main() {
   const uint lane = gl_SubgroupInvocationID, width = gl_SubgroupSize;
   const uint rows = push.rows, k_end = block.k_end;
 #if INTERLEAVED
-  const uint apart = width, k_fours = block.k_begin + (k_end - block.k_begin) / (4 * width) * (4 * width);
+  const uint apart = width, k_vec4s = block.k_begin + (k_end - block.k_begin) / (4 * width) * (4 * width);
 #else
-  const uint apart = 1, k_fours = block.k_begin + (k_end - block.k_begin) / 4 * 4;
+  const uint apart = 1, k_vec4s = block.k_begin + (k_end - block.k_begin) / 4 * 4;
 #endif
   const TUFF_INDEX ld = push.ld, s_k = push.s_k, s_col = push.s_col;
   TUFF_POINTER(L, l_pointer, block.l);
@@ -94,7 +94,7 @@ void main() {
   MULTIPLY(l, at)
 #endif
 #if DEPTH > 1
-    [[dont_unroll]] for (; k + (DEPTH - 1) * width * 4 < k_fours; k += DEPTH * width * 4) {
+    [[dont_unroll]] for (; k + (DEPTH - 1) * width * 4 < k_vec4s; k += DEPTH * width * 4) {
       VECTOR l[DEPTH][ROWS];
       [[unroll]] for (uint d = 0; d < DEPTH; ++d) {
         LOAD_L(l[d], k + d * width * 4)
@@ -104,15 +104,15 @@ void main() {
       }
     }
 #endif
-    [[dont_unroll]] for (; k < k_fours; k += width * 4) {
+    [[dont_unroll]] for (; k < k_vec4s; k += width * 4) {
       STEP(k)
     }
     // Fewer than four steps of k are left, or with INTERLEAVED fewer than four per lane. (A branch is used where it
     // suffices: a loop costs up to a third.)
 #if INTERLEAVED
-    [[dont_unroll]] for (uint k_left = k_fours + lane; k_left < k_end; k_left += width) {
+    [[dont_unroll]] for (uint k_left = k_vec4s + lane; k_left < k_end; k_left += width) {
 #else
-    const uint k_left = k_fours + lane;
+    const uint k_left = k_vec4s + lane;
     if (k_left < k_end) {
 #endif
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {

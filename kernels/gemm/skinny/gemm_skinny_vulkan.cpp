@@ -88,7 +88,7 @@ struct RowShape {
 RowShape row_shape(const DeviceTraits& traits, const Skinny& skinny, uint32_t summed) {
   const uint32_t width = traits.subgroup_size;
   RowShape shape{};
-  shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, most_along_x(traits)));
+  shape.local_size = traits.cpu ? width : std::max(width, std::min(128u, max_along_x(traits)));
   // Loads of 8 bytes gain nothing from having several in flight (H200, f16 4096 x 14336: 2.9 TB/s with two, 3.2 with
   // one).
   shape.depth = !traits.cpu && dtype_size(skinny.l_type) == 1 ? 4 : 1;
@@ -162,8 +162,8 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   // A subgroup per row pays only if k keeps its lanes busy, on a CPU device for as long as adding up their sums takes.
   // A lane per row pays only if there are enough rows to fill the lanes.
   const bool few_rows = traits.cpu && skinny.rows <= kMaxShort;
-  const uint64_t least_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
-  const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= least_k;
+  const uint64_t min_k = uint64_t{4} * traits.subgroup_size * (traits.cpu && !few_rows ? 2 + 2 * summed : 1);
+  const bool by_rows = (skinny.along_k || few_rows) && traits.subgroup_arithmetic && args.k >= min_k;
   const RowShape rows = by_rows ? row_shape(traits, skinny, summed) : RowShape{};
   const ColumnShape columns = by_rows ? ColumnShape{} : column_shape(traits, skinny, args, summed);
   const uint64_t block_rows = by_rows ? rows.group_rows : columns.group_rows();
@@ -219,7 +219,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   });
   dispatch.groups_linear(groups * plan.slices, traits).work(work_bytes(plan), operations_of(args)).variant("skinny");
   if (log_enabled(TUFF_LOG_DISPATCH)) {
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} slices of k{}",
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} x {} batch {}: skinny ({}), by {}, {} groups, {} parts of k{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(args.a_type),
         dtype_name(args.b_type), args.batch_count, reason(plan), by_rows ? "rows" : "cols", groups, plan.slices,
         plan.wide ? ", wide" : "");

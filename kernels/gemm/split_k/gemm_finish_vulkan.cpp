@@ -48,7 +48,7 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
       !each && (args.ldc == args.n || args.m == 1) && (args.stride_c == args.m * args.n || args.batch_count == 1);
   const uint64_t bias = bias_elements(args), residual = residual_elements(args);
   const bool wide = needs_wide(std::max({c_elements, elements * std::max<uint64_t>(slices, 1), residual, bias}));
-  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, most_along_x(traits));
+  const uint32_t local_size = traits.cpu ? traits.subgroup_size : std::min(256u, max_along_x(traits));
   const uint32_t items = traits.cpu && slices * 16 < kMaxLoopIterationsCpu ? 16 : 1;
   KernelRequest request = shaders::GemmFinish::request({.dense = dense,
                                                         .epilogue = {.activation = epilogue.activation,

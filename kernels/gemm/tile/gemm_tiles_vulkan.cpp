@@ -25,7 +25,7 @@ struct Variant {
   double ends;
   // Minimum operations of a GEMM, including those steps: a CPU driver takes most of a second to compile a large
   // subgroup tile.
-  double least_operations;
+  double min_operations;
   bool swapped = false;  // computes C transposed = B transposed * A transposed: the tile's rows are C's columns
 
   uint32_t invocations(const DeviceTraits& traits) const {
@@ -169,7 +169,7 @@ void offer_tiles(const Recorder& recorder, const Plan& plan, Offers& offers) {
     const bool other_devices = variant.shared == (traits.cpu && has_subgroup_tiles(traits));
     const double length = static_cast<double>(args.k) + variant.ends;
     const bool suits =
-        !other_devices && operations_of(args) / static_cast<double>(args.k) * length >= variant.least_operations;
+        !other_devices && operations_of(args) / static_cast<double>(args.k) * length >= variant.min_operations;
     const uint64_t rows = variant.tile_rows(traits), cols = variant.tile_cols(traits);
     const uint64_t m = variant.swapped ? args.n : args.m, n = variant.swapped ? args.m : args.n;
     const uint64_t tiles = ceil_div(m, rows) * ceil_div(n, cols) * args.batch_count;
@@ -225,7 +225,7 @@ void record_tiles(Recorder& recorder, Plan& plan) {
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     const bool a_vec4 = reads_a_as_vec4(plan), b_vec4 = reads_b_as_vec4(plan);
     if (variant.swapped) swap_operands(plan);  // back to the caller's order, for the message
-    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} slices of k, vectors {}{}{}",
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {}x{}x{} {} batch {}: {} ({}), {} tiles, {} parts of k, vectors {}{}{}",
         plan.ta ? 't' : 'n', plan.tb ? 't' : 'n', args.m, args.n, args.k, dtype_name(type), args.batch_count,
         variant.name, reason(plan), groups, plan.slices, a_vec4 ? "a" : "", b_vec4 ? "b" : "",
         plan.wide ? ", wide" : "");

@@ -62,7 +62,7 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
     const uint32_t each = extent > 8 ? (extent + 1) / 2 : extent;
     return each > 4 ? (each + 1) / 2 * 2 : each;
   };
-  const uint32_t subgroups = std::clamp(most_along_x(traits) / traits.subgroup_size, 1u, kSubgroupsCpu);
+  const uint32_t subgroups = std::clamp(max_along_x(traits) / traits.subgroup_size, 1u, kSubgroupsCpu);
   const uint32_t local_size = traits.cpu ? subgroups * traits.subgroup_size : 128;
   return {part(m), part(n), m > 8 ? 2u : 1u, n > 8 ? 2u : 1u, local_size};
 }
@@ -70,7 +70,7 @@ Parts parts_of(const DeviceTraits& traits, const GemmArgs& args, uint32_t way) {
 }  // namespace
 
 void offer_tiny(const DeviceTraits& traits, const GemmArgs& args, Offers& offers) {
-  if (std::max(args.m, args.n) > kMaxTiny || args.k > most_k(traits)) return;
+  if (std::max(args.m, args.n) > kMaxTiny || args.k > max_k(traits)) return;
   const bool every_core = traits.cpu && args.batch_count >= cores_of(traits) * kSubgroupsCpu * traits.subgroup_size;
   const bool as_tiles_are = args.a_type == args.sum_type() && args.b_type == args.a_type && !needs_finish(args);
   const bool suits = args.batch_count >= kMinBatch && args.k <= (every_core ? kMaxDepthCpu : kMaxDepth) &&

@@ -17,7 +17,7 @@ const PhysicalDevice& find(Instance& instance, const DriverTrial& trial) {
         std::memcmp(device.properties.pipelineCacheUUID, trial.pipeline_cache.data(), trial.pipeline_cache.size()) == 0)
       return device;
   }
-  fail(TUFF_ERROR_UNSUPPORTED, "the driver is not the same in a process of its own");
+  fail(TUFF_ERROR_UNSUPPORTED, "the driver is a different one in a separate process");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ bool serve(const Work& work) {
   }
 }
 
-constexpr const char* kOtherVersion = "tuff-compile is of another version than the library that started it";
+constexpr const char* kOtherVersion = "tuff-compile has another version than the library that started it";
 
 int compile(uint64_t seconds, uint64_t memory_bytes) {
   std::string confinement = tuff::platform::forbid_files(Needs::compiler);
@@ -71,7 +71,7 @@ int try_driver(uint64_t milliseconds, uint64_t memory_bytes) {
   if (!tuff::platform::read_input(request, tuff::kMaxRequestBytes)) return 3;
   tuff::DriverTrial trial;
   if (!tuff::from_bytes(request, trial)) return send("") && answer(TUFF_ERROR_INTERNAL, kOtherVersion) ? 0 : 4;
-  const Needs needs = trial.processor ? Needs::processor_driver : Needs::device_driver;
+  const Needs needs = trial.cpu ? Needs::cpu_driver : Needs::device_driver;
   std::string confinement = tuff::platform::forbid_files(needs);
   const auto work = [&]() -> std::string {
     tuff::DriverCompiler driver(trial);
