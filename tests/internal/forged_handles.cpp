@@ -10,14 +10,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "fuzz/abi.hpp"
+#include "fuzz/plausible_call.hpp"
 #include "runtime/handle_table.hpp"
 #include "support/call_table.hpp"
 #include "tuff/tuff.h"
@@ -220,53 +219,13 @@ uint64_t forged_handle(const World& world, Random& random) {
   }
 }
 
-// Calls a function with a forged handle at one place, and plausible values elsewhere.
+// Calls a function with a forged handle in one place and plausible values elsewhere.
 tuff_status call_with(const World& world, const tuff_fuzz::Function& function, const tuff_fuzz::Place& forged,
                       uint64_t handle) {
-  using tuff_fuzz::Kind;
-  constexpr size_t kRoom = 4096;
-  alignas(16) static unsigned char memory[16][kRoom];
-  static uint64_t lists[64];
-  uint64_t arguments[16] = {};
-  for (size_t i = 0; i < function.arguments.size(); ++i) {
-    const tuff_fuzz::Argument& argument = function.arguments[i];
-    if (!argument.pointer && argument.way == tuff_fuzz::Way::in) continue;
-    std::memset(memory[i], 0, 1024);
-    const auto address = reinterpret_cast<uintptr_t>(&memory[i]);
-    arguments[i] = address;
-    if (argument.structure < 0) continue;
-    const uint32_t size = tuff_fuzz::structures()[static_cast<size_t>(argument.structure)].size;
-    std::memcpy(memory[i], &size, sizeof size);
-  }
-  for (const tuff_fuzz::Place& place : function.places) {
-    uint64_t value = 0;
-    const bool here = &place == &forged;
-    switch (place.kind) {
-      case Kind::number: value = 1; break;
-      case Kind::handle:
-        value = here ? handle : world.of_type(tuff_fuzz::handle_types()[static_cast<size_t>(place.group)]);
-        break;
-      case Kind::enumerator:
-        if (place.group >= 0) {
-          value = static_cast<uint64_t>(tuff_fuzz::groups()[static_cast<size_t>(place.group)].values.front().second);
-        }
-        break;
-      case Kind::struct_size: continue;
-      default: break;
-    }
-    if (place.pointer && place.kind == Kind::handle) {
-      for (uint64_t& element : lists) element = value;
-      value = reinterpret_cast<uintptr_t>(lists);
-    } else if (place.pointer) {
-      continue;  // zero, or memory
-    }
-    if (!place.in_structure) {
-      arguments[place.argument] = value;
-    } else {
-      std::memcpy(memory[place.argument] + place.offset, &value, place.pointer ? 8 : place.bytes);
-    }
-  }
-  return function.invoke(arguments);
+  static tuff_fuzz::CallMemory memory;
+  return tuff_fuzz::call_plausibly(function, memory, [&](const tuff_fuzz::Place& place) {
+    return &place == &forged ? handle : world.of_type(tuff_fuzz::handle_types()[static_cast<size_t>(place.group)]);
+  });
 }
 
 uint64_t try_calls(uint64_t count, Random& random) {
