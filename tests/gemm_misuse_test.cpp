@@ -162,7 +162,7 @@ TEST_P(GemmMisuse, ElementsOfArrays) {
   // More handles than any process has memory for: none is read.
   desc = arrays();
   desc.batch_count = uint64_t{1} << 60;
-  expect(desc, TUFF_ERROR_OUT_OF_HOST_MEMORY, "room");
+  expect(desc, TUFF_ERROR_OUT_OF_HOST_MEMORY, "memory");
 }
 TUFF_ON_BACKENDS(GemmMisuse);
 
