@@ -71,14 +71,16 @@ T sized() {
   return desc;
 }
 
-// A call may find an object destroyed, mapped or capturing.
+// A call may find an object destroyed, mapped or capturing. Paths and sources are empty.
 bool is_allowed(tuff_status status) {
   switch (status) {
     case TUFF_OK:
     case TUFF_ERROR_INVALID_ARGUMENT:
     case TUFF_ERROR_INVALID_HANDLE:
     case TUFF_ERROR_UNSUPPORTED:
-    case TUFF_ERROR_LIMIT_EXCEEDED: return true;
+    case TUFF_ERROR_LIMIT_EXCEEDED:
+    case TUFF_ERROR_COMPILE_FAILED:
+    case TUFF_ERROR_IO: return true;
     default: return false;
   }
 }
