@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "planning/element_type.hpp"
 
@@ -65,7 +66,7 @@ class OperationOf {
 // Defines an operation from its family's functions.
 template <typename Args, void (*check)(const Args&), void (*compute)(const Args&),
           void (*record)(Recorder&, const Args&), CallText (*describe)(const Args&),
-          std::string (*variants)(const Recorder&, const Args&) = nullptr>
+          auto variants = nullptr>  // std::string (*)(const Recorder&, const Args&)
 constexpr OperationOf<Args> define_operation(const char* name, ElementTypes types, bool moves = false) {
   OperationInfo info{};
   info.name = name;
@@ -75,7 +76,8 @@ constexpr OperationOf<Args> define_operation(const char* name, ElementTypes type
   info.compute = [](const void* args) { compute(*static_cast<const Args*>(args)); };
   info.record = [](Recorder& recorder, const void* args) { record(recorder, *static_cast<const Args*>(args)); };
   info.describe = [](const void* args) { return describe(*static_cast<const Args*>(args)); };
-  if constexpr (variants != nullptr) {
+  // Not `variants != nullptr`, which is no constant expression for GCC's sanitizers.
+  if constexpr (!std::is_null_pointer_v<decltype(variants)>) {
     info.variants = [](const Recorder& recorder, const void* args) {
       return variants(recorder, *static_cast<const Args*>(args));
     };

@@ -22,7 +22,7 @@ endforeach()
 
 # --- other invalid values ---------------------------------------------------------------------------------
 run(2 "\"f99\" is not one of f32" ${TOOL} tune --type f99)
-run(2 "none of f32" ${TOOL} tune --type ,)
+run(2 "not one of f32" ${TOOL} tune --type ,)
 run(2 "--budget: \"-5\" is not a number" ${TOOL} tune --budget=-5)
 run(2 "--budget: \"nan\" is not a number" ${TOOL} tune --budget nan)
 run(2 "--seconds: \"nan\" is not a number" ${TOOL} bench --seconds nan)
