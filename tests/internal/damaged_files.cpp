@@ -34,6 +34,7 @@
 #include "runtime/vulkan/disk_cache.hpp"
 #include "runtime/vulkan/kernel_list.hpp"
 #include "shaders.hpp"
+#include "support/options.hpp"
 
 namespace tuff_test {
 namespace {
@@ -542,12 +543,7 @@ int run(uint64_t count, uint64_t rounds, uint64_t seed) {
 
 int main(int count, char** words) {
   uint64_t inputs = 20'000, rounds = 2'000, seed = std::random_device()();
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    const uint64_t value = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--count") inputs = value;
-    if (option == "--rounds") rounds = value;
-    if (option == "--seed") seed = value;
-  }
+  tuff_test::parse_options(count, words, 1, "usage: tuff_damaged_files [--count n] [--rounds n] [--seed n]\n",
+                           {{"--count", &inputs}, {"--rounds", &rounds}, {"--seed", &seed}});
   return tuff_test::run(inputs, rounds, seed);
 }

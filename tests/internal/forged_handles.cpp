@@ -19,6 +19,7 @@
 #include "fuzz/plausible_call.hpp"
 #include "runtime/handle_table.hpp"
 #include "support/call_table.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -297,12 +298,7 @@ int run(uint64_t table, uint64_t calls, uint64_t seed) {
 
 int main(int count, char** words) {
   uint64_t table = 1'000'000, calls = 20'000, seed = std::random_device()();
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    const uint64_t value = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--table") table = value;
-    if (option == "--calls") calls = value;
-    if (option == "--seed") seed = value;
-  }
+  tuff_test::parse_options(count, words, 1, "usage: tuff_forged_handles [--table n] [--calls n] [--seed n]\n",
+                           {{"--table", &table}, {"--calls", &calls}, {"--seed", &seed}});
   return tuff_test::run(table, calls, seed);
 }

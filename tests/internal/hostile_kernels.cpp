@@ -18,6 +18,7 @@
 
 #include "planning/status.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -282,13 +283,9 @@ int run(uint64_t count, double seconds, uint64_t seed, const char* keep) {
 int main(int count, char** words) {
   uint64_t kernels = 10'000, seed = std::random_device()();
   double seconds = 0;
-  const char* keep = nullptr;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    if (option == "--count") kernels = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--seconds") seconds = std::atof(words[i + 1]);
-    if (option == "--seed") seed = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--keep") keep = words[i + 1];
-  }
-  return tuff_test::run(kernels, seconds, seed, keep);
+  std::string keep;
+  tuff_test::parse_options(count, words, 1,
+                           "usage: tuff_hostile_kernels [--count n] [--seconds s] [--seed n] [--keep file]\n",
+                           {{"--count", &kernels}, {"--seconds", &seconds}, {"--seed", &seed}, {"--keep", &keep}});
+  return tuff_test::run(kernels, seconds, seed, keep.empty() ? nullptr : keep.c_str());
 }

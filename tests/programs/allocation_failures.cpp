@@ -25,6 +25,7 @@
 
 #include "programs/allocation_hook.hpp"
 #include "programs/scenarios.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -226,11 +227,9 @@ int main(int count, char** words) {
   uint64_t seed = std::random_device()();
   std::string only;
   if (count > 1) tuff_test::backend = words[1];
-  for (int i = 2; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    if (option == "--seconds") seconds = std::atof(words[i + 1]);
-    if (option == "--seed") seed = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--only") only = words[i + 1];
-  }
+  tuff_test::parse_options(
+      count, words, 2,
+      "usage: tuff_allocation_failures host|vulkan [--seconds s] [--seed n] [--only SCENARIO:n:once|on]\n",
+      {{"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
   return tuff_test::run(seconds, seed, only);
 }

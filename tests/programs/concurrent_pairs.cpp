@@ -26,6 +26,7 @@
 
 #include "fuzz/plausible_call.hpp"
 #include "support/call_table.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -310,27 +311,11 @@ int run(const std::string& backend, double seconds, uint64_t seed, const std::st
 }  // namespace tuff_test
 
 int main(int count, char** words) {
-  const std::string backend = count > 1 ? words[1] : "";
   double seconds = 0;
   uint64_t seed = std::random_device()();
   std::string only;
-  bool known = backend == "host" || backend == "vulkan";
-  for (int i = 2; i < count; i += 2) {
-    const std::string option = words[i], value = i + 1 < count ? words[i + 1] : "";
-    known = known && !value.empty();
-    if (option == "--seconds") {
-      seconds = std::atof(value.c_str());
-    } else if (option == "--seed") {
-      seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (option == "--only") {
-      only = value;
-    } else {
-      known = false;
-    }
-  }
-  if (!known) {
-    std::fprintf(stderr, "usage: tuff_concurrent_pairs host|vulkan [--seconds n] [--seed n] [--only f:g]\n");
-    return 2;
-  }
-  return tuff_test::run(backend, seconds, seed, only);
+  tuff_test::parse_options(count, words, 2,
+                           "usage: tuff_concurrent_pairs host|vulkan [--seconds s] [--seed n] [--only f:g]\n",
+                           {{"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
+  return tuff_test::run(words[1], seconds, seed, only);
 }

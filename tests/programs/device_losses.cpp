@@ -18,6 +18,7 @@
 
 #include "programs/allocation_hook.hpp"
 #include "programs/faulty_vulkan.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -208,11 +209,8 @@ int run(uint64_t cycles, uint64_t seed) {
 
 int main(int count, char** words) {
   uint64_t cycles = 1000, seed = std::random_device()();
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    if (option == "--cycles") cycles = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--seed") seed = std::strtoull(words[i + 1], nullptr, 10);
-  }
+  tuff_test::parse_options(count, words, 1, "usage: tuff_device_losses [--cycles n] [--seed n]\n",
+                           {{"--cycles", &cycles}, {"--seed", &seed}});
   tuff_test::watch_library(reinterpret_cast<const void*>(&tuff_version));
   return tuff_test::run(cycles, seed);
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "programs/faulty_vulkan.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -191,10 +192,7 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
 int main(int count, char** words) {
   const char* backend = count > 1 ? words[1] : "host";
   uint64_t calls = 1'000'000, seed = std::random_device()();
-  for (int i = 2; i + 1 < count; i += 2) {
-    const std::string option = words[i];
-    if (option == "--calls") calls = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--seed") seed = std::strtoull(words[i + 1], nullptr, 10);
-  }
+  tuff_test::parse_options(count, words, 2, "usage: tuff_small_calls host|vulkan [--calls n] [--seed n]\n",
+                           {{"--calls", &calls}, {"--seed", &seed}});
   return tuff_test::run(backend, calls, seed);
 }

@@ -30,6 +30,7 @@
 
 #include "programs/faulty_vulkan.hpp"
 #include "programs/scenarios.hpp"
+#include "support/options.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff_test {
@@ -595,14 +596,12 @@ int run(const Options& options) {
 int main(int count, char** words) {
   tuff_test::Options options;
   options.seed = std::random_device()();
-  for (int i = 1; i < count; ++i) {
-    const std::string option = words[i];
-    if (option == "--verbose") options.verbose = true;
-    if (i + 1 == count) break;
-    if (option == "--seconds") options.seconds = std::atof(words[i + 1]);
-    if (option == "--count") options.count = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--seed") options.seed = std::strtoull(words[i + 1], nullptr, 10);
-    if (option == "--only") options.only = words[i + 1];
-  }
+  tuff_test::parse_options(count, words, 1,
+                           "usage: tuff_vulkan_faults [--count n | --seconds s] [--seed n] [--only name] [--verbose]\n",
+                           {{"--verbose", &options.verbose},
+                            {"--seconds", &options.seconds},
+                            {"--count", &options.count},
+                            {"--seed", &options.seed},
+                            {"--only", &options.only}});
   return tuff_test::run(options);
 }
