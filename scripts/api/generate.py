@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the generated files that are committed: include/tuff/tuff.json, python/tuff/_abi.py and
-capi/structure_sizes.hpp from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def)
+"""Writes the generated files that are committed: include/tuff/tuff.json, python/tuff/_abi.py,
+capi/structure_sizes.hpp and what is new in tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def)
 python/tuff/_functions.py, the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and
 docs/accuracy.md.
 
@@ -82,6 +82,30 @@ def structure_sizes(api: dict) -> str:
     return "\n".join([*lines, "", "}  // namespace tuff::capi", ""])
 
 
+LAYOUT = "tests/abi/layout.c"
+
+
+def layout(api: dict) -> str:
+    """The frozen layout of the ABI, with what it does not check yet appended. Existing lines never change here: whoever
+    breaks the ABI on purpose edits them."""
+    text = (TOP / LAYOUT).read_text(encoding="utf-8")
+    added = []
+
+    def check(line: str, start: str):
+        if start not in text:
+            added.append(line)
+
+    for structure in api["structures"]:
+        name = structure["name"]
+        check(f"SIZE({name}, {structure['size']});", f"SIZE({name},")
+        for field in structure["fields"]:
+            check(f"FIELD({name}, {field['name']}, {field['offset']});", f"FIELD({name}, {field['name']},")
+    for constant in [value for group in api["groups"] for value in group["values"]] + api["constants"]:
+        if isinstance(constant["value"], int) and not constant["name"].startswith("TUFF_VERSION_"):
+            check(f"VALUE({constant['name']}, {constant['value']});", f"VALUE({constant['name']},")
+    return text + "".join(line + "\n" for line in ([""] if added else []) + added)
+
+
 def settle(outputs: dict, source: str, check: bool) -> int:
     """Writes what has changed; with check, prints the differences and returns 1 instead."""
     status = 0
@@ -124,6 +148,7 @@ def main() -> int:
         "include/tuff/tuff.json": write_json(api),
         "python/tuff/_abi.py": python_tables.write(api),
         "capi/structure_sizes.hpp": structure_sizes(api),
+        LAYOUT: layout(api),
     }
     return max(status, settle(outputs, "tuff.h and names.py", arguments.check))
 
