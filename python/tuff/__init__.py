@@ -10,38 +10,22 @@
 
 import builtins as _builtins
 
-from . import raw
+from . import _attention, _convolution, _functions, _operations, _pool, _position, _resize, _shape, raw
 from ._array import Array, Transposed
-from ._attention import attention
+from ._attention import *  # noqa: F403
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
-from ._convolution import conv1d, conv2d, conv3d, conv_transpose2d
+from ._convolution import *  # noqa: F403
 from ._error import TuffError, check, last_error
 from ._functions import *  # noqa: F403
-from ._functions import __all__ as _function_names
 from ._kernel import Kernel
-from ._operations import (
-    batch_norm,
-    binary,
-    broadcast_to,
-    cumprod,
-    cumsum,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    log_softmax,
-    matmul,
-    reduce,
-    rms_norm,
-    softmax,
-    unary,
-)
-from ._position import rope
-from ._pool import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
-from ._resize import resize
+from ._operations import *  # noqa: F403
+from ._position import *  # noqa: F403
+from ._pool import *  # noqa: F403
+from ._resize import *  # noqa: F403
 from ._profile import Profile
 from ._stream import Event, Graph, Stream
-from ._shape import cast, concat, embedding, gather, permute, section, take
+from ._shape import *  # noqa: F403
 
 lib = raw.lib
 __version__ = "0.9.0"
@@ -62,47 +46,18 @@ __all__ = [
     "Stream",
     "Transposed",
     "TuffError",
-    "adaptive_avg_pool",
-    "adaptive_max_pool",
-    "attention",
-    "avg_pool",
-    "batch_norm",
-    "binary",
-    "broadcast_to",
-    "cast",
     "check",
-    "concat",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose2d",
-    "cumprod",
-    "cumsum",
     "device_count",
     "device_refusals",
     "devices",
-    "embedding",
-    "gather",
-    "group_norm",
-    "instance_norm",
     "last_error",
-    "layer_norm",
     "lib",
-    "log_softmax",
-    "matmul",
-    "max_pool",
-    "permute",
     "raw",
-    "reduce",
-    "resize",
-    "rms_norm",
-    "rope",
-    "section",
     "set_log",
-    "softmax",
-    "take",
-    "unary",
     "version",
 ]
+for _module in (_attention, _convolution, _operations, _pool, _position, _resize, _shape):
+    __all__ += _module.__all__
 # Except those that would shadow Python's built-ins.
-__all__ += [name for name in _function_names if not hasattr(_builtins, name)]
+__all__ += [name for name in _functions.__all__ if not hasattr(_builtins, name)]
+del _module

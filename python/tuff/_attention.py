@@ -15,6 +15,8 @@ from ._operands import dtype_of, require_array, result_of, same_kind, sizes_of
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["attention"]
+
 _CAUSAL = {
     "none": raw.CAUSAL_NONE,
     "top_left": raw.CAUSAL_TOP_LEFT,

@@ -14,6 +14,8 @@ from ._operands import dtype_of, require_array, result_of, same_kind
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
+
 # Each padding may be a pair (before, after).
 Paddings = Union[int, Sequence[Union[int, Tuple[int, int]]]]
 

@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from ._array import Array, Axis
     from ._operands import Matrix, Operand
 
+__all__ = [
+    "batch_norm",
+    "binary",
+    "broadcast_to",
+    "cumprod",
+    "cumsum",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "reduce",
+    "rms_norm",
+    "softmax",
+    "unary",
+]
+
 #: Reductions whose result is one of the elements. From kernels/reduce/reduce.def, by scripts/api/generate.py.
 SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 

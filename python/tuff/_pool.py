@@ -14,6 +14,8 @@ from ._operands import dtype_of, require_array
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"]
+
 
 def _spatial(x: Array) -> int:
     require_array(x, "x")

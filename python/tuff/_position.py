@@ -14,6 +14,8 @@ from ._operands import dtype_of, require_array, result_of
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["rope"]
+
 
 def rope(
     x: Array,

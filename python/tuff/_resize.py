@@ -13,6 +13,8 @@ from ._operands import dtype_of, require_array, result_of
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["resize"]
+
 MODES = {
     "nearest": raw.RESIZE_NEAREST,
     "nearest_exact": raw.RESIZE_NEAREST_EXACT,

@@ -15,6 +15,8 @@ from ._storage import DTYPES, as_dtype
 if TYPE_CHECKING:
     from ._array import Array
 
+__all__ = ["cast", "concat", "embedding", "gather", "permute", "section", "take"]
+
 
 def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
     """Permutes the axes into a new array: axis i of the result is axis order[i] of x. Like numpy.transpose."""
