@@ -81,7 +81,7 @@ inline void check_text(const char* buffer, std::string_view name, uint64_t capac
 inline void write_text(std::string_view text, char* buffer, uint64_t capacity, uint64_t* length) {
   if (capacity != 0) {
     const size_t count = std::min<uint64_t>(text.size(), capacity - 1);
-    std::memcpy(buffer, text.data(), count);
+    text.copy(buffer, count);  // unlike memcpy, also for a view of nothing
     buffer[count] = '\0';
   }
   if (length != nullptr) *length = text.size();

@@ -44,7 +44,7 @@ class TuningKey {
  private:
   TuningKey& append(std::string_view text) {
     assert(length_ + text.size() <= kMaxText);
-    std::memcpy(text_.data() + length_, text.data(), text.size());
+    text.copy(text_.data() + length_, text.size());
     length_ = static_cast<uint8_t>(length_ + text.size());
     return *this;
   }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "fuzz/plausible_call.hpp"
 #include "support/harness.hpp"
 
 namespace tuff_test {
@@ -350,6 +352,60 @@ TEST_P(Structures, KernelStructures) {
   expect_checked("tuff_kernel_info", sized<tuff_kernel_properties>(), true,
                  [&](tuff_kernel_properties* info) { return tuff_kernel_info(kernel, info); });
   EXPECT_OK(tuff_kernel_destroy(kernel));
+}
+
+// Every function of the ABI that takes a structure and handles, with plausible arguments: whatever else is wrong with
+// them, a size is refused exactly if no version of the structure ends there.
+TEST_P(Structures, SizesOfEveryFunction) {
+  using namespace tuff_fuzz;
+  const OwnContext own(GetParam());
+  const OwnBuffer buffer(own, 256);
+  tuff_stream stream = 0;
+  tuff_event event = 0;
+  ASSERT_OK(tuff_stream_create(own, nullptr, &stream));
+  ASSERT_OK(tuff_event_create(own, nullptr, &event));
+  const auto handle_at = [&](const Place& place) -> uint64_t {
+    const std::string type = handle_types()[static_cast<size_t>(place.group)];
+    return type == "tuff_context"  ? static_cast<tuff_context>(own)
+           : type == "tuff_stream" ? stream
+           : type == "tuff_event"  ? event
+           : type == "tuff_buffer" ? static_cast<tuff_buffer>(buffer)
+                                   : 0;
+  };
+  AtTheEnd memory;
+  const auto others = std::make_unique<CallMemory>();
+  size_t tried = 0;
+  for (const Function& function : functions()) {
+    const bool can_call = std::any_of(function.places.begin(), function.places.end(),
+                                      [](const Place& place) { return place.kind == Kind::handle; }) &&
+                          std::all_of(function.places.begin(), function.places.end(), [&](const Place& place) {
+                            return place.kind != Kind::handle || place.in_structure || handle_at(place) != 0;
+                          });
+    for (size_t i = 0; can_call && i < function.arguments.size(); ++i) {
+      const Argument& argument = function.arguments[i];
+      if (argument.structure < 0) continue;
+      ++tried;
+      const Structure& structure = structures()[static_cast<size_t>(argument.structure)];
+      for (uint32_t size = 0; size < structure.size + 40; ++size) {
+        const bool released = std::find(structure.sizes.begin(), structure.sizes.end(), size) != structure.sizes.end();
+        for (const bool tail : {false, true}) {
+          if (tail && size <= structure.size) continue;
+          unsigned char* bytes = memory.place(std::max<size_t>(size, sizeof size), 0);
+          if (tail) bytes[size - 1] = 1;
+          const PlacedStructure placed{i, bytes, size};
+          const tuff_status status = call_plausibly(function, *others, handle_at, &placed);
+          const bool names_size =
+              status == TUFF_ERROR_INVALID_ARGUMENT && last_error().find("struct_size") != std::string::npos;
+          const bool refused = (size < structure.size && !released) || (tail && argument.way == Way::in);
+          EXPECT_EQ(names_size, refused) << function.name << ", " << size << " bytes of " << structure.name << ": "
+                                         << tuff_status_name(status) << ", " << last_error();
+        }
+      }
+    }
+  }
+  EXPECT_GE(tried, 37u);
+  EXPECT_OK(tuff_event_destroy(event));
+  EXPECT_OK(tuff_stream_destroy(stream));
 }
 TUFF_ON_BACKENDS(Structures);
 

@@ -70,7 +70,7 @@ int32_t device_type(VkPhysicalDeviceType type) {
 template <size_t size>
 void copy_text(char (&out)[size], std::string_view text) {
   const size_t length = std::min(text.size(), size - 1);
-  std::memcpy(out, text.data(), length);
+  text.copy(out, length);
   out[length] = '\0';
 }
 

@@ -7,12 +7,18 @@
 namespace tuff_fuzz {
 
 tuff_status call_plausibly(const Function& function, CallMemory& memory,
-                           const std::function<uint64_t(const Place& place)>& handle_at) {
+                           const std::function<uint64_t(const Place& place)>& handle_at,
+                           const PlacedStructure* placed) {
   uint64_t arguments[CallMemory::kMaxArguments] = {};
   if (function.arguments.size() > CallMemory::kMaxArguments) throw std::length_error(function.name);
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const Argument& argument = function.arguments[i];
     if (!argument.pointer && argument.way == Way::in) continue;
+    if (placed != nullptr && placed->argument == i) {
+      arguments[i] = reinterpret_cast<uintptr_t>(placed->at);
+      std::memcpy(placed->at, &placed->bytes, sizeof placed->bytes);
+      continue;
+    }
     std::memset(memory.arguments[i], 0, 1024);
     arguments[i] = reinterpret_cast<uintptr_t>(&memory.arguments[i]);
     if (argument.structure < 0) continue;
@@ -39,9 +45,15 @@ tuff_status call_plausibly(const Function& function, CallMemory& memory,
     }
     if (!place.in_structure) {
       arguments[place.argument] = value;
-    } else {
-      std::memcpy(memory.arguments[place.argument] + place.offset, &value, place.pointer ? 8 : place.bytes);
+      continue;
     }
+    const uint32_t bytes = place.pointer ? 8 : place.bytes;
+    unsigned char* structure = memory.arguments[place.argument];
+    if (placed != nullptr && placed->argument == place.argument) {
+      if (place.offset + bytes > placed->bytes) continue;
+      structure = placed->at;
+    }
+    std::memcpy(structure + place.offset, &value, bytes);
   }
   return function.invoke(arguments);
 }

@@ -20,25 +20,26 @@
 
 namespace {
 
-#define FUNCTIONS(X)                                                                                               \
-  X(tuff_version)                                                                                                  \
-  X(tuff_build_info)                                                                                               \
-  X(tuff_status_name)                                                                                              \
-  X(tuff_status_hint)                                                                                              \
-  X(tuff_last_error)                                                                                               \
-  X(tuff_set_log)                                                                                                  \
-  X(tuff_device_count)                                                                                             \
-  X(tuff_device_refusals)                                                                                          \
-  X(tuff_context_create)                                                                                           \
-  X(tuff_context_destroy) X(tuff_context_info) X(tuff_synchronize) X(tuff_supports) X(tuff_context_stats)          \
-      X(tuff_context_memory) X(tuff_context_trim) X(tuff_alloc) X(tuff_alloc_ex) X(tuff_view) X(tuff_free)         \
-          X(tuff_buffer_size) X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_copy_dtod) X(tuff_copy_peer) X(tuff_fill) \
-              X(tuff_map) X(tuff_unmap) X(tuff_gemm) X(tuff_batched_gemm_ex) X(tuff_unary) X(tuff_binary)          \
-                  X(tuff_reduce) X(tuff_softmax) X(tuff_concat) X(tuff_slice) X(tuff_permute) X(tuff_gather)       \
-                      X(tuff_cast) X(tuff_layer_norm) X(tuff_conv2d) X(tuff_stream_create) X(tuff_stream_destroy)  \
-                          X(tuff_event_create) X(tuff_event_destroy) X(tuff_event_record) X(tuff_event_wait)       \
-                              X(tuff_graph_begin) X(tuff_graph_end) X(tuff_graph_launch) X(tuff_graph_destroy)     \
-                                  X(tuff_profile_begin) X(tuff_profile_end) X(tuff_profile_table)                  \
+#define FUNCTIONS(X)                                                                                           \
+  X(tuff_version)                                                                                              \
+  X(tuff_build_info)                                                                                           \
+  X(tuff_status_name)                                                                                          \
+  X(tuff_status_hint)                                                                                          \
+  X(tuff_last_error)                                                                                           \
+  X(tuff_set_log)                                                                                              \
+  X(tuff_device_count)                                                                                         \
+  X(tuff_device_refusals)                                                                                      \
+  X(tuff_context_create)                                                                                       \
+  X(tuff_context_destroy)                                                                                      \
+  X(tuff_context_info) X(tuff_synchronize) X(tuff_supports) X(tuff_context_stats) X(tuff_context_memory)       \
+      X(tuff_context_trim) X(tuff_alloc) X(tuff_alloc_ex) X(tuff_view) X(tuff_free) X(tuff_buffer_size)        \
+          X(tuff_copy_htod) X(tuff_copy_dtoh) X(tuff_copy_dtod) X(tuff_copy_peer) X(tuff_fill) X(tuff_map)     \
+              X(tuff_unmap) X(tuff_gemm) X(tuff_batched_gemm_ex) X(tuff_unary) X(tuff_binary) X(tuff_reduce)   \
+                  X(tuff_softmax) X(tuff_concat) X(tuff_slice) X(tuff_permute) X(tuff_gather) X(tuff_cast)     \
+                      X(tuff_layer_norm) X(tuff_conv2d) X(tuff_stream_create) X(tuff_stream_destroy)           \
+                          X(tuff_event_create) X(tuff_event_destroy) X(tuff_event_record) X(tuff_event_wait)   \
+                              X(tuff_graph_begin) X(tuff_graph_end) X(tuff_graph_launch) X(tuff_graph_destroy) \
+                                  X(tuff_profile_begin) X(tuff_profile_end) X(tuff_profile_table)              \
                                       X(tuff_kernel_create) X(tuff_kernel_launch) X(tuff_kernel_destroy)
 
 #define DECLARE(name) decltype(&::name) p_##name = nullptr;
