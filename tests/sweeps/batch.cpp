@@ -174,7 +174,7 @@ void Runner::note(const Placed& placed) {
   }
   const tuff_fuzz::Extents& extents = *placed.one.extents;
   const bool gemm = forced_.family->functions[0] == std::string_view("tuff_gemm");
-  if (gemm) {
+  if (gemm && (told_ || !dispatched_)) {
     coverage.triples[extents.values[0] + 34 * (extents.values[1] + 34 * extents.values[2])] = true;
   }
   for (size_t i = 0; i < extents.values.size(); ++i) {
@@ -307,10 +307,10 @@ std::string Runner::run_placed(std::vector<Placed>& all) {
   return wrong;
 }
 
-std::string Runner::run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> indices) {
+std::string Runner::run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> turns) {
   std::vector<Placed> all;
-  for (const uint64_t index : indices) {
-    Placed placed{cases.at(request, index)};
+  for (const uint64_t turn : turns) {
+    Placed placed{cases.at(request, turn)};
     if (!place(placed)) {
       if (const std::string wrong = run_placed(all); !wrong.empty() || absent) return wrong;
       if (!place(placed)) {

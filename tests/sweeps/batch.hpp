@@ -20,7 +20,8 @@ struct Coverage {
     uint64_t tried = 0, possible = 0;
   };
   std::map<std::string, Bits> offsets, sizes;
-  std::vector<bool> triples = std::vector<bool>(kTriples);  // of GEMM
+  // Of GEMM, those that the variant computed or that are no work.
+  std::vector<bool> triples = std::vector<bool>(kTriples);
   // Tried and possible, over all of them.
   static std::pair<uint64_t, uint64_t> count(const std::map<std::string, Bits>& all);
 };
@@ -42,7 +43,7 @@ class Runner {
 
   // Runs these cases of the request, as many at a time as memory holds, and compares after each time. Returns what is
   // wrong, or an empty text. A variant that the device cannot run sets `absent`.
-  std::string run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> indices);
+  std::string run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> turns);
 
   uint64_t kernels() const;
   // Whether the variant needs cooperative matrices, which this device lacks. GEMM and convolution then compute every

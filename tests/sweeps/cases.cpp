@@ -89,9 +89,7 @@ std::vector<uint64_t> draw_offsets(Draw& draw, const std::vector<Operand>& opera
 uint64_t mix(uint64_t a, uint64_t b) { return Draw(a * 0x9e3779b97f4a7c15 + b).next(); }
 
 // 25,169 has no factor in common with 34^3.
-uint64_t triple_of(uint64_t request, uint64_t index) {
-  return (request * kRequestCases + index) % kTriples * 25'169 % kTriples;
-}
+uint64_t triple_of(uint64_t turn) { return (turn - turn / 8) % kTriples * 25'169 % kTriples; }
 
 Cases::Request Cases::request(uint64_t number) const {
   const uint64_t variant = hash_of(forced_.name());
@@ -120,16 +118,14 @@ Cases::Request Cases::request(uint64_t number) const {
   throw std::logic_error("no request suits " + forced_.name());
 }
 
-Cases::Case Cases::at(const Request& request, uint64_t index) const {
-  const uint64_t seed = mix(mix(mix(seed_, hash_of(forced_.name())), request.number), index);
+Cases::Case Cases::at(const Request& request, uint64_t turn) const {
+  const uint64_t seed = mix(mix(mix(seed_, hash_of(forced_.name())), request.number), turn);
   Draw draw(mix(seed, 1));
   Case result;
-  result.index = index;
   result.name = forced_.name() + ":" + std::to_string(seed_) + ":" + std::to_string(request.number) + ":" +
-                std::to_string(index) + (pool_ != 0 ? ":" + std::to_string(pool_) : "");
+                std::to_string(turn) + (pool_ != 0 ? ":" + std::to_string(pool_) : "");
   result.extents = std::make_unique<Extents>();
   Extents& extents = *result.extents;
-  const uint64_t turn = request.number * kRequestCases + index;
   // These take rows of whole 16 bytes alone.
   const bool vectors = forced_.variant.starts_with("split_") && !draw.one_in(4);
   const bool gemm = std::strcmp(forced_.family->name, "gemm") == 0;
@@ -137,11 +133,11 @@ Cases::Case Cases::at(const Request& request, uint64_t index) const {
     extents.swept = turn % request.extents;
     const uint64_t value = turn / request.extents % (kLargest + 1);
     if (gemm) {
-      const bool batch = request.extents > 3 && index % 8 == 7;
+      const bool batch = request.extents > 3 && turn % 8 == 7;
       extents.swept = batch ? 3 : Extents::kNone;
-      extents.values = draw_sizes(draw, request.extents, extents.swept, index / 8 % (kLargest + 1), vectors);
+      extents.values = draw_sizes(draw, request.extents, extents.swept, turn / 8 % (kLargest + 1), vectors);
       if (!batch) {
-        const uint64_t triple = triple_of(request.number, index);
+        const uint64_t triple = triple_of(turn);
         extents.values[0] = triple % 34, extents.values[1] = triple / 34 % 34, extents.values[2] = triple / 34 / 34;
       }
     } else {

@@ -16,10 +16,6 @@ inline constexpr uint64_t kLargest = 33;         // of an extent
 inline constexpr uint64_t kMostOffset = 20;      // in bytes
 inline constexpr uint64_t kRequestCases = 2176;  // cases of a request: 64 times the sizes of one extent
 
-struct Numbers {
-  uint64_t seed, request, index;
-};
-
 class Cases {
  public:
   // `pool`: requests are taken from so many; 0: from all.
@@ -36,19 +32,19 @@ class Cases {
     std::unique_ptr<tuff_fuzz::Draft> draft;
     std::unique_ptr<tuff_fuzz::Extents> extents;
     std::vector<uint64_t> offsets;  // of each operand, in bytes
-    uint64_t index = 0;
-    std::string name;  // --only NAME repeats it
+    std::string name;               // --only NAME repeats it
   };
-  Case at(const Request& request, uint64_t index) const;
+  // `turn` says which size is swept and what value it has; those of a run follow each other.
+  Case at(const Request& request, uint64_t turn) const;
 
  private:
   const Forced& forced_;
   uint64_t seed_, pool_;
 };
 
-// The GEMM sizes of a case: a permutation of all 34^3.
+// The sizes of GEMM in a turn that has some, seven of eight: a permutation of all 34^3.
 inline constexpr uint64_t kTriples = (kLargest + 1) * (kLargest + 1) * (kLargest + 1);
-uint64_t triple_of(uint64_t request, uint64_t index);
+uint64_t triple_of(uint64_t turn);
 
 uint64_t mix(uint64_t a, uint64_t b);
 

@@ -75,13 +75,13 @@ extern "C" void on_signal(int number) {
 
 // Runs the batch's cases again one by one, for the one that is wrong by itself.
 std::string alone(const Forced& forced, const Cases& cases, const Cases::Request& request,
-                  const std::vector<uint64_t>& indices, const std::string& together) {
+                  const std::vector<uint64_t>& turns, const std::string& together) {
   Runner runner(forced);
-  for (const uint64_t index : indices) {
-    const uint64_t one[] = {index};
+  for (const uint64_t turn : turns) {
+    const uint64_t one[] = {turn};
     if (const std::string wrong = runner.run(cases, request, one); !wrong.empty()) return wrong;
   }
-  return together + "\n  not by itself: only among the batch's " + std::to_string(indices.size()) + " cases";
+  return together + "\n  not by itself: only among the batch's " + std::to_string(turns.size()) + " cases";
 }
 
 void summarise(const Runner& runner, const Forced& forced, double took, uint64_t requests) {
@@ -112,7 +112,7 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
     runner.deadline = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
   const Cases cases(forced, options.seed, options.pool);
-  uint64_t requests = 0;
+  uint64_t requests = 0, turn = 0;
   for (uint64_t number = 0; runner.tally.cases < options.count; ++number) {
     if (number > 0 && Clock::now() >= runner.deadline) break;
     const Cases::Request request = cases.request(number);
@@ -121,22 +121,26 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
     // With little time, many requests rather than all cases of one.
     const double least = seconds / kRequests;
     const Clock::time_point start = Clock::now();
-    for (uint64_t first = 0; first < kRequestCases && runner.tally.cases < options.count; first += kBatch) {
-      std::vector<uint64_t> indices(kBatch);
-      std::iota(indices.begin(), indices.end(), first);
+    const uint64_t first = turn;
+    for (; turn < first + kRequestCases && runner.tally.cases < options.count; turn += kBatch) {
+      std::vector<uint64_t> turns(kBatch);
+      std::iota(turns.begin(), turns.end(), turn);
       std::snprintf(current, sizeof current, "%s:%llu:%llu:%llu", forced.name().c_str(),
-                    static_cast<Number>(options.seed), static_cast<Number>(number), static_cast<Number>(first));
+                    static_cast<Number>(options.seed), static_cast<Number>(number), static_cast<Number>(turn));
       alarm(kBatchSeconds);
-      const std::string wrong = runner.run(cases, request, indices);
+      const std::string wrong = runner.run(cases, request, turns);
       alarm(0);
       if (runner.absent) return kAbsent;
       if (!wrong.empty()) {
-        std::printf("FOUND: %s\n", alone(forced, cases, request, indices, wrong).c_str());
+        std::printf("FOUND: %s\n", alone(forced, cases, request, turns, wrong).c_str());
         return kWrong;
       }
       if (runner.kernels() - kernels > kKernels) break;
-      // The variant computes no call of this kind.
-      if (first >= kBatch && runner.tally.chosen == chosen) break;
+      // The variant computes no call of this kind: the next request begins with the same turns.
+      if (turn > first && runner.tally.chosen == chosen) {
+        turn = first;
+        break;
+      }
       if (Clock::now() >= runner.deadline || (seconds > 0 && since(start) > least)) break;
     }
     // Some requests may be of a kind that the variant does not compute; not all.
