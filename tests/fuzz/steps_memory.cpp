@@ -69,11 +69,10 @@ void alloc(Step& s) {
     return;
   }
   s.run(call, expected, [&](const std::array<Outcome, 2>& outcomes) {
-    Root root{0, bytes, std::vector<uint8_t>(bytes)};
+    Root root{0, bytes, empty_mirror(bytes)};
     root.visible = (flags & (TUFF_ALLOC_HOST_VISIBLE | TUFF_ALLOC_HOST_PINNED)) != 0;
     root.pinned = (flags & TUFF_ALLOC_HOST_PINNED) != 0;
     root.end = bytes, root.dirty = true, root.stream = 0;
-    root.mirror.reserve(1);  // never null, as in World
     s.world.roots.push_back(std::move(root));
     Object object{Type::buffer, true, 0};
     object.root = static_cast<int>(s.world.roots.size() - 1), object.bytes = bytes;

@@ -34,6 +34,14 @@ struct Object {
 };
 
 // An allocation. Operands are placed within the window of it that some live buffer covers.
+// Zeros. Its data() is never null, which memcpy does not accept even for no bytes.
+inline std::vector<uint8_t> empty_mirror(uint64_t bytes) {
+  std::vector<uint8_t> mirror;
+  mirror.reserve(bytes + 1);
+  mirror.resize(bytes);
+  return mirror;
+}
+
 struct Root {
   int context;
   uint64_t bytes;
