@@ -17,7 +17,7 @@ using tuff_test::kU;
 std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64_t batch, uint64_t heads, uint64_t seq,
                               uint64_t size) {
   if (!spread) return {{batch, heads * seq * size}, {heads, seq * size}, {seq, size}, {size, 1}};
-  const uint64_t row = size + d.shape.below(3), next = heads * row + d.shape.below(3);
+  const uint64_t row = size + d.loose().below(3), next = heads * row + d.loose().below(3);
   const uint64_t numbers[3] = {seq * next, row, next};
   d.list(strides, numbers);
   return {{batch, numbers[0]}, {heads, numbers[1]}, {seq, numbers[2]}, {size, 1}};
@@ -27,10 +27,12 @@ void draw_attention(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
   const bool desc = d.has("kv_heads");
-  const uint64_t batch = draw_size(draw, 3), shared = desc ? draw.between(1, 2) : 1, kv_heads = draw.between(1, 2);
-  const uint64_t heads = shared * kv_heads, seq_q = draw.between(1, 9),
-                 seq_kv = draw.between(1, draw.one_in(4) ? 40 : 9);
-  const uint64_t size = draw.between(1, 20), values = desc && draw.one_in(3) ? draw.between(1, 20) : size;
+  const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), shared = desc ? d.extent(draw.between(1, 2), 1, 4) : 1;
+  const uint64_t kv_heads = d.extent(draw.between(1, 2), 1, 2);
+  const uint64_t heads = shared * kv_heads, seq_q = d.extent(draw.between(1, 9), 1);
+  const uint64_t seq_kv = d.extent(draw.between(1, draw.one_in(4) ? 40 : 9), 1);
+  const uint64_t size = d.extent(draw.between(1, 20), 1);
+  const uint64_t values = desc && draw.one_in(3) ? d.extent(draw.between(1, 20), 1) : size;
   const double scale = desc && draw.one_in(4) ? 0 : draw.of({1.0, 0.5, 0.25});
   d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq_q", seq_q), d.set("seq_kv", seq_kv);
   d.set("head_dim", size), d.real("scale", scale);

@@ -18,17 +18,22 @@ struct Window {
 };
 
 // Draws windows over `axes` axes that fit the padded input.
-Window draw_window(Draw& draw, size_t axes, bool dilated, bool asymmetric, uint64_t most) {
+Window draw_window(Draft& d, size_t axes, bool dilated, bool asymmetric, uint64_t most) {
   Window w;
-  const bool same = draw.one_in(3), three = draw.one_in(3);
+  const bool same = d.shape.one_in(3), three = d.shape.one_in(3);
+  Draw& draw = d.loose();
+  // Half of the windows whose sizes a test sets are of those for which there are kernels of their own.
+  const bool common = d.extents != nullptr && d.free.one_in(2);
   for (size_t i = 0; i < axes; ++i) {
-    const uint64_t taps = three ? 3 : draw.between(1, 4), stride = same ? 1 : draw.between(1, 3);
-    const uint64_t dilation = dilated && draw.one_in(2) ? draw.between(1, 3) : 1;
+    uint64_t taps = three ? 3 : d.extent(draw.between(1, 4), 1, 4);
+    if (common && !three && !d.sweeps()) taps = d.free.of<uint64_t>({1, 1, 3, 3, 5, 7});
+    const uint64_t stride = same ? 1 : draw.between(1, 3);
+    const uint64_t dilation = dilated && !common && draw.one_in(2) ? draw.between(1, 3) : 1;
     const uint64_t span = dilation * (taps - 1) + 1;
     const uint64_t padding = draw.one_in(2) ? span / 2 : draw.below(3);
     const uint64_t end = asymmetric ? draw.below(3) : padding;
     const uint64_t least = span > padding + end ? span - padding - end : 1;
-    const uint64_t in = std::max(least, draw.between(1, most));
+    const uint64_t in = std::max(least, d.extent(draw.between(1, most), 1));
     w.in.push_back(in), w.taps.push_back(taps), w.stride.push_back(stride), w.dilation.push_back(dilation);
     w.padding.push_back(padding), w.padding_end.push_back(end);
     w.out.push_back((in + padding + end - span) / stride + 1);
@@ -94,10 +99,10 @@ void draw_conv(Draft& d, size_t axes) {
   const int32_t dtype = draw_float(draw);
   const bool desc = d.has("groups");
   const bool asymmetric = desc && draw.one_in(4);
-  const Window w = draw_window(draw, axes, desc, asymmetric, axes == 1 ? 40 : axes == 2 ? 9 : 5);
-  const uint64_t groups = !desc || draw.one_in(2) ? 1 : draw.between(1, 4);
-  const uint64_t each = draw.one_in(3) ? 1 : draw.between(1, 4), channels = groups * each;
-  const uint64_t filters = groups * draw.between(1, 4), batch = draw_size(draw, 3);
+  const Window w = draw_window(d, axes, desc, asymmetric, axes == 1 ? 40 : axes == 2 ? 9 : 5);
+  const uint64_t groups = !desc || draw.one_in(2) ? 1 : d.extent(draw.between(1, 4), 1, 4);
+  const uint64_t each = draw.one_in(3) ? 1 : d.extent(draw.between(1, 4), 1), channels = groups * each;
+  const uint64_t filters = groups * d.extent(draw.between(1, 4), 1), batch = d.extent(draw_size(draw, 3), 0, 3);
   d.set("dtype", dtype);
   const std::vector<uint64_t> in = shape_of(batch, channels, w.in), filter = shape_of(filters, each, w.taps),
                               out = shape_of(batch, filters, w.out);
@@ -129,15 +134,18 @@ void draw_transposed(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
   const bool desc = d.has("groups");
-  const uint64_t groups = !desc || draw.one_in(2) ? 1 : draw.between(1, 3), channels = groups * draw.between(1, 4);
-  const uint64_t each = draw.between(1, 3), batch = draw_size(draw, 3);
+  const uint64_t groups = !desc || draw.one_in(2) ? 1 : d.extent(draw.between(1, 3), 1, 3);
+  const uint64_t channels = groups * d.extent(draw.between(1, 4), 1);
+  const uint64_t each = d.extent(draw.between(1, 3), 1), batch = d.extent(draw_size(draw, 3), 0, 3);
   std::vector<uint64_t> in = {batch, channels}, filter = {channels, each}, out = {batch, groups * each};
   std::vector<uint64_t> stride, padding, further, dilation;
   for (int i = 0; i < 2; ++i) {
-    const uint64_t by = draw.between(1, 3), apart = desc && draw.one_in(2) ? draw.between(1, 3) : 1;
-    const uint64_t taps = draw.between(1, 4), size = draw.between(1, 6), more = draw.below(std::max(by, apart));
+    Draw& loose = d.loose();
+    const uint64_t by = loose.between(1, 3), apart = desc && loose.one_in(2) ? loose.between(1, 3) : 1;
+    const uint64_t taps = d.extent(loose.between(1, 4), 1, 4), size = d.extent(loose.between(1, 6), 1);
+    const uint64_t more = loose.below(std::max(by, apart));
     const uint64_t whole = (size - 1) * by + apart * (taps - 1) + 1 + more;
-    const uint64_t around = std::min<uint64_t>(draw.below(3), (whole - 1) / 2);
+    const uint64_t around = std::min<uint64_t>(loose.below(3), (whole - 1) / 2);
     in.push_back(size), filter.push_back(taps), out.push_back(whole - 2 * around);
     stride.push_back(by), padding.push_back(around), further.push_back(more), dilation.push_back(apart);
   }
@@ -159,21 +167,23 @@ void draw_pool(Draft& d) {
   const int32_t dtype = draw_float(draw);
   const bool largest = std::string_view(d.call.function().name) == "tuff_max_pool";
   const size_t axes = draw.between(1, 3);
-  const uint64_t batch = draw_size(draw, 3), channels = draw_size(draw, 5);
+  const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), channels = d.extent(draw_size(draw, 5));
   d.set("dtype", dtype), d.set("spatial", axes), d.set("batch", batch), d.set("channels", channels);
   std::vector<uint64_t> in, out, kernel, stride, padding, dilation;
   const bool adaptive = draw.one_in(4), up = !adaptive && draw.one_in(3);
   uint64_t taps = 1;
   for (size_t i = 0; i < axes; ++i) {
-    const uint64_t window = draw.between(1, 4), by = draw.between(1, 4);
-    const uint64_t apart = largest && draw.one_in(3) ? draw.between(1, 3) : 1;
-    const uint64_t span = apart * (window - 1) + 1, around = draw.below(span / 2 + 1);
-    const uint64_t size = std::max(span > 2 * around ? span - 2 * around : 1, draw.between(1, axes == 1 ? 40 : 8));
+    Draw& loose = d.loose();
+    const uint64_t window = d.extent(loose.between(1, 4), 1, 4), by = loose.between(1, 4);
+    const uint64_t apart = largest && loose.one_in(3) ? loose.between(1, 3) : 1;
+    const uint64_t span = apart * (window - 1) + 1, around = loose.below(span / 2 + 1);
+    const uint64_t least = span > 2 * around ? span - 2 * around : 1;
+    const uint64_t size = std::max(least, d.extent(loose.between(1, axes == 1 ? 40 : 8), 1));
     uint64_t places = size + 2 * around - span;
     uint64_t count = places / by + 1;
     if (up && places % by != 0 && count * by < size + around) ++count;
     in.push_back(size), kernel.push_back(window), stride.push_back(by), padding.push_back(around);
-    dilation.push_back(apart), out.push_back(adaptive ? draw.between(1, 5) : count);
+    dilation.push_back(apart), out.push_back(adaptive ? d.extent(loose.between(1, 5), 1) : count);
     taps *= adaptive ? size : window;
   }
   d.list("in_shape", in), d.list("out_shape", out);
@@ -200,11 +210,12 @@ void draw_resize(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw), mode = static_cast<int32_t>(draw.below(3));
   const size_t axes = draw.between(1, 3);
-  const uint64_t batch = draw_size(draw, 3), channels = draw_size(draw, 4);
+  const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), channels = d.extent(draw_size(draw, 4));
   const bool corners = mode == TUFF_RESIZE_LINEAR && draw.one_in(3), scaled = !corners && draw.one_in(3);
   std::vector<uint64_t> in, out;
   for (size_t i = 0; i < axes; ++i) {
-    in.push_back(draw.between(1, axes == 1 ? 40 : 7)), out.push_back(draw.between(1, axes == 1 ? 40 : 7));
+    in.push_back(d.extent(draw.between(1, axes == 1 ? 40 : 7), 1));
+    out.push_back(d.extent(draw.between(1, axes == 1 ? 40 : 7), 1));
   }
   d.set("dtype", dtype), d.set("mode", mode), d.set("spatial", axes);
   d.set("batch", batch), d.set("channels", channels);

@@ -17,12 +17,12 @@ struct Stored {
   }
 };
 
-Stored stored(Draw& draw, bool padded, uint64_t rows, uint64_t row, uint64_t batch, bool repeat) {
+Stored stored(Draft& d, bool padded, uint64_t rows, uint64_t row, uint64_t batch, bool repeat) {
   Stored matrix{rows, row, row, 0};
-  if (padded) matrix.leading += draw.below(4);
+  if (padded) matrix.leading += d.loose().below(4);
   matrix.leading = std::max<uint64_t>(matrix.leading, 1);
   const uint64_t one = rows == 0 || row == 0 ? 0 : (rows - 1) * matrix.leading + row;
-  if (!repeat && batch > 1) matrix.stride = one + (padded ? draw.below(6) : 0);
+  if (!repeat && batch > 1) matrix.stride = one + (padded ? d.loose().below(6) : 0);
   return matrix;
 }
 
@@ -56,17 +56,20 @@ void draw_product(Draft& d, bool batched) {
   d.set("a_type", types.a), d.set("b_type", types.b), d.set("c_type", types.c);
   const int32_t ta = static_cast<int32_t>(draw.below(3)), tb = static_cast<int32_t>(draw.below(3));
   d.set("ta", ta), d.set("tb", tb);
-  const uint64_t m = draw_size(draw, 40), n = draw_size(draw, 40), k = draw_size(draw, draw.one_in(4) ? 130 : 24);
-  const uint64_t batch = batched ? (draw.one_in(12) ? 0 : draw.between(1, 5)) : 1;
+  const uint64_t m = d.extent(draw_size(draw, 40)), n = d.extent(draw_size(draw, 40)),
+                 k = d.extent(draw_size(draw, draw.one_in(4) ? 130 : 24));
+  const uint64_t batch = batched ? d.extent(draw.one_in(12) ? 0 : draw.between(1, 5), 0, 5) : 1;
   d.set("m", m), d.set("n", n), d.set("k", k);
   if (batched) d.set("batch_count", batch);
   const double alpha = draw.of({1.0, 1.0, -1.0, 2.0, 0.0, whole ? 3.0 : 0.5});
   const double beta = draw.of({0.0, 0.0, 1.0, -1.0, whole ? -3.0 : 0.5});
   d.real("alpha", alpha), d.real("beta", beta);
-  const bool padded = draw.one_in(2), arrays = batched && !flat && batch > 0 && batch <= 4 && draw.one_in(4);
-  const Stored a = stored(draw, padded, ta == 0 ? m : k, ta == 0 ? k : m, batch, arrays || draw.one_in(4));
-  const Stored b = stored(draw, padded, tb == 0 ? k : n, tb == 0 ? n : k, batch, arrays || draw.one_in(4));
-  const Stored c = stored(draw, padded, m, n, batch, arrays);
+  const bool padded = draw.one_in(2), few = batch > 0 && batch <= 4;
+  // With sizes that are set, the options do not depend on them.
+  const bool arrays = batched && !flat && (few || d.extents != nullptr) && draw.one_in(4) && few;
+  const Stored a = stored(d, padded, ta == 0 ? m : k, ta == 0 ? k : m, batch, arrays || draw.one_in(4));
+  const Stored b = stored(d, padded, tb == 0 ? k : n, tb == 0 ? n : k, batch, arrays || draw.one_in(4));
+  const Stored c = stored(d, padded, m, n, batch, arrays);
   const bool implied = !flat && !padded && draw.one_in(2);  // leading dimensions of 0
   d.set("lda", implied ? 0 : a.leading), d.set("ldb", implied ? 0 : b.leading), d.set("ldc", implied ? 0 : c.leading);
   if (!arrays) d.set("stride_a", a.stride), d.set("stride_b", b.stride), d.set("stride_c", c.stride);
@@ -106,7 +109,7 @@ void draw_product(Draft& d, bool batched) {
       d.input("bias", types.real_c, empty ? 0 : (batch - 1) * stride + length);
     }
     if (draw.one_in(3) && !empty) {
-      const Stored residual = stored(draw, padded, m, n, batch, arrays || draw.one_in(3));
+      const Stored residual = stored(d, padded, m, n, batch, arrays || draw.one_in(3));
       d.set("ld_residual", residual.leading), d.set("stride_residual", residual.stride);
       d.input("residual", types.real_c, footprint(residual.axes(batch)));
     }

@@ -14,11 +14,13 @@ using tuff_test::gamma;
 using tuff_test::kU;
 
 // Draws some sizes whose product is at most `most`.
-std::vector<uint64_t> draw_shape(Draw& draw, uint64_t most) {
+std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
+  Draw& draw = d.shape;
   std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
   for (uint64_t& size : shape) {
     size = std::min<uint64_t>(draw_size(draw, 40), most);
     most /= std::max<uint64_t>(size, 1);
+    size = d.extent(size);
   }
   std::swap(shape[draw.below(shape.size())], shape[0]);
   return shape;
@@ -35,10 +37,15 @@ void set_shape(Draft& d, const std::vector<uint64_t>& shape) {
   d.list("shape", shape);
 }
 
+// No product of `length` elements, in any order, exceeds this.
+double product_of_any(const Seen& seen, uint64_t length) {
+  return std::min(seen.product, std::pow(seen.most, static_cast<double>(length)));
+}
+
 void draw_reduce(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
-  std::vector<uint64_t> shape = draw_shape(draw, 2000);
+  std::vector<uint64_t> shape = draw_shape(d, 2000);
   const uint64_t axis = draw.below(shape.size());
   const bool empty = op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_PROD || op == TUFF_REDUCE_MEAN;
   if (!empty && shape[axis] == 0) shape[axis] = 3;
@@ -58,7 +65,7 @@ void draw_reduce(Draft& d) {
       return seen.integral && seen.most * static_cast<double>(length) < 0x1p24;
     }
     // In any order of multiplication, no intermediate result exceeds that product.
-    if (op == TUFF_REDUCE_PROD) return seen.integral && std::pow(seen.most, static_cast<double>(length)) < 0x1p24;
+    if (op == TUFF_REDUCE_PROD) return seen.integral && product_of_any(seen, length) < 0x1p24;
     return true;
   };
 }
@@ -68,7 +75,7 @@ template <bool product_of>
 void draw_scan(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
-  const std::vector<uint64_t> shape = draw_shape(draw, 2000);
+  const std::vector<uint64_t> shape = draw_shape(d, 2000);
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];
   d.set("dtype", dtype), d.set("axis", axis);
   d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
@@ -79,14 +86,14 @@ void draw_scan(Draft& d) {
   d.suits = [&d, length] {
     const Seen& seen = d.of("input").seen;
     const auto n = static_cast<double>(length);
-    return seen.integral && (product_of ? std::pow(seen.most, n) : seen.most * n) < 0x1p24;
+    return seen.integral && (product_of ? product_of_any(seen, length) : seen.most * n) < 0x1p24;
   };
 }
 
 void draw_unary(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 18));
-  const uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70);
+  const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2);
   d.set("dtype", dtype), d.set("op", op), d.set("n", n);
   if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
     d.real("alpha", draw.of({0.5, 2.0, 1e-60}));
@@ -107,9 +114,9 @@ void draw_binary(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
   d.set("dtype", dtype), d.set("op", op);
-  uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70), left = n, right = n;
+  uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2), left = n, right = n;
   if (d.has("rank") && draw.one_in(2)) {
-    std::vector<uint64_t> shape = draw_shape(draw, 1500), a = shape, b = shape;
+    std::vector<uint64_t> shape = draw_shape(d, 1500), a = shape, b = shape;
     for (size_t i = 0; i < shape.size(); ++i) {
       if (draw.one_in(3)) (draw.one_in(2) ? a : b)[i] = 1;
     }
@@ -146,7 +153,7 @@ void draw_binary(Draft& d) {
 void draw_softmax(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
-  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  const std::vector<uint64_t> shape = draw_shape(d, 1500);
   const uint64_t axis = draw.below(shape.size()), all = product(shape), length = shape[axis];
   uint64_t before = 1, behind = 1;
   for (size_t i = 0; i < shape.size(); ++i) (i < axis ? before : behind) *= i == axis ? 1 : shape[i];
@@ -229,7 +236,8 @@ constexpr double kEpsilons[] = {0.25, 1.0, 4.0};
 void draw_row_norm(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
-  const uint64_t rows = draw_size(draw, 20), cols = std::max<uint64_t>(draw_size(draw, 80), 1), all = rows * cols;
+  const uint64_t rows = d.extent(draw_size(draw, 20)), cols = std::max<uint64_t>(d.extent(draw_size(draw, 80)), 1),
+                 all = rows * cols;
   const double epsilon = kEpsilons[draw.below(3)];
   d.set("dtype", dtype), d.set("rows", rows), d.set("cols", cols), d.real("epsilon", epsilon);
   int32_t weights = dtype;
@@ -257,8 +265,10 @@ void draw_channel_norm(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
   const bool group = d.has("groups");
-  const uint64_t batch = draw_size(draw, 4), groups = draw.between(1, 4), channels = groups * draw.between(1, 4);
-  const uint64_t inner = group ? std::max<uint64_t>(draw_size(draw, 40), 1) : draw_size(draw, 40);
+  const uint64_t batch = d.extent(draw_size(draw, 4), 0, 4), groups = d.extent(draw.between(1, 4), 1, 4);
+  const uint64_t channels = groups * d.extent(draw.between(1, 4), 1);
+  const uint64_t inner =
+      d.extent(group ? std::max<uint64_t>(draw_size(draw, 40), 1) : draw_size(draw, 40), group ? 1 : 0);
   const uint64_t all = batch * channels * inner;
   const double epsilon = kEpsilons[draw.below(3)];
   d.set("dtype", dtype), d.set("batch", batch), d.set("channels", channels), d.set("inner", inner);

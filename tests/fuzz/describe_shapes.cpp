@@ -13,11 +13,13 @@ namespace {
 
 int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(1, 8)); }
 
-std::vector<uint64_t> draw_shape(Draw& draw, uint64_t most) {
+std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
+  Draw& draw = d.shape;
   std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
   for (uint64_t& size : shape) {
     size = std::min<uint64_t>(draw_size(draw, 20), most);
     most /= std::max<uint64_t>(size, 1);
+    size = d.extent(size);
   }
   return shape;
 }
@@ -33,10 +35,10 @@ void moved_output(Draft& d, int32_t dtype, uint64_t elements) { d.output("output
 void draw_permute(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  const std::vector<uint64_t> shape = draw_shape(d, 1500);
   std::vector<uint64_t> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw.below(i)]);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[d.loose().below(i)]);
   d.set("dtype", dtype), d.set("rank", shape.size());
   d.list("shape", shape), d.list("order", order);
   d.input("input", dtype, product(shape), Fill::anything);
@@ -46,7 +48,7 @@ void draw_permute(Draft& d) {
 void draw_cast(Draft& d) {
   Draw& draw = d.shape;
   const int32_t from = draw_any(draw), to = draw_any(draw);
-  const uint64_t n = draw_size(draw, draw.one_in(3) ? 1500 : 70);
+  const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2);
   d.set("input_type", from), d.set("output_type", to), d.set("n", n);
   d.input("input", from, n, d.free.one_in(2) ? Fill::anything : Fill::integers, 100);
   Operand& output = d.output("output", to, n);
@@ -57,14 +59,15 @@ void draw_cast(Draft& d) {
 void draw_slice(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  const std::vector<uint64_t> shape = draw_shape(draw, 1500);
+  const std::vector<uint64_t> shape = draw_shape(d, 1500);
   std::vector<uint64_t> start, out, step;
+  Draw& loose = d.loose();
   for (const uint64_t size : shape) {
-    const int64_t by = draw.of<int64_t>({1, 1, 1, 2, -1, -2, 3});
-    const uint64_t from = size == 0 ? 0 : draw.below(size);
+    const int64_t by = loose.of<int64_t>({1, 1, 1, 2, -1, -2, 3});
+    const uint64_t from = size == 0 ? 0 : loose.below(size);
     const uint64_t left = size == 0 ? 0 : (by > 0 ? size - 1 - from : from) / static_cast<uint64_t>(std::abs(by)) + 1;
     start.push_back(from), step.push_back(static_cast<uint64_t>(by));
-    out.push_back(left == 0 || draw.one_in(20) ? 0 : draw.one_in(2) ? left : draw.between(1, left));
+    out.push_back(left == 0 || loose.one_in(20) ? 0 : loose.one_in(2) ? left : loose.between(1, left));
   }
   d.set("dtype", dtype), d.set("rank", shape.size());
   d.list("shape", shape), d.list("start", start), d.list("out_shape", out);
@@ -85,13 +88,13 @@ void draw_slice(Draft& d) {
 void draw_concat(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  std::vector<uint64_t> shape = draw_shape(draw, 800), sizes(draw.between(1, draw.one_in(6) ? 20 : 4));
+  std::vector<uint64_t> shape = draw_shape(d, 800), sizes(draw.between(1, draw.one_in(6) ? 20 : 4));
   const uint64_t axis = draw.below(shape.size());
   shape[axis] = 0;
   uint64_t others = 1;
   for (size_t i = 0; i < shape.size(); ++i) others *= i == axis ? 1 : shape[i];
   for (uint64_t& size : sizes) {
-    size = others > 400 ? draw.below(2) : draw.below(5);
+    size = d.extent(others > 400 ? draw.below(2) : draw.below(5), 0, 5);
     shape[axis] += size;
   }
   d.set("dtype", dtype), d.set("rank", shape.size()), d.set("axis", axis), d.set("count", sizes.size());
@@ -106,7 +109,7 @@ void draw_concat(Draft& d) {
 void draw_gather(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32});
-  const std::vector<uint64_t> shape = draw_shape(draw, 800);
+  const std::vector<uint64_t> shape = draw_shape(d, 800);
   const uint64_t axis = draw.below(shape.size());
   std::vector<uint64_t> out = shape;
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("rank", shape.size()), d.set("axis", axis);
@@ -115,14 +118,16 @@ void draw_gather(Draft& d) {
   uint64_t indices;
   if (each) {
     for (size_t i = 0; i < out.size(); ++i) {
-      out[i] = i == axis ? draw.below(6) : out[i] == 0 || draw.one_in(2) ? out[i] : draw.between(1, out[i]);
+      out[i] = i == axis                            ? d.extent(draw.below(6))
+               : out[i] == 0 || d.loose().one_in(2) ? out[i]
+                                                    : d.loose().between(1, out[i]);
     }
     d.set("elementwise", 1);
     d.list("index_shape", out);
     indices = product(out);
   } else {
     const uint64_t others = std::max<uint64_t>(product(shape) / std::max<uint64_t>(shape[axis], 1), 1);
-    indices = out[axis] = others > 300 ? draw.below(4) : draw.below(9);
+    indices = out[axis] = d.extent(others > 300 ? draw.below(4) : draw.below(9));
     d.set("count", indices);
   }
   const uint64_t results = product(out);
@@ -136,8 +141,9 @@ void draw_gather(Draft& d) {
 void draw_rope(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
-  const uint64_t batch = draw_size(draw, 3), heads = draw_size(draw, 4), seq = draw_size(draw, 9);
-  const uint64_t head = draw.one_in(20) ? 0 : 2 * draw.between(1, 12);
+  const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), heads = d.extent(draw_size(draw, 4), 0, 4);
+  const uint64_t seq = d.extent(draw_size(draw, 9)), half = draw.one_in(20) ? 0 : draw.between(1, 12);
+  const uint64_t head = 2 * d.extent(half);
   d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq", seq), d.set("head_dim", head);
   d.set("offset", static_cast<uint64_t>(d.free.of<int64_t>({0, 1, -3, 1000, 100000})));
   const double base = draw.of({10000.0, 500000.0, 2.0});
@@ -146,10 +152,10 @@ void draw_rope(Draft& d) {
   std::vector<Axis> axes;
   bool strided = false;
   if (d.has("rotary_dim")) {
-    if (head > 2 && draw.one_in(3)) d.set("rotary_dim", 2 * draw.between(1, head / 2 - 1));
+    if (head > 2 && draw.one_in(3)) d.set("rotary_dim", 2 * d.loose().between(1, head / 2 - 1));
     d.set("interleaved", static_cast<int32_t>(draw.below(2)));
     if (draw.one_in(3) && all != 0) {  // [batch][seq][heads][head_dim], with gaps between rows
-      const uint64_t row = head + draw.below(3);
+      const uint64_t row = head + d.loose().below(3);
       const uint64_t strides[3] = {seq * heads * row, row, heads * row};
       d.list("input_strides", strides), d.list("output_strides", strides);
       axes = {{batch, strides[0]}, {heads, strides[1]}, {seq, strides[2]}, {head, 1}};

@@ -10,6 +10,20 @@
 
 namespace tuff_fuzz {
 
+uint64_t Draft::extent(uint64_t drawn, uint64_t least, uint64_t usual) {
+  if (extents == nullptr) return drawn;
+  const size_t index = extents->asked++;
+  uint64_t value = index < extents->values.size() ? extents->values[index] : drawn;
+  if (index != extents->swept && usual != 0 && free.one_in(2)) value = 1 + value % usual;
+  return std::max(value, least);
+}
+
+uint64_t Draft::volume(uint64_t drawn, size_t axes) {
+  uint64_t all = extent(drawn);
+  for (size_t i = 1; i < axes && extents != nullptr; ++i) all *= extent(1);
+  return all;
+}
+
 const Operand& Draft::of(std::string_view name) const { return operands[static_cast<size_t>(index_of(name))]; }
 
 int Draft::index_of(std::string_view name) const {

@@ -59,6 +59,15 @@ struct Operand {
   bool keep_values = false;
 };
 
+// Sizes that a test sets (tests/sweeps), instead of those that a description draws.
+class Extents {
+ public:
+  static constexpr size_t kNone = ~size_t{0};
+  std::vector<uint64_t> values;  // in the order in which the description asks; further ones are as drawn
+  size_t swept = kNone;          // this one is as given; the others may be reduced to what is usual
+  size_t asked = 0;              // how often the description has asked
+};
+
 class Draft {
  public:
   // `shapes` draws what kernels are compiled for, options and sizes; `rest` draws everything else.
@@ -84,12 +93,23 @@ class Draft {
     operands.push_back({name, index, dtype, elements, false, true});
     return operands.back();
   }
+  // A size: `drawn`, or the next that a test sets, which is at least `least`. Half of those that are not swept are at
+  // most `usual`, if that is given.
+  uint64_t extent(uint64_t drawn, uint64_t least = 0, uint64_t usual = 0);
+  // Whether a test sweeps the size that was asked for last.
+  bool sweeps() const { return extents != nullptr && extents->asked == extents->swept + 1; }
+  // The product of so many sizes.
+  uint64_t volume(uint64_t drawn, size_t axes);
+  // Draws what no kernel is compiled for: gaps, positions, strides and paddings of windows. The fuzzer repeats these
+  // with the shapes.
+  Draw& loose() { return extents != nullptr ? free : shape; }
   const Operand& of(std::string_view name) const;
   int index_of(std::string_view name) const;
 
   Call call;
   Draw shape, free;
   std::vector<Operand> operands;
+  Extents* extents = nullptr;
   // Whether the bounds hold for the operands' current values; empty: they hold for any.
   std::function<bool()> suits;
 };

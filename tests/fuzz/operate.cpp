@@ -6,12 +6,11 @@
 #include <cstring>
 
 #include "fuzz/numbers.hpp"
+#include "fuzz/operands.hpp"
 #include "fuzz/world.hpp"
 
 namespace tuff_fuzz {
 namespace {
-
-uint64_t bytes_of(const Operand& operand) { return operand.elements * size_of(operand.dtype); }
 
 bool overlap(const Operand& a, const Operand& b) {
   return a.root == b.root && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
@@ -93,38 +92,7 @@ bool place_all(World& world, Draft& draft) {
 }
 
 void scan(const World& world, Operand& operand) {
-  const uint64_t unit = size_of(operand.dtype);
-  const uint8_t* const from = world.roots[static_cast<size_t>(operand.root)].mirror.data() + operand.offset;
-  Seen seen;
-  operand.values.clear();
-  for (uint64_t i = 0; i < operand.elements; ++i) {
-    const double value = decode(operand.dtype, from + i * unit);
-    if (operand.keep_values) operand.values.push_back(value);
-    if (!(std::fabs(value) <= 1e18) || value != std::trunc(value)) {
-      seen.integral = false, seen.most = INFINITY;
-      if (!operand.keep_values) break;
-      continue;
-    }
-    seen.most = std::max(seen.most, std::fabs(value));
-    seen.positive = seen.positive && value > 0;
-  }
-  operand.seen = seen;
-}
-
-double draw_value(const Operand& operand, Draw& draw) {
-  const auto most = static_cast<int64_t>(operand.most);
-  const bool has_negative = operand.dtype != TUFF_U8 && operand.dtype != TUFF_U32;
-  switch (operand.fill) {
-    case Fill::positive: return static_cast<double>(draw.between(1, static_cast<uint64_t>(most)));
-    case Fill::powers: return draw.of({1.0, -1.0, 2.0, -2.0, 1.0, 1.0});
-    case Fill::indices:
-      return static_cast<double>(static_cast<int64_t>(draw.below(static_cast<uint64_t>(most) + 2)) -
-                                 (has_negative ? 1 : 0));
-    case Fill::booleans: return static_cast<double>(draw.below(3) != 0 ? draw.below(3) : 0);
-    default:
-      return static_cast<double>(static_cast<int64_t>(draw.below(2 * static_cast<uint64_t>(most) + 1)) -
-                                 (has_negative ? most : 0));
-  }
+  look(operand, world.roots[static_cast<size_t>(operand.root)].mirror.data() + operand.offset);
 }
 
 bool suitable(const Operand& operand) {
@@ -161,44 +129,6 @@ void fill(World& world, Operand& operand, Draw& draw, int stream) {
   });
 }
 
-// Marks the bytes that the call may write.
-void mark(const Operand& operand, std::vector<uint8_t>& bytes) {
-  const uint64_t unit = size_of(operand.dtype);
-  if (operand.axes.empty()) {
-    std::memset(bytes.data() + operand.offset, 1, bytes_of(operand));
-    return;
-  }
-  std::vector<uint64_t> index(operand.axes.size(), 0);
-  for (;;) {
-    uint64_t at = 0;
-    for (size_t i = 0; i < index.size(); ++i) at += index[i] * operand.axes[i].stride;
-    const Axis& last = operand.axes.back();
-    for (uint64_t i = 0; i < last.count; ++i) {
-      std::memset(bytes.data() + operand.offset + (at + i * last.stride) * unit, 1, unit);
-    }
-    size_t axis = index.size() - 1;
-    while (axis-- > 0) {
-      if (++index[axis] < operand.axes[axis].count) break;
-      index[axis] = 0;
-    }
-    if (axis == static_cast<size_t>(-1)) return;
-  }
-}
-
-bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const uint8_t* device) {
-  const double wanted = decode(operand.dtype, host), got = decode(operand.dtype, device);
-  if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
-  if (wanted == got) return true;
-  if (!operand.allowed) return false;
-  const double allowed = operand.allowed(index, wanted);
-  if (std::isinf(wanted) || std::isinf(got)) {
-    // The largest number and infinity are neighbours.
-    return std::signbit(wanted) == std::signbit(got) && operand.dtype == TUFF_F16 &&
-           std::fabs(std::isinf(wanted) ? got : wanted) > 65000;
-  }
-  return std::fabs(wanted - got) <= allowed;
-}
-
 // True if the results contain neither zeros nor NaNs, whose signs and payloads may differ. The bits can then be
 // compared later, together with everything else.
 bool plain(const World& world, const Operand& operand) {
@@ -225,7 +155,7 @@ void judge_device(World& world, const Draft& draft, bool judged, int stream) {
     static thread_local std::vector<uint8_t> bytes, written;
     world.read(1, operand.root, bytes);
     written.assign(root.bytes, 0);
-    mark(operand, written);
+    mark(operand, written.data() + operand.offset);
     const uint64_t unit = size_of(operand.dtype);
     bool same = true;
     for (uint64_t i = 0; i < operand.elements; ++i) {
@@ -262,7 +192,7 @@ void take_host(World& world, const Draft& draft, bool anywhere) {
       if (anywhere)
         std::memset(written.data() + other.offset, 1, other.bytes);
       else if (other.elements != 0)
-        mark(other, written);
+        mark(other, written.data() + other.offset);
     }
     world.compare_host(operand.root, &written, true);
   }

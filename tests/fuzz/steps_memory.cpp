@@ -73,6 +73,7 @@ void alloc(Step& s) {
     root.visible = (flags & (TUFF_ALLOC_HOST_VISIBLE | TUFF_ALLOC_HOST_PINNED)) != 0;
     root.pinned = (flags & TUFF_ALLOC_HOST_PINNED) != 0;
     root.end = bytes, root.dirty = true, root.stream = 0;
+    root.mirror.reserve(1);  // never null, as in World
     s.world.roots.push_back(std::move(root));
     Object object{Type::buffer, true, 0};
     object.root = static_cast<int>(s.world.roots.size() - 1), object.bytes = bytes;

@@ -214,6 +214,7 @@ int World::alloc(uint64_t bytes, uint32_t flags, int context) {
   root.visible = flags != 0 && flags != TUFF_ALLOC_UNINITIALIZED && flags != TUFF_ALLOC_EXPORTABLE;
   root.pinned = (flags & TUFF_ALLOC_HOST_PINNED) != 0;
   root.end = bytes, root.dirty = true, root.stream = context;
+  root.mirror.reserve(1);  // never null, which memcpy does not accept even for no bytes
   roots.push_back(std::move(root));
   Object object{Type::buffer, true, context};
   object.root = static_cast<int>(roots.size() - 1), object.bytes = bytes;
@@ -318,6 +319,7 @@ void World::compare_host(int index, const std::vector<uint8_t>* may_differ, bool
   if (root.object < 0 || root.mapped) return;
   static thread_local std::vector<uint8_t> bytes;
   read(0, index, bytes);
+  if (bytes.empty()) return;
   uint8_t* const mirror = root.mirror.data() + root.begin;
   if (std::memcmp(mirror, bytes.data(), bytes.size()) == 0) return;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -336,6 +338,7 @@ void World::compare_device(int index) {
   static thread_local std::vector<uint8_t> bytes;
   read(1, index, bytes);
   root.dirty = false;
+  if (bytes.empty()) return;
   const uint8_t* const mirror = root.mirror.data() + root.begin;
   if (std::memcmp(mirror, bytes.data(), bytes.size()) == 0) return;
   size_t at = 0, count = 0;

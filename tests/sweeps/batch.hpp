@@ -1,0 +1,82 @@
+// Runs cases on the host backend and on the Vulkan device, and compares all memory.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sweeps/cases.hpp"
+
+namespace tuff_sweep {
+
+// What has been tried; of each operand and each size of a function, which offsets and values.
+struct Coverage {
+  struct Bits {
+    uint64_t tried = 0, possible = 0;
+  };
+  std::map<std::string, Bits> offsets, sizes;
+  // Of GEMM, those that the variant computed or that are no work.
+  std::vector<bool> triples = std::vector<bool>(kTriples);
+  // Tried and possible, over all of them.
+  static std::pair<uint64_t, uint64_t> count(const std::map<std::string, Bits>& all);
+};
+
+struct Tally {
+  uint64_t cases = 0;     // compared
+  uint64_t chosen = 0;    // of them, computed by the variant
+  uint64_t nothing = 0;   // of them, without any dispatch
+  uint64_t unjudged = 0;  // of them, with results that no bound is known for; the memory around them is compared
+  uint64_t too_large = 0;
+};
+
+class Runner {
+ public:
+  explicit Runner(const Forced& forced);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Runs these cases of the request, as many at a time as memory holds, and compares after each time. Returns what is
+  // wrong, or an empty text. A variant that the device cannot run sets `absent`.
+  std::string run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> turns);
+
+  uint64_t kernels() const;
+  // Whether the variant needs cooperative matrices, which this device lacks. GEMM and convolution then compute every
+  // call by other variants.
+  bool lacks_matrices() const;
+  Tally tally;
+  Coverage coverage;
+  bool absent = false;
+  bool verbose = false;
+  // No further case begins after this.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+
+ private:
+  static constexpr uint64_t kBytes = 32 << 20;
+  struct Placed;
+  struct Side;
+
+  bool place(Placed& placed);
+  std::string run_placed(std::vector<Placed>& all);
+  std::string call(Placed& placed);
+  std::string compare(std::vector<Placed>& all);
+  void note(const Placed& placed);
+  static void hear(void* user, int32_t level, const char* message);
+
+  const Forced& forced_;
+  std::array<uint64_t, 2> contexts_{}, memories_{};
+  std::vector<uint8_t> mirror_, written_;
+  std::array<std::vector<uint8_t>, 2> read_;
+  uint64_t used_ = 0;
+  unsigned subgroup_ = 1;
+  bool matrices_ = false;
+  // What the messages of the current call said.
+  bool told_ = false, dispatched_ = false;
+};
+
+}  // namespace tuff_sweep

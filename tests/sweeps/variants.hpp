@@ -1,0 +1,37 @@
+// The families of operations whose variants can be forced, and how a message of level TUFF_LOG_DISPATCH tells which
+// variant was chosen.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuff_sweep {
+
+// Rows without a variable: whatever the planner chooses; and two kinds of convolution that it computes by kernels of
+// their own.
+inline constexpr const char *kUnforced = "planner", *kDepthwise = "depthwise", *kTransposed = "transpose";
+
+struct Family {
+  const char* name;
+  const char* variable;
+  std::vector<std::string> variants;
+  std::vector<const char*> functions;
+};
+const std::vector<Family>& families();
+
+struct Forced {
+  const Family* family;
+  std::string variant;
+
+  bool by_variable() const { return variant != kUnforced && variant != kDepthwise && variant != kTransposed; }
+  std::string name() const { return std::string(family->name) + "/" + variant; }
+};
+// In the tables' order; `family` and `variant` select, if they are not empty.
+std::vector<Forced> all_variants(std::string_view family, std::string_view variant);
+
+// Whether the message says that the variant was chosen. Of the kinds "cpu" and "gpu", the size of a workgroup says so:
+// one subgroup, or more.
+bool tells(std::string_view message, const Forced& forced, unsigned subgroup);
+
+}  // namespace tuff_sweep
