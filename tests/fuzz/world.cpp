@@ -210,11 +210,13 @@ int World::alloc(uint64_t bytes, uint32_t flags, int context) {
     desc.struct_size = sizeof desc, desc.bytes = bytes, desc.flags = flags;
     return tuff_alloc_ex(sides_[s].contexts[context], &desc, &handles[s]);
   });
-  Root root{context, bytes, std::vector<uint8_t>(bytes)};
+  // Never null, which memcpy does not accept even for no bytes.
+  std::vector<uint8_t> mirror(std::max<uint64_t>(bytes, 1));
+  mirror.resize(bytes);
+  Root root{context, bytes, std::move(mirror)};
   root.visible = flags != 0 && flags != TUFF_ALLOC_UNINITIALIZED && flags != TUFF_ALLOC_EXPORTABLE;
   root.pinned = (flags & TUFF_ALLOC_HOST_PINNED) != 0;
   root.end = bytes, root.dirty = true, root.stream = context;
-  root.mirror.reserve(1);  // never null, which memcpy does not accept even for no bytes
   roots.push_back(std::move(root));
   Object object{Type::buffer, true, context};
   object.root = static_cast<int>(roots.size() - 1), object.bytes = bytes;
