@@ -1,6 +1,6 @@
 # Run by CTest: cmake -DSOURCE=… -P named.cmake
 # Every operation and every enumerator of a caller's choice is named in each list of them: tuff.hpp, Python and its
-# page, the README, and tuff selftest. An addition to tuff.h that is forgotten there fails here.
+# page, operations.md or the README, and tuff selftest. An addition to tuff.h that is forgotten there fails here.
 cmake_policy(VERSION 3.22)
 set(problems "")
 
@@ -22,12 +22,13 @@ endmacro()
 
 read(header include/tuff/tuff.h)
 read(wrapper include/tuff/tuff.hpp)
-read(selftest tool/selftest_cases.cpp tool/selftest_types.cpp)
-read(bench tool/bench_rows.cpp)
+read(selftest tool/selftest_cases.cpp tool/selftest_types.cpp tool/matrix_rows.cpp)
+read(bench tool/bench_rows.cpp tool/matrix_rows.cpp)
 read(raw python/tuff/_abi.py)
 file(GLOB modules RELATIVE ${SOURCE} ${SOURCE}/python/tuff/_*.py)
 read(python ${modules})
 read(page docs/python.md)
+read(operations_page docs/operations.md)
 
 # The README's row of GEMMs.
 file(STRINGS ${SOURCE}/README.md rows ENCODING UTF-8 REGEX "^[|] ")
@@ -37,8 +38,7 @@ foreach(row IN LISTS rows)
     set(readme_activation "${row}")
   endif()
 endforeach()
-read(readme_operation README.md)
-set(readme_dtype "${readme_operation}")
+read(readme_dtype README.md)
 
 set(class_activation Activation)
 set(class_dtype DType)
@@ -100,7 +100,7 @@ if(length LESS 24)
   message(FATAL_ERROR "only ${length} operations were found in kernels/registry.cpp")
 endif()
 foreach(name IN LISTS operations)
-  need(readme_operation "the README" "${name}" "operation ${name}")
+  need(operations_page "docs/operations.md" "${name}" "operation ${name}")
   need(wrapper "tuff.hpp" "Outcome ${name}" "operation ${name}")
   if(NOT bench MATCHES "\"${name}\"")
     list(APPEND problems "operation ${name} is not in tuff bench")

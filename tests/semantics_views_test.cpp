@@ -2,12 +2,14 @@
 // from 0 to 20 bytes, gives the results of the host backend on aligned buffers, and writes nothing outside its output.
 //
 // Two tables of calls are used: that of the whole ABI (support/call_table.cpp), and one here of calls in f32 and f16
-// whose sizes let kernels read or write several elements at once.
+// whose sizes let kernels read or write several elements at once. Operations that have no row here are tested with such
+// calls from their descriptions (fuzz/describe_*.cpp).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 
+#include "fuzz/example.hpp"
 #include "support/call_table.hpp"
 #include "support/stored.hpp"
 
@@ -300,6 +302,61 @@ std::vector<ViewCall> wide_calls(int32_t t) {
       },
       {1});
   return all;
+}
+
+// Calls from descriptions: all operands have multiples of 16 elements, and the last extent of each array of sizes is a
+// multiple of 8, as far as the operation's other rules allow.
+std::vector<ViewCall> described_calls(int32_t t, const std::vector<ViewCall>& written) {
+  const auto is_written = [&](const tuff_fuzz::Draft& draft) {
+    const std::string function = draft.call.function().name;
+    return std::any_of(written.begin(), written.end(), [&](const ViewCall& call) {
+      const std::string name = "tuff_" + call.name.substr(0, call.name.find(' '));
+      return function == name || function == name + "_ex" || function.ends_with(name.substr(4));
+    });
+  };
+  const auto worth = [&](const tuff_fuzz::Draft& draft) {
+    if (is_written(draft) || draft.operands.size() > kOperands) return tuff_fuzz::kUnusable;
+    double wide = 0;
+    for (const tuff_fuzz::Operand& operand : draft.operands) {
+      const bool indices = operand.fill == tuff_fuzz::Fill::indices && size_of(operand.dtype) == 4;
+      if ((operand.dtype != t && !indices) || operand.elements == 0) return tuff_fuzz::kUnusable;
+      if (operand.elements * size_of(operand.dtype) > kCallBytes) return tuff_fuzz::kUnusable;
+      wide += operand.elements % 16 == 0;
+    }
+    const std::span<const tuff_fuzz::Place> places = draft.call.function().places;
+    for (size_t i = 0; i < places.size(); ++i) {
+      const tuff_fuzz::Slot& slot = draft.call.slot(i);
+      uint64_t last = 0;
+      for (size_t j = 0; j < slot.count; ++j) {
+        if (draft.call.value(i, j) != 0) last = draft.call.value(i, j);
+      }
+      if (slot.count > 1 && places[i].kind == tuff_fuzz::Kind::number && last % 8 == 0) ++wide;
+    }
+    return 10 * wide + plainness(draft);
+  };
+  static std::vector<tuff_fuzz::Example> examples;  // which the calls refer to
+  examples = tuff_fuzz::best_examples(worth);
+  std::vector<ViewCall> all;
+  for (const tuff_fuzz::Example& example : examples) {
+    ViewCall call{std::string(example.function()) + " " + name_of(t), t, example.buffers().size(),
+                  [&example](tuff_stream s, const tuff_buffer* x) { return example.call(s, x); }};
+    for (uint64_t i = 0; i < example.buffers().size(); ++i) {
+      if (example.buffers()[i].indices) call.indices.push_back(i);
+    }
+    all.push_back(std::move(call));
+  }
+  return all;
+}
+
+TEST_P(SemanticsViews, WideAccessesOfDescribedCalls) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    const std::vector<ViewCall> calls = described_calls(dtype, wide_calls(dtype));
+    EXPECT_GE(calls.size(), 5u);
+    for (const ViewCall& call : calls) {
+      sweep(call, kCallBytes);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 TEST_P(SemanticsViews, WideAccessesOnMisalignedViews) {

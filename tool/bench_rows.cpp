@@ -6,19 +6,20 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "tool/format.hpp"
+#include "tool/matrix_rows.hpp"
 
 namespace tool {
 namespace {
 
-using Buffers = std::vector<tuff::Buffer>;
-using Call = std::function<void(const tuff::Context&, Buffers&)>;
+using BenchCall = std::function<void(const tuff::Context&, Buffers&)>;
 using tuff::DType;
 
 // A row with one buffer for each entry of counts, filled with 0.5. One repetition is one call.
 Row row(const char* operation, const char* feature, std::string shape, Unit unit, Limit limit, double work,
-        std::vector<uint64_t> counts, Call call) {
+        std::vector<uint64_t> counts, BenchCall call) {
   auto prepare = [counts = std::move(counts), call = std::move(call)](const tuff::Context& context) {
     auto buffers = std::make_shared<Buffers>();
     for (const uint64_t count : counts) {
@@ -30,13 +31,13 @@ Row row(const char* operation, const char* feature, std::string shape, Unit unit
   return {operation, feature, std::move(shape), unit, limit, work, std::move(prepare)};
 }
 
-Row compute_row(const char* operation, std::string shape, double flops, std::vector<uint64_t> counts, Call call) {
+Row compute_row(const char* operation, std::string shape, double flops, std::vector<uint64_t> counts, BenchCall call) {
   return row(operation, operation, std::move(shape), Unit::flops, Limit::gemm, flops, std::move(counts),
              std::move(call));
 }
 
 Row memory_row(const char* operation, const char* feature, std::string shape, uint64_t bytes,
-               std::vector<uint64_t> counts, Call call) {
+               std::vector<uint64_t> counts, BenchCall call) {
   return row(operation, feature, std::move(shape), Unit::bytes, Limit::copy, static_cast<double>(bytes),
              std::move(counts), std::move(call));
 }
@@ -162,25 +163,23 @@ Row gather_row(uint64_t rows, uint64_t columns) {
   return result;
 }
 
+Row matrix_row(const MatrixRow& row, uint64_t rows, uint64_t columns) {
+  MatrixCall made = row.make(rows, columns);
+  std::vector<uint64_t> counts = made.inputs;
+  counts.push_back(made.results);
+  const uint64_t elements = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  return memory_row(row.operation, row.operation, fmt::format("{} x {}, {}", rows, columns, row.form), 4 * elements,
+                    std::move(counts), [made = std::move(made)](const tuff::Context& context, Buffers& b) {
+                      made.call(context, b, b.back());  // the inputs come first
+                    });
+}
+
 void add_moving_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
   const uint64_t n = rows * columns;
-  const std::string text = fmt::format("{} x {}", rows, columns);
-  all.push_back(memory_row("permute", "permute", text + ", transposed", 8 * n, {n, n},
-                           [=](const tuff::Context& context, Buffers& b) {
-                             context.permute(DType::f32, b[0], b[1], {rows, columns}, {1, 0});
-                           }));
+  for (const MatrixRow& row : matrix_rows()) all.push_back(matrix_row(row, rows, columns));
   all.push_back(memory_row(
       "cast", "cast", fmt::format("{} values, f32 to f16", format_count(n)), 6 * n, {n, n / 2},
       [=](const tuff::Context& context, Buffers& b) { context.cast(DType::f32, DType::f16, b[0], b[1], n); }));
-  const uint64_t half = columns / 2;
-  all.push_back(memory_row("slice", "slice", text + ", half of each row", 4 * n, {n, n / 2},
-                           [=](const tuff::Context& context, Buffers& b) {
-                             context.slice(DType::f32, b[0], b[1], {rows, columns}, {0, half / 2}, {rows, half});
-                           }));
-  all.push_back(memory_row("concat", "concat", text + ", of two halves", 8 * n, {n / 2, n / 2, n},
-                           [=](const tuff::Context& context, Buffers& b) {
-                             context.concat(DType::f32, {b[0], b[1]}, {half, half}, b[2], {rows, columns}, 1);
-                           }));
   all.push_back(gather_row(rows, columns));
 }
 

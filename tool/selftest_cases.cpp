@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tool/matrix_rows.hpp"
+
 namespace tool {
 namespace {
 
@@ -512,9 +514,12 @@ void add_shape_cases(std::vector<Case>& cases) {
                        Call call) {
     cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
   };
-  add("permute", "300x500", 150'000, 150'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
-    context.permute(DType::f32, in[0], out, {300, 500}, {1, 0});
-  });
+  for (const MatrixRow& row : matrix_rows()) {
+    const MatrixCall made = row.make(row.rows, row.cols);
+    Case entry = exact_case(row.operation, fmt::format("{}x{} {}", row.rows, row.cols, row.form), made.inputs,
+                            made.results, made.call);
+    cases.push_back(row.bound == 0 ? std::move(entry) : within(std::move(entry), row.bound));
+  }
   add("permute", "4x33x8x20 by 0,2,1,3", 21'120, 21'120,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.permute(DType::f32, in[0], out, {4, 33, 8, 20}, {0, 2, 1, 3});
@@ -533,9 +538,6 @@ void add_shape_cases(std::vector<Case>& cases) {
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.slice(DType::f32, in[0], out, {90, 100}, {5, 3}, {80, 64});
       });
-  add("concat", "40x30 and 40x30", 1'200, 2'400, [](const tuff::Context& context, const Buffers& in, const auto& out) {
-    context.concat(DType::f32, {in[0], in[0]}, {30, 30}, out, {40, 60}, 1);
-  });
   add("gather", "5000 rows of 300x33", 9'900, 165'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         // Integers from -300 to 300, some of which are out of range as indices.

@@ -769,7 +769,6 @@ class Operations {
     return detail::finish(tuff_gemm(handle(), value(dtype), value(ta), value(tb), m, n, k, alpha, a.handle(), lda,
                                     b.handle(), ldb, beta, c.handle(), ldc));
   }
-  Outcome gemm(tuff_gemm_desc desc) const { return with_size(tuff_gemm_ex, desc); }
 
   Outcome batched_gemm(DType dtype, Transpose ta, Transpose tb, uint64_t m, uint64_t n, uint64_t k, double alpha,
                        Operand a, uint64_t lda, uint64_t stride_a, Operand b, uint64_t ldb, uint64_t stride_b,
@@ -778,7 +777,6 @@ class Operations {
                                             lda, stride_a, b.handle(), ldb, stride_b, beta, c.handle(), ldc, stride_c,
                                             batch_count));
   }
-  Outcome batched_gemm(tuff_batched_gemm_desc desc) const { return with_size(tuff_batched_gemm_ex, desc); }
 
   Outcome conv2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
                  const std::array<uint64_t, 4>& filter_shape, Operand output, const std::array<uint64_t, 4>& out_shape,
@@ -788,7 +786,6 @@ class Operations {
                                       filter_shape.data(), output.handle(), out_shape.data(), stride.data(),
                                       padding.data()));
   }
-  Outcome conv2d(tuff_conv2d_desc desc) const { return with_size(tuff_conv2d_ex, desc); }
 
   Outcome conv1d(DType dtype, Operand input, const std::array<uint64_t, 3>& in_shape, Operand filter,
                  const std::array<uint64_t, 3>& filter_shape, Operand output, const std::array<uint64_t, 3>& out_shape,
@@ -796,7 +793,6 @@ class Operations {
     return detail::finish(tuff_conv1d(handle(), value(dtype), input.handle(), in_shape.data(), filter.handle(),
                                       filter_shape.data(), output.handle(), out_shape.data(), stride, padding));
   }
-  Outcome conv1d(tuff_conv1d_desc desc) const { return with_size(tuff_conv1d_ex, desc); }
 
   Outcome conv3d(DType dtype, Operand input, const std::array<uint64_t, 5>& in_shape, Operand filter,
                  const std::array<uint64_t, 5>& filter_shape, Operand output, const std::array<uint64_t, 5>& out_shape,
@@ -806,7 +802,6 @@ class Operations {
                                       filter_shape.data(), output.handle(), out_shape.data(), stride.data(),
                                       padding.data()));
   }
-  Outcome conv3d(tuff_conv3d_desc desc) const { return with_size(tuff_conv3d_ex, desc); }
 
   Outcome conv_transpose2d(DType dtype, Operand input, const std::array<uint64_t, 4>& in_shape, Operand filter,
                            const std::array<uint64_t, 4>& filter_shape, Operand output,
@@ -817,7 +812,6 @@ class Operations {
                                                 filter.handle(), filter_shape.data(), output.handle(), out_shape.data(),
                                                 stride.data(), padding.data(), output_padding.data()));
   }
-  Outcome conv_transpose2d(tuff_conv_transpose2d_desc desc) const { return with_size(tuff_conv_transpose2d_ex, desc); }
 
   Outcome attention(DType dtype, Operand q, Operand k, Operand v, Operand o, uint64_t batch, uint64_t heads,
                     uint64_t seq_q, uint64_t seq_kv, uint64_t head_dim, double scale,
@@ -825,61 +819,51 @@ class Operations {
     return detail::finish(tuff_attention(handle(), value(dtype), q.handle(), k.handle(), v.handle(), o.handle(), batch,
                                          heads, seq_q, seq_kv, head_dim, scale, value(causal)));
   }
-  Outcome attention(tuff_attention_desc desc) const { return with_size(tuff_attention_ex, desc); }
 
   Outcome reduce(DType dtype, Reduce op, Operand input, Operand output, const Shape& shape, uint32_t axis) const {
     return detail::finish(tuff_reduce(handle(), value(dtype), value(op), input.handle(), output.handle(), shape.data(),
                                       shape.rank(), axis));
   }
-  Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
 
   Outcome cumsum(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis, bool exclusive = false,
                  bool reverse = false) const {
     return cumsum(scan(dtype, input, output, shape, axis, exclusive, reverse));
   }
-  Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
   Outcome cumprod(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis, bool exclusive = false,
                   bool reverse = false) const {
     return cumprod(scan(dtype, input, output, shape, axis, exclusive, reverse));
   }
-  Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
 
   Outcome unary(DType dtype, Unary op, Operand input, Operand output, uint64_t n) const {
     return detail::finish(tuff_unary(handle(), value(dtype), value(op), input.handle(), output.handle(), n));
   }
-  Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
 
   Outcome binary(DType dtype, Binary op, Operand a, Operand b, Operand output, uint64_t n) const {
     return detail::finish(tuff_binary(handle(), value(dtype), value(op), a.handle(), b.handle(), output.handle(), n));
   }
-  Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
 
   Outcome softmax(DType dtype, Operand input, Operand output, const Shape& shape, uint32_t axis) const {
     return detail::finish(
         tuff_softmax(handle(), value(dtype), input.handle(), output.handle(), shape.data(), shape.rank(), axis));
   }
-  Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
 
   Outcome layer_norm(DType dtype, Operand input, Operand weight, Operand bias, Operand output, uint64_t rows,
                      uint64_t cols, double epsilon) const {
     return detail::finish(tuff_layer_norm(handle(), value(dtype), input.handle(), weight.handle(), bias.handle(),
                                           output.handle(), rows, cols, epsilon));
   }
-  Outcome layer_norm(tuff_layer_norm_desc desc) const { return with_size(tuff_layer_norm_ex, desc); }
 
   Outcome rms_norm(DType dtype, Operand input, Operand weight, Operand output, uint64_t rows, uint64_t cols,
                    double epsilon) const {
     return detail::finish(
         tuff_rms_norm(handle(), value(dtype), input.handle(), weight.handle(), output.handle(), rows, cols, epsilon));
   }
-  Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }
 
   Outcome group_norm(DType dtype, Operand input, Operand weight, Operand bias, Operand output, uint64_t batch,
                      uint64_t channels, uint64_t inner, uint64_t groups, double epsilon) const {
     return detail::finish(tuff_group_norm(handle(), value(dtype), input.handle(), weight.handle(), bias.handle(),
                                           output.handle(), batch, channels, inner, groups, epsilon));
   }
-  Outcome group_norm(tuff_group_norm_desc desc) const { return with_size(tuff_group_norm_ex, desc); }
 
   Outcome batch_norm(DType dtype, Operand input, Operand mean, Operand variance, Operand weight, Operand bias,
                      Operand output, uint64_t batch, uint64_t channels, uint64_t inner, double epsilon) const {
@@ -887,7 +871,6 @@ class Operations {
                                           weight.handle(), bias.handle(), output.handle(), batch, channels, inner,
                                           epsilon));
   }
-  Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
 
   // order has as many axes as shape.
   Outcome permute(DType dtype, Operand input, Operand output, const Shape& shape,
@@ -895,13 +878,11 @@ class Operations {
     return detail::finish(tuff_permute(handle(), value(dtype), input.handle(), output.handle(), shape.data(),
                                        order.size() == shape.rank() ? shape.rank() : 0, order.begin()));
   }
-  Outcome permute(tuff_permute_desc desc) const { return with_size(tuff_permute_ex, desc); }
 
   Outcome cast(DType input_type, DType output_type, Operand input, Operand output, uint64_t n) const {
     return detail::finish(
         tuff_cast(handle(), value(input_type), value(output_type), input.handle(), output.handle(), n));
   }
-  Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
 
   // Copies part of the input with step 1.
   Outcome slice(DType dtype, Operand input, Operand output, const Shape& shape, const Shape& start,
@@ -910,7 +891,6 @@ class Operations {
     return detail::finish(tuff_slice(handle(), value(dtype), input.handle(), output.handle(), shape.data(), rank,
                                      start.data(), nullptr, out_shape.data()));
   }
-  Outcome slice(tuff_slice_desc desc) const { return with_size(tuff_slice_ex, desc); }
 
   // sizes: the size of each input along the axis.
   Outcome concat(DType dtype, std::initializer_list<Operand> inputs, std::initializer_list<uint64_t> sizes,
@@ -923,25 +903,47 @@ class Operations {
                                       static_cast<uint32_t>(handles.size()), output.handle(), shape.data(),
                                       shape.rank(), axis));
   }
-  Outcome concat(tuff_concat_desc desc) const { return with_size(tuff_concat_ex, desc); }
 
   Outcome gather(DType dtype, DType index_type, Operand input, Operand indices, Operand output, const Shape& shape,
                  uint32_t axis, uint64_t count) const {
     return detail::finish(tuff_gather(handle(), value(dtype), value(index_type), input.handle(), indices.handle(),
                                       output.handle(), shape.data(), shape.rank(), axis, count));
   }
-  Outcome gather(tuff_gather_desc desc) const { return with_size(tuff_gather_ex, desc); }
-
-  Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
-  Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
-  Outcome resize(tuff_resize_desc desc) const { return with_size(tuff_resize, desc); }
 
   Outcome rope(DType dtype, Operand input, Operand output, uint64_t batch, uint64_t heads, uint64_t seq,
                uint64_t head_dim, int64_t offset = 0, double base = 10000) const {
     return detail::finish(
         tuff_rope(handle(), value(dtype), input.handle(), output.handle(), batch, heads, seq, head_dim, offset, base));
   }
+
+  // Generated by scripts/api/generate.py: calls by descriptor.
+  Outcome gemm(tuff_gemm_desc desc) const { return with_size(tuff_gemm_ex, desc); }
+  Outcome batched_gemm(tuff_batched_gemm_desc desc) const { return with_size(tuff_batched_gemm_ex, desc); }
+  Outcome conv2d(tuff_conv2d_desc desc) const { return with_size(tuff_conv2d_ex, desc); }
+  Outcome conv1d(tuff_conv1d_desc desc) const { return with_size(tuff_conv1d_ex, desc); }
+  Outcome conv3d(tuff_conv3d_desc desc) const { return with_size(tuff_conv3d_ex, desc); }
+  Outcome conv_transpose2d(tuff_conv_transpose2d_desc desc) const { return with_size(tuff_conv_transpose2d_ex, desc); }
+  Outcome attention(tuff_attention_desc desc) const { return with_size(tuff_attention_ex, desc); }
+  Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
+  Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
+  Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
+  Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
+  Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
+  Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
+  Outcome layer_norm(tuff_layer_norm_desc desc) const { return with_size(tuff_layer_norm_ex, desc); }
+  Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }
+  Outcome group_norm(tuff_group_norm_desc desc) const { return with_size(tuff_group_norm_ex, desc); }
+  Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
+  Outcome permute(tuff_permute_desc desc) const { return with_size(tuff_permute_ex, desc); }
+  Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
+  Outcome slice(tuff_slice_desc desc) const { return with_size(tuff_slice_ex, desc); }
+  Outcome concat(tuff_concat_desc desc) const { return with_size(tuff_concat_ex, desc); }
+  Outcome gather(tuff_gather_desc desc) const { return with_size(tuff_gather_ex, desc); }
+  Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
+  Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
+  Outcome resize(tuff_resize_desc desc) const { return with_size(tuff_resize, desc); }
   Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
+  // End of what is generated.
 
  protected:
   Operations() noexcept = default;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the generated files that are committed: include/tuff/tuff.json, python/tuff/_abi.py,
-capi/structure_sizes.hpp and what is new in tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def)
-python/tuff/_functions.py, the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and
-docs/accuracy.md.
+capi/structure_sizes.hpp, docs/operations.md, the calls by descriptor of include/tuff/tuff.hpp and what is new in
+tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py,
+the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and docs/accuracy.md; from the
+Python package the functions in docs/python.md; from tests/oracle/ the table of its README; from the planners
+(kernels/**/*_vulkan.cpp) the variables of runtime/variables.cpp and docs/building.md that force variants.
 
     scripts/api/generate.py            writes them
     scripts/api/generate.py --check    fails, with the differences, if they are out of date
@@ -21,6 +23,7 @@ from pathlib import Path
 
 import header
 import operation_lists
+import pages
 import python_tables
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -144,13 +147,19 @@ def main() -> int:
     except header.HeaderError as error:
         print(f"tuff.h: {error}", file=sys.stderr)
         return 1
+    try:
+        lists = pages.write(api)
+    except pages.Problem as error:
+        print(error, file=sys.stderr)
+        return 1
     outputs = {
         "include/tuff/tuff.json": write_json(api),
         "python/tuff/_abi.py": python_tables.write(api),
         "capi/structure_sizes.hpp": structure_sizes(api),
         LAYOUT: layout(api),
+        **lists,
     }
-    return max(status, settle(outputs, "tuff.h and names.py", arguments.check))
+    return max(status, settle(outputs, "tuff.h, names.py and the sources", arguments.check))
 
 
 if __name__ == "__main__":

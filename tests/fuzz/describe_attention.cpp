@@ -103,7 +103,8 @@ void draw_attention(Draft& d) {
   };
 }
 
-constexpr Description kAttention[] = {{"tuff_attention", draw_attention}, {"tuff_attention_ex", draw_attention}};
+constexpr Description kAttention[] = {{"tuff_attention", "attention", draw_attention},
+                                      {"tuff_attention_ex", "attention", draw_attention}};
 
 }  // namespace
 

@@ -240,17 +240,17 @@ void draw_resize(Draft& d) {
 }
 
 constexpr Description kImages[] = {
-    {"tuff_conv1d", [](Draft& d) { draw_conv(d, 1); }},
-    {"tuff_conv1d_ex", [](Draft& d) { draw_conv(d, 1); }},
-    {"tuff_conv2d", [](Draft& d) { draw_conv(d, 2); }},
-    {"tuff_conv2d_ex", [](Draft& d) { draw_conv(d, 2); }},
-    {"tuff_conv3d", [](Draft& d) { draw_conv(d, 3); }},
-    {"tuff_conv3d_ex", [](Draft& d) { draw_conv(d, 3); }},
-    {"tuff_conv_transpose2d", draw_transposed},
-    {"tuff_conv_transpose2d_ex", draw_transposed},
-    {"tuff_max_pool", draw_pool},
-    {"tuff_avg_pool", draw_pool},
-    {"tuff_resize", draw_resize},
+    {"tuff_conv1d", "conv", [](Draft& d) { draw_conv(d, 1); }},
+    {"tuff_conv1d_ex", "conv", [](Draft& d) { draw_conv(d, 1); }},
+    {"tuff_conv2d", "conv", [](Draft& d) { draw_conv(d, 2); }},
+    {"tuff_conv2d_ex", "conv", [](Draft& d) { draw_conv(d, 2); }},
+    {"tuff_conv3d", "conv", [](Draft& d) { draw_conv(d, 3); }},
+    {"tuff_conv3d_ex", "conv", [](Draft& d) { draw_conv(d, 3); }},
+    {"tuff_conv_transpose2d", "conv", draw_transposed},
+    {"tuff_conv_transpose2d_ex", "conv", draw_transposed},
+    {"tuff_max_pool", "pool", draw_pool},
+    {"tuff_avg_pool", "pool", draw_pool},
+    {"tuff_resize", "resize", draw_resize},
 };
 
 }  // namespace

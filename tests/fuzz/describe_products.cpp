@@ -141,10 +141,10 @@ void draw_product(Draft& d, bool batched) {
 }
 
 constexpr Description kProducts[] = {
-    {"tuff_gemm", [](Draft& d) { draw_product(d, false); }},
-    {"tuff_gemm_ex", [](Draft& d) { draw_product(d, false); }},
-    {"tuff_batched_gemm", [](Draft& d) { draw_product(d, true); }},
-    {"tuff_batched_gemm_ex", [](Draft& d) { draw_product(d, true); }},
+    {"tuff_gemm", "gemm", [](Draft& d) { draw_product(d, false); }},
+    {"tuff_gemm_ex", "gemm", [](Draft& d) { draw_product(d, false); }},
+    {"tuff_batched_gemm", "gemm", [](Draft& d) { draw_product(d, true); }},
+    {"tuff_batched_gemm_ex", "gemm", [](Draft& d) { draw_product(d, true); }},
 };
 
 }  // namespace

@@ -289,24 +289,15 @@ void draw_channel_norm(Draft& d) {
 }
 
 constexpr Description kRows[] = {
-    {"tuff_reduce", draw_reduce},
-    {"tuff_reduce_ex", draw_reduce},
-    {"tuff_cumsum", draw_scan<false>},
-    {"tuff_cumprod", draw_scan<true>},
-    {"tuff_unary", draw_unary},
-    {"tuff_unary_ex", draw_unary},
-    {"tuff_binary", draw_binary},
-    {"tuff_binary_ex", draw_binary},
-    {"tuff_softmax", draw_softmax},
-    {"tuff_softmax_ex", draw_softmax},
-    {"tuff_layer_norm", draw_row_norm},
-    {"tuff_layer_norm_ex", draw_row_norm},
-    {"tuff_rms_norm", draw_row_norm},
-    {"tuff_rms_norm_ex", draw_row_norm},
-    {"tuff_group_norm", draw_channel_norm},
-    {"tuff_group_norm_ex", draw_channel_norm},
-    {"tuff_batch_norm", draw_channel_norm},
-    {"tuff_batch_norm_ex", draw_channel_norm},
+    {"tuff_reduce", "reduce", draw_reduce},         {"tuff_reduce_ex", "reduce", draw_reduce},
+    {"tuff_cumsum", "scan", draw_scan<false>},      {"tuff_cumprod", "scan", draw_scan<true>},
+    {"tuff_unary", "elementwise", draw_unary},      {"tuff_unary_ex", "elementwise", draw_unary},
+    {"tuff_binary", "elementwise", draw_binary},    {"tuff_binary_ex", "elementwise", draw_binary},
+    {"tuff_softmax", "softmax", draw_softmax},      {"tuff_softmax_ex", "softmax", draw_softmax},
+    {"tuff_layer_norm", "norm", draw_row_norm},     {"tuff_layer_norm_ex", "norm", draw_row_norm},
+    {"tuff_rms_norm", "norm", draw_row_norm},       {"tuff_rms_norm_ex", "norm", draw_row_norm},
+    {"tuff_group_norm", "norm", draw_channel_norm}, {"tuff_group_norm_ex", "norm", draw_channel_norm},
+    {"tuff_batch_norm", "norm", draw_channel_norm}, {"tuff_batch_norm_ex", "norm", draw_channel_norm},
 };
 
 }  // namespace

@@ -186,10 +186,12 @@ void draw_rope(Draft& d) {
 }
 
 constexpr Description kShapes[] = {
-    {"tuff_permute", draw_permute},  {"tuff_permute_ex", draw_permute}, {"tuff_cast", draw_cast},
-    {"tuff_cast_ex", draw_cast},     {"tuff_slice", draw_slice},        {"tuff_slice_ex", draw_slice},
-    {"tuff_concat", draw_concat},    {"tuff_concat_ex", draw_concat},   {"tuff_gather", draw_gather},
-    {"tuff_gather_ex", draw_gather}, {"tuff_rope", draw_rope},          {"tuff_rope_ex", draw_rope},
+    {"tuff_permute", "shape", draw_permute}, {"tuff_permute_ex", "shape", draw_permute},
+    {"tuff_cast", "shape", draw_cast},       {"tuff_cast_ex", "shape", draw_cast},
+    {"tuff_slice", "shape", draw_slice},     {"tuff_slice_ex", "shape", draw_slice},
+    {"tuff_concat", "shape", draw_concat},   {"tuff_concat_ex", "shape", draw_concat},
+    {"tuff_gather", "shape", draw_gather},   {"tuff_gather_ex", "shape", draw_gather},
+    {"tuff_rope", "rope", draw_rope},        {"tuff_rope_ex", "rope", draw_rope},
 };
 
 }  // namespace

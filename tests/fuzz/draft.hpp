@@ -117,6 +117,7 @@ class Draft {
 // The description of an operation. Every function of tuff.h that takes a stream and buffers has one.
 struct Description {
   const char* function;
+  const char* family;  // whose variants tests/sweeps forces: by TUFF_<FAMILY>_VARIANT, unless it says otherwise
   void (*draw)(Draft& draft);
 };
 

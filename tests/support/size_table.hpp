@@ -1,8 +1,11 @@
 // Every function of the ABI that takes sizes, strides or other integers besides buffers, as a row with a valid call
-// whose numbers a test can replace, one or several at a time.
+// whose numbers a test can replace, one or several at a time. Operations come from their descriptions
+// (fuzz/describe_*.cpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +26,7 @@ struct SizeCall {
   const char* function;
   std::vector<SizeNumber> numbers;
   // Takes one value for each of the numbers; a 32-bit field gets the low bits.
-  tuff_status (*call)(tuff_stream stream, const tuff_buffer* buffers, const uint64_t* values);
+  std::function<tuff_status(tuff_stream stream, const tuff_buffer* buffers, const uint64_t* values)> call;
 };
 
 // Each call succeeds on distinct valid buffers of one context, with the values in `numbers`.

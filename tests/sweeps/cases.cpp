@@ -128,7 +128,7 @@ Cases::Case Cases::at(const Request& request, uint64_t turn) const {
   Extents& extents = *result.extents;
   // These take rows of whole 16 bytes alone.
   const bool vectors = forced_.variant.starts_with("split_") && !draw.one_in(4);
-  const bool gemm = std::strcmp(forced_.family->name, "gemm") == 0;
+  const bool gemm = forced_.family->name == "gemm";
   if (request.extents != 0) {
     extents.swept = turn % request.extents;
     const uint64_t value = turn / request.extents % (kLargest + 1);

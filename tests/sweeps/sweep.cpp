@@ -95,7 +95,7 @@ void summarise(const Runner& runner, const Forced& forced, double took, uint64_t
       static_cast<Number>(runner.kernels()));
   std::printf("offsets %llu of %llu, sizes %llu of %llu", static_cast<Number>(offsets),
               static_cast<Number>(all_offsets), static_cast<Number>(sizes), static_cast<Number>(all_sizes));
-  if (std::strcmp(forced.family->name, "gemm") == 0) {
+  if (forced.family->name == "gemm") {
     const auto& triples = runner.coverage.triples;
     std::printf(", m x n x k %lld of %llu", static_cast<long long>(std::count(triples.begin(), triples.end(), true)),
                 static_cast<Number>(kTriples));
@@ -164,7 +164,7 @@ int repeat(const Options& options) {
   const auto found = all_variants(options.only.substr(0, slash), options.only.substr(slash + 1, colon - slash - 1));
   if (found.empty()) usage("no such variant: " + options.only.substr(0, colon));
   const Forced& forced = found.front();
-  if (forced.by_variable()) setenv(forced.family->variable, forced.variant.c_str(), 1);
+  if (forced.by_variable()) setenv(forced.family->variable.c_str(), forced.variant.c_str(), 1);
   Runner runner(forced);
   runner.verbose = true;
   const Cases cases(forced, seed, pool);
@@ -182,7 +182,7 @@ int in_child(const Options& options, const Forced& forced, double seconds) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    if (forced.by_variable()) setenv(forced.family->variable, forced.variant.c_str(), 1);
+    if (forced.by_variable()) setenv(forced.family->variable.c_str(), forced.variant.c_str(), 1);
     for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM}) std::signal(number, on_signal);
     int status = kWrong;
     try {

@@ -1,8 +1,11 @@
 #include "sweeps/variants.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <initializer_list>
+
+#include "fuzz/draft.hpp"
 
 namespace tuff_sweep {
 namespace {
@@ -47,41 +50,39 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-}  // namespace
-
-const std::vector<Family>& families() {
-  static const std::vector<Family> all = {
+// The families with variants of their own, or with another's variable. All others have kernels for CPUs and for GPUs.
+std::vector<Family> special_families() {
+  return {
       {"gemm",
        "TUFF_GEMM_VARIANT",
        named(TUFF_SWEEP_GEMM, {"panels", "skinny", "tiny_lanes", "tiny_columns", "wide"}),
-       {"tuff_gemm", "tuff_gemm_ex", "tuff_batched_gemm", "tuff_batched_gemm_ex"}},
-      {"conv",
-       "TUFF_CONV_VARIANT",
-       named(TUFF_SWEEP_CONV, {"patches", "matrices", kDepthwise, kTransposed}),
-       {"tuff_conv1d", "tuff_conv1d_ex", "tuff_conv2d", "tuff_conv2d_ex", "tuff_conv3d", "tuff_conv3d_ex",
-        "tuff_conv_transpose2d", "tuff_conv_transpose2d_ex"}},
-      {"attention", "TUFF_ATTENTION_VARIANT", named(TUFF_SWEEP_ATTENTION, {}), {"tuff_attention", "tuff_attention_ex"}},
-      {"elementwise",
-       "TUFF_ELEMENTWISE_VARIANT",
-       {"cpu", "gpu"},
-       {"tuff_unary", "tuff_unary_ex", "tuff_binary", "tuff_binary_ex"}},
-      {"norm",
-       "TUFF_NORM_VARIANT",
-       {"cpu", "gpu"},
-       {"tuff_layer_norm", "tuff_layer_norm_ex", "tuff_rms_norm", "tuff_rms_norm_ex", "tuff_group_norm",
-        "tuff_group_norm_ex", "tuff_batch_norm", "tuff_batch_norm_ex"}},
-      {"pool", "TUFF_POOL_VARIANT", {"cpu", "gpu"}, {"tuff_max_pool", "tuff_avg_pool"}},
-      {"reduce", "TUFF_REDUCE_VARIANT", {"cpu", "gpu"}, {"tuff_reduce", "tuff_reduce_ex"}},
-      {"scan", "TUFF_REDUCE_VARIANT", {"cpu", "gpu"}, {"tuff_cumsum", "tuff_cumprod"}},
-      {"resize", "TUFF_RESIZE_VARIANT", {"cpu", "gpu"}, {"tuff_resize"}},
-      {"rope", "TUFF_ROPE_VARIANT", {"cpu", "gpu"}, {"tuff_rope", "tuff_rope_ex"}},
-      {"shape",
-       "TUFF_SHAPE_VARIANT",
-       {"cpu", "gpu"},
-       {"tuff_permute", "tuff_permute_ex", "tuff_cast", "tuff_cast_ex", "tuff_slice", "tuff_slice_ex", "tuff_concat",
-        "tuff_concat_ex", "tuff_gather", "tuff_gather_ex"}},
-      {"softmax", "TUFF_SOFTMAX_VARIANT", {"cpu", "gpu"}, {"tuff_softmax", "tuff_softmax_ex"}},
+       {}},
+      {"conv", "TUFF_CONV_VARIANT", named(TUFF_SWEEP_CONV, {"patches", "matrices", kDepthwise, kTransposed}), {}},
+      {"attention", "TUFF_ATTENTION_VARIANT", named(TUFF_SWEEP_ATTENTION, {}), {}},
+      {"scan", "TUFF_REDUCE_VARIANT", {"cpu", "gpu"}, {}},
   };
+}
+
+std::string variable_of(std::string family) {
+  for (char& letter : family) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return "TUFF_" + family + "_VARIANT";
+}
+
+}  // namespace
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all = [] {
+    std::vector<Family> result = special_families();
+    for (const tuff_fuzz::Description& each : tuff_fuzz::descriptions()) {
+      auto family =
+          std::find_if(result.begin(), result.end(), [&](const Family& one) { return one.name == each.family; });
+      if (family == result.end()) {
+        family = result.insert(family, {each.family, variable_of(each.family), {"cpu", "gpu"}, {}});
+      }
+      family->functions.push_back(each.function);
+    }
+    return result;
+  }();
   return all;
 }
 

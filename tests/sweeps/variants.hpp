@@ -13,8 +13,7 @@ namespace tuff_sweep {
 inline constexpr const char *kUnforced = "planner", *kDepthwise = "depthwise", *kTransposed = "transpose";
 
 struct Family {
-  const char* name;
-  const char* variable;
+  std::string name, variable;
   std::vector<std::string> variants;
   std::vector<const char*> functions;
 };
@@ -25,7 +24,7 @@ struct Forced {
   std::string variant;
 
   bool by_variable() const { return variant != kUnforced && variant != kDepthwise && variant != kTransposed; }
-  std::string name() const { return std::string(family->name) + "/" + variant; }
+  std::string name() const { return family->name + "/" + variant; }
 };
 // In the tables' order; `family` and `variant` select, if they are not empty.
 std::vector<Forced> all_variants(std::string_view family, std::string_view variant);

@@ -1,0 +1,160 @@
+#include "fuzz/example.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "fuzz/numbers.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+constexpr uint64_t kDrafts = 3000;
+
+// A rank above this is refused before anything is read.
+constexpr uint32_t kMaxRank = 8;
+
+// True if the place says how many elements a pointer points to: with another number, the call would read beyond them.
+// Arrays of `rank` elements have room for any.
+bool counts_elements(const Call& call, const Place& place) {
+  const std::span<const Place> places = call.function().places;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].pointer && !call.slot(i).null && places[i].length != nullptr &&
+        std::strcmp(places[i].length, place.name) == 0) {
+      return std::strcmp(place.name, "rank") != 0;
+    }
+  }
+  return false;
+}
+
+// Elements of an array that are replaced: those of the call, and of longer arrays the first ones behind them.
+uint32_t counted(const Slot& slot, const Call& call, size_t place) {
+  constexpr uint32_t kFew = 3;
+  uint32_t used = slot.count;
+  while (used > 0 && call.value(place, used - 1) == 0) --used;
+  return std::min(slot.count, std::max(used, kFew));
+}
+
+}  // namespace
+
+Example::Example(const Draft& draft) : function_(&draft.call.function()) {
+  const Call& call = draft.call;
+  const std::span<const Argument> arguments = function_->arguments;
+  if (arguments.size() > kMaxArguments) throw std::length_error(function_->name);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].way == Way::out) throw std::logic_error(std::string(function_->name) + " has an output pointer");
+    if (arguments[i].structure < 0) continue;
+    const uint32_t size = structures()[static_cast<size_t>(arguments[i].structure)].size;
+    if (size > kMaxStructure || structure_argument_ >= 0) throw std::length_error(function_->name);
+    structure_argument_ = static_cast<int>(i);
+    std::memcpy(frame_.structure, &size, sizeof size);
+  }
+  uint32_t lists = 0;
+  std::vector<Target> first(function_->places.size());  // where each place's first element is
+  for (size_t p = 0; p < function_->places.size(); ++p) {
+    const Place& place = function_->places[p];
+    const Slot& slot = call.slot(p);
+    if (place.kind == Kind::struct_size || slot.null) continue;
+    if (place.kind == Kind::memory || place.kind == Kind::text) {
+      throw std::logic_error(std::string(function_->name) + " takes host memory as " + place.name);
+    }
+    Target& target = first[p];
+    target = {place.in_structure ? Part::structure : Part::argument, place.in_structure ? place.bytes : uint8_t{8},
+              place.in_structure ? place.offset : place.argument};
+    if (place.pointer) {
+      list_addresses_.push_back({{target.part, 8, target.at}, lists});
+      target = {Part::list, place.bytes, lists};
+      lists += (std::max(slot.count, kMaxRank) * place.bytes + 7) / 8 * 8;
+      if (lists > kMaxLists) throw std::length_error(function_->name);
+    }
+    for (uint32_t i = 0; i < slot.count; ++i) {
+      store(frame_, {target.part, target.bytes, target.at + i * target.bytes}, call.value(p, i));
+    }
+    if (place.kind == Kind::handle && std::strcmp(place.name, "stream") == 0) stream_ = target;
+    if (place.kind != Kind::number || counts_elements(call, place)) continue;
+    const bool array = place.pointer || place.count > 1;
+    for (uint32_t i = 0; i < (array ? counted(slot, call, p) : 1); ++i) {
+      numbers_.push_back(
+          {array ? std::string(place.name) + "[" + std::to_string(i) + "]" : place.name, call.value(p, i)});
+      number_targets_.push_back({target.part, target.bytes, target.at + i * target.bytes});
+    }
+  }
+  for (const Operand& operand : draft.operands) {
+    const auto p = static_cast<size_t>(call.find(operand.name));
+    const bool array = function_->places[p].pointer;
+    const std::string name = operand.name;
+    buffers_.push_back({array ? name + "[" + std::to_string(operand.index) + "]" : name, operand.dtype,
+                        operand.fill == Fill::indices});
+    buffer_targets_.push_back({first[p].part, first[p].bytes, first[p].at + operand.index * first[p].bytes});
+  }
+}
+
+void Example::store(Frame& frame, const Target& target, uint64_t value) {
+  unsigned char* const part = target.part == Part::argument
+                                  ? reinterpret_cast<unsigned char*>(&frame.arguments[target.at])
+                                  : (target.part == Part::structure ? frame.structure : frame.lists) + target.at;
+  std::memcpy(part, &value, target.bytes);
+}
+
+tuff_status Example::call(tuff_stream stream, const tuff_buffer* buffers, const uint64_t* values) const {
+  Frame frame = frame_;
+  if (structure_argument_ >= 0) frame.arguments[structure_argument_] = reinterpret_cast<uintptr_t>(frame.structure);
+  for (const auto& [target, offset] : list_addresses_) {
+    store(frame, target, reinterpret_cast<uintptr_t>(frame.lists + offset));
+  }
+  store(frame, stream_, stream);
+  for (size_t i = 0; i < buffer_targets_.size(); ++i) store(frame, buffer_targets_[i], buffers[i]);
+  if (values != nullptr) {
+    for (size_t i = 0; i < number_targets_.size(); ++i) store(frame, number_targets_[i], values[i]);
+  }
+  return function_->invoke(frame.arguments);
+}
+
+bool fits(const Draft& draft, size_t operands, uint64_t bytes) {
+  return !draft.operands.empty() && draft.operands.size() <= operands &&
+         std::all_of(draft.operands.begin(), draft.operands.end(), [bytes](const Operand& operand) {
+           return operand.elements != 0 && size_of(operand.dtype) == 4 && 4 * operand.elements <= bytes;
+         });
+}
+
+double plainness(const Draft& draft) {
+  constexpr double kUsual = 300;
+  double elements = 0, odd = 0;
+  for (const Operand& operand : draft.operands) {
+    elements += static_cast<double>(operand.elements);
+    odd += operand.dtype != TUFF_F32 && operand.fill != Fill::indices;
+  }
+  double ones = 0;
+  const std::span<const Place> places = draft.call.function().places;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Slot& slot = draft.call.slot(i);
+    odd += places[i].kind == Kind::real && slot.set && draft.call.value(i, 0) == 0;
+    if (places[i].kind != Kind::number || slot.null) continue;
+    for (size_t j = 0; j < slot.count; ++j) ones += draft.call.value(i, j) == 1;
+  }
+  return -20 * odd - ones / 2 - std::fabs(elements - kUsual) / kUsual;
+}
+
+std::vector<Example> best_examples(const Worth& worth) {
+  std::vector<Example> examples;
+  for (const Description& description : descriptions()) {
+    const Function& function = function_of(description.function);
+    const auto draft_of = [&](uint64_t seed) {
+      auto draft = std::make_unique<Draft>(function, Draw(seed), Draw(~seed));
+      description.draw(*draft);
+      return draft;
+    };
+    uint64_t best = 0;
+    double most = kUnusable;
+    for (uint64_t seed = 0; seed < kDrafts; ++seed) {
+      const double is = worth(*draft_of(seed));
+      if (is > most) most = is, best = seed;
+    }
+    if (std::isfinite(most)) examples.emplace_back(*draft_of(best));
+  }
+  return examples;
+}
+
+}  // namespace tuff_fuzz
