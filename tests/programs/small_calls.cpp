@@ -161,7 +161,8 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
   }
   // A leak of one byte in every hundredth of a hundred million calls exceeds this. A driver's command pools have grown
   // by a megabyte at once, at any time within two million calls, and stay that large.
-  const uint64_t step = std::string(backend) == "vulkan" ? 2 << 20 : 1 << 16;
+  const bool is_vulkan = std::string(backend) == "vulkan";
+  const uint64_t step = is_vulkan ? 2 << 20 : 1 << 16;
   const uint64_t room = std::max<uint64_t>(step, count / 200);
   const Held &middle = all[1], &last = all.back();
   const auto grown = [&](const char* what, uint64_t before, uint64_t after, uint64_t allowed) {
@@ -171,7 +172,8 @@ int run(const char* backend, uint64_t count, uint64_t seed) {
                 static_cast<unsigned long long>(before));
   };
   grown("malloc", middle.heap, last.heap, room);
-  grown("resident memory", middle.resident, last.resident, uint64_t{4} << 20);
+  // A driver's pools grow by megabytes (lavapipe: 4 in 300,000 calls, while malloc stays the same).
+  grown("resident memory", middle.resident, last.resident, uint64_t{is_vulkan ? 12u : 4u} << 20);
   // A stream that is destroyed while the device works keeps its ring of 18 objects for a later one. There are a few
   // rings, although thousands of streams are created and destroyed.
   grown("objects of Vulkan", middle.objects, last.objects, 72);
