@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +16,7 @@
 
 #include "planning/buffer.hpp"
 #include "planning/kept_vector.hpp"
+#include "platform/mutex.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/handle_table.hpp"
 #include "runtime/profiled_backend.hpp"
@@ -161,8 +161,8 @@ class Context final : public HandleObject {
   std::unique_ptr<ComputeBackend> backend_;
   std::atomic<ComputeBackend*> in_use_;
   std::atomic<ComputeStream*> stream_in_use_;
-  std::mutex profile_mutex_;  // serialises profile_begin and profile_end
-  mutable std::mutex mutex_;  // guards the members below
+  Mutex profile_mutex_{LockRank::profile_calls};  // serialises profile_begin and profile_end
+  mutable Mutex mutex_{LockRank::context};        // guards the members below
   bool closed_ = false;
   bool late_ = false;  // the device did not finish in time when the context was closed
   BufferObject* first_ = nullptr;

@@ -10,7 +10,7 @@ file(GLOB TUFF_HELPER_SOURCES CONFIGURE_DEPENDS runtime/custom/helper/*.cpp)
 set(TUFF_HELPER_SHARED runtime/custom/compile.cpp runtime/custom/compilers.cpp runtime/custom/reflect.cpp
      runtime/custom/spirv_module.cpp runtime/custom/keep_bounds.cpp runtime/custom/loops.cpp runtime/custom/wire.cpp
      platform/posix.cpp platform/posix_descriptor.cpp platform/posix_process.cpp platform/linux_confine.cpp
-     platform/per_thread.cpp planning/log.cpp planning/element_type.cpp
+     platform/per_thread.cpp platform/mutex.cpp planning/log.cpp planning/element_type.cpp
      runtime/vulkan/custom_objects.cpp runtime/vulkan/device.cpp runtime/vulkan/device_requirements.cpp
      runtime/vulkan/device_selection.cpp runtime/vulkan/instance.cpp runtime/vulkan/matrix_cores.cpp
      runtime/vulkan/memory_block.cpp runtime/vulkan/vk.cpp)

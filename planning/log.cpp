@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 
+#include "platform/mutex.hpp"
 #include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
@@ -21,7 +20,7 @@ constexpr int32_t kUnknown = -1;  // TUFF_LOG has not been read yet
 struct Log {
   // Held shared while a message is delivered, exclusively while the callback changes: once tuff_set_log returns, the
   // previous callback is no longer called.
-  std::shared_mutex mutex;
+  SharedMutex mutex{LockRank::log};
   tuff_log_callback callback = nullptr;
   void* user = nullptr;
   int32_t own_level = kUnknown;  // for the callback or stderr

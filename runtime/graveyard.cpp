@@ -1,10 +1,10 @@
 #include "runtime/graveyard.hpp"
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "planning/log.hpp"
+#include "platform/mutex.hpp"
 #include "platform/never_destroyed.hpp"
 
 namespace tuff {
@@ -12,7 +12,7 @@ namespace {
 
 // Never destroyed: the device may still be working at process exit.
 struct Graveyard {
-  std::mutex mutex;
+  Mutex mutex{LockRank::graveyard};
   std::vector<std::unique_ptr<ComputeBackend>> backends;
 };
 

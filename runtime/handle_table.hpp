@@ -16,9 +16,10 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "platform/mutex.hpp"
 
 namespace tuff {
 
@@ -156,7 +157,7 @@ class HandleTable {
 
   const uint32_t last_generation_;
   std::array<std::atomic<detail::HandleSlot*>, kChunks> chunks_{};
-  std::mutex mutex_;  // guards what follows, and generation and next_free of every slot
+  Mutex mutex_{LockRank::handle_table};  // guards what follows, and generation and next_free of every slot
   uint32_t first_free_ = kNoSlot;
   uint32_t slot_count_ = 0;
 };

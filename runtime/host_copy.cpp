@@ -1,13 +1,12 @@
 #include "runtime/host_copy.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "planning/log.hpp"
+#include "platform/mutex.hpp"
 #include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
@@ -130,8 +129,8 @@ class CopyTeam {
     if (last_ == &copy) last_ = before;
   }
 
-  std::mutex mutex_;
-  std::condition_variable work_, left_;
+  Mutex mutex_{LockRank::host_copies};
+  Condition work_, left_;
   HostCopy *first_ = nullptr, *last_ = nullptr;  // in list order
   uint32_t helpers_ = 0;                         // number of threads, all started before the first copy
 };

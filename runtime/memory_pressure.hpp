@@ -2,13 +2,12 @@
 // an allocation fails.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "planning/status.hpp"
+#include "platform/mutex.hpp"
 
 namespace tuff {
 
@@ -42,8 +41,8 @@ class MemoryPressure {
   };
   bool inside() const noexcept;
 
-  std::mutex mutex_;
-  std::condition_variable left_;
+  Mutex mutex_{LockRank::memory_pressure};
+  Condition left_;
   std::shared_ptr<Registration> registration_;  // null: no callback
 };
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <future>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 
 #include "planning/log.hpp"
 #include "planning/status.hpp"
+#include "platform/mutex.hpp"
 #include "platform/never_destroyed.hpp"
 #include "platform/platform.hpp"
 
@@ -137,7 +137,7 @@ class Shelf {
     const void *to, *from;
     SharedPiece piece;
   };
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::peer_copies};
   std::vector<Kept> kept_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "planning/log.hpp"
 #include "planning/operation.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff {
@@ -26,7 +27,7 @@ void note_plan_of_current_call(std::string_view line) {
 }
 
 void listen(int change) {
-  static std::mutex mutex;
+  static constinit Mutex mutex(LockRank::profile_count);
   static int profiles = 0;
   const std::lock_guard lock(mutex);
   profiles += change;

@@ -7,13 +7,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "platform/mutex.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -109,7 +109,7 @@ class Profile {
   const size_t max_spans_;
   std::atomic<bool> recording_{false};
   std::atomic<uint64_t> calls_{0};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable Mutex mutex_{LockRank::profile};  // guards what follows
   HostTime began_ = 0, ended_ = 0;
   tuff_stats before_{}, after_{};
   struct Hash : std::hash<std::string_view> {

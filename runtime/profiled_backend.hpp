@@ -2,9 +2,9 @@
 // to the backend directly.
 #pragma once
 
-#include <mutex>
 #include <string>
 
+#include "platform/mutex.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/profile.hpp"
 
@@ -63,7 +63,7 @@ class ProfiledBackend final : public ComputeBackend {
   void collect();
 
   ComputeBackend& inner_;
-  std::mutex mutex_;  // serialises beginning, ending and collecting
+  Mutex mutex_{LockRank::profiled_backend};  // serialises beginning, ending and collecting
   bool ever_ = false;
   Profile profile_;
 };

@@ -1,20 +1,20 @@
 // The opposite of std::lock_guard.
 #pragma once
 
-#include <mutex>
+#include "platform/mutex.hpp"
 
 namespace tuff {
 
 // Releases a held lock for the lifetime of this object.
 class Unlocked {
  public:
-  explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock_.unlock(); }
+  explicit Unlocked(std::unique_lock<Mutex>& lock) : lock_(lock) { lock_.unlock(); }
   ~Unlocked() { lock_.lock(); }
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
  private:
-  std::unique_lock<std::mutex>& lock_;
+  std::unique_lock<Mutex>& lock_;
 };
 
 }  // namespace tuff

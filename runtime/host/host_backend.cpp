@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <string_view>
 #include <utility>
 
 #include "planning/status.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/limits.hpp"
@@ -88,7 +88,7 @@ class ImportedAllocation final : public Allocation {
 
 // Shared by a backend's streams. The lock keeps operations in call order.
 struct HostWork {
-  mutable std::mutex mutex;
+  mutable Mutex mutex{LockRank::backend};
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
   std::atomic<uint32_t> streams{0};  // alive
 };

@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "platform/mutex.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
@@ -75,7 +75,7 @@ class RetiredPipelines {
     std::vector<Use> more{};
   };
   std::shared_ptr<Device> device_;
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::retired_pipelines};
   std::vector<Retired> waiting_;
   size_t live_ = 0;
 };

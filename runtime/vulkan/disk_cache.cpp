@@ -142,13 +142,14 @@ void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<co
 // Lists the folder for the first entry of a process, and whenever it may be full. Other processes may have stored up to
 // an eighth of the bound in the meantime.
 void DiskCache::keep_bound(uint64_t stored) const {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   since_ += stored;
   if (listed_ && *listed_ + since_ <= bound_ && since_ <= bound_ / 8) return;
   const uint64_t left = trim_cache(*folder_, bound_, short_driver());
-  if (left > bound_) log(TUFF_LOG_INFO, "cache: {} bytes, and no more can be removed", left);
   listed_ = left <= bound_ ? left : bound_ - bound_ / 8;  // if nothing can be removed, don't list again for every entry
   since_ = 0;
+  lock.unlock();
+  if (left > bound_) log(TUFF_LOG_INFO, "cache: {} bytes, and no more can be removed", left);
 }
 
 }  // namespace tuff

@@ -1,7 +1,6 @@
 #include "runtime/vulkan/event.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 #include "runtime/vulkan/vulkan_backend.hpp"
 

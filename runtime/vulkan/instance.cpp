@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 #include "planning/log.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 #include "runtime/vulkan/device_requirements.hpp"
 #include "runtime/vulkan/device_selection.hpp"
@@ -229,7 +229,7 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
 }  // namespace
 
 Instance& Instance::get(bool validation) {
-  static std::mutex mutex;
+  static constinit Mutex mutex(LockRank::instance);
   static Instance* instances[2] = {nullptr, nullptr};
   const std::lock_guard lock(mutex);
   Instance*& instance = instances[validation ? 1 : 0];

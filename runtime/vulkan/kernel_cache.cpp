@@ -114,10 +114,7 @@ KernelCache::~KernelCache() {
   }
   for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
   for (const auto& row : layouts_) {
-    for (const Layout& layout : row) {
-      vk.vkDestroyPipelineLayout(device_->handle, layout.pipeline, nullptr);
-      vk.vkDestroyDescriptorSetLayout(device_->handle, layout.set, nullptr);
-    }
+    for (const Layout& layout : row) destroy(layout);
   }
   vk.vkDestroyPipelineCache(device_->handle, driver_cache_, nullptr);
 }
@@ -220,7 +217,8 @@ void KernelCache::prewarm() {
   };
   const auto done = [this](uint64_t built) {
     log(TUFF_LOG_INFO, "prewarm: {} kernels are ready", built);
-    if (built != 0 && !device_->lost()) file_.save(driver_cache_);
+    // If a caller is saving, the next one saves what was built since: this thread must not wait (lock_ranks.def).
+    if (built != 0 && !device_->lost() && !file_.try_save(driver_cache_)) unsaved_ = true;
   };
   prewarm_ = std::make_unique<Prewarm>(std::move(kernels), build_listed, done);
 }
@@ -236,11 +234,26 @@ KernelCache::Counters KernelCache::counters() const noexcept {
           evicted_};
 }
 
-const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses) {
-  const std::lock_guard lock(layout_mutex_);
-  Layout& layout = layouts_[addresses][addresses ? 0 : operands];
-  if (layout.pipeline != VK_NULL_HANDLE) return layout;
-  if (!addresses && layout.set == VK_NULL_HANDLE) {
+void KernelCache::destroy(const Layout& layout) noexcept {
+  device_->vk.vkDestroyPipelineLayout(device_->handle, layout.pipeline, nullptr);
+  device_->vk.vkDestroyDescriptorSetLayout(device_->handle, layout.set, nullptr);
+}
+
+// Created without the lock, because the driver's messages are logged (lock_ranks.def). If two threads create one, the
+// second is destroyed.
+VkPipelineLayout KernelCache::layout(uint32_t operands, bool addresses) {
+  Layout& kept = layouts_[addresses][addresses ? 0 : operands];
+  {
+    const std::lock_guard lock(layout_mutex_);
+    if (kept.pipeline != VK_NULL_HANDLE) return kept.pipeline;
+  }
+  struct Spare {
+    KernelCache& cache;
+    Layout layout{};
+    ~Spare() { cache.destroy(layout); }
+  } spare{*this};
+  Layout& layout = spare.layout;
+  if (!addresses) {
     std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxSlots> bindings{};
     for (uint32_t i = 0; i < operands; ++i) {
       bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
@@ -248,7 +261,9 @@ const KernelCache::Layout& KernelCache::layout(uint32_t operands, bool addresses
     layout.set = device_->make_set_layout({bindings.data(), operands});
   }
   layout.pipeline = device_->make_pipeline_layout(layout.set, kPushBytes);
-  return layout;
+  const std::lock_guard lock(layout_mutex_);
+  if (kept.pipeline == VK_NULL_HANDLE) std::swap(kept, layout);
+  return kept.pipeline;
 }
 
 KernelCache::Spirv KernelCache::spirv(const Key& key) {
@@ -272,7 +287,7 @@ Pipeline KernelCache::build(const Key& key) {
   const VolkDeviceTable& vk = device_->vk;
   const Spirv code = spirv(key);
   Pipeline pipeline;
-  pipeline.layout = layout(key.form.operands, key.form.addresses).pipeline;
+  pipeline.layout = layout(key.form.operands, key.form.addresses);
 
   const VkShaderModule module = device_->make_shader_module(code.words);
   std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "planning/recorder.hpp"
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/device.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
 #include "runtime/vulkan/kernel_list.hpp"
@@ -123,7 +123,8 @@ class KernelCache {
   Pipeline make(const Key& key);
   void make_room(const CachedPipeline* wanted);
   // The functions below may be called by several threads at once.
-  const Layout& layout(uint32_t operands, bool addresses);
+  VkPipelineLayout layout(uint32_t operands, bool addresses);
+  void destroy(const Layout& layout) noexcept;
   struct Spirv {
     std::vector<uint32_t> words;
     std::optional<CacheKey> to_store;  // set if it was compiled: the key to store it under
@@ -135,7 +136,7 @@ class KernelCache {
   DiskCache disk_;
   PipelineFile file_;
   KernelList list_;
-  std::mutex layout_mutex_;
+  Mutex layout_mutex_{LockRank::pipeline_layouts};
   using Pipelines = std::unordered_map<Key, CachedPipeline, KeyHash, KeyEqual>;
   Pipelines pipelines_;
   // The last pipelines requested. Most calls want one of these, and a comparison takes half as long as a look-up.

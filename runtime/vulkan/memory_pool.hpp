@@ -9,11 +9,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "planning/buffer.hpp"
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/memory_block.hpp"
 #include "runtime/vulkan/timelines.hpp"
 
@@ -91,7 +91,7 @@ class MemoryPool {
 
   std::shared_ptr<Device> device_;
   std::unique_ptr<Timelines> timelines_ = std::make_unique<Timelines>();
-  std::mutex mutex_;
+  Mutex mutex_{LockRank::memory_pool};
   std::vector<OwnBlock> blocks_;
   std::vector<Pending> pending_;  // has room for every range that is in use
   size_t ranges_ = 0;             // in use or pending

@@ -87,8 +87,19 @@ std::vector<std::byte> PipelineFile::merged(VkPipelineCache cache, const std::ve
 }
 
 void PipelineFile::save(VkPipelineCache cache) {
-  if (!disk_.folder()) return;
   const std::lock_guard saving(mutex_);
+  save_locked(cache);
+}
+
+bool PipelineFile::try_save(VkPipelineCache cache) {
+  const std::unique_lock saving(mutex_, std::try_to_lock);
+  if (!saving) return false;
+  save_locked(cache);
+  return true;
+}
+
+void PipelineFile::save_locked(VkPipelineCache cache) {
+  if (!disk_.folder()) return;
   const platform::FileLock lock = disk_.lock(kKind);
   if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process holds the lock on the pipelines; written without it");
   bool sealed = false;

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/disk_cache.hpp"
 
 namespace tuff {
@@ -35,8 +35,11 @@ class PipelineFile {
   // Stores the contents of `cache` merged with what is on disk. Thread-safe; other threads may create pipelines with
   // the cache meanwhile. A failure to write is not an error: the next process builds its pipelines again.
   void save(VkPipelineCache cache);
+  // The same, unless another thread is saving: returns false, without waiting for it.
+  bool try_save(VkPipelineCache cache);
 
  private:
+  void save_locked(VkPipelineCache cache);
   std::vector<std::byte> data_of(VkPipelineCache cache) const;
   bool try_out(std::unique_ptr<platform::TrialMarker>& marker) const;
   std::vector<std::byte> merged(VkPipelineCache cache, const std::vector<std::byte>& stored) const;
@@ -44,7 +47,7 @@ class PipelineFile {
   const VolkDeviceTable& vk_;
   VkDevice device_;
   const DiskCache& disk_;
-  std::mutex mutex_;  // serialises saving
+  Mutex mutex_{LockRank::pipeline_file};  // serialises saving
   std::unique_ptr<platform::TrialMarker> trial_;
   std::vector<std::byte> tried_;  // the data on trial
   uint64_t known_ = 0;            // hash of the last contents seen on disk, all of which our cache holds; 0: none

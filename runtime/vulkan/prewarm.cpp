@@ -14,7 +14,7 @@ namespace {
 // The running threads. A process may exit with open contexts, and the exit handlers of drivers and compilers must not
 // run while a thread is using them. The registry is never destroyed.
 struct Registry {
-  std::mutex mutex;
+  Mutex mutex{LockRank::prewarm_registry};
   std::set<Prewarm*> running;
   uint32_t forks = platform::fork_generation();
 };
@@ -23,6 +23,9 @@ Registry& registry() {
   static NeverDestroyed<Registry> instance;
   return *instance;
 }
+
+// The object whose thread this is.
+constinit thread_local const Prewarm* running_here = nullptr;
 
 void stop_all() noexcept {
   Registry& all = registry();
@@ -46,18 +49,22 @@ Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
   }
   to_build_ = items_.size();
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
+  std::unique_lock lock(all.mutex);
   try {
     all.running.insert(this);
     thread_ = std::thread([this] { run(); });
   } catch (const std::exception& error) {  // a system limit, or no memory
     all.running.erase(this);
     to_build_ = 0;
+    lock.unlock();
     log(TUFF_LOG_WARNING, "prewarm: no thread can be started: {}", error.what());
   }
 }
 
 void Prewarm::run() {
+  running_here = this;
+  // An exit handler joins this thread, whatever locks the thread that ends the process holds in a log callback.
+  const LockFloor floor(LockRank::prewarm_thread);
   for (const ListedKernel& kernel : kernels_) {
     Item* item = nullptr;
     {
@@ -98,9 +105,10 @@ void Prewarm::stop() noexcept {
     stopping_ = true;
   }
   changed_.notify_all();
+  // Called on the prewarm thread itself, if a log callback ends the process: it will compile nothing more. Another
+  // thread may be joining it, and holds the mutex.
+  if (running_here == this) return;
   const std::lock_guard lock(joining_);
-  // Called on the prewarm thread itself, if a log callback ends the process: it will compile nothing more.
-  if (thread_.get_id() == std::this_thread::get_id()) return;
   if (thread_.joinable()) thread_.join();
 }
 

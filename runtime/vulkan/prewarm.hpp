@@ -6,16 +6,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/kernel_list.hpp"
 #include "runtime/vulkan/vk.hpp"
 
@@ -80,13 +79,13 @@ class Prewarm {
   const std::vector<ListedKernel> kernels_;
   const Build build_;
   const Done done_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable Mutex mutex_{LockRank::prewarm};
+  Condition changed_;
   std::unordered_map<std::string, Item> items_;  // by line
   uint32_t callers_ = 0;                         // callers that are building
   bool stopping_ = false;
   std::atomic<uint64_t> built_{0}, to_build_{0};
-  std::mutex joining_;
+  Mutex joining_{LockRank::prewarm_joining};
   std::thread thread_;
 };
 

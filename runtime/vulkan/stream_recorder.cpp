@@ -171,7 +171,7 @@ void StreamRecorder::wait_for(Use use) {
   waited_[use.stream] = use.submission;
 }
 
-void StreamRecorder::make_room(std::unique_lock<std::mutex>& lock) {
+void StreamRecorder::make_room(std::unique_lock<Mutex>& lock) {
   const auto in_the_way = [this] {
     const uint64_t of_graphs = submitted() > kMaxInFlight ? submitted() - kMaxInFlight : 0;
     return std::max(of_graphs, compute_.submission(compute_.size() / 4));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/command_ring.hpp"
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/device_recorder.hpp"
@@ -54,7 +55,7 @@ class StreamRecorder final : public DeviceRecorder {
 
   // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
   // so that one that ends by TIMEOUT has had no effect. `lock` holds the context's lock, and is let go while it waits.
-  void make_room(std::unique_lock<std::mutex>& lock);
+  void make_room(std::unique_lock<Mutex>& lock);
   // Hands what is recorded to the device and returns the number of the last submission. With `for_host`
   // all that was written so far is visible to the host once that submission has finished. If it throws
   // OUT_OF_HOST_MEMORY or OUT_OF_DEVICE_MEMORY, nothing is lost: the next attempt submits the same.

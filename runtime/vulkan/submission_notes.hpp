@@ -3,9 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "platform/mutex.hpp"
 
 namespace tuff {
 
@@ -31,7 +32,7 @@ class SubmissionNotes {
   };
 
   std::array<char, 64> open_{};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable Mutex mutex_{LockRank::submission_notes};  // guards what follows
   std::array<Note, kKept> notes_{};
   uint64_t last_ = 0;
 };

@@ -23,13 +23,13 @@ constexpr uint64_t kMaxMapped = 8ull << 20;
 // Larger uploads into mapped memory that is in use wait for it instead of being staged.
 constexpr uint64_t kStageLimit = 16ull << 20;
 
-void wait_unlocked(std::unique_lock<std::mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
+void wait_unlocked(std::unique_lock<Mutex>& lock, StreamRecorder& recorder, uint64_t submission) {
   const Unlocked unlocked(lock);
   recorder.wait(submission);
 }
 
 // A copy to or from mapped memory.
-void copy_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const std::byte* src, uint64_t bytes) {
+void copy_mapped(std::unique_lock<Mutex>& lock, std::byte* dst, const std::byte* src, uint64_t bytes) {
   if (bytes < HostCopy::kMinShared) {
     std::memcpy(dst, src, bytes);
     return;
@@ -91,7 +91,7 @@ Transfer::Transfer(StreamRecorder& recorder, std::shared_ptr<MemoryPool> pool, T
   all_staged_ = platform::environment("TUFF_TRANSFER") == "staged";
 }
 
-void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src,
+void Transfer::upload(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const void* src,
                       uint64_t bytes) {
   const auto* from = static_cast<const std::byte*>(src);
   if (!write_mapped(lock, dst, offset, from, bytes)) {
@@ -102,8 +102,8 @@ void Transfer::upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uin
   counters_.uploaded += bytes;
 }
 
-bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset,
-                            const std::byte* src, uint64_t bytes) {
+bool Transfer::write_mapped(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+                            uint64_t bytes) {
   std::byte* mapped = dst.allocation->host();
   if (mapped == nullptr || all_staged_) return false;
   const bool fast = locate(dst, 0).block->cached;
@@ -114,7 +114,7 @@ bool Transfer::write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& ds
   return true;
 }
 
-void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+void Transfer::stage_up(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                         uint64_t bytes) {
   recorder_.make_room(lock);
   if (bytes < HostCopy::kMinShared) {
@@ -142,8 +142,7 @@ void Transfer::stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, u
   }
 }
 
-void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset,
-                        uint64_t bytes) {
+void Transfer::download(std::unique_lock<Mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
   auto* to = static_cast<std::byte*>(dst);
   recorder_.catch_up_with(src);
   if (!read_mapped(lock, to, src, offset, bytes)) {
@@ -153,7 +152,7 @@ void Transfer::download(std::unique_lock<std::mutex>& lock, void* dst, const Buf
   counters_.downloaded += bytes;
 }
 
-bool Transfer::read_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
+bool Transfer::read_mapped(std::unique_lock<Mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                            uint64_t bytes) {
   const std::byte* mapped = src.allocation->host();
   if (mapped == nullptr || all_staged_ || !locate(src, 0).block->cached) return false;
@@ -164,7 +163,7 @@ bool Transfer::read_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, c
   return true;
 }
 
-void Transfer::stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
+void Transfer::stage_down(std::unique_lock<Mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                           uint64_t bytes) {
   Chunks chunks(*pool_, recorder_, bytes);
   const auto record = [&](uint64_t i) {

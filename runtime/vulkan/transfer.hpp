@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
+#include "platform/mutex.hpp"
 #include "runtime/vulkan/stream_recorder.hpp"
 
 namespace tuff {
@@ -25,18 +25,16 @@ class Transfer {
   // `lock` holds the context's lock. It is released while the host waits for the device or copies large amounts. What
   // other threads record meanwhile comes before, between or after the chunks; what is recorded after the call returns
   // comes after all of them.
-  void upload(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes);
-  void download(std::unique_lock<std::mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
+  void upload(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes);
+  void download(std::unique_lock<Mutex>& lock, void* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
 
  private:
-  bool write_mapped(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+  bool write_mapped(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                     uint64_t bytes);
-  bool read_mapped(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
-                   uint64_t bytes);
-  void stage_up(std::unique_lock<std::mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
+  bool read_mapped(std::unique_lock<Mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
+  void stage_up(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                 uint64_t bytes);
-  void stage_down(std::unique_lock<std::mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
-                  uint64_t bytes);
+  void stage_down(std::unique_lock<Mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset, uint64_t bytes);
 
   StreamRecorder& recorder_;
   std::shared_ptr<MemoryPool> pool_;

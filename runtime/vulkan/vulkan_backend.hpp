@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "planning/tuning_table.hpp"
+#include "platform/mutex.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
@@ -49,7 +49,7 @@ class VulkanBackend final : public ComputeBackend {
   void profile_end() noexcept override;
 
   // For this context's streams, events and graphs, and for tests that replace functions in the device's table.
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() { return mutex_; }
   Device& device() { return *device_; }
   Streams& streams() { return *streams_; }
   EventQueries& event_queries() { return *event_queries_; }
@@ -69,7 +69,7 @@ class VulkanBackend final : public ComputeBackend {
   TuningDevice tuning_device() const;
   void load_user_tuning();
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_{LockRank::backend};
   std::shared_ptr<Device> device_;
   std::shared_ptr<MemoryPool> pool_;
   std::unique_ptr<KernelCache> kernels_;

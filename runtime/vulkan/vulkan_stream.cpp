@@ -87,7 +87,7 @@ void VulkanStream::refuse_in_capture(const char* why) const {
 }
 
 template <typename Attempt>
-void VulkanStream::record_once(std::unique_lock<std::mutex>& lock, const Attempt& attempt) {
+void VulkanStream::record_once(std::unique_lock<Mutex>& lock, const Attempt& attempt) {
   backend_.device().require_alive();
   if (capture_ == nullptr) recorder_.make_room(lock);
   if (capture_ == nullptr) return attempt(recorder_);

@@ -1,6 +1,7 @@
 // A stream of the Vulkan backend: checks the arguments, then records under the context's lock.
 #pragma once
 
+#include "platform/mutex.hpp"
 #include "runtime/compute_stream.hpp"
 #include "runtime/vulkan/streams.hpp"
 #include "runtime/vulkan/transfer.hpp"
@@ -43,7 +44,7 @@ class VulkanStream final : public ComputeStream {
   void recorded(const Attempt& attempt);
   // The same with a single attempt, for work that needs no memory.
   template <typename Attempt>
-  void record_once(std::unique_lock<std::mutex>& lock, const Attempt& attempt);
+  void record_once(std::unique_lock<Mutex>& lock, const Attempt& attempt);
   void refuse_in_capture(const char* why) const;
 
   VulkanBackend& backend_;

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "planning/log.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff_test {
@@ -116,6 +117,30 @@ TEST_F(PipelineFile, EachAddsToWhatTheOthersMade) {
   first.words().insert("attention");
   first.save();
   EXPECT_EQ(stored(), (Words{"attention", "conv", "gemm", "relu", "softmax"}));
+}
+
+// The prewarming thread must not wait for a caller that is inside a log callback, which may end the process and wait
+// for that thread.
+TEST_F(PipelineFile, PrewarmingDoesNotWaitForACallerThatLogsWhileItSaves) {
+  Process process(folder_, 8);
+  process.words() = {"more than eight bytes"};
+  struct Seen {
+    Process& process;
+    int messages = 0, refused = 0;
+  } seen{process};
+  const auto callback = [](void* user, int32_t, const char*) {
+    auto& [asked, messages, refused] = *static_cast<Seen*>(user);
+    bool saved = true;
+    std::thread([&, &file = asked.file, cache = asked.cache] { saved = file.try_save(cache); }).join();
+    ++messages;
+    refused += saved ? 0 : 1;
+  };
+  tuff::set_log(callback, &seen, TUFF_LOG_INFO);
+  process.save();
+  tuff::set_log(nullptr, nullptr, TUFF_LOG_OFF);
+  EXPECT_GT(seen.messages, 0);
+  EXPECT_EQ(seen.refused, seen.messages);
+  EXPECT_TRUE(process.file.try_save(process.cache)) << "nobody is saving now";
 }
 
 TEST_F(PipelineFile, AloneNothingIsMerged) {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <stdexcept>
@@ -141,6 +143,30 @@ TEST(PrewarmThread, StopWaitsForTheOneInProgressAlone) {
   EXPECT_EQ(leftovers(prewarm), 1);
   prewarm.stop();
   EXPECT_FALSE(Prewarm::Turn(&prewarm, list[9].line).pipeline()) << "callers go on without it";
+}
+
+// A log callback on the thread may end the process, whose exit handler stops it, while a context is being destroyed.
+TEST(PrewarmThread, StopsItselfWhileAnotherThreadJoinsIt) {
+  std::promise<void> begun, go, back;
+  Prewarm* self = nullptr;
+  const auto build = [&](const ListedKernel& kernel) {
+    begun.set_value();
+    go.get_future().wait();
+    self->stop();
+    back.set_value();
+    return pipeline_of(kernel.line);
+  };
+  Prewarm prewarm(kernels(1), build, nothing);
+  self = &prewarm;
+  begun.get_future().wait();
+  auto joined = std::async(std::launch::async, [&] { prewarm.stop(); });
+  EXPECT_EQ(joined.wait_for(30ms), std::future_status::timeout);
+  go.set_value();
+  if (back.get_future().wait_for(20s) == std::future_status::timeout) {
+    std::fprintf(stderr, "each waits for the other\n");
+    std::abort();
+  }
+  joined.get();
 }
 
 TEST(PrewarmThread, CallersAndManyOfThemAtOnce) {
