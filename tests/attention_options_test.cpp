@@ -233,6 +233,12 @@ TEST_P(AttentionHidden, KeysBehindTheEnd) {
                 {.q_lengths = {20}, .kv_lengths = {30}}, {30, 31, 34});
 }
 
+TEST_P(AttentionHidden, EitherLengthAlone) {
+  const AttentionShape shape{.seq_q = 20, .seq_kv = 35, .head_dim = 16, .lengths = true};
+  expect_hidden(shape, {.kv_lengths = {30}}, {30, 31, 34});
+  expect_hidden(shape, {.q_lengths = {7}}, {});
+}
+
 TEST_P(AttentionHidden, KeysBesideTheWindow) {
   // Every row sees a part of the middle keys.
   expect_hidden({.seq_q = 20, .seq_kv = 60, .head_dim = 16, .causal = kBottomRight, .left = 10}, {}, {0, 5, 30});

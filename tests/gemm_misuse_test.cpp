@@ -86,6 +86,8 @@ TEST_P(GemmMisuse, Fields) {
       {"accumulate", kUnsupported, [](auto& d) { d.a_type = TUFF_F16, d.b_type = TUFF_BF16, d.accumulate = TUFF_F16; }},
       {"precision", kArgument, [](auto& d) { d.precision = 3; }},
       {"precision", kArgument, [](auto& d) { d.dtype = TUFF_F16, d.precision = TUFF_PRECISION_ALLOW_F16; }},
+      {"precision", kArgument, [](auto& d) { d.a_type = TUFF_F16, d.precision = TUFF_PRECISION_ALLOW_F16; }},
+      {"precision", kArgument, [](auto& d) { d.b_type = TUFF_BF16, d.precision = TUFF_PRECISION_ALLOW_BF16; }},
       {"activation", kArgument, [](auto& d) { d.activation = TUFF_ACTIVATION_RELU6 + 1; }},
       {"activation", kArgument, [](auto& d) { d.dtype = TUFF_I8, d.activation = TUFF_ACTIVATION_GELU; }},
       {"alpha", kArgument, [](auto& d) { d.dtype = TUFF_I8, d.alpha = 0.5; }},

@@ -539,6 +539,24 @@ TEST_P(ShapeOnce, BadArguments) {
   y.expect_poisoned();
   z.expect_poisoned();
 }
+TEST_P(ShapeOnce, RanksOfDescriptors) {
+  const Tensor x(context(), 100), y(context(), 100);
+  const tuff_buffer input = x;
+  for (const uint32_t rank : {0u, 9u}) {
+    tuff_permute_desc permute{sizeof permute, TUFF_F32, x, y, {2, 2}, {1, 0}, rank, 0};
+    EXPECT_FAILS(tuff_permute_ex(context(), &permute), kArgument, "tuff_permute_ex", "rank");
+    tuff_slice_desc slice{sizeof slice, TUFF_F32, x, y, {2, 2}, {}, {1, 1}, {1, 1}, rank, 0};
+    EXPECT_FAILS(tuff_slice_ex(context(), &slice), kArgument, "tuff_slice_ex", "rank");
+    const uint64_t sizes[1] = {2};
+    tuff_concat_desc concat{sizeof concat, TUFF_F32, &input, sizes, 1, rank, y, {2, 2}, 0, 0};
+    EXPECT_FAILS(tuff_concat_ex(context(), &concat), kArgument, "tuff_concat_ex", "rank");
+    tuff_gather_desc gather{};
+    gather.struct_size = sizeof gather, gather.dtype = TUFF_F32, gather.index_type = TUFF_U32;
+    gather.input = x, gather.output = y, gather.indices = x, gather.count = 1, gather.shape[0] = 2, gather.rank = rank;
+    EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "rank");
+  }
+}
+
 TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
   const uint32_t names[6] = {0, 1, 0xffffffffu, 0x80000000u, 7, 2};
   const OwnBuffer indices(context(), sizeof names);

@@ -20,6 +20,9 @@
 
 #include "fuzz/program.hpp"
 
+// In a library built to count executed lines: writes the counts, which _Exit would lose (tests/coverage/).
+extern "C" __attribute__((weak)) void tuff_coverage_dump();
+
 namespace {
 
 using namespace tuff_fuzz;
@@ -90,6 +93,7 @@ int in_child(F&& body) {
       std::snprintf(shared().failure, sizeof shared().failure, "%s", failure.text.c_str());
     }
     std::fflush(nullptr);
+    if (tuff_coverage_dump != nullptr) tuff_coverage_dump();
     std::_Exit(status);
   }
   int status = 0;

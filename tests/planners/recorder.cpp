@@ -67,6 +67,55 @@ std::string text_of(const tuff::KernelRequest& kernel, const tuff::Dispatch& dis
   return text;
 }
 
+int64_t define_of(const tuff::KernelRequest& kernel, std::string_view name) {
+  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+    if (kernel.defines()[i].name == name) return kernel.defines()[i].value;
+  }
+  return 0;
+}
+
+// Kernels that read some operands, first to last, several elements at a time if a define is set. `bytes` is the least
+// that this takes with any type.
+struct BlockKernel {
+  std::string_view name, define;
+  uint32_t first, last;
+  uint64_t bytes;
+};
+constexpr BlockKernel kBlockKernels[] = {
+    {"unary", "TUFF_VECTOR", 0, 1, 16},          {"binary", "TUFF_VECTOR", 0, 2, 16},
+    {"norm_rows", "TUFF_VECTOR", 0, 1, 16},      {"norm_split_rows", "TUFF_VECTOR", 0, 1, 16},
+    {"softmax_rows", "TUFF_VECTOR", 0, 0, 16},   {"softmax_split_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"softmax_columns", "TUFF_VECTOR", 0, 0, 8}, {"reduce_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"reduce_columns", "TUFF_VECTOR", 0, 0, 16}, {"reduce_arg", "TUFF_VECTOR", 0, 0, 16},
+    {"scan_rows", "TUFF_VECTOR", 0, 0, 16},      {"scan_columns", "TUFF_VECTOR", 0, 0, 16},
+    {"batch_norm", "TUFF_VECTOR", 0, 0, 16},     {"gemm_tile", "VECTOR_A", 0, 0, 8},
+    {"gemm_tile", "VECTOR_B", 1, 1, 8},          {"gemm_tile", "VECTOR_C", 2, 2, 8},
+    {"gemm_subgroup", "VECTOR_B", 1, 1, 8},      {"attention_tile", "VEC", 0, 3, 8},
+    {"attention_subgroup", "VEC", 0, 3, 8},      {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
+    {"conv_tile", "VEC_FILTER", 1, 1, 8},        {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},
+    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
+};
+
+// The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
+// a planner that is wrong about it.
+uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand) {
+  const std::string_view name = kernel.source().name;
+  if (const int64_t unit = define_of(kernel, "TUFF_UNIT"); unit != 0) {
+    return name == "gather" && operand == 1 ? 4 : static_cast<uint64_t>(unit);  // its indices
+  }
+  if (name == "cast" && define_of(kernel, "TUFF_VECTOR") != 0) {  // four elements
+    const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
+    return static_cast<uint64_t>(std::min<int64_t>(4 * bytes, 16));
+  }
+  uint64_t result = 1;
+  for (const BlockKernel& row : kBlockKernels) {
+    if (row.name == name && operand >= row.first && operand <= row.last && define_of(kernel, row.define) != 0) {
+      result = std::max(result, row.bytes);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 void Ranges::add(uint64_t begin, uint64_t end) {
@@ -247,6 +296,11 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
         violated("{}, operand {}, uses parameters of an earlier dispatch", name, i);
       }
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
+      const uint64_t place = operand.buffer->offset + operand.offset, alignment = alignment_of(kernel, i);
+      if (place % alignment != 0) {
+        violated("{}, operand {}, starts at byte {} of its allocation, and is read {} bytes at a time", name, i, place,
+                 alignment);
+      }
     }
   }
   // As in DeviceRecorder::dispatch.

@@ -309,7 +309,8 @@ void run_attention(tuff_context context, const AttentionShape& s, const std::vec
     if (s.mask) desc.mask = mask;
     std::copy_n(extra.begin(), 3, desc.bias_strides);
     std::copy_n(extra.begin(), 3, desc.mask_strides);
-    if (s.lengths) desc.q_lengths = q_lengths, desc.kv_lengths = kv_lengths;
+    if (!extras.q_lengths.empty()) desc.q_lengths = q_lengths;
+    if (!extras.kv_lengths.empty()) desc.kv_lengths = kv_lengths;
     if (s.lse) desc.lse = sums;
     ASSERT_OK(tuff_attention_ex(context, &desc));
     if (s.lse) expect_matches(sums.read(), lse);
