@@ -58,7 +58,7 @@ TYPES = {
     "SCALAR": ("Number", None, None),
 }
 # Names that the prelude, the compiler or kernel_text() define.
-BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
+BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_PRESERVES_F32", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
             "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
 
 

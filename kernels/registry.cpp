@@ -1,8 +1,9 @@
-// Every operation, in the order of the header.
+// Every operation, in the order of the header, and every kernel in PTX.
 #include "kernels/attention/attention.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
@@ -27,8 +28,11 @@ const OperationInfo* const kOperations[] = {
     &operations::batch_norm.info(), &operations::resize.info(),
 };
 
+const KernelSource* const kNative[] = {&gemm::wgmma_source};
+
 }  // namespace
 
 const std::span<const OperationInfo* const> all_operations = kOperations;
+const std::span<const KernelSource* const> shaders::native = kNative;
 
 }  // namespace tuff

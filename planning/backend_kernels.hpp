@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "planning/buffer.hpp"
+#include "planning/probe.hpp"
 
 namespace tuff {
 
@@ -27,6 +28,8 @@ struct BackendKernels {
   void (*multiply_tiles)(Recorder& recorder, const Buffer& a, const Buffer& b, const Buffer& c, uint64_t n);
   // Copies `bytes` with little other work, to measure the cost of a binding method.
   void (*bind)(Recorder& recorder, const Buffer& in, const Buffer& out, uint64_t bytes);
+  // Whether kernels in PTX work: sets DeviceTraits::hopper.
+  const Probe* hopper;
 };
 
 extern const BackendKernels backend_kernels;

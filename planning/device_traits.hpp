@@ -33,6 +33,7 @@ struct DeviceTraits {
   bool storage16 = false, storage8 = false;  // 16-bit and 8-bit elements in buffers, converted when they are read
   bool f16 = false, f64 = false;             // arithmetic
   bool rounds_f16 = false;  // conversions to f16 can be made to round to nearest even and preserve denormals
+  bool preserves_f32 = false;  // arithmetic can be told to preserve zeros' signs, infinities and NaN
   // Supported cooperative matrix shapes, for kernels that set KernelRequest::matrices().
   std::array<MatrixShape, 32> matrix_shapes{};
   uint32_t matrix_shape_count = 0;
@@ -43,6 +44,8 @@ struct DeviceTraits {
                          return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
                        });
   }
+  // Kernels in PTX with the matrix units of NVIDIA's Hopper GPUs run: a trial has succeeded (kernels/native/).
+  bool hopper = false;
   // Which binding method each kind of kernel uses: see runtime/vulkan/binding.hpp.
   bool streams_by_addresses = false, tiles_by_addresses = false, packed_by_addresses = false;
 };

@@ -17,8 +17,10 @@ class ProbeRun {
  public:
   virtual ~ProbeRun() = default;
   virtual Recorder& recorder() = 0;
-  virtual Buffer readable(uint64_t bytes) = 0;  // memory that kernels write and the host reads after finish()
-  virtual void finish() = 0;                    // executes what was recorded and waits for it
+  // Memory that the host writes before kernels are recorded, that they read and write, and the host reads after
+  // finish().
+  virtual Buffer readable(uint64_t bytes) = 0;
+  virtual void finish() = 0;  // executes what was recorded and waits for it
 };
 
 struct Probe {
@@ -28,6 +30,8 @@ struct Probe {
   const char* log_false;
   bool (*possible)(const DeviceTraits& traits);  // if false, the answer is no and nothing is run
   bool (*run)(ProbeRun& run);
+  // The trial may end the device or the process: until it has come back, its answer on disk is no.
+  bool risky = false;
 };
 
 }  // namespace tuff

@@ -59,6 +59,15 @@ run_tests() {
 # total_of <attribute> <text>: the attribute's value.
 total_of() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" <<<"$2"; }
 
+# NVIDIA's assembler checks the kernels in PTX without a GPU. Without PyPI that test is skipped, and says so.
+fetch_assembler() {
+  local venv=$TUFF_ROOT/build/ptxas-venv
+  [ -x "$venv/bin/python" ] || "$TUFF_PYTHON" -m venv --clear "$venv"
+  "$venv/bin/python" -m pip install --no-deps nvidia-cuda-nvcc-cu12==12.9.86 || echo "PyPI could not be reached"
+}
+compgen -G "$TUFF_ROOT/build/ptxas-venv/lib/python3*/site-packages/nvidia/*/bin/ptxas" >/dev/null ||
+  step "Fetching NVIDIA's assembler from PyPI" ptxas fetch_assembler
+
 say "Tuff, optimised"
 configure release -DTUFF_TEST_SAMPLE=$sample
 build release

@@ -90,6 +90,41 @@ TEST_P(GemmEpilogueActivation, IsTheUnaryOperation) {
   });
 }
 
+// 16-bit inputs, which GPUs multiply on their matrix units, at rows that are aligned for vectors and at others.
+class MatrixActivation : public ActivationTest {
+ protected:
+  void expect_unary(int32_t dtype) {
+    // Multiples of 1/8 from -12 to 3.9, which both types represent.
+    constexpr uint64_t rows = 128;
+    std::vector<float> x(rows);
+    for (uint64_t i = 0; i < rows; ++i) x[i] = static_cast<float>(i) / 8 - 12;
+    for (const uint64_t k : {20, 64}) {
+      for (const uint64_t n : {20, 64}) {
+        SCOPED_TRACE(testing::Message() << name_of(dtype) << ", n " << n << ", k " << k);
+        std::vector<float> a(rows * k, 0.0f), b(k * n, 0.0f);
+        for (uint64_t i = 0; i < rows; ++i) a[i * k + i % k] = x[i];
+        for (uint64_t i = 0; i < k * n; ++i) b[i] = 1;
+        for (const uint64_t shift : {0, 1}) {
+          const StoredTensor stored_a(context(), dtype, a, shift), stored_b(context(), dtype, b, shift);
+          expect_alike(rows * n, [&](int32_t activation, tuff_buffer c) {
+            tuff_gemm_desc desc{};
+            desc.struct_size = sizeof desc;
+            desc.dtype = dtype, desc.c_type = TUFF_F32;
+            desc.m = rows, desc.n = n, desc.k = k, desc.alpha = 1;
+            desc.a = stored_a, desc.b = stored_b, desc.c = c;
+            desc.activation = activation;
+            return tuff_gemm_ex(context(), &desc);
+          });
+        }
+      }
+    }
+  }
+};
+
+TEST_P(MatrixActivation, IsTheUnaryOperation) {
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) expect_unary(dtype);
+}
+
 using BatchedGemmActivation = ActivationTest;
 
 TEST_P(BatchedGemmActivation, IsTheUnaryOperation) {
@@ -174,6 +209,7 @@ TEST_P(ConvWinogradActivation, IsTheUnaryOperation) {
 }
 
 TUFF_ON_BACKENDS(GemmEpilogueActivation);
+TUFF_ON_BACKENDS(MatrixActivation);
 TUFF_ON_BACKENDS(BatchedGemmActivation);
 TUFF_ON_BACKENDS(Conv2dActivation);
 TUFF_ON_BACKENDS(ConvWinogradActivation);

@@ -68,7 +68,9 @@ class DevicesElsewhere : public testing::Test {
       const std::string part = first.substr(0, length);
       const bool others = std::any_of(all_.begin() + 1, all_.end(),
                                       [&](const Listed& device) { return device.uuid.rfind(part, 0) == 0; });
-      if (!others && part.back() != '-') return part;
+      // Digits alone are a device's number.
+      const bool number = part.find_first_not_of("0123456789") == std::string::npos;
+      if (!others && !number && part.back() != '-') return part;
     }
     return first;
   }

@@ -19,6 +19,11 @@
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 16);
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 16);
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4467], 4462, 16);
+#elif TUFF_PRESERVES_F32
+#extension GL_EXT_spirv_intrinsics : require
+// SignedZeroInfNanPreserve for 32-bit floats. In a kernel without any such mode NVIDIA's compiler (580) simplified
+// (x + c) - c to x, although both are `precise`: gelu and silu at the end of bf16 products were 40 % off.
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
 #endif
 
 #define TUFF_F32 1

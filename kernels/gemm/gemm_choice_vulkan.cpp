@@ -16,6 +16,7 @@ namespace {
 void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
   offer_tiny(recorder.traits(), plan.args, offers);
   offer_skinny(recorder.traits(), plan, offers);
+  offer_native(recorder.traits(), plan, offers);
   offer_matrices(recorder.traits(), plan.args, offers);
   offer_panels(recorder, plan, offers);
   offer_tiles(recorder, plan, offers);
@@ -23,7 +24,7 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
 
 bool is_variant(std::string_view name) {
   constexpr std::string_view kOthers[] = {"panels", "skinny", "tiny_lanes", "tiny_columns"};
-  return is_tile_variant(name) || is_matrix_variant(name) ||
+  return is_tile_variant(name) || is_matrix_variant(name) || is_native_variant(name) ||
          std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
@@ -40,6 +41,7 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   Offers offers;  // each kind is asked only if the ones before it offered nothing
   offer_tiny(traits, plan.args, offers);
   if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan, offers);
+  if (!offers.found()) offer_native(traits, plan, offers);
   // Cooperative matrices compute five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
   if (!offers.found()) offer_skinny(traits, plan, offers);
@@ -101,6 +103,7 @@ std::string reason(const Plan& plan) {
     case Kind::skinny: return fmt::format("model: {} rows or columns{}", std::min(plan.args.m, plan.args.n), unfit);
     case Kind::panels:
       return fmt::format("model: whole tiles compute {:.2f} times the operations{}", choice.offer.time, unfit);
+    case Kind::native:
     case Kind::matrices:
     case Kind::tiles: break;
   }

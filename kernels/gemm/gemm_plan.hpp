@@ -16,7 +16,7 @@
 
 namespace tuff::gemm {
 
-enum class Kind : uint8_t { tiny, skinny, matrices, panels, tiles };
+enum class Kind : uint8_t { tiny, skinny, native, matrices, panels, tiles };
 
 // When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
@@ -191,6 +191,12 @@ void record_matrices(Recorder& recorder, Plan& plan);
 // Which inputs are copied first.
 CopyRequest matrix_copy_of_a(const GemmArgs& args);
 CopyRequest matrix_copy_of_b(const GemmArgs& args);
+
+// native/gemm_native_vulkan.cpp: kernels in PTX, on NVIDIA's Hopper GPUs.
+void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers);
+bool is_native_variant(std::string_view name);
+// Returns false and records nothing if the driver refuses the kernel, which is not offered again.
+bool record_native(Recorder& recorder, Plan& plan);
 
 // gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);

@@ -165,10 +165,15 @@ void settle(const Recorder& recorder, Plan& plan) {
   }
 }
 
+void record_pieces(Recorder& recorder, const GemmArgs& args);
+
 void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
   switch (plan.choice.offer.kind) {
     case Kind::tiny: record_tiny(recorder, plan); break;
     case Kind::skinny: record_skinny(recorder, plan); break;
+    case Kind::native:
+      if (!record_native(recorder, plan)) return record_pieces(recorder, args);  // planned anew, without this variant
+      break;
     case Kind::matrices: record_matrices(recorder, plan); break;
     case Kind::panels: record_panels(recorder, plan); break;
     case Kind::tiles: record_tiles(recorder, plan); break;
@@ -176,7 +181,6 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
   if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
 
-void record_pieces(Recorder& recorder, const GemmArgs& args);
 void settle_distances(GemmArgs& args);
 
 // Strides in elements of the operands, for each unit of the extent that is cut.
@@ -251,7 +255,9 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
   uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
-  const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish() : finish;
+  const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish()
+                         : plan.choice.offer.kind == Kind::native ? !epilogue.none()
+                                                                  : finish;
   if (plan.a_request.wanted) {
     max_batch = std::min(max_batch, fitting(args.m * args.k));
     if (args.m * args.k > kMaxScratch) max_m = std::min(max_m, fitting(args.k));

@@ -2,6 +2,7 @@
 
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/native/hopper_probe.hpp"
 #include "kernels/memory/memory.hpp"
 #include "planning/recorder.hpp"
 #include "shaders/binding_probe.hpp"
@@ -47,7 +48,7 @@ void record_bind(Recorder& recorder, const Buffer& in, const Buffer& out, uint64
 
 }  // namespace
 
-const BackendKernels backend_kernels = {record_fill,     record_copy,           record_stream,
-                                        record_multiply, record_multiply_tiles, record_bind};
+const BackendKernels backend_kernels = {record_fill,           record_copy, record_stream,      record_multiply,
+                                        record_multiply_tiles, record_bind, &gemm::hopper_probe};
 
 }  // namespace tuff

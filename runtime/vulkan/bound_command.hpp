@@ -45,6 +45,9 @@ struct BoundDispatch {
   std::array<uint32_t, 3> groups{};
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
+  // A kernel in PTX, in place of pipeline and layout. Its parameters are the addresses, then the push block.
+  VkCuFunctionNVX function = VK_NULL_HANDLE;
+  uint32_t threads = 0, shared_bytes = 0;
   const CachedPipeline* cached = nullptr;  // Tuff's kernels: what a graph has to pin
   // Tuff's kernels: the push constants begin with 8 bytes per slot, before the parameters. They hold where the slot's
   // memory begins, as an address or as an offset within its descriptor.

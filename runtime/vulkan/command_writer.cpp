@@ -128,7 +128,34 @@ void CommandWriter::push_descriptors(const BoundDispatch& dispatch, uint64_t* ba
                                         writes.data());
 }
 
+// A kernel in PTX. Pipelines have to be bound again after it.
+void CommandWriter::launch(const BoundDispatch& dispatch) {
+  std::array<uint64_t, Dispatch::kMaxSlots> addresses;
+  std::array<const void*, Dispatch::kMaxSlots + 1> parameters;
+  uint32_t count = 0;
+  for (; count < dispatch.slots; ++count) {
+    const Bound& at = dispatch.bound[count];
+    addresses[count] = at.block != nullptr ? at.block->address + at.begin : 0;
+    parameters[count] = &addresses[count];
+  }
+  if (dispatch.push_bytes != 0) parameters[count++] = dispatch.push.data();
+  VkCuLaunchInfoNVX info{};
+  info.sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX;
+  info.function = dispatch.function;
+  info.gridDimX = dispatch.groups[0];
+  info.gridDimY = dispatch.groups[1];
+  info.gridDimZ = dispatch.groups[2];
+  info.blockDimX = dispatch.threads;
+  info.blockDimY = info.blockDimZ = 1;
+  info.sharedMemBytes = dispatch.shared_bytes;
+  info.paramCount = count;
+  info.pParams = parameters.data();
+  device_->vk.vkCmdCuLaunchKernelNVX(commands_, &info);
+  pipeline_ = VK_NULL_HANDLE;
+}
+
 void CommandWriter::write(const BoundDispatch& dispatch) {
+  if (dispatch.function != VK_NULL_HANDLE) return launch(dispatch);
   const VolkDeviceTable& vk = device_->vk;
   if (pipeline_ != dispatch.pipeline) {
     vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);

@@ -50,6 +50,7 @@ class CommandWriter {
   void order(const HazardTracker::Range* ranges, uint32_t count, VkPipelineStageFlags stage, bool everything = false);
   void barrier(VkPipelineStageFlags stage);
   void push_descriptors(const BoundDispatch& dispatch, uint64_t* bases);
+  void launch(const BoundDispatch& dispatch);
   VkPipelineStageFlags all_stages() const noexcept {
     return computes_ ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT
                      : VK_PIPELINE_STAGE_TRANSFER_BIT;

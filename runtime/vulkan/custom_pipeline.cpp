@@ -104,11 +104,11 @@ void RetiredPipelines::add(const Objects& objects, const LastUses& uses) noexcep
   --live_;
 }
 
-void RetiredPipelines::add(VkPipeline pipeline, const Timelines& timelines) {
+void RetiredPipelines::add(const Objects& objects, const Timelines& timelines) {
   std::vector<Use> uses = timelines.all();
   const std::lock_guard lock(mutex_);
   waiting_.reserve(waiting_.size() + live_ + 1);
-  waiting_.push_back({{.pipeline = pipeline}, {}, std::move(uses)});
+  waiting_.push_back({objects, {}, std::move(uses)});
 }
 
 RetiredPipelines::~RetiredPipelines() {
@@ -132,6 +132,7 @@ void RetiredPipelines::destroy(const Objects& objects) noexcept {
   vk.vkDestroyPipelineLayout(device_->handle, objects.layout, nullptr);
   vk.vkDestroyDescriptorSetLayout(device_->handle, objects.set, nullptr);
   vk.vkDestroyCommandPool(device_->handle, objects.commands, nullptr);
+  device_->destroy_native(objects.module, objects.function);
 }
 
 VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,

@@ -37,6 +37,8 @@ class RetiredPipelines {
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
     VkCommandPool commands = VK_NULL_HANDLE;  // of a graph
+    VkCuModuleNVX module = VK_NULL_HANDLE;
+    VkCuFunctionNVX function = VK_NULL_HANDLE;
   };
 
   explicit RetiredPipelines(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -59,8 +61,8 @@ class RetiredPipelines {
     RetiredPipelines* retired_;
   };
   void add(const Objects& objects, const LastUses& uses) noexcept;
-  // Adds a pipeline without a reservation; everything recorded so far may use it. Throws bad_alloc.
-  void add(VkPipeline pipeline, const Timelines& timelines);
+  // Adds a kernel without a reservation; everything recorded so far may use it. Throws bad_alloc.
+  void add(const Objects& objects, const Timelines& timelines);
   // Destroys what is no longer in use. Call it when a stream's work has finished.
   void completed(const Timelines& timelines) noexcept;
   void destroy(const Objects& objects) noexcept;

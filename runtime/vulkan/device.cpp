@@ -169,6 +169,9 @@ void Device::create() {
   if (physical.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   if (physical.host_import_alignment != 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+  native = physical.binary_import && physical.compute_only && addresses_usable(physical) &&
+           platform::environment("TUFF_NATIVE") != "off";
+  if (native) extensions.push_back(VK_NVX_BINARY_IMPORT_EXTENSION_NAME);
 
   VkPhysicalDeviceVulkan12Features features12{};
   features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
@@ -328,6 +331,7 @@ void Device::read_traits() {
                       controls.shaderDenormPreserveFloat16 && controls.shaderSignedZeroInfNanPreserveFloat16 &&
                       controls.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
                       controls.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  traits.preserves_f32 = controls.shaderSignedZeroInfNanPreserveFloat32;
   const std::vector<MatrixShape>& shapes = physical.matrix_shapes;
   traits.matrix_shape_count = static_cast<uint32_t>(std::min(shapes.size(), traits.matrix_shapes.size()));
   std::copy_n(shapes.begin(), traits.matrix_shape_count, traits.matrix_shapes.begin());
@@ -388,6 +392,33 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
   VkShaderModule module = VK_NULL_HANDLE;
   check_made(vk.vkCreateShaderModule(handle, &info, nullptr, &module), module, "vkCreateShaderModule");
   return module;
+}
+
+Device::Native Device::make_native(const std::string& ptx, const char* entry) {
+  Native made;
+  VkCuModuleCreateInfoNVX module{};
+  module.sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX;
+  module.dataSize = ptx.size() + 1;  // the text ends with a zero
+  module.pData = ptx.c_str();
+  const VkResult loaded = vk.vkCreateCuModuleNVX(handle, &module, nullptr, &made.module);
+  if (loaded == VK_ERROR_INITIALIZATION_FAILED) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the driver does not accept the PTX of {}", entry);
+  }
+  check_made(loaded, made.module, "vkCreateCuModuleNVX");
+  VkCuFunctionCreateInfoNVX function{};
+  function.sType = VK_STRUCTURE_TYPE_CU_FUNCTION_CREATE_INFO_NVX;
+  function.module = made.module;
+  function.pName = entry;
+  const VkResult found = vk.vkCreateCuFunctionNVX(handle, &function, nullptr, &made.function);
+  if (found != VK_SUCCESS) destroy_native(made.module, VK_NULL_HANDLE);
+  check_made(found, made.function, "vkCreateCuFunctionNVX");
+  return made;
+}
+
+// The functions exist only if the extension is enabled.
+void Device::destroy_native(VkCuModuleNVX module, VkCuFunctionNVX function) noexcept {
+  if (function != VK_NULL_HANDLE) vk.vkDestroyCuFunctionNVX(handle, function, nullptr);
+  if (module != VK_NULL_HANDLE) vk.vkDestroyCuModuleNVX(handle, module, nullptr);
 }
 
 void Device::check(VkResult result, const char* what) {

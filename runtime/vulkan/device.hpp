@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "planning/recorder.hpp"
@@ -46,6 +47,7 @@ class Device {
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
   bool zeroes_shared = false;  // if a kernel asks for it
+  bool native = false;         // kernels in PTX can be loaded
 
   // Commands on the copy queue can be timed.
   bool times_copies() const { return host_query_reset_ && physical.copy_timestamp_bits != 0; }
@@ -74,6 +76,13 @@ class Device {
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
   VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);
   VkShaderModule make_shader_module(std::span<const uint32_t> words);
+  // A kernel in PTX; only if `native` is set. Throws UNSUPPORTED if the driver refuses the text.
+  struct Native {
+    VkCuModuleNVX module = VK_NULL_HANDLE;
+    VkCuFunctionNVX function = VK_NULL_HANDLE;
+  };
+  Native make_native(const std::string& ptx, const char* entry);
+  void destroy_native(VkCuModuleNVX module, VkCuFunctionNVX function) noexcept;
   // A command buffer in a pool of its own; destroying the pool frees it.
   struct Commands {
     VkCommandPool pool = VK_NULL_HANDLE;

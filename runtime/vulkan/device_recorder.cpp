@@ -147,7 +147,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   }
   BoundDispatch bound;
   const bool fits = find(dispatch, bound);
-  bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits;
+  bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits || kernel.source().native();
   if (bound.addresses && !traits().addresses) refuse_range(traits());
   const uint32_t operands = dispatch.operand_count();
   bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
@@ -159,6 +159,9 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   const CachedPipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
+  bound.function = pipeline.function;
+  bound.threads = pipeline.threads;
+  bound.shared_bytes = pipeline.shared_bytes;
   bound.cached = &pipeline;
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
   if (dispatch.each() != 0) bound.bound[operands] = write_table(dispatch, bound);

@@ -26,7 +26,7 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   std::vector<VkQueueFamilyProperties> queue_families;
-  uint32_t queue_family = 0;  // the first that supports compute
+  uint32_t queue_family = 0;  // for compute
   uint32_t queue_count = 1;   // of that family
   uint32_t copy_family = 0;   // a transfer-only family, or queue_family if there is none
   uint32_t cores = 0;         // 0 if unknown
@@ -46,6 +46,8 @@ struct PhysicalDevice {
   bool robust_access = false;        // accesses beyond a descriptor's exact range can be made harmless
   bool pipeline_robustness = false;  // the same, for individual pipelines
   bool zeroes_shared = false;        // shared variables may have an initialiser
+  bool binary_import = false;        // VK_NVX_binary_import: kernels in PTX
+  bool compute_only = false;         // the queue family has no graphics
   std::vector<MatrixShape> matrix_shapes;
   std::string lacks;  // empty if the device is usable
 };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "planning/log.hpp"
+#include "runtime/custom/compilers.hpp"
 #include "runtime/profile.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/matrix_spirv.hpp"
@@ -105,14 +106,14 @@ KernelCache::~KernelCache() {
   if (prewarm_) {
     prewarm_->stop();
     if (prewarm_->built() != 0 && prewarm_->to_build() != 0) unsaved_ = true;  // it was stopped before it could save
-    prewarm_->each_leftover([&](const Pipeline& left) { vk.vkDestroyPipeline(device_->handle, left.handle, nullptr); });
+    prewarm_->each_leftover([&](const Pipeline& left) { destroy(left); });
   }
   if (!device_->lost()) {
     save();
   } else {
     file_.was_lost();
   }
-  for (const auto& [key, pipeline] : pipelines_) vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
+  for (const auto& [key, pipeline] : pipelines_) destroy(pipeline);
   for (const auto& row : layouts_) {
     for (const Layout& layout : row) destroy(layout);
   }
@@ -180,7 +181,8 @@ void KernelCache::make_room(const CachedPipeline* wanted) {
                    [](const auto& a, const auto& b) { return a->second.used < b->second.used; });
   recent_ = {};
   for (size_t i = 0; i < count; ++i) {
-    retired_->add(idle[i]->second.handle, *timelines_);
+    const Pipeline& evicted = idle[i]->second;
+    retired_->add({.pipeline = evicted.handle, .module = evicted.module, .function = evicted.function}, *timelines_);
     pipelines_.erase(idle[i]);
     ++evicted_;
   }
@@ -234,6 +236,11 @@ KernelCache::Counters KernelCache::counters() const noexcept {
           evicted_};
 }
 
+void KernelCache::destroy(const Pipeline& pipeline) noexcept {
+  device_->vk.vkDestroyPipeline(device_->handle, pipeline.handle, nullptr);
+  device_->destroy_native(pipeline.module, pipeline.function);
+}
+
 void KernelCache::destroy(const Layout& layout) noexcept {
   device_->vk.vkDestroyPipelineLayout(device_->handle, layout.pipeline, nullptr);
   device_->vk.vkDestroyDescriptorSetLayout(device_->handle, layout.set, nullptr);
@@ -267,7 +274,8 @@ VkPipelineLayout KernelCache::layout(uint32_t operands, bool addresses) {
 }
 
 KernelCache::Spirv KernelCache::spirv(const Key& key) {
-  const std::string text = kernel_text(key.kernel, key.form, device_->traits.rounds_f16);
+  const std::string text =
+      kernel_text(key.kernel, key.form, {device_->traits.rounds_f16, device_->traits.preserves_f32});
   const CacheKey hash = hash_text(text);
   if (const auto stored = disk_.load_sealed("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
     Spirv found{std::vector<uint32_t>(stored->size() / sizeof(uint32_t)), std::nullopt};
@@ -282,8 +290,22 @@ KernelCache::Spirv KernelCache::spirv(const Key& key) {
   return {std::move(words), hash};
 }
 
+// The text is written anew, which takes a fraction of a millisecond. The driver keeps what it made of it on disk.
+Pipeline KernelCache::build_native(const KernelRequest& kernel) {
+  check_defines(kernel);  // they may come from a list on disk
+  if (!device_->native) fail(TUFF_ERROR_UNSUPPORTED, "{} is in PTX, and the device takes none", kernel.source().name);
+  require_compilers();  // when the process exits, the driver's may be gone too
+  const NativeKernel native = kernel.source().write(kernel);
+  log(TUFF_LOG_DEBUG, "loading {}, {} bytes of PTX", kernel.source().name, native.text.size());
+  const Device::Native made = device_->make_native(native.text, native.entry);
+  ++compiled_;
+  ++built_;
+  return {VK_NULL_HANDLE, VK_NULL_HANDLE, made.module, made.function, native.threads, native.shared_bytes};
+}
+
 Pipeline KernelCache::build(const Key& key) {
   const ProfiledStep step("build kernel");
+  if (key.kernel.source().native()) return build_native(key.kernel);
   const VolkDeviceTable& vk = device_->vk;
   const Spirv code = spirv(key);
   Pipeline pipeline;

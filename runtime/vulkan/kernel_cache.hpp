@@ -131,6 +131,8 @@ class KernelCache {
   };
   Spirv spirv(const Key& key);
   Pipeline build(const Key& key);
+  Pipeline build_native(const KernelRequest& kernel);
+  void destroy(const Pipeline& pipeline) noexcept;
 
   std::shared_ptr<Device> device_;
   DiskCache disk_;

@@ -26,6 +26,7 @@ int64_t today() {
 
 // A list from another build of the kernels is useless, so each line contains this hash.
 uint64_t source_hash(const KernelSource& source) {
+  if (source.native()) return XXH3_64bits(source.name, std::string_view(source.name).size());  // written by the request
   const std::string_view prelude = shaders::prelude.glsl, text = source.glsl;
   return XXH3_64bits_withSeed(text.data(), text.size(), XXH3_64bits(prelude.data(), prelude.size()));
 }
@@ -52,9 +53,12 @@ bool is_name(std::string_view text) {
 }
 
 const KernelSource* find_source(std::string_view name) {
-  const auto found = std::find_if(shaders::all.begin(), shaders::all.end(),
-                                  [&](const KernelSource* source) { return name == source->name; });
-  return found != shaders::all.end() ? *found : nullptr;
+  for (const auto& sources : {shaders::all, shaders::native}) {
+    const auto found =
+        std::find_if(sources.begin(), sources.end(), [&](const KernelSource* source) { return name == source->name; });
+    if (found != sources.end()) return *found;
+  }
+  return nullptr;
 }
 
 std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::string, std::less<>>& names,

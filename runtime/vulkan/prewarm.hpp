@@ -20,9 +20,13 @@
 
 namespace tuff {
 
+// A kernel that can be launched: a pipeline, or a function in PTX.
 struct Pipeline {
   VkPipeline handle = VK_NULL_HANDLE;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;  // shared with others
+  VkCuModuleNVX module = VK_NULL_HANDLE;
+  VkCuFunctionNVX function = VK_NULL_HANDLE;
+  uint32_t threads = 0, shared_bytes = 0;  // of a block of the function
 };
 
 class Prewarm {

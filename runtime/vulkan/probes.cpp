@@ -33,11 +33,15 @@ bool run_probe(const Probe& probe, StreamRecorder& recorder, const std::shared_p
   if (const auto stored = kernels.disk().load(probe.name, key); stored && stored->size() == 1) {
     return stored->front() == std::byte{1};
   }
+  const auto store = [&](bool holds) {
+    const std::byte answer{static_cast<unsigned char>(holds ? 1 : 0)};
+    kernels.disk().store(probe.name, key, {&answer, 1});
+  };
+  if (probe.risky) store(false);
   StreamProbeRun run(recorder, pool);
   const bool holds = probe.run(run);
   log(TUFF_LOG_INFO, "{}", holds ? probe.log_true : probe.log_false);
-  const std::byte answer{static_cast<unsigned char>(holds ? 1 : 0)};
-  kernels.disk().store(probe.name, key, {&answer, 1});
+  store(holds);
   return holds;
 }
 

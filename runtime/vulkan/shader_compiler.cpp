@@ -12,14 +12,16 @@
 
 namespace tuff {
 
-std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, bool rounds_f16) {
+std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, const FloatControls& controls) {
   std::string text = "#version 460\n";
   text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_GROUP_ROWS {}\n",
                       form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.group_rows ? 1 : 0);
   // bf16 modules are f16 modules whose 16-bit type is reinterpreted afterwards; that would break conversions to true
   // f16.
   const bool has_f16 = kernel.matrices() != Matrices::bf16;
-  text += fmt::format("#define TUFF_ROUNDS_F16 {}\n", rounds_f16 && has_f16 ? 1 : 0);
+  const bool rounds_f16 = controls.rounds_f16 && has_f16;
+  text += fmt::format("#define TUFF_ROUNDS_F16 {}\n", rounds_f16 ? 1 : 0);
+  text += fmt::format("#define TUFF_PRESERVES_F32 {}\n", controls.preserves_f32 && !rounds_f16 ? 1 : 0);
   if (kernel.matrices() != Matrices::none) {
     text += fmt::format("#define TUFF_KHR_MATRICES {}\n", TUFF_SHADERC_KHR_MATRICES);
     text += fmt::format("#define TUFF_MATRICES_INT8 {}\n", kernel.matrices() == Matrices::int8 ? 1 : 0);

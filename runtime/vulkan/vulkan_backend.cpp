@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "planning/backend_kernels.hpp"
 #include "planning/kept_vector.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -40,6 +41,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   streams_ = std::make_unique<Streams>(*base_);
   kernels_->evict_to(*retired_, streams_->timelines());
   choose_binding(streams_->main(), pool_, *device_, *kernels_);
+  if (device_->native) device_->traits.hopper = streams_->main().holds(*backend_kernels.hopper);
   stream_ = std::make_unique<VulkanStream>(*this, streams_->main());
   const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
   log(TUFF_LOG_INFO, "opened {} ({}), {} queues{}, streams by {}, tiles by {}, packed tiles by {}",
@@ -89,6 +91,7 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "addresses") return device_->traits.addresses;
   if (feature == "unified_memory") return pool_->device_memory_mapped();
   if (feature == "custom_kernels") return device_->physical.push_descriptors;
+  if (feature == "ptx") return device_->traits.hopper;
   if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   if (feature == "import_host") return device_->physical.host_import_alignment != 0;
   if (feature == "memory_fd") return device_->physical.memory_fd;

@@ -90,7 +90,9 @@ void draw_attention(Draft& d) {
     operand.allowed = [&d, error, log, type](uint64_t, double y) {
       if (std::isinf(y)) return 0.0;
       if (log) return error() + 8 * kU * (8 + std::fabs(y));
-      return 2 * error() * d.of("v").seen.most + rounded(type, 8, y) + spacing(type, d.of("v").seen.most) * kU;
+      // With cooperative matrices, weights are rounded to the type of v (half a unit of 1).
+      const double weights = type == TUFF_F32 ? 0 : spacing(type, 1) / 2;
+      return (2 * error() + weights) * d.of("v").seen.most + rounded(type, 8, y);
     };
   }
   d.suits = [&d] {

@@ -59,7 +59,7 @@ std::vector<uint32_t> compile(const Form& form) {
                                                         .wm = 64,
                                                         .wn = 32});
   request.matrices(form.kind).wide(form.wide);
-  return compile_glsl("gemm_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
+  return compile_glsl("gemm_matrix", kernel_text(request, {0, form.addresses}, {.rounds_f16 = form.rounds_f16}));
 }
 
 std::vector<Form> forms() {
@@ -111,7 +111,7 @@ std::vector<uint32_t> compile(const AttentionForm& form) {
                                                              .subgroups = form.parts ? 1 : 4,
                                                              .width = 32});
   request.matrices(form.kind).wide(form.wide);
-  return compile_glsl("attention_matrix", kernel_text(request, {0, form.addresses}, form.rounds_f16));
+  return compile_glsl("attention_matrix", kernel_text(request, {0, form.addresses}, {.rounds_f16 = form.rounds_f16}));
 }
 
 std::vector<AttentionForm> attention_forms() {

@@ -210,7 +210,7 @@ TEST_F(PlannerLimits, AttentionOnACpuWithoutAddressesCompiles) {
     complete_attention(args, true);
     FakeRecorder recorder(traits);
     recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
-      const std::string text = kernel_text(kernel, {dispatch.operand_count(), false, false}, false);
+      const std::string text = kernel_text(kernel, {dispatch.operand_count(), false, false}, {});
       EXPECT_NO_THROW(compile_glsl(kernel.source().name, text));
     };
     record_attention(recorder, args);

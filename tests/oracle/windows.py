@@ -243,8 +243,8 @@ def resize(draw: Draw, kind: str, form: str) -> Case:
     references = {"numpy": lambda: reference("numpy")}
     # PyTorch derives the output's size from the scale.
     fits = all(by and int(n * Fraction(str(by))) == o for by, n, o in zip(scale, space, out))
-    # It does not interpolate along an axis whose size stays, whatever the scale; ONNX and Tuff use the given scale.
-    fits = fits and not (mode == LINEAR and any(by != 1 and n == o for by, n, o in zip(scale, space, out)))
+    # It copies along an axis whose size stays, whatever the scale; ONNX and Tuff use the given scale.
+    fits = fits and not any(by != 1 and n == o for by, n, o in zip(scale, space, out))
     if libraries.torch is not None and (fits if scaled else True):
         references["torch"] = lambda: reference("torch")
     desc = {"dtype": t.code, "input": Handle("input"), "output": Handle("output"), "batch": batch,

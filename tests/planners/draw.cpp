@@ -84,6 +84,7 @@ TestDevice draw_device(Numbers& numbers) {
     if (numbers.coin(4)) shape(16, 16, 16, TUFF_I8, TUFF_I32);
     if (numbers.coin(4)) shape(8, 8, 32, TUFF_I8, TUFF_I32);
   }
+  t.hopper = !t.cpu && t.addresses && t.storage16 && numbers.coin(4);
   device.probes = numbers.coin();
   return device;
 }

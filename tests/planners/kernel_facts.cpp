@@ -39,7 +39,7 @@ std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const tuf
   static const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
-  const std::string text = tuff::kernel_text(kernel, form, false);
+  const std::string text = tuff::kernel_text(kernel, form, {});
   const Result result(shaderc_compile_into_spv(compiler.get(), text.data(), text.size(), shaderc_compute_shader,
                                                kernel.source().name, "main", options.get()),
                       &shaderc_result_release);

@@ -93,7 +93,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_subgroup", "VECTOR_B", 1, 1, 8},      {"attention_tile", "VEC", 0, 3, 8},
     {"attention_subgroup", "VEC", 0, 3, 8},      {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
     {"conv_tile", "VEC_FILTER", 1, 1, 8},        {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},
-    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
+    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},    {"gemm_wgmma", "TYPE", 0, 1, 16},
+    {"gemm_wgmma", "VECTOR", 2, 2, 8},
 };
 
 // The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
@@ -145,14 +146,14 @@ std::string text_of(const TestDevice& device) {
   std::string text = fmt::format(
       "device: {} subgroup {}{}{}{} cores {} invocations {} local size {} {} {} groups {} {} {} shared {} push {} "
       "range "
-      "{} slack {}{}{}{}{}{}{}{}; by addresses: streams {} tiles {} packed {}; probes {}",
+      "{} slack {}{}{}{}{}{}{}{}{}; by addresses: streams {} tiles {} packed {}; probes {}",
       t.cpu ? "CPU" : "GPU", t.subgroup_size, t.subgroup_arithmetic ? " arithmetic" : "",
       t.subgroup_shuffle ? " shuffle" : "", t.subgroup_ballot ? " ballot" : "", t.cores, t.max_invocations,
       t.max_local_size[0], t.max_local_size[1], t.max_local_size[2], t.max_groups[0], t.max_groups[1], t.max_groups[2],
       t.shared_bytes, t.push_bytes, t.max_range, device.slack, t.addresses ? " addresses" : "",
       t.streams_by_words ? " words" : "", t.storage16 ? " storage16" : "", t.storage8 ? " storage8" : "",
-      t.f16 ? " f16" : "", t.f64 ? " f64" : "", t.rounds_f16 ? " rounds_f16" : "", t.streams_by_addresses,
-      t.tiles_by_addresses, t.packed_by_addresses, device.probes);
+      t.f16 ? " f16" : "", t.f64 ? " f64" : "", t.rounds_f16 ? " rounds_f16" : "", t.hopper ? " hopper" : "",
+      t.streams_by_addresses, t.tiles_by_addresses, t.packed_by_addresses, device.probes);
   for (uint32_t i = 0; i < t.matrix_shape_count; ++i) {
     const tuff::MatrixShape& s = t.matrix_shapes[i];
     text += fmt::format(" [{}x{}x{} {} {} {}]", s.m, s.n, s.k, s.a, s.b, s.c);
@@ -230,7 +231,10 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
     if (kernel.constants()[i].id == 0) workgroup[0] = kernel.constants()[i].value;
   }
   const KernelFact* fact = nullptr;
-  if (facts_ != nullptr) {
+  if (kernel.source().native()) {
+    const uint32_t threads = kernel.source().write(kernel).threads;
+    if (!t.hopper || threads > 1024) violated("{} is in PTX, {} threads", name, threads);
+  } else if (facts_ != nullptr) {
     const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
     fact = facts_->of(kernel, {slots, addresses, dispatch.group_rows()});
   }
@@ -286,7 +290,9 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
   }
   for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
     const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
-    const Place what{name, i, narrow};
+    // Those in PTX count rows and columns in 32 bits, and pieces of 16 bytes of A and B.
+    const uint64_t pieces = i < 2 ? 16 : 0;
+    const Place what{name, i, kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
         check_range(what, *operand.each[j], 0, operand.bytes, operand.access);

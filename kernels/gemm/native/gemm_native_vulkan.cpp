@@ -1,0 +1,216 @@
+// Plans a GEMM for NVIDIA's Hopper GPUs: kernels in PTX (gemm_wgmma.cpp).
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/gemm/native/hopper_probe.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+struct NativeVariant {
+  const char* name;
+  uint32_t columns;
+  double rate;  // of a multiprocessor, relative to the best
+  double ends;  // the time of a tile outside the loop over k, in elements of k
+};
+
+constexpr NativeVariant kVariants[] = {
+    {"native_128x256", 256, 1.00, 200},
+    {"native_128x128", 128, 0.85, 300},
+    {"native_128x64", 64, 0.55, 300},
+};
+// Variants that a driver has refused, one bit each: they are not offered again in this process.
+std::atomic<uint32_t> refused{0};
+constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
+// Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
+constexpr double kPassOperations = 1.2e7, kPassOperationsPerSum = 10;
+constexpr uint64_t kPiece = 8;       // elements of 16 bytes
+constexpr uint64_t kMinExtent = 32;  // with fewer rows or columns, narrow tiles are better
+constexpr uint64_t kMinLength = 64;  // of k
+
+bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
+
+// Whether rows start at multiples of 16 bytes. Offsets in units of 16 bytes have 32 bits.
+bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements) {
+  return aligned(buffer, type, ld, stride, kPiece) && elements / kPiece < uint64_t{1} << 31;
+}
+
+bool computes(const DeviceTraits& traits, const GemmArgs& args, uint64_t a_elements, uint64_t b_elements) {
+  return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && args.c_array == nullptr &&
+         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements) &&
+         loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements);
+}
+
+uint64_t tiles_of(const GemmArgs& args, uint32_t columns) {
+  return ceil_div(args.m, Wgmma::kRows) * ceil_div(args.n, columns) * args.batch_count;
+}
+
+// The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
+// for the second pass.
+uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
+  const uint64_t cores = cores_of(traits);
+  return tiles * 2 <= cores && k >= 2 * kMinSlice ? cores : tiles;
+}
+
+// 16 bytes of C, or pairs of f32, are stored at once.
+bool stores_vectors(const Plan& plan) {
+  const uint64_t elements = plan.out_type == TUFF_F32 ? 2 : kPiece;
+  return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
+}
+
+}  // namespace
+
+void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
+  const GemmArgs& args = plan.args;
+  if (!computes(traits, args, plan.a_elements, plan.b_elements)) return;
+  const bool suits = args.m >= kMinExtent && args.n >= kMinExtent && args.k >= kMinLength;
+  for (uint32_t row = 0; row < std::size(kVariants); ++row) {
+    const NativeVariant& variant = kVariants[row];
+    if (!offers.wants(variant.name) || (refused.load(std::memory_order_relaxed) >> row & 1) != 0) continue;
+    const uint64_t tiles = tiles_of(args, variant.columns);
+    if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
+    const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
+    const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
+    const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
+    const double sums = static_cast<double>(args.m * args.n * args.batch_count * slices);
+    const double time = static_cast<double>(rounds * Wgmma::kRows * variant.columns) * length / variant.rate +
+                        (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
+    offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
+  }
+}
+
+bool is_native_variant(std::string_view name) {
+  return std::any_of(std::begin(kVariants), std::end(kVariants),
+                     [&](const NativeVariant& row) { return name == row.name; });
+}
+
+bool record_native(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const NativeVariant& variant = kVariants[plan.choice.offer.row];
+  const uint64_t tiles = tiles_of(args, variant.columns);
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
+  plan.to_scratch = plan.slices > 1 || !args.epilogue.none();
+  take_scratch(recorder, plan);
+
+  Wgmma kernel;
+  kernel.type = args.a_type;
+  kernel.c_type = plan.out_type;
+  kernel.trans_a = plan.ta;
+  kernel.trans_b = plan.tb;
+  kernel.columns = variant.columns;
+  kernel.edge = args.m % Wgmma::kRows != 0 || args.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
+  kernel.beta = plan.beta() != 0;
+  kernel.vector = stores_vectors(plan);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
+  Wgmma::Push push{};
+  push.m = number(args.m);
+  push.n = number(args.n);
+  push.k = number(args.k);
+  push.k_slice = number(plan.k_slice);
+  push.tiles_m = number(ceil_div(args.m, Wgmma::kRows));
+  push.tiles_n = number(ceil_div(args.n, variant.columns));
+  push.tiles = number(tiles * plan.slices);
+  push.matrices = number(args.batch_count);
+  push.lda = number(args.lda / kPiece);
+  push.ldb = number(args.ldb / kPiece);
+  push.ldc = number(plan.out_ld);
+  push.stride_a = args.stride_a * size;
+  push.stride_b = args.stride_b * size;
+  push.stride_c = plan.out_stride * out_size;
+  push.slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0;
+  push.alpha = static_cast<float>(plan.alpha());
+  push.beta = static_cast<float>(plan.beta());
+  Dispatch dispatch("gemm native");
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
+  dispatch.push(push)
+      .groups(number(std::min<uint64_t>(push.tiles, cores_of(traits))))
+      .work(work_bytes(plan), operations_of(args))
+      .variant(variant.name);
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k{}", plan.ta ? 't' : 'n',
+        plan.tb ? 't' : 'n', dtype_name(args.a_type), args.m, args.n, args.k, args.batch_count, variant.name,
+        reason(plan), tiles, plan.slices, kernel.edge ? ", with edges" : "");
+  }
+  try {
+    recorder.dispatch(kernel.request(), dispatch);
+  } catch (const Error& error) {
+    if (error.code() != TUFF_ERROR_UNSUPPORTED) throw;
+    const uint32_t bit = 1u << plan.choice.offer.row;
+    if ((refused.fetch_or(bit) & bit) == 0) {
+      log(TUFF_LOG_WARNING, "gemm: {} is not used: {}", variant.name, error.what());
+    }
+    return false;
+  }
+  return true;
+}
+
+// --- the trial ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint64_t kTrialRows = 128, kTrialColumns = 128, kTrialLength = 192;
+
+// Small whole numbers, whose products and sums are exact.
+float trial_a(uint64_t row, uint64_t k) { return static_cast<float>((row * 3 + k * 5) % 11) - 5; }
+float trial_b(uint64_t k, uint64_t column) { return static_cast<float>((k * 7 + column * 2) % 13) - 6; }
+
+GemmArgs trial_args(const Buffer& a, const Buffer& b, const Buffer& c, int32_t type, uint64_t m, uint64_t n,
+                    uint64_t k) {
+  GemmArgs args{};
+  args.a_type = args.b_type = type;
+  args.c_type = args.accumulate = TUFF_F32;
+  args.m = m;
+  args.n = args.ldb = args.ldc = n;
+  args.k = args.lda = k;
+  args.alpha = 1;
+  args.a = &a;
+  args.b = &b;
+  args.c = &c;
+  return args;
+}
+
+// A product of matrices that kernels in SPIR-V convert before it, and whose result one reads after it.
+bool try_hopper(ProbeRun& run) {
+  const uint64_t m = kTrialRows, n = kTrialColumns, k = kTrialLength;
+  const Buffer a = run.readable(m * k * 4), b = run.readable(k * n * 4), c = run.readable(m * n * 4);
+  for (uint64_t i = 0; i < m * k; ++i) a.host<float>()[i] = trial_a(i / k, i % k);
+  for (uint64_t i = 0; i < k * n; ++i) b.host<float>()[i] = trial_b(i / n, i % n);
+  GemmArgs args = trial_args(a, b, c, TUFF_F32, m, n, k);
+  args.epilogue.activation = TUFF_ACTIVATION_RELU;  // by the second pass
+  Plan plan(args);
+  plan.choice.offer = {Kind::native, "trial", 1, 0, Fit::by_name};
+  plan.a_request = plan.b_request = {true, TUFF_F16, false};
+  if (!record_native(run.recorder(), plan)) return false;
+  record_finish(run.recorder(), args, plan.out, plan.slices);
+  run.finish();
+  for (uint64_t i = 0; i < m * n; ++i) {
+    float sum = 0;
+    for (uint64_t j = 0; j < k; ++j) sum += trial_a(i / n, j) * trial_b(j, i % n);
+    if (c.host<float>()[i] != std::max(sum, 0.0f)) return false;
+  }
+  return true;
+}
+
+bool may_be_hopper(const DeviceTraits& traits) { return traits.addresses && traits.storage16; }
+
+}  // namespace
+
+const Probe hopper_probe = {"hopper",
+                            1,
+                            "kernels in PTX for Hopper's matrix units run",
+                            "kernels in PTX for Hopper's matrix units do not run here",
+                            may_be_hopper,
+                            try_hopper,
+                            true};
+
+}  // namespace tuff::gemm

@@ -1,0 +1,539 @@
+// C = alpha * op(A) * op(B) + beta * C with the wgmma instructions of Hopper GPUs: 16-bit inputs, sums in f32.
+//
+//              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
+//            +---------------+          loading the next one overlaps with storing this one. Of its three warp groups
+//       64   |       B       |
+//      +---+ +---------------+            group 0   loads: cp.async into a ring of stages, each 64 of k;
+//      |   | |    group 1    |            group 1   multiplies the upper 64 rows, with the sums in registers;
+//  128 | A | +---------------+            group 2   multiplies the lower 64 rows.
+//      |   | |    group 2    |
+//      +---+ +---------------+          full[s] tells the multiplying groups that stage s has arrived, empty[s] tells
+//                                       the loading group that both have multiplied it:
+//
+//   load      0   1   2   3   .   .   4   5   .   ...          (waits for empty[s])
+//   multiply          0---1---2---3---4---5---...              (waits for full[s]; the next step is issued before the
+//                                                               last one has finished)
+//
+// A stage is kept as wgmma reads it without bank conflicts: rows of 128 bytes whose eight pieces of 16 bytes are
+// permuted by the row's number ("128-byte swizzle"). An operand whose rows run along k is kept row by row; one whose
+// rows run along m or n is kept as blocks of 64 elements by 64 steps of k, which the instruction transposes. Neither is
+// copied before.
+#include "kernels/gemm/native/gemm_wgmma.hpp"
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/native/ptx.hpp"
+#include "planning/status.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff::gemm {
+namespace {
+
+using ptx::F32;
+using ptx::if_true;
+using ptx::Label;
+using ptx::multiply_add;
+using ptx::multiply_wide;
+using ptx::Pred;
+using ptx::Type;
+using ptx::U32;
+using ptx::U64;
+using ptx::Writer;
+
+constexpr uint32_t kRows = Wgmma::kRows, kStep = Wgmma::kStep, kRowBytes = 128, kPiece = 16;
+constexpr uint32_t kElement = 2;                                                // bytes
+constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
+constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
+constexpr uint32_t kSharedBytes = 227 * 1024, kAlignment = 1024, kBarrierBytes = 256;
+// Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
+// when they start on the next, so at most the number of stages less two.
+constexpr uint32_t kLag = 2;
+// Registers of a thread: the hardware moves them from the loading to the multiplying groups.
+constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
+constexpr uint32_t kTilesTogether =
+    16;  // rows of tiles that are computed at about the same time, to share B in the L2 cache
+
+class Kernel {
+ public:
+  explicit Kernel(const Wgmma& options) : o_(options), w_("sm_90a", "gemm_wgmma") {}
+
+  std::string write() {
+    a_.base = w_.pointer("a");
+    b_.base = w_.pointer("b");
+    c_ = w_.pointer("c");
+    w_.block("push", sizeof(Wgmma::Push));
+    read_parameters();
+    const U32 thread = w_.special("%tid.x");
+    U32 memory = w_.make<Type::u32>();
+    w_.emit("mov.u32 {}, shared;", memory.text);
+    memory_ = (memory + (kAlignment - 1)) & ~(kAlignment - 1);
+    full_ = memory_ + o_.stages() * stage_bytes();
+    empty_ = full_ + o_.stages() * 8;
+    w_.when(thread == 0, [&] {
+      for (uint32_t s = 0; s < o_.stages(); ++s) {
+        w_.emit("mbarrier.init.shared::cta.b64 [{}], {};", (full_ + s * 8).text, kLoaders / 32);
+        w_.emit("mbarrier.init.shared::cta.b64 [{}], {};", (empty_ + s * 8).text, kMultipliers / 32);
+      }
+    });
+    w_.emit("bar.sync 0;");
+    const Label multiply = w_.label(), end = w_.label();
+    w_.jump_if(thread >= kLoaders, multiply);
+    w_.emit("setmaxnreg.dec.sync.aligned.u32 {};", kLoaderRegisters);
+    load(thread);
+    w_.jump(end);
+    w_.place(multiply);
+    w_.emit("setmaxnreg.inc.sync.aligned.u32 {};", kMultiplierRegisters);
+    this->multiply(thread - kLoaders);
+    w_.place(end);
+    return w_.text(Wgmma::kThreads);
+  }
+
+ private:
+  // A or B.
+  struct Operand {
+    U64 base;
+    U32 ld;          // in pieces
+    U32 extent;      // m or n
+    U64 stride;      // bytes between matrices
+    bool along_k;    // whether its rows run along k
+    uint32_t tile;   // rows or columns of a tile
+    uint32_t place;  // in a stage, in bytes
+  };
+
+  uint32_t stage_bytes() const { return (kRows + o_.columns) * kRowBytes; }
+
+  void read_parameters() {
+    const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
+    m_ = number(offsetof(Wgmma::Push, m));
+    n_ = number(offsetof(Wgmma::Push, n));
+    k_ = number(offsetof(Wgmma::Push, k));
+    k_slice_ = number(offsetof(Wgmma::Push, k_slice));
+    tiles_m_ = number(offsetof(Wgmma::Push, tiles_m));
+    tiles_n_ = number(offsetof(Wgmma::Push, tiles_n));
+    tiles_ = number(offsetof(Wgmma::Push, tiles));
+    matrices_ = number(offsetof(Wgmma::Push, matrices));
+    a_.ld = number(offsetof(Wgmma::Push, lda));
+    b_.ld = number(offsetof(Wgmma::Push, ldb));
+    a_.stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_a));
+    b_.stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_b));
+    a_.extent = m_;
+    b_.extent = n_;
+    a_.along_k = !o_.trans_a;
+    b_.along_k = o_.trans_b;
+    a_.tile = kRows;
+    b_.tile = o_.columns;
+    a_.place = 0;
+    b_.place = kRows * kRowBytes;
+  }
+
+  // The tile's first row and column, its matrix and slice, and the slice's part of k.
+  struct Tile {
+    U32 row, column, matrix, slice, k, k_end;
+  };
+
+  // Tiles that are computed at about the same time form a block of kTilesTogether rows: down its columns, then on to
+  // the next block.
+  Tile locate(const U32& tile) {
+    Tile at;
+    const U32 all = tiles_m_ * tiles_n_;
+    const U32 outer = tile / all, inner = tile - outer * all;
+    at.slice = outer / matrices_;
+    at.matrix = outer - at.slice * matrices_;
+    const U32 in_block = tiles_n_ * kTilesTogether;
+    const U32 block = inner / in_block, rest = inner - block * in_block;
+    const U32 first = block * kTilesTogether;
+    const U32 height = min(tiles_m_ - first, w_.constant(kTilesTogether));
+    const U32 column = rest / height;
+    at.row = (first + (rest - column * height)) * kRows;
+    at.column = column * o_.columns;
+    at.k = at.slice * k_slice_;
+    at.k_end = min(at.k + k_slice_, k_);
+    return at;
+  }
+
+  // Calls body(tile) for each of the block's tiles.
+  template <typename Body>
+  void each_tile(const Body& body) {
+    const U32 tile = w_.variable(w_.special("%ctaid.x"));
+    const U32 blocks = w_.special("%nctaid.x");
+    w_.repeat([&] { return tile < tiles_; },
+              [&] {
+                body(locate(tile));
+                w_.assign(tile, tile + blocks);
+              });
+  }
+
+  // The stage in use, and the parity of the number of times that the ring was gone through.
+  struct Ring {
+    U32 stage, parity;
+  };
+  Ring make_ring(uint32_t parity) { return {w_.variable(w_.constant(0)), w_.variable(w_.constant(parity))}; }
+  void advance(const Ring& ring) {
+    const U32 next = ring.stage + 1;
+    const Pred around = next == o_.stages();
+    w_.assign(ring.stage, select(around, w_.constant(0), next));
+    w_.assign(ring.parity, select(around, ring.parity ^ 1, ring.parity));
+  }
+  void wait(const U32& barriers, const Ring& ring) {
+    const U32 barrier = barriers + (ring.stage << 3);
+    const Label again = w_.label();
+    const Pred done = w_.make<Type::pred>();
+    w_.place(again);
+    w_.emit("mbarrier.try_wait.parity.shared::cta.b64 {}, [{}], {};", done.text, barrier.text, ring.parity.text);
+    w_.jump_unless(done, again);
+  }
+
+  // --- the group that loads ---------------------------------------------------------------------------------------
+
+  // What a thread loads of an operand in each step: `count` pieces at offsets (in pieces) from a pointer that advances
+  // with k, to addresses in the stage.
+  struct Loads {
+    U64 pointer, step;
+    struct Load {
+      U32 offset;
+      uint32_t to;
+      uint32_t k_row;  // across k: the row, from the thread's first
+      U32 bytes;       // across k, at an edge
+    };
+    std::vector<Load> loads;
+  };
+
+  // A thread loads piece thread % 8 of rows thread / 8, + 16, + 32, ... Along k these are rows of m or n. Those beyond
+  // the last are loaded as the last one, which is in memory, and never stored. Across k they are rows of k, whose eight
+  // pieces are 64 elements of m or n; beyond the last are zeros.
+  Loads prepare(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
+    Loads all;
+    const U64 matrix = x.base + widen(tile.matrix) * x.stride;
+    if (x.along_k) {
+      all.pointer = w_.variable(multiply_add(tile.k, kElement, matrix));
+      all.step = w_.variable(U64{&w_, std::to_string(kRowBytes), true, kRowBytes});
+      const U32 last = x.extent - 1;
+      for (uint32_t i = 0; i < x.tile / kPasses; ++i) {
+        U32 at = first + row + i * kPasses;
+        if (o_.edge) at = min(at, last);
+        all.loads.push_back({at * x.ld + piece, i * kPasses * kRowBytes, 0, {}});
+      }
+    } else {
+      const U32 pieces_of_k = tile.k * x.ld;
+      all.pointer = w_.variable(multiply_add(pieces_of_k, kPiece, matrix));
+      all.step = multiply_wide(x.ld, w_.constant(kStep * kPiece));
+      for (uint32_t block = 0; block < x.tile / kStep; ++block) {
+        const U32 element = first + block * kStep + (piece << 3);
+        const U32 bytes = o_.edge ? rest(element, x.extent) : U32{};
+        for (uint32_t i = 0; i < kStep / kPasses; ++i) {
+          const U32 offset = (row + i * kPasses) * x.ld + (element >> 3);
+          all.loads.push_back({offset, block * kBlockBytes + i * kPasses * kRowBytes, i * kPasses, bytes});
+        }
+      }
+    }
+    return all;
+  }
+
+  // The bytes of a piece from `element` on that are before `end`.
+  U32 rest(const U32& element, const U32& end) {
+    const U32 left = select(element < end, end - element, w_.constant(0));
+    return min(left, w_.constant(kPiece / kElement)) * kElement;
+  }
+
+  void load_step(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row,
+                 const U32& piece) {
+    const U32 bytes = o_.edge && x.along_k ? rest(k + (piece << 3), k_end) : U32{};
+    for (const Loads::Load& load : all.loads) {
+      const U64 from = multiply_add(load.offset, kPiece, all.pointer);
+      std::string size;
+      if (o_.edge && x.along_k) size = ", " + bytes.text;
+      if (o_.edge && !x.along_k) {
+        size = ", " + select(k + row + load.k_row < k_end, load.bytes, w_.constant(0)).text;
+      }
+      w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
+              size);
+    }
+    w_.assign(all.pointer, all.pointer + all.step);
+  }
+
+  void load(const U32& thread) {
+    const U32 row = thread >> 3, piece = thread & 7;
+    const U32 place = memory_ + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const Ring ring = make_ring(1);
+    const Pred elected = (thread & 31) == 0u;
+    const U32 issued = w_.variable(w_.constant(0));
+    each_tile([&](const Tile& tile) {
+      const Loads a = prepare(a_, tile.row, tile, row, piece), b = prepare(b_, tile.column, tile, row, piece);
+      const U32 k = w_.variable(tile.k);
+      w_.repeat([&] { return k < tile.k_end; },
+                [&] {
+                  wait(empty_, ring);
+                  const U32 stage = place + ring.stage * w_.constant(stage_bytes());
+                  load_step(a_, a, stage, k, tile.k_end, row, piece);
+                  load_step(b_, b, stage, k, tile.k_end, row, piece);
+                  w_.emit("cp.async.commit_group;");
+                  w_.emit("cp.async.wait_group {};", kLag);
+                  w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
+                  w_.assign(issued, issued + 1);
+                  advance(ring);
+                  w_.assign(k, k + kStep);
+                });
+    });
+    w_.emit("cp.async.wait_all;");
+    for (uint32_t i = kLag; i > 0; --i) w_.when(issued >= i, [&] { arrived(ring, i, elected); });
+  }
+
+  // Tells that the stage filled so many steps ago has arrived. The threads that wrote it make that visible to wgmma,
+  // and one of each warp tells: if each thread's copies told by themselves (cp.async.mbarrier.arrive) and the
+  // multiplying groups had the fence, a step would take a third longer.
+  void arrived(const Ring& ring, uint32_t ago, const Pred& elected) {
+    const U32 stage = select(ring.stage >= ago, ring.stage - ago, ring.stage + (o_.stages() - ago));
+    w_.emit("fence.proxy.async.shared::cta;");
+    w_.emit("bar.warp.sync 0xffffffff;");
+    w_.emit(if_true(elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", (full_ + (stage << 3)).text);
+  }
+
+  // --- the groups that multiply -----------------------------------------------------------------------------------
+
+  // The low word of a matrix descriptor: where the operand is, in units of 16 bytes, and the distance of blocks along m
+  // or n. The high word: the distance of eight rows, and the kind of permutation.
+  U32 descriptor(const Operand& x, const U32& offset) {
+    const uint32_t blocks = x.along_k ? 1 : kBlockBytes / 16;
+    return ((memory_ + x.place + offset) >> 4) | (blocks << 16);
+  }
+  static constexpr uint32_t kDescriptorHigh = (1024 / 16) | 1u << 30;
+
+  void multiply(const U32& thread) {
+    const U32 group = thread >> 7;
+    const U32 own = a_.along_k ? group * (64 * kRowBytes) : group * kBlockBytes;
+    const U32 a_first = descriptor(a_, own), b_first = descriptor(b_, w_.constant(0));
+    const U32 high = w_.variable(w_.constant(kDescriptorHigh));
+    const U32 lane = thread & 31;
+    const Pred elected = lane == 0;
+    for (uint32_t i = 0; i < o_.columns / 2; ++i) sums_.push_back(w_.make<Type::f32>());
+    std::string sums;
+    for (const F32& sum : sums_) sums += (sums.empty() ? "" : ", ") + sum.text;
+    const Ring ring = make_ring(0);
+    each_tile([&](const Tile& tile) {
+      const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
+      w_.repeat([&] { return k < tile.k_end; },
+                [&] {
+                  wait(full_, ring);
+                  w_.emit("wgmma.fence.sync.aligned;");
+                  const U32 stage = ring.stage * w_.constant(stage_bytes() / 16);
+                  const U32 a = a_first + stage, b = b_first + stage;
+                  const Pred more = k != tile.k;
+                  for (uint32_t i = 0; i < kStep / 16; ++i) {
+                    const U64 a_place = pair(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
+                    const U64 b_place = pair(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
+                    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
+                    w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};",
+                            o_.columns, type, type, sums, a_place.text, b_place.text,
+                            i == 0 ? more.text : always().text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
+                  }
+                  w_.emit("wgmma.commit_group.sync.aligned;");
+                  w_.emit("wgmma.wait_group.sync.aligned 1;");
+                  // All but the last of the steps before have finished.
+                  w_.emit(if_true(more && elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", last.text);
+                  w_.assign(last, empty_ + (ring.stage << 3));
+                  advance(ring);
+                  w_.assign(k, k + kStep);
+                });
+      w_.emit("wgmma.wait_group.sync.aligned 0;");
+      w_.emit(if_true(elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", last.text);
+      store(tile, thread, lane);
+    });
+  }
+
+  U64 pair(const U32& low, const U32& high) {
+    U64 made = w_.make<Type::u64>();
+    w_.emit("mov.b64 {}, {{{}, {}}};", made.text, low.text, high.text);
+    return made;
+  }
+  const Pred& always() {
+    if (always_.writer == nullptr) {
+      always_ = w_.make<Type::pred>();
+      w_.emit("setp.eq.u32 {}, 0, 0;", always_.text);
+    }
+    return always_;
+  }
+
+  // Of each eight columns, a thread has two of its row and two of the row eight further down.
+  void store(const Tile& tile, const U32& thread, const U32& lane) {
+    const F32 alpha = w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
+    const F32 beta = w_.parameter_float("push", offsetof(Wgmma::Push, beta));
+    const U32 ldc = w_.parameter("push", offsetof(Wgmma::Push, ldc));
+    const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
+    const U64 slice = w_.parameter64("push", offsetof(Wgmma::Push, slice_c));
+    const U64 matrix = c_ + widen(tile.matrix) * stride + widen(tile.slice) * slice;
+    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
+    const U32 quad = lane & 3;
+    const U32 row = tile.row + ((thread >> 5) << 4) + (lane >> 2);
+    for (uint32_t half = 0; half < 2; ++half) {
+      const U32 at = row + half * 8;
+      const U64 begin = matrix + multiply_wide(at, ldc) * U64{&w_, std::to_string(size), true, size};
+      if (o_.edge) row_exists_ = at < m_;
+      if (o_.vector && size == 2) {
+        store_in_eights(begin, tile.column, quad, half, alpha, beta);
+      } else {
+        store_in_pairs(begin, tile.column, quad, half, size, alpha, beta);
+      }
+    }
+  }
+
+  const F32& sum(uint32_t eight, uint32_t half, uint32_t i) const { return sums_[eight * 4 + half * 2 + i]; }
+
+  // Two elements of C before rounding. `at` is the address of the first; the second is only read if both exist.
+  std::array<F32, 2> results(uint32_t eight, uint32_t half, const U64& at, uint32_t offset, const F32& alpha,
+                             const F32& beta, const Pred* first, const Pred* second) {
+    std::array<F32, 2> value{sum(eight, half, 0) * alpha, sum(eight, half, 1) * alpha};
+    if (!o_.beta) return value;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const F32 before = w_.make<Type::f32>();
+      w_.emit("mov.f32 {}, 0f00000000;", before.text);
+      const Pred* exists = i == 0 ? first : second;
+      const ptx::Guard guard = exists != nullptr ? if_true(*exists) : ptx::Guard{};
+      if (o_.c_type == TUFF_F32) {
+        w_.emit(guard, "ld.global.f32 {}, [{}+{}];", before.text, at.text, offset + i * 4);
+      } else {
+        const ptx::B16 bits = w_.make<Type::b16>();
+        w_.emit("mov.b16 {}, 0;", bits.text);
+        w_.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset + i * 2);
+        if (o_.c_type == TUFF_F16) {
+          w_.emit("cvt.f32.f16 {}, {};", before.text, bits.text);
+        } else {
+          w_.emit("mov.b32 {}, {{0, {}}};", before.text, bits.text);
+        }
+      }
+      value[i] = multiply_add(beta, before, value[i]);
+    }
+    return value;
+  }
+
+  U32 packed(const std::array<F32, 2>& value) {
+    return w_.result<Type::u32>(o_.c_type == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", value[1], value[0]);
+  }
+
+  // Four threads transpose what they have of 32 columns, so that each stores eight in a row.
+  void store_in_eights(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
+                       const F32& beta) {
+    const U32 first = column + (quad << 1);  // in the layout of the sums
+    const U64 read = multiply_add(first, 2, begin);
+    const U32 own = column + (quad << 3);
+    const U64 to = multiply_add(own, 2, begin);
+    const Pred odd = (quad & 1) != 0u, high = (quad & 2) != 0u;
+    for (uint32_t eight = 0; eight < o_.columns / 8; eight += 4) {
+      std::array<U32, 4> v;
+      for (uint32_t i = 0; i < 4; ++i) {
+        Pred exists;
+        if (o_.edge && o_.beta) exists = row_exists_ && first + (eight + i) * 8 < n_;
+        const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
+        v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
+      }
+      const auto exchange = [&](U32& x, U32& y, const Pred& upper, uint32_t distance) {
+        const U32 sent = select(upper, x, y), got = w_.make<Type::u32>();
+        w_.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, sent.text, distance);
+        x = select(upper, got, x);
+        y = select(upper, y, got);
+      };
+      exchange(v[0], v[1], odd, 1);
+      exchange(v[2], v[3], odd, 1);
+      exchange(v[0], v[2], high, 2);
+      exchange(v[1], v[3], high, 2);
+      const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + eight * 8 < n_) : ptx::Guard{};
+      w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", to.text, eight * 16, v[0].text, v[1].text,
+              v[2].text, v[3].text);
+    }
+  }
+
+  void store_in_pairs(const U64& begin, const U32& column, const U32& quad, uint32_t half, uint32_t size,
+                      const F32& alpha, const F32& beta) {
+    const U32 first = column + (quad << 1);
+    const U64 to = multiply_add(first, size, begin);
+    for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+      const uint32_t offset = eight * 8 * size;
+      Pred exists, both;
+      if (o_.edge) {
+        exists = row_exists_ && first + eight * 8 < n_;
+        both = row_exists_ && first + (eight * 8 + 1) < n_;
+      }
+      const Pred *one = o_.edge ? &exists : nullptr, *two = o_.edge ? &both : nullptr;
+      const std::array<F32, 2> value = results(eight, half, to, offset, alpha, beta, one, two);
+      const auto guard = [](const Pred* condition) {
+        return condition != nullptr ? if_true(*condition) : ptx::Guard{};
+      };
+      if (o_.c_type == TUFF_F32 && o_.vector) {  // n is even
+        w_.emit(guard(one), "st.global.v2.f32 [{}+{}], {{{}, {}}};", to.text, offset, value[0].text, value[1].text);
+      } else if (o_.c_type == TUFF_F32) {
+        w_.emit(guard(one), "st.global.f32 [{}+{}], {};", to.text, offset, value[0].text);
+        w_.emit(guard(two), "st.global.f32 [{}+{}], {};", to.text, offset + 4, value[1].text);
+      } else {
+        const U32 bits = packed(value);
+        const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
+        w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, bits.text);
+        w_.emit(guard(one), "st.global.b16 [{}+{}], {};", to.text, offset, low.text);
+        w_.emit(guard(two), "st.global.b16 [{}+{}], {};", to.text, offset + 2, high.text);
+      }
+    }
+  }
+
+  const Wgmma o_;
+  Writer w_;
+  Operand a_, b_;
+  U64 c_;
+  U32 m_, n_, k_, k_slice_, tiles_m_, tiles_n_, tiles_, matrices_;
+  U32 memory_, full_, empty_;  // the stages, and their barriers
+  std::vector<F32> sums_;
+  Pred always_, row_exists_;
+};
+
+NativeKernel write_wgmma(const KernelRequest& request) {
+  const Wgmma options = Wgmma::read(request);
+  return {Kernel(options).write(), "gemm_wgmma", Wgmma::kThreads, options.shared_bytes()};
+}
+
+constexpr LegalRange kFlag[] = {{0, 1}};
+constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
+constexpr DefineInfo kDefines[] = {{"BETA", kFlag},    {"COLUMNS", kColumns}, {"C_TYPE", kOutputs}, {"EDGE", kFlag},
+                                   {"TRANS_A", kFlag}, {"TRANS_B", kFlag},    {"TYPE", kInputs},    {"VECTOR", kFlag}};
+
+}  // namespace
+
+uint32_t Wgmma::stages() const {
+  const uint32_t stage = (kRows + columns) * kRowBytes;
+  return (kSharedBytes - kAlignment - kBarrierBytes) / stage;
+}
+
+uint32_t Wgmma::shared_bytes() const { return stages() * (kRows + columns) * kRowBytes + kAlignment + kBarrierBytes; }
+
+KernelRequest Wgmma::request() const {
+  KernelRequest made(wgmma_source);
+  made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
+  made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
+  return made;
+}
+
+Wgmma Wgmma::read(const KernelRequest& request) {
+  const auto value = [&](std::string_view name) {
+    for (uint32_t i = 0; i < request.define_count(); ++i) {
+      if (name == request.defines()[i].name) return request.defines()[i].value;
+    }
+    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma has no define {}", name);
+  };
+  Wgmma options;
+  options.type = static_cast<int32_t>(value("TYPE"));
+  options.c_type = static_cast<int32_t>(value("C_TYPE"));
+  options.trans_a = value("TRANS_A") != 0;
+  options.trans_b = value("TRANS_B") != 0;
+  options.columns = static_cast<uint32_t>(value("COLUMNS"));
+  options.edge = value("EDGE") != 0;
+  options.beta = value("BETA") != 0;
+  options.vector = value("VECTOR") != 0;
+  return options;
+}
+
+const KernelSource wgmma_source = {"gemm_wgmma", nullptr, kDefines, write_wgmma};
+
+}  // namespace tuff::gemm

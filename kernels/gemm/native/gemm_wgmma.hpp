@@ -1,0 +1,42 @@
+// GEMM by the matrix units of NVIDIA's Hopper GPUs (wgmma), written in PTX: what a planner chooses, and the parameters.
+#pragma once
+
+#include <cstdint>
+
+#include "planning/kernel_request.hpp"
+
+namespace tuff::gemm {
+
+// What the text of the kernel depends on.
+struct Wgmma {
+  int32_t type = 0;    // of A and B: TUFF_F16 or TUFF_BF16
+  int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16
+  bool trans_a = false, trans_b = false;
+  uint32_t columns = 256;  // of a tile, which has kRows rows
+  bool edge = false;       // some tiles extend beyond C, or the last step beyond k
+  bool beta = false;       // C is read
+  bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
+
+  static constexpr uint32_t kRows = 128, kStep = 64;  // k of a step: 128 bytes
+  static constexpr uint32_t kThreads = 384;           // a warp group that loads, and two that multiply
+  uint32_t stages() const;                            // steps kept in shared memory
+  uint32_t shared_bytes() const;
+
+  KernelRequest request() const;
+  static Wgmma read(const KernelRequest& request);
+
+  // The parameters, after the addresses of A, B and C. Distances of A and B are in units of 16 bytes.
+  struct Push {
+    uint32_t m, n, k, k_slice;
+    uint32_t tiles_m, tiles_n, tiles;  // tiles: of all matrices and slices
+    uint32_t matrices;                 // of the batch
+    uint32_t lda, ldb, ldc, unused = 0;
+    uint64_t stride_a, stride_b;  // between matrices of the batch, in bytes
+    uint64_t stride_c, slice_c;   // between matrices, between the partial results of slices, in bytes
+    float alpha, beta;
+  };
+};
+
+extern const KernelSource wgmma_source;
+
+}  // namespace tuff::gemm

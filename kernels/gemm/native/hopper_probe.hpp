@@ -1,0 +1,10 @@
+// Whether this driver and GPU run kernels in PTX for Hopper's matrix units.
+#pragma once
+
+#include "planning/probe.hpp"
+
+namespace tuff::gemm {
+
+extern const Probe hopper_probe;
+
+}  // namespace tuff::gemm

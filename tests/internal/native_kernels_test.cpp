@@ -1,0 +1,117 @@
+// Kernels in PTX: each option's text is assembled by NVIDIA's assembler, where scripts/test.sh has installed it. No GPU
+// is needed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "planning/status.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const gemm::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " trans " +
+         std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " columns " +
+         std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.beta ? " beta" : "") +
+         (kernel.vector ? " vector" : "");
+}
+
+std::vector<gemm::Wgmma> all_options() {
+  std::vector<gemm::Wgmma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (const uint32_t columns : {64u, 128u, 256u}) {
+        for (uint32_t bits = 0; bits < 32; ++bits) {
+          gemm::Wgmma kernel;
+          kernel.type = type;
+          kernel.c_type = c_type;
+          kernel.columns = columns;
+          kernel.trans_a = (bits & 1) != 0;
+          kernel.trans_b = (bits & 2) != 0;
+          kernel.edge = (bits & 4) != 0;
+          kernel.beta = (bits & 8) != 0;
+          kernel.vector = (bits & 16) != 0;
+          all.push_back(kernel);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// What a command prints, and its exit status.
+std::pair<int, std::string> run(const std::string& command) {
+  std::pair<int, std::string> result{-1, ""};
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return result;
+  char part[512];
+  while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) result.second.append(part, bytes);
+  result.first = pclose(pipe);
+  return result;
+}
+
+TEST(NativeKernels, Assemble) {
+  const std::string assembler = TUFF_TEST_PTXAS;
+  if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
+  std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const std::string source = pattern + "/kernel.ptx";
+  const std::vector<gemm::Wgmma> all = all_options();
+  // One in twelve, by chance: a tenth of a second each.
+  const size_t stride = 12, first = std::random_device()() % stride;
+  std::printf("every %zuth from number %zu on\n", stride, first);
+  for (size_t i = first; i < all.size(); i += stride) {
+    SCOPED_TRACE(text_of(all[i]));
+    const NativeKernel kernel = gemm::wgmma_source.write(all[i].request());
+    EXPECT_LE(kernel.shared_bytes, 227u * 1024) << "a multiprocessor's shared memory";
+    std::ofstream(source) << kernel.text;
+    const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
+    EXPECT_EQ(status, 0) << output;
+    EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
+    // "Potential Performance Loss: wgmma.mma_async instructions are serialized"
+    EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
+    EXPECT_EQ(output.find("warning"), std::string::npos) << output;
+  }
+  fs::remove_all(pattern);
+}
+
+TEST(NativeKernels, OptionsSurviveTheRequest) {
+  std::set<std::string> texts;
+  for (const gemm::Wgmma& kernel : all_options()) {
+    const KernelRequest request = kernel.request();
+    EXPECT_NO_THROW(check_defines(request));
+    EXPECT_EQ(text_of(gemm::Wgmma::read(request)), text_of(kernel));
+    texts.insert(gemm::wgmma_source.write(request).text);
+  }
+  EXPECT_EQ(texts.size(), all_options().size()) << "each option changes the text";
+}
+
+// As they may come from a damaged list of kernels on disk.
+TEST(NativeKernels, IllegalOptionsAreErrors) {
+  KernelRequest none(gemm::wgmma_source);
+  EXPECT_THROW(gemm::wgmma_source.write(none), Error);
+  EXPECT_THROW(check_defines(none), Error);
+  gemm::Wgmma kernel;
+  kernel.type = TUFF_F16;
+  kernel.c_type = TUFF_F16;
+  for (const uint32_t columns : {0u, 1u, 96u, 512u}) {
+    kernel.columns = columns;
+    EXPECT_THROW(check_defines(kernel.request()), Error) << columns;
+  }
+}
+
+}  // namespace
+}  // namespace tuff
