@@ -73,7 +73,12 @@ TEST_P(Lifecycle, ContextsEndInAnyOrder) { expect_silent_success("any_order"); }
 TEST_P(Lifecycle, ForkedChildIsTurnedAway) { expect_silent_success("fork"); }
 TEST_P(Lifecycle, ForkWhileThreadsWork) { expect_silent_success("fork_busy"); }
 TEST_P(Lifecycle, ForkBeforeTheFirstContext) { expect_silent_success("fork_first"); }
-TEST_P(Lifecycle, CallsFromStaticDestructorsAndExitHandlers) { expect_late_calls_work("statics"); }
+TEST_P(Lifecycle, CallsFromStaticDestructorsAndExitHandlers) {
+  if (GetParam() == "vulkan" && std::string(properties_of(context()).vendor) == "NVIDIA") {
+    GTEST_SKIP() << "NVIDIA's driver unloads a part of itself in its exit handler (docs/threads.md)";
+  }
+  expect_late_calls_work("statics");
+}
 TEST_P(Lifecycle, CallsFromDestructorsOfThreadLocalObjects) { expect_late_calls_work("thread_locals"); }
 TEST_P(Lifecycle, CallsFromDestructorsOfKeys) { expect_late_calls_work("keys"); }
 TEST_P(Lifecycle, FailingCallsOfAThousandThreads) { expect_late_calls_work("threads"); }

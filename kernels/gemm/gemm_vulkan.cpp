@@ -256,7 +256,7 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish()
-                         : plan.choice.offer.kind == Kind::native ? !epilogue.none()
+                         : plan.choice.offer.kind == Kind::native ? epilogue.activation != TUFF_ACTIVATION_NONE
                                                                   : finish;
   if (plan.a_request.wanted) {
     max_batch = std::min(max_batch, fitting(args.m * args.k));

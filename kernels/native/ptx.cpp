@@ -138,6 +138,7 @@ U64 multiply_add(const U32& a, uint32_t b, const U64& c) {
   return a.writer->result<Type::u64>("mad.wide.u32", a, number(a, b), c);
 }
 
+F32 operator+(const F32& a, const F32& b) { return a.writer->result<Type::f32>("add.rn.f32", a, b); }
 F32 operator*(const F32& a, const F32& b) { return a.writer->result<Type::f32>("mul.rn.f32", a, b); }
 F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return a.writer->result<Type::f32>("fma.rn.f32", a, b, c);

@@ -178,6 +178,7 @@ U64 operator*(const U64& a, const U64& b);
 U64 multiply_wide(const U32& a, const U32& b);             // all 64 bits
 U64 multiply_add(const U32& a, uint32_t b, const U64& c);  // a * b + c with all 64 bits
 
+F32 operator+(const F32& a, const F32& b);
 F32 operator*(const F32& a, const F32& b);
 F32 multiply_add(const F32& a, const F32& b, const F32& c);
 

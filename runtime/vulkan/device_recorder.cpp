@@ -152,7 +152,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   const uint32_t operands = dispatch.operand_count();
   bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
   bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;
-  if (bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
+  if (!kernel.source().native() && bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, at most {} are allowed", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }

@@ -26,7 +26,8 @@ std::string text_of(const gemm::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " trans " +
          std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " columns " +
          std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.beta ? " beta" : "") +
-         (kernel.vector ? " vector" : "");
+         (kernel.vector ? " vector" : "") + " bias " + std::to_string(kernel.bias_axis) +
+         (kernel.residual ? " residual" : "") + " activation " + std::to_string(kernel.activation);
 }
 
 std::vector<gemm::Wgmma> all_options() {
@@ -45,6 +46,17 @@ std::vector<gemm::Wgmma> all_options() {
           kernel.beta = (bits & 8) != 0;
           kernel.vector = (bits & 16) != 0;
           all.push_back(kernel);
+          if ((bits & 3) != 0) continue;  // the epilogue does not depend on transposes
+          for (const int32_t axis : {TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS}) {
+            for (const bool residual : {false, true}) {
+              for (const int32_t activation : {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_RELU6}) {
+                kernel.bias_axis = axis;
+                kernel.residual = residual;
+                kernel.activation = activation;
+                if (axis != 0 || residual || activation != 0) all.push_back(kernel);
+              }
+            }
+          }
         }
       }
     }
@@ -70,8 +82,8 @@ TEST(NativeKernels, Assemble) {
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::string source = pattern + "/kernel.ptx";
   const std::vector<gemm::Wgmma> all = all_options();
-  // One in twelve, by chance: a tenth of a second each.
-  const size_t stride = 12, first = std::random_device()() % stride;
+  // One in sixty, by chance: a tenth of a second each.
+  const size_t stride = 60, first = std::random_device()() % stride;
   std::printf("every %zuth from number %zu on\n", stride, first);
   for (size_t i = first; i < all.size(); i += stride) {
     SCOPED_TRACE(text_of(all[i]));

@@ -276,7 +276,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
   }
   const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
   const uint32_t push = slots * 8 + (dispatch.push_bytes() + 3) / 4 * 4;
-  if (push > tuff::Dispatch::kMaxPushBytes) violated("{} pushes {} bytes", name, push);
+  if (!kernel.source().native() && push > tuff::Dispatch::kMaxPushBytes) violated("{} pushes {} bytes", name, push);
   if (!std::isfinite(dispatch.bytes()) || dispatch.bytes() < 0 || !std::isfinite(dispatch.operations()) ||
       dispatch.operations() < 0) {
     violated("{} is {} bytes and {} operations of work", name, dispatch.bytes(), dispatch.operations());

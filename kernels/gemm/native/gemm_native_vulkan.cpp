@@ -42,9 +42,15 @@ bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, 
 
 bool computes(const DeviceTraits& traits, const GemmArgs& args, uint64_t a_elements, uint64_t b_elements) {
   return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && args.c_array == nullptr &&
-         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
          loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements) &&
          loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements);
+}
+
+// The others take a second pass, whose bits are those of the unary operation.
+bool computes_activation(int32_t activation) {
+  return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
+         activation == TUFF_ACTIVATION_RELU6;
 }
 
 uint64_t tiles_of(const GemmArgs& args, uint32_t columns) {
@@ -96,7 +102,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const NativeVariant& variant = kVariants[plan.choice.offer.row];
   const uint64_t tiles = tiles_of(args, variant.columns);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
-  plan.to_scratch = plan.slices > 1 || !args.epilogue.none();
+  plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation);
   take_scratch(recorder, plan);
 
   Wgmma kernel;
@@ -108,6 +114,11 @@ bool record_native(Recorder& recorder, Plan& plan) {
   kernel.edge = args.m % Wgmma::kRows != 0 || args.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
   kernel.beta = plan.beta() != 0;
   kernel.vector = stores_vectors(plan);
+  if (!plan.to_scratch) {
+    kernel.activation = args.epilogue.activation;
+    kernel.bias_axis = args.epilogue.bias_axis;
+    kernel.residual = args.epilogue.residual != nullptr;
+  }
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
   Wgmma::Push push{};
@@ -126,12 +137,16 @@ bool record_native(Recorder& recorder, Plan& plan) {
   push.stride_b = args.stride_b * size;
   push.stride_c = plan.out_stride * out_size;
   push.slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0;
+  push.ld_residual = number(args.epilogue.ld_residual);
+  push.stride_bias = args.epilogue.stride_bias * out_size;
+  push.stride_residual = args.epilogue.stride_residual * out_size;
   push.alpha = static_cast<float>(plan.alpha());
   push.beta = static_cast<float>(plan.beta());
   Dispatch dispatch("gemm native");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
+  plan.epilogue_operands(dispatch);
   dispatch.push(push)
       .groups(number(std::min<uint64_t>(push.tiles, cores_of(traits))))
       .work(work_bytes(plan), operations_of(args))

@@ -1,4 +1,5 @@
-// C = alpha * op(A) * op(B) + beta * C with the wgmma instructions of Hopper GPUs: 16-bit inputs, sums in f32.
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with the wgmma instructions of Hopper GPUs: 16-bit
+// inputs, sums in f32.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
 //            +---------------+          loading the next one overlaps with storing this one. Of its three warp groups
@@ -66,6 +67,10 @@ class Kernel {
     a_.base = w_.pointer("a");
     b_.base = w_.pointer("b");
     c_ = w_.pointer("c");
+    if (o_.has_operands()) {
+      bias_ = w_.pointer("bias");
+      residual_ = w_.pointer("residual");
+    }
     w_.block("push", sizeof(Wgmma::Push));
     read_parameters();
     const U32 thread = w_.special("%tid.x");
@@ -373,6 +378,7 @@ class Kernel {
       const U32 at = row + half * 8;
       const U64 begin = matrix + multiply_wide(at, ldc) * U64{&w_, std::to_string(size), true, size};
       if (o_.edge) row_exists_ = at < m_;
+      prepare_epilogue(tile, at, quad, size);
       if (o_.vector && size == 2) {
         store_in_eights(begin, tile.column, quad, half, alpha, beta);
       } else {
@@ -381,31 +387,77 @@ class Kernel {
     }
   }
 
+  // Where this row's bias and residual are. The bias of a row is one number.
+  void prepare_epilogue(const Tile& tile, const U32& row, const U32& quad, uint32_t size) {
+    const U32 first = tile.column + (quad << 1);
+    if (o_.bias_axis != TUFF_BIAS_NONE) {
+      const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_bias));
+      const U64 vector = bias_ + widen(tile.matrix) * stride;
+      const bool rows = o_.bias_axis == TUFF_BIAS_ROWS;
+      bias_at_ = multiply_add(rows ? row : first, size, vector);
+      if (rows) row_bias_ = element(bias_at_, 0, o_.edge ? &row_exists_ : nullptr);
+    }
+    if (o_.residual) {
+      const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_residual));
+      const U32 ld = w_.parameter("push", offsetof(Wgmma::Push, ld_residual));
+      const U64 begin =
+          residual_ + widen(tile.matrix) * stride + multiply_wide(row, ld) * U64{&w_, std::to_string(size), true, size};
+      residual_at_ = multiply_add(first, size, begin);
+    }
+  }
+
+  // An element of C's type as f32; 0 if the condition does not hold.
+  F32 element(const U64& at, uint32_t offset, const Pred* exists) {
+    const F32 value = w_.make<Type::f32>();
+    const ptx::Guard guard = exists != nullptr ? if_true(*exists) : ptx::Guard{};
+    if (o_.c_type == TUFF_F32) {
+      if (exists != nullptr) w_.emit("mov.f32 {}, 0f00000000;", value.text);
+      w_.emit(guard, "ld.global.f32 {}, [{}+{}];", value.text, at.text, offset);
+      return value;
+    }
+    const ptx::B16 bits = w_.make<Type::b16>();
+    if (exists != nullptr) w_.emit("mov.b16 {}, 0;", bits.text);
+    w_.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset);
+    if (o_.c_type == TUFF_F16) {
+      w_.emit("cvt.f32.f16 {}, {};", value.text, bits.text);
+    } else {
+      w_.emit("mov.b32 {}, {{0, {}}};", value.text, bits.text);
+    }
+    return value;
+  }
+
+  // NaN and -0 stay as they are.
+  F32 activated(const F32& x) {
+    if (o_.activation == TUFF_ACTIVATION_NONE) return x;
+    const Pred negative = w_.make<Type::pred>();
+    w_.emit("setp.lt.f32 {}, {}, 0f00000000;", negative.text, x.text);
+    F32 y = w_.make<Type::f32>();
+    w_.emit("selp.f32 {}, 0f00000000, {}, {};", y.text, x.text, negative.text);
+    if (o_.activation == TUFF_ACTIVATION_RELU6) {
+      const Pred large = w_.make<Type::pred>();
+      w_.emit("setp.gt.f32 {}, {}, 0f40C00000;", large.text, y.text);
+      const F32 z = w_.make<Type::f32>();
+      w_.emit("selp.f32 {}, 0f40C00000, {}, {};", z.text, y.text, large.text);
+      y = z;
+    }
+    return y;
+  }
+
   const F32& sum(uint32_t eight, uint32_t half, uint32_t i) const { return sums_[eight * 4 + half * 2 + i]; }
 
   // Two elements of C before rounding. `at` is the address of the first; the second is only read if both exist.
   std::array<F32, 2> results(uint32_t eight, uint32_t half, const U64& at, uint32_t offset, const F32& alpha,
                              const F32& beta, const Pred* first, const Pred* second) {
     std::array<F32, 2> value{sum(eight, half, 0) * alpha, sum(eight, half, 1) * alpha};
-    if (!o_.beta) return value;
+    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
     for (uint32_t i = 0; i < 2; ++i) {
-      const F32 before = w_.make<Type::f32>();
-      w_.emit("mov.f32 {}, 0f00000000;", before.text);
       const Pred* exists = i == 0 ? first : second;
-      const ptx::Guard guard = exists != nullptr ? if_true(*exists) : ptx::Guard{};
-      if (o_.c_type == TUFF_F32) {
-        w_.emit(guard, "ld.global.f32 {}, [{}+{}];", before.text, at.text, offset + i * 4);
-      } else {
-        const ptx::B16 bits = w_.make<Type::b16>();
-        w_.emit("mov.b16 {}, 0;", bits.text);
-        w_.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset + i * 2);
-        if (o_.c_type == TUFF_F16) {
-          w_.emit("cvt.f32.f16 {}, {};", before.text, bits.text);
-        } else {
-          w_.emit("mov.b32 {}, {{0, {}}};", before.text, bits.text);
-        }
-      }
-      value[i] = multiply_add(beta, before, value[i]);
+      const uint32_t column = (eight * 8 + i) * size;
+      if (o_.beta) value[i] = multiply_add(beta, element(at, offset + i * size, exists), value[i]);
+      if (o_.bias_axis == TUFF_BIAS_ROWS) value[i] = value[i] + row_bias_;
+      if (o_.bias_axis == TUFF_BIAS_COLUMNS) value[i] = value[i] + element(bias_at_, column, exists);
+      if (o_.residual) value[i] = value[i] + element(residual_at_, column, exists);
+      value[i] = activated(value[i]);
     }
     return value;
   }
@@ -426,7 +478,7 @@ class Kernel {
       std::array<U32, 4> v;
       for (uint32_t i = 0; i < 4; ++i) {
         Pred exists;
-        if (o_.edge && o_.beta) exists = row_exists_ && first + (eight + i) * 8 < n_;
+        if (o_.edge && (o_.beta || o_.has_operands())) exists = row_exists_ && first + (eight + i) * 8 < n_;
         const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
         v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
       }
@@ -485,6 +537,8 @@ class Kernel {
   U32 memory_, full_, empty_;  // the stages, and their barriers
   std::vector<F32> sums_;
   Pred always_, row_exists_;
+  U64 bias_, residual_, bias_at_, residual_at_;
+  F32 row_bias_;
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {
@@ -496,8 +550,13 @@ constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
-constexpr DefineInfo kDefines[] = {{"BETA", kFlag},    {"COLUMNS", kColumns}, {"C_TYPE", kOutputs}, {"EDGE", kFlag},
-                                   {"TRANS_A", kFlag}, {"TRANS_B", kFlag},    {"TYPE", kInputs},    {"VECTOR", kFlag}};
+constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
+                                       {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
+constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
+constexpr DefineInfo kDefines[] = {
+    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},
+    {"COLUMNS", kColumns},        {"C_TYPE", kOutputs}, {"EDGE", kFlag},     {"TRANS_A", kFlag},
+    {"TRANS_B", kFlag},           {"TYPE", kInputs},    {"VECTOR", kFlag}};
 
 }  // namespace
 
@@ -510,6 +569,7 @@ uint32_t Wgmma::shared_bytes() const { return stages() * (kRows + columns) * kRo
 
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
+  made.define("ACTIVATION", activation).define("BIAS_AXIS", bias_axis).define("RESIDUAL", residual);
   made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
   return made;
@@ -531,6 +591,9 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.edge = value("EDGE") != 0;
   options.beta = value("BETA") != 0;
   options.vector = value("VECTOR") != 0;
+  options.activation = static_cast<int32_t>(value("ACTIVATION"));
+  options.bias_axis = static_cast<int32_t>(value("BIAS_AXIS"));
+  options.residual = value("RESIDUAL") != 0;
   return options;
 }
 

@@ -15,6 +15,9 @@ struct Wgmma {
   uint32_t columns = 256;  // of a tile, which has kRows rows
   bool edge = false;       // some tiles extend beyond C, or the last step beyond k
   bool beta = false;       // C is read
+  int32_t bias_axis = 0;   // TUFF_BIAS_*
+  bool residual = false;
+  int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
   bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
 
   static constexpr uint32_t kRows = 128, kStep = 64;  // k of a step: 128 bytes
@@ -25,14 +28,18 @@ struct Wgmma {
   KernelRequest request() const;
   static Wgmma read(const KernelRequest& request);
 
-  // The parameters, after the addresses of A, B and C. Distances of A and B are in units of 16 bytes.
+  bool has_operands() const { return bias_axis != 0 || residual; }
+
+  // The parameters, after the addresses of A, B and C, and of bias and residual if there is either. Leading dimensions
+  // of A and B are in units of 16 bytes.
   struct Push {
     uint32_t m, n, k, k_slice;
     uint32_t tiles_m, tiles_n, tiles;  // tiles: of all matrices and slices
     uint32_t matrices;                 // of the batch
-    uint32_t lda, ldb, ldc, unused = 0;
+    uint32_t lda, ldb, ldc, ld_residual;
     uint64_t stride_a, stride_b;  // between matrices of the batch, in bytes
     uint64_t stride_c, slice_c;   // between matrices, between the partial results of slices, in bytes
+    uint64_t stride_bias, stride_residual;
     float alpha, beta;
   };
 };
