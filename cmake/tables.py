@@ -82,11 +82,18 @@ def declared(numbers, text):
     return f"//# TUFF_OP : {'|'.join(map(str, sorted(numbers)))} : {text}"
 
 
+def types(root, name):
+    """The element types of a table, as legal values of defines."""
+    text, numbers = (pathlib.Path(root) / PATHS[name]).read_text(encoding="utf-8"), constants(root)
+    listed = sorted(numbers[row["NAME"]][0] for row in rows(text, f"{name.upper()}_TYPE"))
+    return f"//= types {'|'.join(map(str, listed))}"
+
+
 def function_glsl(root, name, parameters):
     """For unary and binary: includes the file with the operation's function and defines tuff_apply() with it."""
     table = read(root, name)
-    lines = [declared([int(row["number"]) for row in table], f"a TUFF_{name.upper()}_* of tuff.h"),
-             '#include "kernels/elementwise/math.glsl"']
+    lines = [declared([int(row["number"]) for row in table], f"a TUFF_{name.upper()}_* of tuff.h"), types(root, name),
+             "#if TUFF_HAS_NAN", '#include "kernels/elementwise/math.glsl"']
     for file in dict.fromkeys(row["file"] for row in table):
         if file != "math":
             wanted = " || ".join(f"TUFF_OP == {row['number']}" for row in table if row["file"] == file)
@@ -97,21 +104,23 @@ def function_glsl(root, name, parameters):
         return ", ".join(parameter.split()[1] for parameter in given)
 
     cases = [(row["number"], [f"  return tuff_{row['name']}({arguments(row)});"]) for row in table]
-    return [*lines, f"vec4 tuff_apply({', '.join(parameters)}) {{", *selection(cases), "}"]
+    if any(row.get("integers", "0") != "0" for row in table):
+        lines += ["#else", '#include "kernels/elementwise/integers.glsl"']
+        # The others have no function of integers, and are never asked for one.
+        cases = [case if row["integers"] != "0" else (case[0], ["#if TUFF_HAS_NAN", *case[1], "#endif"])
+                 for case, row in zip(cases, table)]
+    return [*lines, "#endif", f"TUFF_VALUE4 tuff_apply({', '.join(parameters)}) {{", *selection(cases), "}"]
 
 
 def reduce_glsl(root):
     """How a reduction combines values, by the row whose name is in `gathers`: TUFF_IDENTITY, TUFF_COMBINE,
     TUFF_SELECTS."""
     table = [row for row in read(root, "reduce") if row["gathers"] == row["NAME"]]
-    text = (pathlib.Path(root) / PATHS["reduce"]).read_text(encoding="utf-8")
-    numbers = constants(root)
-    types = sorted(numbers[row["NAME"]][0] for row in rows(text, "REDUCE_TYPE"))
     cases = [(row["number"], [f"#define TUFF_IDENTITY TUFF_{row['identity']}",
                               f"#define TUFF_COMBINE(a, b) TUFF_{row['combine']}(a, b)",
                               f"#define TUFF_SELECTS {row['selects']}"]) for row in table]
     return [declared([int(row["number"]) for row in table], "a TUFF_REDUCE_* of tuff.h that gathers values"),
-            f"//= types {'|'.join(map(str, types))}", *selection(cases)]
+            types(root, "reduce"), *selection(cases)]
 
 
 def glsl(root, path):
@@ -120,5 +129,5 @@ def glsl(root, path):
     if name == "reduce":
         lines = reduce_glsl(root)
     else:
-        lines = function_glsl(root, name, {"unary": ["vec4 x", "float alpha"], "binary": ["vec4 a", "vec4 b"]}[name])
+        lines = function_glsl(root, name, {"unary": ["TUFF_VALUE4 x", "float alpha"], "binary": ["TUFF_VALUE4 a", "TUFF_VALUE4 b"]}[name])
     return "\n".join(lines) + "\n"

@@ -118,6 +118,98 @@ TEST_P(Binary, Matches) {
 }
 TUFF_TABLE(Binary, BinaryCase, cases());
 
+// 32-bit integers: exact, modulo 2^32.
+class BinaryIntegers : public OnBackend {
+ protected:
+  static int32_t expected(int32_t op, int32_t a, int32_t b) {
+    const auto x = static_cast<uint32_t>(a), y = static_cast<uint32_t>(b);
+    switch (op) {
+      case TUFF_BINARY_ADD: return static_cast<int32_t>(x + y);
+      case TUFF_BINARY_SUB: return static_cast<int32_t>(x - y);
+      case TUFF_BINARY_MUL: return static_cast<int32_t>(x * y);
+      case TUFF_BINARY_MAX: return std::max(a, b);
+      default: return std::min(a, b);
+    }
+  }
+  // The ends of the range, small numbers of both signs, and any bits.
+  static std::vector<int32_t> numbers(uint64_t count, uint64_t seed) {
+    constexpr int32_t kSpecial[] = {0, 1, -1, INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1, 65536, -65536, 46341};
+    Random random(seed);
+    std::vector<int32_t> all(count);
+    for (int32_t& x : all) {
+      x = random.next() % 2 == 0 ? kSpecial[random.next() % std::size(kSpecial)] : static_cast<int32_t>(random.next());
+    }
+    return all;
+  }
+  static constexpr int32_t kOps[] = {TUFF_BINARY_ADD, TUFF_BINARY_SUB, TUFF_BINARY_MUL, TUFF_BINARY_MAX,
+                                     TUFF_BINARY_MIN};
+  OwnBuffer uploaded(const std::vector<int32_t>& values, uint64_t shift) {
+    OwnBuffer buffer(context(), (values.size() + shift + 1) * 4);
+    EXPECT_OK(tuff_copy_htod(context(), buffer, shift * 4, values.data(), values.size() * 4));
+    return buffer;
+  }
+};
+
+TEST_P(BinaryIntegers, AreExact) {
+  for (const uint64_t n : {1, 7, 64, 1025, 40'003}) {
+    for (const uint64_t shift : {0, 1}) {
+      const std::vector<int32_t> a = numbers(n, 3), b = numbers(n, 4);
+      const OwnBuffer whole_a = uploaded(a, shift), whole_b = uploaded(b, 0), out = uploaded(a, shift);
+      tuff_buffer part_a = 0, part_out = 0;
+      ASSERT_OK(tuff_view(whole_a, shift * 4, n * 4, &part_a));
+      ASSERT_OK(tuff_view(out, shift * 4, n * 4, &part_out));
+      const OwnBuffer own_a(part_a), own_out(part_out);
+      for (const int32_t op : kOps) {
+        ASSERT_OK(tuff_binary(context(), TUFF_I32, op, own_a, whole_b, own_out, n));
+        std::vector<int32_t> got(n);
+        ASSERT_OK(tuff_copy_dtoh(context(), got.data(), own_out, 0, n * 4));
+        for (uint64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(got[i], expected(op, a[i], b[i]))
+              << "op " << op << " of " << a[i] << " and " << b[i] << ", n " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(BinaryIntegers, AreBroadcast) {
+  constexpr uint64_t rows = 33, columns = 20;
+  const std::vector<int32_t> a = numbers(rows * columns, 5), row = numbers(columns, 6), column = numbers(rows, 7);
+  const OwnBuffer all = uploaded(a, 0), one_row = uploaded(row, 0), one_column = uploaded(column, 0),
+                  out = uploaded(a, 0);
+  for (const int32_t op : kOps) {
+    for (const bool along_rows : {false, true}) {
+      tuff_binary_desc desc{};
+      desc.struct_size = sizeof desc;
+      desc.dtype = TUFF_I32, desc.op = op;
+      desc.a = all, desc.b = along_rows ? one_row : one_column, desc.output = out;
+      desc.rank = 2;
+      desc.a_shape[0] = rows, desc.a_shape[1] = columns;
+      desc.b_shape[0] = along_rows ? 1 : rows, desc.b_shape[1] = along_rows ? columns : 1;
+      ASSERT_OK(tuff_binary_ex(context(), &desc));
+      std::vector<int32_t> got(rows * columns);
+      ASSERT_OK(tuff_copy_dtoh(context(), got.data(), out, 0, got.size() * 4));
+      for (uint64_t i = 0; i < got.size(); ++i) {
+        const int32_t b = along_rows ? row[i % columns] : column[i / columns];
+        ASSERT_EQ(got[i], expected(op, a[i], b)) << "op " << op << ", element " << i;
+      }
+    }
+  }
+}
+
+TEST_P(BinaryIntegers, QuotientsAndPowersAreRefused) {
+  const OwnBuffer x = uploaded({1, 2, 3, 4}, 0);
+  for (const int32_t op : {TUFF_BINARY_DIV, TUFF_BINARY_POW}) {
+    EXPECT_FAILS(tuff_binary(context(), TUFF_I32, op, x, x, x, 4), TUFF_ERROR_UNSUPPORTED, "tuff_binary", "dtype");
+  }
+  EXPECT_FAILS(tuff_binary(context(), TUFF_U32, TUFF_BINARY_ADD, x, x, x, 4), TUFF_ERROR_UNSUPPORTED, "tuff_binary",
+               "dtype");
+  int32_t yes = 0;
+  EXPECT_OK(tuff_supports(context(), "binary.i32", &yes));
+  EXPECT_EQ(yes, 1);
+}
+TUFF_ON_BACKENDS(BinaryIntegers);
+
 class BinaryOnce : public OnBackend {};
 
 // All pairs of special values and of magnitudes across f32.

@@ -372,7 +372,7 @@ constexpr Elementwise<tuff::Unary> kUnary[] = {
 #include "kernels/elementwise/unary.def"
 };
 constexpr Elementwise<tuff::Binary> kBinary[] = {
-#define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, low, high, y) \
+#define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, integers, low, high, y) \
   {#name, tuff::Binary::name, low, high, ulps},
 #include "kernels/elementwise/binary.def"
 };

@@ -4,7 +4,7 @@
 // Elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes); those after the last whole block are processed one
 // by one. An item is TUFF_REPEAT blocks, or one such element. Each workgroup has RUN * (workgroup size) consecutive
 // items; in step s, lane l processes item s * (workgroup size) + l.
-//# TUFF_TYPE : 1..3 : element type of all operands, as in tuff.h
+//# TUFF_TYPE : types : element type of all operands, as in tuff.h
 //# TUFF_REPEAT : 1|4 : consecutive blocks in one item, which share one computation of coordinates
 //# TUFF_A : 0..3 : how a block of the first operand is read, see the modes below
 //# TUFF_B : 0..3 : the same for the second operand
@@ -14,6 +14,7 @@
 //     1   as a block: W divides the size of the innermost axis and every stride except the innermost
 //     2   one element per block: the operand is repeated along the innermost axis, whose size W divides
 //     3   element by element, each with its own coordinates
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/binary.def"
 
@@ -112,7 +113,7 @@ void main() {
     } else {
       const uint element = size * blocks + (i - blocks);
       const Place place = place_of(element);
-      Y_store(TUFF_INDEX(element), tuff_apply(vec4(A_load(place.a)), vec4(B_load(place.b))).x);
+      Y_store(TUFF_INDEX(element), tuff_apply(TUFF_VALUE4(A_load(place.a)), TUFF_VALUE4(B_load(place.b))).x);
     }
   }
 }

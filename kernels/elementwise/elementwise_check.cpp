@@ -7,7 +7,7 @@
 namespace tuff {
 
 void check_unary(const UnaryArgs& args) {
-  check_float_type(args.dtype);
+  check_type(args.dtype, elementwise::kUnaryTypes, "unary");
   require(elementwise::find(elementwise::kUnaryOps, args.op), "op {} is not a TUFF_UNARY_*", args.op);
   const double default_alpha = elementwise::find(elementwise::kUnaryOps, args.op)->alpha;
   require(args.alpha == 0 || default_alpha != 0, "alpha is {}, and op {} has none", args.alpha, args.op);
@@ -58,8 +58,10 @@ bool repeats_an_operand(const BinaryArgs& args) {
 }
 
 void check_binary(const BinaryArgs& args) {
-  check_float_type(args.dtype);
-  require(elementwise::find(elementwise::kBinaryOps, args.op), "op {} is not a TUFF_BINARY_*", args.op);
+  check_type(args.dtype, elementwise::kBinaryTypes, "binary");
+  const elementwise::BinaryOp* op = elementwise::find(elementwise::kBinaryOps, args.op);
+  require(op != nullptr, "op {} is not a TUFF_BINARY_*", args.op);
+  check_type(args.dtype, op->types(), op->name);
   require(args.rank <= 8, "rank is {}, needs 0 to 8", args.rank);
   for (uint32_t i = 0; i < args.rank; ++i) {
     const uint64_t a = args.a_shape[i], b = args.b_shape[i];

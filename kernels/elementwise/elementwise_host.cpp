@@ -1,4 +1,5 @@
-// Plain loops in double precision. abs and neg work on the bits, so that NaN payloads survive.
+// Plain loops: floats in double precision, integers modulo 2^32. abs and neg work on the bits, so that NaN payloads
+// survive.
 #include <cstring>
 #include <type_traits>
 
@@ -21,6 +22,15 @@ T apply_unary(const elementwise::UnaryOp& op, T x, double alpha) {
   return x;
 }
 
+template <typename T>
+T apply_binary(const elementwise::BinaryOp& op, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(op.apply_integers(a, b));
+  } else {
+    return T(op.apply(a, b));
+  }
+}
+
 }  // namespace
 
 void host_unary(const UnaryArgs& args) {
@@ -40,7 +50,7 @@ void host_binary(const BinaryArgs& args) {
   const bool repeats = repeats_an_operand(args);
   const StridedAxes<2> axes = repeats ? broadcast_axes(args) : StridedAxes<2>{};
   const elementwise::BinaryOp& op = *elementwise::find(elementwise::kBinaryOps, args.op);
-  with_float_type(args.dtype, [&]<typename T>(T) {
+  with_element_type(args.dtype, [&]<typename T>(T) {
     const T *a = args.a->host<T>(), *b = args.b->host<T>();
     T* output = args.output->host<T>();
     for (uint64_t i = 0; i < n; ++i) {
@@ -48,7 +58,7 @@ void host_binary(const BinaryArgs& args) {
       for (uint32_t d = axes.rank; d-- > 0; rest /= axes.sizes[d]) {
         for (size_t j = 0; j < 2; ++j) place[j] += rest % axes.sizes[d] * static_cast<uint64_t>(axes.strides[d][j]);
       }
-      output[i] = T(op.apply(a[place[0]], b[place[1]]));
+      output[i] = apply_binary(op, a[place[0]], b[place[1]]);
     }
   });
 }

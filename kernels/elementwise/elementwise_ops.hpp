@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "planning/element_type.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff::elementwise {
@@ -22,10 +23,16 @@ struct BinaryOp {
   int32_t op;
   const char* name;
   double flops;
+  bool integers;  // also takes integers
   double (*apply)(double, double);
+  int64_t (*apply_integers)(int64_t, int64_t);  // of 32-bit values; the result is truncated to 32 bits
+
+  ElementTypes types() const;
 };
 
 // Activations return their limit at -infinity, where multiplying by 0 would give NaN.
+inline bool is_nan(double x) { return std::isnan(x); }
+inline bool is_nan(int64_t) { return false; }
 inline double weighted(double x, double weight) { return weight == 0 && x < 0 ? -0.0 : x * weight; }
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double relu(double x) { return x < 0 ? 0 : x; }
@@ -49,12 +56,27 @@ inline constexpr UnaryOp kUnaryOps[] = {
 inline float alpha_of(const UnaryOp& op, double alpha) { return static_cast<float>(alpha != 0 ? alpha : op.alpha); }
 
 inline constexpr BinaryOp kBinaryOps[] = {
-#define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, low, high, y) \
-  {TUFF_BINARY_##NAME, #name, flops, [](double a, double b) -> double { return y; }},
+#define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, integers, low, high, y) \
+  {TUFF_BINARY_##NAME,                                                                                        \
+   #name,                                                                                                     \
+   flops,                                                                                                     \
+   integers != 0,                                                                                             \
+   [](double a, double b) -> double { return y; },                                                            \
+   [](int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(y); }},
 #include "kernels/elementwise/binary.def"
 };
 #define BINARY(number, NAME, ...) static_assert(TUFF_BINARY_##NAME == number);
 #include "kernels/elementwise/binary.def"
+
+#define UNARY_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kUnaryTypes = {
+#include "kernels/elementwise/unary.def"
+};
+#define BINARY_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kBinaryTypes = {
+#include "kernels/elementwise/binary.def"
+};
+inline ElementTypes BinaryOp::types() const { return integers ? kBinaryTypes : kBinaryTypes & kFloatTypes; }
 
 template <typename Op, uint32_t count>
 constexpr const Op* find(const Op (&table)[count], int32_t op) {

@@ -7,7 +7,7 @@
 //   workgroup g:  | lanes 0 1 2 … | lanes 0 1 2 … | … RUN times
 //
 // The n % W elements after the last whole block are one item each and follow the blocks.
-//# TUFF_TYPE : 1..3 : element type of all operands, as in tuff.h
+//# TUFF_TYPE : types : element type of all operands, as in tuff.h
 //# TUFF_UNROLL : 1|4 : blocks that a lane has in flight; divides RUN
 //# TUFF_TAIL_BLOCKS : 0|1 : 0: the last, partial workgroup processes all its elements one by one, which halves the code
 //   for a slow compiler; 1: by blocks as far as they are whole
@@ -45,11 +45,11 @@ TuffBlock result_block(uint i) {
   return a;
 }
 
-float result(uint i) {
+TUFF_VALUE result(uint i) {
 #if TUFF_INPUTS == 2
-  return tuff_apply(vec4(A_load(i)), vec4(B_load(i))).x;
+  return tuff_apply(TUFF_VALUE4(A_load(i)), TUFF_VALUE4(B_load(i))).x;
 #else
-  return tuff_apply(vec4(A_load(i)), push.alpha).x;
+  return tuff_apply(TUFF_VALUE4(A_load(i)), push.alpha).x;
 #endif
 }
 

@@ -7,7 +7,7 @@ import scipy.special
 
 import libraries
 from activations import gelu, gelu_tanh, gelu_tanh_ulps, silu
-from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
+from case import ALL, FLOATS, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
 from device import raw
 from elements import FLT_MIN, Bits, Near, round_to, ulp
 
@@ -85,7 +85,7 @@ def _arguments(draw: Draw, t, shape) -> np.ndarray:
     """As stored: moderate numbers, numbers of any magnitude, random bit patterns."""
     count = int(np.prod(shape))
     way = draw.pick(["moderate", "moderate", "any", "special"])
-    if way == "any":
+    if way == "any" or not t.float:
         return draw.bits(t, count).reshape(shape)
     x = draw.data.uniform(-12, 12, shape)
     if way == "special":
@@ -172,7 +172,11 @@ def _torch_binary(name: str):
             "min": torch.minimum, "pow": torch.pow}[name]  # fmt: skip
 
 
-@oracle("binary", ["tuff_binary", "tuff_binary_ex"], forms=tuple(BINARY))
+def _of_integers(kind: str, form: str) -> bool:
+    return kind != "i32" or form not in ("div", "pow")
+
+
+@oracle("binary", ["tuff_binary", "tuff_binary_ex"], (*FLOATS, "i32"), forms=tuple(BINARY), has=_of_integers)
 def binary(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
     number, function, ulps = BINARY[form]
@@ -197,13 +201,20 @@ def binary(draw: Draw, kind: str, form: str) -> Case:
 
     def evaluated(library: str, a, b) -> Near:
         with np.errstate(all="ignore"):
+            if not t.float:  # modulo 2^32, as NumPy's and PyTorch's integers
+                a, b = np.asarray(a).astype(np.int32), np.asarray(b).astype(np.int32)
+                if library == "numpy":
+                    return Near(function(a, b).astype(np.int64))
+                torch = libraries.torch
+                y = _torch_binary(form)(torch.from_numpy(np.array(a)), torch.from_numpy(np.array(b)))
+                return Near(y.numpy().astype(np.int64))
             if library == "numpy":
                 return _near(function(a, b), ulps)
             return _near(_torch_binary(form)(libraries.tensor(a), libraries.tensor(b)).numpy(), ulps)
 
     def reference(library: str) -> dict:
         near = evaluated(library, a, b)
-        for x, y in ((_flushed(a), b), (a, _flushed(b)), (_flushed(a), _flushed(b))):
+        for x, y in ((_flushed(a), b), (a, _flushed(b)), (_flushed(a), _flushed(b))) if t.float else ():
             other = evaluated(library, x, y)
             near.others.append((other.value, other.bound))
         return {out: near}
