@@ -447,7 +447,8 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  * tuff_device_properties describes the device itself.
  *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
- *             "memory_fd", "custom_kernels" or "robust_kernels" (TUFF_KERNEL_ROBUST). Unknown names give 0 */
+ *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or "ptx" (since 0.9.0: kernels written
+ *             for the matrix units of NVIDIA's Hopper GPUs are used). Unknown names give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.
@@ -1094,7 +1095,9 @@ typedef struct tuff_unary_desc {
 TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
 
 /* Applies a function to pairs of elements: output[i] = op(a[i], b[i]) for i < n.
- *   op   TUFF_BINARY_* */
+ *   dtype   TUFF_F32, TUFF_F16 or TUFF_BF16; for ADD, SUB, MUL, MAX and MIN also TUFF_I32 (not in
+ *           0.8.0), exactly and modulo 2^32
+ *   op      TUFF_BINARY_* */
 TUFF_API tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer a, tuff_buffer b,
                                  tuff_buffer output, uint64_t n);
 
@@ -1430,6 +1433,8 @@ typedef struct tuff_resize_desc {
   int32_t align_corners; /* 1: the first and last elements of input and output coincide */
   int32_t layout;        /* TUFF_LAYOUT_*, for any number of spatial axes; shapes are given in the same order */
 } tuff_resize_desc;
+
+/* Resizes images along their spatial axes: output elements are the nearest or interpolated elements of the input. */
 TUFF_API tuff_status tuff_resize(tuff_stream stream, const tuff_resize_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
