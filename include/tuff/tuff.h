@@ -109,7 +109,7 @@ enum {
 
 /* Element types. GEMM takes all except the unsigned types (TUFF_I32 for C only). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. All other operations take TUFF_F32, TUFF_F16 and TUFF_BF16;
- * tuff_reduce() takes TUFF_I32 as well. tuff_supports() tells what a device can do. */
+ * tuff_reduce() and tuff_binary() take TUFF_I32 as well. tuff_supports() tells what a device can do. */
 typedef int32_t tuff_dtype;
 enum {
   TUFF_DTYPE_INVALID = -1,
@@ -1095,9 +1095,9 @@ typedef struct tuff_unary_desc {
 TUFF_API tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc);
 
 /* Applies a function to pairs of elements: output[i] = op(a[i], b[i]) for i < n.
- *   dtype   TUFF_F32, TUFF_F16 or TUFF_BF16; for ADD, SUB, MUL, MAX and MIN also TUFF_I32 (not in
- *           0.8.0), exactly and modulo 2^32
- *   op      TUFF_BINARY_* */
+ *   op   TUFF_BINARY_*
+ * Since 0.9.0 ADD, SUB, MUL, MAX and MIN also take TUFF_I32 where tuff_supports() says "binary.i32": exactly, modulo
+ * 2^32. */
 TUFF_API tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer a, tuff_buffer b,
                                  tuff_buffer output, uint64_t n);
 
