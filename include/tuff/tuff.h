@@ -447,8 +447,8 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  * tuff_device_properties describes the device itself.
  *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
- *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or "ptx" (since 0.9.0: kernels written
- *             for the matrix units of NVIDIA's Hopper GPUs are used). Unknown names give 0 */
+ *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or "ptx" (since 0.9.0: kernels for
+ *             the matrix units of NVIDIA's Hopper GPUs are used). Unknown names give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.
