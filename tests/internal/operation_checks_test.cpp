@@ -272,6 +272,26 @@ TEST_F(OperationChecks, ArraysOfMatrices) {
                 "accepted");
 }
 
+TEST_F(OperationChecks, TypesOfSums) {
+  const auto checked = [&](int32_t a, int32_t b, int32_t c, int32_t sums) {
+    GemmArgs args{};
+    args.a_type = a, args.b_type = b, args.c_type = c, args.accumulate = sums;
+    args.m = args.n = args.k = args.lda = args.ldb = args.ldc = 4, args.alpha = 1, args.batch_count = 1;
+    args.a = &buffers_[0], args.b = &buffers_[1], args.c = &buffers_[2];
+    return answer([&] { check_gemm(args); });
+  };
+  EXPECT_ANSWER(checked(TUFF_F16, TUFF_F16, TUFF_F16, TUFF_F32), "accepted");
+  EXPECT_ANSWER(checked(TUFF_F16, TUFF_F16, TUFF_F16, TUFF_F16), "accepted");
+  EXPECT_ANSWER(checked(TUFF_F16, TUFF_F16, TUFF_F16, TUFF_BF16), "accumulate is bf16");
+  EXPECT_ANSWER(checked(TUFF_F32, TUFF_F16, TUFF_F32, TUFF_F16), "accumulate is f16");
+  EXPECT_ANSWER(checked(TUFF_F16, TUFF_F32, TUFF_F32, TUFF_F16), "accumulate is f16");
+  EXPECT_ANSWER(checked(TUFF_I8, TUFF_I8, TUFF_I32, TUFF_I32), "accepted");
+  EXPECT_ANSWER(checked(TUFF_I8, TUFF_I8, TUFF_F32, TUFF_I32), "accepted");
+  EXPECT_ANSWER(checked(TUFF_I8, TUFF_F32, TUFF_F32, TUFF_F32), "not supported");
+  EXPECT_ANSWER(checked(TUFF_F64, TUFF_F64, TUFF_F64, TUFF_F64), "accepted");
+  EXPECT_ANSWER(checked(TUFF_F64, TUFF_F64, TUFF_F32, TUFF_F64), "not supported");
+}
+
 #undef EXPECT_ANSWER
 
 }  // namespace

@@ -289,6 +289,21 @@ TEST(PlannerValues, LimitsAreExact) {
     args.out_shape = {{1, filters}, {1, 1, 1}};
     return planned(traits, [&](Recorder& recorder) { record_conv(recorder, args); });
   };
+  // Strides and dilations have 16 bits, unless they are only multiplied by 0.
+  const auto spaced = [&](uint64_t stride, uint64_t dilation, uint64_t taps, uint64_t out) {
+    ConvArgs args;
+    args.input = args.filter = args.output = &buffer;
+    args.stride[2] = stride, args.dilation[2] = dilation;
+    args.in_shape = {{1, 3}, {1, 5, (out - 1) * stride + (taps - 1) * dilation + 1}};
+    args.filter_shape = {{4, 3}, {1, 2, taps}}, args.out_shape = {{1, 4}, {1, 4, out}};
+    return planned(traits, [&](Recorder& recorder) { record_conv(recorder, args); });
+  };
+  EXPECT_EQ(spaced(65535, 1, 2, 3), TUFF_OK);
+  EXPECT_EQ(spaced(65536, 1, 2, 3), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(spaced(65536, 1, 2, 1), TUFF_OK);
+  EXPECT_EQ(spaced(1, 65535, 2, 3), TUFF_OK);
+  EXPECT_EQ(spaced(1, 65536, 2, 3), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(spaced(1, 65536, 1, 3), TUFF_OK);
   EXPECT_EQ(transposed((1 << 16) - 1), TUFF_OK);
   EXPECT_EQ(transposed(1 << 16), TUFF_ERROR_UNSUPPORTED);
 }
