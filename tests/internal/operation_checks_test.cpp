@@ -99,6 +99,9 @@ TEST_F(OperationChecks, Pools) {
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.in_shape = {kMost + 1}, args.out_shape = {kMost}; }), "too large");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.padding = {1}, args.out_shape = {21}; }), "accepted");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.padding = {2}, args.out_shape = {23}; }), "padding[0] is 2");
+  EXPECT_ANSWER(
+      checked([](PoolArgs& args) { args.in_shape = {kMost}, args.padding = {2}, args.out_shape = {kMost + 3}; }),
+      "padding[0] is 2");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.dilation = {19}, args.out_shape = {1}; }), "accepted");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.dilation = {20}, args.out_shape = {1}; }), "the window spans 21");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.maximum = false, args.dilation = {2}, args.out_shape = {18}; }),

@@ -87,8 +87,9 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
         Judge("planner cases", [planners, "--count", str(MAX_CASES), "--seed", "1"]),
         Judge("fuzzer, host", [fuzz, "--backend", "host", "--calls", str(MAX_CALLS), "--seed", "1", "--seconds", "600"]),
         Judge("internal", [internal, "--gtest_fail_fast"], suites=INTERNAL),
+        Judge("internal, device", [internal, "--gtest_fail_fast"], suites=["All/ConvSlices", "AttentionState"], device=True),
         Judge("planner cases, more", [planners, "--count", str(10 * MAX_CASES), "--seed", "2"]),
-        Judge("planner cases, compiled", [planners, "--count", str(MAX_CASES), "--compile", "2500", "--seed", "3"]),
+        Judge("planner cases, compiled", [planners, "--count", "8000", "--compile", "1500", "--seed", "3"]),
     ]
     for family in SWEPT:
         command = [str(binary / "tuff_variant_sweep"), "--family", family, "--count", "340", "--pool", "1", "--seed", "1"]

@@ -29,6 +29,7 @@ from judges import CHEAPEST, Judge, all_judges, killed_by, record  # noqa: E402
 from rewrite import Mutant, NoClang  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+CHEAP = 2  # seconds of a judge to which choices are shown
 KINDS = ("choice", "hardware", "equivalent")
 
 
@@ -120,7 +121,7 @@ def judge_one(made, judges: list[Judge], cache: Path, mutant: Mutant, kind: str)
     """(the judge that notices it, how), or an empty text and whether any reached it."""
     reaching = [judge for judge in judges if judge.suites_at(mutant)]
     if kind == "choice":  # only the cheap ones: that others pass is what is expected
-        reaching = [judge for judge in reaching if not judge.device]
+        reaching = [judge for judge in reaching if not judge.device and judge.cost(mutant) < CHEAP]
     reaching.sort(key=lambda judge: (judge.forced, judge.device, judge.cost(mutant)))
     plain = [judge for judge in reaching if not judge.forced]
     for judge in plain + [judge for judge in reaching if judge.forced][:CHEAPEST]:
@@ -213,7 +214,7 @@ def main() -> int:
             return
         kind, reason = known.of(mutant) or ("", "")
         kept = earlier.get(mutant.number)
-        if kept and (kept["judge"] or options.keep == "all"):
+        if kept and (kept["judge"] or options.keep == "all" or kind == "choice"):
             judge, how = kept["judge"], kept["how"]
         else:
             judge, how = judge_one(made, judges, cache, mutant, kind)

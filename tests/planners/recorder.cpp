@@ -99,8 +99,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_tile", "VECTOR_B", 1, 1, 8},          {"gemm_tile", "VECTOR_C", 2, 2, 8},
     {"gemm_subgroup", "VECTOR_B", 1, 1, 8},      {"attention_tile", "VEC", 0, 3, 8},
     {"attention_subgroup", "VEC", 0, 3, 8},      {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
-    {"conv_tile", "VEC_FILTER", 1, 1, 8},        {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},
-    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
+    {"attention_split", "UNROLL", 0, 3, 16},     {"conv_tile", "VEC_FILTER", 1, 1, 8},
+    {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},  {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
 };
 
 // The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
