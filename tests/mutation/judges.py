@@ -113,7 +113,11 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
         environment = dict(word.split("=", 1) for word in properties["ENVIRONMENT"])
         kept = {key: value for key, value in environment.items() if key.endswith("_VARIANT")}
         kept.update(TUFF_TEST_BACKENDS="vulkan", TUFF_TEST_REDUCED="1", TUFF_TEST_SAMPLE="30:1")
-        result.append(Judge(test["name"], [*test["command"], "--gtest_fail_fast"], kept, device=True, forced=True))
+        command = [*test["command"], "--gtest_fail_fast"]
+        result.append(Judge(test["name"], command, kept, device=True, forced=True))
+        if ".CONV." in test["name"]:  # its epilogues and layouts need more rows
+            more = {**kept, "TUFF_TEST_SAMPLE": "3:1"}
+            result.append(Judge(test["name"] + ", more rows", command, more, device=True, family="conv"))
     return result
 
 

@@ -326,6 +326,13 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       }
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
       const Memory& memory = memory_of(*operand.buffer);
+      // Copies may move such elements in larger units.
+      const int64_t unit = define_of(kernel, "TUFF_UNIT");
+      const uint64_t stored = unit != 0 ? static_cast<uint64_t>(unit) : memory.element;
+      if (!memory.scratch && name != std::string_view("copy") &&
+          ((stored == 2 && !t.storage16) || (stored == 1 && !t.storage8))) {
+        violated("{}, operand {}, has elements of {} bytes, and the device has no such storage", name, i, stored);
+      }
       const uint64_t element = memory.scratch ? 2 : memory.element;
       const uint64_t place = operand.buffer->offset + operand.offset, alignment = alignment_of(kernel, i, element);
       if (place % alignment != 0) {
