@@ -9,8 +9,7 @@ lines and branches by folder. Lines that no test reached are listed in build/cov
 reason from tests/coverage/reasons.toml.
 
   --tests-of FOLDER   takes tuff_tests from this finished build, such as build/release, instead of compiling
-                      it once more: it loads the library with counters. tuff_internal_tests, which contains
-                      the library, is left out then.
+                      it once more: it loads the library with counters
   --only-report       of the counts of an earlier run
 TEXT
 }
@@ -30,8 +29,8 @@ done
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 coverage=$TUFF_ROOT/build/coverage
-targets=(tuff tuff_planner_cases tuff_fuzz)
-[ "$tests" != build/coverage ] || targets+=(tuff_tests tuff_internal_tests)
+targets=(tuff tuff_planner_cases tuff_fuzz tuff_internal_tests)
+[ "$tests" != build/coverage ] || targets+=(tuff_tests)
 
 # run "title" log-name command…: a failing test is reported, and its lines count all the same.
 run() {
@@ -49,9 +48,9 @@ if ((!report)); then
   find "$coverage" -name '*.gcda' -delete
   run "Planners" coverage-planners "$coverage/tuff_planner_cases" --count 300000 --seed 1
   run "Fuzzer, host" coverage-fuzz-host "$coverage/tuff_fuzz" --backend host --calls 1000000 --seed 1
-  run "Fuzzer, both backends" coverage-fuzz "$coverage/tuff_fuzz" --calls 100000 --seconds 120 --seed 1
+  run "Fuzzer, both backends" coverage-fuzz "$coverage/tuff_fuzz" --calls 100000 --seconds 60 --seed 1
   run "Fuzzer, corpus" coverage-corpus "$coverage/tuff_fuzz" --corpus tests/fuzz/corpus
   TUFF_TEST_SAMPLE=10:1 run "Tests" coverage-tests "$TUFF_ROOT/$tests/tuff_tests"
-  [ "$tests" != build/coverage ] || run "Internal tests" coverage-internal "$coverage/tuff_internal_tests"
+  run "Internal tests" coverage-internal "$coverage/tuff_internal_tests"
 fi
 "$TUFF_PYTHON" tests/coverage/report.py build/coverage --unreached build/coverage/unreached.txt

@@ -90,6 +90,48 @@ TEST_P(BatchedGemmOnce, InputsMayOverlapEachOther) {
                               0, dc, n, m * n, batch));
   expect_matches(dc.read(), expected);
 }
+// All matrices share B, and A and C continue without a gap, so a planner may compute the batch as one tall GEMM: only
+// if bias and residual of each matrix follow in the same way.
+TEST_P(BatchedGemmOnce, BiasAndResidualOfEachMatrix) {
+  const uint64_t m = 6, n = 5, k = 4, batch = 3;
+  const std::vector<float> a = integers(batch * m * k, 3, 1), b = integers(k * n, 3, 2);
+  const std::vector<float> bias = integers(batch * m, 50, 3), residual = integers(batch * (m * n + 7), 50, 4);
+  const Tensor da(context(), a), db(context(), b), dbias(context(), bias), dresidual(context(), residual);
+  struct Strides {
+    uint64_t bias, residual;
+  };
+  for (const int32_t axis : {TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS}) {
+    for (const bool adds : {false, true}) {
+      for (const Strides strides : {Strides{0, 0}, {0, m * n}, {0, m * n + 7}, {m, m * n}, {m, m * n + 7}}) {
+        if (axis == TUFF_BIAS_NONE && strides.bias != 0) continue;
+        const Tensor c(context(), batch * m * n);
+        tuff_batched_gemm_desc desc{};
+        desc.struct_size = sizeof desc;
+        desc.dtype = TUFF_F32, desc.m = m, desc.n = n, desc.k = k, desc.alpha = 1, desc.batch_count = batch;
+        desc.a = da, desc.b = db, desc.c = c;
+        desc.stride_a = m * k, desc.stride_c = m * n;
+        desc.bias_axis = axis;
+        if (axis != TUFF_BIAS_NONE) desc.bias = dbias, desc.stride_bias = strides.bias;
+        if (adds) desc.residual = dresidual, desc.stride_residual = strides.residual;
+        ASSERT_OK(tuff_batched_gemm_ex(context(), &desc));
+        Expected expected;
+        for (uint64_t i = 0; i < batch; ++i) {
+          for (uint64_t row = 0; row < m; ++row) {
+            for (uint64_t col = 0; col < n; ++col) {
+              double sum = adds ? residual[i * strides.residual + row * n + col] : 0;
+              if (axis != TUFF_BIAS_NONE) sum += bias[i * strides.bias + (axis == TUFF_BIAS_ROWS ? row : col)];
+              for (uint64_t p = 0; p < k; ++p) sum += static_cast<double>(a[(i * m + row) * k + p]) * b[p * n + col];
+              expected.value.push_back(sum);
+            }
+          }
+        }
+        SCOPED_TRACE(testing::Message() << "bias_axis " << axis << " strides " << strides.bias << " "
+                                        << strides.residual << " residual " << adds);
+        expect_matches(c.read(), expected);
+      }
+    }
+  }
+}
 TUFF_ON_BACKENDS(BatchedGemmOnce);
 
 }  // namespace

@@ -59,6 +59,9 @@ std::vector<ConvShape> two_dimensional() {
     s = plain;
     s.channels = 16, s.filters = 33, s.bias = true;
     all.push_back(s);
+    s.bias = false, s.residual = Residual::own;  // a residual alone
+    all.push_back(s);
+    s.bias = true;
     s.residual = Residual::own, s.activation = TUFF_ACTIVATION_RELU, s.stride = {2, 1}, s.dilation = {1, 2};
     all.push_back(s);
     s.residual = Residual::in_place, s.asymmetric = true, s.padding_end = {3, 0};

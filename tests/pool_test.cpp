@@ -95,6 +95,12 @@ std::vector<PoolCase> cases() {
     add({.shape = {2, 3, 6, 7, 8}, .kernel = {2, 3, 2}, .stride = {2, 1, 3}, .padding = {1, 1, 0}, .indices = true});
     add({.shape = {2, 3, 6, 7, 8}, .kernel = {6, 7, 8}});  // whole planes
     if (maximum) add({.shape = {2, 3, 6, 7, 8}, .kernel = {6, 7, 8}, .indices = true});
+    // One window that is not the whole plane: it is smaller, reaches into the padding, or has gaps.
+    add({.shape = {2, 3, 5}, .kernel = {3}, .stride = {3}});
+    add({.shape = {2, 3, 3, 5}, .kernel = {3, 3}, .stride = {3, 3}});
+    add({.shape = {2, 3, 5, 3}, .kernel = {3, 3}, .stride = {3, 3}});
+    add({.shape = {2, 3, 3, 3}, .kernel = {3, 3}, .stride = {3, 3}, .padding = {0, 1}});
+    if (maximum) add({.shape = {2, 3, 5, 5}, .kernel = {3, 3}, .dilation = {2, 2}});
     add({.shape = {4, 5, 9, 11}, .kernel = {}, .adaptive = {1, 1}, .shift = 1});
     add({.shape = {4, 5, 9, 11}, .kernel = {}, .adaptive = {4, 3}, .indices = true});
     add({.shape = {4, 5, 9, 3}, .kernel = {}, .adaptive = {20, 7}});

@@ -30,6 +30,12 @@ std::vector<SoftmaxCase> cases() {
   all.push_back({{{3, 20'000}, 1, 0}, 4});
   all.push_back({{{3, 32'768}, 1, 0}, 4, TUFF_F16});
   all.push_back({{{5, 131'072}, 1, 0}, 4, TUFF_BF16});
+  // Columns around the lengths that registers hold.
+  for (const uint64_t extent : {4, 5, 8, 9, 16, 17, 31, 33}) {
+    all.push_back({{{2, extent, 8}, 1, 0}, 4, TUFF_F16});
+    all.push_back({{{3, extent, 12}, 1, 0}, 4});
+    all.push_back({{{3, extent, 3}, 1, 0}, 4});
+  }
   for (const AxisShape& shape : axis_shapes16()) {
     all.push_back({shape, 4, all.size() % 2 == 0 ? TUFF_F16 : TUFF_BF16});
   }

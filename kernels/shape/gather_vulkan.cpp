@@ -70,6 +70,7 @@ void record_rows(Task task) {
     return view.inner * element % bytes == 0 && input && args.output->offset % bytes == 0;
   };
   while (task.unit < 16 && fits(2 * task.unit)) task.unit *= 2;
+  if (task.unit == 2 && !task.recorder.traits().storage16) task.unit = element;
   const uint64_t inner = view.inner * element / task.unit;
   if (inner > kMaxUnits) {
     fail(TUFF_ERROR_UNSUPPORTED, "rows of {} units of {} bytes are too long to gather", inner, task.unit);

@@ -40,7 +40,9 @@ class FakeRecorder final : public Recorder {
     largest_scratch = std::max(largest_scratch, bytes);
     return buffer;
   }
-  const Buffer& parameters(const void*, uint32_t bytes) override {
+  const Buffer& parameters(const void* data, uint32_t bytes) override {
+    const auto* const first = static_cast<const std::byte*>(data);
+    last_parameters.assign(first, first + bytes);
     parameters_.bytes = bytes;
     return parameters_;
   }
@@ -49,6 +51,7 @@ class FakeRecorder final : public Recorder {
   std::vector<std::string> kernels;
   std::vector<uint64_t> groups;
   std::vector<size_t> push_bytes;
+  std::vector<std::byte> last_parameters;
   uint64_t largest_scratch = 0;
   bool quads = false;
   std::function<void(const KernelRequest&, const Dispatch&)> seen;  // called for every dispatch, if set

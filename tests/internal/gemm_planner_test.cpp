@@ -69,6 +69,9 @@ TEST_F(GemmPlanner, RefusesTypesThatTheDeviceLacks) {
   traits.storage16 = false;
   expect_refused(traits, product(buffer_, TUFF_F16, TUFF_F32, 8, 8, 8), "a is f16");
   expect_refused(traits, product(buffer_, TUFF_F32, TUFF_BF16, 8, 8, 8), "c is bf16");
+  GemmArgs mixed = product(buffer_, TUFF_F32, TUFF_F32, 8, 8, 8);
+  mixed.b_type = TUFF_F16;
+  expect_refused(traits, mixed, "b is f16");
   expect_refused(traits, product(buffer_, TUFF_BF16, TUFF_BF16, 0, 0, 0), "16-bit storage");
   traits.storage8 = false;
   expect_refused(traits, product(buffer_, TUFF_I8, TUFF_I32, 8, 8, 8), "8-bit storage");

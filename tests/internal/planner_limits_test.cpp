@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
@@ -195,6 +196,28 @@ TEST_F(PlannerLimits, TransposedCopiesNeedTheirWorkgroup) {
     FakeRecorder recorder(traits);
     record_gemm(recorder, args);
     EXPECT_EQ(std::count(recorder.kernels.begin(), recorder.kernels.end(), "gemm_transpose"), most == 1024 ? 1 : 0);
+  }
+}
+
+// Rows of bytes were gathered in units of two bytes, which needs 16-bit storage.
+TEST_F(PlannerLimits, GatheredBytesWithout16BitStorage) {
+  for (const bool storage16 : {true, false}) {
+    DeviceTraits traits = a_gpu();
+    traits.storage16 = storage16;
+    const uint64_t shape[] = {7, 6};
+    GatherArgs args{};
+    args.dtype = TUFF_U8, args.index_type = TUFF_U32;
+    args.input = &buffers_[0], args.indices = &buffers_[1], args.output = &buffers_[2];
+    args.shape = shape, args.rank = 2, args.count = 3;
+    FakeRecorder recorder(traits);
+    int64_t unit = 0;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+      for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+        if (std::string_view(kernel.defines()[i].name) == "TUFF_UNIT") unit = kernel.defines()[i].value;
+      }
+    };
+    record_gather(recorder, args);
+    EXPECT_EQ(unit, storage16 ? 2 : 1);
   }
 }
 

@@ -64,6 +64,10 @@ TEST_F(PlannerSizes, ColumnsThatAreCountedBeyond32Bits) {
       EXPECT_EQ(normalised({size, 2}, 0, dtype), TUFF_OK);
       EXPECT_EQ(normalised({2, size}, 0, dtype), TUFF_OK);
     }
+    EXPECT_EQ(reduced({0xffff0000, 3}, 0, dtype), TUFF_OK);
+    EXPECT_EQ(reduced({0xffff0001, 3}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
+    EXPECT_EQ(normalised({0xffff0000, 3}, 0, dtype), TUFF_OK);
+    EXPECT_EQ(normalised({0xffff0001, 3}, 0, dtype), TUFF_ERROR_UNSUPPORTED);
     // Reductions along rows are split into pieces, whatever their length.
     EXPECT_EQ(reduced({2, kFar}, 1, dtype), TUFF_OK);
     EXPECT_EQ(normalised({2, kFar}, 1, dtype), TUFF_OK);

@@ -134,6 +134,8 @@ TEST(TuningTable, RefusesChoicesThatMakeNoSense) {
   refused("\"gemm\"", "\"\"", ".operation has 0 characters");
   refused("\"gemm\"", "\"a name that no operation ever has\"", ".operation has 33 characters");
   refused("nn f32 f32 f32", std::string(100, 'n'), ".form has 100 characters");
+  refused("nn f32 f32 f32", std::string(42, 'n'), ".form has 42 characters");
+  EXPECT_NO_THROW(TuningTable(table_of(with(kChoice, "nn f32 f32 f32", std::string(41, 'n'))), a_device()));
   refused("[512, 512, 512, 1]", "[]", ".sizes has 0 numbers");
   refused("[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1,1]", ".sizes has 9 numbers");
   refused("[512, 512, 512, 1]", "512", ".sizes is number, needs to be an array");

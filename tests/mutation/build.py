@@ -35,6 +35,8 @@ CHECKS_OF = ("kernels/*/*.cpp",)
 CHECK = re.compile(r"^check_")
 # Compiled with the rewritten headers, although they are not rewritten themselves.
 USERS = ("capi/*.cpp",)
+# Tests of inline functions: compiled with the rewritten headers too.
+HEADER_TESTS = ("planner_values_test.cpp", "kernel_request_test.cpp", "tuning_table_test.cpp")
 
 
 @dataclass
@@ -51,12 +53,12 @@ def found(root: Path, patterns) -> list[str]:
     return sorted(path for path in paths if path.endswith((".cpp", ".hpp")) and not LEFT_OUT.search(path))
 
 
-def commands_of(binary: Path) -> dict[str, list[str]]:
-    """Compiler arguments of each source of the library, without the output and the input."""
+def commands_of(binary: Path, target: str = "tuff_core") -> dict[str, list[str]]:
+    """Compiler arguments of each source of a target, without the output and the input."""
     result = {}
     for entry in json.loads((binary / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
-        if "tuff_core.dir" not in entry["command"] or "cmake_pch" in entry["file"]:
+        if f"{target}.dir" not in entry["command"] or "cmake_pch" in entry["file"]:
             continue
         words = words[: words.index("-o")]
         if "-include" in words:  # the precompiled header
@@ -144,6 +146,22 @@ def compile_all(root: Path, binary: Path, out: Path, rewriter: Rewriter, command
     sys.exit("the rewritten sources do not compile")
 
 
+def compile_header_tests(root: Path, binary: Path, out: Path) -> list[Path]:
+    commands = commands_of(binary, "tuff_internal_tests")
+    objects = []
+    for name in HEADER_TESTS:
+        source, target = root / "tests/internal" / name, out / "tests" / f"{name}.o"
+        target.parent.mkdir(exist_ok=True)
+        objects.append(target)
+        if target.exists() and target.stat().st_mtime > max(source.stat().st_mtime, (out / "mutants.json").stat().st_mtime):
+            continue
+        words = commands[str(source)]
+        at = next(i for i, word in enumerate(words) if word.startswith("-I"))
+        words = [*words[:at], f"-I{out}/source", *words[at:], "-w", "-O1", "-include", str(HERE / "mutants.hpp")]
+        subprocess.run([*words, "-o", str(target), "-c", str(source)], cwd=binary, check=True)
+    return objects
+
+
 def link(binary: Path, out: Path, target: str, to: Path) -> None:
     commands = subprocess.run(["ninja", "-t", "commands", target], cwd=binary, capture_output=True, text=True, check=True)
     line = next(x for x in reversed(commands.stdout.splitlines()) if f" -o {target} " in x)
@@ -151,10 +169,13 @@ def link(binary: Path, out: Path, target: str, to: Path) -> None:
     objects = {f"CMakeFiles/tuff_core.dir/{p.relative_to(out / 'objects')}": str(p) for p in (out / "objects").rglob("*.o")}
     extra = str(out / "objects/tests/mutation/mutants.cpp.o")
     used = set(words) & set(objects)
+    folder = "tests/CMakeFiles/tuff_internal_tests.dir/internal"
+    objects.update({f"{folder}/{name}.o": str(out / "tests" / f"{name}.o") for name in HEADER_TESTS})
     words = [objects.get(word, word) for word in words]
     if not used:  # the rewritten objects take precedence over the archive's
         at = words.index("libtuff_core_archive.a")
-        words = words[:at] + [path for path in objects.values() if path != extra] + words[at:]
+        rewritten = [path for path in objects.values() if path != extra and Path(path).parent != out / "tests"]
+        words = words[:at] + rewritten + words[at:]
     words[words.index("-o") + 1] = str(to)
     words.insert(words.index("-o"), extra)
     subprocess.run(words, cwd=binary, check=True)
@@ -164,11 +185,12 @@ def build(root: Path, binary: Path, out: Path) -> Build:
     mutants = rewrite_all(root, binary, out)
     library, programs = out / "library", {name: out / name for name in PROGRAMS}
     newest = max(path.stat().st_mtime for path in (out / "objects").rglob("*.o"))
+    tests = max(path.stat().st_mtime for path in compile_header_tests(root, binary, out))
     library.mkdir(exist_ok=True)
     real = next(binary.glob("libtuff.so.*.*"))
     targets = {real.name: library / "libtuff.so.1", **{name: programs[name] for name in PROGRAMS}}
     for target, path in targets.items():
-        newer = max(newest, (binary / target).stat().st_mtime)
+        newer = max(newest, (binary / target).stat().st_mtime, tests if target == "tuff_internal_tests" else 0)
         if not path.exists() or path.stat().st_mtime < newer:
             print(f"  linking {path.name}", end="\x1b[K\r", flush=True)
             link(binary, out, target, path)

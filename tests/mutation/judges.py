@@ -27,9 +27,12 @@ LEFT_OUT = re.compile(
     r"Devices|Lifecycle|Prewarm|Timeout|Kernel|Profile|Threads|Networks|SteadyState|Memory(?!Desc)|Tuning|Context|"
     r"Transfer|Determinism|Events|Streams"
 )
-INTERNAL = "AttentionPlanner Check KernelRequests GemmPlanner GemmTuned OperationTables PlannerLimits PlannerSizes Planners TuningTable \
+INTERNAL = "AttentionPlanner Check KernelRequests GemmPlanner GemmTuned OperationTables OperationChecks PlannerLimits PlannerSizes PlannerValues Planners TuningTable \
 TuningFile".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
+# The families whose variants all compile fast, and the folder of a family if it has another name.
+SWEPT = "elementwise norm pool reduce resize rope scan shape softmax".split()
+FOLDERS = {"rope": "position"}
 CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this many
 # On the device a mutant of a family of kernels is shown to that family's suites only: others take long, and say little.
 FAMILIES = {
@@ -55,9 +58,12 @@ class Judge:
     seconds: dict[str, float] = field(default_factory=dict)
     device: bool = False
     forced: bool = False  # a variant is forced
+    family: str = ""  # judges mutants of this folder only, and of what all families share
 
     def suites_at(self, mutant) -> list[str]:
         """Those that reach this mutant."""
+        if self.family and mutant.file.startswith("kernels/") and mutant.file.split("/")[1] not in (self.family, "common"):
+            return []
         suites = [suite for suite, bits in self.reached.items() if bits[mutant.number]]
         family = FAMILIES.get(mutant.file.split("/")[1])
         if self.device and self.suites and family:
@@ -81,7 +87,13 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
         Judge("planner cases", [planners, "--count", str(MAX_CASES), "--seed", "1"]),
         Judge("fuzzer, host", [fuzz, "--backend", "host", "--calls", str(MAX_CALLS), "--seed", "1", "--seconds", "600"]),
         Judge("internal", [internal, "--gtest_fail_fast"], suites=INTERNAL),
+        Judge("internal, device", [internal, "--gtest_fail_fast"], suites=["All/ConvSlices", "AttentionState"], device=True),
+        Judge("planner cases, more", [planners, "--count", str(10 * MAX_CASES), "--seed", "2"]),
+        Judge("planner cases, compiled", [planners, "--count", "8000", "--compile", "1500", "--seed", "3"]),
     ]
+    for family in SWEPT:
+        command = [str(binary / "tuff_variant_sweep"), "--family", family, "--count", "340", "--pool", "1", "--seed", "1"]
+        result.append(Judge(f"sweep of {family}", command, device=True, family=FOLDERS.get(family, family)))
     for name, sample in SAMPLES.items():
         device = "vulkan" in name
         environment = {"TUFF_TEST_SAMPLE": sample, "TUFF_TEST_BACKENDS": "vulkan" if device else "host"}
@@ -101,7 +113,11 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
         environment = dict(word.split("=", 1) for word in properties["ENVIRONMENT"])
         kept = {key: value for key, value in environment.items() if key.endswith("_VARIANT")}
         kept.update(TUFF_TEST_BACKENDS="vulkan", TUFF_TEST_REDUCED="1", TUFF_TEST_SAMPLE="30:1")
-        result.append(Judge(test["name"], [*test["command"], "--gtest_fail_fast"], kept, device=True, forced=True))
+        command = [*test["command"], "--gtest_fail_fast"]
+        result.append(Judge(test["name"], command, kept, device=True, forced=True))
+        if ".CONV." in test["name"]:  # its epilogues and layouts need more rows
+            more = {**kept, "TUFF_TEST_SAMPLE": "3:1"}
+            result.append(Judge(test["name"] + ", more rows", command, more, device=True, family="conv"))
     return result
 
 

@@ -29,6 +29,7 @@ from judges import CHEAPEST, Judge, all_judges, killed_by, record  # noqa: E402
 from rewrite import Mutant, NoClang  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+CHEAP = 2  # seconds of a judge to which choices are shown
 KINDS = ("choice", "hardware", "equivalent")
 
 
@@ -44,7 +45,7 @@ class Known:
     """known.toml: mutants that no test of results can notice, with the reason."""
 
     def __init__(self, path: Path) -> None:
-        self.rows = []
+        self.rows, self.sources = [], {}
         for kind, rows in tomllib.loads(path.read_text()).items():
             if kind not in KINDS:
                 sys.exit(f"{path}: {kind} is none of {', '.join(KINDS)}")
@@ -57,11 +58,18 @@ class Known:
                 continue
             if not any(fnmatch.fnmatchcase(mutant.function, name) for name in functions):
                 continue
-            texts = row.get("texts")
-            if texts is None or any(text in mutant.text for text in texts):
-                if "operators" not in row or mutant.operator in row["operators"]:
-                    return kind, row["reason"]
+            if "texts" in row and not any(text in mutant.text for text in row["texts"]):
+                continue
+            if "lines" in row and not any(text in self.line_of(mutant) for text in row["lines"]):
+                continue
+            if "operators" not in row or mutant.operator in row["operators"]:
+                return kind, row["reason"]
         return None
+
+    def line_of(self, mutant: Mutant) -> str:
+        if mutant.file not in self.sources:
+            self.sources[mutant.file] = (ROOT / mutant.file).read_text().splitlines()
+        return self.sources[mutant.file][mutant.line - 1]
 
     def stale(self, mutants: list[Mutant]) -> list[str]:
         """Rows that match nothing any more."""
@@ -71,7 +79,7 @@ class Known:
     def row_of(self, mutant: Mutant):
         for kind, row in self.rows:
             alone = Known.__new__(Known)
-            alone.rows = [(kind, row)]
+            alone.rows, alone.sources = [(kind, row)], self.sources
             if alone.of(mutant):
                 return row
         return None
@@ -87,7 +95,7 @@ def prepared(made, cache: Path, jobs: int) -> list[Judge]:
     failing = []
 
     def one(judge: Judge, suite: str) -> None:
-        stamp = built, judge.command, judge.environment
+        stamp = built, Path(judge.command[0]).stat().st_mtime_ns, judge.command, judge.environment
         stored = folder / re.sub(r"\W+", "_", f"{judge.name} {suite}")
         if stored.exists():
             kept, judge.reached[suite], judge.seconds[suite] = pickle.loads(stored.read_bytes())
@@ -113,7 +121,7 @@ def judge_one(made, judges: list[Judge], cache: Path, mutant: Mutant, kind: str)
     """(the judge that notices it, how), or an empty text and whether any reached it."""
     reaching = [judge for judge in judges if judge.suites_at(mutant)]
     if kind == "choice":  # only the cheap ones: that others pass is what is expected
-        reaching = [judge for judge in reaching if not judge.device]
+        reaching = [judge for judge in reaching if not judge.device and judge.cost(mutant) < CHEAP]
     reaching.sort(key=lambda judge: (judge.forced, judge.device, judge.cost(mutant)))
     plain = [judge for judge in reaching if not judge.forced]
     for judge in plain + [judge for judge in reaching if judge.forced][:CHEAPEST]:
@@ -194,25 +202,33 @@ def main() -> int:
     begin, results = time.monotonic(), []
     built = (made.library / "libtuff.so.1").stat().st_mtime_ns
 
+    def show(row: dict) -> None:
+        if not row["judge"] and not row["kind"]:
+            text = row["text"][:110]
+            print(f"  survivor {row['number']} {row['file']}:{row['line']} {row['function']}: {row['operator']}: {text}  [{row['how']}]\x1b[K")
+        killed = sum(bool(result["judge"]) for result in results)
+        print(f"  {len(results)} of {len(wanted)}, {killed} killed", end="\x1b[K\r", flush=True)
+
     def one(mutant: Mutant) -> None:
         if options.seconds and time.monotonic() - begin > options.seconds:
             return
         kind, reason = known.of(mutant) or ("", "")
         kept = earlier.get(mutant.number)
-        if kept and (kept["judge"] or options.keep == "all"):
+        if kept and (kept["judge"] or options.keep == "all" or kind == "choice"):
             judge, how = kept["judge"], kept["how"]
         else:
             judge, how = judge_one(made, judges, cache, mutant, kind)
         results.append({**mutant.as_dict(), "group": group_of(mutant), "judge": judge, "how": how, "kind": kind,
                         "reason": reason, "built": built})  # fmt: skip
-        print(f"  {len(results)} of {len(wanted)}", end="\x1b[K\r", flush=True)
+        show(results[-1])
         with log.open("a") as file:
             file.write(json.dumps(results[-1]) + "\n")
 
     log, earlier = out / "results.jsonl", {}
     if options.keep and log.exists():
         earlier = {row["number"]: row for row in map(json.loads, log.read_text().splitlines()) if row["built"] == built}
-    log.write_text("")
+    # What is kept stays in the file, so that a run that is ended loses nothing.
+    log.write_text("".join(json.dumps(row) + "\n" for row in earlier.values()))
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, wanted))
     results.sort(key=lambda row: row["number"])

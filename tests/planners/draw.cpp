@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planning/element_type.hpp"
+#include "planning/status.hpp"
 
 namespace tuff_test {
 
@@ -45,7 +46,7 @@ TestDevice draw_device(Numbers& numbers) {
   t.subgroup_size = numbers.one_of<uint32_t>({4, 8, 8, 16, 32, 32, 32, 64, 64, 128});
   t.subgroup_arithmetic = t.subgroup_shuffle = t.subgroup_ballot = true;  // Tuff requires all of them
   t.cores = numbers.one_of<uint32_t>({0, 1, 2, static_cast<uint32_t>(numbers.below(201)), 16, 100, 132, 200});
-  t.max_invocations = numbers.one_of<uint32_t>({128, 128, 256, 256, 384, 512, 896, 1024, 1024, 1024, 1536, 2048});
+  t.max_invocations = numbers.one_of<uint32_t>({128, 128, 192, 256, 256, 384, 512, 896, 1024, 1024, 1024, 1536, 2048});
   const uint32_t x = numbers.one_of<uint32_t>({128, t.max_invocations, t.max_invocations, 1024, 2048});
   t.max_local_size[0] = std::max(x, 128u);
   t.max_local_size[1] = numbers.one_of<uint32_t>({128, 1024});
@@ -126,6 +127,7 @@ const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t 
   memory->end = offset + bytes;
   memory->element = element;
   memory->output = output;
+  memory->has_to_be_read = !output;
   buffer.allocation = memory;
   buffer.offset = offset;
   buffer.bytes = bytes + slack;
@@ -161,6 +163,15 @@ const tuff::Buffer* Call::output_or(const tuff::Buffer* same, const char* name, 
   return same;
 }
 
+void Call::not_used(const tuff::Buffer* operand) {
+  read_partly(operand);
+  if (operand != nullptr) dynamic_cast<Memory&>(*operand->allocation).unused = true;
+}
+
+void Call::read_partly(const tuff::Buffer* input) {
+  if (input != nullptr) dynamic_cast<Memory&>(*input->allocation).has_to_be_read = false;
+}
+
 uint64_t Call::bytes() const {
   uint64_t sum = 0;
   for (const tuff::Buffer& buffer : buffers_) sum += buffer.bytes;
@@ -175,6 +186,77 @@ std::string Call::unwritten() const {
         return fmt::format("bytes {} to {} of {}", range.begin - memory.begin, range.end - memory.begin, memory.name);
       }
     }
+  }
+  return {};
+}
+
+// Whether the check accepts the call as it is now; `should` says what is expected.
+std::string Call::accepted(const char* what, const Memory& memory, bool should) {
+  std::string refusal;
+  try {
+    check();
+  } catch (const tuff::Error& error) {
+    refusal = error.what();
+  }
+  if (refusal.empty() == should) return {};
+  return should ? fmt::format("{} {}, and the call is refused: {}", memory.name, what, refusal)
+                : fmt::format("{} {}, and the call is accepted", memory.name, what);
+}
+
+std::string Call::misused() {
+  constexpr uint64_t kFar = uint64_t{1} << 52;  // room in front of an operand
+  std::string problem;
+  const auto expect = [&](const char* what, const Memory& memory, bool should) {
+    if (problem.empty()) problem = accepted(what, memory, should);
+  };
+  const auto is_written = [](const tuff::Buffer& buffer) {
+    const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);
+    return memory.output && memory.end != memory.begin;
+  };
+  if (std::none_of(buffers_.begin(), buffers_.end(), is_written)) return {};  // then no operand is needed
+  for (tuff::Buffer& buffer : buffers_) {
+    const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);
+    const uint64_t bytes = memory.end - memory.begin, element = memory.element;
+    if (bytes == 0 || memory.unused) continue;
+    const tuff::Buffer kept = buffer;
+    buffer.bytes = bytes;
+    expect("has no byte to spare", memory, true);
+    buffer.bytes = bytes - 1;
+    expect("is one byte too short", memory, false);
+    buffer = kept;
+    if (element > 1) {
+      buffer.offset = kept.offset + element / 2;
+      expect("starts between two elements", memory, false);
+    }
+    buffer = kept;
+    for (tuff::Buffer& output : buffers_) {
+      const Memory& other = dynamic_cast<const Memory&>(*output.allocation);
+      const uint64_t size = other.end - other.begin;
+      if (&output == &buffer || !other.output || size == 0 || other.unused || buffer.allocation == output.allocation) {
+        continue;
+      }
+      const tuff::Buffer own = output;
+      output.offset = kFar;
+      buffer.allocation = output.allocation;
+      buffer.offset = (kFar + size - 1) / element * element;
+      // Of one element both are the same range, which some operations allow.
+      if (buffer.offset != kFar) expect("begins before an output ends", memory, false);
+      buffer.offset = (kFar + size + element - 1) / element * element;
+      expect("begins where an output ends", memory, true);
+      buffer.offset = (kFar - bytes + other.element - 1) / element * element + element;
+      if (buffer.offset + bytes > kFar && buffer.offset != kFar) expect("ends after an output begins", memory, false);
+      buffer.offset = (kFar - bytes) / element * element;
+      expect("ends where an output begins", memory, true);
+      buffer = kept, output = own;
+    }
+  }
+  return problem;
+}
+
+std::string Call::unread() const {
+  for (const tuff::Buffer& buffer : buffers_) {
+    const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);
+    if (memory.has_to_be_read && !memory.read.holds(memory.begin, memory.end)) return memory.name;
   }
   return {};
 }

@@ -69,7 +69,7 @@ class Call {
   }
 
   // An operand with this many elements and, most of the time, no further byte. Its offset may or may not be a multiple
-  // of 16 bytes.
+  // of 16 bytes. By default dispatches must read all of it; read_partly() is for operands with gaps or unused parts.
   const tuff::Buffer* input(const char* name, uint64_t elements, uint64_t element) {
     return operand(name, elements, element, false);
   }
@@ -83,6 +83,9 @@ class Call {
     return numbers.coin() ? nullptr : input(name, elements, element);
   }
 
+  void read_partly(const tuff::Buffer* input);
+  void not_used(const tuff::Buffer* operand);  // the call neither reads nor checks it
+
   template <typename T>
   void tell(const char* name, const T& value) {
     if (tells_) text += fmt::format(" {}={}", name, value);
@@ -91,6 +94,10 @@ class Call {
 
   uint64_t bytes() const;         // of all operands
   std::string unwritten() const;  // the output that a complete recording did not write; empty: none
+  std::string unread() const;     // the same for inputs
+  // Changes one operand of the valid call at a time and checks it again: one byte too short, beginning between two
+  // elements, overlapping an output by one element. Returns what the check accepts and must not, or the reverse.
+  std::string misused();
 
   // Memory for arguments.
   template <typename T>
@@ -103,6 +110,8 @@ class Call {
 
  private:
   const tuff::Buffer* operand(const char* name, uint64_t elements, uint64_t element, bool output);
+
+  std::string accepted(const char* what, const Memory& memory, bool should);
 
   bool tells_;
   std::deque<tuff::Buffer> buffers_;

@@ -35,7 +35,14 @@ struct Memory final : tuff::Allocation {
   bool scratch = false;          // scratch memory of the recorder
   bool output = false;           // the call may write it
   std::vector<Range> has_to_be;  // ranges that must be written by the end of the recording
-  Ranges written;
+  bool unused = false;           // the call does not need the operand
+  bool has_to_be_read = false;   // every byte, by the end of the recording
+  Ranges written, read;
+  struct Piece {
+    uint64_t begin, end;
+    const char* kernel;
+  };
+  std::vector<Piece> pieces;  // of scratch memory: what single dispatches wrote
 };
 
 }  // namespace tuff_test

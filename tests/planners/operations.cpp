@@ -72,6 +72,9 @@ struct Stored {
   uint64_t batch(uint64_t count) const {
     return matrix() == 0 || count == 0 ? 0 : plus(times(count - 1, stride), matrix());
   }
+  bool dense(uint64_t count) const {
+    return (rows == 1 || ld == cols) && (count == 1 || stride == 0 || stride == matrix());
+  }
 };
 
 // Draws a leading dimension and a stride between matrices.
@@ -191,12 +194,19 @@ void draw_product(Call& call, bool batched) {
     args.b = call.input("b", b.batch(count), dtype_size(args.b_type));
     args.c = call.output("c", c.batch(count), c_size, false);
   }
+  const bool reads = writes && args.m != 0 && args.n != 0 && count != 0;
+  for (uint64_t i = 0; i < (arrays ? count : 1); ++i) {
+    if (!writes) call.not_used(arrays ? args.a_array[i] : args.a), call.not_used(arrays ? args.b_array[i] : args.b);
+    if (!reads || !a.dense(arrays ? 1 : count)) call.read_partly(arrays ? args.a_array[i] : args.a);
+    if (!reads || !b.dense(arrays ? 1 : count)) call.read_partly(arrays ? args.b_array[i] : args.b);
+  }
   if (n.coin(3)) {
     epilogue.bias_axis = n.coin() ? TUFF_BIAS_ROWS : TUFF_BIAS_COLUMNS;
     const uint64_t length = epilogue.bias_axis == TUFF_BIAS_ROWS ? args.m : args.n;
     epilogue.stride_bias = n.coin() ? 0 : n.coin() ? length : length + n.below(9);
     const Stored bias{1, length, length, epilogue.stride_bias};
     epilogue.bias = call.input("bias", bias.batch(count), c_size);
+    if (!bias.dense(count)) call.read_partly(epilogue.bias);
   }
   if (residual) {
     Stored r = store(call, args.m, args.n, true);
@@ -207,6 +217,7 @@ void draw_product(Call& call, bool batched) {
       epilogue.residual = call.input("residual", r.batch(count), c_size);
     }
     epilogue.ld_residual = r.ld, epilogue.stride_residual = r.stride;
+    if (!r.dense(count)) call.read_partly(epilogue.residual);
   }
   call.tell("activation", epilogue.activation), call.tell("bias_axis", epilogue.bias_axis);
   call.tell("residual", fmt::format("{} {}", epilogue.ld_residual, epilogue.stride_residual));
@@ -285,6 +296,8 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   const uint64_t size = dtype_size(args.dtype), outputs = elements(args.out_shape);
   args.input = call.input("input", elements(args.in_shape), size);
   args.filter = call.input("filter", elements(args.filter_shape), size);
+  if (elements(args.in_shape) == 0) call.read_partly(args.filter);
+  if (transposed) call.read_partly(args.input);  // a phase may have no taps
   args.bias = call.perhaps("bias", args.out_shape.outer[1], size);
   args.residual = call.perhaps("residual", outputs, size);
   // The phases of a transposed convolution are written one by one, each with gaps.
@@ -442,6 +455,7 @@ void draw_softmax(Call& call) {
     call.tell("mask_repeat", args.mask.repeat);
     args.mask.buffer =
         call.input("mask", times(args.mask.rows != 0 ? args.mask.rows : outer, row), dtype_size(args.mask.type));
+    call.read_partly(args.mask.buffer);
   }
   set(call, tuff::operations::softmax, args);
 }
@@ -611,6 +625,9 @@ void draw_rope(Call& call) {
   call.tell("input_strides", args.input_strides), call.tell("output_strides", args.output_strides);
   const uint64_t outputs = span(args.output_strides), size = dtype_size(args.dtype);
   args.input = call.input("input", span(args.input_strides), size);
+  if (span(args.input_strides) != product(std::array{args.batch, args.heads, args.seq, args.head_dim})) {
+    call.read_partly(args.input);
+  }
   args.output =
       call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs, size, false);
   if (outputs != 0 && (args.output != args.input || args.rotary_dim == args.head_dim)) {
@@ -622,6 +639,7 @@ void draw_rope(Call& call) {
     call.tell("positions_stride", args.positions_stride);
     const uint64_t positions = args.batch == 0 ? 0 : plus(times(args.batch - 1, args.positions_stride), args.seq);
     args.positions = call.input("positions", positions, 4);
+    if (args.positions_stride > args.seq) call.read_partly(args.positions);
   }
   set(call, tuff::operations::rope, args);
 }
@@ -712,6 +730,7 @@ void draw_slice(Call& call) {
   call.tell("step", cut.step);
   const uint64_t outputs = product({cut.out.data(), shape.rank});
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  call.read_partly(args.input);
   args.output = call.output("output", outputs, dtype_size(args.dtype));
   set(call, tuff::operations::slice, args);
 }
@@ -765,6 +784,7 @@ void draw_gather(Call& call) {
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type);
   args.input =
       shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
+  call.read_partly(args.input);
   args.indices = call.input("indices", indices, 4);
   args.output = call.output("output", results, dtype_size(args.dtype));
   set(call, tuff::operations::gather, args);
@@ -789,6 +809,7 @@ void draw_fill(Call& call) {
   call.tell("words", words), call.tell("first", first);
   const Buffer* const output = call.output("output", plus(first, words), 4, false);
   call.has_to_be(output, first, words);
+  call.not_used(output);  // nothing checks it
   if (times(plus(words, first), 4) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=](tuff::Recorder& recorder) {
@@ -803,6 +824,7 @@ void draw_copy(Call& call) {
   call.tell("bytes", bytes), call.tell("from", from), call.tell("to", to);
   const Buffer* const input = call.input("input", plus(from, bytes), 1);
   const Buffer* const output = call.output("output", plus(to, bytes), 1, false);
+  call.not_used(input), call.not_used(output);  // nothing checks them
   if (plus(bytes, 40) >= kMaxOperandBytes) return;
   call.check = [] {};
   call.record = [=, &call](tuff::Recorder& recorder) {

@@ -195,6 +195,10 @@ class Runner {
       if (!call.check) return ++counts.invalid, "";
       call.check();
       checked = true;
+      if (index % 8 == 0) {
+        std::string misuse = call.misused();
+        if (!misuse.empty()) return misuse;
+      }
       if (call.describe) call.describe(recorder);
       if (!device.traits.addresses) {  // as in VulkanStream::run
         ShortDryRun all(recorder);
@@ -207,7 +211,9 @@ class Runner {
         return fmt::format("{} bytes of scratch memory", recorder.largest_scratch());
       }
       const std::string unwritten = call.unwritten();
-      return unwritten.empty() ? "" : "nothing writes " + unwritten;
+      if (!unwritten.empty()) return "nothing writes " + unwritten;
+      const std::string unread = recorder.dispatches() != 0 ? call.unread() : "";
+      return unread.empty() ? "" : "nothing reads some bytes of " + unread;
     } catch (const tuff::Error& error) {
       if (!checked) return ++counts.invalid, "";
       if (tells) std::printf("  refused: %s\n", error.what());

@@ -74,6 +74,13 @@ int64_t define_of(const tuff::KernelRequest& kernel, std::string_view name) {
   return 0;
 }
 
+uint32_t constant_of(const tuff::KernelRequest& kernel, uint32_t id) {
+  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+    if (kernel.constants()[i].id == id) return kernel.constants()[i].value;
+  }
+  return 0;
+}
+
 // Kernels that read some operands, first to last, several elements at a time if a define is set. `bytes` is the least
 // that this takes with any type.
 struct BlockKernel {
@@ -82,24 +89,37 @@ struct BlockKernel {
   uint64_t bytes;
 };
 constexpr BlockKernel kBlockKernels[] = {
-    {"unary", "TUFF_VECTOR", 0, 1, 16},          {"binary", "TUFF_VECTOR", 0, 2, 16},
-    {"norm_rows", "TUFF_VECTOR", 0, 1, 16},      {"norm_split_rows", "TUFF_VECTOR", 0, 1, 16},
-    {"softmax_rows", "TUFF_VECTOR", 0, 0, 16},   {"softmax_split_rows", "TUFF_VECTOR", 0, 0, 16},
-    {"softmax_columns", "TUFF_VECTOR", 0, 0, 8}, {"reduce_rows", "TUFF_VECTOR", 0, 0, 16},
-    {"reduce_columns", "TUFF_VECTOR", 0, 0, 16}, {"reduce_arg", "TUFF_VECTOR", 0, 0, 16},
-    {"scan_rows", "TUFF_VECTOR", 0, 0, 16},      {"scan_columns", "TUFF_VECTOR", 0, 0, 16},
-    {"batch_norm", "TUFF_VECTOR", 0, 0, 16},     {"gemm_tile", "VECTOR_A", 0, 0, 8},
-    {"gemm_tile", "VECTOR_B", 1, 1, 8},          {"gemm_tile", "VECTOR_C", 2, 2, 8},
-    {"gemm_subgroup", "VECTOR_B", 1, 1, 8},      {"attention_tile", "VEC", 0, 3, 8},
-    {"attention_subgroup", "VEC", 0, 3, 8},      {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
-    {"conv_tile", "VEC_FILTER", 1, 1, 8},        {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},
-    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},    {"gemm_wgmma", "TYPE", 0, 1, 16},
+    {"unary", "TUFF_VECTOR", 0, 1, 16},
+    {"binary", "TUFF_VECTOR", 0, 2, 16},
+    {"norm_rows", "TUFF_VECTOR", 0, 1, 16},
+    {"norm_split_rows", "TUFF_VECTOR", 0, 1, 16},
+    {"softmax_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"softmax_split_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"softmax_columns", "TUFF_VECTOR", 0, 0, 8},
+    {"reduce_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"reduce_columns", "TUFF_VECTOR", 0, 0, 16},
+    {"reduce_arg", "TUFF_VECTOR", 0, 0, 16},
+    {"scan_rows", "TUFF_VECTOR", 0, 0, 16},
+    {"scan_columns", "TUFF_VECTOR", 0, 0, 16},
+    {"batch_norm", "TUFF_VECTOR", 0, 0, 16},
+    {"gemm_tile", "VECTOR_A", 0, 0, 8},
+    {"gemm_tile", "VECTOR_B", 1, 1, 8},
+    {"gemm_tile", "VECTOR_C", 2, 2, 8},
+    {"gemm_subgroup", "VECTOR_B", 1, 1, 8},
+    {"attention_tile", "VEC", 0, 3, 8},
+    {"attention_subgroup", "VEC", 0, 3, 8},
+    {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
+    {"attention_split", "UNROLL", 0, 3, 16},
+    {"conv_tile", "VEC_FILTER", 1, 1, 8},
+    {"conv_subgroup", "VEC_CHANNELS", 0, 0, 8},
+    {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
+    {"gemm_wgmma", "TYPE", 0, 1, 16},
     {"gemm_wgmma", "VECTOR", 2, 2, 8},
 };
 
 // The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
 // a planner that is wrong about it.
-uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand) {
+uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint64_t element) {
   const std::string_view name = kernel.source().name;
   if (const int64_t unit = define_of(kernel, "TUFF_UNIT"); unit != 0) {
     return name == "gather" && operand == 1 ? 4 : static_cast<uint64_t>(unit);  // its indices
@@ -108,7 +128,7 @@ uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand) {
     const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
     return static_cast<uint64_t>(std::min<int64_t>(4 * bytes, 16));
   }
-  uint64_t result = 1;
+  uint64_t result = element;
   for (const BlockKernel& row : kBlockKernels) {
     if (row.name == name && operand >= row.first && operand <= row.last && define_of(kernel, row.define) != 0) {
       result = std::max(result, row.bytes);
@@ -216,10 +236,27 @@ void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffe
   }
 }
 
-void CheckingRecorder::written(const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes) {
+void CheckingRecorder::used(const char* kernel, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
+                            tuff::Access access) {
   Memory& memory = memory_of(buffer);
-  memory.written.add(buffer.offset + offset, buffer.offset + offset + bytes);
+  const uint64_t begin = buffer.offset + offset, end = begin + bytes;
+  if (access != tuff::Access::write && !memory.scratch) memory.read.add(begin, end);
+  if (access == tuff::Access::read) return;
+  memory.written.add(begin, end);
   wrote_ = wrote_ || !memory.scratch;
+  // The parts of scratch memory that different kernels write are disjoint, or one reuses another. Panels are laid out
+  // anew for each piece of a GEMM.
+  if (!memory.scratch || bytes == 0 || std::string_view(kernel).starts_with("gemm_pa")) return;
+  for (const Memory::Piece& piece : memory.pieces) {
+    if (piece.kernel == kernel) continue;
+    const bool apart = end <= piece.begin || piece.end <= begin;
+    const bool inside = (begin >= piece.begin && end <= piece.end) || (piece.begin >= begin && piece.end <= end);
+    if (!apart && !inside) {
+      violated("bytes {} to {} of {} are written, across bytes {} to {}, which were written before", begin, end,
+               memory.name, piece.begin, piece.end);
+    }
+  }
+  memory.pieces.push_back({begin, end, kernel});
 }
 
 void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, bool addresses) {
@@ -227,8 +264,13 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
   const char* const name = kernel.source().name;
   tuff::check_defines(kernel);
   std::array<uint32_t, 3> workgroup = {0, 1, 1};
-  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
-    if (kernel.constants()[i].id == 0) workgroup[0] = kernel.constants()[i].value;
+  workgroup[0] = constant_of(kernel, 0);
+  // permute_tile.comp: the workgroup's rows of a tile, and its turns of four elements for each invocation.
+  if (std::string_view(name) == "permute_tile") {
+    const uint32_t tile = constant_of(kernel, 1);
+    if (workgroup[0] % tile != 0 || tile * tile / 4 % workgroup[0] != 0) {
+      violated("{} has workgroups of {} invocations for tiles of {} x {}", name, workgroup[0], tile, tile);
+    }
   }
   const KernelFact* fact = nullptr;
   if (kernel.source().native()) {
@@ -302,10 +344,23 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
         violated("{}, operand {}, uses parameters of an earlier dispatch", name, i);
       }
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
-      const uint64_t place = operand.buffer->offset + operand.offset, alignment = alignment_of(kernel, i);
+      const Memory& memory = memory_of(*operand.buffer);
+      // Copies may move such elements in larger units.
+      const int64_t unit = define_of(kernel, "TUFF_UNIT");
+      const uint64_t stored = unit != 0 ? static_cast<uint64_t>(unit) : memory.element;
+      if (!memory.scratch && name != std::string_view("copy") &&
+          ((stored == 2 && !t.storage16) || (stored == 1 && !t.storage8))) {
+        violated("{}, operand {}, has elements of {} bytes, and the device has no such storage", name, i, stored);
+      }
+      const uint64_t element = memory.scratch ? 2 : memory.element;
+      const uint64_t place = operand.buffer->offset + operand.offset, alignment = alignment_of(kernel, i, element);
       if (place % alignment != 0) {
         violated("{}, operand {}, starts at byte {} of its allocation, and is read {} bytes at a time", name, i, place,
                  alignment);
+      }
+      // Blocks of head_dim: the last row is a whole number of them too.
+      if (std::string_view(name).starts_with("attention") && i < 4 && operand.bytes % alignment != 0) {
+        violated("{}, operand {}, has {} bytes, and is read {} bytes at a time", name, i, operand.bytes, alignment);
       }
     }
   }
@@ -317,11 +372,11 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
   check_kernel(kernel, dispatch, addresses);
   for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
     const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
-    if (operand.access == tuff::Access::read) continue;
     if (operand.each != nullptr) {
-      for (uint32_t j = 0; j < dispatch.each_count(); ++j) written(*operand.each[j], 0, operand.bytes);
+      for (uint32_t j = 0; j < dispatch.each_count(); ++j)
+        used(name, *operand.each[j], 0, operand.bytes, operand.access);
     } else if (operand.buffer != nullptr) {
-      written(*operand.buffer, operand.offset, operand.bytes);
+      used(name, *operand.buffer, operand.offset, operand.bytes, operand.access);
     }
   }
   parameters_valid_ = false;
@@ -338,8 +393,9 @@ void CheckingRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t byte
   const auto reach = [&](const Rows& rows) { return (count - 1) * rows.pitch + bytes; };
   check_range({"copy rows", 0, 0}, *from.buffer, from.offset, reach(from), tuff::Access::read);
   check_range({"copy rows", 1, 0}, *to.buffer, to.offset, reach(to), tuff::Access::write);
-  // The bytes between rows count as written too.
-  written(*to.buffer, to.offset, reach(to));
+  // The bytes between rows count as well.
+  used("copy rows", *from.buffer, from.offset, reach(from), tuff::Access::read);
+  used("copy rows", *to.buffer, to.offset, reach(to), tuff::Access::write);
 }
 
 const tuff::Buffer& CheckingRecorder::scratch(uint64_t bytes, tuff::Scratch place) {
@@ -347,6 +403,7 @@ const tuff::Buffer& CheckingRecorder::scratch(uint64_t bytes, tuff::Scratch plac
   Memory& memory = memory_of(buffer);
   buffer.bytes = memory.end = bytes;
   memory.written.clear();
+  memory.pieces.clear();
   largest_scratch_ = std::max(largest_scratch_, bytes);
   return buffer;
 }

@@ -60,7 +60,7 @@ class CheckingRecorder final : public tuff::Recorder {
   };
   void check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
                    tuff::Access access);
-  void written(const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes);
+  void used(const char* kernel, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes, tuff::Access access);
 
   TestDevice device_;
   const tuff::TuningTable* table_;
