@@ -204,8 +204,8 @@ def main() -> int:
 
     def show(row: dict) -> None:
         if not row["judge"] and not row["kind"]:
-            text = row["text"][:110]
-            print(f"  survivor {row['number']} {row['file']}:{row['line']} {row['function']}: {row['operator']}: {text}  [{row['how']}]\x1b[K")
+            place = f"{row['number']} {row['file']}:{row['line']} {row['function']}"
+            print(f"  survivor {place}: {row['operator']}: {row['text'][:110]}  [{row['how']}]\x1b[K")
         killed = sum(bool(result["judge"]) for result in results)
         print(f"  {len(results)} of {len(wanted)}, {killed} killed", end="\x1b[K\r", flush=True)
 
