@@ -100,9 +100,16 @@ def test_dtypes(ctx):
     x, whole = ctx.ones(2), ctx.ones(2, dtype=np.int32)
     with pytest.raises(TypeError, match="float32 and int32"):
         x + whole
+    assert (whole + whole).numpy().tolist() == [2, 2]
     with pytest.raises(tuff.TuffError) as caught:
-        whole + whole
+        whole / whole
     assert caught.value.status == raw.ERROR_UNSUPPORTED
+    assert (3 - whole * 2).numpy().tolist() == [1, 1]
+    for number in (1.5, 2.0, np.float32(2)):
+        with pytest.raises(TypeError, match="with an array of int32"):
+            whole + number
+    with pytest.raises(ValueError, match="beyond int32"):
+        whole + 2**31
     half, double = ctx.ones((2, 2), dtype=np.float16), ctx.ones((2, 2), dtype=np.float64)
     with pytest.raises(TypeError, match="float16 and float64"):
         half @ double

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _shape as shapes
 from . import raw
-from ._checked import choice, is_number, real, sequence, whole
+from ._checked import choice, is_number, is_whole, real, sequence, whole
 from ._error import check
 from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, TransposedStorage, as_shape
@@ -68,9 +68,9 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     else:
         shape = np.broadcast_shapes(a.shape, b.shape)
     if a_number:
-        a = like.context.full((), a, like.dtype)
+        a = _scalar(a, like)
     elif b_number:
-        b = like.context.full((), b, like.dtype)
+        b = _scalar(b, like)
     else:
         same_kind(a, b)
     result = result_of(out, like, shape)
@@ -84,6 +84,13 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
     check(raw.tuff_binary_ex(like.context.stream_handle, desc))
     return result
+
+
+def _scalar(value: float, like: Array) -> Array:
+    """Returns a number as an array without axes. With integers it is an integer: a fraction would be cut off."""
+    if like.dtype.kind in "iu" and not is_whole(value):
+        raise TypeError(f"{value!r} with an array of {like.dtype}: convert it by astype(np.float32), or use an integer")
+    return like.context.full((), value, like.dtype)
 
 
 def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:

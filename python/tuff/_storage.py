@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Axis = Union[None, int, Sequence[int]]
 
 #: The library's type for each NumPy dtype. Matrix multiplication takes float16, float32, float64 and int8. Operations
-#: that move elements take every type. All others take float16 and float32; reductions take int32 too.
+#: that move elements take every type. All others take float16 and float32; reductions and + - * maximum minimum take
+#: int32 too.
 DTYPES = {
     np.dtype(np.float32): raw.F32,
     np.dtype(np.float16): raw.F16,

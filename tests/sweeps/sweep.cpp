@@ -136,15 +136,17 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
         return kWrong;
       }
       if (runner.kernels() - kernels > kKernels) break;
-      // The variant computes no call of this kind: the next request begins with the same turns.
+      // The variant computes no call of this kind: the next request begins with the same turns. From a pool it may be
+      // the same request, which then continues with other sizes.
       if (turn > first && runner.tally.chosen == chosen) {
-        turn = first;
+        if (options.pool == 0) turn = first;
         break;
       }
       if (Clock::now() >= runner.deadline || (seconds > 0 && since(start) > least)) break;
     }
-    // Some requests may be of a kind that the variant does not compute; not all.
+    // Some requests may be of a kind that the variant does not compute; not all, unless a pool holds just that kind.
     if (runner.tally.chosen == 0 && requests == kUselessRequests) {
+      if (options.pool != 0) break;
       std::printf("FOUND: %s: the planner chose it for none of %llu requests\n", forced.name().c_str(),
                   static_cast<Number>(requests));
       return kWrong;
