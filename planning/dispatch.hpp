@@ -24,7 +24,7 @@ class Dispatch {
   struct Operand {
     const Buffer* buffer;  // null: the shader never accesses it
     uint64_t offset;       // bytes, relative to the buffer
-    uint64_t bytes;        // the range that may be accessed, for hazards and descriptors
+    uint64_t bytes;        // the range that may be accessed, for hazards and descriptors; 0 without a buffer
     Access access;
     const Buffer* const* each = nullptr;  // if not null: one buffer per matrix of a batch, in place of `buffer`
   };
@@ -33,7 +33,7 @@ class Dispatch {
 
   Dispatch& operand(const Buffer* buffer, uint64_t offset, uint64_t bytes, Access access) {
     require_room(operand_count_, kMaxOperands, "operands");
-    operands_[operand_count_++] = {buffer, offset, bytes, access};
+    operands_[operand_count_++] = {buffer, offset, buffer == nullptr ? 0 : bytes, access};
     return *this;
   }
   // An operand with one buffer per matrix, each accessed in its first `bytes`. `count` is the same for all such

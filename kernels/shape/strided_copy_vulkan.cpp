@@ -52,8 +52,9 @@ struct Piece {
   uint64_t input_first, output_first;
 };
 
-// The largest unit that both operands consist of, from their first elements on.
-uint64_t unit_of(const StridedCopy& copy) {
+// The largest unit that both operands consist of, from their first elements on. Bytes stay single where the device has
+// no 16-bit storage.
+uint64_t unit_of(const DeviceTraits& traits, const StridedCopy& copy) {
   const StridedAxes<2>& axes = copy.axes;
   uint64_t unit = copy.element;
   if (axes.inner_stride(0) != 1 || axes.inner_stride(1) != 1) return unit;
@@ -69,7 +70,7 @@ uint64_t unit_of(const StridedCopy& copy) {
     return true;
   };
   while (unit < 16 && fits(2 * unit)) unit *= 2;
-  return unit;
+  return unit == 2 && !traits.storage16 ? copy.element : unit;
 }
 
 StridedAxes<2> axes_in_units(const StridedAxes<2>& axes, uint64_t elements) {
@@ -308,7 +309,7 @@ void record_pieces(const Task& task, const Piece& piece) {
 
 void check_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const DeviceTraits& traits = recorder.traits();
-  const uint64_t unit = unit_of(copy);
+  const uint64_t unit = unit_of(traits, copy);
   if ((unit != 1 || traits.storage8) && (unit != 2 || traits.storage16)) return;
   if (describe(traits).cpu && are_rows(copy)) return;
   fail(TUFF_ERROR_UNSUPPORTED, "elements have {} bytes, and the device has no such storage", unit);
@@ -318,7 +319,7 @@ void record_strided_copy(Recorder& recorder, const StridedCopy& copy) {
   const StreamDevice device = describe(recorder.traits());
   if (device.cpu && are_rows(copy)) return record_rows(recorder, copy);
   check_strided_copy(recorder, copy);
-  const uint64_t unit = unit_of(copy), elements = unit / copy.element;
+  const uint64_t unit = unit_of(recorder.traits(), copy), elements = unit / copy.element;
   const Task task{recorder, device, copy.name, unit, copy.input, copy.output};
   record_pieces(
       task, {axes_in_units(copy.axes, elements), copy.input_first * copy.element, copy.output_first * copy.element});

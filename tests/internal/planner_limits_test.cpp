@@ -221,6 +221,43 @@ TEST_F(PlannerLimits, GatheredBytesWithout16BitStorage) {
   }
 }
 
+// So were slices of bytes, which were refused there although they can be copied one by one.
+TEST_F(PlannerLimits, SlicedBytesWithout16BitStorage) {
+  for (const bool storage16 : {true, false}) {
+    DeviceTraits traits = a_gpu();
+    traits.storage8 = true, traits.storage16 = storage16;
+    const uint64_t shape[] = {7, 6}, start[] = {0, 2}, out_shape[] = {7, 2};
+    const int64_t step[] = {1, 1};
+    SliceArgs args{};
+    args.dtype = TUFF_U8, args.input = &buffers_[0], args.output = &buffers_[1];
+    args.shape = shape, args.start = start, args.out_shape = out_shape, args.step = step, args.rank = 2;
+    FakeRecorder recorder(traits);
+    uint64_t bytes = 0;
+    recorder.seen = [&](const KernelRequest&, const Dispatch& dispatch) { bytes = dispatch.operands()[1].bytes; };
+    EXPECT_NO_THROW(record_slice(recorder, args)) << "16-bit storage: " << storage16;
+    EXPECT_EQ(bytes, 14u);
+  }
+}
+
+// Attention names the size of a bias or mask that it does not have: descriptors had to hold it.
+TEST_F(PlannerLimits, OperandsWithoutABufferHaveNoBytes) {
+  AttentionArgs args{};
+  args.dtype = TUFF_F32;
+  args.q = &buffers_[0], args.k = &buffers_[1], args.v = &buffers_[2], args.o = &buffers_[3];
+  args.batch = 1, args.heads = 2, args.seq_q = 4000, args.seq_kv = 4000, args.head_dim = 64;
+  complete_attention(args, true);
+  FakeRecorder recorder(a_gpu());
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+    for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
+      const Dispatch::Operand& operand = dispatch.operands()[i];
+      if (operand.buffer != nullptr || operand.each != nullptr) continue;
+      EXPECT_EQ(operand.bytes, 0u) << kernel.source().name << ", operand " << i;
+    }
+  };
+  record_attention(recorder, args);
+  EXPECT_FALSE(recorder.kernels.empty());
+}
+
 // Where elements are not loaded as 64-bit integers, the kernel's vec4 variables had names that a macro cannot have.
 TEST_F(PlannerLimits, AttentionOnACpuWithoutAddressesCompiles) {
   DeviceTraits traits = a_gpu();
