@@ -1,5 +1,6 @@
 // Every operation, in the order of the header, and every kernel in PTX.
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -28,7 +29,7 @@ const OperationInfo* const kOperations[] = {
     &operations::batch_norm.info(), &operations::resize.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source, &attention::wgmma_source};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "planning/kernel_source.hpp"
@@ -90,6 +91,13 @@ class KernelRequest {
   const KernelSource& source() const { return *source_; }
   const Define* defines() const { return defines_.data(); }
   uint32_t define_count() const { return define_count_; }
+  // A define's value, for sources that are functions. INTERNAL if it is missing.
+  int64_t value_of(std::string_view name) const {
+    for (uint32_t i = 0; i < define_count_; ++i) {
+      if (name == defines_[i].name) return defines_[i].value;
+    }
+    fail(TUFF_ERROR_INTERNAL, "{} has no define {}", source_->name, name);
+  }
   // A hash of the defines' values.
   uint64_t define_sum() const { return define_sum_; }
   const Constant* constants() const { return constants_.data(); }

@@ -53,23 +53,26 @@ struct Call {
   uint64_t keys_seen() const;
   double bytes() const;
   double operations() const;
+  // The whole shape, with 64-bit strides if the call is wide.
+  template <typename Index>
+  ExtendedShape<Index> extended_shape() const;
 
  private:
   // Fills in strides and sizes of a PlainPush or ExtendedShape.
   template <typename Shape>
   void put_shape(Shape& shape) const;
-  template <typename Index>
-  ExtendedShape<Index> extended_shape() const;
 };
 
 // Each records the call and returns true if this kind of kernel is best for it, or if a variant in its table is forced;
 // otherwise returns false. `forced` may be empty, or a name in another table.
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 // Whether the device has cooperative matrices of this type; whether this call can use them.
 bool has_matrices(const DeviceTraits& traits, int32_t dtype);
 bool multiplies(const DeviceTraits& traits, const Call& call);
 bool is_matrix_variant(std::string_view name);
+bool is_native_variant(std::string_view name);
 bool is_split_variant(std::string_view name);
 
 }  // namespace tuff::attention

@@ -100,6 +100,8 @@ ExtendedShape<Index> Call::extended_shape() const {
   return shape;
 }
 
+template ExtendedShape<uint64_t> Call::extended_shape() const;
+
 void Call::operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
                     Access access) const {
   const uint64_t size = dtype_size(args.dtype);

@@ -125,6 +125,9 @@ Pred operator>=(const U32& a, const U32& b) { return compare("setp.ge.u32", a, b
 Pred operator==(const U32& a, const U32& b) { return compare("setp.eq.u32", a, b); }
 Pred operator!=(const U32& a, const U32& b) { return compare("setp.ne.u32", a, b); }
 Pred operator&&(const Pred& a, const Pred& b) { return a.writer->result<Type::pred>("and.pred", a, b); }
+Pred operator||(const Pred& a, const Pred& b) { return a.writer->result<Type::pred>("or.pred", a, b); }
+U32 min_signed(const U32& a, const U32& b) { return operation("min.s32", a, b); }
+U32 max_signed(const U32& a, const U32& b) { return operation("max.s32", a, b); }
 
 U64 widen(const U32& a) { return a.writer->result<Type::u64>("cvt.u64.u32", a); }
 U64 operator+(const U64& a, const U64& b) { return a.writer->result<Type::u64>("add.u64", a, b); }
@@ -137,11 +140,28 @@ U64 multiply_wide(const U32& a, const U32& b) { return a.writer->result<Type::u6
 U64 multiply_add(const U32& a, uint32_t b, const U64& c) {
   return a.writer->result<Type::u64>("mad.wide.u32", a, number(a, b), c);
 }
+U64 multiply_add(const U32& a, const U32& b, const U64& c) {
+  return a.writer->result<Type::u64>("mad.wide.u32", a, b, c);
+}
 
+F32 number(Writer& w, float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return {&w, fmt::format("0f{:08X}", bits), true, bits};
+}
 F32 operator+(const F32& a, const F32& b) { return a.writer->result<Type::f32>("add.rn.f32", a, b); }
+F32 operator-(const F32& a, const F32& b) { return a.writer->result<Type::f32>("sub.rn.f32", a, b); }
 F32 operator*(const F32& a, const F32& b) { return a.writer->result<Type::f32>("mul.rn.f32", a, b); }
 F32 multiply_add(const F32& a, const F32& b, const F32& c) {
   return a.writer->result<Type::f32>("fma.rn.f32", a, b, c);
 }
+F32 select(const Pred& condition, const F32& a, const F32& b) {
+  return condition.writer->result<Type::f32>("selp.f32", a, b, condition);
+}
+F32 magnitude(const F32& a) { return a.writer->result<Type::f32>("abs.f32", a); }
+F32 max_with_nan(const F32& a, const F32& b) { return a.writer->result<Type::f32>("max.NaN.f32", a, b); }
+F32 power_of_2(const F32& a) { return a.writer->result<Type::f32>("ex2.approx.ftz.f32", a); }
+Pred operator<(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.lt.f32", a, b); }
+Pred operator<=(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.le.f32", a, b); }
+Pred operator==(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.eq.f32", a, b); }
 
 }  // namespace tuff::ptx

@@ -155,6 +155,10 @@ Pred operator>=(const U32& a, const U32& b);
 Pred operator==(const U32& a, const U32& b);
 Pred operator!=(const U32& a, const U32& b);
 Pred operator&&(const Pred& a, const Pred& b);
+Pred operator||(const Pred& a, const Pred& b);
+// Of two's complement numbers.
+U32 min_signed(const U32& a, const U32& b);
+U32 max_signed(const U32& a, const U32& b);
 #define TUFF_PTX_WITH_NUMBER(result, op) \
   inline result operator op(const U32& a, uint32_t b) { return a op a.writer->constant(b); }
 TUFF_PTX_WITH_NUMBER(U32, +)
@@ -177,9 +181,19 @@ U64 operator+(const U64& a, uint64_t b);
 U64 operator*(const U64& a, const U64& b);
 U64 multiply_wide(const U32& a, const U32& b);             // all 64 bits
 U64 multiply_add(const U32& a, uint32_t b, const U64& c);  // a * b + c with all 64 bits
+U64 multiply_add(const U32& a, const U32& b, const U64& c);
 
+F32 number(Writer& w, float value);
 F32 operator+(const F32& a, const F32& b);
+F32 operator-(const F32& a, const F32& b);
 F32 operator*(const F32& a, const F32& b);
 F32 multiply_add(const F32& a, const F32& b, const F32& c);
+F32 select(const Pred& condition, const F32& a, const F32& b);
+F32 magnitude(const F32& a);
+F32 max_with_nan(const F32& a, const F32& b);  // NaN if either is
+F32 power_of_2(const F32& a);                  // 2^a, results below the normal numbers are 0
+Pred operator<(const F32& a, const F32& b);    // false if either is NaN, as the others are
+Pred operator<=(const F32& a, const F32& b);
+Pred operator==(const F32& a, const F32& b);
 
 }  // namespace tuff::ptx

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -64,6 +65,36 @@ std::vector<gemm::Wgmma> all_options() {
   return all;
 }
 
+std::string text_of(const attention::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
+         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "");
+}
+
+std::vector<attention::Wgmma> all_attention_options() {
+  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{8, 8},     {40, 120},  {64, 64},   {80, 72},
+                                                     {128, 128}, {192, 128}, {256, 256}, {256, 8}};
+  std::vector<attention::Wgmma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const auto& [head_dim, head_dim_v] : kDims) {
+      for (uint32_t bits = 0; bits < 8; ++bits) {
+        for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
+          attention::Wgmma kernel;
+          kernel.type = type;
+          kernel.head_dim = head_dim;
+          kernel.head_dim_v = head_dim_v;
+          kernel.keys = (bits & 1) != 0 ? kernel.max_keys() : kernel.max_keys() - 16;
+          kernel.hiding = (bits & 2) != 0;
+          kernel.lse = (bits & 4) != 0;
+          kernel.lengths = lengths;
+          all.push_back(kernel);
+        }
+      }
+    }
+  }
+  return all;
+}
+
 // What a command prints, and its exit status.
 std::pair<int, std::string> run(const std::string& command) {
   std::pair<int, std::string> result{-1, ""};
@@ -75,40 +106,50 @@ std::pair<int, std::string> run(const std::string& command) {
   return result;
 }
 
-TEST(NativeKernels, Assemble) {
+// One in sixty, by chance: a tenth of a second each.
+template <typename Kernel>
+void assemble_some(const std::vector<Kernel>& all, const KernelSource& written) {
   const std::string assembler = TUFF_TEST_PTXAS;
   if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
   std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::string source = pattern + "/kernel.ptx";
-  const std::vector<gemm::Wgmma> all = all_options();
-  // One in sixty, by chance: a tenth of a second each.
   const size_t stride = 60, first = std::random_device()() % stride;
   std::printf("every %zuth from number %zu on\n", stride, first);
   for (size_t i = first; i < all.size(); i += stride) {
     SCOPED_TRACE(text_of(all[i]));
-    const NativeKernel kernel = gemm::wgmma_source.write(all[i].request());
+    const NativeKernel kernel = written.write(all[i].request());
     EXPECT_LE(kernel.shared_bytes, 227u * 1024) << "a multiprocessor's shared memory";
     std::ofstream(source) << kernel.text;
     const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
     EXPECT_EQ(status, 0) << output;
     EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
-    // "Potential Performance Loss: wgmma.mma_async instructions are serialized"
+    // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
     EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
+    EXPECT_EQ(output.find("injected"), std::string::npos) << output;
     EXPECT_EQ(output.find("warning"), std::string::npos) << output;
   }
   fs::remove_all(pattern);
 }
 
-TEST(NativeKernels, OptionsSurviveTheRequest) {
+TEST(NativeKernels, GemmAssembles) { assemble_some(all_options(), gemm::wgmma_source); }
+TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
+
+template <typename Kernel>
+void check_requests(const std::vector<Kernel>& all, const KernelSource& written) {
   std::set<std::string> texts;
-  for (const gemm::Wgmma& kernel : all_options()) {
+  for (const Kernel& kernel : all) {
     const KernelRequest request = kernel.request();
     EXPECT_NO_THROW(check_defines(request));
-    EXPECT_EQ(text_of(gemm::Wgmma::read(request)), text_of(kernel));
-    texts.insert(gemm::wgmma_source.write(request).text);
+    EXPECT_EQ(text_of(Kernel::read(request)), text_of(kernel));
+    texts.insert(written.write(request).text);
   }
-  EXPECT_EQ(texts.size(), all_options().size()) << "each option changes the text";
+  EXPECT_EQ(texts.size(), all.size()) << "each option changes the text";
+}
+
+TEST(NativeKernels, OptionsSurviveTheRequest) {
+  check_requests(all_options(), gemm::wgmma_source);
+  check_requests(all_attention_options(), attention::wgmma_source);
 }
 
 // As they may come from a damaged list of kernels on disk.
@@ -123,6 +164,11 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
     kernel.columns = columns;
     EXPECT_THROW(check_defines(kernel.request()), Error) << columns;
   }
+  attention::Wgmma wide;
+  wide.type = TUFF_F16;
+  wide.head_dim = wide.head_dim_v = 256;
+  wide.keys = 128;  // fits head_dim of up to 128
+  EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
 }
 
 }  // namespace

@@ -28,6 +28,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -35,22 +37,25 @@
 namespace tuff::gemm {
 namespace {
 
+using ptx::arrive_at;
 using ptx::F32;
 using ptx::if_true;
+using ptx::kRowBytes;
 using ptx::Label;
 using ptx::multiply_add;
 using ptx::multiply_wide;
 using ptx::Pred;
+using ptx::Ring;
 using ptx::Type;
 using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kRows = Wgmma::kRows, kStep = Wgmma::kStep, kRowBytes = 128, kPiece = 16;
+constexpr uint32_t kRows = Wgmma::kRows, kStep = Wgmma::kStep, kPiece = 16;
 constexpr uint32_t kElement = 2;                                                // bytes
 constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
 constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
-constexpr uint32_t kSharedBytes = 227 * 1024, kAlignment = 1024, kBarrierBytes = 256;
+constexpr uint32_t kBarriersBytes = 256;
 // Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
 // when they start on the next, so at most the number of stages less two.
 constexpr uint32_t kLag = 2;
@@ -74,15 +79,13 @@ class Kernel {
     w_.block("push", sizeof(Wgmma::Push));
     read_parameters();
     const U32 thread = w_.special("%tid.x");
-    U32 memory = w_.make<Type::u32>();
-    w_.emit("mov.u32 {}, shared;", memory.text);
-    memory_ = (memory + (kAlignment - 1)) & ~(kAlignment - 1);
+    memory_ = ptx::aligned_memory(w_);
     full_ = memory_ + o_.stages() * stage_bytes();
-    empty_ = full_ + o_.stages() * 8;
+    empty_ = full_ + o_.stages() * ptx::kBarrierBytes;
     w_.when(thread == 0, [&] {
       for (uint32_t s = 0; s < o_.stages(); ++s) {
-        w_.emit("mbarrier.init.shared::cta.b64 [{}], {};", (full_ + s * 8).text, kLoaders / 32);
-        w_.emit("mbarrier.init.shared::cta.b64 [{}], {};", (empty_ + s * 8).text, kMultipliers / 32);
+        ptx::make_barrier(full_ + s * ptx::kBarrierBytes, kLoaders / ptx::kWarp);
+        ptx::make_barrier(empty_ + s * ptx::kBarrierBytes, kMultipliers / ptx::kWarp);
       }
     });
     w_.emit("bar.sync 0;");
@@ -173,26 +176,6 @@ class Kernel {
               });
   }
 
-  // The stage in use, and the parity of the number of times that the ring was gone through.
-  struct Ring {
-    U32 stage, parity;
-  };
-  Ring make_ring(uint32_t parity) { return {w_.variable(w_.constant(0)), w_.variable(w_.constant(parity))}; }
-  void advance(const Ring& ring) {
-    const U32 next = ring.stage + 1;
-    const Pred around = next == o_.stages();
-    w_.assign(ring.stage, select(around, w_.constant(0), next));
-    w_.assign(ring.parity, select(around, ring.parity ^ 1, ring.parity));
-  }
-  void wait(const U32& barriers, const Ring& ring) {
-    const U32 barrier = barriers + (ring.stage << 3);
-    const Label again = w_.label();
-    const Pred done = w_.make<Type::pred>();
-    w_.place(again);
-    w_.emit("mbarrier.try_wait.parity.shared::cta.b64 {}, [{}], {};", done.text, barrier.text, ring.parity.text);
-    w_.jump_unless(done, again);
-  }
-
   // --- the group that loads ---------------------------------------------------------------------------------------
 
   // What a thread loads of an operand in each step: `count` pieces at offsets (in pieces) from a pointer that advances
@@ -264,7 +247,7 @@ class Kernel {
   void load(const U32& thread) {
     const U32 row = thread >> 3, piece = thread & 7;
     const U32 place = memory_ + (row << 7) + ((piece ^ (row & 7)) << 4);
-    const Ring ring = make_ring(1);
+    const Ring ring = ptx::make_ring(w_, 1);
     const Pred elected = (thread & 31) == 0u;
     const U32 issued = w_.variable(w_.constant(0));
     each_tile([&](const Tile& tile) {
@@ -272,7 +255,7 @@ class Kernel {
       const U32 k = w_.variable(tile.k);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait(empty_, ring);
+                  wait_at(empty_, ring);
                   const U32 stage = place + ring.stage * w_.constant(stage_bytes());
                   load_step(a_, a, stage, k, tile.k_end, row, piece);
                   load_step(b_, b, stage, k, tile.k_end, row, piece);
@@ -280,7 +263,7 @@ class Kernel {
                   w_.emit("cp.async.wait_group {};", kLag);
                   w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
                   w_.assign(issued, issued + 1);
-                  advance(ring);
+                  advance(ring, o_.stages());
                   w_.assign(k, k + kStep);
                 });
     });
@@ -295,42 +278,41 @@ class Kernel {
     const U32 stage = select(ring.stage >= ago, ring.stage - ago, ring.stage + (o_.stages() - ago));
     w_.emit("fence.proxy.async.shared::cta;");
     w_.emit("bar.warp.sync 0xffffffff;");
-    w_.emit(if_true(elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", (full_ + (stage << 3)).text);
+    arrive_at(full_ + (stage << 3), if_true(elected));
   }
 
   // --- the groups that multiply -----------------------------------------------------------------------------------
 
   // The low word of a matrix descriptor: where the operand is, in units of 16 bytes, and the distance of blocks along m
-  // or n. The high word: the distance of eight rows, and the kind of permutation.
+  // or n.
   U32 descriptor(const Operand& x, const U32& offset) {
     const uint32_t blocks = x.along_k ? 1 : kBlockBytes / 16;
     return ((memory_ + x.place + offset) >> 4) | (blocks << 16);
   }
-  static constexpr uint32_t kDescriptorHigh = (1024 / 16) | 1u << 30;
 
   void multiply(const U32& thread) {
     const U32 group = thread >> 7;
     const U32 own = a_.along_k ? group * (64 * kRowBytes) : group * kBlockBytes;
     const U32 a_first = descriptor(a_, own), b_first = descriptor(b_, w_.constant(0));
-    const U32 high = w_.variable(w_.constant(kDescriptorHigh));
+    const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     const U32 lane = thread & 31;
     const Pred elected = lane == 0;
     for (uint32_t i = 0; i < o_.columns / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     std::string sums;
     for (const F32& sum : sums_) sums += (sums.empty() ? "" : ", ") + sum.text;
-    const Ring ring = make_ring(0);
+    const Ring ring = ptx::make_ring(w_, 0);
     each_tile([&](const Tile& tile) {
       const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait(full_, ring);
+                  wait_at(full_, ring);
                   w_.emit("wgmma.fence.sync.aligned;");
                   const U32 stage = ring.stage * w_.constant(stage_bytes() / 16);
                   const U32 a = a_first + stage, b = b_first + stage;
                   const Pred more = k != tile.k;
                   for (uint32_t i = 0; i < kStep / 16; ++i) {
-                    const U64 a_place = pair(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
-                    const U64 b_place = pair(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
+                    const U64 a_place = ptx::matrix(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
+                    const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
                     w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};",
                             o_.columns, type, type, sums, a_place.text, b_place.text,
@@ -339,22 +321,17 @@ class Kernel {
                   w_.emit("wgmma.commit_group.sync.aligned;");
                   w_.emit("wgmma.wait_group.sync.aligned 1;");
                   // All but the last of the steps before have finished.
-                  w_.emit(if_true(more && elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", last.text);
+                  arrive_at(last, if_true(more && elected));
                   w_.assign(last, empty_ + (ring.stage << 3));
-                  advance(ring);
+                  advance(ring, o_.stages());
                   w_.assign(k, k + kStep);
                 });
       w_.emit("wgmma.wait_group.sync.aligned 0;");
-      w_.emit(if_true(elected), "mbarrier.arrive.shared::cta.b64 _, [{}];", last.text);
+      arrive_at(last, if_true(elected));
       store(tile, thread, lane);
     });
   }
 
-  U64 pair(const U32& low, const U32& high) {
-    U64 made = w_.make<Type::u64>();
-    w_.emit("mov.b64 {}, {{{}, {}}};", made.text, low.text, high.text);
-    return made;
-  }
   const Pred& always() {
     if (always_.writer == nullptr) {
       always_ = w_.make<Type::pred>();
@@ -406,24 +383,8 @@ class Kernel {
     }
   }
 
-  // An element of C's type as f32; 0 if the condition does not hold.
-  F32 element(const U64& at, uint32_t offset, const Pred* exists) {
-    const F32 value = w_.make<Type::f32>();
-    const ptx::Guard guard = exists != nullptr ? if_true(*exists) : ptx::Guard{};
-    if (o_.c_type == TUFF_F32) {
-      if (exists != nullptr) w_.emit("mov.f32 {}, 0f00000000;", value.text);
-      w_.emit(guard, "ld.global.f32 {}, [{}+{}];", value.text, at.text, offset);
-      return value;
-    }
-    const ptx::B16 bits = w_.make<Type::b16>();
-    if (exists != nullptr) w_.emit("mov.b16 {}, 0;", bits.text);
-    w_.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset);
-    if (o_.c_type == TUFF_F16) {
-      w_.emit("cvt.f32.f16 {}, {};", value.text, bits.text);
-    } else {
-      w_.emit("mov.b32 {}, {{0, {}}};", value.text, bits.text);
-    }
-    return value;
+  F32 element(const U64& at, uint32_t offset, const Pred* exists) const {
+    return ptx::load_element(o_.c_type, at, offset, exists);
   }
 
   // NaN and -0 stay as they are.
@@ -462,9 +423,7 @@ class Kernel {
     return value;
   }
 
-  U32 packed(const std::array<F32, 2>& value) {
-    return w_.result<Type::u32>(o_.c_type == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", value[1], value[0]);
-  }
+  U32 packed(const std::array<F32, 2>& value) const { return ptx::packed_pair(o_.c_type, value[0], value[1]); }
 
   // Four threads transpose what they have of 32 columns, so that each stores eight in a row.
   void store_in_eights(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
@@ -482,16 +441,7 @@ class Kernel {
         const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
         v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
       }
-      const auto exchange = [&](U32& x, U32& y, const Pred& upper, uint32_t distance) {
-        const U32 sent = select(upper, x, y), got = w_.make<Type::u32>();
-        w_.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, sent.text, distance);
-        x = select(upper, got, x);
-        y = select(upper, y, got);
-      };
-      exchange(v[0], v[1], odd, 1);
-      exchange(v[2], v[3], odd, 1);
-      exchange(v[0], v[2], high, 2);
-      exchange(v[1], v[3], high, 2);
+      ptx::transpose_in_four(v, odd, high);
       const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + eight * 8 < n_) : ptx::Guard{};
       w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", to.text, eight * 16, v[0].text, v[1].text,
               v[2].text, v[3].text);
@@ -562,10 +512,12 @@ constexpr DefineInfo kDefines[] = {
 
 uint32_t Wgmma::stages() const {
   const uint32_t stage = (kRows + columns) * kRowBytes;
-  return (kSharedBytes - kAlignment - kBarrierBytes) / stage;
+  return (ptx::kSharedBytes - ptx::kSharedAlignment - kBarriersBytes) / stage;
 }
 
-uint32_t Wgmma::shared_bytes() const { return stages() * (kRows + columns) * kRowBytes + kAlignment + kBarrierBytes; }
+uint32_t Wgmma::shared_bytes() const {
+  return stages() * (kRows + columns) * kRowBytes + ptx::kSharedAlignment + kBarriersBytes;
+}
 
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
@@ -576,24 +528,18 @@ KernelRequest Wgmma::request() const {
 }
 
 Wgmma Wgmma::read(const KernelRequest& request) {
-  const auto value = [&](std::string_view name) {
-    for (uint32_t i = 0; i < request.define_count(); ++i) {
-      if (name == request.defines()[i].name) return request.defines()[i].value;
-    }
-    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma has no define {}", name);
-  };
   Wgmma options;
-  options.type = static_cast<int32_t>(value("TYPE"));
-  options.c_type = static_cast<int32_t>(value("C_TYPE"));
-  options.trans_a = value("TRANS_A") != 0;
-  options.trans_b = value("TRANS_B") != 0;
-  options.columns = static_cast<uint32_t>(value("COLUMNS"));
-  options.edge = value("EDGE") != 0;
-  options.beta = value("BETA") != 0;
-  options.vector = value("VECTOR") != 0;
-  options.activation = static_cast<int32_t>(value("ACTIVATION"));
-  options.bias_axis = static_cast<int32_t>(value("BIAS_AXIS"));
-  options.residual = value("RESIDUAL") != 0;
+  options.type = static_cast<int32_t>(request.value_of("TYPE"));
+  options.c_type = static_cast<int32_t>(request.value_of("C_TYPE"));
+  options.trans_a = request.value_of("TRANS_A") != 0;
+  options.trans_b = request.value_of("TRANS_B") != 0;
+  options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
+  options.edge = request.value_of("EDGE") != 0;
+  options.beta = request.value_of("BETA") != 0;
+  options.vector = request.value_of("VECTOR") != 0;
+  options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
+  options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
+  options.residual = request.value_of("RESIDUAL") != 0;
   return options;
 }
 

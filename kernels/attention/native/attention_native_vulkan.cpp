@@ -1,0 +1,122 @@
+// Plans attention for NVIDIA's Hopper GPUs: a kernel in PTX (attention_wgmma.cpp).
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "kernels/attention/attention_plan.hpp"
+#include "kernels/attention/native/attention_wgmma.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+
+namespace tuff::attention {
+namespace {
+
+constexpr std::string_view kVariant = "native_128";
+// If the driver has refused the kernel, it is not offered again in this process.
+std::atomic<bool> refused{false};
+constexpr uint64_t kMinRows = 48;  // with fewer, kernels with smaller tiles are better
+// The kernel takes scores of -infinity from finite bf16 numbers, whose sums left the range of f32, as they are: with
+// these scales the error bound of such scores is infinite.
+constexpr double kMinScale = 1e-25, kMaxScale = 1e25;
+
+bool computes(const DeviceTraits& traits, const Call& call) {
+  const AttentionArgs& args = call.args;
+  const auto in_range = [&](const AttentionStrides& strides) {
+    return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
+  };
+  return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.bias == nullptr &&
+         args.mask == nullptr && args.softcap == 0 && call.in_pieces_of(Wgmma::kPiece) &&
+         args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && args.scale >= kMinScale &&
+         args.scale <= kMaxScale && in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) &&
+         in_range(args.o_strides);
+}
+
+// Keys of a step. All rows that see all keys take the same steps: the last one should not be mostly empty.
+uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
+  const uint32_t most = kernel.max_keys();
+  if (kernel.hiding || kernel.lengths != 0) return most;
+  constexpr uint64_t kEnds = 16;  // the time of a step outside its keys, in keys
+  const auto time = [&](uint64_t keys) { return ceil_div(seq_kv, keys) * (keys + kEnds); };
+  uint32_t best = most;
+  for (uint32_t keys = most; keys >= most / 2; keys -= 16) {
+    if (time(keys) < time(best)) best = keys;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool is_native_variant(std::string_view name) { return name == kVariant; }
+
+bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
+  const DeviceTraits& traits = recorder.traits();
+  if (!forced.empty() && !is_native_variant(forced)) return false;
+  if (!traits.hopper || refused.load(std::memory_order_relaxed)) {
+    if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
+    return false;
+  }
+  if (forced.empty() && args.seq_q < kMinRows) return false;
+  const Call call(traits, args, 0);
+  if (!computes(traits, call)) return false;
+  const uint64_t row_tiles = ceil_div(call.args.seq_q, Wgmma::kRows);
+  const uint64_t tiles = row_tiles * call.args.heads * call.args.batch;
+  if (tiles > kMaxGroups) return false;
+
+  Wgmma kernel;
+  kernel.type = args.dtype;
+  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
+  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
+  kernel.hiding = call.causal || args.window_left != 0 || args.window_right != 0;
+  if (args.q_lengths != nullptr) kernel.lengths |= Wgmma::kRowLengths;
+  if (args.kv_lengths != nullptr) kernel.lengths |= Wgmma::kKeyLengths;
+  if (kernel.lengths != 0 && args.causal == TUFF_CAUSAL_BOTTOM_RIGHT) kernel.lengths |= Wgmma::kDiagonalByLengths;
+  kernel.lse = args.lse != nullptr;
+  kernel.keys = keys_of_step(kernel, args.seq_kv);
+
+  const ExtendedShape<uint64_t> shape = call.extended_shape<uint64_t>();
+  const uint64_t size = dtype_size(args.dtype);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  Wgmma::Push push{};
+  push.q_batch = shape.q_batch * size, push.q_head = shape.q_head * size, push.q_row = number(shape.q_row * size);
+  push.k_batch = shape.k_batch * size, push.k_head = shape.k_head * size, push.k_row = number(shape.k_row * size);
+  push.v_batch = shape.v_batch * size, push.v_head = shape.v_head * size, push.v_row = number(shape.v_row * size);
+  push.o_batch = shape.o_batch * size, push.o_head = shape.o_head * size, push.o_row = number(shape.o_row * size);
+  push.seq_q = shape.seq_q;
+  push.seq_kv = shape.seq_kv;
+  push.heads = number(call.args.heads);
+  push.sharing = number(call.args.heads / call.args.kv_heads);
+  push.row_tiles = number(row_tiles);
+  push.tiles = number(tiles);
+  push.scale_log2 = shape.scale_log2;
+  push.diagonal = shape.diagonal;
+  push.left = shape.left;
+  push.right = shape.right;
+
+  Dispatch dispatch("attention native");
+  dispatch.operand(args.q, 0, call.elements[0] * size, Access::read)
+      .operand(args.k, 0, call.elements[1] * size, Access::read)
+      .operand(args.v, 0, call.elements[2] * size, Access::read)
+      .operand(args.o, 0, call.elements[3] * size, Access::write);
+  if (args.lse != nullptr) dispatch.operand(args.lse, 0, args.rows() * 4, Access::write);
+  if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
+  if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+  const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
+  dispatch.push(push)
+      .groups(number(std::min(tiles, cores)))
+      .work(call.bytes(), call.operations())
+      .variant(kVariant.data());
+  log(TUFF_LOG_DISPATCH,
+      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} tiles={} keys={} hiding={} lengths={}",
+      kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
+      tiles, kernel.keys, kernel.hiding, kernel.lengths);
+  try {
+    recorder.dispatch(kernel.request(), dispatch);
+  } catch (const Error& error) {
+    if (error.code() != TUFF_ERROR_UNSUPPORTED) throw;
+    if (!refused.exchange(true)) log(TUFF_LOG_WARNING, "attention: {} is not used: {}", kVariant, error.what());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace tuff::attention

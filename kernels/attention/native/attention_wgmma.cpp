@@ -1,0 +1,886 @@
+// O = softmax(scale * Q * K^T) * V with the wgmma instructions of Hopper GPUs: 16-bit tensors, scores and sums in f32,
+// one pass with online softmax.
+//
+//              keys (128)
+//            +------------+          A block computes 128 query rows at a time, and takes tile after tile. Of its three
+//   head_dim |   keys^T   |          warp groups
+//      +---+ +------------+
+//      |   | |  scores 1  |            group 0   loads: cp.async, the tile's queries, then 128 keys and values a step;
+//  128 | Q | +------------+            group 1   computes the upper 64 rows;
+//      |   | |  scores 2  |            group 2   computes the lower 64 rows.
+//      +---+ +------------+
+//               weights              Scores, weights and outputs stay in registers: the layout of the scores that one
+//            +------------+          wgmma leaves is the one in which the next reads the weights.
+//            |   values   |
+//            +------------+          In a step, a group starts the scores of the next keys, then the outputs of the
+//            last |   output   |          ones; while the latter run, it turns the scores into weights:
+//            +------------+
+//   scores     | Q K0 |      | Q K1 |              | Q K2 |
+//   outputs           |             | W0 V0        |      | W1 V1        |
+//   weights           | softmax 0 | |      | softmax 1  |      | softmax 2  |
+//
+// and the groups take turns, so that the matrix units work for one while the other computes weights.
+//
+// A weight is 2^(score * scale_log2 + c). c belongs to the row's reference, its largest score or up to 2^SLACK less:
+// sums are rescaled only if a score is far above it, which is rare after the first keys.
+//
+// Rows for which that is not accurate are computed again at the end, key by key: those with a score that is NaN,
+// infinite or enormous, or, with bf16, with no score in the range of f32. That is slow and very rare. In tiles that
+// hide a key from some row, values that are NaN or infinite count as 0, because 0 * NaN is NaN; the loading group
+// replaces them, and the rows are computed again, too.
+#include "kernels/attention/native/attention_wgmma.hpp"
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
+#include "kernels/native/ptx.hpp"
+#include "planning/status.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff::attention {
+namespace {
+
+using ptx::F32;
+using ptx::if_true;
+using ptx::kGroup;
+using ptx::kRowBytes;
+using ptx::kWarp;
+using ptx::Label;
+using ptx::max_signed;
+using ptx::min_signed;
+using ptx::multiply_add;
+using ptx::number;
+using ptx::Pred;
+using ptx::Ring;
+using ptx::Type;
+using ptx::U32;
+using ptx::U64;
+using ptx::Writer;
+
+constexpr uint32_t kRows = Wgmma::kRows, kGroupRows = 64;
+constexpr uint32_t kLoaders = kGroup, kComputing = 2 * kGroup;
+constexpr uint32_t kPasses = kLoaders / 8;           // rows that the loaders load at once
+constexpr uint32_t kMaxStages = 4, kFlagBytes = 16;  // a flag of each loading warp
+constexpr uint32_t kControlBytes = 512;              // flags and barriers
+constexpr uint32_t kLag = 2;                         // tensors in flight while the next one is started
+constexpr uint32_t kLoaderRegisters = 56, kComputingRegisters = 224;
+constexpr float kSlack = 8;  // scores exceed the row's reference by at most this power of two
+// |reference * scale_log2|: beyond, c is off by so much that weights could leave the range of f16.
+constexpr float kLargestExponent = 0x1p26f;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+// With bf16, scores of less than this may have been cut to -infinity; see the planner on the scale.
+constexpr float kLowest = -0x1p100f;
+// The factor of a score that is computed again because it overflowed: see attention_common.glsl.
+constexpr float kShrink = 0x1p-70f, kGrow = 0x1p70f;
+
+class Kernel {
+ public:
+  explicit Kernel(const Wgmma& options) : o_(options), w_("sm_90a", "attention_wgmma") {}
+
+  std::string write() {
+    for (Tensor* x : {&q_, &k_, &v_, &out_}) x->base = w_.pointer(x->name);
+    if (o_.lse) lse_ = w_.pointer("lse");
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) row_lengths_ = w_.pointer("q_lengths");
+    if ((o_.lengths & Wgmma::kKeyLengths) != 0) key_lengths_ = w_.pointer("kv_lengths");
+    w_.block("push", sizeof(Wgmma::Push));
+    read_parameters();
+    thread_ = w_.special("%tid.x");
+    memory_ = ptx::aligned_memory(w_);
+    stages_ = memory_ + o_.q_bytes();
+    flags_ = stages_ + o_.stages() * stage_bytes();
+    const U32 barriers = flags_ + kMaxStages * kFlagBytes;
+    keys_full_ = barriers;
+    keys_empty_ = barriers + kMaxStages * ptx::kBarrierBytes;
+    values_full_ = barriers + 2 * kMaxStages * ptx::kBarrierBytes;
+    values_empty_ = barriers + 3 * kMaxStages * ptx::kBarrierBytes;
+    queries_empty_ = barriers + 4 * kMaxStages * ptx::kBarrierBytes;
+    w_.when(thread_ == 0, [&] {
+      for (uint32_t s = 0; s < o_.stages(); ++s) {
+        for (const U32& full : {keys_full_, values_full_}) {
+          ptx::make_barrier(full + s * ptx::kBarrierBytes, kLoaders / kWarp);
+        }
+        for (const U32& empty : {keys_empty_, values_empty_}) {
+          ptx::make_barrier(empty + s * ptx::kBarrierBytes, kComputing / kWarp);
+        }
+      }
+      ptx::make_barrier(queries_empty_, kComputing / kWarp);
+    });
+    w_.emit("bar.sync 0;");
+    lane_ = thread_ & (kWarp - 1);
+    elected_ = lane_ == 0u;
+    const Label compute = w_.label(), end = w_.label();
+    w_.jump_if(thread_ >= kLoaders, compute);
+    w_.emit("setmaxnreg.dec.sync.aligned.u32 {};", kLoaderRegisters);
+    load();
+    w_.jump(end);
+    w_.place(compute);
+    w_.emit("setmaxnreg.inc.sync.aligned.u32 {};", kComputingRegisters);
+    this->compute();
+    w_.place(end);
+    return w_.text(Wgmma::kThreads);
+  }
+
+ private:
+  struct Tensor {
+    const char* name;
+    size_t batch_at, head_at, row_at;  // of the strides in the push block
+    U64 base, batch, head;
+    U32 row;  // bytes
+  };
+
+  uint32_t stage_bytes() const { return o_.k_bytes() + o_.v_bytes(); }
+  uint32_t keys() const { return o_.keys; }
+  bool partial() const { return o_.hiding || o_.lengths != 0; }  // whether some rows may not see keys that others see
+
+  void read_parameters() {
+    for (Tensor* x : {&q_, &k_, &v_, &out_}) {
+      x->batch = w_.parameter64("push", x->batch_at);
+      x->head = w_.parameter64("push", x->head_at);
+      x->row = w_.parameter("push", x->row_at);
+    }
+    const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
+    seq_q_ = number(offsetof(Wgmma::Push, seq_q));
+    seq_kv_ = number(offsetof(Wgmma::Push, seq_kv));
+    heads_ = number(offsetof(Wgmma::Push, heads));
+    sharing_ = number(offsetof(Wgmma::Push, sharing));
+    row_tiles_ = number(offsetof(Wgmma::Push, row_tiles));
+    tiles_ = number(offsetof(Wgmma::Push, tiles));
+    diagonal_ = number(offsetof(Wgmma::Push, diagonal));
+    left_ = number(offsetof(Wgmma::Push, left));
+    right_ = number(offsetof(Wgmma::Push, right));
+    scale_ = w_.parameter_float("push", offsetof(Wgmma::Push, scale_log2));
+  }
+
+  // --- which keys rows see: mirrors attention_common.glsl ---------------------------------------------------------
+
+  // A tile of query rows, and the keys that it sees.
+  struct Tile {
+    U32 row, batch, head, kv_head;
+    U32 rows_here, keys_here, diagonal;
+    U32 begin, end;        // keys that some row sees
+    U32 all_from, all_to;  // keys that all rows see
+  };
+
+  // The end of the keys that a row sees, and the first of them.
+  U32 keys_end(const Tile& tile, const U32& row) {
+    U32 end = tile.keys_here;
+    if (o_.hiding) {
+      end = min_signed(max_signed(row + tile.diagonal + right_, w_.constant(0)), end);
+    }
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(row < tile.rows_here, end, w_.constant(0));
+    return end;
+  }
+  U32 first_key(const Tile& tile, const U32& row) {
+    if (!o_.hiding) return w_.constant(0);
+    return max_signed(row + tile.diagonal - left_ + 1, w_.constant(0));
+  }
+
+  // The keys that all of `rows` rows see.
+  void find_common_keys(Tile& tile, const U32& row, uint32_t rows) {
+    const U32 last = min(row + (rows - 1), seq_q_ - 1);
+    tile.all_from = first_key(tile, last);
+    tile.all_to = keys_end(tile, row);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
+      tile.all_to = select(last < tile.rows_here, tile.all_to, w_.constant(0));
+    }
+  }
+
+  // A length is at least 0, and at most that of the tensor.
+  U32 length(const U64& lengths, const U32& batch, const U32& most) {
+    const U32 wanted = w_.make<Type::u32>();
+    w_.emit("ld.global.s32 {}, [{}];", wanted.text, multiply_add(batch, 4, lengths).text);
+    return min_signed(max_signed(wanted, w_.constant(0)), most);
+  }
+
+  Tile locate(const U32& number) {
+    Tile tile;
+    const U32 group = number / row_tiles_;
+    // With a causal mask the last rows see the most keys, so they start first.
+    tile.row = (row_tiles_ - 1 - (number - group * row_tiles_)) * kRows;
+    tile.batch = group / heads_;
+    tile.head = group - tile.batch * heads_;
+    tile.kv_head = tile.head / sharing_;
+    tile.rows_here = seq_q_, tile.keys_here = seq_kv_, tile.diagonal = diagonal_;
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) tile.rows_here = length(row_lengths_, tile.batch, seq_q_);
+    if ((o_.lengths & Wgmma::kKeyLengths) != 0) tile.keys_here = length(key_lengths_, tile.batch, seq_kv_);
+    if ((o_.lengths & Wgmma::kDiagonalByLengths) != 0) tile.diagonal = tile.keys_here - tile.rows_here;
+    U32 last = min(tile.row + (kRows - 1), seq_q_ - 1);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) last = min(last, ptx::max(tile.rows_here, w_.constant(1)) - 1);
+    tile.begin = first_key(tile, tile.row);
+    tile.end = keys_end(tile, last);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
+      tile.end = select(tile.row < tile.rows_here, tile.end, w_.constant(0));
+    }
+    find_common_keys(tile, tile.row, kRows);
+    return tile;
+  }
+
+  // Calls body(tile) for each of the block's tiles. Every other round goes backwards, so that blocks with long tiles
+  // get short ones next.
+  template <typename Body>
+  void each_tile(const Body& body) {
+    const U32 blocks = w_.special("%nctaid.x"), block = w_.special("%ctaid.x");
+    const U32 first = w_.variable(w_.constant(0)), odd = w_.variable(w_.constant(0));
+    w_.repeat([&] { return first < tiles_; },
+              [&] {
+                const U32 number = first + select(odd != 0u, blocks - 1 - block, block);
+                w_.when(number < tiles_, [&] { body(locate(number)); });
+                w_.assign(first, first + blocks);
+                w_.assign(odd, odd ^ 1);
+              });
+  }
+
+  U64 base_of(const Tensor& x, const Tile& tile, const U32& head) {
+    return x.base + widen(tile.batch) * x.batch + widen(head) * x.head;
+  }
+
+  // --- the group that loads ---------------------------------------------------------------------------------------
+
+  // Starts loading `rows` rows of a tensor from `first` on to `place`, in blocks of 64 elements. Rows from `end` on,
+  // and elements up to `padded`, become zeros.
+  void load_rows(const U64& base, const Tensor& x, const U32& first, const U32& end, uint32_t rows, uint32_t dim,
+                 uint32_t padded, const U32& place) {
+    const U32 row = thread_ >> 3, piece = thread_ & 7;
+    const U32 to = place + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const U64 step = ptx::multiply_wide(x.row, w_.constant(kPasses));
+    const U64 at = w_.variable(multiply_add(first + row, x.row, multiply_add(piece, 16, base)));
+    const uint32_t whole = dim / Wgmma::kPiece, stored = padded / Wgmma::kPiece;
+    for (uint32_t pass = 0; pass < rows / kPasses; ++pass) {
+      const U32 bytes = select(first + row + pass * kPasses < end, w_.constant(16), w_.constant(0));
+      for (uint32_t block = 0; block * 8 < stored; ++block) {
+        U32 size = bytes;
+        if (block * 8 + 8 > whole) size = select(piece < whole - block * 8, bytes, w_.constant(0));
+        ptx::Guard guard;
+        if (block * 8 + 8 > stored) guard = if_true(piece < stored - block * 8);
+        w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text,
+                (block * rows + pass * kPasses) * kRowBytes, at.text, block * kRowBytes, size.text);
+      }
+      if (pass + 1 < rows / kPasses) w_.assign(at, at + step);
+    }
+  }
+
+  void load() {
+    const Ring ring = ptx::make_ring(w_, 1);
+    const U32 last = w_.variable(w_.constant(0)), issued = w_.variable(w_.constant(0));
+    const U32 last_hides = w_.variable(w_.constant(0)), queries_parity = w_.variable(w_.constant(1));
+    each_tile([&](const Tile& tile) {
+      w_.when(tile.begin < tile.end, [&] {
+        const U64 q = base_of(q_, tile, tile.head), k = base_of(k_, tile, tile.kv_head);
+        const U64 v = base_of(v_, tile, tile.kv_head);
+        const U32 key = w_.variable(tile.begin);
+        w_.repeat([&] { return key < tile.end; },
+                  [&] {
+                    const U32 stage = stages_ + ring.stage * w_.constant(stage_bytes());
+                    ptx::wait_at(keys_empty_, ring);
+                    load_rows(k, k_, key, tile.keys_here, keys(), o_.head_dim, padded(o_.head_dim), stage);
+                    // The queries arrive together with the first keys.
+                    w_.when(key == tile.begin, [&] {
+                      ptx::wait_at(queries_empty_, queries_parity);
+                      w_.assign(queries_parity, queries_parity ^ 1);
+                      load_rows(q, q_, tile.row, seq_q_, kRows, o_.head_dim, padded(o_.head_dim), memory_);
+                    });
+                    w_.emit("cp.async.commit_group;");
+                    w_.emit("cp.async.wait_group {};", kLag);
+                    w_.when(issued != 0u, [&] { keys_arrived(last); });
+                    ptx::wait_at(values_empty_, ring);
+                    load_rows(v, v_, key, tile.keys_here, keys(), o_.head_dim_v, o_.head_dim_v, stage + o_.k_bytes());
+                    w_.emit("cp.async.commit_group;");
+                    w_.emit("cp.async.wait_group {};", kLag);
+                    w_.when(issued != 0u, [&] { values_arrived(last, last_hides); });
+                    w_.assign(issued, w_.constant(1));
+                    w_.assign(last, ring.stage);
+                    if (partial()) {
+                      const Pred hides = key < tile.all_from || tile.all_to < key + keys();
+                      w_.assign(last_hides, select(hides, w_.constant(1), w_.constant(0)));
+                    }
+                    ptx::advance(ring, o_.stages());
+                    w_.assign(key, key + keys());
+                  });
+        // The computing groups leave the queries only after the last step, so nothing may be held back.
+        w_.emit("cp.async.wait_all;");
+        keys_arrived(last);
+        values_arrived(last, last_hides);
+        w_.assign(issued, w_.constant(0));
+      });
+    });
+  }
+
+  static uint32_t padded(uint32_t dim) { return (dim + 15) / 16 * 16; }
+
+  void keys_arrived(const U32& stage) {
+    w_.emit("fence.proxy.async.shared::cta;");
+    w_.emit("bar.warp.sync 0xffffffff;");
+    ptx::arrive_at(keys_full_ + (stage << 3), if_true(elected_));
+  }
+
+  void values_arrived(const U32& stage, const U32& hides) {
+    if (partial()) {
+      const U32 found = w_.variable(w_.constant(0));
+      w_.when(hides != 0u, [&] { replace_not_finite(stage, found); });
+      const Pred mine = found != 0u, any = w_.make<Type::pred>();
+      w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", any.text, mine.text);
+      const U32 flag = select(any, w_.constant(1), w_.constant(0));
+      const U32 at = flags_ + stage * kFlagBytes + ((thread_ >> 5) << 2);
+      w_.emit(if_true(elected_), "st.shared.u32 [{}], {};", at.text, flag.text);
+    }
+    w_.emit("fence.proxy.async.shared::cta;");
+    w_.emit("bar.warp.sync 0xffffffff;");
+    ptx::arrive_at(values_full_ + (stage << 3), if_true(elected_));
+  }
+
+  // The bits 15 and 31 that tell which of the two elements are NaN or infinite.
+  U32 not_finite(const U32& pair) {
+    const uint32_t rest = o_.type == TUFF_F16 ? 0x8000 - 0x7c00 : 0x8000 - 0x7f80;
+    return ((pair & 0x7fff7fffu) + (rest << 16 | rest)) & 0x80008000u;
+  }
+
+  // In the pieces of values that this thread has loaded.
+  void replace_not_finite(const U32& stage, const U32& found) {
+    const U32 row = thread_ >> 3, piece = thread_ & 7;
+    const U32 place =
+        stages_ + stage * w_.constant(stage_bytes()) + o_.k_bytes() + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const uint32_t stored = o_.head_dim_v / Wgmma::kPiece;
+    const auto each_piece = [&](const auto& body) {
+      for (uint32_t block = 0; block * 8 < stored; ++block) {
+        const auto pieces = [&] {
+          for (uint32_t pass = 0; pass < keys() / kPasses; ++pass) {
+            const uint32_t offset = (block * keys() + pass * kPasses) * kRowBytes;
+            std::array<U32, 4> word;
+            for (U32& one : word) one = w_.make<Type::u32>();
+            w_.emit("ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}+{}];", word[0].text, word[1].text, word[2].text,
+                    word[3].text, place.text, offset);
+            body(word, offset);
+          }
+        };
+        if (block * 8 + 8 > stored) {
+          w_.when(piece < stored - block * 8, pieces);
+        } else {
+          pieces();
+        }
+      }
+    };
+    each_piece([&](const std::array<U32, 4>& word, uint32_t) {
+      for (const U32& one : word) w_.assign(found, found | not_finite(one));
+    });
+    w_.when(found != 0u, [&] {
+      each_piece([&](std::array<U32, 4>& word, uint32_t offset) {
+        for (U32& one : word) {
+          const U32 bad = (not_finite(one) >> 15) * w_.constant(0xffff);
+          one = one & (bad ^ 0xffffffffu);
+        }
+        w_.emit("st.shared.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", place.text, offset, word[0].text, word[1].text,
+                word[2].text, word[3].text);
+      });
+    });
+  }
+
+  // --- the groups that compute ------------------------------------------------------------------------------------
+
+  // What a thread knows of its two rows, 8 apart.
+  struct Row {
+    U32 end, first;  // the keys that it sees
+    F32 reference;   // a score
+    F32 c;           // of the weights
+    F32 limit;       // the largest score for which the reference is good
+    F32 total;       // the sum of this thread's weights
+    F32 shrink;      // what the sums are rescaled by
+    U32 again;       // whether the row has to be computed again
+  };
+
+  const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
+
+  static std::string list(const std::vector<F32>& registers) {
+    std::string text;
+    for (const F32& one : registers) text += (text.empty() ? "" : ", ") + one.text;
+    return text;
+  }
+
+  void compute() {
+    const U32 thread = thread_ - kLoaders;
+    group_ = thread >> 7;
+    quad_ = lane_ & 3;
+    never_ = w_.make<Type::pred>(), always_ = w_.make<Type::pred>();
+    w_.emit("setp.ne.u32 {}, 0, 0;", never_.text);
+    w_.emit("setp.eq.u32 {}, 0, 0;", always_.text);
+    const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
+    // The descriptors' low words. Blocks of 64 elements of values follow one another along n.
+    const U32 q = (memory_ + group_ * (kGroupRows * kRowBytes)) >> 4;
+    const U32 q_first = q | 1u << 16;
+    const U32 k_first = (stages_ >> 4) | 1u << 16;
+    const U32 v_first = ((stages_ + o_.k_bytes()) >> 4) | (keys() * kRowBytes / 16) << 16;
+    for (uint32_t i = 0; i < keys() / 2; ++i) scores_.push_back(w_.make<Type::f32>());
+    for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
+    for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
+    for (Row& row : rows_) {
+      row.reference = w_.make<Type::f32>(), row.c = w_.make<Type::f32>(), row.limit = w_.make<Type::f32>();
+      row.total = w_.make<Type::f32>(), row.shrink = w_.make<Type::f32>(), row.again = w_.make<Type::u32>();
+    }
+    slack_ = w_.make<Type::f32>();
+    w_.emit("div.rn.f32 {}, {}, {};", slack_.text, number(w_, kSlack).text, scale_.text);
+    incomplete_ = w_.make<Type::u32>();
+    // The second group lets the first one start.
+    w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
+    const U32 own_turn = group_ + 1, others_turn = select(group_ == 0u, w_.constant(2), w_.constant(1));
+
+    const Ring ring = ptx::make_ring(w_, 0);
+    each_tile([&](Tile tile) {
+      find_common_keys(tile, tile.row + group_ * kGroupRows, kGroupRows);
+      start_rows(tile, thread);
+      w_.when(tile.begin < tile.end, [&] {
+        const U32 key = w_.variable(tile.begin);
+        ptx::wait_at(keys_full_, ring);
+        w_.emit("wgmma.fence.sync.aligned;");
+        multiply_scores(q_first, k_first + ring.stage * w_.constant(stage_bytes() / 16), high);
+        w_.emit("wgmma.commit_group.sync.aligned;");
+        w_.emit("wgmma.wait_group.sync.aligned 0;");
+        ptx::arrive_at(keys_empty_ + (ring.stage << 3), if_true(elected_));
+        soften(tile, key);
+        pack_weights();
+        w_.assign(key, key + keys());
+        const Ring next{w_.variable(ring.stage), w_.variable(ring.parity)};
+        w_.repeat([&] { return key < tile.end; },
+                  [&] {
+                    ptx::advance(next, o_.stages());
+                    ptx::wait_at(keys_full_, next);
+                    w_.emit("bar.sync {}, {};", own_turn.text, kComputing);
+                    w_.emit("wgmma.fence.sync.aligned;");
+                    multiply_scores(q_first, k_first + next.stage * w_.constant(stage_bytes() / 16), high);
+                    w_.emit("wgmma.commit_group.sync.aligned;");
+                    ptx::wait_at(values_full_, ring);
+                    read_flags(ring);
+                    w_.emit("wgmma.fence.sync.aligned;");
+                    multiply_values(v_first + ring.stage * w_.constant(stage_bytes() / 16), high);
+                    w_.emit("wgmma.commit_group.sync.aligned;");
+                    w_.emit("bar.arrive {}, {};", others_turn.text, kComputing);
+                    w_.emit("wgmma.wait_group.sync.aligned 1;");
+                    ptx::arrive_at(keys_empty_ + (next.stage << 3), if_true(elected_));
+                    const Pred far = soften(tile, key);
+                    w_.emit("wgmma.wait_group.sync.aligned 0;");
+                    ptx::arrive_at(values_empty_ + (ring.stage << 3), if_true(elected_));
+                    w_.when(far, [&] { rescale(); });
+                    pack_weights();
+                    w_.assign(ring.stage, next.stage);
+                    w_.assign(ring.parity, next.parity);
+                    w_.assign(key, key + keys());
+                  });
+        ptx::arrive_at(queries_empty_, if_true(elected_));
+        ptx::wait_at(values_full_, ring);
+        read_flags(ring);
+        w_.emit("wgmma.fence.sync.aligned;");
+        multiply_values(v_first + ring.stage * w_.constant(stage_bytes() / 16), high);
+        w_.emit("wgmma.commit_group.sync.aligned;");
+        w_.emit("wgmma.wait_group.sync.aligned 0;");
+        ptx::arrive_at(values_empty_ + (ring.stage << 3), if_true(elected_));
+        ptx::advance(ring, o_.stages());
+      });
+      store(tile, thread);
+    });
+  }
+
+  void start_rows(const Tile& tile, const U32& thread) {
+    own_row_ = tile.row + group_ * kGroupRows + (((thread >> 5) & 3) << 4);  // the warp's first
+    for (uint32_t half = 0; half < 2; ++half) {
+      Row& row = rows_[half];
+      const U32 at = own_row_ + (lane_ >> 2) + half * 8;
+      row.end = keys_end(tile, at) - (quad_ << 1);
+      row.first = o_.hiding ? first_key(tile, at) - (quad_ << 1) : w_.constant(0);
+      w_.assign(row.reference, number(w_, -kInfinity));
+      w_.assign(row.limit, number(w_, -kInfinity));
+      w_.assign(row.c, number(w_, 0));
+      w_.assign(row.total, number(w_, 0));
+      w_.assign(row.shrink, number(w_, 1));
+      w_.assign(row.again, w_.constant(0));
+    }
+    for (const F32& sum : sums_) w_.assign(sum, number(w_, 0));
+    w_.assign(incomplete_, w_.constant(0));
+  }
+
+  // scores = Q K^T, 16 elements of head_dim at a time.
+  void multiply_scores(const U32& q, const U32& k, const U32& high) {
+    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
+    for (uint32_t i = 0; i < padded(o_.head_dim) / 16; ++i) {
+      const uint32_t block = i / 4, in_block = i % 4 * 2;
+      const U64 a = ptx::matrix(q + (block * kRows * kRowBytes / 16 + in_block), high);
+      const U64 b = ptx::matrix(k + (block * keys() * kRowBytes / 16 + in_block), high);
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, 0, 0;", keys(), type, type,
+              list(scores_), a.text, b.text, (i == 0 ? never_ : always_).text);
+    }
+  }
+
+  // sums += weights V, 16 keys at a time.
+  void multiply_values(const U32& v, const U32& high) {
+    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
+    for (uint32_t i = 0; i < keys() / 16; ++i) {
+      const U64 b = ptx::matrix(v + i * (16 * kRowBytes / 16), high);
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {{{}, {}, {}, {}}}, {}, {}, 1, 1, 1;",
+              o_.head_dim_v, type, type, list(sums_), weights_[i * 4].text, weights_[i * 4 + 1].text,
+              weights_[i * 4 + 2].text, weights_[i * 4 + 3].text, b.text, always_.text);
+    }
+  }
+
+  void read_flags(const Ring& ring) {
+    if (!partial()) return;
+    std::array<U32, 4> flag;
+    for (U32& one : flag) one = w_.make<Type::u32>();
+    w_.emit("ld.shared.v4.u32 {{{}, {}, {}, {}}}, [{}];", flag[0].text, flag[1].text, flag[2].text, flag[3].text,
+            (flags_ + ring.stage * kFlagBytes).text);
+    w_.assign(incomplete_, incomplete_ | flag[0] | flag[1] | flag[2] | flag[3]);
+  }
+
+  // Turns scores into weights, which are not rounded yet. Returns whether sums have to be rescaled.
+  Pred soften(const Tile& tile, const U32& key) {
+    const Label seen = w_.label();
+    Pred hides = tile.all_to < key + keys();
+    if (o_.hiding) hides = hides || key < tile.all_from;
+    w_.jump_unless(hides, seen);
+    hide(key);
+    w_.place(seen);
+    std::array<Pred, 2> above;
+    std::array<F32, 2> largest;
+    for (uint32_t half = 0; half < 2; ++half) {
+      std::array<F32, 2> most{score(0, half, 0), score(0, half, 1)};
+      for (uint32_t eight = 1; eight < keys() / 8; ++eight) {
+        for (uint32_t i = 0; i < 2; ++i) most[i] = max_with_nan(most[i], score(eight, half, i));
+      }
+      largest[half] = max_with_nan(most[0], most[1]);
+      above[half] = w_.make<Type::pred>();
+      w_.emit("setp.gtu.f32 {}, {}, {};", above[half].text, largest[half].text, rows_[half].limit.text);
+    }
+    const Pred far = w_.make<Type::pred>();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", far.text, (above[0] || above[1]).text);
+    w_.when(far, [&] {
+      for (uint32_t half = 0; half < 2; ++half) raise(rows_[half], largest[half]);
+    });
+    for (uint32_t half = 0; half < 2; ++half) {
+      Row& row = rows_[half];
+      std::array<F32, 2> total;
+      for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
+        for (uint32_t i = 0; i < 2; ++i) {
+          const F32& x = score(eight, half, i);
+          w_.assign(x, ptx::power_of_2(multiply_add(x, scale_, row.c)));
+          total[i] = eight == 0 ? x : total[i] + x;
+        }
+      }
+      w_.assign(row.total, row.total + (total[0] + total[1]));
+    }
+    return far;
+  }
+
+  // Scores of keys that a row may not see become -infinity.
+  void hide(const U32& key) {
+    for (uint32_t half = 0; half < 2; ++half) {
+      const U32 end = rows_[half].end - key, first = o_.hiding ? rows_[half].first - key : U32{};
+      for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
+        for (uint32_t i = 0; i < 2; ++i) {
+          const Pred sees = w_.make<Type::pred>();
+          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, eight * 8 + i);
+          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, eight * 8 + i, sees.text);
+          const F32& x = score(eight, half, i);
+          w_.assign(x, select(sees, x, number(w_, -kInfinity)));
+        }
+      }
+    }
+  }
+
+  F32 from_neighbour(const F32& x, uint32_t distance) {
+    const F32 got = w_.make<Type::f32>();
+    w_.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, x.text, distance);
+    return got;
+  }
+
+  // A new reference of a row: its largest score so far.
+  void raise(Row& row, F32 largest) {
+    for (const uint32_t distance : {1u, 2u}) largest = max_with_nan(largest, from_neighbour(largest, distance));
+    largest = max_with_nan(largest, row.reference);
+    const F32 exponent = largest * scale_;
+    const Pred good = ptx::magnitude(exponent) <= number(w_, kLargestExponent);
+    const Pred none = largest == number(w_, -kInfinity);
+    const F32 minus_scale = number(w_, -1) * scale_;
+    const F32 c = select(good, multiply_add(largest, minus_scale, number(w_, headroom())), number(w_, 0));
+    const Pred first = row.reference == number(w_, -kInfinity);
+    const F32 shrink = select(first, number(w_, 1), ptx::power_of_2(c - row.c));
+    w_.assign(row.shrink, shrink);
+    w_.assign(row.total, row.total * shrink);
+    w_.assign(row.c, c);
+    w_.assign(row.reference, largest);
+    w_.assign(row.again, select(good || none, row.again, w_.constant(1)));
+    w_.assign(row.limit, select(row.again == 0u, largest + slack_, number(w_, kInfinity)));
+  }
+
+  // Weights, and thus sums, have this power of two, so that a sum of weight * value stays finite for 2^24 keys whatever
+  // the values are. f16 weights could not represent it, and f16 values need none.
+  float headroom() const { return o_.type == TUFF_BF16 ? -24 : 0; }
+
+  void rescale() {
+    for (uint32_t i = 0; i < sums_.size(); ++i) w_.assign(sums_[i], sums_[i] * rows_[i / 2 % 2].shrink);
+  }
+
+  void pack_weights() {
+    for (uint32_t i = 0; i < weights_.size(); ++i) {
+      const uint32_t eight = i / 2, half = i % 2;
+      w_.assign(weights_[i], ptx::packed_pair(o_.type, score(eight, half, 0), score(eight, half, 1)));
+    }
+  }
+
+  // --- the end of a tile ------------------------------------------------------------------------------------------
+
+  void store(const Tile& tile, const U32& thread) {
+    static_cast<void>(thread);
+    const U64 base = base_of(out_, tile, tile.head);
+    for (uint32_t half = 0; half < 2; ++half) {
+      Row& row = rows_[half];
+      for (const uint32_t distance : {1u, 2u}) w_.assign(row.total, row.total + from_neighbour(row.total, distance));
+      const Pred empty = row.total == number(w_, 0);
+      F32 inverse = w_.make<Type::f32>();
+      w_.emit("rcp.rn.f32 {}, {};", inverse.text, row.total.text);
+      inverse = select(empty, number(w_, 0), inverse);
+      const U32 at = own_row_ + (lane_ >> 2) + half * 8;
+      const Pred exists = at < seq_q_;
+      const auto result = [&](uint32_t eight, uint32_t i) {
+        return in_range(sums_[eight * 4 + half * 2 + i], inverse);
+      };
+      const U64 begin = multiply_add(at, out_.row, base);
+      const U64 pairs = multiply_add(quad_, 4, begin), eights = multiply_add(quad_, 16, begin);
+      const Pred odd = (quad_ & 1) != 0u, high = (quad_ & 2) != 0u;
+      const uint32_t count = o_.head_dim_v / 8;
+      uint32_t eight = 0;
+      for (; eight + 4 <= count; eight += 4) {
+        std::array<U32, 4> v;
+        for (uint32_t i = 0; i < 4; ++i) v[i] = ptx::packed_pair(o_.type, result(eight + i, 0), result(eight + i, 1));
+        ptx::transpose_in_four(v, odd, high);
+        w_.emit(if_true(exists), "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", eights.text, eight * 16, v[0].text,
+                v[1].text, v[2].text, v[3].text);
+      }
+      for (; eight < count; ++eight) {
+        const U32 pair = ptx::packed_pair(o_.type, result(eight, 0), result(eight, 1));
+        w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
+      }
+      if (o_.lse) {
+        store_lse(tile, at, (quad_ == 0u) && exists, log_of_2(row.total) - row.c, row.total);
+      }
+      // Scores below the range of f32 may have been cut.
+      if (o_.type == TUFF_BF16) {
+        w_.assign(row.again, select(row.reference < number(w_, kLowest), w_.constant(1), row.again));
+      }
+    }
+    compute_again(tile);
+  }
+
+  F32 log_of_2(const F32& x) { return w_.result<Type::f32>("lg2.approx.f32", x); }
+
+  // sum * inverse, which is in the type's range if the sum is finite: rounded weights may add up to slightly more than
+  // their total.
+  F32 in_range(const F32& sum, const F32& inverse) {
+    const float most = o_.type == TUFF_F16 ? 65504.0f : 0x1.fep127f;
+    const F32 result = sum * inverse;
+    const F32 low = w_.result<Type::f32>("min.f32", result, number(w_, most));
+    const F32 clamped = w_.result<Type::f32>("max.f32", low, number(w_, -most));
+    return select(ptx::magnitude(sum) <= number(w_, kLargest), clamped, result);
+  }
+
+  // exponent: the logarithm to base two.
+  void store_lse(const Tile& tile, const U32& row, const Pred& stores, const F32& exponent, const F32& total) {
+    F32 result = saturated(exponent * number(w_, 0.6931471805599453f));
+    result = select(total == number(w_, 0), number(w_, -kInfinity), result);
+    const U64 head = widen(tile.batch) * widen(heads_) + widen(tile.head);
+    const U64 at = (head * widen(seq_q_) + widen(row)) * U64{&w_, "4", true, 4} + lse_;
+    w_.emit(if_true(stores), "st.global.f32 [{}], {};", at.text, result.text);
+  }
+
+  // Beyond the range of f32: the largest number. NaN stays.
+  F32 saturated(const F32& x) {
+    const F32 largest = w_.make<Type::f32>();
+    w_.emit("copysign.f32 {}, {}, {};", largest.text, x.text, number(w_, kLargest).text);
+    return select(number(w_, kLargest) < ptx::magnitude(x), largest, x);
+  }
+
+  // The warp computes those of its rows again that need it, key by key. Each lane has every 32nd element.
+  void compute_again(const Tile& tile) {
+    std::array<U32, 2> wanted;
+    for (uint32_t half = 0; half < 2; ++half) {
+      const Pred mine = (partial() ? rows_[half].again | incomplete_ : rows_[half].again) != 0u;
+      wanted[half] = w_.make<Type::u32>();
+      w_.emit("vote.sync.ballot.b32 {}, {}, 0xffffffff;", wanted[half].text, mine.text);
+    }
+    w_.when((wanted[0] | wanted[1]) != 0u, [&] {
+      w_.emit("bar.warp.sync 0xffffffff;");  // what the lanes stored comes first
+      const U32 i = w_.variable(w_.constant(0));
+      w_.repeat([&] { return i < 16u; },
+                [&] {
+                  const U32 bits = w_.make<Type::u32>();
+                  w_.emit("shr.u32 {}, {}, {};", bits.text, select(i < 8u, wanted[0], wanted[1]).text,
+                          ((i & 7) << 2).text);
+                  const U32 row = own_row_ + i;
+                  w_.when((bits & 1) != 0u && row < seq_q_, [&] { compute_again(tile, row); });
+                  w_.assign(i, i + 1);
+                });
+    });
+  }
+
+  void compute_again(const Tile& tile, const U32& row) {
+    const uint32_t in_q = (o_.head_dim + kWarp - 1) / kWarp, in_v = (o_.head_dim_v + kWarp - 1) / kWarp;
+    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
+    // Elements lane, lane + 32, ... of a row; zeros beyond the last.
+    const auto elements = [&](const U64& at, uint32_t dim) {
+      std::vector<F32> all;
+      for (uint32_t n = 0; n * kWarp < dim; ++n) {
+        Pred exists;
+        if ((n + 1) * kWarp > dim) exists = lane_ < dim - n * kWarp;
+        all.push_back(ptx::load_element(o_.type, at, n * kWarp * 2, exists.writer != nullptr ? &exists : nullptr));
+      }
+      return all;
+    };
+    const std::vector<F32> x = elements(multiply_add(row, q_.row, lane_at(base_of(q_, tile, tile.head))), o_.head_dim);
+    const U64 k = lane_at(base_of(k_, tile, tile.kv_head)), v = lane_at(base_of(v_, tile, tile.kv_head));
+    const F32 shrink_once = number(w_, kShrink);
+    std::vector<F32> sum;
+    for (uint32_t n = 0; n < in_v; ++n) sum.push_back(w_.variable(number(w_, 0)));
+    const F32 reference = w_.variable(number(w_, -kLargest)), total = w_.variable(number(w_, 0));
+    const U32 key = w_.variable(first_key(tile, row)), end = keys_end(tile, row);
+    w_.repeat([&] { return key < end; },
+              [&] {
+                const std::vector<F32> y = elements(multiply_add(key, k_.row, k), o_.head_dim);
+                F32 plain = number(w_, 0), shrunk = number(w_, 0);
+                for (uint32_t n = 0; n < in_q; ++n) {
+                  plain = multiply_add(x[n], y[n], plain);
+                  if (o_.type == TUFF_BF16) shrunk = multiply_add(x[n] * shrink_once, y[n] * shrink_once, shrunk);
+                }
+                F32 score = sum_of_lanes(plain);
+                if (o_.type == TUFF_BF16) {
+                  const F32 whole = sum_of_lanes(shrunk);
+                  F32 grown = saturated(saturated(whole * number(w_, kGrow)) * number(w_, kGrow));
+                  grown = select(whole == number(w_, -kInfinity), whole, grown);
+                  score = select(ptx::magnitude(score) <= number(w_, kLargest), score, grown);
+                }
+                score = select(number(w_, kLargest) < score, number(w_, kLargest), score);
+                // An infinite query or key hides it.
+                const Label hidden = w_.label();
+                w_.jump_if(score == number(w_, -kInfinity), hidden);
+                const F32 larger = select(reference < score, score, reference);
+                const F32 shrink = ptx::power_of_2((reference - larger) * scale_);
+                const F32 weight = ptx::power_of_2(multiply_add(score - larger, scale_, number(w_, headroom())));
+                w_.assign(reference, larger);
+                w_.assign(total, multiply_add(total, shrink, weight));
+                const std::vector<F32> value = elements(multiply_add(key, v_.row, v), o_.head_dim_v);
+                for (uint32_t n = 0; n < in_v; ++n) {
+                  w_.assign(sum[n], multiply_add(weight, value[n], sum[n] * shrink));
+                }
+                w_.place(hidden);
+                w_.assign(key, key + 1);
+              });
+    F32 inverse = w_.make<Type::f32>();
+    w_.emit("rcp.rn.f32 {}, {};", inverse.text, total.text);
+    inverse = select(total == number(w_, 0), number(w_, 0), inverse);
+    const U64 to = multiply_add(row, out_.row, lane_at(base_of(out_, tile, tile.head)));
+    for (uint32_t n = 0; n < in_v; ++n) {
+      const F32 result = in_range(sum[n], inverse);
+      const U32 pair = ptx::packed_pair(o_.type, result, result);
+      const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
+      w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, pair.text);
+      const bool whole = (n + 1) * kWarp <= o_.head_dim_v;
+      const ptx::Guard guard = whole ? ptx::Guard{} : if_true(lane_ < o_.head_dim_v - n * kWarp);
+      w_.emit(guard, "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, low.text);
+    }
+    if (o_.lse) {
+      F32 exponent = multiply_add(reference, scale_, log_of_2(total) - number(w_, headroom()));
+      // An infinite score counts as the largest f32.
+      exponent = select(number(w_, kLargest) <= reference, number(w_, kInfinity), exponent);
+      // NaN, unless the row is.
+      exponent = select(total == total, exponent, total);
+      store_lse(tile, row, elected_, exponent, total);
+    }
+  }
+
+  F32 sum_of_lanes(F32 x) {
+    for (const uint32_t distance : {16u, 8u, 4u, 2u, 1u}) x = x + from_neighbour(x, distance);
+    return x;
+  }
+
+  const Wgmma o_;
+  Writer w_;
+  Tensor q_{
+      "q", offsetof(Wgmma::Push, q_batch), offsetof(Wgmma::Push, q_head), offsetof(Wgmma::Push, q_row), {}, {}, {}, {}};
+  Tensor k_{
+      "k", offsetof(Wgmma::Push, k_batch), offsetof(Wgmma::Push, k_head), offsetof(Wgmma::Push, k_row), {}, {}, {}, {}};
+  Tensor v_{
+      "v", offsetof(Wgmma::Push, v_batch), offsetof(Wgmma::Push, v_head), offsetof(Wgmma::Push, v_row), {}, {}, {}, {}};
+  Tensor out_{
+      "o", offsetof(Wgmma::Push, o_batch), offsetof(Wgmma::Push, o_head), offsetof(Wgmma::Push, o_row), {}, {}, {}, {}};
+  U64 lse_, row_lengths_, key_lengths_;
+  U32 seq_q_, seq_kv_, heads_, sharing_, row_tiles_, tiles_, diagonal_, left_, right_;
+  F32 scale_, slack_;
+  U32 thread_, lane_, group_, quad_, own_row_;
+  Pred elected_, never_, always_;
+  U32 memory_, stages_, flags_;                                              // queries, then the stages
+  U32 keys_full_, keys_empty_, values_full_, values_empty_, queries_empty_;  // barriers
+  std::vector<F32> scores_, sums_;
+  std::vector<U32> weights_;  // pairs
+  std::array<Row, 2> rows_;
+  U32 incomplete_;  // values of hidden keys were replaced
+};
+
+NativeKernel write_wgmma(const KernelRequest& request) {
+  const Wgmma options = Wgmma::read(request);
+  return {Kernel(options).write(), "attention_wgmma", Wgmma::kThreads, options.shared_bytes()};
+}
+
+// Multiples of 8.
+constexpr auto kDims = [] {
+  std::array<LegalRange, Wgmma::kMaxHeadDim / Wgmma::kPiece> all{};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int64_t dim = static_cast<int64_t>(i + 1) * Wgmma::kPiece;
+    all[i] = {dim, dim};
+  }
+  return all;
+}();
+constexpr LegalRange kKeys[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
+constexpr LegalRange kFlag[] = {{0, 1}};
+constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
+constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
+constexpr DefineInfo kDefines[] = {{"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims}, {"HIDING", kFlag}, {"KEYS", kKeys},
+                                   {"LENGTHS", kLengths}, {"LSE", kFlag},        {"TYPE", kTypes}};
+
+}  // namespace
+
+uint32_t Wgmma::stages() const {
+  const uint32_t rest = ptx::kSharedBytes - ptx::kSharedAlignment - kControlBytes - q_bytes();
+  return std::min(rest / (k_bytes() + v_bytes()), kMaxStages);
+}
+
+uint32_t Wgmma::shared_bytes() const {
+  return q_bytes() + stages() * (k_bytes() + v_bytes()) + ptx::kSharedAlignment + kControlBytes;
+}
+
+KernelRequest Wgmma::request() const {
+  KernelRequest made(wgmma_source);
+  made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("HIDING", hiding);
+  made.define("KEYS", keys).define("LENGTHS", lengths).define("LSE", lse).define("TYPE", type);
+  return made;
+}
+
+Wgmma Wgmma::read(const KernelRequest& request) {
+  Wgmma options;
+  options.type = static_cast<int32_t>(request.value_of("TYPE"));
+  options.head_dim = static_cast<uint32_t>(request.value_of("HEAD_DIM"));
+  options.head_dim_v = static_cast<uint32_t>(request.value_of("HEAD_DIM_V"));
+  options.keys = static_cast<uint32_t>(request.value_of("KEYS"));
+  options.hiding = request.value_of("HIDING") != 0;
+  options.lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
+  options.lse = request.value_of("LSE") != 0;
+  if (options.keys > options.max_keys()) {
+    fail(TUFF_ERROR_INTERNAL, "attention_wgmma: {} keys for head_dim {} and {}", options.keys, options.head_dim,
+         options.head_dim_v);
+  }
+  return options;
+}
+
+const KernelSource wgmma_source = {"attention_wgmma", nullptr, kDefines, write_wgmma};
+
+}  // namespace tuff::attention

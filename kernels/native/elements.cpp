@@ -1,0 +1,31 @@
+#include "kernels/native/elements.hpp"
+
+#include "tuff/tuff.h"
+
+namespace tuff::ptx {
+
+F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists) {
+  Writer& w = *at.writer;
+  const F32 value = w.make<Type::f32>();
+  const Guard guard = exists != nullptr ? if_true(*exists) : Guard{};
+  if (dtype == TUFF_F32) {
+    if (exists != nullptr) w.emit("mov.f32 {}, 0f00000000;", value.text);
+    w.emit(guard, "ld.global.f32 {}, [{}+{}];", value.text, at.text, offset);
+    return value;
+  }
+  const B16 bits = w.make<Type::b16>();
+  if (exists != nullptr) w.emit("mov.b16 {}, 0;", bits.text);
+  w.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset);
+  if (dtype == TUFF_F16) {
+    w.emit("cvt.f32.f16 {}, {};", value.text, bits.text);
+  } else {
+    w.emit("mov.b32 {}, {{0, {}}};", value.text, bits.text);
+  }
+  return value;
+}
+
+U32 packed_pair(int32_t dtype, const F32& low, const F32& high) {
+  return low.writer->result<Type::u32>(dtype == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", high, low);
+}
+
+}  // namespace tuff::ptx

@@ -1,0 +1,58 @@
+#include "kernels/native/hopper.hpp"
+
+namespace tuff::ptx {
+
+U32 aligned_memory(Writer& w) {
+  const U32 memory = w.make<Type::u32>();
+  w.emit("mov.u32 {}, shared;", memory.text);
+  return (memory + (kSharedAlignment - 1)) & ~(kSharedAlignment - 1);
+}
+
+Ring make_ring(Writer& w, uint32_t parity) { return {w.variable(w.constant(0)), w.variable(w.constant(parity))}; }
+
+void advance(const Ring& ring, uint32_t stages) {
+  Writer& w = *ring.stage.writer;
+  const U32 next = ring.stage + 1;
+  const Pred around = next == stages;
+  w.assign(ring.stage, select(around, w.constant(0), next));
+  w.assign(ring.parity, select(around, ring.parity ^ 1, ring.parity));
+}
+
+void make_barrier(const U32& barrier, uint32_t arrivals) {
+  barrier.writer->emit("mbarrier.init.shared::cta.b64 [{}], {};", barrier.text, arrivals);
+}
+
+void wait_at(const U32& barrier, const U32& parity) {
+  Writer& w = *barrier.writer;
+  const Label again = w.label();
+  const Pred done = w.make<Type::pred>();
+  w.place(again);
+  w.emit("mbarrier.try_wait.parity.shared::cta.b64 {}, [{}], {};", done.text, barrier.text, parity.text);
+  w.jump_unless(done, again);
+}
+
+void arrive_at(const U32& barrier, const Guard& guard) {
+  barrier.writer->emit(guard, "mbarrier.arrive.shared::cta.b64 _, [{}];", barrier.text);
+}
+
+U64 matrix(const U32& low, const U32& high) {
+  const U64 made = low.writer->make<Type::u64>();
+  low.writer->emit("mov.b64 {}, {{{}, {}}};", made.text, low.text, high.text);
+  return made;
+}
+
+void transpose_in_four(std::array<U32, 4>& v, const Pred& odd, const Pred& high) {
+  Writer& w = *odd.writer;
+  const auto exchange = [&](U32& x, U32& y, const Pred& upper, uint32_t distance) {
+    const U32 sent = select(upper, x, y), got = w.make<Type::u32>();
+    w.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, sent.text, distance);
+    x = select(upper, got, x);
+    y = select(upper, y, got);
+  };
+  exchange(v[0], v[1], odd, 1);
+  exchange(v[2], v[3], odd, 1);
+  exchange(v[0], v[2], high, 2);
+  exchange(v[1], v[3], high, 2);
+}
+
+}  // namespace tuff::ptx
