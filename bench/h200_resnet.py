@@ -3,7 +3,7 @@
 
     python3 bench/h200_resnet.py build/release/libtuff.so --type f16 --batch 32
 
-Tuff's images are NCHW. For PyTorch, cuDNN searches its algorithms, and the faster of NCHW and channels-last counts.
+Tuff's images are NCHW, or NHWC with --layout nhwc. For PyTorch, cuDNN searches its algorithms, and the faster of NCHW and channels-last counts.
 TFLOP/s are those of the direct convolution; the difference is relative (Frobenius norm). Needs a GPU, PyTorch and
 NumPy.
 """
@@ -36,25 +36,29 @@ def main() -> int:
     parser.add_argument("--device", help="as in tuff.Context")
     parser.add_argument("--type", choices=["f32", "f16"], default="f16")
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nchw", help="of Tuff's images (default: nchw)")
     parser.add_argument("--seconds", type=float, default=0.15, help="for each side of a layer (default: 0.15)")
     options = parser.parse_args()
     torch, tuff, context = beside_torch(options.library, options.device)
     kind, number = {"f32": (torch.float32, tuff.raw.F32), "f16": (torch.float16, tuff.raw.F16)}[options.type]
-    print(f"{options.type}, batch {options.batch}")
+    print(f"{options.type}, batch {options.batch}, {options.layout}")
     print(f"{'C x H, K of window, stride':<30}{'us':>8}{'Tuff':>9}{'PyTorch':>9}  {'ratio':>6}  difference")
 
+    last = options.layout == "nhwc"
     jobs = []
     for c, size, k, window, stride in LAYERS:
         out = (size + stride - 1) // stride
         x, w = torch.randn(options.batch, c, size, size).to(kind), torch.randn(k, c, window, window).to(kind)
         buffers = []
         for tensor in (x, w):
-            buffers.append(context.alloc(tensor.numpy().nbytes))
-            buffers[-1].upload(tensor.numpy())
+            values = (tensor.permute(0, 2, 3, 1).contiguous() if last else tensor).numpy()
+            buffers.append(context.alloc(values.nbytes))
+            buffers[-1].upload(values)
         result = torch.empty(options.batch, k, out, out, dtype=kind)
         buffers.append(context.alloc(result.numpy().nbytes))
         desc = tuff.raw.Conv2dDesc()
         desc.dtype = number
+        desc.layout = tuff.raw.LAYOUT_NHWC if last else tuff.raw.LAYOUT_NCHW
         desc.input, desc.filter, desc.output = (buffer.handle for buffer in buffers)
         desc.in_shape[:] = x.shape
         desc.filter_shape[:] = w.shape
@@ -81,6 +85,9 @@ def main() -> int:
                 other = min(other, seconds(peer, torch.cuda.synchronize, options.seconds))
             expected = peer().float().cpu()
         buffers[2].download(result.numpy())
+        if last:
+            n, k_, h, w_ = result.shape
+            result = result.reshape(n, h, w_, k_).permute(0, 3, 1, 2)
         difference = ((result.float() - expected).norm() / expected.norm()).item()
         work = 2e-12 * result.numel() * c * window * window
         logarithms.append(math.log(other / each))

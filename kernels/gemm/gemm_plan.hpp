@@ -85,6 +85,13 @@ struct CopyRequest {
   bool transposed = false;
 };
 
+// The extents of what a kernel computes.
+struct Extents {
+  uint64_t m, n, batch;
+};
+// With windows, one GEMM over all images. `windows` may be null.
+Extents extents_of(const GemmArgs& args, const Windows* windows);
+
 // The plan of one dispatch's worth of a GEMM.
 struct Plan {
   explicit Plan(const GemmArgs& wanted, const Windows* made_of_windows = nullptr);
@@ -185,6 +192,7 @@ bool is_tile_variant(std::string_view name);
 void record_tiles(Recorder& recorder, Plan& plan);
 
 // gemm_matrix_vulkan.cpp: cooperative matrices, if the device has them for the types.
+void offer_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows, Offers& offers);
 void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& offers);
 bool is_matrix_variant(std::string_view name);
 void record_matrices(Recorder& recorder, Plan& plan);

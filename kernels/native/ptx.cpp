@@ -129,6 +129,28 @@ Pred operator||(const Pred& a, const Pred& b) { return a.writer->result<Type::pr
 U32 min_signed(const U32& a, const U32& b) { return operation("min.s32", a, b); }
 U32 max_signed(const U32& a, const U32& b) { return operation("max.s32", a, b); }
 
+// With l = ceil(log2(d)) and f = floor(2^(31 + l) / d) + 1, which has 32 bits, a / d is a * f >> (31 + l) for all a
+// below 2^31.
+Divider make_divider(const U32& number) {
+  Writer& w = *number.writer;
+  const U32 zeros = w.make<Type::u32>(), factor = w.make<Type::u32>();
+  w.emit("clz.b32 {}, {};", zeros.text, (number - 1).text);
+  const U32 shift = w.constant(63) - zeros;
+  const U64 power = w.make<Type::u64>(), divided = w.make<Type::u64>();
+  w.emit("shl.b64 {}, 1, {};", power.text, shift.text);
+  w.emit("div.u64 {}, {}, {};", divided.text, power.text, widen(number).text);
+  w.emit("cvt.u32.u64 {}, {};", factor.text, (divided + 1).text);
+  return {number, factor, shift};
+}
+U32 quotient(const U32& a, const Divider& by) {
+  Writer& w = *by.factor.writer;
+  const U64 product = multiply_wide(a, by.factor), shifted = w.make<Type::u64>();
+  const U32 result = w.make<Type::u32>();
+  w.emit("shr.u64 {}, {}, {};", shifted.text, product.text, by.shift.text);
+  w.emit("cvt.u32.u64 {}, {};", result.text, shifted.text);
+  return result;
+}
+
 U64 widen(const U32& a) { return a.writer->result<Type::u64>("cvt.u64.u32", a); }
 U64 operator+(const U64& a, const U64& b) { return a.writer->result<Type::u64>("add.u64", a, b); }
 U64 operator+(const U64& a, uint64_t b) {

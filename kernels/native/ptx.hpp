@@ -175,6 +175,13 @@ TUFF_PTX_WITH_NUMBER(Pred, ==)
 TUFF_PTX_WITH_NUMBER(Pred, !=)
 #undef TUFF_PTX_WITH_NUMBER
 
+// Divides numbers below 2^31 by one that is only known at run time, with a multiplication.
+struct Divider {
+  U32 number, factor, shift;
+};
+Divider make_divider(const U32& number);
+U32 quotient(const U32& a, const Divider& by);
+
 U64 widen(const U32& a);
 U64 operator+(const U64& a, const U64& b);
 U64 operator+(const U64& a, uint64_t b);

@@ -128,15 +128,6 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
 
 namespace {
 
-// The extents of what the kernel computes. With windows that is one GEMM over all images.
-struct Extents {
-  uint64_t m, n, batch;
-};
-Extents extents_of(const GemmArgs& args, const Windows* windows) {
-  if (windows == nullptr) return {args.m, args.n, args.batch_count};
-  return windows->of_a ? Extents{args.m * args.batch_count, args.n, 1} : Extents{args.m, args.n * args.batch_count, 1};
-}
-
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
 constexpr uint32_t kTransposeInvocations = 256;  // of gemm_transpose.comp
 
@@ -338,28 +329,8 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, Offers& of
   offer_matrices(traits, args, nullptr, offers);
 }
 
-namespace {
-
-Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
-  Offers named(forced_variant()), offers;
-  if (named.by_name()) offer_matrices(traits, args, &windows, named);
-  if (named.found()) return named;
+void offer_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows, Offers& offers) {
   offer_matrices(traits, args, &windows, offers);
-  return offers;
-}
-
-}  // namespace
-
-bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
-  return windows.width < 1u << 16 && windows.step < 1u << 16 && windows.channels < 1u << 16 && windows.taps < 1u << 8 &&
-         windows.dilation < 1u << 8 && !Plan(args, &windows).wide && window_offers(traits, args, windows).found();
-}
-
-void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {
-  Plan plan(args, &windows);
-  plan.choice.offer = window_offers(recorder.traits(), args, windows).best();
-  record_matrices(recorder, plan);
-  if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
 }
 
 }  // namespace tuff::gemm

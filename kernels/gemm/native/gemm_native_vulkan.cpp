@@ -29,9 +29,11 @@ std::atomic<uint32_t> refused{0};
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
 // Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
 constexpr double kPassOperations = 1.2e7, kPassOperationsPerSum = 10;
-constexpr uint64_t kPiece = 8;       // elements of 16 bytes
-constexpr uint64_t kMinExtent = 32;  // with fewer rows or columns, narrow tiles are better
-constexpr uint64_t kMinLength = 64;  // of k
+constexpr uint64_t kPiece = 8;                       // elements of 16 bytes
+constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, narrow tiles are better
+constexpr uint64_t kMinLength = 64;                  // of k
+constexpr uint64_t kMinTap = 32;                     // channels of a window's tap
+constexpr uint64_t kMaxWindows = uint64_t{1} << 31;  // numbers that ptx::Divider divides
 
 bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
 
@@ -40,7 +42,20 @@ bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, 
   return aligned(buffer, type, ld, stride, kPiece) && elements / kPiece < uint64_t{1} << 31;
 }
 
-bool computes(const DeviceTraits& traits, const GemmArgs& args, uint64_t a_elements, uint64_t b_elements) {
+// Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
+bool loadable(const Windows& windows) {
+  const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
+  return windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
+}
+
+bool computes(const DeviceTraits& traits, const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
+  if (plan.windows != nullptr) {
+    const Extents all = extents_of(args, plan.windows);
+    if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
+    if (!loadable(*plan.windows) || std::max(all.m, all.n) >= kMaxWindows || args.k >= kMaxWindows) return false;
+  }
   return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && args.c_array == nullptr &&
          args.ldc <= UINT32_MAX && args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
          loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements) &&
@@ -53,8 +68,8 @@ bool computes_activation(int32_t activation) {
          activation == TUFF_ACTIVATION_RELU6;
 }
 
-uint64_t tiles_of(const GemmArgs& args, uint32_t columns) {
-  return ceil_div(args.m, Wgmma::kRows) * ceil_div(args.n, columns) * args.batch_count;
+uint64_t tiles_of(const Extents& all, uint32_t columns) {
+  return ceil_div(all.m, Wgmma::kRows) * ceil_div(all.n, columns) * all.batch;
 }
 
 // The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
@@ -70,21 +85,34 @@ bool stores_vectors(const Plan& plan) {
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
 }
 
+Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
+  const Windows& windows = *plan.windows;
+  const auto pieces = [](uint64_t elements) { return static_cast<uint32_t>(elements / kPiece); };
+  return {.plain = push,
+          .per_image = static_cast<uint32_t>(windows.of_a ? plan.args.m : plan.args.n),
+          .width_step = windows.width | pieces(windows.step) << 16,
+          .channels = windows.channels | windows.valid << 16,
+          .taps = windows.taps,
+          .tap_step = pieces(uint64_t{windows.dilation} * windows.channels),
+          .tap_row = pieces(windows.tap_row)};
+}
+
 }  // namespace
 
 void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
   const GemmArgs& args = plan.args;
-  if (!computes(traits, args, plan.a_elements, plan.b_elements)) return;
-  const bool suits = args.m >= kMinExtent && args.n >= kMinExtent && args.k >= kMinLength;
+  if (!computes(traits, plan)) return;
+  const Extents all = extents_of(args, plan.windows);
+  const bool suits = all.m >= kMinExtent && all.n >= kMinExtent && args.k >= kMinLength;
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NativeVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || (refused.load(std::memory_order_relaxed) >> row & 1) != 0) continue;
-    const uint64_t tiles = tiles_of(args, variant.columns);
+    const uint64_t tiles = tiles_of(all, variant.columns);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
     const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
-    const double sums = static_cast<double>(args.m * args.n * args.batch_count * slices);
+    const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
     const double time = static_cast<double>(rounds * Wgmma::kRows * variant.columns) * length / variant.rate +
                         (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
     offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
@@ -100,7 +128,8 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
   const NativeVariant& variant = kVariants[plan.choice.offer.row];
-  const uint64_t tiles = tiles_of(args, variant.columns);
+  const Extents all = extents_of(args, plan.windows);
+  const uint64_t tiles = tiles_of(all, variant.columns);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
   plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation);
   take_scratch(recorder, plan);
@@ -111,7 +140,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   kernel.trans_a = plan.ta;
   kernel.trans_b = plan.tb;
   kernel.columns = variant.columns;
-  kernel.edge = args.m % Wgmma::kRows != 0 || args.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
+  kernel.edge = all.m % Wgmma::kRows != 0 || all.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
   kernel.beta = plan.beta() != 0;
   kernel.vector = stores_vectors(plan);
   if (!plan.to_scratch) {
@@ -122,14 +151,14 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
   Wgmma::Push push{};
-  push.m = number(args.m);
-  push.n = number(args.n);
+  push.m = number(all.m);
+  push.n = number(all.n);
   push.k = number(args.k);
   push.k_slice = number(plan.k_slice);
-  push.tiles_m = number(ceil_div(args.m, Wgmma::kRows));
-  push.tiles_n = number(ceil_div(args.n, variant.columns));
+  push.tiles_m = number(ceil_div(all.m, Wgmma::kRows));
+  push.tiles_n = number(ceil_div(all.n, variant.columns));
   push.tiles = number(tiles * plan.slices);
-  push.matrices = number(args.batch_count);
+  push.matrices = number(all.batch);
   push.lda = number(args.lda / kPiece);
   push.ldb = number(args.ldb / kPiece);
   push.ldc = number(plan.out_ld);
@@ -147,8 +176,14 @@ bool record_native(Recorder& recorder, Plan& plan) {
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
-  dispatch.push(push)
-      .groups(number(std::min<uint64_t>(push.tiles, cores_of(traits))))
+  if (plan.windows != nullptr) {
+    kernel.windows = plan.windows->of_a ? 1 : 2;
+    kernel.valid = plan.windows->valid != 0;
+    dispatch.push(windows_push(plan, push));
+  } else {
+    dispatch.push(push);
+  }
+  dispatch.groups(number(std::min<uint64_t>(push.tiles, cores_of(traits))))
       .work(work_bytes(plan), operations_of(args))
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {

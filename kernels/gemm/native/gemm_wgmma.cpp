@@ -45,6 +45,7 @@ using ptx::Label;
 using ptx::multiply_add;
 using ptx::multiply_wide;
 using ptx::Pred;
+using ptx::quotient;
 using ptx::Ring;
 using ptx::Type;
 using ptx::U32;
@@ -76,7 +77,7 @@ class Kernel {
       bias_ = w_.pointer("bias");
       residual_ = w_.pointer("residual");
     }
-    w_.block("push", sizeof(Wgmma::Push));
+    w_.block("push", o_.windows != 0 ? sizeof(Wgmma::WindowPush) : sizeof(Wgmma::Push));
     read_parameters();
     const U32 thread = w_.special("%tid.x");
     memory_ = ptx::aligned_memory(w_);
@@ -111,6 +112,7 @@ class Kernel {
     bool along_k;    // whether its rows run along k
     uint32_t tile;   // rows or columns of a tile
     uint32_t place;  // in a stage, in bytes
+    bool windows;    // its rows are windows of images
   };
 
   uint32_t stage_bytes() const { return (kRows + o_.columns) * kRowBytes; }
@@ -137,6 +139,19 @@ class Kernel {
     b_.tile = o_.columns;
     a_.place = 0;
     b_.place = kRows * kRowBytes;
+    a_.windows = o_.windows == 1;
+    b_.windows = o_.windows == 2;
+    if (o_.windows == 0) return;
+    per_image_ = ptx::make_divider(number(offsetof(Wgmma::WindowPush, per_image)));
+    const U32 width_step = number(offsetof(Wgmma::WindowPush, width_step));
+    width_ = ptx::make_divider(width_step & 0xffffu);
+    step_ = width_step >> 16;
+    const U32 channels = number(offsetof(Wgmma::WindowPush, channels));
+    channels_ = ptx::make_divider(channels & 0xffffu);
+    valid_ = channels >> 16;
+    taps_ = ptx::make_divider(number(offsetof(Wgmma::WindowPush, taps)));
+    tap_step_ = number(offsetof(Wgmma::WindowPush, tap_step));
+    tap_row_ = number(offsetof(Wgmma::WindowPush, tap_row));
   }
 
   // The tile's first row and column, its matrix and slice, and the slice's part of k.
@@ -189,12 +204,15 @@ class Kernel {
       U32 bytes;       // across k, at an edge
     };
     std::vector<Load> loads;
+    U64 base;                   // with windows: of the operand
+    U32 channel, tap, tap_row;  // … and where in the window the thread's piece is
   };
 
   // A thread loads piece thread % 8 of rows thread / 8, + 16, + 32, ... Along k these are rows of m or n. Those beyond
   // the last are loaded as the last one, which is in memory, and never stored. Across k they are rows of k, whose eight
   // pieces are 64 elements of m or n; beyond the last are zeros.
   Loads prepare(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
+    if (x.windows) return prepare_windows(x, first, tile, row, piece);
     Loads all;
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     if (x.along_k) {
@@ -222,6 +240,58 @@ class Kernel {
     return all;
   }
 
+  // Rows are windows of images. What a thread loads in a step belongs to one tap.
+  Loads prepare_windows(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
+    Loads all;
+    all.base = x.base;
+    const U32 image_pieces = w_.make<Type::u32>();
+    const U64 shifted = w_.make<Type::u64>();
+    w_.emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
+    w_.emit("cvt.u32.u64 {}, {};", image_pieces.text, shifted.text);
+    for (uint32_t i = 0; i < x.tile / kPasses; ++i) {
+      U32 at = first + row + i * kPasses;
+      if (o_.edge) at = min(at, x.extent - 1);
+      const U32 image = quotient(at, per_image_), window = at - image * per_image_.number;
+      const U32 y = quotient(window, width_), column = window - y * width_.number;
+      const U32 offset = image * image_pieces + y * x.ld + column * step_;
+      all.loads.push_back({w_.variable(offset), i * kPasses * kRowBytes, 0, {}});
+    }
+    const U32 k = tile.k + (piece << 3), tap = quotient(k, channels_);
+    all.channel = w_.variable(k - tap * channels_.number);
+    const U32 tap_row = quotient(tap, taps_);
+    all.tap_row = w_.variable(tap_row);
+    all.tap = w_.variable(tap - tap_row * taps_.number);
+    return all;
+  }
+
+  void load_windows(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end,
+                    const U32& piece) {
+    const U32 place = all.tap_row * tap_row_ + all.tap * tap_step_ + (all.channel >> 3);
+    const U64 pointer = multiply_add(place, kPiece, all.base);
+    std::string size;
+    if (o_.edge || o_.valid) {
+      U32 bytes = w_.constant(kPiece);
+      if (o_.edge) bytes = rest(k + (piece << 3), k_end);
+      if (o_.valid) bytes = min(rest(all.channel, valid_), bytes);
+      size = ", " + bytes.text;
+    }
+    for (const Loads::Load& load : all.loads) {
+      const U64 from = multiply_add(load.offset, kPiece, pointer);
+      w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
+              size);
+    }
+    // A tap has 32 channels or more, so a step of 64 leaves at most two behind.
+    w_.assign(all.channel, all.channel + kStep);
+    for (uint32_t i = 0; i < 2; ++i) {
+      const Pred next = all.channel >= channels_.number;
+      w_.assign(all.channel, select(next, all.channel - channels_.number, all.channel));
+      w_.assign(all.tap, select(next, all.tap + 1, all.tap));
+      const Pred next_row = all.tap >= taps_.number;
+      w_.assign(all.tap, select(next_row, w_.constant(0), all.tap));
+      w_.assign(all.tap_row, select(next_row, all.tap_row + 1, all.tap_row));
+    }
+  }
+
   // The bytes of a piece from `element` on that are before `end`.
   U32 rest(const U32& element, const U32& end) {
     const U32 left = select(element < end, end - element, w_.constant(0));
@@ -230,6 +300,7 @@ class Kernel {
 
   void load_step(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row,
                  const U32& piece) {
+    if (x.windows) return load_windows(x, all, stage, k, k_end, piece);
     const U32 bytes = o_.edge && x.along_k ? rest(k + (piece << 3), k_end) : U32{};
     for (const Loads::Load& load : all.loads) {
       const U64 from = multiply_add(load.offset, kPiece, all.pointer);
@@ -349,6 +420,10 @@ class Kernel {
     const U64 slice = w_.parameter64("push", offsetof(Wgmma::Push, slice_c));
     const U64 matrix = c_ + widen(tile.matrix) * stride + widen(tile.slice) * slice;
     const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
+    if (o_.windows == 2) {
+      const U32 bytes = per_image_.number * w_.constant(size);
+      jump_ = w_.result<Type::u64>("sub.u64", stride, widen(bytes));
+    }
     const U32 quad = lane & 3;
     const U32 row = tile.row + ((thread >> 5) << 4) + (lane >> 2);
     for (uint32_t half = 0; half < 2; ++half) {
@@ -379,7 +454,7 @@ class Kernel {
       const U32 ld = w_.parameter("push", offsetof(Wgmma::Push, ld_residual));
       const U64 begin =
           residual_ + widen(tile.matrix) * stride + multiply_wide(row, ld) * U64{&w_, std::to_string(size), true, size};
-      residual_at_ = multiply_add(first, size, begin);
+      residual_at_ = o_.windows == 2 ? begin : multiply_add(first, size, begin);
     }
   }
 
@@ -417,13 +492,45 @@ class Kernel {
       if (o_.beta) value[i] = multiply_add(beta, element(at, offset + i * size, exists), value[i]);
       if (o_.bias_axis == TUFF_BIAS_ROWS) value[i] = value[i] + row_bias_;
       if (o_.bias_axis == TUFF_BIAS_COLUMNS) value[i] = value[i] + element(bias_at_, column, exists);
-      if (o_.residual) value[i] = value[i] + element(residual_at_, column, exists);
+      if (o_.residual && o_.windows == 2) {
+        const U64 from = i == 0 || o_.vector ? walk_.offset : second_of_pair(walk_, size);
+        value[i] = value[i] + element(residual_at_ + from, o_.vector ? i * size : 0, exists);
+      } else if (o_.residual) {
+        value[i] = value[i] + element(residual_at_, column, exists);
+      }
       value[i] = activated(value[i]);
     }
     return value;
   }
 
   U32 packed(const std::array<F32, 2>& value) const { return ptx::packed_pair(o_.c_type, value[0], value[1]); }
+
+  // If columns are windows of images: where a column is in its image, and the bytes from a row's begin to it.
+  struct Walk {
+    U32 pixel;
+    U64 offset;
+  };
+  Walk start_walk(const U32& column, uint32_t size) {
+    const U32 image = quotient(column, per_image_), pixel = column - image * per_image_.number;
+    const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
+    return {w_.variable(pixel), w_.variable(multiply_add(pixel, size, widen(image) * stride))};
+  }
+  // `count` columns further, at most kMinPerImage. One step after the other, because addresses of all columns at once
+  // would not fit into the registers.
+  void walk_on(const Walk& walk, uint32_t count, uint32_t size) {
+    const U32 next = walk.pixel + count;
+    const Pred over = next >= per_image_.number;
+    w_.assign(walk.pixel, select(over, next - per_image_.number, next));
+    w_.assign(walk.offset, walk.offset + uint64_t{count} * size);
+    w_.emit(if_true(over), "add.u64 {}, {}, {};", walk.offset.text, walk.offset.text, jump_.text);
+  }
+  // The offset of the second column of a pair.
+  U64 second_of_pair(const Walk& walk, uint32_t size) {
+    const U64 at = w_.variable(walk.offset + uint64_t{size});
+    const Pred over = walk.pixel + 1 == per_image_.number;
+    w_.emit(if_true(over), "add.u64 {}, {}, {};", at.text, at.text, jump_.text);
+    return at;
+  }
 
   // Four threads transpose what they have of 32 columns, so that each stores eight in a row.
   void store_in_eights(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
@@ -433,6 +540,9 @@ class Kernel {
     const U32 own = column + (quad << 3);
     const U64 to = multiply_add(own, 2, begin);
     const Pred odd = (quad & 1) != 0u, high = (quad & 2) != 0u;
+    const bool windows = o_.windows == 2;
+    const Walk own_walk = windows ? start_walk(own, 2) : Walk{};
+    if (windows && o_.residual) walk_ = start_walk(first, 2);
     for (uint32_t eight = 0; eight < o_.columns / 8; eight += 4) {
       std::array<U32, 4> v;
       for (uint32_t i = 0; i < 4; ++i) {
@@ -440,11 +550,14 @@ class Kernel {
         if (o_.edge && (o_.beta || o_.has_operands())) exists = row_exists_ && first + (eight + i) * 8 < n_;
         const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
         v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
+        if (windows && o_.residual) walk_on(walk_, 8, 2);
       }
       ptx::transpose_in_four(v, odd, high);
       const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + eight * 8 < n_) : ptx::Guard{};
-      w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", to.text, eight * 16, v[0].text, v[1].text,
-              v[2].text, v[3].text);
+      const U64 at = windows ? begin + own_walk.offset : to;
+      w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", at.text, windows ? 0 : eight * 16, v[0].text,
+              v[1].text, v[2].text, v[3].text);
+      if (windows) walk_on(own_walk, 32, 2);
     }
   }
 
@@ -452,6 +565,7 @@ class Kernel {
                       const F32& alpha, const F32& beta) {
     const U32 first = column + (quad << 1);
     const U64 to = multiply_add(first, size, begin);
+    if (o_.windows == 2) walk_ = start_walk(first, size);
     for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
       const uint32_t offset = eight * 8 * size;
       Pred exists, both;
@@ -464,7 +578,10 @@ class Kernel {
       const auto guard = [](const Pred* condition) {
         return condition != nullptr ? if_true(*condition) : ptx::Guard{};
       };
-      if (o_.c_type == TUFF_F32 && o_.vector) {  // n is even
+      if (o_.windows == 2) {
+        store_pair_of_windows(begin, size, value, guard(one), guard(two));
+        walk_on(walk_, 8, size);
+      } else if (o_.c_type == TUFF_F32 && o_.vector) {  // n is even
         w_.emit(guard(one), "st.global.v2.f32 [{}+{}], {{{}, {}}};", to.text, offset, value[0].text, value[1].text);
       } else if (o_.c_type == TUFF_F32) {
         w_.emit(guard(one), "st.global.f32 [{}+{}], {};", to.text, offset, value[0].text);
@@ -479,6 +596,25 @@ class Kernel {
     }
   }
 
+  void store_pair_of_windows(const U64& begin, uint32_t size, const std::array<F32, 2>& value, const ptx::Guard& one,
+                             const ptx::Guard& two) {
+    const U64 at = begin + walk_.offset;
+    if (o_.c_type == TUFF_F32 && o_.vector) {
+      w_.emit(one, "st.global.v2.f32 [{}], {{{}, {}}};", at.text, value[0].text, value[1].text);
+      return;
+    }
+    const U64 next = begin + second_of_pair(walk_, size);
+    if (o_.c_type == TUFF_F32) {
+      w_.emit(one, "st.global.f32 [{}], {};", at.text, value[0].text);
+      w_.emit(two, "st.global.f32 [{}], {};", next.text, value[1].text);
+      return;
+    }
+    const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
+    w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, packed(value).text);
+    w_.emit(one, "st.global.b16 [{}], {};", at.text, low.text);
+    w_.emit(two, "st.global.b16 [{}], {};", next.text, high.text);
+  }
+
   const Wgmma o_;
   Writer w_;
   Operand a_, b_;
@@ -489,6 +625,11 @@ class Kernel {
   Pred always_, row_exists_;
   U64 bias_, residual_, bias_at_, residual_at_;
   F32 row_bias_;
+  // With windows.
+  ptx::Divider per_image_, width_, channels_, taps_;
+  U32 step_, valid_, tap_step_, tap_row_;
+  Walk walk_;
+  U64 jump_;
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {
@@ -502,11 +643,12 @@ constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
                                        {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
+constexpr LegalRange kWindows[] = {{0, 2}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {
-    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},
-    {"COLUMNS", kColumns},        {"C_TYPE", kOutputs}, {"EDGE", kFlag},     {"TRANS_A", kFlag},
-    {"TRANS_B", kFlag},           {"TYPE", kInputs},    {"VECTOR", kFlag}};
+    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},    {"COLUMNS", kColumns},
+    {"C_TYPE", kOutputs},         {"EDGE", kFlag},      {"TRANS_A", kFlag},  {"TRANS_B", kFlag}, {"VALID", kFlag},
+    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag}};
 
 }  // namespace
 
@@ -524,6 +666,7 @@ KernelRequest Wgmma::request() const {
   made.define("ACTIVATION", activation).define("BIAS_AXIS", bias_axis).define("RESIDUAL", residual);
   made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
+  made.define("WINDOWS", windows).define("VALID", valid);
   return made;
 }
 
@@ -536,6 +679,8 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
   options.edge = request.value_of("EDGE") != 0;
   options.beta = request.value_of("BETA") != 0;
+  options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
+  options.valid = request.value_of("VALID") != 0;
   options.vector = request.value_of("VECTOR") != 0;
   options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
   options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));

@@ -18,9 +18,12 @@ struct Wgmma {
   int32_t bias_axis = 0;   // TUFF_BIAS_*
   bool residual = false;
   int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
+  uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
+  bool valid = false;      // not all of a window's channels belong to it
   bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
 
   static constexpr uint32_t kRows = 128, kStep = 64;  // k of a step: 128 bytes
+  static constexpr uint32_t kMinPerImage = 32;        // windows of an image, if they are columns
   static constexpr uint32_t kThreads = 384;           // a warp group that loads, and two that multiply
   uint32_t stages() const;                            // steps kept in shared memory
   uint32_t shared_bytes() const;
@@ -41,6 +44,15 @@ struct Wgmma {
     uint64_t stride_c, slice_c;   // between matrices, between the partial results of slices, in bytes
     uint64_t stride_bias, stride_residual;
     float alpha, beta;
+  };
+  // With windows. m or n is that of all images; strides of that operand and of C are between images. Lengths are in
+  // units of 16 bytes, but for `channels`, which has those of a tap below, and those that belong to the window above
+  // bit 16.
+  struct WindowPush {
+    Push plain;
+    uint32_t per_image, width_step;  // windows; those in a row below, the distance of two above bit 16
+    uint32_t channels, taps;
+    uint32_t tap_step, tap_row;
   };
 };
 
