@@ -3,6 +3,7 @@
 // order in scratch memory. That moves each byte of the image once, which is little beside a window's worth of
 // multiplications for each.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/workgroup.hpp"
@@ -31,6 +32,7 @@ struct Pixels {
   bool joined;        // a tap is a whole row of the window's pixels
   uint64_t every[2];  // for windows of one pixel: the strides; pixels that no window reads are left out
   bool as_they_are;   // the caller's image can be used in place
+  bool padded;        // … and the kernel counts pixels outside it as zeros
   uint64_t image() const { return height * width * channels; }
   uint64_t k(const ConvArgs& args) const { return args.taps()[1] * (joined ? 1 : args.taps()[2]) * tap; }
 };
@@ -63,6 +65,20 @@ Pixels pixels_of(const ConvArgs& args) {
   return pixels;
 }
 
+// The caller's image, whose padding the kernel adds; nothing if it cannot be used in place.
+std::optional<Pixels> padded_pixels_of(const ConvArgs& args) {
+  Pixels pixels{};
+  pixels.height = args.in()[1];
+  pixels.width = args.in()[2];
+  pixels.channels = pixels.tap = pixels.valid = args.channels();
+  pixels.every[0] = pixels.every[1] = 1;
+  pixels.as_they_are = pixels.padded = true;
+  const bool fits = args.channels_last() && args.channels() % kUnit == 0 && args.input->offset % 16 == 0 &&
+                    args.dilation[1] == 1 && args.dilation[2] == 1 && pixels.height < 1u << 16 &&
+                    pixels.width < 1u << 16;
+  return fits ? std::optional(pixels) : std::nullopt;
+}
+
 // The layout of the filters, likewise: each is an image.
 Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
   Pixels taps{};
@@ -93,6 +109,15 @@ gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
   windows.taps = pixels.joined ? 1 : word(args.taps()[2]);
   windows.dilation = pixels.joined ? 1 : word(args.dilation[2]);
   windows.tap_row = word(args.dilation[1] * pixels.width * pixels.channels);
+  if (pixels.padded) {
+    windows.padded = true;
+    windows.tap_rows = word(args.taps()[1]);
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+      windows.extents[axis] = word(args.in()[axis + 1]);
+      windows.before[axis] = word(args.padding[axis + 1]);
+      windows.strides[axis] = word(args.stride[axis + 1]);
+    }
+  }
   return windows;
 }
 
@@ -163,13 +188,10 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
 
 }  // namespace
 
-bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
-  if (!args.flat() || args.in_shape.elements() == 0) return false;
-  const Pixels pixels = pixels_of(args);
-  const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
-                                   : args.channels() >= kMinChannels;
-  if (!worth || pixels.height >= kMaxInImage || pixels.width >= kMaxInImage || pixels.tap >= 1u << 16 ||
+namespace {
+
+bool runs_windows_of(const DeviceTraits& traits, const ConvArgs& args, const Pixels& pixels) {
+  if (pixels.height >= kMaxInImage || pixels.width >= kMaxInImage || pixels.tap >= 1u << 16 ||
       pixels.height * pixels.width >= kMaxInImage || pixels.image() >= kMaxInImage) {
     return false;
   }
@@ -178,13 +200,26 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   return gemm::runs_windows(traits, product_of(one, pixels, args.input, args.filter), windows_of(one, pixels));
 }
 
+}  // namespace
+
+bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
+  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
+  if (!args.flat() || args.in_shape.elements() == 0) return false;
+  const Pixels pixels = pixels_of(args);
+  const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
+                                   : args.channels() >= kMinChannels;
+  return worth && runs_windows_of(traits, args, pixels);
+}
+
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   const double operations = 2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps_of(args));
   return operations >= kMinOperations && runs_matrices(traits, args);
 }
 
-void record_matrices(Recorder& recorder, const ConvArgs& args) {
-  const Pixels pixels = pixels_of(args);
+namespace {
+
+// Returns false and has recorded nothing if the driver refuses the kernel; it is then the only dispatch.
+bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& pixels) {
   const Pixels taps = taps_of(args, pixels);
   const uint64_t image_bytes = pixels.image() * 2;
   // Indices within a piece must fit into 32 bits.
@@ -217,8 +252,22 @@ void record_matrices(Recorder& recorder, const ConvArgs& args) {
                                      filter_bytes == 0 ? args.filter : &ordered_filter);
     log(TUFF_LOG_DISPATCH, "conv by cooperative matrices: {}, {} images, m={} n={} k={}{}, {}{}",
         dtype_name(args.dtype), piece.batch(), gemm.m, gemm.n, gemm.k, pixels.joined ? " (rows of taps)" : "",
-        pixels.as_they_are ? "in place" : "pixels ordered first", filter_bytes != 0 ? ", filters too" : "");
-    gemm::record_windows(recorder, gemm, windows_of(piece, pixels));
+        pixels.padded        ? "in place with padding"
+        : pixels.as_they_are ? "in place"
+                             : "pixels ordered first",
+        filter_bytes != 0 ? ", filters too" : "");
+    if (!gemm::record_windows(recorder, gemm, windows_of(piece, pixels))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void record_matrices(Recorder& recorder, const ConvArgs& args) {
+  const std::optional<Pixels> padded = padded_pixels_of(args);
+  if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;
+  if (!record_windows_of(recorder, args, pixels_of(args))) {
+    fail(TUFF_ERROR_UNSUPPORTED, "no variant of implicit GEMM for cooperative matrices runs on this device");
   }
 }
 

@@ -20,12 +20,18 @@ struct Windows {
   uint32_t channels = 0;         // below 2^16
   uint32_t valid = 0;            // channels that belong to the window; 0: all
   uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels between them (below 2^8); elements per tap row
+  // If true, pixels outside the image count as zeros: windows begin up to `before` pixels before it. Only kernels in
+  // PTX compute this. dilation is 1, tap_row that of neighbouring rows.
+  bool padded = false;
+  uint32_t tap_rows = 0;                     // rows of taps
+  uint32_t extents[2] = {}, before[2] = {};  // of the image: height and width
+  uint32_t strides[2] = {};                  // pixels between windows
 };
 
-// GEMM with such an operand by cooperative matrices. runs_windows() is false if no variant computes it on this device.
-// Alpha is 1 and beta 0.
+// GEMM with such an operand. runs_windows() is false if no variant computes it on this device, and record_windows()
+// returns false and has recorded nothing if the driver has just refused the only one. Alpha is 1 and beta 0.
 bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows);
-void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows);
+bool record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows);
 
 // C = activation(alpha * (sum of the `slices` partials) + beta * C + bias + residual); with no partials alpha is
 // ignored.

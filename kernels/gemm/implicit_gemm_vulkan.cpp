@@ -1,6 +1,5 @@
 // Plans implicit GEMM: by a kernel in PTX, or by cooperative matrices.
 #include "kernels/gemm/gemm_plan.hpp"
-#include "planning/status.hpp"
 
 namespace tuff::gemm {
 namespace {
@@ -15,11 +14,11 @@ Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Win
   Offers named(forced_variant()), offers;
   if (named.by_name()) {
     offer_native(traits, args, windows, named);
-    offer_windows(traits, args, windows, named);
+    if (!windows.padded) offer_windows(traits, args, windows, named);
   }
   if (named.found()) return named;
   offer_native(traits, args, windows, offers);
-  if (!offers.found()) offer_windows(traits, args, windows, offers);
+  if (!offers.found() && !windows.padded) offer_windows(traits, args, windows, offers);
   return offers;
 }
 
@@ -35,10 +34,11 @@ bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Window
          windows.dilation < 1u << 8 && !Plan(args, &windows).wide && window_offers(traits, args, windows).found();
 }
 
-void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {
+bool record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {
   const DeviceTraits& traits = recorder.traits();
   const auto record_second_pass = [&](const Plan& plan) {
     if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
+    return true;
   };
   const Offer offer = window_offers(traits, args, windows).best();
   if (offer.kind == Kind::native) {
@@ -47,12 +47,12 @@ void record_windows(Recorder& recorder, const GemmArgs& args, const Windows& win
     if (record_native(recorder, plan)) return record_second_pass(plan);
   }
   Offers others;
-  offer_windows(traits, args, windows, others);
-  if (!others.found()) fail(TUFF_ERROR_UNSUPPORTED, "no other variant of implicit GEMM fits the device");
+  if (!windows.padded) offer_windows(traits, args, windows, others);
+  if (!others.found()) return false;
   Plan plan(args, &windows);
   plan.choice.offer = offer.kind == Kind::native ? others.best() : offer;
   record_matrices(recorder, plan);
-  record_second_pass(plan);
+  return record_second_pass(plan);
 }
 
 }  // namespace tuff::gemm

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
@@ -45,6 +46,14 @@ bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, 
 // Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
 bool loadable(const Windows& windows) {
   const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
+  if (windows.padded) {
+    const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
+      return std::max(numbers[0], numbers[1]) < limit;
+    };
+    const bool fits = small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) &&
+                      small(windows.strides, 1u << 8) && windows.tap_rows * windows.taps <= 32;
+    if (!windows.of_a || windows.dilation != 1 || windows.valid != 0 || !fits) return false;
+  }
   return windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
 }
 
@@ -92,9 +101,20 @@ Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
           .per_image = static_cast<uint32_t>(windows.of_a ? plan.args.m : plan.args.n),
           .width_step = windows.width | pieces(windows.step) << 16,
           .channels = windows.channels | windows.valid << 16,
-          .taps = windows.taps,
+          .taps = windows.taps | windows.tap_rows << 16,
           .tap_step = pieces(uint64_t{windows.dilation} * windows.channels),
           .tap_row = pieces(windows.tap_row)};
+}
+
+uint64_t image_push(const Windows& windows) {
+  Wgmma::ImagePush push{};
+  push.height = static_cast<uint16_t>(windows.extents[0]);
+  push.width = static_cast<uint16_t>(windows.extents[1]);
+  for (uint32_t axis = 0; axis < 2; ++axis) {
+    push.before[axis] = static_cast<uint8_t>(windows.before[axis]);
+    push.strides[axis] = static_cast<uint8_t>(windows.strides[axis]);
+  }
+  return std::bit_cast<uint64_t>(push);
 }
 
 }  // namespace
@@ -179,6 +199,8 @@ bool record_native(Recorder& recorder, Plan& plan) {
   if (plan.windows != nullptr) {
     kernel.windows = plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;
+    kernel.padded = plan.windows->padded;
+    if (kernel.padded) push.stride_bias = image_push(*plan.windows);
     dispatch.push(windows_push(plan, push));
   } else {
     dispatch.push(push);

@@ -149,9 +149,48 @@ class Kernel {
     const U32 channels = number(offsetof(Wgmma::WindowPush, channels));
     channels_ = ptx::make_divider(channels & 0xffffu);
     valid_ = channels >> 16;
-    taps_ = ptx::make_divider(number(offsetof(Wgmma::WindowPush, taps)));
+    const U32 taps = number(offsetof(Wgmma::WindowPush, taps));  // in a row; rows of them above bit 16
+    tap_rows_ = taps >> 16;
+    taps_ = ptx::make_divider(taps & 0xffffu);
     tap_step_ = number(offsetof(Wgmma::WindowPush, tap_step));
     tap_row_ = number(offsetof(Wgmma::WindowPush, tap_row));
+    if (o_.padded) read_image();
+  }
+
+  void read_image() {
+    const U32 extents = w_.parameter("push", offsetof(Wgmma::Push, stride_bias));
+    const U32 small = w_.parameter("push", offsetof(Wgmma::Push, stride_bias) + 4);
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+      extent_[axis] = (extents >> (16 * axis)) & 0xffffu;
+      before_[axis] = (small >> (8 * axis)) & 0xffu;
+      stride_[axis] = (small >> (16 + 8 * axis)) & 0xffu;
+    }
+    // A bit for the first tap of each row.
+    first_taps_ = w_.variable(w_.constant(0));
+    const U32 at = w_.variable(w_.constant(0)), row = w_.variable(w_.constant(0));
+    w_.repeat([&] { return row < tap_rows_; },
+              [&] {
+                w_.assign(first_taps_, first_taps_ | shift_left(w_.constant(1), at));
+                w_.assign(at, at + taps_.number);
+                w_.assign(row, row + 1);
+              });
+  }
+
+  // x << bits, which is 0 if bits is 32 or more.
+  U32 shift_left(const U32& x, const U32& bits) { return w_.result<Type::u32>("shl.b32", x, bits); }
+
+  // Bits first to end - 1.
+  U32 bits_of_range(const U32& first, const U32& end) {
+    const U32 one = w_.constant(1);
+    return (shift_left(one, end) - 1) & ((shift_left(one, first) - 1) ^ 0xffffffffu);
+  }
+
+  // The taps along an axis, of `count`, that are inside the image, for the window with this number: first and end.
+  std::array<U32, 2> taps_inside(const U32& window, uint32_t axis, const U32& count) {
+    const U32 zero = w_.constant(0), begin = window * stride_[axis] - before_[axis];
+    const U32 first = ptx::max_signed(w_.result<Type::u32>("sub.s32", zero, begin), zero);
+    const U32 end = ptx::max_signed(ptx::min_signed(extent_[axis] - begin, count), zero);
+    return {first, end};
   }
 
   // The tile's first row and column, its matrix and slice, and the slice's part of k.
@@ -201,11 +240,13 @@ class Kernel {
       U32 offset;
       uint32_t to;
       uint32_t k_row;  // across k: the row, from the thread's first
-      U32 bytes;       // across k, at an edge
+      U32 bytes = {};  // across k, at an edge
+      U32 taps = {};   // of padded windows: a bit for each that is inside the image
     };
     std::vector<Load> loads;
     U64 base;                   // with windows: of the operand
     U32 channel, tap, tap_row;  // … and where in the window the thread's piece is
+    U32 bit;                    // … of its tap, with padding
   };
 
   // A thread loads piece thread % 8 of rows thread / 8, + 16, + 32, ... Along k these are rows of m or n. Those beyond
@@ -255,12 +296,23 @@ class Kernel {
       const U32 y = quotient(window, width_), column = window - y * width_.number;
       const U32 offset = image * image_pieces + y * x.ld + column * step_;
       all.loads.push_back({w_.variable(offset), i * kPasses * kRowBytes, 0, {}});
+      if (!o_.padded) continue;
+      const auto [first_x, end_x] = taps_inside(column, 1, taps_.number);
+      const auto [first_y, end_y] = taps_inside(y, 0, tap_rows_);
+      const U32 rows = first_taps_ & bits_of_range(first_y * taps_.number, end_y * taps_.number);
+      all.loads.back().taps = w_.variable(bits_of_range(first_x, end_x) * rows);
+    }
+    if (o_.padded) {
+      // Windows begin before the image.
+      const U32 behind = before_[0] * tap_row_ + before_[1] * tap_step_;
+      all.base = w_.result<Type::u64>("sub.u64", all.base, multiply_wide(behind, w_.constant(kPiece)));
     }
     const U32 k = tile.k + (piece << 3), tap = quotient(k, channels_);
     all.channel = w_.variable(k - tap * channels_.number);
     const U32 tap_row = quotient(tap, taps_);
     all.tap_row = w_.variable(tap_row);
     all.tap = w_.variable(tap - tap_row * taps_.number);
+    if (o_.padded) all.bit = w_.variable(shift_left(w_.constant(1), tap));
     return all;
   }
 
@@ -269,14 +321,15 @@ class Kernel {
     const U32 place = all.tap_row * tap_row_ + all.tap * tap_step_ + (all.channel >> 3);
     const U64 pointer = multiply_add(place, kPiece, all.base);
     std::string size;
+    U32 bytes = w_.constant(kPiece);
     if (o_.edge || o_.valid) {
-      U32 bytes = w_.constant(kPiece);
       if (o_.edge) bytes = rest(k + (piece << 3), k_end);
       if (o_.valid) bytes = min(rest(all.channel, valid_), bytes);
       size = ", " + bytes.text;
     }
     for (const Loads::Load& load : all.loads) {
       const U64 from = multiply_add(load.offset, kPiece, pointer);
+      if (o_.padded) size = ", " + select((load.taps & all.bit) != 0u, bytes, w_.constant(0)).text;
       w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
               size);
     }
@@ -286,6 +339,7 @@ class Kernel {
       const Pred next = all.channel >= channels_.number;
       w_.assign(all.channel, select(next, all.channel - channels_.number, all.channel));
       w_.assign(all.tap, select(next, all.tap + 1, all.tap));
+      if (o_.padded) w_.assign(all.bit, select(next, all.bit << 1, all.bit));
       const Pred next_row = all.tap >= taps_.number;
       w_.assign(all.tap, select(next_row, w_.constant(0), all.tap));
       w_.assign(all.tap_row, select(next_row, all.tap_row + 1, all.tap_row));
@@ -443,8 +497,11 @@ class Kernel {
   void prepare_epilogue(const Tile& tile, const U32& row, const U32& quad, uint32_t size) {
     const U32 first = tile.column + (quad << 1);
     if (o_.bias_axis != TUFF_BIAS_NONE) {
-      const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_bias));
-      const U64 vector = bias_ + widen(tile.matrix) * stride;
+      U64 vector = bias_;
+      if (!o_.padded) {  // there, stride_bias is something else
+        const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_bias));
+        vector = bias_ + widen(tile.matrix) * stride;
+      }
       const bool rows = o_.bias_axis == TUFF_BIAS_ROWS;
       bias_at_ = multiply_add(rows ? row : first, size, vector);
       if (rows) row_bias_ = element(bias_at_, 0, o_.edge ? &row_exists_ : nullptr);
@@ -628,6 +685,8 @@ class Kernel {
   // With windows.
   ptx::Divider per_image_, width_, channels_, taps_;
   U32 step_, valid_, tap_step_, tap_row_;
+  U32 tap_rows_, first_taps_;
+  std::array<U32, 2> extent_, before_, stride_;  // height and width
   Walk walk_;
   U64 jump_;
 };
@@ -645,10 +704,20 @@ constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RE
                                        {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kWindows[] = {{0, 2}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
-constexpr DefineInfo kDefines[] = {
-    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},    {"COLUMNS", kColumns},
-    {"C_TYPE", kOutputs},         {"EDGE", kFlag},      {"TRANS_A", kFlag},  {"TRANS_B", kFlag}, {"VALID", kFlag},
-    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
+                                   {"BIAS_AXIS", kAxes},
+                                   {"RESIDUAL", kFlag},
+                                   {"BETA", kFlag},
+                                   {"COLUMNS", kColumns},
+                                   {"C_TYPE", kOutputs},
+                                   {"EDGE", kFlag},
+                                   {"TRANS_A", kFlag},
+                                   {"TRANS_B", kFlag},
+                                   {"PADDED", kFlag},
+                                   {"VALID", kFlag},
+                                   {"WINDOWS", kWindows},
+                                   {"TYPE", kInputs},
+                                   {"VECTOR", kFlag}};
 
 }  // namespace
 
@@ -666,7 +735,7 @@ KernelRequest Wgmma::request() const {
   made.define("ACTIVATION", activation).define("BIAS_AXIS", bias_axis).define("RESIDUAL", residual);
   made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
-  made.define("WINDOWS", windows).define("VALID", valid);
+  made.define("WINDOWS", windows).define("VALID", valid).define("PADDED", padded);
   return made;
 }
 
@@ -681,6 +750,7 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.beta = request.value_of("BETA") != 0;
   options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
   options.valid = request.value_of("VALID") != 0;
+  options.padded = request.value_of("PADDED") != 0;
   options.vector = request.value_of("VECTOR") != 0;
   options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
   options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));

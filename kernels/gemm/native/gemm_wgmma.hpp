@@ -20,6 +20,7 @@ struct Wgmma {
   int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
   uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
   bool valid = false;      // not all of a window's channels belong to it
+  bool padded = false;     // A's windows may begin outside the image
   bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
 
   static constexpr uint32_t kRows = 128, kStep = 64;  // k of a step: 128 bytes
@@ -45,14 +46,19 @@ struct Wgmma {
     uint64_t stride_bias, stride_residual;
     float alpha, beta;
   };
-  // With windows. m or n is that of all images; strides of that operand and of C are between images. Lengths are in
+  // With windows, which share one bias. With padding, stride_bias is an ImagePush. m or n is that of all images;
+  // strides of that operand and of C are between images. Lengths are in
   // units of 16 bytes, but for `channels`, which has those of a tap below, and those that belong to the window above
   // bit 16.
   struct WindowPush {
     Push plain;
     uint32_t per_image, width_step;  // windows; those in a row below, the distance of two above bit 16
-    uint32_t channels, taps;
+    uint32_t channels, taps;         // taps: in a row below, rows of them above bit 16
     uint32_t tap_step, tap_row;
+  };
+  struct ImagePush {
+    uint16_t height, width;
+    uint8_t before[2], strides[2];
   };
 };
 
