@@ -25,21 +25,44 @@ namespace fs = std::filesystem;
 
 std::string text_of(const gemm::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " trans " +
-         std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " columns " +
-         std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.beta ? " beta" : "") +
+         std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " tile " + std::to_string(kernel.rows) +
+         "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.beta ? " beta" : "") +
          (kernel.vector ? " vector" : "") + " bias " + std::to_string(kernel.bias_axis) +
-         (kernel.residual ? " residual" : "") + " activation " + std::to_string(kernel.activation);
+         (kernel.residual ? " residual" : "") + " windows " + std::to_string(kernel.windows) +
+         (kernel.valid ? " valid" : "") + (kernel.padded ? " padded" : "") + " activation " +
+         std::to_string(kernel.activation);
+}
+
+// Convolutions: windows of A, or of B, which is then transposed.
+void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
+  if (kernel.trans_a || !kernel.trans_b || kernel.beta) return;
+  for (const uint32_t windows : {1u, 2u}) {
+    kernel.windows = windows;
+    kernel.bias_axis = windows == 1 ? TUFF_BIAS_COLUMNS : TUFF_BIAS_ROWS;
+    for (const bool residual : {false, true}) {
+      kernel.residual = residual;
+      kernel.valid = kernel.padded = false;
+      all.push_back(kernel);
+      kernel.valid = true;
+      all.push_back(kernel);
+      kernel.valid = false;
+      kernel.padded = true;
+      if (windows == 1) all.push_back(kernel);
+    }
+  }
 }
 
 std::vector<gemm::Wgmma> all_options() {
+  constexpr std::pair<uint32_t, uint32_t> kTiles[] = {{128, 64}, {128, 128}, {128, 256}, {64, 256}};
   std::vector<gemm::Wgmma> all;
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
-      for (const uint32_t columns : {64u, 128u, 256u}) {
+      for (const auto& [rows, columns] : kTiles) {
         for (uint32_t bits = 0; bits < 32; ++bits) {
           gemm::Wgmma kernel;
           kernel.type = type;
           kernel.c_type = c_type;
+          kernel.rows = rows;
           kernel.columns = columns;
           kernel.trans_a = (bits & 1) != 0;
           kernel.trans_b = (bits & 2) != 0;
@@ -47,6 +70,7 @@ std::vector<gemm::Wgmma> all_options() {
           kernel.beta = (bits & 8) != 0;
           kernel.vector = (bits & 16) != 0;
           all.push_back(kernel);
+          add_windows(kernel, all);
           if ((bits & 3) != 0) continue;  // the epilogue does not depend on transposes
           for (const int32_t axis : {TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS}) {
             for (const bool residual : {false, true}) {
@@ -106,7 +130,7 @@ std::pair<int, std::string> run(const std::string& command) {
   return result;
 }
 
-// One in sixty, by chance: a tenth of a second each.
+// One in eighty, by chance: a tenth of a second each.
 template <typename Kernel>
 void assemble_some(const std::vector<Kernel>& all, const KernelSource& written) {
   const std::string assembler = TUFF_TEST_PTXAS;
@@ -114,7 +138,7 @@ void assemble_some(const std::vector<Kernel>& all, const KernelSource& written) 
   std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::string source = pattern + "/kernel.ptx";
-  const size_t stride = 60, first = std::random_device()() % stride;
+  const size_t stride = 80, first = std::random_device()() % stride;
   std::printf("every %zuth from number %zu on\n", stride, first);
   for (size_t i = first; i < all.size(); i += stride) {
     SCOPED_TRACE(text_of(all[i]));

@@ -15,15 +15,16 @@ namespace {
 
 struct NativeVariant {
   const char* name;
-  uint32_t columns;
+  uint32_t rows, columns;
   double rate;  // of a multiprocessor, relative to the best
   double ends;  // the time of a tile outside the loop over k, in elements of k
 };
 
 constexpr NativeVariant kVariants[] = {
-    {"native_128x256", 256, 1.00, 200},
-    {"native_128x128", 128, 0.85, 300},
-    {"native_128x64", 64, 0.55, 300},
+    {"native_128x256", 128, 256, 1.00, 200},
+    {"native_128x128", 128, 128, 0.85, 300},
+    {"native_128x64", 128, 64, 0.55, 300},
+    {"native_64x256", 64, 256, 0.80, 300},
 };
 // Variants that a driver has refused, one bit each: they are not offered again in this process.
 std::atomic<uint32_t> refused{0};
@@ -77,8 +78,8 @@ bool computes_activation(int32_t activation) {
          activation == TUFF_ACTIVATION_RELU6;
 }
 
-uint64_t tiles_of(const Extents& all, uint32_t columns) {
-  return ceil_div(all.m, Wgmma::kRows) * ceil_div(all.n, columns) * all.batch;
+uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
+  return ceil_div(all.m, variant.rows) * ceil_div(all.n, variant.columns) * all.batch;
 }
 
 // The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
@@ -127,13 +128,13 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NativeVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || (refused.load(std::memory_order_relaxed) >> row & 1) != 0) continue;
-    const uint64_t tiles = tiles_of(all, variant.columns);
+    const uint64_t tiles = tiles_of(all, variant);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
     const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
-    const double time = static_cast<double>(rounds * Wgmma::kRows * variant.columns) * length / variant.rate +
+    const double time = static_cast<double>(rounds * variant.rows * variant.columns) * length / variant.rate +
                         (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
     offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
@@ -149,7 +150,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const GemmArgs& args = plan.args;
   const NativeVariant& variant = kVariants[plan.choice.offer.row];
   const Extents all = extents_of(args, plan.windows);
-  const uint64_t tiles = tiles_of(all, variant.columns);
+  const uint64_t tiles = tiles_of(all, variant);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
   plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation);
   take_scratch(recorder, plan);
@@ -159,8 +160,9 @@ bool record_native(Recorder& recorder, Plan& plan) {
   kernel.c_type = plan.out_type;
   kernel.trans_a = plan.ta;
   kernel.trans_b = plan.tb;
+  kernel.rows = variant.rows;
   kernel.columns = variant.columns;
-  kernel.edge = all.m % Wgmma::kRows != 0 || all.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
+  kernel.edge = all.m % variant.rows != 0 || all.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
   kernel.beta = plan.beta() != 0;
   kernel.vector = stores_vectors(plan);
   if (!plan.to_scratch) {
@@ -175,7 +177,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   push.n = number(all.n);
   push.k = number(args.k);
   push.k_slice = number(plan.k_slice);
-  push.tiles_m = number(ceil_div(all.m, Wgmma::kRows));
+  push.tiles_m = number(ceil_div(all.m, variant.rows));
   push.tiles_n = number(ceil_div(all.n, variant.columns));
   push.tiles = number(tiles * plan.slices);
   push.matrices = number(all.batch);

@@ -52,7 +52,7 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kRows = Wgmma::kRows, kStep = Wgmma::kStep, kPiece = 16;
+constexpr uint32_t kStep = Wgmma::kStep, kPiece = 16;
 constexpr uint32_t kElement = 2;                                                // bytes
 constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
 constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
@@ -115,7 +115,10 @@ class Kernel {
     bool windows;    // its rows are windows of images
   };
 
-  uint32_t stage_bytes() const { return (kRows + o_.columns) * kRowBytes; }
+  uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
+  // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
+  bool halves_columns() const { return o_.rows == 64; }
+  uint32_t group_columns() const { return halves_columns() ? o_.columns / 2 : o_.columns; }
 
   void read_parameters() {
     const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
@@ -135,10 +138,10 @@ class Kernel {
     b_.extent = n_;
     a_.along_k = !o_.trans_a;
     b_.along_k = o_.trans_b;
-    a_.tile = kRows;
+    a_.tile = o_.rows;
     b_.tile = o_.columns;
     a_.place = 0;
-    b_.place = kRows * kRowBytes;
+    b_.place = o_.rows * kRowBytes;
     a_.windows = o_.windows == 1;
     b_.windows = o_.windows == 2;
     if (o_.windows == 0) return;
@@ -211,7 +214,7 @@ class Kernel {
     const U32 first = block * kTilesTogether;
     const U32 height = min(tiles_m_ - first, w_.constant(kTilesTogether));
     const U32 column = rest / height;
-    at.row = (first + (rest - column * height)) * kRows;
+    at.row = (first + (rest - column * height)) * o_.rows;
     at.column = column * o_.columns;
     at.k = at.slice * k_slice_;
     at.k_end = min(at.k + k_slice_, k_);
@@ -417,12 +420,15 @@ class Kernel {
 
   void multiply(const U32& thread) {
     const U32 group = thread >> 7;
-    const U32 own = a_.along_k ? group * (64 * kRowBytes) : group * kBlockBytes;
-    const U32 a_first = descriptor(a_, own), b_first = descriptor(b_, w_.constant(0));
+    // 64 rows or columns of either operand take as many bytes.
+    static_assert(64 * kRowBytes == kBlockBytes);
+    const U32 none = w_.constant(0);
+    const U32 a_first = descriptor(a_, halves_columns() ? none : group * kBlockBytes);
+    const U32 b_first = descriptor(b_, halves_columns() ? group * (group_columns() * kRowBytes) : none);
     const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     const U32 lane = thread & 31;
     const Pred elected = lane == 0;
-    for (uint32_t i = 0; i < o_.columns / 2; ++i) sums_.push_back(w_.make<Type::f32>());
+    for (uint32_t i = 0; i < group_columns() / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     std::string sums;
     for (const F32& sum : sums_) sums += (sums.empty() ? "" : ", ") + sum.text;
     const Ring ring = ptx::make_ring(w_, 0);
@@ -440,7 +446,7 @@ class Kernel {
                     const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
                     w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};",
-                            o_.columns, type, type, sums, a_place.text, b_place.text,
+                            group_columns(), type, type, sums, a_place.text, b_place.text,
                             i == 0 ? more.text : always().text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
                   }
                   w_.emit("wgmma.commit_group.sync.aligned;");
@@ -453,7 +459,9 @@ class Kernel {
                 });
       w_.emit("wgmma.wait_group.sync.aligned 0;");
       arrive_at(last, if_true(elected));
-      store(tile, thread, lane);
+      Tile own = tile;
+      if (halves_columns()) own.column = tile.column + group * group_columns();
+      store(own, thread, lane);
     });
   }
 
@@ -479,7 +487,8 @@ class Kernel {
       jump_ = w_.result<Type::u64>("sub.u64", stride, widen(bytes));
     }
     const U32 quad = lane & 3;
-    const U32 row = tile.row + ((thread >> 5) << 4) + (lane >> 2);
+    const U32 warp = thread >> 5;
+    const U32 row = tile.row + ((halves_columns() ? warp & 3 : warp) << 4) + (lane >> 2);
     for (uint32_t half = 0; half < 2; ++half) {
       const U32 at = row + half * 8;
       const U64 begin = matrix + multiply_wide(at, ldc) * U64{&w_, std::to_string(size), true, size};
@@ -600,7 +609,7 @@ class Kernel {
     const bool windows = o_.windows == 2;
     const Walk own_walk = windows ? start_walk(own, 2) : Walk{};
     if (windows && o_.residual) walk_ = start_walk(first, 2);
-    for (uint32_t eight = 0; eight < o_.columns / 8; eight += 4) {
+    for (uint32_t eight = 0; eight < group_columns() / 8; eight += 4) {
       std::array<U32, 4> v;
       for (uint32_t i = 0; i < 4; ++i) {
         Pred exists;
@@ -623,7 +632,7 @@ class Kernel {
     const U32 first = column + (quad << 1);
     const U64 to = multiply_add(first, size, begin);
     if (o_.windows == 2) walk_ = start_walk(first, size);
-    for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+    for (uint32_t eight = 0; eight < group_columns() / 8; ++eight) {
       const uint32_t offset = eight * 8 * size;
       Pred exists, both;
       if (o_.edge) {
@@ -699,35 +708,27 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
                                        {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kWindows[] = {{0, 2}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
-constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
-                                   {"BIAS_AXIS", kAxes},
-                                   {"RESIDUAL", kFlag},
-                                   {"BETA", kFlag},
-                                   {"COLUMNS", kColumns},
-                                   {"C_TYPE", kOutputs},
-                                   {"EDGE", kFlag},
-                                   {"TRANS_A", kFlag},
-                                   {"TRANS_B", kFlag},
-                                   {"PADDED", kFlag},
-                                   {"VALID", kFlag},
-                                   {"WINDOWS", kWindows},
-                                   {"TYPE", kInputs},
-                                   {"VECTOR", kFlag}};
+constexpr DefineInfo kDefines[] = {
+    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},
+    {"COLUMNS", kColumns},        {"C_TYPE", kOutputs}, {"EDGE", kFlag},     {"TRANS_A", kFlag},
+    {"TRANS_B", kFlag},           {"PADDED", kFlag},    {"ROWS", kRows},     {"VALID", kFlag},
+    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag}};
 
 }  // namespace
 
 uint32_t Wgmma::stages() const {
-  const uint32_t stage = (kRows + columns) * kRowBytes;
+  const uint32_t stage = (rows + columns) * kRowBytes;
   return (ptx::kSharedBytes - ptx::kSharedAlignment - kBarriersBytes) / stage;
 }
 
 uint32_t Wgmma::shared_bytes() const {
-  return stages() * (kRows + columns) * kRowBytes + ptx::kSharedAlignment + kBarriersBytes;
+  return stages() * (rows + columns) * kRowBytes + ptx::kSharedAlignment + kBarriersBytes;
 }
 
 KernelRequest Wgmma::request() const {
@@ -735,7 +736,7 @@ KernelRequest Wgmma::request() const {
   made.define("ACTIVATION", activation).define("BIAS_AXIS", bias_axis).define("RESIDUAL", residual);
   made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
-  made.define("WINDOWS", windows).define("VALID", valid).define("PADDED", padded);
+  made.define("ROWS", rows).define("WINDOWS", windows).define("VALID", valid).define("PADDED", padded);
   return made;
 }
 
@@ -746,6 +747,10 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.trans_a = request.value_of("TRANS_A") != 0;
   options.trans_b = request.value_of("TRANS_B") != 0;
   options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
+  options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
+  if (options.rows == 64 && options.columns < 128) {
+    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: tiles of {} x {}", options.rows, options.columns);
+  }
   options.edge = request.value_of("EDGE") != 0;
   options.beta = request.value_of("BETA") != 0;
   options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));

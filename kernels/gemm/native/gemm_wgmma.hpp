@@ -12,10 +12,10 @@ struct Wgmma {
   int32_t type = 0;    // of A and B: TUFF_F16 or TUFF_BF16
   int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16
   bool trans_a = false, trans_b = false;
-  uint32_t columns = 256;  // of a tile, which has kRows rows
-  bool edge = false;       // some tiles extend beyond C, or the last step beyond k
-  bool beta = false;       // C is read
-  int32_t bias_axis = 0;   // TUFF_BIAS_*
+  uint32_t rows = 128, columns = 256;  // of a tile: 128 x 64, 128 or 256, 64 x 128 or 256
+  bool edge = false;                   // some tiles extend beyond C, or the last step beyond k
+  bool beta = false;                   // C is read
+  int32_t bias_axis = 0;               // TUFF_BIAS_*
   bool residual = false;
   int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
   uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
@@ -23,10 +23,10 @@ struct Wgmma {
   bool padded = false;     // A's windows may begin outside the image
   bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
 
-  static constexpr uint32_t kRows = 128, kStep = 64;  // k of a step: 128 bytes
-  static constexpr uint32_t kMinPerImage = 32;        // windows of an image, if they are columns
-  static constexpr uint32_t kThreads = 384;           // a warp group that loads, and two that multiply
-  uint32_t stages() const;                            // steps kept in shared memory
+  static constexpr uint32_t kStep = 64;         // k of a step: 128 bytes
+  static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
+  static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
+  uint32_t stages() const;                      // steps kept in shared memory
   uint32_t shared_bytes() const;
 
   KernelRequest request() const;
