@@ -147,11 +147,15 @@ def seeded_weights(layers):
 
 
 class Network:
-    """The network with its weights on a device."""
+    """The network with its weights on a device. With the layout "nhwc", a pixel's channels are adjacent."""
 
-    def __init__(self, ctx, layers, weights, dtype):
-        self.ctx, self.layers = ctx, layers
-        self.weights = {name: [ctx.array(part, dtype) for part in pair] for name, pair in weights.items()}
+    def __init__(self, ctx, layers, weights, dtype, layout="nchw"):
+        self.ctx, self.layers, self.layout = ctx, layers, layout
+        self.weights = {name: [ctx.array(self.stored(part), dtype) for part in pair] for name, pair in weights.items()}
+
+    def stored(self, x):
+        """Images or filters (images, channels, height, width) in the network's layout."""
+        return np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if x.ndim == 4 and self.layout == "nhwc" else x
 
     def call(self, layer, x, residual=None):
         """Applies one layer to x with one library call."""
@@ -165,11 +169,12 @@ class Network:
                 bias=bias,
                 residual=residual,
                 activation="relu" if layer.relu else None,
+                layout=self.layout,
             )
         if layer.kind == "max_pool":
-            return tuff.max_pool(x, layer.kernel, stride=layer.stride, padding=layer.padding)
+            return tuff.max_pool(x, layer.kernel, stride=layer.stride, padding=layer.padding, layout=self.layout)
         if layer.kind == "avg_pool":
-            return tuff.adaptive_avg_pool(x, 1).reshape(len(x), -1)
+            return tuff.adaptive_avg_pool(x, 1, layout=self.layout).reshape(len(x), -1)
         if layer.kind == "linear":
             matrix, bias = self.weights[layer.name]
             return tuff.matmul(x, matrix.T, bias=bias)
@@ -209,7 +214,7 @@ def seconds(ctx, call, least=0.1, runs=3):
     return best
 
 
-def check(ctx, layers, weights, image, type_name):
+def check(ctx, layers, weights, image, type_name, layout):
     """Compares every layer on the device with the host backend on the same inputs. Returns whether all are within their
     bounds.
 
@@ -221,14 +226,16 @@ def check(ctx, layers, weights, image, type_name):
     if not file_lists_the_same(layers):
         print("networks/resnet50.txt is another network than this one")
         return False
-    device = Network(ctx, layers, weights, dtype)
-    good, worst, results = True, (0.0, ""), {"image": ctx.array(image, dtype)}
+    device = Network(ctx, layers, weights, dtype, layout)
+    good, worst, results = True, (0.0, ""), {"image": ctx.array(device.stored(image), dtype)}
+    spatial = (1, 2) if layout == "nhwc" else (2, 3)
     begin = time.perf_counter()
     with tuff.Context(backend="host") as host_ctx:
-        exact = Network(host_ctx, layers, weights, dtype)
+        exact = Network(host_ctx, layers, weights, dtype, layout)
         rounded = {name: [part.numpy() for part in pair] for name, pair in exact.weights.items()}
         absolute = {name: [np.abs(part) for part in pair] for name, pair in rounded.items()}
-        sizes = Network(host_ctx, layers, absolute, np.float32)
+        sizes = Network(host_ctx, layers, {}, np.float32, layout)
+        sizes.weights = {name: [host_ctx.array(part, np.float32) for part in pair] for name, pair in absolute.items()}
         for layer in layers:
             operands = device.operands(layer, results)
             results[layer.name] = device.call(layer, *operands)
@@ -243,8 +250,8 @@ def check(ctx, layers, weights, image, type_name):
                 all_sizes = [x if x is None else host_ctx.array(np.abs(x.astype(np.float32))) for x in inputs]
                 bound += n / (1 - n) * sizes.call(layer, *all_sizes).numpy()
             elif layer.kind == "avg_pool":
-                n = math.prod(operands[0].shape[2:]) * 2.0**-24
-                bound += n * np.abs(inputs[0].astype(np.float64)).mean(axis=(2, 3))
+                n = math.prod(operands[0].shape[axis] for axis in spatial) * 2.0**-24
+                bound += n * np.abs(inputs[0].astype(np.float64)).mean(axis=spatial)
             elif layer.kind == "softmax":
                 scores = inputs[0].astype(np.float64)
                 # exp of the differences errs by up to 3 + 2 |x| ULP in numerator and denominator, plus the sum's error.
@@ -271,7 +278,7 @@ class Timed:
 
 def profile(ctx, network, image, least):
     """Measures each layer separately, with its operands as the network leaves them in memory."""
-    sizes = extents(network.layers, image.shape[2])
+    sizes = extents(network.layers, image.shape[2])  # height or width: images are square
     results, rows = {"image": image}, []
     for layer in network.layers:
         operands = network.operands(layer, results)
@@ -303,6 +310,7 @@ def main():
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32], metavar="N", help="images at once (1 32)")
     parser.add_argument("--image", type=int, metavar="N", help="height and width, at least 32 (224; 64 with --check)")
     parser.add_argument("--type", choices=TYPES, default="f32", help="of weights and activations (f32)")
+    parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nchw", help="of the images (nchw)")
     parser.add_argument("--check", action="store_true", help="each layer beside the host backend; status 1 if off")
     parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="for each layer's measurement (0.1)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the last batch's profile")
@@ -319,14 +327,17 @@ def main():
         ctx.set_limits(wait_milliseconds=600_000)  # drivers compile during waits, which is slow on a small machine
         device = ctx.device
         numbers = sum(part.size for pair in weights.values() for part in pair)
-        print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver}), {options.type}")
+        print(f"Tuff {tuff.__version__} on {device.name} ({device.backend}; {device.driver}), {options.type}, "
+              f"{options.layout}")
         print(f"ResNet-50: {len(layers)} layers, {numbers / 1e6:.1f} million weights from seed {SEED}, "
               f"images of {size} x {size}")
         if options.check:
-            return 0 if check(ctx, layers, weights, images.standard_normal((1, 3, size, size)), options.type) else 1
-        network = Network(ctx, layers, weights, TYPES[options.type])
+            return 0 if check(ctx, layers, weights, images.standard_normal((1, 3, size, size)), options.type,
+                              options.layout) else 1
+        network = Network(ctx, layers, weights, TYPES[options.type], options.layout)
         for batch in options.batch:
-            image = ctx.array(images.standard_normal((batch, 3, size, size), np.float32), TYPES[options.type])
+            image = network.stored(images.standard_normal((batch, 3, size, size), np.float32))
+            image = ctx.array(image, TYPES[options.type])
             begin = time.perf_counter()
             probabilities = network(image).numpy()
             first = time.perf_counter() - begin

@@ -38,6 +38,34 @@ def test_pools(ctx, rng):
             assert np.allclose(mean, np.nanmean(cut, axis=(-1, -2)), rtol=0, atol=1e-5)
 
 
+def test_channels_last(ctx, rng):
+    image = rng.integers(-50, 50, (2, 5, 13, 17)).astype(np.float32)
+    x, last = ctx.array(image), ctx.array(np.ascontiguousarray(image.transpose(0, 2, 3, 1)))
+    calls = [lambda x, **layout: tuff.adaptive_max_pool(x, (3, 4), **layout)]
+    calls.append(lambda x, **layout: tuff.adaptive_avg_pool(x, 1, **layout))
+    choices = itertools.product((2, (3, 1)), (1, (2, 3)), (0, 1), (1, 2), (False, True))
+    for kernel, stride, padding, dilation, ceil in choices:
+        if padding > 0 and kernel == (3, 1):
+            continue
+        options = {"stride": stride, "padding": padding, "ceil_mode": ceil}
+        calls.append(lambda x, o=options, k=kernel, d=dilation, **layout: tuff.max_pool(x, k, dilation=d, **o, **layout))
+        calls.append(lambda x, o=options, k=kernel, **layout: tuff.avg_pool(x, k, count_include_pad=True, **o, **layout))
+    for call in calls:
+        wanted = call(x).numpy().transpose(0, 2, 3, 1)
+        assert np.allclose(call(last, layout="nhwc").numpy(), wanted, rtol=0, atol=1e-5)
+    line, line_last = ctx.array(image[:, :, 0]), ctx.array(np.ascontiguousarray(image[:, :, 0].transpose(0, 2, 1)))
+    wanted = tuff.max_pool(line, 3).numpy().transpose(0, 2, 1)
+    assert np.array_equal(tuff.max_pool(line_last, 3, layout="nhwc").numpy(), wanted)
+    with pytest.raises(ValueError, match="indices"):
+        tuff.max_pool(last, 2, indices=True, layout="nhwc")
+    with pytest.raises(ValueError, match="one or two spatial axes"):
+        tuff.max_pool(ctx.zeros((1, 4, 4, 4, 2)), 2, layout="nhwc")
+    with pytest.raises(ValueError, match="layout"):
+        tuff.avg_pool(x, 2, layout="chwn")
+    with pytest.raises(ValueError, match="larger than the padded axis"):
+        tuff.max_pool(last, (14, 1), layout="nhwc")
+
+
 def test_global_and_adaptive(ctx, rng):
     image = rng.integers(-50, 50, (2, 5, 7, 9)).astype(np.float32)
     x = ctx.array(image)

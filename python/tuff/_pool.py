@@ -8,7 +8,7 @@ import numpy as np
 
 from . import raw
 from ._error import check
-from ._images import Numbers, numbers
+from ._images import Numbers, as_stored, channels_second, numbers, require_layout
 from ._operands import dtype_of, require_array
 
 if TYPE_CHECKING:
@@ -17,22 +17,34 @@ if TYPE_CHECKING:
 __all__ = ["adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"]
 
 
-def _spatial(x: Array) -> int:
+def _spatial(x: Array, layout: str, indices: bool = False) -> int:
     require_array(x, "x")
+    require_layout(layout)
     if not 3 <= x.ndim <= 5:
         raise ValueError(f"pooling needs (N, C, …) with one to three spatial axes, not {x.shape}")
+    if layout == "nhwc" and x.ndim == 5:
+        raise ValueError(f"pooling with layout 'nhwc' needs one or two spatial axes, not {x.shape}")
+    if layout == "nhwc" and indices:
+        raise ValueError("indices are of planes, so they need layout 'nchw'")
     return x.ndim - 2
 
 
 def _pool(
-    function: object, x: Array, shape: Tuple[int, ...], indices: bool, **fields: object
+    function: object, x: Array, shape: Tuple[int, ...], indices: bool, layout: str, **fields: object
 ) -> Union[Array, Tuple[Array, Array]]:
-    axes = x.ndim - 2
-    result = x.context.empty((*x.shape[:2], *shape), x.dtype)
+    n, channels, *in_shape = channels_second(x.shape, layout)
+    result = x.context.empty(as_stored((n, channels, *shape), layout), x.dtype)
     places = x.context.empty(result.shape, np.uint32) if indices else None
-    desc = raw.PoolDesc(dtype=dtype_of(x), batch=x.shape[0], channels=x.shape[1], spatial=axes)
+    desc = raw.PoolDesc(dtype=dtype_of(x), batch=n, channels=channels, spatial=len(shape))
+    if layout == "nhwc":
+        # Channels are one more spatial axis, whose windows have one element.
+        desc.channels, desc.spatial = 1, len(shape) + 1
+        in_shape, shape = [*in_shape, channels], (*shape, channels)
+        alone = {"kernel": 1, "stride": 1, "padding": 0, "dilation": 1}
+        fields = {name: (*value, alone[name]) if name in alone else value for name, value in fields.items()}
+    axes = len(shape)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
-    desc.in_shape[:axes], desc.out_shape[:axes] = x.shape[2:], shape
+    desc.in_shape[:axes], desc.out_shape[:axes] = in_shape, shape
     if places is not None:
         desc.indices = places.buffer.handle
     for name, value in fields.items():
@@ -45,14 +57,21 @@ def _pool(
 
 
 def _windows(
-    x: Array, kernel: Numbers, stride: Optional[Numbers], padding: Numbers, dilation: Numbers, ceil: bool
+    x: Array,
+    kernel: Numbers,
+    stride: Optional[Numbers],
+    padding: Numbers,
+    dilation: Numbers,
+    ceil: bool,
+    layout: str,
+    indices: bool = False,
 ) -> dict:
-    axes = _spatial(x)
+    axes = _spatial(x, layout, indices)
     kernels, dilations = numbers(kernel, axes, "kernel", 1), numbers(dilation, axes, "dilation", 1)
     strides = kernels if stride is None else numbers(stride, axes, "stride", 1)
     paddings = numbers(padding, axes, "padding")
     shape = []
-    for n, k, s, p, d in zip(x.shape[2:], kernels, strides, paddings, dilations):
+    for n, k, s, p, d in zip(channels_second(x.shape, layout)[2:], kernels, strides, paddings, dilations):
         free = n + 2 * p - d * (k - 1) - 1
         if free < 0:
             raise ValueError(f"a window of {d * (k - 1) + 1} is larger than the padded axis of {n + 2 * p}")
@@ -77,13 +96,15 @@ def max_pool(
     dilation: Numbers = 1,
     ceil_mode: bool = False,
     indices: bool = False,
+    layout: str = "nchw",
 ) -> Union[Array, Tuple[Array, Array]]:
     """The largest value of each window of x (N, C, …), or NaN if any is NaN. stride defaults to kernel.
 
-    With indices, also returns the index of each maximum in its plane as uint32; the first of several.
+    With indices, also returns the index of each maximum in its plane as uint32; the first of several. With layout
+    "nhwc", x and the result are (N, …, C).
     """
-    fields = _windows(x, kernel, stride, padding, dilation, ceil_mode)
-    return _pool(raw.tuff_max_pool, x, fields.pop("shape"), indices, **fields)
+    fields = _windows(x, kernel, stride, padding, dilation, ceil_mode, layout, indices)
+    return _pool(raw.tuff_max_pool, x, fields.pop("shape"), indices, layout, **fields)
 
 
 def avg_pool(
@@ -94,18 +115,23 @@ def avg_pool(
     padding: Numbers = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = False,
+    layout: str = "nchw",
 ) -> Array:
     """The mean of each window of x (N, C, …). stride defaults to kernel. With count_include_pad, the divisor counts the
-    padding."""
-    fields = _windows(x, kernel, stride, padding, 1, ceil_mode)
-    return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, count_include_pad=int(bool(count_include_pad)), **fields)
+    padding. With layout "nhwc", x and the result are (N, …, C)."""
+    fields = _windows(x, kernel, stride, padding, 1, ceil_mode, layout)
+    fields["count_include_pad"] = int(bool(count_include_pad))
+    return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, layout, **fields)
 
 
-def adaptive_max_pool(x: Array, shape: Numbers, *, indices: bool = False) -> Union[Array, Tuple[Array, Array]]:
+def adaptive_max_pool(
+    x: Array, shape: Numbers, *, indices: bool = False, layout: str = "nchw"
+) -> Union[Array, Tuple[Array, Array]]:
     """Max pooling with windows that divide the spatial axes of x (N, C, …) into `shape` parts; 1 is global pooling."""
-    return _pool(raw.tuff_max_pool, x, numbers(shape, _spatial(x), "shape"), indices, adaptive=1)
+    parts = numbers(shape, _spatial(x, layout, indices), "shape")
+    return _pool(raw.tuff_max_pool, x, parts, indices, layout, adaptive=1)
 
 
-def adaptive_avg_pool(x: Array, shape: Numbers) -> Array:
+def adaptive_avg_pool(x: Array, shape: Numbers, *, layout: str = "nchw") -> Array:
     """Average pooling with windows that divide the spatial axes of x (N, C, …) into `shape` parts; 1 is global."""
-    return _pool(raw.tuff_avg_pool, x, numbers(shape, _spatial(x), "shape"), False, adaptive=1)
+    return _pool(raw.tuff_avg_pool, x, numbers(shape, _spatial(x, layout), "shape"), False, layout, adaptive=1)
