@@ -112,6 +112,25 @@ TEST_P(AttentionOnce, DescriptorDefaultsTheScale) {
   ASSERT_OK(tuff_attention_ex(context(), &desc));
   expect_matches(o.read(), solve_attention(shape, hq, hk, hv));
 }
+// Weights of slightly more than 1 that are rounded up add up to more than their total. The mean of the largest numbers
+// of a type used to become infinite with cooperative matrices.
+TEST_P(AttentionOnce, MeansOfTheLargestValuesStayFinite) {
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    const bool half = dtype == TUFF_F16;
+    const float largest = half ? 65504.0f : 0x1.fep127f;
+    // 0.6 of the distance of the type's numbers above 1, as the exponent of e.
+    const float score = 0.6f * (half ? 0x1p-10f : 0x1p-7f);
+    for (const uint64_t rows : {1, 8, 40, 128}) {
+      const AttentionShape shape{.heads = 1, .seq_q = rows, .seq_kv = 1024, .head_dim = 64, .scale = 1, .dtype = dtype};
+      SCOPED_TRACE(shape.name());
+      std::vector<float> q(shape.queries(), 0.0f), k(shape.keys(), 0.0f);
+      for (uint64_t i = 0; i < rows; ++i) q[i * 64] = 1;
+      for (uint64_t j = 128; j < 1024; ++j) k[j * 64] = score;  // the first keys become the reference of the others
+      run_attention(context(), shape, q, rounded(dtype, k), std::vector<float>(shape.values(), largest), {});
+    }
+  }
+}
+
 // Rows with fewer elements than are read at once, with several query heads per kv head. The planner for few rows used
 // to divide by the number of pieces of such a row, which is zero.
 TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {

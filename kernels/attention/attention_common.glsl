@@ -235,10 +235,21 @@ float masked_score(float score, uint row, uint key) {
 }
 #endif
 
+// The largest number of the result's type. Weights that are rounded to it before they multiply values may add up to
+// slightly more than their total, so that a mean of values could leave its range.
+#if TYPE == TUFF_F16
+const float LARGEST_RESULT = 65504.0;
+#elif TYPE == TUFF_BF16
+const float LARGEST_RESULT = 3.38953139e38;
+#else
+const float LARGEST_RESULT = LARGEST;
+#endif
+
 // The row's result from its sum of weight * value and its sum of weights; 0 if no key was visible.
 float normalised(float sum, float total) {
-  float result = total == 0.0 ? 0.0 : sum / total;
-  return abs(sum) <= LARGEST ? saturate_finite(result) : result;
+  const float result = total == 0.0 ? 0.0 : sum / total;
+  if (!(abs(sum) <= LARGEST) || !(abs(result) > LARGEST_RESULT)) return result;
+  return result < 0.0 ? -LARGEST_RESULT : LARGEST_RESULT;
 }
 
 #if EXTENDED
