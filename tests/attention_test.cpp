@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
+#include "support/stored.hpp"
 
 namespace tuff_test {
 namespace {
