@@ -183,8 +183,9 @@ Buffer VulkanBackend::alloc(const AllocOptions& options) {
     buffer.host_visible = options.host_visible;
     buffer.pinned = options.host_pinned;
     if (options.bytes != 0) {
-      const bool elsewhere = options.host_visible && !pool_->device_memory_mapped();
-      MemoryRequest request{.bytes = options.bytes, .limited = true, .exportable = options.exportable};
+      const bool elsewhere = options.host_visible && !pool_->maps(options.bytes);
+      MemoryRequest request{
+          .bytes = options.bytes, .limited = true, .exportable = options.exportable, .mapped = options.host_visible};
       if (options.host_pinned || elsewhere) request.kind = MemoryKind::readback;
       buffer.allocation = std::make_shared<VulkanAllocation>(pool_, request);
       const MemoryBlock& block = *locate(buffer, 0).block;
