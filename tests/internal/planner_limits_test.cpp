@@ -120,6 +120,18 @@ TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
 }
 
+// Batches were cut to a number of workgroups that any device runs, single matrices were not.
+TEST_F(PlannerLimits, ProductsOfMoreTilesThanWorkgroups) {
+  DeviceTraits traits = a_gpu();
+  traits.max_range = ~uint64_t{0} >> 1;
+  FakeRecorder recorder(traits);
+  record_gemm(recorder, product(uint64_t{1} << 24, uint64_t{1} << 24, 2));
+  EXPECT_GT(recorder.kernels.size(), 1u);
+  uint64_t groups = 0;
+  for (const uint64_t each : recorder.groups) groups += each;
+  EXPECT_GE(groups, uint64_t{1} << 34) << "tiles of 128 x 128 at most";
+}
+
 // With matrix units the sums of a product that is indexed with 64 bits were kept whole if it had a bias or residual.
 TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
   GemmArgs args = product(16384, uint64_t{1} << 18, 512, TUFF_F16);
