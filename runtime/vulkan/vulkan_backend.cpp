@@ -92,6 +92,8 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "unified_memory") return pool_->device_memory_mapped();
   if (feature == "custom_kernels") return device_->physical.push_descriptors;
   if (feature == "ptx") return device_->traits.hopper;
+  if (feature == "ptx_driver") return device_->physical.binary_import;
+  if (feature == "ptx_queue") return device_->physical.compute_only;
   if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   if (feature == "import_host") return device_->physical.host_import_alignment != 0;
   if (feature == "memory_fd") return device_->physical.memory_fd;
