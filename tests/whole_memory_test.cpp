@@ -16,8 +16,9 @@ namespace tuff_test {
 namespace {
 
 constexpr uint64_t kGiB = 1ull << 30;
-constexpr uint64_t kCols = 1024;          // of the whole buffer as a matrix of f32
-constexpr uint64_t kLevels = 1ull << 12;  // of the whole buffer as a matrix with few rows
+constexpr uint64_t kCols = 1024;                // of the whole buffer as a matrix of f32
+constexpr uint64_t kLevels = 1ull << 12;        // of the whole buffer as a matrix with few rows
+constexpr uint64_t kNarrow = (1ull << 31) - 1;  // elements, or units of a copy, that kernels index with 32 bits
 
 class WholeMemory : public testing::Test {
  protected:
@@ -266,7 +267,6 @@ TEST_F(WholeMemory, ProductsOfFarOperands) {
       return result;
     };
     const std::vector<T> x = converted(a), y = converted(b), expected = converted(product);
-    const uint64_t n = bytes_ / sizeof(T);
     const auto spread = [](tuff_buffer buffer, uint64_t first, uint64_t ld, uint64_t cols, const std::vector<T>& m) {
       for (uint64_t row = 0; row * cols < m.size(); ++row) {
         put(buffer, first + row * ld, std::vector<T>(m.begin() + row * cols, m.begin() + (row + 1) * cols));
@@ -279,7 +279,8 @@ TEST_F(WholeMemory, ProductsOfFarOperands) {
       }
     };
     // All three dense, one after another at the end.
-    const uint64_t at_a = n - kM * kK - kK * kN - kM * kN, at_b = at_a + kM * kK, at_c = at_b + kK * kN;
+    const uint64_t all = bytes_ / sizeof(T), at_a = all - kM * kK - kK * kN - kM * kN, at_b = at_a + kM * kK,
+                   at_c = at_b + kK * kN;
     put(whole_, at_a, x), put(whole_, at_b, y);
     const auto part = [&](uint64_t first, uint64_t count) {
       return view(whole_, first * sizeof(T), count * sizeof(T));
@@ -289,27 +290,30 @@ TEST_F(WholeMemory, ProductsOfFarOperands) {
       ASSERT_OK(tuff_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, kM, kN, kK, 1, av, kK, bv, kN, 0, cv, kN));
       expect_product(whole_, at_c, kN, "at the end");
     }
-    // Rows of all three over the whole buffer, each operand with a region of its own in between.
-    const uint64_t ld_a = (n - 4096) / (kM - 1) / 8 * 8, ld_b = (n - 4096) / (kK - 1) / 8 * 8;
-    spread(whole_, 0, ld_a, kK, x), spread(whole_, 1024, ld_b, kN, y);
-    const OwnBuffer cv = part(2048, n - 2048), bv = part(1024, n - 1024);
-    put(other_, 0, x), put(other_, kM * kK, y);
-    const OwnBuffer near_b = view(other_, kM * kK * sizeof(T), kK * kN * sizeof(T));
-    const OwnBuffer near_c = view(other_, 1 << 20, kM * kN * sizeof(T));
-    ASSERT_OK(tuff_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, kM, kN, kK, 1, whole_, ld_a, near_b, kN, 0,
-                        near_c, kN));
-    expect_product(near_c, 0, kN, "rows of A");
-    ASSERT_OK(
-        tuff_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, kM, kN, kK, 1, other_, kK, bv, ld_b, 0, near_c, kN));
-    expect_product(near_c, 0, kN, "rows of B");
-    ASSERT_OK(
-        tuff_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, kM, kN, kK, 1, other_, kK, near_b, kN, 0, cv, ld_a));
-    expect_product(cv, 0, ld_a, "rows of C");
-    // The same as a batch of single rows.
-    const uint64_t stride = ld_a;
-    ASSERT_OK(tuff_batched_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, 1, kN, kK, 1, whole_, kK, stride,
-                                near_b, kN, 0, 0, near_c, kN, kN, kM));
-    expect_product(near_c, 0, kN, "a batch of rows of A");
+    // Rows of each operand over the whole buffer, and over what is indexed with 32 bits.
+    for (const uint64_t n : {all, std::min(all, kNarrow)}) {
+      const uint64_t ld_a = (n - 4096) / (kM - 1) / 8 * 8, ld_b = (n - 4096) / (kK - 1) / 8 * 8;
+      spread(whole_, 0, ld_a, kK, x), spread(whole_, 1024, ld_b, kN, y);
+      const OwnBuffer cv = part(2048, n - 2048), bv = part(1024, n - 1024);
+      put(other_, 0, x), put(other_, kM * kK, y);
+      const OwnBuffer near_b = view(other_, kM * kK * sizeof(T), kK * kN * sizeof(T));
+      const OwnBuffer near_c = view(other_, 1 << 20, kM * kN * sizeof(T));
+      const auto multiply = [&](tuff_buffer of_a, uint64_t lda, tuff_buffer of_b, uint64_t ldb, tuff_buffer of_c,
+                                uint64_t ldc) {
+        ASSERT_OK(tuff_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, kM, kN, kK, 1, of_a, lda, of_b, ldb, 0,
+                            of_c, ldc));
+      };
+      multiply(whole_, ld_a, near_b, kN, near_c, kN);
+      expect_product(near_c, 0, kN, "rows of A");
+      multiply(other_, kK, bv, ld_b, near_c, kN);
+      expect_product(near_c, 0, kN, "rows of B");
+      multiply(other_, kK, near_b, kN, cv, ld_a);
+      expect_product(cv, 0, ld_a, "rows of C");
+      // The same as a batch of single rows.
+      ASSERT_OK(tuff_batched_gemm(context(), dtype, TUFF_NO_TRANS, TUFF_NO_TRANS, 1, kN, kK, 1, whole_, kK, ld_a,
+                                  near_b, kN, 0, 0, near_c, kN, kN, kM));
+      expect_product(near_c, 0, kN, "a batch of rows of A");
+    }
   };
   fill<float>(0);
   multiplied(TUFF_F32, [](float value) { return value; });
@@ -332,13 +336,19 @@ TEST_F(WholeMemory, MovedFromItsEnd) {
   }
   for (const uint64_t row : marked) put(whole_, row * kCols, row_values(row));
   const uint64_t matrix[] = {rows(), kCols};
-  // gather: an embedding table of the whole buffer
-  const std::vector<uint32_t> indices(marked.begin(), marked.end());
-  put(other_, 0, indices);
+  // gather: an embedding table of the whole buffer, and one of what is indexed with 32 bits in units of 16 bytes
   const OwnBuffer result = view(other_, 1 << 20, marked.size() * kCols * 4);
-  ASSERT_OK(tuff_gather(context(), TUFF_F32, TUFF_U32, whole_, other_, result, matrix, 2, 0, indices.size()));
-  for (uint64_t i = 0; i < marked.size(); ++i) {
-    EXPECT_EQ(get<float>(result, i * kCols, kCols), row_values(marked[i])) << "gather, row " << marked[i];
+  for (const uint64_t entries : {rows(), std::min(rows(), kNarrow * 16 / (kCols * 4))}) {
+    std::vector<uint32_t> indices;
+    for (const uint64_t row : marked) {
+      if (row < entries) indices.push_back(static_cast<uint32_t>(row));
+    }
+    put(other_, 0, indices);
+    const uint64_t table[] = {entries, kCols};
+    ASSERT_OK(tuff_gather(context(), TUFF_F32, TUFF_U32, whole_, other_, result, table, 2, 0, indices.size()));
+    for (uint64_t i = 0; i < indices.size(); ++i) {
+      EXPECT_EQ(get<float>(result, i * kCols, kCols), row_values(indices[i])) << "gather, row " << indices[i];
+    }
   }
   // slice: backwards from the end in two steps of half the buffer
   const uint64_t start[] = {rows() - 2, kCols - 1}, cut[] = {2, kCols};
@@ -358,28 +368,96 @@ TEST_F(WholeMemory, MovedFromItsEnd) {
   ASSERT_OK(tuff_slice(context(), TUFF_F32, whole_, columns, matrix, 2, column_start, forwards, column));
   for (const uint64_t row : marked)
     EXPECT_EQ(get<float>(columns, row, 1)[0], get<float>(whole_, row * kCols + 3, 1)[0]);
-  // concat: the last rows of the buffer before others
-  const OwnBuffer last = view(whole_, (rows() - 2) * kCols * 4, kCols * 4), first = view(whole_, 0, kCols * 4);
-  const tuff_buffer inputs[] = {last, first};
-  const uint64_t sizes[] = {1, 1};
-  ASSERT_OK(tuff_concat(context(), TUFF_F32, inputs, sizes, 2, result, cut, 2, 0));
-  EXPECT_EQ(get<float>(result, 0, kCols), get<float>(whole_, (rows() - 2) * kCols, kCols));
-  EXPECT_EQ(get<float>(result, kCols, kCols), row_values(0));
 }
 
-// Transposes a part that is larger than 2^32 bytes of two, from the end of one buffer to another.
+// Moves the last eighth of the buffer, or as much as is indexed with 32 bits, into the other one.
 TEST_F(WholeMemory, TransposedFromItsEnd) {
-  const uint64_t high = other_bytes_ / 4 / kCols, from = rows() - high;
+  const uint64_t most = other_bytes_ / 4 / kCols;
+  for (const uint64_t high : {most, std::min(most, kNarrow / kCols)}) {
+    const uint64_t from = rows() - high;
+    fill<float>(0);
+    for (const uint64_t row : places(high)) put(whole_, (from + row) * kCols, integers(kCols, 1000, row + 1));
+    const OwnBuffer end = view(whole_, from * kCols * 4, high * kCols * 4);
+    const uint64_t shape[] = {high, kCols};
+    const uint32_t order[] = {1, 0};
+    ASSERT_OK(tuff_permute(context(), TUFF_F32, end, other_, shape, 2, order));
+    for (const uint64_t row : places(high)) {
+      const std::vector<float> values = get<float>(end, row * kCols, kCols);
+      for (const uint64_t column : {uint64_t{0}, uint64_t{1}, kCols / 2, kCols - 1}) {
+        EXPECT_EQ(get<float>(other_, column * high + row, 1)[0], values[column]) << row << ", " << column;
+      }
+    }
+  }
+}
+
+TEST_F(WholeMemory, ConcatenatedFromItsEnd) {
+  const uint64_t each = other_bytes_ / 4 / 2 / kCols;  // rows of each input
   fill<float>(0);
-  for (const uint64_t row : places(high)) put(whole_, (from + row) * kCols, integers(kCols, 1000, row + 1));
-  const OwnBuffer end = view(whole_, from * kCols * 4, high * kCols * 4);
-  const uint64_t shape[] = {high, kCols};
-  const uint32_t order[] = {1, 0};
-  ASSERT_OK(tuff_permute(context(), TUFF_F32, end, other_, shape, 2, order));
-  for (const uint64_t row : places(high)) {
-    const std::vector<float> values = get<float>(end, row * kCols, kCols);
-    for (const uint64_t column : {uint64_t{0}, uint64_t{1}, kCols / 2, kCols - 1}) {
-      EXPECT_EQ(get<float>(other_, column * high + row, 1)[0], values[column]) << row << ", " << column;
+  const OwnBuffer first = view(whole_, (rows() - 2 * each) * kCols * 4, each * kCols * 4);
+  const OwnBuffer second = view(whole_, (rows() - each) * kCols * 4, each * kCols * 4);
+  for (const uint64_t row : places(each)) {
+    put(first, row * kCols, integers(kCols, 1000, row + 1)), put(second, row * kCols, integers(kCols, 1000, row + 2));
+  }
+  const tuff_buffer inputs[] = {first, second};
+  // One after the other, and row by row.
+  const uint64_t below[] = {2 * each, kCols}, beside[] = {each, 2 * kCols};
+  const uint64_t of_rows[] = {each, each}, of_columns[] = {kCols, kCols};
+  ASSERT_OK(tuff_concat(context(), TUFF_F32, inputs, of_rows, 2, other_, below, 2, 0));
+  for (const uint64_t row : places(each)) {
+    EXPECT_EQ(get<float>(other_, row * kCols, kCols), get<float>(first, row * kCols, kCols)) << row;
+    EXPECT_EQ(get<float>(other_, (each + row) * kCols, kCols), get<float>(second, row * kCols, kCols)) << row;
+  }
+  ASSERT_OK(tuff_concat(context(), TUFF_F32, inputs, of_columns, 2, other_, beside, 2, 1));
+  for (const uint64_t row : places(each)) {
+    EXPECT_EQ(get<float>(other_, 2 * row * kCols, kCols), get<float>(first, row * kCols, kCols)) << row;
+    EXPECT_EQ(get<float>(other_, (2 * row + 1) * kCols, kCols), get<float>(second, row * kCols, kCols)) << row;
+  }
+}
+
+// An image of the whole buffer, and one that is indexed with 32 bits, summed over its channels.
+TEST_F(WholeMemory, ConvolutionOfAllOfIt) {
+  constexpr uint64_t kChannels = 64, kFilters = 2, kWidth = 4096;
+  const uint64_t ones[] = {1, 1}, zeros[] = {0, 0};
+  for (const uint64_t elements : {floats(), std::min(floats(), kNarrow)}) {
+    fill<float>(1);
+    const uint64_t height = elements / kChannels / kWidth, plane = height * kWidth;
+    const uint64_t in[] = {1, kChannels, height, kWidth}, filter[] = {kFilters, kChannels, 1, 1};
+    const uint64_t out[] = {1, kFilters, height, kWidth};
+    put<float>(whole_, kChannels * plane - 1, {10});  // the last pixel of the last channel
+    std::vector<float> weights(kFilters * kChannels, 1);
+    std::fill_n(weights.begin() + kChannels, kChannels, 2.0f);
+    const OwnBuffer result = view(other_, 4096, kFilters * plane * 4);
+    put(other_, 0, weights);
+    ASSERT_OK(tuff_conv2d(context(), TUFF_F32, whole_, in, other_, filter, result, out, ones, zeros));
+    for (const uint64_t place : places(plane)) {
+      const float sum = kChannels + (place == plane - 1 ? 9 : 0);
+      EXPECT_EQ(get<float>(result, place, 1)[0], sum) << "pixel " << place << " of " << plane;
+      EXPECT_EQ(get<float>(result, plane + place, 1)[0], 2 * sum) << "pixel " << place << " of " << plane;
+    }
+  }
+}
+
+// Keys of 0 weigh all values alike. Sums of up to 2^24 ones are exact, so that only the division rounds.
+TEST_F(WholeMemory, AttentionOverAllOfIt) {
+  constexpr uint64_t kHeadDim = 128;
+  for (const uint64_t heads : {8, 64}) {
+    for (const uint64_t elements : {floats() / 2, std::min(floats() / 2, kNarrow)}) {
+      const uint64_t keys = std::min(elements / heads / kHeadDim, uint64_t{1} << 23), size = heads * keys * kHeadDim;
+      const float zero = 0, one = 1, two = 2;
+      fill<float>(100);
+      ASSERT_OK(tuff_fill(context(), whole_, 0, size * 4, &zero, 4));
+      const uint64_t at_v = floats() - size;
+      const OwnBuffer v = view(whole_, at_v * 4, size * 4), o = view(other_, 1 << 20, heads * kHeadDim * 4);
+      ASSERT_OK(tuff_fill(context(), v, 0, size * 2, &one, 4));
+      ASSERT_OK(tuff_fill(context(), v, size * 2, size * 2, &two, 4));  // of the second half of the heads
+      put(other_, 0, std::vector<float>(heads * kHeadDim, 1.0f));
+      ASSERT_OK(tuff_attention(context(), TUFF_F32, other_, whole_, v, o, 1, heads, 1, keys, kHeadDim, 0.1,
+                               TUFF_CAUSAL_NONE));
+      const std::vector<float> got = get<float>(o, 0, heads * kHeadDim);
+      for (uint64_t i = 0; i < got.size(); ++i) {
+        const float expected = i < got.size() / 2 ? 1.0f : 2.0f;
+        ASSERT_NEAR(got[i], expected, expected * 0x1p-22) << heads << " heads of " << keys << " keys, element " << i;
+      }
     }
   }
 }
