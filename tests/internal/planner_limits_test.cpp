@@ -147,6 +147,29 @@ TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
 }
 
+// The sums of a piece took as much memory as there are filters: a terabyte for 2^24. They were allocated even where no
+// second pass reads them.
+TEST_F(PlannerLimits, SumsOfManyFiltersAreCut) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = traits.subgroup_ballot = true;
+  traits.max_range = ~uint64_t{0} >> 1;
+  for (const bool activated : {true, false}) {
+    ConvArgs args;
+    args.rank = 1, args.layout = TUFF_LAYOUT_NHWC;
+    args.activation = activated ? TUFF_ACTIVATION_GELU : TUFF_ACTIVATION_NONE;
+    args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+    const uint64_t filters = uint64_t{1} << 21;
+    args.in_shape.outer = {1, 100}, args.in_shape.extents = {1, 1, 20'000};
+    args.filter_shape.outer = {filters, 100}, args.filter_shape.extents = {1, 1, 3};
+    args.out_shape.outer = {1, filters}, args.out_shape.extents = {1, 1, 19'998};
+    check_conv(args);
+    FakeRecorder recorder(traits);
+    record_conv(recorder, args);
+    EXPECT_EQ(recorder.kernels.front(), "conv_patches");
+    EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30) << activated;
+  }
+}
+
 // Only input and output decided whether indices have 64 bits.
 TEST_F(PlannerLimits, LongFilterOfADepthwiseConvolution) {
   ConvArgs args;
