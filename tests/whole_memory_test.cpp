@@ -225,20 +225,28 @@ TEST_F(WholeMemory, SumOfAllElements) {
 }
 
 TEST_F(WholeMemory, PlaceOfTheLargest) {
-  fill<float>(1);
-  const uint64_t row = rows() - 4, column = 5;
-  put<float>(whole_, row * kCols + column, {2});
-  const uint64_t matrix[] = {rows(), kCols};
-  ASSERT_OK(tuff_reduce(context(), TUFF_F32, TUFF_REDUCE_ARGMAX, whole_, other_, matrix, 2, 0));
-  std::vector<uint32_t> expected(kCols, 0);
-  expected[column] = static_cast<uint32_t>(row);
-  EXPECT_EQ(get<uint32_t>(other_, 0, kCols), expected);
-  const uint64_t levels[] = {kLevels, floats() / kLevels};
-  ASSERT_OK(tuff_reduce(context(), TUFF_F32, TUFF_REDUCE_ARGMAX, whole_, other_, levels, 2, 1));
-  std::vector<uint32_t> places_of(kLevels, 0);
-  const uint64_t at = row * kCols + column;
-  places_of[at / levels[1]] = static_cast<uint32_t>(at % levels[1]);
-  EXPECT_EQ(get<uint32_t>(other_, 0, kLevels), places_of);
+  const auto found = [&](int32_t dtype, auto low, auto high) {
+    using T = decltype(low);
+    fill(low);
+    const uint64_t n = bytes_ / sizeof(T), row = n / kCols - 4, column = 5, at = row * kCols + column;
+    put<T>(whole_, at, {high});
+    const uint64_t matrix[] = {n / kCols, kCols};
+    ASSERT_OK(tuff_reduce(context(), dtype, TUFF_REDUCE_ARGMAX, whole_, other_, matrix, 2, 0));
+    std::vector<uint32_t> expected(kCols, 0);
+    expected[column] = static_cast<uint32_t>(row);
+    EXPECT_EQ(get<uint32_t>(other_, 0, kCols), expected) << dtype;
+    ASSERT_OK(tuff_reduce(context(), dtype, TUFF_REDUCE_MAX, whole_, other_, matrix, 2, 0));
+    std::vector<T> largest(kCols, low);
+    largest[column] = high;
+    EXPECT_EQ(get<T>(other_, 0, kCols), largest) << dtype;
+    const uint64_t levels[] = {kLevels, n / kLevels};
+    ASSERT_OK(tuff_reduce(context(), dtype, TUFF_REDUCE_ARGMAX, whole_, other_, levels, 2, 1));
+    std::vector<uint32_t> places_of(kLevels, 0);
+    places_of[at / levels[1]] = static_cast<uint32_t>(at % levels[1]);
+    EXPECT_EQ(get<uint32_t>(other_, 0, kLevels), places_of) << dtype;
+  };
+  found(TUFF_F32, 1.0f, 2.0f);
+  if (supports_16_bits()) found(TUFF_F16, uint16_t{0x3c00}, uint16_t{0x4000});
 }
 
 TEST_F(WholeMemory, SoftmaxOfAllOfIt) {
