@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "support/kernel.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
@@ -473,6 +474,24 @@ TEST_F(WholeMemory, AttentionOverAllOfIt) {
       }
     }
   }
+}
+
+// A custom kernel's buffers are bound by descriptors, which cover a view but not all of the buffer.
+TEST_F(WholeMemory, KernelOnItsEnd) {
+  constexpr uint32_t kCount = 1000;
+  const OwnKernel kernel(context(), glsl(kPlusOne));
+  std::vector<uint32_t> values(kCount);
+  for (uint32_t i = 0; i < kCount; ++i) values[i] = i * 7;
+  const uint64_t room = 4 * kCount / 256 * 256 + 256;
+  const OwnBuffer from = view(whole_, bytes_ - 2 * room, room), to = view(whole_, bytes_ - room, room);
+  put(from, 0, values);
+  const tuff_buffer parts[] = {from, to}, all[] = {whole_, other_};
+  ASSERT_OK(tuff_kernel_launch(context(), kernel, parts, 2, nullptr, 0, kCount, 1, 1));
+  for (uint32_t& value : values) ++value;
+  EXPECT_EQ(get<uint32_t>(whole_, (bytes_ - room) / 4, kCount), values);
+  if (bytes_ <= properties_of(context()).max_storage_range_bytes) return;
+  EXPECT_FAILS(tuff_kernel_launch(context(), kernel, all, 2, nullptr, 0, 1, 1, 1), TUFF_ERROR_LIMIT_EXCEEDED,
+               "tuff_kernel_launch", "buffers[0]");
 }
 
 }  // namespace
