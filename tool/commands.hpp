@@ -17,6 +17,7 @@ struct InfoOptions {
 struct SelftestOptions {
   std::string device;  // empty: every device
   std::string filter;  // part of an operation's name
+  std::string native;  // "on" or "off"; empty: as the environment says
   uint64_t seed = 1;
   bool json = false;
   bool verbose = false;
@@ -26,6 +27,7 @@ struct BenchOptions {
   std::string device;
   std::string backend;
   std::string filter;
+  std::string native;    // "on" or "off"; empty: as the environment says
   std::string trace;     // a file; empty: no trace
   double seconds = 0.2;  // for each measurement
   bool json = false;
@@ -66,6 +68,11 @@ std::string heading(const tuff::DeviceProperties& device);
 
 // An empty name means the default device. Throws UsageError, listing the devices, if the named one does not exist.
 tuff::Context open_context(const std::string& device, const std::string& backend, bool prewarm = false);
+
+// Sets TUFF_NATIVE for contexts opened later: "off" or "on"; empty leaves it as it is.
+void set_native(const std::string& native);
+// Why the context uses no kernels in PTX; empty if it uses them.
+std::string reason_without_ptx(const tuff::Context& context);
 
 // The operations that tuff_supports() knows: the names that tuff info lists and that filters accept.
 const std::vector<std::string>& operations();

@@ -46,4 +46,19 @@ tuff::Context open_context(const std::string& device, const std::string& backend
   }
 }
 
+void set_native(const std::string& native) {
+  if (native == "off") setenv("TUFF_NATIVE", "off", 1);
+  if (native == "on") unsetenv("TUFF_NATIVE");
+}
+
+std::string reason_without_ptx(const tuff::Context& context) {
+  if (context.supports("ptx")) return "";
+  if (!context.supports("ptx_driver")) return "the driver does not load PTX (VK_NVX_binary_import)";
+  if (!context.supports("ptx_queue")) return "no queue family computes without graphics";
+  if (!context.supports("addresses")) return "the device has no buffer addresses";
+  const char* const variable = std::getenv("TUFF_NATIVE");
+  if (variable != nullptr && std::string(variable) == "off") return "TUFF_NATIVE is off";
+  return "the trial failed, as it does on GPUs other than Hopper's";
+}
+
 }  // namespace tool

@@ -24,6 +24,7 @@ constexpr size_t kLabel = 25;  // columns before the values
 struct Opened {
   std::vector<std::string> operations;
   std::string binding;
+  std::string without_ptx;  // the reason; empty: kernels in PTX are used
   std::string failure;
 };
 
@@ -35,6 +36,7 @@ Opened open_device(const std::string& device, const std::string& backend) {
       if (context.supports(operation.c_str())) opened.operations.push_back(operation);
     }
     opened.binding = context.info().binding == 1 ? "addresses" : "descriptors";
+    opened.without_ptx = reason_without_ptx(context);
   } catch (const tuff::Exception& error) {
     opened.failure = error.what();
   }
@@ -187,7 +189,10 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
   print_line("features", feature_line(device));
   if (opened.failure.empty()) {
     print_words("operations", opened.operations);
-    if (device.api_version != 0) print_line("binding", opened.binding);
+    if (device.api_version != 0) {
+      print_line("binding", opened.binding);
+      print_line("PTX kernels", opened.without_ptx.empty() ? "on" : "off: " + opened.without_ptx);
+    }
   } else {
     print_line("cannot be opened", opened.failure);
   }
@@ -260,6 +265,9 @@ Json device_json(std::optional<uint32_t> index, const tuff::DeviceProperties& de
   json["features"] = features(device);
   json["operations"] = opened.operations;
   json["binding"] = opened.binding;
+  const bool vulkan = device.api_version != 0 && opened.failure.empty();
+  json["ptx"] = vulkan ? Json(opened.without_ptx.empty()) : Json(nullptr);
+  json["ptx_off_because"] = vulkan ? known(opened.without_ptx) : Json(nullptr);
   json["bandwidth_bytes_per_second"] = known(device.bandwidth_bytes_per_second);
   json["f32_flops_per_second"] = known(device.f32_flops_per_second);
   if (!opened.failure.empty()) json["error"] = opened.failure;

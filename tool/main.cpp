@@ -51,6 +51,14 @@ CLI::Validator one_of(std::vector<std::string> words) {
 
 void add_json_option(CLI::App* command, bool& json) { command->add_flag("--json", json, "JSON on stdout"); }
 
+void add_native_option(CLI::App* command, std::string& native) {
+  command
+      ->add_option("--native", native,
+                   "on or off: kernels in PTX where tuff info has them; otherwise as TUFF_NATIVE says")
+      ->check(one_of({"on", "off"}))
+      ->type_name("SWITCH");
+}
+
 void add_device_option(CLI::App* command, std::string& device, const char* otherwise) {
   command
       ->add_option("-d,--device", device,
@@ -86,6 +94,7 @@ int run(int argc, char** argv) {
       ->add_option("-f,--filter", selftest.filter,
                    "only operations whose name contains this; tuff info lists the names")
       ->type_name("TEXT");
+  add_native_option(selftest_command, selftest.native);
   selftest_command->add_option("--seed", selftest.seed, "seed of the random inputs")->capture_default_str();
   selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line per shape");
   add_json_option(selftest_command, selftest.json);
@@ -100,6 +109,7 @@ int run(int argc, char** argv) {
       ->add_option("-f,--filter", bench.filter,
                    "only rows whose operation, named as here or in tuff info, or whose shape contains this")
       ->type_name("TEXT");
+  add_native_option(bench_command, bench.native);
   bench_command->add_option("--seconds", bench.seconds, "measuring time of each row")
       ->check(number(0.01, 60))
       ->type_name("S")
@@ -169,6 +179,7 @@ int run(int argc, char** argv) {
     throw UsageError("no command given; needs info, selftest, bench, tune or cache");
   }
   tool::check_environment();
+  tool::set_native(selftest_command->parsed() ? selftest.native : bench.native);
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
   if (tune_command->parsed()) return tool::run_tune(tune);

@@ -28,6 +28,12 @@ run(2 "--budget: \"nan\" is not a number" ${TOOL} tune --budget nan)
 run(2 "--seconds: \"nan\" is not a number" ${TOOL} bench --seconds nan)
 run(2 "\"vulcan\" is not one of vulkan, host, auto; did you mean vulkan" ${TOOL} bench --backend vulcan)
 run(2 "--kind: \"spriv\" is not one of spirv.*did you mean spirv" ${TOOL} cache clear --kind spriv)
+foreach(command selftest bench)
+  run(2 "--native: \"of\" is not one of on, off" ${TOOL} ${command} --native of)
+endforeach()
+run(0 "\"feature\": \"softmax\"" ${TOOL} bench --native off --seconds 0.01 --filter softmax --json)
+run(0 "\"failed\": 0" ${env} TUFF_NATIVE=off ${TOOL} selftest --native on --filter softmax --json)
+run(0 "PTX kernels +(on|off: [^\n]+)" ${TOOL} info)
 run(2 "the backend host has no devices" ${TOOL} bench --backend host --device 0)
 foreach(command info selftest bench tune "cache;prewarm")
   run(2 "error: --device \"no such device\" is not a device of this machine\nhint: [^\n]*index[^\n]*available:\n +0 +[0-9a-f-]+  [^\n]+\n"
@@ -104,6 +110,7 @@ assert eval(sys.argv[1]), value
 ")
   foreach(row "'index' in value[0] and value[-1]['index'] is None and value[0]['index'] == 0;info"
               "all(d['memory_free_bytes'] is None or d['memory_free_bytes'] > 0 for d in value);info"
+              "value[-1]['ptx'] is None and all(d['ptx'] != bool(d['ptx_off_because']) for d in value[:-1]);info"
               "value[0]['failed'] == 0;selftest;--filter;softmax"
               "value['results'] and all('stable' in r for r in value['results']);bench;--seconds;0.01;--filter;softmax"
               "value[0]['product'].startswith('f32');tune;--list;--type;f32"

@@ -58,8 +58,9 @@ Pixels pixels_of(const ConvArgs& args) {
   if (args.filter_shape.pixels() == 1) {
     pixels.height = args.out()[1];
     pixels.width = args.out()[2];
-    pixels.every[0] = args.stride[1];
-    pixels.every[1] = args.stride[2];
+    for (int i = 0; i < 2; ++i) {  // the stride of a single output may be any number
+      if (args.out()[1 + i] > 1) pixels.every[i] = args.stride[1 + i];
+    }
   }
   pixels.width = round_up(pixels.width * pixels.channels, kPiece) / pixels.channels;
   return pixels;
@@ -103,7 +104,8 @@ gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
   windows.of_a = args.channels_last();
   windows.elements = args.batch() * pixels.image() + behind(pixels);
   windows.width = word(args.out()[2]);
-  windows.step = word(args.stride[2] / pixels.every[1] * pixels.channels);
+  const uint64_t step = args.out()[2] > 1 ? args.stride[2] / pixels.every[1] : 1;  // irrelevant for a single column
+  windows.step = word(step * pixels.channels);
   windows.channels = word(pixels.tap);
   windows.valid = pixels.valid == pixels.tap ? 0 : word(pixels.valid);
   windows.taps = pixels.joined ? 1 : word(args.taps()[2]);

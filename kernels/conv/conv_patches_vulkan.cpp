@@ -12,6 +12,8 @@ namespace tuff::conv {
 namespace {
 
 constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece, which bounds scratch memory
+constexpr uint64_t kMaxSums = uint64_t{1} << 28;     // the same for the sums
+constexpr uint64_t kLeastColumns = 64;               // of a piece
 constexpr uint64_t kRun = 32;                        // rows of the patches that an invocation writes
 
 // A range of columns, with scratch memory for their patches and, if a second pass follows, for their sums.
@@ -49,10 +51,15 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Piece& piece)
   recorder.dispatch(kernel, dispatch);
 }
 
+// Whether the sums are stored for a second pass.
+bool needs_finish(const ConvArgs& args) {
+  return args.dtype != TUFF_F32 || args.bias != nullptr || args.residual != nullptr ||
+         args.activation != TUFF_ACTIVATION_NONE;
+}
+
 // Computes a piece's columns of the output, from element `at` on: [filters][count] of an image, or [count][filters].
 void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piece, uint64_t at) {
-  const bool last = args.channels_last(), finish = args.dtype != TUFF_F32 || args.bias != nullptr ||
-                                                   args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE;
+  const bool last = args.channels_last(), finish = needs_finish(args);
   const uint64_t taps = args.group_channels() * args.filter_shape.pixels(), pixels = args.out_shape.pixels();
   const Buffer output = moved(args.output, at, args.dtype), residual = moved(args.residual, at, args.dtype);
   GemmArgs gemm{};
@@ -95,7 +102,8 @@ void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piec
 
 bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
   return traits.cpu && !args.transposed && taps_of(args) != 0 && (args.groups == 1 || !args.channels_last()) &&
-         args.channels() * args.filter_shape.pixels() <= kMaxPatches;
+         args.channels() * args.filter_shape.pixels() <= kMaxPatches &&
+         (!needs_finish(args) || args.filters() <= kMaxSums / kLeastColumns);
 }
 
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k) {
@@ -118,10 +126,15 @@ void record_patches(Recorder& recorder, const ConvArgs& args) {
   const bool last = args.channels_last();
   // With channels last, images follow one another in the output as pixels do.
   const uint64_t images = last ? 1 : args.batch(), columns = last ? args.batch() * pixels : pixels;
-  const uint64_t most = std::min(ceil_div(columns, 4) * 4, std::max<uint64_t>(kMaxPatches / rows / 64 * 64, 64));
+  const bool finish = needs_finish(args);
+  uint64_t fitting = kMaxPatches / rows;
+  if (finish) fitting = std::min(fitting, kMaxSums / args.filters());
+  const uint64_t whole = std::max(fitting / kLeastColumns * kLeastColumns, kLeastColumns);
+  const uint64_t most = std::min(ceil_div(columns, 4) * 4, whole);
   const uint64_t patch_bytes = ceil_div(rows * most * sizeof(float), 256) * 256;
+  const uint64_t sums_bytes = finish ? args.filters() * most * sizeof(float) : 0;
   Piece piece;
-  piece.patches = piece.sums = recorder.scratch(patch_bytes + args.filters() * most * sizeof(float), Scratch::outer);
+  piece.patches = piece.sums = recorder.scratch(patch_bytes + sums_bytes, Scratch::outer);
   piece.sums.offset += patch_bytes;
   piece.sums.bytes -= patch_bytes;
   log(TUFF_LOG_DISPATCH, "conv patches {} filters={} groups={} columns={} taps={}: {} at once", dtype_name(args.dtype),

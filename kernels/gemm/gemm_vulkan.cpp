@@ -254,6 +254,7 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   uint64_t max_batch =
       std::clamp<uint64_t>(kMaxGroups / matrix_groups, 1, each ? uint64_t{Dispatch::kMaxEach} : kMaxExtent);
   uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
+  if (matrix_groups > kMaxGroups) max_n = kMaxGroups / ceil_div(args.m, 8) * 8;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish()
                          : plan.choice.offer.kind == Kind::native ? epilogue.activation != TUFF_ACTIVATION_NONE

@@ -91,6 +91,11 @@ HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap) {
   return {budget.heapBudget[heap], budget.heapUsage[heap]};
 }
 
+uint64_t max_block_bytes(const PhysicalDevice& physical) {
+  const uint64_t heap = physical.memory.memoryHeaps[largest_device_heap(physical.memory)].size;
+  return std::min<uint64_t>(heap, physical.max_buffer_bytes) / kBlockGranule * kBlockGranule;
+}
+
 void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   const VkPhysicalDeviceLimits& limits = physical.properties.limits;
   const uint32_t heap = largest_device_heap(physical.memory);
@@ -106,8 +111,7 @@ void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   out.driver_version = physical.properties.driverVersion;
   out.memory_bytes = physical.memory.memoryHeaps[heap].size;
   out.memory_free_bytes = read_heap_budget(physical, heap).left();
-  out.max_allocation_bytes =
-      std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, physical.memory.memoryHeaps[heap].size);
+  out.max_allocation_bytes = max_block_bytes(physical);
   out.max_storage_range_bytes = limits.maxStorageBufferRange;
   out.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;
   std::copy_n(limits.maxComputeWorkGroupCount, 3, out.max_workgroup_count);

@@ -21,6 +21,13 @@ struct HeapBudget {
 };
 HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap);
 
+// Blocks of device memory have a multiple of this size if a request has a block of its own.
+inline constexpr uint64_t kBlockGranule = 2ull << 20;
+
+// The largest block that the device may have. Drivers guarantee maxMemoryAllocationSize (4 GiB on NVIDIA's) and may
+// grant any size up to the heap's, which only an attempt shows.
+uint64_t max_block_bytes(const PhysicalDevice& physical);
+
 class Device {
  public:
   Device(Instance& instance, const PhysicalDevice& physical);

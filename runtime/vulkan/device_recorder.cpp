@@ -260,6 +260,16 @@ Buffer DeviceRecorder::new_memory(uint64_t bytes, MemoryKind kind) const {
   return buffer;
 }
 
+Buffer DeviceRecorder::new_host_written(uint64_t bytes) const {
+  const bool device = base_.pool->maps(bytes);
+  const MemoryKind kind = device ? MemoryKind::device : MemoryKind::readback;
+  Buffer buffer;
+  buffer.allocation = std::make_shared<VulkanAllocation>(
+      base_.pool, MemoryRequest{.bytes = bytes, .kind = kind, .limited = device, .mapped = true});
+  buffer.bytes = bytes;
+  return buffer;
+}
+
 const Buffer& DeviceRecorder::scratch(uint64_t bytes, Scratch place) {
   Buffer& scratch = scratch_[static_cast<size_t>(place)];
   if (scratch.bytes < bytes) {

@@ -81,9 +81,7 @@ class DeviceRecorder : public Recorder {
 
   Buffer new_memory(uint64_t bytes, MemoryKind kind) const;
   // Memory that the host can write and kernels read fast.
-  MemoryKind written_by_host() const {
-    return base_.pool->device_memory_mapped() ? MemoryKind::device : MemoryKind::readback;
-  }
+  Buffer new_host_written(uint64_t bytes) const;
 
   RecorderBase& base_;
 

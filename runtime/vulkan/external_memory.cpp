@@ -40,7 +40,7 @@ uint32_t coherent_type(const Device& device, uint32_t bits) {
 }
 
 void check_size(const Device& device, uint64_t bytes, const char* name) {
-  const uint64_t most = device.physical.maintenance3.maxMemoryAllocationSize;
+  const uint64_t most = max_block_bytes(device.physical);
   if (bytes > most) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is {}, the device takes at most {} bytes at once", name, bytes, most);
   }

@@ -103,7 +103,7 @@ void GraphRecorder::describe(size_t commands, const CallText& text) {
 Buffer GraphRecorder::host_written(uint64_t bytes) {
   const uint64_t size = round_up(bytes, MemoryPool::kAlignment);
   if (written_.bytes < size) {
-    const Buffer piece = new_memory(std::max(size, kWrittenPiece), written_by_host());
+    const Buffer piece = new_host_written(std::max(size, kWrittenPiece));
     use(piece, false);
     written_ = piece;  // only now, after use() has succeeded, so that the graph keeps it alive
   }

@@ -184,9 +184,19 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
     }
     const bool control = device.properties.apiVersion >= VK_API_VERSION_1_3 ||
                          contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-    if (control) *tail = &device.subgroup_control;
+    if (control) {
+      *tail = &device.subgroup_control;
+      tail = &device.subgroup_control.pNext;
+    }
+    VkPhysicalDeviceMaintenance4Properties maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+                                                        nullptr, UINT64_MAX};
+    if (device.properties.apiVersion >= VK_API_VERSION_1_3 ||
+        contains(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+      *tail = &maintenance4;
+    }
     vkGetPhysicalDeviceProperties2(handle, &properties);
     device.cores = multiprocessors.shaderSMCount;
+    device.max_buffer_bytes = maintenance4.maxBufferSize;
 
     VkPhysicalDeviceSubgroupSizeControlFeatures control_features{
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, nullptr, 0, 0};

@@ -26,10 +26,11 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   std::vector<VkQueueFamilyProperties> queue_families;
-  uint32_t queue_family = 0;  // for compute
-  uint32_t queue_count = 1;   // of that family
-  uint32_t copy_family = 0;   // a transfer-only family, or queue_family if there is none
-  uint32_t cores = 0;         // 0 if unknown
+  uint32_t queue_family = 0;               // for compute
+  uint32_t queue_count = 1;                // of that family
+  uint32_t copy_family = 0;                // a transfer-only family, or queue_family if there is none
+  uint32_t cores = 0;                      // 0 if unknown
+  uint64_t max_buffer_bytes = UINT64_MAX;  // of one VkBuffer
   bool push_descriptors = false;
   bool memory_budget = false;
   bool portability_subset = false;

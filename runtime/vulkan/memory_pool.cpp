@@ -9,8 +9,6 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kLargeGranule = 2ull << 20;
-
 uint32_t class_of(uint64_t bytes) {
   uint32_t size_class = 0;
   while (size_class < MemoryPool::kOwnBlock && bytes > MemoryPool::kSizeClasses[size_class].most) ++size_class;
@@ -59,6 +57,43 @@ uint32_t MemoryPool::find_type(MemoryKind kind, uint32_t among) const {
   return best;
 }
 
+// A device-local type that the host cannot access. Where the host can access device memory, it is through a window (a
+// GPU's BAR), and drivers may refuse blocks of that type long before the memory is full: NVIDIA's (580) refuses 100 GiB
+// of an H200's 140, which this type provides.
+uint32_t MemoryPool::find_unmapped_type(uint32_t among) const {
+  const VkPhysicalDeviceMemoryProperties& memory = device_->physical.memory;
+  uint32_t best = kNoType;
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    const auto heap_of = [&](uint32_t type) { return memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size; };
+    constexpr VkMemoryPropertyFlags kOthers = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
+                                              VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
+    const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
+    if (!(among >> i & 1) || !(flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) || (flags & kOthers)) continue;
+    if (best == kNoType || heap_of(i) > heap_of(best)) best = i;
+  }
+  return best;
+}
+
+bool MemoryPool::maps(uint64_t bytes) const {
+  if (!device_mapped_) return false;
+  return bytes <= device_->physical.maintenance3.maxMemoryAllocationSize || find_unmapped_type(~0u) == kNoType;
+}
+
+MemoryPool::Types MemoryPool::types_for(const MemoryRequest& request, const VkMemoryRequirements& requirements) const {
+  uint32_t type = types_[request.kind == MemoryKind::device ? 0 : 1];
+  if (!(requirements.memoryTypeBits >> type & 1)) type = find_type(request.kind, requirements.memoryTypeBits);
+  if (request.kind != MemoryKind::device || request.mapped || !device_mapped_) return {type, kNoType};
+  const uint32_t unmapped = find_unmapped_type(requirements.memoryTypeBits);
+  // Drivers guarantee blocks up to this size of every type. Larger ones do not take up the window.
+  const bool guaranteed = requirements.size <= device_->physical.maintenance3.maxMemoryAllocationSize;
+  if (guaranteed || unmapped == kNoType) return {type, unmapped};
+  return {unmapped, type};
+}
+
+uint64_t& MemoryPool::reserved_in_heap_of(const MemoryBlock& block) noexcept {
+  return heap_reserved_[device_->physical.memory.memoryTypes[block.type].heapIndex];
+}
+
 // "1024 are free, the largest range is 512"
 std::string MemoryPool::kept_free() const {
   uint64_t free = 0, largest = 0;
@@ -86,8 +121,7 @@ void MemoryPool::check_limit(uint64_t bytes) {
 MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   const std::lock_guard lock(mutex_);
   const uint64_t bytes = request.bytes;
-  const PhysicalDevice& physical = device_->physical;
-  const uint64_t most = std::min<uint64_t>(physical.maintenance3.maxMemoryAllocationSize, device_->memory_bytes());
+  const uint64_t most = max_block_bytes(device_->physical);
   if (bytes > most) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were requested, the device allocates at most {} at once", bytes, most);
   }
@@ -95,12 +129,12 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   make_room();
   const uint32_t size_class = request.exportable ? kOwnBlock : class_of(bytes);
   const bool own = size_class == kOwnBlock;
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kLargeGranule : kAlignment);
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kBlockGranule : kAlignment);
   MemoryRange range;
-  if (!request.exportable) range = take_best_fit(size, request.kind, size_class);
+  if (!request.exportable) range = take_best_fit(size, request, size_class);
   if (range.block == nullptr) {
     reclaim();
-    if (!request.exportable) range = take_best_fit(size, request.kind, size_class);
+    if (!request.exportable) range = take_best_fit(size, request, size_class);
   }
   if (range.block != nullptr) {
     ++hits_;
@@ -118,7 +152,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
 
 // Allocates a smaller block, just large enough for the request, if there is no memory for a whole one.
 MemoryBlock* MemoryPool::make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class) {
-  const uint64_t least = round_up(size, kLargeGranule);
+  const uint64_t least = round_up(size, kBlockGranule);
   const uint64_t whole = kSizeClasses[size_class].block;
   try {
     return make_block(whole, request, size_class);
@@ -128,12 +162,13 @@ MemoryBlock* MemoryPool::make_shared_block(uint64_t size, const MemoryRequest& r
   return make_block(least, request, size_class);
 }
 
-MemoryRange MemoryPool::take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class) {
+MemoryRange MemoryPool::take_best_fit(uint64_t size, const MemoryRequest& request, uint32_t size_class) {
   MemoryBlock* best = nullptr;
   size_t best_range = 0;
   uint64_t best_size = UINT64_MAX;
   for (const auto& block : blocks_) {
-    if (block->kind != kind || block->size_class != size_class || block->free_bytes < size) continue;
+    if (block->kind != request.kind || block->size_class != size_class || block->free_bytes < size) continue;
+    if (request.mapped && block->host == nullptr) continue;
     for (size_t i = 0; i < block->free_ranges.size(); ++i) {
       const uint64_t bytes = block->free_ranges[i].size;
       if (bytes >= size && bytes < best_size) {
@@ -187,6 +222,7 @@ void MemoryPool::give_outside(MemoryBlock& block) noexcept {
   } else {
     in_use_ -= block.size;
     reserved_ -= block.size;
+    reserved_in_heap_of(block) -= block.size;
     --live_;
   }
   std::erase_if(blocks_, [&](const auto& other) { return other.get() == &block; });
@@ -253,12 +289,44 @@ void MemoryPool::trim_to(uint64_t keep_bytes) noexcept {
     const bool empty = block.free_bytes == block.size;
     if (empty && kept + block.size > keep_bytes) {
       reserved_ -= block.size;
+      reserved_in_heap_of(block) -= block.size;
       i = blocks_.erase(i);
       continue;
     }
     if (empty) kept += block.size;
     ++i;
   }
+}
+
+MemoryPool::Attempt MemoryPool::attempt(MemoryBlock& block, uint64_t bytes, uint32_t type, const void* next) {
+  Attempt attempt;
+  attempt.heap = device_->physical.memory.memoryTypes[type].heapIndex;
+  const uint64_t heap = device_->physical.memory.memoryHeaps[attempt.heap].size;
+  // lavapipe promises memory that it does not have, so stay within the heap that it reports.
+  if (bytes > heap || heap_reserved_[attempt.heap] > heap - bytes) return attempt;
+  attempt.budget = device_->heap_budget(device_->physical, attempt.heap);
+  attempt.beyond_budget = attempt.budget.known() && bytes > attempt.budget.left();
+  if (!attempt.beyond_budget) attempt.result = allocate_block(*device_, block, bytes, type, next);
+  return attempt;
+}
+
+void MemoryPool::fail_block(const MemoryRequest& request, uint64_t bytes, const Attempt& last) {
+  if (last.result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(last.result, "vkAllocateMemory");
+  if (last.beyond_budget) {
+    throw MemoryShortage(
+        TUFF_ERROR_LIMIT_EXCEEDED,
+        fmt::format("{} bytes were requested, which needs {} more device memory; its heap's budget is {}, of which {} "
+                    "are used; {}",
+                    request.bytes, bytes, last.budget.budget, last.budget.used, kept_free()),
+        request.bytes, bytes - last.budget.left());
+  }
+  const uint64_t heap = device_->physical.memory.memoryHeaps[last.heap].size, reserved = heap_reserved_[last.heap];
+  const uint64_t left = heap - std::min(heap, reserved);
+  throw MemoryShortage(
+      TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
+      fmt::format("{} bytes were requested, which needs {} more device memory; {} of its heap of {} are reserved; {}",
+                  request.bytes, bytes, reserved, heap, kept_free()),
+      request.bytes, bytes > left ? bytes - left : bytes);
 }
 
 MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class) {
@@ -269,52 +337,28 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
   block->size_class = size_class;
   block->exportable = request.exportable;
   block->id = next_id_++;
-  uint32_t type = types_[request.kind == MemoryKind::device ? 0 : 1];
-  VkMemoryRequirements requirements;
   VkExportMemoryAllocateInfo exported{};
   exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
   exported.handleTypes = kMemoryFd;
-  if (request.exportable) {
-    requirements = make_block_buffer(*device_, *block, kMemoryFd);
-    block->dedicated = block->dedicated || device_->physical.memory_fd_dedicated;
-    if (!(requirements.memoryTypeBits >> type & 1)) type = find_type(request.kind, requirements.memoryTypeBits);
-  } else {
-    requirements = make_block_buffer(*device_, *block);
-  }
-  VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  const uint32_t heap_index = device_->physical.memory.memoryTypes[type].heapIndex;
-  const uint64_t heap = device_->physical.memory.memoryHeaps[heap_index].size;
-  HeapBudget budget;
-  bool beyond_budget = false;
+  const VkMemoryRequirements requirements =
+      make_block_buffer(*device_, *block, request.exportable ? VkFlags{kMemoryFd} : 0);
+  if (request.exportable) block->dedicated = block->dedicated || device_->physical.memory_fd_dedicated;
+  const Types types = types_for(request, requirements);
+  Attempt last;
   // Too many objects: of allocations, of which a device may have so many.
-  const auto retried = [&] { return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_TOO_MANY_OBJECTS; };
-  for (int attempt = 0; attempt < 2 && retried(); ++attempt) {
-    if (attempt == 1) trim_to(0);
-    // lavapipe promises memory that it does not have, so stay within the heap that it reports.
-    if (requirements.size > heap || reserved_ > heap - requirements.size) continue;
-    budget = device_->heap_budget(device_->physical, heap_index);
-    beyond_budget = budget.known() && requirements.size > budget.left();
-    if (beyond_budget) continue;
-    result = allocate_block(*device_, *block, requirements.size, type, request.exportable ? &exported : nullptr);
-  }
-  if (result != VK_SUCCESS) {
-    block.reset();
-    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) device_->check(result, "vkAllocateMemory");
-    if (beyond_budget) {
-      throw MemoryShortage(
-          TUFF_ERROR_LIMIT_EXCEEDED,
-          fmt::format(
-              "{} bytes were requested, which needs {} more device memory; its heap's budget is {}, of which {} "
-              "are used; {}",
-              request.bytes, requirements.size, budget.budget, budget.used, kept_free()),
-          request.bytes, requirements.size - budget.left());
+  const auto refused = [&] {
+    return last.result == VK_ERROR_OUT_OF_DEVICE_MEMORY || last.result == VK_ERROR_TOO_MANY_OBJECTS;
+  };
+  for (int round = 0; round < 2 && refused(); ++round) {
+    if (round == 1) trim_to(0);
+    for (const uint32_t type : types) {
+      if (type == kNoType || !refused()) break;
+      last = attempt(*block, requirements.size, type, request.exportable ? &exported : nullptr);
     }
-    const uint64_t left = heap - std::min(heap, reserved_);
-    throw MemoryShortage(
-        TUFF_ERROR_OUT_OF_DEVICE_MEMORY,
-        fmt::format("{} bytes were requested, which needs {} more device memory; {} of its heap of {} are reserved; {}",
-                    request.bytes, requirements.size, reserved_, heap, kept_free()),
-        request.bytes, requirements.size > left ? requirements.size - left : requirements.size);
+  }
+  if (last.result != VK_SUCCESS) {
+    block.reset();
+    fail_block(request, requirements.size, last);
   }
   bind_block(*device_, *block, request.kind == MemoryKind::readback || device_mapped_);
   device_->set_name(VK_OBJECT_TYPE_BUFFER, block->buffer,
@@ -323,8 +367,10 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
                                                        : "tuff small buffers");
   block->free_ranges.push_back({0, block->size});
   block->free_bytes = block->size;
-  log(TUFF_LOG_DEBUG, "memory: a new block of {} MiB", block->size >> 20);
+  log(TUFF_LOG_DEBUG, "memory: a new block of {} MiB of type {}{}", block->size >> 20, block->type,
+      block->host == nullptr ? ", not mapped" : "");
   reserved_ += block->size;
+  reserved_in_heap_of(*block) += block->size;
   blocks_.push_back(std::move(block));
   return blocks_.back().get();
 }

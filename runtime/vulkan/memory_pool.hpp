@@ -7,6 +7,7 @@
 // functions lock; none waits for the device.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ struct MemoryRequest {
   MemoryKind kind = MemoryKind::device;
   bool limited = false;     // counts against the caller's limit, as everything but staging does
   bool exportable = false;  // in a block of its own that can be exported as a file descriptor
+  bool mapped = false;      // the host accesses it, as it does all readback memory
 };
 
 class MemoryPool {
@@ -60,6 +62,8 @@ class MemoryPool {
   void trim();                     // frees every empty block
   void reset_peak();
   bool device_memory_mapped() const { return device_mapped_; }
+  // Whether the host can access device memory for a request of this size.
+  bool maps(uint64_t bytes) const;
 
   struct Counters {
     uint64_t in_use = 0, reserved = 0, peak = 0, free = 0, largest_free = 0;
@@ -76,7 +80,23 @@ class MemoryPool {
     FinalUses uses;
   };
 
+  // Memory types in the order in which they are tried; kNoType where there are fewer.
+  static constexpr uint32_t kNoType = UINT32_MAX;
+  using Types = std::array<uint32_t, 2>;
+  // What came of allocating a block of a type.
+  struct Attempt {
+    VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    uint32_t heap = 0;
+    HeapBudget budget;
+    bool beyond_budget = false;  // the driver was not asked
+  };
+
   uint32_t find_type(MemoryKind kind, uint32_t among = ~0u) const;
+  uint32_t find_unmapped_type(uint32_t among) const;
+  Types types_for(const MemoryRequest& request, const VkMemoryRequirements& requirements) const;
+  Attempt attempt(MemoryBlock& block, uint64_t bytes, uint32_t type, const void* next);
+  [[noreturn]] void fail_block(const MemoryRequest& request, uint64_t bytes, const Attempt& last);
+  uint64_t& reserved_in_heap_of(const MemoryBlock& block) noexcept;
   MemoryBlock* make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class);
   MemoryBlock* make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class);
   void check_limit(uint64_t bytes);
@@ -84,7 +104,7 @@ class MemoryPool {
   void make_room();
   void give_outside(MemoryBlock& block) noexcept;
   MemoryRange take(MemoryBlock& block, size_t which, uint64_t size);
-  MemoryRange take_best_fit(uint64_t size, MemoryKind kind, uint32_t size_class);
+  MemoryRange take_best_fit(uint64_t size, const MemoryRequest& request, uint32_t size_class);
   void give_back(const MemoryRange& range) noexcept;
   void reclaim() noexcept;
   void trim_to(uint64_t keep_bytes) noexcept;
@@ -100,6 +120,7 @@ class MemoryPool {
   bool pending_outside_ = false;  // shared memory is waiting for the device
   uint64_t limit_ = 0, next_id_ = 1;
   uint64_t in_use_ = 0, reserved_ = 0, peak_ = 0, imported_ = 0;
+  std::array<uint64_t, VK_MAX_MEMORY_HEAPS> heap_reserved_{};  // the share of each heap in reserved_
   uint64_t live_ = 0, allocations_ = 0, hits_ = 0;
 };
 

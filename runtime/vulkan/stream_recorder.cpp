@@ -264,7 +264,7 @@ void StreamRecorder::launched(VulkanKernel& kernel) { kernel.use({index_, curren
 Buffer StreamRecorder::table_memory(uint64_t bytes) {
   if (!tables_.has_room(bytes)) {
     OperandTables::Piece& next = tables_.next();
-    if (next.buffer.allocation == nullptr) next.buffer = new_memory(OperandTables::kPieceBytes, written_by_host());
+    if (next.buffer.allocation == nullptr) next.buffer = new_host_written(OperandTables::kPieceBytes);
     wait_to_rewrite(next.submission);
     tables_.turn();  // only now: after a wait that took too long the device still reads the piece
   }
@@ -273,7 +273,7 @@ Buffer StreamRecorder::table_memory(uint64_t bytes) {
 
 const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   if (parameter_slots_.empty()) {
-    parameter_slots_.use_memory(new_memory(ParameterSlots::memory_bytes(), written_by_host()));
+    parameter_slots_.use_memory(new_host_written(ParameterSlots::memory_bytes()));
   }
   ParameterSlots::Slot* slot = parameter_slots_.find(data, bytes);
   if (slot == nullptr) {

@@ -92,6 +92,8 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "unified_memory") return pool_->device_memory_mapped();
   if (feature == "custom_kernels") return device_->physical.push_descriptors;
   if (feature == "ptx") return device_->traits.hopper;
+  if (feature == "ptx_driver") return device_->physical.binary_import;
+  if (feature == "ptx_queue") return device_->physical.compute_only;
   if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   if (feature == "import_host") return device_->physical.host_import_alignment != 0;
   if (feature == "memory_fd") return device_->physical.memory_fd;
@@ -183,8 +185,9 @@ Buffer VulkanBackend::alloc(const AllocOptions& options) {
     buffer.host_visible = options.host_visible;
     buffer.pinned = options.host_pinned;
     if (options.bytes != 0) {
-      const bool elsewhere = options.host_visible && !pool_->device_memory_mapped();
-      MemoryRequest request{.bytes = options.bytes, .limited = true, .exportable = options.exportable};
+      const bool elsewhere = options.host_visible && !pool_->maps(options.bytes);
+      MemoryRequest request{
+          .bytes = options.bytes, .limited = true, .exportable = options.exportable, .mapped = options.host_visible};
       if (options.host_pinned || elsewhere) request.kind = MemoryKind::readback;
       buffer.allocation = std::make_shared<VulkanAllocation>(pool_, request);
       const MemoryBlock& block = *locate(buffer, 0).block;

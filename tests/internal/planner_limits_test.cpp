@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "planning/dry_run.hpp"
 #include "planning/status.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
+#include "shaders/conv_pixels.hpp"
 
 namespace tuff {
 namespace {
@@ -120,6 +122,18 @@ TEST_F(PlannerLimits, SumsOfLongRowsAreCut) {
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
 }
 
+// Batches were cut to a number of workgroups that any device runs, single matrices were not.
+TEST_F(PlannerLimits, ProductsOfMoreTilesThanWorkgroups) {
+  DeviceTraits traits = a_gpu();
+  traits.max_range = ~uint64_t{0} >> 1;
+  FakeRecorder recorder(traits);
+  record_gemm(recorder, product(uint64_t{1} << 24, uint64_t{1} << 24, 2));
+  EXPECT_GT(recorder.kernels.size(), 1u);
+  uint64_t groups = 0;
+  for (const uint64_t each : recorder.groups) groups += each;
+  EXPECT_GE(groups, uint64_t{1} << 34) << "tiles of 128 x 128 at most";
+}
+
 // With matrix units the sums of a product that is indexed with 64 bits were kept whole if it had a bias or residual.
 TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
   GemmArgs args = product(16384, uint64_t{1} << 18, 512, TUFF_F16);
@@ -133,6 +147,57 @@ TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
   record_gemm(recorder, args);
   EXPECT_GT(std::count(recorder.kernels.begin(), recorder.kernels.end(), "gemm_matrix"), 0);
   EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30);
+}
+
+// The sums of a piece took as much memory as there are filters: a terabyte for 2^24. They were allocated even where no
+// second pass reads them.
+TEST_F(PlannerLimits, SumsOfManyFiltersAreCut) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = traits.subgroup_ballot = true;
+  traits.max_range = ~uint64_t{0} >> 1;
+  for (const bool activated : {true, false}) {
+    ConvArgs args;
+    args.rank = 1, args.layout = TUFF_LAYOUT_NHWC;
+    args.activation = activated ? TUFF_ACTIVATION_GELU : TUFF_ACTIVATION_NONE;
+    args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+    const uint64_t filters = uint64_t{1} << 21;
+    args.in_shape.outer = {1, 100}, args.in_shape.extents = {1, 1, 20'000};
+    args.filter_shape.outer = {filters, 100}, args.filter_shape.extents = {1, 1, 3};
+    args.out_shape.outer = {1, filters}, args.out_shape.extents = {1, 1, 19'998};
+    check_conv(args);
+    FakeRecorder recorder(traits);
+    record_conv(recorder, args);
+    EXPECT_EQ(recorder.kernels.front(), "conv_patches");
+    EXPECT_LE(recorder.largest_scratch, uint64_t{2} << 30) << activated;
+  }
+}
+
+// The stride, which is irrelevant there, was cut to 32 bits on its way to the kernel that copies pixels.
+TEST_F(PlannerLimits, StridesBeyond32BitsOfASingleOutput) {
+  DeviceTraits traits = a_gpu();
+  traits.subgroup_ballot = traits.f16 = true;
+  traits.matrix_shapes[0] = {16, 16, 16, TUFF_F16, TUFF_F16, TUFF_F32};
+  traits.matrix_shape_count = 1;
+  ConvArgs args;
+  args.rank = 1, args.dtype = TUFF_F16, args.layout = TUFF_LAYOUT_NHWC;
+  args.input = &buffers_[0], args.filter = &buffers_[1], args.output = &buffers_[2];
+  args.in_shape.outer = {64, 96}, args.in_shape.extents = {1, 1, 1};
+  args.filter_shape.outer = {4096, 96}, args.filter_shape.extents = {1, 1, 1};
+  args.out_shape.outer = {64, 4096}, args.out_shape.extents = {1, 1, 1};
+  args.stride = {1, 1, (uint64_t{1} << 32) + 2}, args.padding = args.padding_end = {0, 0, 2};
+  check_conv(args);
+  FakeRecorder recorder(traits);
+  uint32_t copies = 0;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+    if (kernel.source().name != std::string_view("conv_pixels")) return;
+    shaders::ConvPixels::Push push;
+    ASSERT_EQ(dispatch.push_bytes(), sizeof push);
+    std::memcpy(&push, dispatch.push_data(), sizeof push);
+    EXPECT_EQ(push.every_x, 1u);
+    ++copies;
+  };
+  record_conv(recorder, args);
+  EXPECT_GT(copies, 0u);
 }
 
 // Only input and output decided whether indices have 64 bits.

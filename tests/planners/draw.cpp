@@ -91,6 +91,10 @@ TestDevice draw_device(Numbers& numbers) {
 }
 
 uint64_t Call::size() {
+  if (large_ && numbers.coin()) {
+    const uint64_t power = uint64_t{1} << (16 + numbers.below(22));
+    return numbers.coin() ? power - 1 + numbers.below(3) : power / 2 * (2 + numbers.below(7));
+  }
   const uint64_t kind = numbers.below(100);
   if (kind < 62) return numbers.below(34);
   if (kind < 84) {

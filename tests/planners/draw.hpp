@@ -49,7 +49,8 @@ uint64_t product(std::span<const uint64_t> sizes);
 // A call with its operands. It is checked and recorded as a stream would do it.
 class Call {
  public:
-  Call(Numbers& own_numbers, bool tells) : numbers(own_numbers), tells_(tells) {}
+  // large: half of the sizes are so large that operands exceed 2^31 and 2^32 bytes or elements.
+  Call(Numbers& own_numbers, bool tells, bool large) : numbers(own_numbers), tells_(tells), large_(large) {}
 
   Numbers& numbers;
   std::function<void()> check;  // throws if arguments are invalid
@@ -113,7 +114,7 @@ class Call {
 
   std::string accepted(const char* what, const Memory& memory, bool should);
 
-  bool tells_;
+  bool tells_, large_;
   std::deque<tuff::Buffer> buffers_;
   std::vector<std::shared_ptr<void>> kept_;
 };

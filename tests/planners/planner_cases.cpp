@@ -8,6 +8,7 @@
 //   tuff_planner_cases --count 100000 --operation attention
 //   tuff_planner_cases --compile 2000                     compiles up to 2000 kernels and checks their workgroups,
 //                                                         shared memory and written operands
+//   tuff_planner_cases --large                            operands of 4 GiB and more, up to what a GPU can have
 //   TUFF_GEMM_VARIANT=tile_64x64 tuff_planner_cases …     with a variant forced
 #include <sys/time.h>
 #include <unistd.h>
@@ -39,20 +40,21 @@ namespace {
 struct Options {
   uint64_t count = 100'000, first = 0, seed = 0, compile = 0, findings = 1;
   double seconds = 0;  // 0: no limit
-  bool only = false;
+  bool only = false, large = false;
   std::string operation;
 };
 
 constexpr const char* kUsage =
     "usage: tuff_planner_cases [--count N] [--seed S] [--seconds T] [--only SEED:INDEX] [--operation NAME]\n"
-    "                          [--compile N] [--findings N]\n"
+    "                          [--compile N] [--findings N] [--large]\n"
     "  --count      how many calls are planned or refused (100000)\n"
     "  --seed       of the calls; without it a fresh one\n"
     "  --seconds    ends then, if --count has not been reached\n"
     "  --only       one case by itself, with its dispatches\n"
     "  --operation  cases of one operation alone\n"
     "  --compile    compiles so many kernels, for what their GLSL says of workgroups, memory and operands\n"
-    "  --findings   ends after so many (1)\n";
+    "  --findings   ends after so many (1)\n"
+    "  --large      makes half of the sizes large\n";
 
 [[noreturn]] void refuse(const std::string& message) {
   std::fprintf(stderr, "%s\n%s", message.c_str(), kUsage);
@@ -74,6 +76,10 @@ Options parse(int argc, char** argv) {
     if (option == "--help") {
       std::fputs(kUsage, stdout);
       std::exit(0);
+    }
+    if (option == "--large") {
+      options.large = true;
+      continue;
     }
     if (i + 1 == argc) refuse(std::string(option) + " needs a value, or is unknown");
     const std::string_view word = argv[++i];
@@ -159,8 +165,9 @@ class Runner {
     for (uint64_t i = options_.first; done < options_.count; ++i) {
       if (options_.seconds != 0 && i % 64 == 0 && elapsed() > options_.seconds) break;
       if (options_.only || options_.compile == 0 ? i % 1024 == 0 : i % 16 == 0) alarm(options_.only ? 0 : 60);
-      fmt::format_to_n(where, sizeof where - 1, "--only {}:{}{}\n", options_.seed, i,
-                       options_.operation.empty() ? "" : " --operation " + options_.operation)
+      fmt::format_to_n(where, sizeof where - 1, "--only {}:{}{}{}\n", options_.seed, i,
+                       options_.operation.empty() ? "" : " --operation " + options_.operation,
+                       options_.large ? " --large" : "")
           .out[0] = '\0';
       const std::string finding = one(i, options_.only);
       ++done;
@@ -181,7 +188,7 @@ class Runner {
     Numbers numbers(options_.seed, index);
     const DrawnOperation& operation = *bag_[numbers.below(bag_.size())];
     const TestDevice device = draw_device(numbers);
-    Call call(numbers, tells);
+    Call call(numbers, tells, options_.large);
     operation.draw(call);
     Counts& counts = counts_[operation.name];
     CheckingRecorder recorder(device, call.tuned.get(), options_.compile != 0 ? &facts_ : nullptr);
@@ -233,7 +240,7 @@ class Runner {
     Numbers numbers(options_.seed, index);
     const DrawnOperation& operation = *bag_[numbers.below(bag_.size())];
     const TestDevice device = draw_device(numbers);
-    Call call(numbers, true);
+    Call call(numbers, true, options_.large);
     operation.draw(call);
     return fmt::format("{}{}\n{}", operation.name, call.text, text_of(device));
   }
