@@ -34,6 +34,7 @@ class Dispatch {
   Dispatch& operand(const Buffer* buffer, uint64_t offset, uint64_t bytes, Access access) {
     require_room(operand_count_, kMaxOperands, "operands");
     operands_[operand_count_++] = {buffer, offset, buffer == nullptr ? 0 : bytes, access};
+    far_ = far_ || bytes > kFar;
     return *this;
   }
   // An operand with one buffer per matrix, each accessed in its first `bytes`. `count` is the same for all such
@@ -48,6 +49,7 @@ class Dispatch {
     each_ |= 1u << operand_count_;
     each_count_ = static_cast<uint32_t>(count);
     operands_[operand_count_++] = {nullptr, 0, bytes, access, buffers};
+    far_ = far_ || bytes > kFar;
     return *this;
   }
   template <typename T>
@@ -89,10 +91,14 @@ class Dispatch {
   uint32_t push_bytes() const { return push_bytes_; }
   const std::array<uint32_t, 3>& group_counts() const { return groups_; }
   bool group_rows() const { return group_rows_; }
+  // Some operand is larger than 4 GiB.
+  bool is_far() const { return far_; }
   double bytes() const { return bytes_; }
   double operations() const { return operations_; }
 
  private:
+  static constexpr uint64_t kFar = uint64_t{1} << 32;
+
   const char* label_;
   const char* variant_ = "";
   // Initialised only up to their counts.
@@ -100,7 +106,7 @@ class Dispatch {
   std::array<std::byte, kMaxPushBytes> push_;
   std::array<uint32_t, 3> groups_{1, 1, 1};
   uint32_t operand_count_ = 0, push_bytes_ = 0, each_ = 0, each_count_ = 0, each_operands_ = 0;
-  bool group_rows_ = false;
+  bool group_rows_ = false, far_ = false;
   double bytes_ = 0, operations_ = 0;
 };
 

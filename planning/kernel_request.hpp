@@ -123,6 +123,7 @@ struct KernelForm {
   uint32_t operands = 0;
   bool addresses = false;
   bool group_rows = false;  // Dispatch::groups_linear used more than one row
+  bool far = false;         // TUFF_FAR
   bool operator==(const KernelForm&) const = default;
 };
 

@@ -5,7 +5,9 @@
 //   TUFF_ADDRESSES 0: storage buffers (push descriptors); the base is the operand's byte offset from the
 //                     aligned start of the descriptor
 //   TUFF_ADDRESSES 1: buffer device addresses; the base is the address
-// TUFF_WIDE 1 computes element addresses with 64 bits (implies TUFF_ADDRESSES).
+// TUFF_WIDE 1 computes element indices and addresses with 64 bits (implies TUFF_ADDRESSES).
+// TUFF_FAR 1 computes addresses with 64 bits, from indices of 32 bits: some operand is larger than 4 GiB. Without it,
+// NVIDIA's compiler computes an array's offsets in bytes with 32 bits.
 //
 // A kernel declares its push block first, then its operands by slot (one slot may have several views
 // of different types), then uses TUFF_AT:
@@ -60,7 +62,11 @@
 #define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot) + uint64_t(i) * name##_size).v[0]
 #else
 #define TUFF_INDEX uint
+#if TUFF_FAR
+#define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot) + uint64_t(i) * name##_size).v[0]
+#else
 #define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot)).v[i]
+#endif
 #endif
 
 #else

@@ -6,7 +6,7 @@
 #if TUFF_ADDRESSES
 #define TUFF_POINTER(view, pointer, first) \
   view##_ref pointer = view##_ref(TUFF_BASE(view##_slot) + uint64_t(first) * view##_size)
-#if TUFF_WIDE
+#if TUFF_WIDE || TUFF_FAR
 #define TUFF_FROM(view, pointer, i) view##_ref(uint64_t(pointer) + uint64_t(i) * view##_size).v[0]
 #else
 #define TUFF_FROM(view, pointer, i) pointer.v[i]

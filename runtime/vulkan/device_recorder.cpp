@@ -156,7 +156,9 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, at most {} are allowed", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
-  const CachedPipeline& pipeline = base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows()});
+  const bool far = bound.addresses && dispatch.is_far() && !kernel.is_wide() && !kernel.source().native();
+  const CachedPipeline& pipeline =
+      base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows(), far});
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
   bound.function = pipeline.function;

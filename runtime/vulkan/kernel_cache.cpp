@@ -77,7 +77,7 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
 size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
   const KernelRequest& kernel = key.kernel;
-  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 16 + key.form.operands * 8 +
+  uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 32 + key.form.operands * 16 + (key.form.far ? 8 : 0) +
                  (key.form.addresses ? 4 : 0) + (key.form.group_rows ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
   sum += kernel.define_sum() * kOdd;
   for (uint32_t i = 0; i < kernel.constant_count(); ++i) {

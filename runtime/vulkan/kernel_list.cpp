@@ -74,7 +74,7 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
   if (fresh) known->second = source_hash(*source);
-  if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 1 || group_rows > 1 || wide > 1 ||
+  if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 2 || group_rows > 1 || wide > 1 ||
       matrices > static_cast<uint32_t>(Matrices::int8)) {
     return std::nullopt;
   }
@@ -98,16 +98,19 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
       kernel.constant(id, number_of);
     }
   }
-  return ListedKernel{kernel, {operands, addresses != 0, group_rows != 0}, std::string(line)};
+  return ListedKernel{kernel, {operands, addresses != 0, group_rows != 0, addresses == 2}, std::string(line)};
 }
 
 }  // namespace
 
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
   if (find_source(kernel.source().name) != &kernel.source()) return {};
-  std::string line = fmt::format("{} {:016x} {} {:d} {:d} {:d} {:d}", kernel.source().name,
-                                 source_hash(kernel.source()), form.operands, form.addresses, form.group_rows,
-                                 kernel.is_wide(), static_cast<int>(kernel.matrices()));
+  std::string line =
+      fmt::format("{} {:016x} {} {} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()), form.operands,
+                  form.far         ? 2
+                  : form.addresses ? 1
+                                   : 0,
+                  form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()));
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     line += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
   }

@@ -14,8 +14,9 @@ namespace tuff {
 
 std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, const FloatControls& controls) {
   std::string text = "#version 460\n";
-  text += fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_GROUP_ROWS {}\n",
-                      form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.group_rows ? 1 : 0);
+  text +=
+      fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_FAR {}\n#define TUFF_GROUP_ROWS {}\n",
+                  form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.far ? 1 : 0, form.group_rows ? 1 : 0);
   // bf16 modules are f16 modules whose 16-bit type is reinterpreted afterwards; that would break conversions to true
   // f16.
   const bool has_f16 = kernel.matrices() != Matrices::bf16;

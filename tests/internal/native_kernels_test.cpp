@@ -40,6 +40,9 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
     kernel.windows = windows;
     kernel.bias_axis = windows == 1 ? TUFF_BIAS_COLUMNS : TUFF_BIAS_ROWS;
     for (const bool residual : {false, true}) {
+      // These are not planned: see has_registers().
+      if (windows == 2 && residual && (!kernel.vector || kernel.c_type == TUFF_F32)) continue;
+      if (windows == 2 && kernel.rows == 128 && kernel.columns == 256 && (residual || !kernel.vector)) continue;
       kernel.residual = residual;
       kernel.valid = kernel.padded = false;
       all.push_back(kernel);

@@ -282,7 +282,8 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
     }
   } else if (facts_ != nullptr) {
     const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
-    fact = facts_->of(kernel, {slots, addresses, dispatch.group_rows()});
+    fact = facts_->of(kernel,
+                      {slots, addresses, dispatch.group_rows(), addresses && dispatch.is_far() && !kernel.is_wide()});
   }
   if (fact != nullptr) {
     workgroup = fact->workgroup;
@@ -338,7 +339,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
     // Those in PTX count rows and columns in 32 bits, and pieces of 16 bytes of A and B.
     const uint64_t pieces = i < 2 ? 16 : 0;
-    const Place what{name, i, kernel.source().native() ? pieces : narrow};
+    const Place what{name, i, kernel.source().native() && !kernel.is_wide() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
         check_range(what, *operand.each[j], 0, operand.bytes, operand.access);

@@ -110,7 +110,8 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
       tiles, kernel.keys, kernel.hiding, kernel.lengths);
   try {
-    recorder.dispatch(kernel.request(), dispatch);
+    // Addresses have 64 bits.
+    recorder.dispatch(kernel.request().wide(true), dispatch);
   } catch (const Error& error) {
     if (error.code() != TUFF_ERROR_UNSUPPORTED) throw;
     if (!refused.exchange(true)) log(TUFF_LOG_WARNING, "attention: {} is not used: {}", kVariant, error.what());

@@ -69,7 +69,7 @@ constexpr uint32_t kPasses = kLoaders / 8;           // rows that the loaders lo
 constexpr uint32_t kMaxStages = 4, kFlagBytes = 16;  // a flag of each loading warp
 constexpr uint32_t kControlBytes = 512;              // flags and barriers
 constexpr uint32_t kLag = 2;                         // tensors in flight while the next one is started
-constexpr uint32_t kLoaderRegisters = 56, kComputingRegisters = 224;
+constexpr uint32_t kLoaderRegisters = 40, kComputingRegisters = 232;
 constexpr float kSlack = 8;  // scores exceed the row's reference by at most this power of two
 // |reference * scale_log2|: beyond, c is off by so much that weights could leave the range of f16.
 constexpr float kLargestExponent = 0x1p26f;

@@ -118,6 +118,15 @@ uint64_t image_push(const Windows& windows) {
   return std::bit_cast<uint64_t>(push);
 }
 
+bool columns_of_images(const Plan& plan) { return plan.windows != nullptr && !plan.windows->of_a; }
+
+// Whether the addresses of columns that are windows of images leave registers for so many sums. With a residual and
+// unaligned rows they do not for any tile.
+bool has_registers(const Plan& plan, const NativeVariant& variant) {
+  const bool many = variant.rows == 128 && variant.columns == 256;
+  return !many || !columns_of_images(plan) || (stores_vectors(plan) && plan.args.epilogue.residual == nullptr);
+}
+
 }  // namespace
 
 void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
@@ -128,6 +137,7 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NativeVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || (refused.load(std::memory_order_relaxed) >> row & 1) != 0) continue;
+    if (!has_registers(plan, variant)) continue;
     const uint64_t tiles = tiles_of(all, variant);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
     const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
@@ -152,7 +162,8 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all, variant);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
-  plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation);
+  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
+  plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation) || !adds;
   take_scratch(recorder, plan);
 
   Wgmma kernel;
