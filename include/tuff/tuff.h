@@ -350,7 +350,7 @@ typedef struct tuff_device_properties {
   uint32_t driver_version; /* in the driver's own encoding */
   uint64_t memory_bytes;   /* size of the largest device-local heap */
   uint64_t memory_free_bytes;          /* free bytes of that heap as the driver reports; 0 if it does not */
-  uint64_t max_allocation_bytes;       /* largest single tuff_alloc */
+  uint64_t max_allocation_bytes;       /* of one buffer: the most that tuff_alloc tries */
   uint64_t max_storage_range_bytes;    /* largest descriptor range; larger buffers work as well */
   uint32_t max_workgroup_invocations;
   uint32_t max_workgroup_count[3];
@@ -447,8 +447,10 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  * tuff_device_properties describes the device itself.
  *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
- *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or "ptx" (since 0.9.0: kernels for
- *             the matrix units of NVIDIA's Hopper GPUs are used). Unknown names give 0 */
+ *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or, since 0.9.0, "ptx" (kernels
+ *             for the matrix units of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
+ *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need). Unknown names
+ *             give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.
