@@ -75,7 +75,7 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   const auto [known, fresh] = hashes.try_emplace(source, 0);
   if (fresh) known->second = source_hash(*source);
   if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 2 || group_rows > 1 || wide > 1 ||
-      matrices > static_cast<uint32_t>(Matrices::int8)) {
+      (addresses == 2 && wide != 0) || matrices > static_cast<uint32_t>(Matrices::int8)) {
     return std::nullopt;
   }
   KernelRequest kernel(*source);

@@ -70,6 +70,20 @@ TEST_F(KernelListTest, GivesBackWhatWasAdded) {
   EXPECT_TRUE(list("another device").load().empty());
 }
 
+TEST_F(KernelListTest, FarOperandsSurvive) {
+  const KernelRequest narrow = request(1).wide(false);
+  const KernelForm far{.operands = 2, .addresses = true, .group_rows = false, .far = true};
+  KernelList writer = list();
+  writer.add(kernel_line(narrow, far));
+  writer.add(kernel_line(narrow, {2, true}));
+  writer.save();
+  KernelList reader = list();
+  const std::vector<ListedKernel> kernels = reader.load();
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_NE(kernels[0].form.far, kernels[1].form.far);
+  for (const ListedKernel& kernel : kernels) EXPECT_TRUE(kernel.form.addresses);
+}
+
 TEST_F(KernelListTest, OthersKernelsAreNotWritten) {
   static const KernelSource custom = {"binding_probe", "void main() {}"};
   EXPECT_EQ(kernel_line(KernelRequest(custom), {1, true}), "");
@@ -85,8 +99,8 @@ TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
         "no_such_kernel " + hash + " 2 1 0 1 0",
         std::string("binding_probe 0123456789abcdef 2 1 0 1 0"),                          // another build's
         "binding_probe " + hash + " 99 1 0 1 0", "binding_probe " + hash + " 2 2 0 1 0",  // out of range
-        "binding_probe " + hash + " 2 1 2 1 0", "binding_probe " + hash + " 2 1 0 1 7",
-        "binding_probe " + hash + " 2 1 0 1 0 A",
+        "binding_probe " + hash + " 2 3 0 0 0", "binding_probe " + hash + " 2 1 2 1 0",
+        "binding_probe " + hash + " 2 1 0 1 7", "binding_probe " + hash + " 2 1 0 1 0 A",
         "binding_probe " + hash + " 2 1 0 1 0 A=", "binding_probe " + hash + " 2 1 0 1 0 A=1;",
         "binding_probe " + hash + " 2 1 0 1 0 A\t=1", "binding_probe " + hash + " 2 1 0 1 0 =1",
         "binding_probe " + hash + " 2 1 0 1 0 1:", "binding_probe " + hash + " 2 1 0 1 0 1:-1"}) {

@@ -480,7 +480,7 @@ class Kernel {
         ptx::arrive_at(values_empty_ + (ring.stage << 3), if_true(elected_));
         ptx::advance(ring, o_.stages());
       });
-      store(tile, thread);
+      store(tile);
     });
   }
 
@@ -631,8 +631,7 @@ class Kernel {
 
   // --- the end of a tile ------------------------------------------------------------------------------------------
 
-  void store(const Tile& tile, const U32& thread) {
-    static_cast<void>(thread);
+  void store(const Tile& tile) {
     const U64 base = base_of(out_, tile, tile.head);
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];

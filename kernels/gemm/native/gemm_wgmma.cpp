@@ -19,6 +19,11 @@
 // permuted by the row's number ("128-byte swizzle"). An operand whose rows run along k is kept row by row; one whose
 // rows run along m or n is kept as blocks of 64 elements by 64 steps of k, which the instruction transposes. Neither is
 // copied before.
+//
+// For convolutions, an operand's rows are windows of images (implicit_gemm.hpp): what a thread loads in a step belongs
+// to one tap, whose place in the window moves on with k. If A's windows may begin outside the image, each row has a bit
+// for every tap that is inside; the others are loaded as zeros. If B's rows are windows, columns of C are in several
+// images.
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 
 #include <array>
