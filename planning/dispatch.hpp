@@ -84,6 +84,7 @@ class Dispatch {
   const char* variant() const { return variant_; }
   const Operand* operands() const { return operands_.data(); }
   uint32_t operand_count() const { return operand_count_; }
+  uint32_t slots() const { return operand_count_ + (each_ != 0 ? 1 : 0); }  // with the table
   uint32_t each() const { return each_; }              // one bit per operand that has one buffer per matrix
   uint32_t each_count() const { return each_count_; }  // number of matrices
   uint32_t each_operands() const { return each_operands_; }
@@ -109,6 +110,12 @@ class Dispatch {
   bool group_rows_ = false, far_ = false;
   double bytes_ = 0, operations_ = 0;
 };
+
+// The form of a kernel for a dispatch that binds its operands in this way.
+inline KernelForm form_of(const KernelRequest& kernel, const Dispatch& dispatch, bool addresses) {
+  const bool far = addresses && dispatch.is_far() && !kernel.is_wide() && !kernel.source().native();
+  return {dispatch.slots(), addresses, dispatch.group_rows(), far};
+}
 
 // Adds the defines for operands with one buffer per matrix. Call it after all operands have been added.
 inline void define_each(KernelRequest& request, const Dispatch& dispatch) {

@@ -59,14 +59,13 @@
   };
 #if TUFF_WIDE
 #define TUFF_INDEX uint64_t
-#define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot) + uint64_t(i) * name##_size).v[0]
 #else
 #define TUFF_INDEX uint
-#if TUFF_FAR
+#endif
+#if TUFF_WIDE || TUFF_FAR
 #define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot) + uint64_t(i) * name##_size).v[0]
 #else
 #define TUFF_AT(name, i) name##_ref(TUFF_BASE(name##_slot)).v[i]
-#endif
 #endif
 
 #else

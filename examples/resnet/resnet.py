@@ -232,10 +232,8 @@ def check(ctx, layers, weights, image, type_name, layout):
     begin = time.perf_counter()
     with tuff.Context(backend="host") as host_ctx:
         exact = Network(host_ctx, layers, weights, dtype, layout)
-        rounded = {name: [part.numpy() for part in pair] for name, pair in exact.weights.items()}
-        absolute = {name: [np.abs(part) for part in pair] for name, pair in rounded.items()}
-        sizes = Network(host_ctx, layers, {}, np.float32, layout)
-        sizes.weights = {name: [host_ctx.array(part, np.float32) for part in pair] for name, pair in absolute.items()}
+        absolute = {name: [np.abs(part.astype(dtype)) for part in pair] for name, pair in weights.items()}
+        sizes = Network(host_ctx, layers, absolute, np.float32, layout)
         for layer in layers:
             operands = device.operands(layer, results)
             results[layer.name] = device.call(layer, *operands)

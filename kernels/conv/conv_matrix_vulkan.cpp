@@ -67,16 +67,15 @@ Pixels pixels_of(const ConvArgs& args) {
 }
 
 // The caller's image, whose padding the kernel adds; nothing if it cannot be used in place.
-std::optional<Pixels> padded_pixels_of(const ConvArgs& args) {
+std::optional<Pixels> padded_pixels_of(const DeviceTraits& traits, const ConvArgs& args) {
   Pixels pixels{};
   pixels.height = args.in()[1];
   pixels.width = args.in()[2];
   pixels.channels = pixels.tap = pixels.valid = args.channels();
   pixels.every[0] = pixels.every[1] = 1;
   pixels.as_they_are = pixels.padded = true;
-  const bool fits = args.channels_last() && args.channels() % kUnit == 0 && args.input->offset % 16 == 0 &&
-                    args.dilation[1] == 1 && args.dilation[2] == 1 && pixels.height < 1u << 16 &&
-                    pixels.width < 1u << 16;
+  const bool fits = traits.hopper && args.channels_last() && args.channels() % kUnit == 0 &&
+                    args.input->offset % 16 == 0 && args.dilation[1] == 1 && args.dilation[2] == 1;
   return fits ? std::optional(pixels) : std::nullopt;
 }
 
@@ -188,10 +187,6 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
   recorder.dispatch(kernel, dispatch);
 }
 
-}  // namespace
-
-namespace {
-
 bool runs_windows_of(const DeviceTraits& traits, const ConvArgs& args, const Pixels& pixels) {
   if (pixels.height >= kMaxInImage || pixels.width >= kMaxInImage || pixels.tap >= 1u << 16 ||
       pixels.height * pixels.width >= kMaxInImage || pixels.image() >= kMaxInImage) {
@@ -201,24 +196,6 @@ bool runs_windows_of(const DeviceTraits& traits, const ConvArgs& args, const Pix
   one.in_shape.outer[0] = one.out_shape.outer[0] = 1;
   return gemm::runs_windows(traits, product_of(one, pixels, args.input, args.filter), windows_of(one, pixels));
 }
-
-}  // namespace
-
-bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
-  if (!args.flat() || args.in_shape.elements() == 0) return false;
-  const Pixels pixels = pixels_of(args);
-  const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
-                                   : args.channels() >= kMinChannels;
-  return worth && runs_windows_of(traits, args, pixels);
-}
-
-bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  const double operations = 2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps_of(args));
-  return operations >= kMinOperations && runs_matrices(traits, args);
-}
-
-namespace {
 
 // Returns false and has recorded nothing if the driver refuses the kernel; it is then the only dispatch.
 bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& pixels) {
@@ -265,8 +242,22 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
 
 }  // namespace
 
+bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
+  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
+  if (!args.flat() || args.in_shape.elements() == 0) return false;
+  const Pixels pixels = pixels_of(args);
+  const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
+                                   : args.channels() >= kMinChannels;
+  return worth && runs_windows_of(traits, args, pixels);
+}
+
+bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
+  const double operations = 2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps_of(args));
+  return operations >= kMinOperations && runs_matrices(traits, args);
+}
+
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
-  const std::optional<Pixels> padded = padded_pixels_of(args);
+  const std::optional<Pixels> padded = padded_pixels_of(recorder.traits(), args);
   if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;
   if (!record_windows_of(recorder, args, pixels_of(args))) {
     fail(TUFF_ERROR_UNSUPPORTED, "no variant of implicit GEMM for cooperative matrices runs on this device");

@@ -4,21 +4,19 @@
 namespace tuff::gemm {
 namespace {
 
-void offer_native(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows, Offers& offers) {
-  const Plan plan(args, &windows);
-  offer_native(traits, plan, offers);
-}
-
 // The variants of the first kind of kernel that computes it.
-Offers window_offers(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
+Offers window_offers(const DeviceTraits& traits, const Plan& plan) {
+  const auto offer_others = [&](Offers& offers) {
+    if (!plan.windows->padded) offer_windows(traits, plan.args, *plan.windows, offers);
+  };
   Offers named(forced_variant()), offers;
   if (named.by_name()) {
-    offer_native(traits, args, windows, named);
-    if (!windows.padded) offer_windows(traits, args, windows, named);
+    offer_native(traits, plan, named);
+    offer_others(named);
   }
   if (named.found()) return named;
-  offer_native(traits, args, windows, offers);
-  if (!offers.found() && !windows.padded) offer_windows(traits, args, windows, offers);
+  offer_native(traits, plan, offers);
+  if (!offers.found()) offer_others(offers);
   return offers;
 }
 
@@ -30,29 +28,32 @@ Extents extents_of(const GemmArgs& args, const Windows* windows) {
 }
 
 bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {
-  return windows.width < 1u << 16 && windows.step < 1u << 16 && windows.channels < 1u << 16 && windows.taps < 1u << 8 &&
-         windows.dilation < 1u << 8 && !Plan(args, &windows).wide && window_offers(traits, args, windows).found();
+  if (windows.width >= 1u << 16 || windows.step >= 1u << 16 || windows.channels >= 1u << 16 ||
+      windows.taps >= 1u << 8 || windows.dilation >= 1u << 8) {
+    return false;
+  }
+  const Plan plan(args, &windows);
+  return !plan.wide && window_offers(traits, plan).found();
 }
 
 bool record_windows(Recorder& recorder, const GemmArgs& args, const Windows& windows) {
-  const DeviceTraits& traits = recorder.traits();
   const auto record_second_pass = [&](const Plan& plan) {
     if (plan.to_scratch) record_finish(recorder, args, plan.out, plan.slices);
-    return true;
   };
-  const Offer offer = window_offers(traits, args, windows).best();
-  if (offer.kind == Kind::native) {
+  // A kernel in PTX that the driver refuses is not offered again.
+  for (;;) {
     Plan plan(args, &windows);
-    plan.choice.offer = offer;
-    if (record_native(recorder, plan)) return record_second_pass(plan);
+    const Offers offers = window_offers(recorder.traits(), plan);
+    if (!offers.found()) return false;
+    plan.choice.offer = offers.best();
+    if (plan.choice.offer.kind == Kind::native) {
+      if (!record_native(recorder, plan)) continue;
+    } else {
+      record_matrices(recorder, plan);
+    }
+    record_second_pass(plan);
+    return true;
   }
-  Offers others;
-  if (!windows.padded) offer_windows(traits, args, windows, others);
-  if (!others.found()) return false;
-  Plan plan(args, &windows);
-  plan.choice.offer = offer.kind == Kind::native ? others.best() : offer;
-  record_matrices(recorder, plan);
-  return record_second_pass(plan);
 }
 
 }  // namespace tuff::gemm

@@ -1,7 +1,5 @@
 #include "kernels/native/elements.hpp"
 
-#include "tuff/tuff.h"
-
 namespace tuff::ptx {
 
 F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists) {
@@ -26,6 +24,13 @@ F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exis
 
 U32 packed_pair(int32_t dtype, const F32& low, const F32& high) {
   return low.writer->result<Type::u32>(dtype == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", high, low);
+}
+
+std::array<B16, 2> halves_of(const U32& pair) {
+  Writer& w = *pair.writer;
+  const std::array<B16, 2> made{w.make<Type::b16>(), w.make<Type::b16>()};
+  w.emit("mov.b32 {{{}, {}}}, {};", made[0].text, made[1].text, pair.text);
+  return made;
 }
 
 }  // namespace tuff::ptx

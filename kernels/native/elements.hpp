@@ -1,9 +1,11 @@
 // Elements of Tuff's types in kernels in PTX.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "kernels/native/ptx.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff::ptx {
 
@@ -11,5 +13,9 @@ namespace tuff::ptx {
 F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists);
 // Two neighbouring elements of f16 or bf16, rounded to nearest even.
 U32 packed_pair(int32_t dtype, const F32& low, const F32& high);
+
+std::array<B16, 2> halves_of(const U32& pair);
+// The type in the names of instructions, of f16 or bf16.
+inline const char* name_of_half(int32_t dtype) { return dtype == TUFF_BF16 ? "bf16" : "f16"; }
 
 }  // namespace tuff::ptx

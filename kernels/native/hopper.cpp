@@ -41,11 +41,20 @@ U64 matrix(const U32& low, const U32& high) {
   return made;
 }
 
+U32 piece_at(const U32& base, const U32& row, const U32& piece) {
+  return base + (row << 7) + ((piece ^ (row & 7)) << 4);
+}
+
+void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elected) {
+  Writer& w = *barriers.writer;
+  w.emit("fence.proxy.async.shared::cta;");
+  w.emit("bar.warp.sync 0xffffffff;");
+  arrive_at(barriers + (stage << 3), if_true(elected));
+}
+
 void transpose_in_four(std::array<U32, 4>& v, const Pred& odd, const Pred& high) {
-  Writer& w = *odd.writer;
-  const auto exchange = [&](U32& x, U32& y, const Pred& upper, uint32_t distance) {
-    const U32 sent = select(upper, x, y), got = w.make<Type::u32>();
-    w.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, sent.text, distance);
+  const auto exchange = [](U32& x, U32& y, const Pred& upper, uint32_t distance) {
+    const U32 got = from_neighbour(select(upper, x, y), distance);
     x = select(upper, got, x);
     y = select(upper, y, got);
   };

@@ -38,6 +38,36 @@ void arrive_at(const U32& barrier, const Guard& guard = {});
 constexpr uint32_t kMatrixHigh = (1024 / 16) | 1u << 30;  // the distance of eight rows / 16, the kind of permutation
 U64 matrix(const U32& low, const U32& high);
 
+// The address of a piece in a row of such a matrix at `base`.
+U32 piece_at(const U32& base, const U32& row, const U32& piece);
+
+// Makes what this warp's threads have written to shared memory visible to wgmma. One of them tells the stage's barrier.
+void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elected);
+
+// The value of the lane whose number differs by `distance` in its one bit.
+template <Type type>
+Value<type> from_neighbour(const Value<type>& x, uint32_t distance) {
+  const Value<type> got = x.writer->template make<type>();
+  x.writer->emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, x.text, distance);
+  return got;
+}
+
+// The block's first group loads, the others compute. The hardware moves registers from the former to the latter.
+template <typename Load, typename Compute>
+void divide_work(const U32& thread, uint32_t loader_registers, uint32_t computing_registers, const Load& load,
+                 const Compute& compute) {
+  Writer& w = *thread.writer;
+  const Label computing = w.label(), end = w.label();
+  w.jump_if(thread >= kGroup, computing);
+  w.emit("setmaxnreg.dec.sync.aligned.u32 {};", loader_registers);
+  load();
+  w.jump(end);
+  w.place(computing);
+  w.emit("setmaxnreg.inc.sync.aligned.u32 {};", computing_registers);
+  compute();
+  w.place(end);
+}
+
 // Thread i of four has v[j] of columns 2 * i + 8 * j and the next, as 16-bit pairs. Afterwards it has columns 8 * i to
 // 8 * i + 7. `odd` and `high` are bits 0 and 1 of i.
 void transpose_in_four(std::array<U32, 4>& v, const Pred& odd, const Pred& high);

@@ -166,6 +166,18 @@ U64 multiply_add(const U32& a, const U32& b, const U64& c) {
   return a.writer->result<Type::u64>("mad.wide.u32", a, b, c);
 }
 
+Pred truth(Writer& w, bool value) {
+  const Pred made = w.make<Type::pred>();
+  w.emit("setp.{}.u32 {}, 0, 0;", value ? "eq" : "ne", made.text);
+  return made;
+}
+
+std::string list(const std::vector<F32>& registers) {
+  std::string text;
+  for (const F32& one : registers) text += (text.empty() ? "" : ", ") + one.text;
+  return text;
+}
+
 F32 number(Writer& w, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return {&w, fmt::format("0f{:08X}", bits), true, bits};

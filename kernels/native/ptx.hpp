@@ -190,6 +190,8 @@ U64 multiply_wide(const U32& a, const U32& b);             // all 64 bits
 U64 multiply_add(const U32& a, uint32_t b, const U64& c);  // a * b + c with all 64 bits
 U64 multiply_add(const U32& a, const U32& b, const U64& c);
 
+Pred truth(Writer& w, bool value);
+std::string list(const std::vector<F32>& registers);  // "%f1, %f2"
 F32 number(Writer& w, float value);
 F32 operator+(const F32& a, const F32& b);
 F32 operator-(const F32& a, const F32& b);

@@ -150,15 +150,13 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits || kernel.source().native();
   if (bound.addresses && !traits().addresses) refuse_range(traits());
   const uint32_t operands = dispatch.operand_count();
-  bound.slots = operands + (dispatch.each() != 0 ? 1 : 0);
+  bound.slots = dispatch.slots();
   bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;
   if (!kernel.source().native() && bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, at most {} are allowed", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
-  const bool far = bound.addresses && dispatch.is_far() && !kernel.is_wide() && !kernel.source().native();
-  const CachedPipeline& pipeline =
-      base_.kernels.get(kernel, {bound.slots, bound.addresses, dispatch.group_rows(), far});
+  const CachedPipeline& pipeline = base_.kernels.get(kernel, form_of(kernel, dispatch, bound.addresses));
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
   bound.function = pipeline.function;

@@ -281,9 +281,7 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
       violated("{} has more than 1024 threads", name);
     }
   } else if (facts_ != nullptr) {
-    const uint32_t slots = dispatch.operand_count() + (dispatch.each() != 0 ? 1 : 0);
-    fact = facts_->of(kernel,
-                      {slots, addresses, dispatch.group_rows(), addresses && dispatch.is_far() && !kernel.is_wide()});
+    fact = facts_->of(kernel, form_of(kernel, dispatch, addresses));
   }
   if (fact != nullptr) {
     workgroup = fact->workgroup;

@@ -1,10 +1,10 @@
 // Plans attention for NVIDIA's Hopper GPUs: a kernel in PTX (attention_wgmma.cpp).
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
 
@@ -12,8 +12,7 @@ namespace tuff::attention {
 namespace {
 
 constexpr std::string_view kVariant = "native_128";
-// If the driver has refused the kernel, it is not offered again in this process.
-std::atomic<bool> refused{false};
+Refusals refusals;
 constexpr uint64_t kMinRows = 48;  // with fewer, kernels with smaller tiles are better
 // The kernel takes scores of -infinity from finite bf16 numbers, whose sums left the range of f32, as they are: with
 // these scales the error bound of such scores is infinite.
@@ -51,7 +50,7 @@ bool is_native_variant(std::string_view name) { return name == kVariant; }
 bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
   const DeviceTraits& traits = recorder.traits();
   if (!forced.empty() && !is_native_variant(forced)) return false;
-  if (!traits.hopper || refused.load(std::memory_order_relaxed)) {
+  if (!traits.hopper || refusals.has(0)) {
     if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     return false;
   }
@@ -109,15 +108,8 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} tiles={} keys={} hiding={} lengths={}",
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
       tiles, kernel.keys, kernel.hiding, kernel.lengths);
-  try {
-    // Addresses have 64 bits.
-    recorder.dispatch(kernel.request().wide(true), dispatch);
-  } catch (const Error& error) {
-    if (error.code() != TUFF_ERROR_UNSUPPORTED) throw;
-    if (!refused.exchange(true)) log(TUFF_LOG_WARNING, "attention: {} is not used: {}", kVariant, error.what());
-    return false;
-  }
-  return true;
+  // Addresses have 64 bits.
+  return refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0);
 }
 
 }  // namespace tuff::attention

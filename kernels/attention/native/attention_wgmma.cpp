@@ -115,15 +115,8 @@ class Kernel {
     w_.emit("bar.sync 0;");
     lane_ = thread_ & (kWarp - 1);
     elected_ = lane_ == 0u;
-    const Label compute = w_.label(), end = w_.label();
-    w_.jump_if(thread_ >= kLoaders, compute);
-    w_.emit("setmaxnreg.dec.sync.aligned.u32 {};", kLoaderRegisters);
-    load();
-    w_.jump(end);
-    w_.place(compute);
-    w_.emit("setmaxnreg.inc.sync.aligned.u32 {};", kComputingRegisters);
-    this->compute();
-    w_.place(end);
+    ptx::divide_work(
+        thread_, kLoaderRegisters, kComputingRegisters, [&] { load(); }, [&] { compute(); });
     return w_.text(Wgmma::kThreads);
   }
 
@@ -248,7 +241,7 @@ class Kernel {
   void load_rows(const U64& base, const Tensor& x, const U32& first, const U32& end, uint32_t rows, uint32_t dim,
                  uint32_t padded, const U32& place) {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
-    const U32 to = place + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const U32 to = ptx::piece_at(place, row, piece);
     const U64 step = ptx::multiply_wide(x.row, w_.constant(kPasses));
     const U64 at = w_.variable(multiply_add(first + row, x.row, multiply_add(piece, 16, base)));
     const uint32_t whole = dim / Wgmma::kPiece, stored = padded / Wgmma::kPiece;
@@ -314,11 +307,7 @@ class Kernel {
 
   static uint32_t padded(uint32_t dim) { return (dim + 15) / 16 * 16; }
 
-  void keys_arrived(const U32& stage) {
-    w_.emit("fence.proxy.async.shared::cta;");
-    w_.emit("bar.warp.sync 0xffffffff;");
-    ptx::arrive_at(keys_full_ + (stage << 3), if_true(elected_));
-  }
+  void keys_arrived(const U32& stage) { ptx::arrive_with_writes(keys_full_, stage, elected_); }
 
   void values_arrived(const U32& stage, const U32& hides) {
     if (partial()) {
@@ -330,9 +319,7 @@ class Kernel {
       const U32 at = flags_ + stage * kFlagBytes + ((thread_ >> 5) << 2);
       w_.emit(if_true(elected_), "st.shared.u32 [{}], {};", at.text, flag.text);
     }
-    w_.emit("fence.proxy.async.shared::cta;");
-    w_.emit("bar.warp.sync 0xffffffff;");
-    ptx::arrive_at(values_full_ + (stage << 3), if_true(elected_));
+    ptx::arrive_with_writes(values_full_, stage, elected_);
   }
 
   // The bits 15 and 31 that tell which of the two elements are NaN or infinite.
@@ -344,8 +331,7 @@ class Kernel {
   // In the pieces of values that this thread has loaded.
   void replace_not_finite(const U32& stage, const U32& found) {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
-    const U32 place =
-        stages_ + stage * w_.constant(stage_bytes()) + o_.k_bytes() + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const U32 place = ptx::piece_at(stages_ + stage * w_.constant(stage_bytes()) + o_.k_bytes(), row, piece);
     const uint32_t stored = o_.head_dim_v / Wgmma::kPiece;
     const auto each_piece = [&](const auto& body) {
       for (uint32_t block = 0; block * 8 < stored; ++block) {
@@ -396,19 +382,11 @@ class Kernel {
 
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
 
-  static std::string list(const std::vector<F32>& registers) {
-    std::string text;
-    for (const F32& one : registers) text += (text.empty() ? "" : ", ") + one.text;
-    return text;
-  }
-
   void compute() {
     const U32 thread = thread_ - kLoaders;
     group_ = thread >> 7;
     quad_ = lane_ & 3;
-    never_ = w_.make<Type::pred>(), always_ = w_.make<Type::pred>();
-    w_.emit("setp.ne.u32 {}, 0, 0;", never_.text);
-    w_.emit("setp.eq.u32 {}, 0, 0;", always_.text);
+    never_ = ptx::truth(w_, false), always_ = ptx::truth(w_, true);
     const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     // The descriptors' low words. Blocks of 64 elements of values follow one another along n.
     const U32 q = (memory_ + group_ * (kGroupRows * kRowBytes)) >> 4;
@@ -504,23 +482,23 @@ class Kernel {
 
   // scores = Q K^T, 16 elements of head_dim at a time.
   void multiply_scores(const U32& q, const U32& k, const U32& high) {
-    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
+    const char* const type = ptx::name_of_half(o_.type);
     for (uint32_t i = 0; i < padded(o_.head_dim) / 16; ++i) {
       const uint32_t block = i / 4, in_block = i % 4 * 2;
       const U64 a = ptx::matrix(q + (block * kRows * kRowBytes / 16 + in_block), high);
       const U64 b = ptx::matrix(k + (block * keys() * kRowBytes / 16 + in_block), high);
       w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, 0, 0;", keys(), type, type,
-              list(scores_), a.text, b.text, (i == 0 ? never_ : always_).text);
+              ptx::list(scores_), a.text, b.text, (i == 0 ? never_ : always_).text);
     }
   }
 
   // sums += weights V, 16 keys at a time.
   void multiply_values(const U32& v, const U32& high) {
-    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
+    const char* const type = ptx::name_of_half(o_.type);
     for (uint32_t i = 0; i < keys() / 16; ++i) {
       const U64 b = ptx::matrix(v + i * (16 * kRowBytes / 16), high);
       w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {{{}, {}, {}, {}}}, {}, {}, 1, 1, 1;",
-              o_.head_dim_v, type, type, list(sums_), weights_[i * 4].text, weights_[i * 4 + 1].text,
+              o_.head_dim_v, type, type, ptx::list(sums_), weights_[i * 4].text, weights_[i * 4 + 1].text,
               weights_[i * 4 + 2].text, weights_[i * 4 + 3].text, b.text, always_.text);
     }
   }
@@ -589,15 +567,9 @@ class Kernel {
     }
   }
 
-  F32 from_neighbour(const F32& x, uint32_t distance) {
-    const F32 got = w_.make<Type::f32>();
-    w_.emit("shfl.sync.bfly.b32 {}, {}, {}, 31, 0xffffffff;", got.text, x.text, distance);
-    return got;
-  }
-
   // A new reference of a row: its largest score so far.
   void raise(Row& row, F32 largest) {
-    for (const uint32_t distance : {1u, 2u}) largest = max_with_nan(largest, from_neighbour(largest, distance));
+    for (const uint32_t distance : {1u, 2u}) largest = max_with_nan(largest, ptx::from_neighbour(largest, distance));
     largest = max_with_nan(largest, row.reference);
     const F32 exponent = largest * scale_;
     const Pred good = ptx::magnitude(exponent) <= number(w_, kLargestExponent);
@@ -635,7 +607,8 @@ class Kernel {
     const U64 base = base_of(out_, tile, tile.head);
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];
-      for (const uint32_t distance : {1u, 2u}) w_.assign(row.total, row.total + from_neighbour(row.total, distance));
+      for (const uint32_t distance : {1u, 2u})
+        w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
       const Pred empty = row.total == number(w_, 0);
       F32 inverse = w_.make<Type::f32>();
       w_.emit("rcp.rn.f32 {}, {};", inverse.text, row.total.text);
@@ -780,12 +753,10 @@ class Kernel {
     const U64 to = multiply_add(row, out_.row, lane_at(base_of(out_, tile, tile.head)));
     for (uint32_t n = 0; n < in_v; ++n) {
       const F32 result = in_range(sum[n], inverse);
-      const U32 pair = ptx::packed_pair(o_.type, result, result);
-      const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
-      w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, pair.text);
+      const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, result, result))[0];
       const bool whole = (n + 1) * kWarp <= o_.head_dim_v;
       const ptx::Guard guard = whole ? ptx::Guard{} : if_true(lane_ < o_.head_dim_v - n * kWarp);
-      w_.emit(guard, "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, low.text);
+      w_.emit(guard, "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, rounded.text);
     }
     if (o_.lse) {
       F32 exponent = multiply_add(reference, scale_, log_of_2(total) - number(w_, headroom()));
@@ -798,7 +769,7 @@ class Kernel {
   }
 
   F32 sum_of_lanes(F32 x) {
-    for (const uint32_t distance : {16u, 8u, 4u, 2u, 1u}) x = x + from_neighbour(x, distance);
+    for (const uint32_t distance : {16u, 8u, 4u, 2u, 1u}) x = x + ptx::from_neighbour(x, distance);
     return x;
   }
 

@@ -1,12 +1,12 @@
 // Plans a GEMM for NVIDIA's Hopper GPUs: kernels in PTX (gemm_wgmma.cpp).
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/gemm/native/hopper_probe.hpp"
+#include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
 
@@ -26,8 +26,7 @@ constexpr NativeVariant kVariants[] = {
     {"native_128x64", 128, 64, 0.55, 300},
     {"native_64x256", 64, 256, 0.80, 300},
 };
-// Variants that a driver has refused, one bit each: they are not offered again in this process.
-std::atomic<uint32_t> refused{0};
+Refusals refusals;
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
 // Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
 constexpr double kPassOperations = 1.2e7, kPassOperationsPerSum = 10;
@@ -136,7 +135,7 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   const bool suits = all.m >= kMinExtent && all.n >= kMinExtent && args.k >= kMinLength;
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NativeVariant& variant = kVariants[row];
-    if (!offers.wants(variant.name) || (refused.load(std::memory_order_relaxed) >> row & 1) != 0) continue;
+    if (!offers.wants(variant.name) || refusals.has(row)) continue;
     if (!has_registers(plan, variant)) continue;
     const uint64_t tiles = tiles_of(all, variant);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
@@ -226,17 +225,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
         plan.tb ? 't' : 'n', dtype_name(args.a_type), args.m, args.n, args.k, args.batch_count, variant.name,
         reason(plan), tiles, plan.slices, kernel.edge ? ", with edges" : "");
   }
-  try {
-    recorder.dispatch(kernel.request(), dispatch);
-  } catch (const Error& error) {
-    if (error.code() != TUFF_ERROR_UNSUPPORTED) throw;
-    const uint32_t bit = 1u << plan.choice.offer.row;
-    if ((refused.fetch_or(bit) & bit) == 0) {
-      log(TUFF_LOG_WARNING, "gemm: {} is not used: {}", variant.name, error.what());
-    }
-    return false;
-  }
-  return true;
+  return refusals.dispatch(recorder, kernel.request(), dispatch, "gemm", plan.choice.offer.row);
 }
 
 // --- the trial ------------------------------------------------------------------------------------------------------

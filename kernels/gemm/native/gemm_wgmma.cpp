@@ -95,15 +95,8 @@ class Kernel {
       }
     });
     w_.emit("bar.sync 0;");
-    const Label multiply = w_.label(), end = w_.label();
-    w_.jump_if(thread >= kLoaders, multiply);
-    w_.emit("setmaxnreg.dec.sync.aligned.u32 {};", kLoaderRegisters);
-    load(thread);
-    w_.jump(end);
-    w_.place(multiply);
-    w_.emit("setmaxnreg.inc.sync.aligned.u32 {};", kMultiplierRegisters);
-    this->multiply(thread - kLoaders);
-    w_.place(end);
+    ptx::divide_work(
+        thread, kLoaderRegisters, kMultiplierRegisters, [&] { load(thread); }, [&] { multiply(thread - kLoaders); });
     return w_.text(Wgmma::kThreads);
   }
 
@@ -379,7 +372,7 @@ class Kernel {
 
   void load(const U32& thread) {
     const U32 row = thread >> 3, piece = thread & 7;
-    const U32 place = memory_ + (row << 7) + ((piece ^ (row & 7)) << 4);
+    const U32 place = ptx::piece_at(memory_, row, piece);
     const Ring ring = ptx::make_ring(w_, 1);
     const Pred elected = (thread & 31) == 0u;
     const U32 issued = w_.variable(w_.constant(0));
@@ -409,9 +402,7 @@ class Kernel {
   // multiplying groups had the fence, a step would take a third longer.
   void arrived(const Ring& ring, uint32_t ago, const Pred& elected) {
     const U32 stage = select(ring.stage >= ago, ring.stage - ago, ring.stage + (o_.stages() - ago));
-    w_.emit("fence.proxy.async.shared::cta;");
-    w_.emit("bar.warp.sync 0xffffffff;");
-    arrive_at(full_ + (stage << 3), if_true(elected));
+    ptx::arrive_with_writes(full_, stage, elected);
   }
 
   // --- the groups that multiply -----------------------------------------------------------------------------------
@@ -434,8 +425,8 @@ class Kernel {
     const U32 lane = thread & 31;
     const Pred elected = lane == 0;
     for (uint32_t i = 0; i < group_columns() / 2; ++i) sums_.push_back(w_.make<Type::f32>());
-    std::string sums;
-    for (const F32& sum : sums_) sums += (sums.empty() ? "" : ", ") + sum.text;
+    const std::string sums = ptx::list(sums_);
+    const char* const type = ptx::name_of_half(o_.type);
     const Ring ring = ptx::make_ring(w_, 0);
     each_tile([&](const Tile& tile) {
       const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
@@ -449,7 +440,6 @@ class Kernel {
                   for (uint32_t i = 0; i < kStep / 16; ++i) {
                     const U64 a_place = ptx::matrix(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
-                    const char* type = o_.type == TUFF_BF16 ? "bf16" : "f16";
                     w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};",
                             group_columns(), type, type, sums, a_place.text, b_place.text,
                             i == 0 ? more.text : always().text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
@@ -471,10 +461,7 @@ class Kernel {
   }
 
   const Pred& always() {
-    if (always_.writer == nullptr) {
-      always_ = w_.make<Type::pred>();
-      w_.emit("setp.eq.u32 {}, 0, 0;", always_.text);
-    }
+    if (always_.writer == nullptr) always_ = ptx::truth(w_, true);
     return always_;
   }
 
@@ -658,9 +645,7 @@ class Kernel {
         w_.emit(guard(one), "st.global.f32 [{}+{}], {};", to.text, offset, value[0].text);
         w_.emit(guard(two), "st.global.f32 [{}+{}], {};", to.text, offset + 4, value[1].text);
       } else {
-        const U32 bits = packed(value);
-        const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
-        w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, bits.text);
+        const auto [low, high] = ptx::halves_of(packed(value));
         w_.emit(guard(one), "st.global.b16 [{}+{}], {};", to.text, offset, low.text);
         w_.emit(guard(two), "st.global.b16 [{}+{}], {};", to.text, offset + 2, high.text);
       }
@@ -680,8 +665,7 @@ class Kernel {
       w_.emit(two, "st.global.f32 [{}], {};", next.text, value[1].text);
       return;
     }
-    const ptx::B16 low = w_.make<Type::b16>(), high = w_.make<Type::b16>();
-    w_.emit("mov.b32 {{{}, {}}}, {};", low.text, high.text, packed(value).text);
+    const auto [low, high] = ptx::halves_of(packed(value));
     w_.emit(one, "st.global.b16 [{}], {};", at.text, low.text);
     w_.emit(two, "st.global.b16 [{}], {};", next.text, high.text);
   }

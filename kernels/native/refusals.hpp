@@ -1,0 +1,23 @@
+// Kernels that the driver has refused: they are not offered again in this process.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "planning/recorder.hpp"
+
+namespace tuff {
+
+// Of a table of variants with at most 32 rows.
+class Refusals {
+ public:
+  bool has(uint32_t row) const { return (rows_.load(std::memory_order_relaxed) >> row & 1) != 0; }
+  // Records the dispatch. If the driver refuses the kernel, returns false; the first time, that is logged.
+  bool dispatch(Recorder& recorder, const KernelRequest& kernel, const Dispatch& dispatch, const char* family,
+                uint32_t row);
+
+ private:
+  std::atomic<uint32_t> rows_{0};
+};
+
+}  // namespace tuff
