@@ -1,4 +1,5 @@
 // The header's "Custom kernels" group.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -47,6 +48,10 @@ std::string read_name(const char* text, const char* name, const char* otherwise)
   return text != nullptr && *text != '\0' ? read_text(text, name, kLongestName) : otherwise;
 }
 
+const char* name_of(int32_t language) {
+  return language == TUFF_KERNEL_GLSL ? "GLSL" : language == TUFF_KERNEL_SPIRV ? "SPIR-V" : "PTX";
+}
+
 void read_source(const tuff_kernel_desc& desc, uint64_t most, CustomSource& source) {
   require(desc.source != nullptr, "desc->source is null");
   if (desc.source_bytes > most) {
@@ -54,19 +59,21 @@ void read_source(const tuff_kernel_desc& desc, uint64_t most, CustomSource& sour
   }
   const auto* bytes = static_cast<const char*>(desc.source);
   if (desc.source_bytes == 0) {
-    require(desc.language == TUFF_KERNEL_GLSL, "desc->source_bytes is 0, SPIR-V needs its size");
+    require(desc.language != TUFF_KERNEL_SPIRV, "desc->source_bytes is 0, SPIR-V needs its size");
     source.text = read_text(bytes, "desc->source", most);
   } else {
     source.text.assign(bytes, desc.source_bytes);
   }
+  // Texts of C arrays and of `cuModuleLoadData` end with a NUL that their size counts.
+  if (desc.language == TUFF_KERNEL_PTX && source.text.ends_with('\0')) source.text.pop_back();
 }
 
 void read_defines(const tuff_kernel_desc& desc, uint64_t most, CustomSource& source) {
   require(desc.define_count == 0 || desc.defines != nullptr, "desc->defines is null, define_count is {}",
           desc.define_count);
   require(desc.define_count <= kMaxEntries, "desc->define_count is {}, at most {}", desc.define_count, kMaxEntries);
-  require(desc.define_count == 0 || desc.language == TUFF_KERNEL_GLSL,
-          "desc->define_count is {}, SPIR-V has no defines", desc.define_count);
+  require(desc.define_count == 0 || desc.language == TUFF_KERNEL_GLSL, "desc->define_count is {}, {} has no defines",
+          desc.define_count, name_of(desc.language));
   uint64_t total = source.text.size();
   for (uint32_t i = 0; i < desc.define_count; ++i) {
     const tuff_kernel_define& define = desc.defines[i];
@@ -82,6 +89,8 @@ void read_defines(const tuff_kernel_desc& desc, uint64_t most, CustomSource& sou
 }
 
 void read_constants(const tuff_kernel_desc& desc, CustomSource& source) {
+  require(desc.constant_count == 0 || desc.language != TUFF_KERNEL_PTX,
+          "desc->constant_count is {}, PTX has no specialisation constants", desc.constant_count);
   require(desc.constant_count == 0 || desc.constants != nullptr, "desc->constants is null, constant_count is {}",
           desc.constant_count);
   require(desc.constant_count <= kMaxEntries, "desc->constant_count is {}, at most {}", desc.constant_count,
@@ -93,11 +102,31 @@ void read_constants(const tuff_kernel_desc& desc, CustomSource& source) {
   }
 }
 
-KernelOptions read_options(const tuff_kernel_desc& desc) {
+// What only kernels in PTX have.
+void read_launch(const tuff_kernel_desc& desc, CustomSource& source) {
+  std::copy_n(desc.workgroup_size, 3, source.workgroup_size.begin());
+  source.shared_bytes = desc.shared_bytes;
+  if (desc.language == TUFF_KERNEL_PTX) return;
+  const char* language = name_of(desc.language);
+  for (const uint32_t size : desc.workgroup_size) {
+    require(size == 0, "desc->workgroup_size is {{{}}}, {} states its own: needs zeros",
+            fmt::join(source.workgroup_size, ", "), language);
+  }
+  require(desc.shared_bytes == 0, "desc->shared_bytes is {}, {} states its own: needs 0", desc.shared_bytes, language);
+}
+
+void check_flags(const tuff_kernel_desc& desc) {
   constexpr uint32_t kKnownFlags = TUFF_KERNEL_ROBUST | TUFF_KERNEL_UNTRUSTED;
-  require(desc.language == TUFF_KERNEL_GLSL || desc.language == TUFF_KERNEL_SPIRV,
-          "desc->language is {}, needs TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV", desc.language);
   require((desc.flags & ~kKnownFlags) == 0, "desc->flags is {:#x}, this version knows {:#x}", desc.flags, kKnownFlags);
+  if (desc.language != TUFF_KERNEL_PTX || desc.flags == 0) return;
+  tuff::fail(TUFF_ERROR_UNSUPPORTED, "desc->flags has {}: PTX can neither be checked nor confined",
+             (desc.flags & TUFF_KERNEL_UNTRUSTED) != 0 ? "TUFF_KERNEL_UNTRUSTED" : "TUFF_KERNEL_ROBUST");
+}
+
+KernelOptions read_options(const tuff_kernel_desc& desc) {
+  require(desc.language >= TUFF_KERNEL_GLSL && desc.language <= TUFF_KERNEL_PTX,
+          "desc->language is {}, needs TUFF_KERNEL_GLSL, TUFF_KERNEL_SPIRV or TUFF_KERNEL_PTX", desc.language);
+  check_flags(desc);
   require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
   const uint64_t most = desc.max_source_bytes != 0 ? desc.max_source_bytes : kDefaultSourceBytes;
   require(most <= kMaxSourceBytes, "desc->max_source_bytes is {}, at most {}", most, kMaxSourceBytes);
@@ -113,12 +142,13 @@ KernelOptions read_options(const tuff_kernel_desc& desc) {
   CustomSource& source = options.source;
   source.language = desc.language;
   source.name = read_name(desc.name, "desc->name", "kernel");
-  source.entry = read_name(desc.entry, "desc->entry", "main");
-  require(desc.language == TUFF_KERNEL_SPIRV || source.entry == "main",
+  source.entry = read_name(desc.entry, "desc->entry", desc.language == TUFF_KERNEL_PTX ? "" : "main");
+  require(desc.language != TUFF_KERNEL_GLSL || source.entry == "main",
           "desc->entry is \"{}\", GLSL's entry point is main", source.entry);
   read_source(desc, most, source);
   read_defines(desc, most, source);
   read_constants(desc, source);
+  read_launch(desc, source);
   return options;
 }
 

@@ -153,7 +153,7 @@ struct Released<tuff_event_desc> {
 };
 template <>
 struct Released<tuff_kernel_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.7.0
+  static constexpr std::array<uint32_t, 1> sizes = {112};  // 0.7.0
 };
 template <>
 struct Released<tuff_kernel_properties> {

@@ -82,7 +82,7 @@ TEST_F(KernelErrors, Descriptors) {
     return create(desc);
   };
   using Desc = tuff_kernel_desc;
-  EXPECT_FAILS(with([](Desc& d) { d.language = 2; }), kArgument, kCreate, "language");
+  EXPECT_FAILS(with([](Desc& d) { d.language = 3; }), kArgument, kCreate, "language");
   EXPECT_FAILS(with([](Desc& d) { d.flags = 4; }), kArgument, kCreate, "flags");
   EXPECT_FAILS(with([](Desc& d) { d.reserved = 1; }), kArgument, kCreate, "reserved");
   EXPECT_FAILS(with([](Desc& d) { d.source = nullptr; }), kArgument, kCreate, "source");

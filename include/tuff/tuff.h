@@ -604,8 +604,8 @@ TUFF_API tuff_status tuff_fill(tuff_stream stream, tuff_buffer buffer, uint64_t 
 
 /* Waits for all work submitted to the context so far and gives the host access to the buffer's memory until
  * tuff_unmap(). Meanwhile operations and copies on the buffer, and on views of the same memory, are INVALID_ARGUMENT.
- * Errors: INVALID_ARGUMENT if the buffer is already mapped or was not created with TUFF_ALLOC_HOST_VISIBLE, and from
- * tuff_unmap() if it is not mapped by this handle. */
+ * Errors: INVALID_ARGUMENT if the buffer is already mapped, was allocated with no bytes, or was not created with
+ * TUFF_ALLOC_HOST_VISIBLE, and from tuff_unmap() if it is not mapped by this handle. */
 TUFF_API tuff_status tuff_map(tuff_buffer buffer, void** pointer);
 TUFF_API tuff_status tuff_unmap(tuff_buffer buffer);
 
@@ -1617,6 +1617,13 @@ TUFF_API tuff_status tuff_profile_table(tuff_context context, char* text, uint64
  * accesses buffers as storage buffers, layout(set = 0, binding = i), and small parameters as push constants. Its
  * interface is reflected from the compiled module, so that launches are checked and wait only for real conflicts.
  * docs/custom-kernels.md has a complete program. On the host backend custom kernels are UNSUPPORTED.
+ *
+ * Since 0.9.0 a kernel may also be PTX, such as Triton's and nvcc's compilers write, on devices where tuff_supports()
+ * says "ptx". The entry point's parameters take the place of bindings and push constants: pointers (marked .ptr; if
+ * none is marked, every parameter of type .u64 or .b64) take the buffers, in order, and all others take the push
+ * constants, in order, each aligned to its own size, as members of a C structure are. A pointer that the kernel names
+ * counts as read and written, so launches that use the same buffer wait for each other; buffers may overlap. Pointers
+ * to memory that is not in one of the launch's buffers are not ordered, and may be freed under the kernel.
  * ------------------------------------------------------------------------------------------- */
 
 /* Binding numbers are less than this. */
@@ -1627,7 +1634,8 @@ typedef int32_t tuff_kernel_language;
 enum {
   TUFF_KERNEL_LANGUAGE_INVALID = -1,
   TUFF_KERNEL_GLSL = 0, /* a compute shader with its #version line; entry point main */
-  TUFF_KERNEL_SPIRV = 1 /* a module of version 1.0 to 1.5 for Vulkan 1.2, in the host's byte order */
+  TUFF_KERNEL_SPIRV = 1, /* a module of version 1.0 to 1.5 for Vulkan 1.2, in the host's byte order */
+  TUFF_KERNEL_PTX = 2    /* NVIDIA's assembly language, with addresses of 64 bits; since 0.9.0 */
 };
 
 /* Properties of a kernel, as bits of tuff_kernel_desc.flags. */
@@ -1663,11 +1671,11 @@ typedef struct tuff_kernel_constant {
 /* Options of tuff_kernel_create(). */
 typedef struct tuff_kernel_desc {
   uint32_t struct_size;
-  int32_t language;      /* TUFF_KERNEL_GLSL or TUFF_KERNEL_SPIRV */
+  int32_t language;      /* TUFF_KERNEL_GLSL, TUFF_KERNEL_SPIRV or TUFF_KERNEL_PTX */
   const void* source;    /* text, or SPIR-V at any address; not NULL */
-  uint64_t source_bytes; /* 0: GLSL up to the NUL */
+  uint64_t source_bytes; /* 0: text up to the NUL */
   const char* name;      /* for messages ("name:line: error: ...") and the log; NULL: "kernel" */
-  const char* entry;     /* the entry point, for SPIR-V with several; NULL: "main" */
+  const char* entry;     /* the entry point, for modules with several; NULL: "main", or the only one of PTX */
   const tuff_kernel_define* defines;     /* NULL: none */
   const tuff_kernel_constant* constants; /* each id at most once and declared by the kernel; NULL: none */
   uint32_t define_count;
@@ -1677,6 +1685,9 @@ typedef struct tuff_kernel_desc {
   uint64_t max_source_bytes;     /* limit on source and defines together; 0: 1 MiB; at most 64 MiB */
   uint64_t compile_milliseconds; /* for untrusted source; 0: 10,000; at most 3,600,000 */
   uint64_t compile_memory_bytes; /* for untrusted source, the process's address space; 0: 512 MiB; at least 64 MiB */
+  /* Since 0.9.0, for PTX only, zeros otherwise: */
+  uint32_t workgroup_size[3]; /* threads in a block; zeros: as the entry point requires (.reqntid) */
+  uint32_t shared_bytes;      /* size of the module's .extern .shared memory */
 } tuff_kernel_desc;
 
 /* The interface of a compiled kernel. */
@@ -1708,7 +1719,9 @@ typedef struct tuff_kernel_properties {
  * more than 64 KiB of variables per invocation; for SPIR-V of more than 16 MiB, or 1 MiB if untrusted. UNSUPPORTED for
  * images, samplers, uniform buffers, sets other than 0, arrays of buffers, entry points that are not compute shaders,
  * and capabilities that the device lacks or that are not enabled; for TUFF_KERNEL_ROBUST if the device has no such
- * checks; for TUFF_KERNEL_UNTRUSTED without tuff-compile. */
+ * checks; for TUFF_KERNEL_UNTRUSTED without tuff-compile. For PTX: UNSUPPORTED where tuff_supports() denies "ptx", with
+ * either flag, and for clusters; INVALID_ARGUMENT for an entry point or workgroup size that the module does not have;
+ * COMPILE_FAILED if the driver refuses the text, without its reason, which ptxas prints. */
 TUFF_API tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* desc, tuff_kernel* kernel);
 
 /* Describes the kernel. info->struct_size must be set. */

@@ -487,7 +487,7 @@ tuff_kernel_constant constant(uint32_t id, T value) noexcept {
 // The fields of tuff_kernel_desc except the source. Null, zero and empty select the defaults.
 struct KernelOptions {
   const char* name = nullptr;   // for messages: "name:line: error: ..."
-  const char* entry = nullptr;  // entry point, for SPIR-V
+  const char* entry = nullptr;  // entry point, for SPIR-V and PTX
   std::vector<tuff_kernel_define> defines;
   std::vector<tuff_kernel_constant> constants;
   bool robust = false;     // reads beyond a buffer's end give zero, writes do nothing
@@ -495,6 +495,8 @@ struct KernelOptions {
   uint64_t max_source_bytes = 0;
   uint64_t compile_milliseconds = 0;
   uint64_t compile_memory_bytes = 0;
+  std::array<uint32_t, 3> workgroup_size = {};  // for PTX whose entry point does not require one
+  uint32_t shared_bytes = 0;                    // for PTX: size of its .extern .shared memory
 };
 
 // A custom compute shader, created by Context::kernel.
@@ -1151,6 +1153,10 @@ class Context : public Operations<tuff_context_destroy> {
     return make_kernel(TUFF_KERNEL_SPIRV, std::data(words),
                        detail::bytes_of<std::remove_cv_t<detail::Element<const Range>>>(std::size(words)), options);
   }
+  // Loads PTX, on devices that support "ptx". Pointers take the buffers, all other parameters are the push constants.
+  Returned<Kernel> kernel_ptx(const std::string& ptx, const KernelOptions& options = {}) const {
+    return make_kernel(TUFF_KERNEL_PTX, ptx.c_str(), ptx.size(), options);
+  }
 
   // The GEMM's tuning table entry and its variants, as JSON (tuff_batched_gemm_variants).
   Returned<std::string> batched_gemm_variants(tuff_batched_gemm_desc desc) const {
@@ -1182,6 +1188,8 @@ class Context : public Operations<tuff_context_destroy> {
     desc.max_source_bytes = options.max_source_bytes;
     desc.compile_milliseconds = options.compile_milliseconds;
     desc.compile_memory_bytes = options.compile_memory_bytes;
+    for (std::size_t i = 0; i < 3; ++i) desc.workgroup_size[i] = options.workgroup_size[i];
+    desc.shared_bytes = options.shared_bytes;
     tuff_kernel made = TUFF_NULL_HANDLE;
     const tuff_status status = tuff_kernel_create(handle(), &desc, &made);
     return detail::give(status, Kernel(handle(), made));

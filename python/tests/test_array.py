@@ -41,6 +41,27 @@ def test_any_layout_uploads(ctx):
     exact(ctx.array(range(4)), np.arange(4))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.uint32, np.int8, np.uint8])
+def test_numpy_s_arrays_keep_their_type(ctx, dtype):
+    values = np.array([0, 1, 100], dtype)
+    assert ctx.array(values).dtype == dtype
+    assert ctx.array(values[1]).dtype == dtype
+    np.testing.assert_array_equal(ctx.array(values).numpy(), values)
+    assert ctx.array(values, np.float32).dtype == np.float32
+
+
+def test_other_numbers_become_float32_or_say_so(ctx):
+    for values in ([1, 2], [0.5], 3, np.arange(3), np.array([0.1]), np.array([True, False]), [], [2**24, -(2**24), 2**40]):
+        result = ctx.array(values)
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result.numpy(), np.asarray(values, np.float32))
+    for values in ([2**24 + 1], np.array([[0, -(2**24) - 1]]), np.array([2**63 - 1]), np.array([2**64 - 1], np.uint64)):
+        with pytest.raises(ValueError, match="is no float32; name the type"):
+            ctx.array(values)
+    assert ctx.array(np.array([2**24 + 1]), np.int32).numpy()[0] == 2**24 + 1
+    assert ctx.array([2**24 + 1], np.float32).numpy()[0] == 2**24, "an explicit type rounds"
+
+
 def test_making(ctx):
     exact(ctx.zeros((2, 3)), np.zeros((2, 3)))
     exact(ctx.ones(4), np.ones(4))

@@ -95,3 +95,46 @@ def test_free(vulkan):
     left = vulkan.kernel("#version 450\nvoid main() {}")
     vulkan.close()
     left.free()
+
+
+PTX = """.version 7.8
+.target sm_80
+.address_size 64
+.entry double(.param .u64 .ptr .global .align 4 x, .param .u32 n) {
+  .reg .pred %p; .reg .b32 %r<5>; .reg .f32 %f; .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [x]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r2, %r2, %r3, %r4;
+  setp.ge.u32 %p, %r2, %r1;
+  @%p ret;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd1, %rd1, %rd2;
+  ld.global.f32 %f, [%rd1];
+  add.f32 %f, %f, %f;
+  st.global.f32 [%rd1], %f;
+  ret;
+}
+"""
+
+
+def test_ptx(vulkan):
+    with pytest.raises(ValueError, match="language"):
+        vulkan.kernel(PTX, language="cuda")
+    with pytest.raises(ValueError, match="workgroup_size"):
+        vulkan.kernel(PTX, language="ptx", workgroup_size=(1, 2, 3, 4))
+    with pytest.raises(tuff.TuffError, match="k.ptx:4: error"):
+        vulkan.kernel(PTX.replace(".u32 n)", "n)"), language="ptx", name="k.ptx", workgroup_size=32)
+    with pytest.raises(tuff.TuffError, match="workgroup_size"):
+        vulkan.kernel(PTX, language="ptx")
+    with pytest.raises(tuff.TuffError, match="shared_bytes"):
+        vulkan.kernel(SAXPY, defines={"SCALE": "1.0"}, shared_bytes=1)
+    if not vulkan.supports("ptx"):
+        with pytest.raises(tuff.TuffError, match="PTX") as refused:
+            vulkan.kernel(PTX, language="ptx", workgroup_size=64)
+        assert refused.value.status == tuff.raw.ERROR_UNSUPPORTED
+        return
+    kernel = vulkan.kernel(PTX, language="ptx", workgroup_size=64)
+    assert kernel.bindings == 1 and kernel.push_bytes == 4 and kernel.workgroup_size == (64, 1, 1)
+    x = vulkan.array(np.arange(1000))
+    kernel(x, groups=16, push=np.uint32(1000))
+    np.testing.assert_array_equal(x.numpy(), 2 * np.arange(1000))

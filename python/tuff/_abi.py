@@ -189,6 +189,7 @@ EVENT_NO_TIMING = 1
 KERNEL_LANGUAGE_INVALID = -1
 KERNEL_GLSL = 0
 KERNEL_SPIRV = 1
+KERNEL_PTX = 2
 
 # tuff_kernel_flags
 KERNEL_ROBUST = 1
@@ -975,6 +976,8 @@ class KernelDesc(Structure):
         ("max_source_bytes", c_uint64),
         ("compile_milliseconds", c_uint64),
         ("compile_memory_bytes", c_uint64),
+        ("workgroup_size", c_uint32 * 3),
+        ("shared_bytes", c_uint32),
     ]
 
 

@@ -12,9 +12,9 @@ from . import _shape as shapes
 from ._checked import element, is_number
 from ._functions import Functions
 from ._operands import same_kind, whole_axis
-from ._storage import DTYPES, Axis, Storage, TransposedStorage, as_dtype, as_numpy, as_shape
+from ._storage import DTYPES, Axis, Storage, TransposedStorage, as_dtype, as_natural, as_numpy, as_shape
 
-__all__ = ["DTYPES", "Array", "Axis", "Transposed", "as_dtype", "as_numpy", "as_shape"]
+__all__ = ["DTYPES", "Array", "Axis", "Transposed", "as_dtype", "as_natural", "as_numpy", "as_shape"]
 
 
 class Array(Functions, Storage):

@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
-from ._array import Array, Transposed, as_dtype, as_numpy, as_shape
+from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._checked import I32, OnDevice, element, host_array, text, whole
 from ._error import check, text_of
@@ -336,11 +336,12 @@ class Context(OnDevice):
         check(raw.tuff_buffer_import_fd(self.handle, info, handle))
         return Buffer._of(self, handle.value, info.bytes, memory=object())
 
-    def array(self, values: object, dtype: object = np.float32) -> Array:
-        """Uploads anything that NumPy accepts as an array, converted to dtype."""
+    def array(self, values: object, dtype: object = None) -> Array:
+        """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of float16,
+        float32 and integers of up to 32 bits keep their type, and everything else becomes float32."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
-        source = as_numpy(values, as_dtype(dtype))
+        source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))
         result = self.empty(source.shape, source.dtype)
         result.buffer.upload(source)
         return result
@@ -394,7 +395,7 @@ class Context(OnDevice):
     # Kernels.
 
     def kernel(self, source: Union[str, bytes, np.ndarray], **options: object) -> Kernel:
-        """Compiles a compute shader, GLSL as str or SPIR-V as bytes; see Kernel for the options."""
+        """Compiles a compute shader, GLSL as str or SPIR-V as bytes, or loads PTX; see Kernel for the options."""
         return Kernel(self, source, **options)
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:

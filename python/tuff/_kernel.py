@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._context import Context
 
 Number = Union[bool, int, float, np.generic]
+_LANGUAGES = {"glsl": raw.KERNEL_GLSL, "spirv": raw.KERNEL_SPIRV, "ptx": raw.KERNEL_PTX}
 
 
 def _bits(value: Number) -> int:
@@ -62,12 +63,23 @@ class Kernel(OnDevice):
         max_source_bytes: int = 0,
         compile_seconds: float = 0,
         compile_memory_bytes: int = 0,
+        language: Optional[str] = None,
+        workgroup_size: Union[int, Sequence[int]] = (0, 0, 0),
+        shared_bytes: int = 0,
     ) -> None:
-        """source: GLSL as str, or SPIR-V as bytes or an array. name: for messages. defines: macros, name to value.
-        constants: specialisation constants, id to value. All others are as in tuff_kernel_desc."""
+        """source: GLSL as str, SPIR-V as bytes or an array, or PTX. language: "glsl", "spirv" or "ptx"; by default GLSL
+        for str and SPIR-V otherwise. name: for messages. defines: macros, name to value. constants: specialisation
+        constants, id to value. workgroup_size and shared_bytes are for PTX, such as Triton's: workgroup_size=32 *
+        metadata.num_warps and shared_bytes=metadata.shared. All others are as in tuff_kernel_desc."""
         _require_context(context)
-        is_text = isinstance(source, str)
-        data = source.encode() if is_text else _bytes(source, "source")
+        if language is None:
+            language = "glsl" if isinstance(source, str) else "spirv"
+        if language not in _LANGUAGES:
+            raise ValueError(f"language is {language!r}, needs one of {', '.join(_LANGUAGES)}")
+        data = source.encode() if isinstance(source, str) else _bytes(source, "source")
+        threads = wholes(workgroup_size, "workgroup_size", most=U32)
+        if not 1 <= len(threads) <= 3:
+            raise ValueError(f"workgroup_size is {workgroup_size!r}, needs one to three numbers")
         texts = [
             (text(key, "a define's name"), text(str(value), f"the define {key}"))
             for key, value in _items(defines, "defines")
@@ -79,7 +91,7 @@ class Kernel(OnDevice):
         if not 0 <= compile_milliseconds < 2**63:
             raise ValueError(f"compile_seconds is {compile_seconds!r}")
         desc = raw.KernelDesc(
-            language=raw.KERNEL_GLSL if is_text else raw.KERNEL_SPIRV,
+            language=_LANGUAGES[language],
             source=ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p),
             source_bytes=len(data),
             name=None if name is None else os.fsencode(name),
@@ -92,6 +104,8 @@ class Kernel(OnDevice):
             max_source_bytes=whole(max_source_bytes, "max_source_bytes"),
             compile_milliseconds=round(compile_milliseconds),
             compile_memory_bytes=whole(compile_memory_bytes, "compile_memory_bytes"),
+            workgroup_size=(ctypes.c_uint32 * 3)(*(*threads, 1, 1)[:3]) if any(threads) else (ctypes.c_uint32 * 3)(),
+            shared_bytes=whole(shared_bytes, "shared_bytes", most=U32),
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_kernel_create(context.handle, desc, handle))

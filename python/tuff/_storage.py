@@ -64,6 +64,20 @@ def as_numpy(values: object, dtype: object) -> np.ndarray:
         raise ValueError(f"a value is beyond {np.dtype(dtype)}: {error}") from None
 
 
+def as_natural(values: object) -> np.ndarray:
+    """Converts anything that NumPy accepts where no dtype is given. NumPy's arrays keep a type that arrays support;
+    float64, lists and 64-bit integers become float32. A ValueError says so if that would change an integer."""
+    data = np.asarray(values)
+    if isinstance(values, (np.ndarray, np.generic)) and data.dtype in DTYPES and data.dtype != np.float64:
+        return data
+    result = as_numpy(values, np.float32)
+    if data.dtype.kind in "iu" and data.size != 0 and max(data.max(), -int(data.min())) > 2**24:
+        changed = data[result.astype(np.longdouble) != data.astype(np.longdouble)]
+        if changed.size != 0:
+            raise ValueError(f"{changed[0]} is no float32; name the type that keeps it, such as dtype=numpy.int32")
+    return result
+
+
 class Storage(OnDevice):
     """What an Array is made of: a Buffer with a shape and a dtype, its transfers and its views. Operations accept it; Array
     adds the operators and functions."""

@@ -25,13 +25,16 @@ struct CustomSource {
   };
 
   int32_t language = TUFF_KERNEL_GLSL;
-  std::string text;  // GLSL, or SPIR-V as bytes
-  std::string name = "kernel", entry = "main";
+  std::string text;                             // GLSL or PTX, or SPIR-V as bytes
+  std::string name = "kernel", entry = "main";  // PTX: no entry is the only one
   std::vector<Define> defines;
   std::vector<Constant> constants;
   bool in_bounds = false;    // apply keep_in_bounds()
   bool zero_shared = false;  // also zero shared memory, with an initialiser that the device supports
   bool proven = false;       // the driver has compiled it in another process; cached on disk separately
+  // PTX only. These are not serialised: the driver compiles PTX, in this process, and caches it itself.
+  std::array<uint32_t, 3> workgroup_size{};  // zeros: as the entry point requires
+  uint32_t shared_bytes = 0;                 // for the launch, in addition to what the module declares
 };
 
 // What a launch needs to know, taken from the module.
@@ -46,6 +49,17 @@ struct KernelInterface {
   uint64_t loop_iterations = 0;        // of the longest loop whose iteration count is known
   uint64_t shared_bytes = 0;           // in std430 layout, which is how Vulkan counts
   std::vector<uint32_t> capabilities;  // SPIR-V's numbers
+
+  // PTX only, not serialised either.
+  struct Parameter {
+    bool is_buffer;
+    uint32_t at;  // the binding number, or the offset in the push constants
+  };
+  std::string entry;
+  std::vector<Parameter> parameters;  // in the order of the entry point
+  uint32_t dynamic_shared_bytes = 0;
+  uint64_t alignment = 1;  // of buffers
+  bool overlaps = false;   // buffers may overlap
 };
 
 struct CompiledKernel {
@@ -101,6 +115,10 @@ uint64_t longest_loop(const std::vector<uint32_t>& words, const SpirvModule& mod
 std::vector<uint32_t> keep_in_bounds(const std::vector<uint32_t>& words, const SpirvModule& module, bool zero_shared);
 // `words` is a valid module. UNSUPPORTED for a resource that is not a storage buffer in set 0.
 KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& entry);
+// Every buffer that the entry point names counts as read and written. COMPILE_FAILED for text that is not PTX, as far
+// as this needs to read it; INVALID_ARGUMENT for another entry or workgroup size than the module has.
+constexpr uint32_t kMaxPtxPushBytes = 256;
+KernelInterface reflect_ptx(const CustomSource& source);
 
 // --- serialisation, for pipes and files ------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ void check_launch(const KernelInterface& kernel, const LaunchArgs& args, const L
   }
   for (uint32_t i = 0; i < count; ++i) check_buffer(args.buffers[i], i, kernel.bindings[i], limits);
   for (uint32_t i = 0; i < count; ++i) {
-    if (!kernel.bindings[i].used || !kernel.bindings[i].written) continue;
+    if (kernel.overlaps || !kernel.bindings[i].used || !kernel.bindings[i].written) continue;
     for (uint32_t j = 0; j < count; ++j) {
       if (j == i || !kernel.bindings[j].used) continue;
       require(!overlap(*args.buffers[i], *args.buffers[j]),

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "planning/recorder.hpp"
+#include "runtime/custom/custom_kernel.hpp"
 #include "runtime/vulkan/hazard_tracker.hpp"
 #include "runtime/vulkan/memory_block.hpp"
 
@@ -39,15 +40,19 @@ struct BoundDispatch {
   static constexpr uint32_t kMaxSlots = TUFF_KERNEL_MAX_BINDINGS;  // Tuff's own kernels have fewer
   static_assert(kMaxSlots >= Dispatch::kMaxSlots && kMaxSlots <= Touched::kMaxRanges);
   static constexpr uint32_t kPushBytes = 256;
+  static_assert(kPushBytes >= kMaxPtxPushBytes);
 
   const char *label = "", *kernel = "", *variant = "";
   double bytes = 0, operations = 0;
   std::array<uint32_t, 3> groups{};
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
-  // A kernel in PTX, in place of pipeline and layout. Its parameters are the addresses, then the push block.
+  // A kernel in PTX, in place of pipeline and layout. Its parameters are the slots' addresses, then the push block,
+  // unless a custom kernel lists others; the list is as durable as the pipeline.
   VkCuFunctionNVX function = VK_NULL_HANDLE;
-  uint32_t threads = 0, shared_bytes = 0;
+  std::array<uint32_t, 3> workgroup_size{1, 1, 1};
+  uint32_t shared_bytes = 0;
+  std::span<const KernelInterface::Parameter> parameters;
   const CachedPipeline* cached = nullptr;  // Tuff's kernels: what a graph has to pin
   // Tuff's kernels: the push constants begin with 8 bytes per slot, before the parameters. They hold where the slot's
   // memory begins, as an address or as an offset within its descriptor.

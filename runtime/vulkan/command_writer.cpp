@@ -130,23 +130,30 @@ void CommandWriter::push_descriptors(const BoundDispatch& dispatch, uint64_t* ba
 
 // A kernel in PTX. Pipelines have to be bound again after it.
 void CommandWriter::launch(const BoundDispatch& dispatch) {
-  std::array<uint64_t, Dispatch::kMaxSlots> addresses;
-  std::array<const void*, Dispatch::kMaxSlots + 1> parameters;
+  std::array<uint64_t, BoundDispatch::kMaxSlots> addresses;
+  std::array<const void*, BoundDispatch::kMaxSlots + kMaxPtxPushBytes> parameters;
   uint32_t count = 0;
-  for (; count < dispatch.slots; ++count) {
-    const Bound& at = dispatch.bound[count];
-    addresses[count] = at.block != nullptr ? at.block->address + at.begin : 0;
-    parameters[count] = &addresses[count];
+  for (uint32_t i = 0; i < dispatch.slots; ++i) {
+    const Bound& at = dispatch.bound[i];
+    addresses[i] = at.block != nullptr ? at.block->address + at.begin : 0;
   }
-  if (dispatch.push_bytes != 0) parameters[count++] = dispatch.push.data();
+  if (!dispatch.bases) {
+    for (const auto [is_buffer, at] : dispatch.parameters) {
+      parameters[count++] = is_buffer ? static_cast<const void*>(&addresses[at]) : &dispatch.push[at];
+    }
+  } else {
+    for (; count < dispatch.slots; ++count) parameters[count] = &addresses[count];
+    if (dispatch.push_bytes != 0) parameters[count++] = dispatch.push.data();
+  }
   VkCuLaunchInfoNVX info{};
   info.sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX;
   info.function = dispatch.function;
   info.gridDimX = dispatch.groups[0];
   info.gridDimY = dispatch.groups[1];
   info.gridDimZ = dispatch.groups[2];
-  info.blockDimX = dispatch.threads;
-  info.blockDimY = info.blockDimZ = 1;
+  info.blockDimX = dispatch.workgroup_size[0];
+  info.blockDimY = dispatch.workgroup_size[1];
+  info.blockDimZ = dispatch.workgroup_size[2];
   info.sharedMemBytes = dispatch.shared_bytes;
   info.paramCount = count;
   info.pParams = parameters.data();

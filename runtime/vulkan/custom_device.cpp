@@ -105,6 +105,21 @@ bool cuts_loops(const Device& device) {
          std::sscanf(device.physical.driver.driverInfo, "Mesa %d.", &mesa) == 1 && mesa < kFirstWithout;
 }
 
+void check_workgroup(const KernelInterface& kernel, const DeviceTraits& traits, uint64_t shared_bytes) {
+  uint64_t invocations = 1;
+  for (uint32_t i = 0; i < 3; ++i) {
+    const uint32_t size = kernel.workgroup_size[i];
+    if (size == 0) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel's workgroups have size 0 in dimension {}", i);
+    check_limit(size, traits.max_local_size[i], "invocations along one dimension of a workgroup");
+    invocations *= size;
+  }
+  check_limit(invocations, traits.max_invocations, "invocations in a workgroup");
+  check_limit(kernel.shared_bytes, shared_bytes, "bytes of shared memory");
+}
+
+// What a workgroup of a Hopper GPU can have in PTX; Vulkan's limit is for SPIR-V.
+constexpr uint64_t kPtxSharedBytes = 227 << 10;
+
 }  // namespace
 
 std::string capability_names(const KernelInterface& kernel) {
@@ -135,21 +150,29 @@ void check_device(const KernelInterface& kernel, bool robust, const Device& devi
          "parts",
          kernel.loop_iterations, device.physical.properties.deviceName, kMaxLoopPasses);
   }
+  check_workgroup(kernel, device.traits, device.traits.shared_bytes);
+  check_limit(kernel.push_bytes, device.traits.push_bytes, "bytes of push constants");
   const VkPhysicalDeviceLimits& limits = device.physical.properties.limits;
-  const DeviceTraits& traits = device.traits;
-  uint64_t invocations = 1, buffers = 0;
-  for (uint32_t i = 0; i < 3; ++i) {
-    const uint32_t size = kernel.workgroup_size[i];
-    if (size == 0) fail(TUFF_ERROR_LIMIT_EXCEEDED, "the kernel's workgroups have size 0 in dimension {}", i);
-    check_limit(size, traits.max_local_size[i], "invocations along one dimension of a workgroup");
-    invocations *= size;
-  }
-  check_limit(invocations, traits.max_invocations, "invocations in a workgroup");
-  check_limit(kernel.shared_bytes, traits.shared_bytes, "bytes of shared memory");
-  check_limit(kernel.push_bytes, traits.push_bytes, "bytes of push constants");
+  uint64_t buffers = 0;
   for (const KernelInterface::Binding& binding : kernel.bindings) buffers += binding.used ? 1 : 0;
   check_limit(buffers, std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers),
               "buffers");
+}
+
+void check_device_for_ptx(const KernelInterface& kernel, const Device& device) {
+  const char* name = device.physical.properties.deviceName;
+  if (!device.physical.binary_import) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the driver of {} does not load PTX (VK_NVX_binary_import)", name);
+  }
+  if (!device.native) {
+    fail(TUFF_ERROR_UNSUPPORTED,
+         "kernels in PTX need a queue that only computes and buffer addresses, which {} lacks, or TUFF_NATIVE is off",
+         name);
+  }
+  if (!device.traits.hopper) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} did not run PTX correctly when the library tried it", name);
+  }
+  check_workgroup(kernel, device.traits, kPtxSharedBytes);
 }
 
 }  // namespace tuff

@@ -135,47 +135,76 @@ void RetiredPipelines::destroy(const Objects& objects) noexcept {
   device_->destroy_native(objects.module, objects.function);
 }
 
+namespace {
+
+std::shared_ptr<KernelPipeline> new_pipeline(const std::string& name, const KernelInterface& interface,
+                                             std::shared_ptr<RetiredPipelines> retired) {
+  RetiredPipelines::Room room(*retired);
+  auto pipeline = std::make_shared<KernelPipeline>(name, interface, std::move(retired));
+  room.keep();
+  return pipeline;
+}
+
+}  // namespace
+
 VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,
                            VkPipelineCache cache, const KernelOptions& options, const CompiledKernel& compiled)
-    : device_(std::move(device)), interface_(compiled.interface), robust_(options.robust) {
-  RetiredPipelines::Room room(*retired);
-  pipeline_ = std::make_shared<KernelPipeline>(options.source.name, std::move(retired));
-  room.keep();
-  const std::vector<uint32_t> bindings = used_bindings(interface_);
+    : device_(std::move(device)),
+      pipeline_(new_pipeline(options.source.name, compiled.interface, std::move(retired))),
+      robust_(options.robust) {
   RetiredPipelines::Objects& objects = pipeline_->objects;
-  objects.set = make_custom_set(*device_, bindings);
-  objects.layout = device_->make_pipeline_layout(objects.set, (interface_.push_bytes + 3) / 4 * 4);
+  objects.set = make_custom_set(*device_, used_bindings(interface()));
+  objects.layout = device_->make_pipeline_layout(objects.set, (interface().push_bytes + 3) / 4 * 4);
   objects.pipeline = make_custom_pipeline(*device_, objects.layout, compiled.words, options.source.entry,
                                           options.robust || options.untrusted, cache);
 }
 
+VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired,
+                           const KernelOptions& options, const KernelInterface& read)
+    : device_(std::move(device)),
+      pipeline_(new_pipeline(options.source.name, read, std::move(retired))),
+      robust_(false) {
+  const std::string& name = options.source.name;
+  log(TUFF_LOG_DEBUG, "loading {}, {} bytes of PTX", name, options.source.text.size());
+  const Device::Native made = device_->load_native(options.source.text, interface().entry.c_str());
+  if (made.function == VK_NULL_HANDLE) {
+    fail(TUFF_ERROR_COMPILE_FAILED, "the driver of {} does not accept the PTX of {}; ptxas prints the reason",
+         device_->physical.properties.deviceName, name);
+  }
+  pipeline_->objects.module = made.module;
+  pipeline_->objects.function = made.function;
+}
+
 LaunchLimits VulkanKernel::launch_limits() const {
   const DeviceTraits& traits = device_->traits;
-  return {traits.max_range,
-          device_->physical.properties.limits.minStorageBufferOffsetAlignment,
+  const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
+  const bool by_descriptors = pipeline_->objects.function == VK_NULL_HANDLE;
+  return {by_descriptors ? traits.max_range : max_block_bytes(device_->physical),
+          std::max(alignment, interface().alignment),
           {traits.max_groups[0], traits.max_groups[1], traits.max_groups[2]}};
 }
 
 void VulkanKernel::describe(tuff_kernel_properties& out) const {
   const LaunchLimits limits = launch_limits();
-  out.binding_count = static_cast<uint32_t>(interface_.bindings.size());
+  const KernelInterface& interface = this->interface();
+  out.binding_count = static_cast<uint32_t>(interface.bindings.size());
   for (uint32_t i = 0; i < out.binding_count; ++i) {
-    const KernelInterface::Binding& binding = interface_.bindings[i];
+    const KernelInterface::Binding& binding = interface.bindings[i];
     out.used |= uint32_t{binding.used} << i;
     out.read |= uint32_t{binding.read} << i;
     out.written |= uint32_t{binding.written} << i;
     out.min_bytes[i] = binding.min_bytes;
   }
-  out.push_bytes = interface_.push_bytes;
-  std::copy_n(interface_.workgroup_size.begin(), 3, out.workgroup_size);
-  out.shared_bytes = static_cast<uint32_t>(interface_.shared_bytes);
+  out.push_bytes = interface.push_bytes;
+  std::copy_n(interface.workgroup_size.begin(), 3, out.workgroup_size);
+  out.shared_bytes = static_cast<uint32_t>(interface.shared_bytes);
   out.subgroup_size = device_->traits.subgroup_size;
   std::copy_n(limits.max_groups.begin(), 3, out.max_groups);
   out.buffer_alignment = static_cast<uint32_t>(limits.alignment);
   out.robust = robust_ ? 1 : 0;
   out.max_buffer_bytes = limits.max_range;
   copy_text(out.name, name());
-  copy_text(out.capabilities, capability_names(interface_));
+  copy_text(out.capabilities, capability_names(interface));
 }
 
 }  // namespace tuff

@@ -26,6 +26,7 @@ void try_driver(const KernelOptions& options, const CompiledKernel& kernel, cons
 
 // Throws UNSUPPORTED or LIMIT_EXCEEDED if this device cannot run the kernel.
 void check_device(const KernelInterface& kernel, bool robust, const Device& device);
+void check_device_for_ptx(const KernelInterface& kernel, const Device& device);
 // SPIR-V's names of the capabilities other than Shader.
 std::string capability_names(const KernelInterface& kernel);
 
@@ -84,13 +85,14 @@ class RetiredPipelines {
 
 // Retires its objects when the last owner releases it.
 struct KernelPipeline {
-  KernelPipeline(std::string kernel, std::shared_ptr<RetiredPipelines> where)
-      : name(std::move(kernel)), retired(std::move(where)) {}
+  KernelPipeline(std::string kernel, const KernelInterface& its_interface, std::shared_ptr<RetiredPipelines> where)
+      : name(std::move(kernel)), interface(its_interface), retired(std::move(where)) {}
   ~KernelPipeline() { retired->add(objects, uses); }
   KernelPipeline(const KernelPipeline&) = delete;
   KernelPipeline& operator=(const KernelPipeline&) = delete;
 
-  const std::string name;  // bound commands point to it
+  const std::string name;  // bound commands point to these
+  const KernelInterface interface;
   std::shared_ptr<RetiredPipelines> retired;
   RetiredPipelines::Objects objects;
   LastUses uses;
@@ -101,10 +103,13 @@ class VulkanKernel final : public CustomKernel {
   // Builds the pipeline. Needs no lock.
   VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired, VkPipelineCache cache,
                const KernelOptions& options, const CompiledKernel& compiled);
+  // Has the driver load PTX, which is COMPILE_FAILED if it refuses the text.
+  VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<RetiredPipelines> retired, const KernelOptions& options,
+               const KernelInterface& interface);
 
   void describe(tuff_kernel_properties& properties) const override;
   const std::string& name() const { return pipeline_->name; }
-  const KernelInterface& interface() const { return interface_; }
+  const KernelInterface& interface() const { return pipeline_->interface; }
   const RetiredPipelines::Objects& objects() const { return pipeline_->objects; }
   LaunchLimits launch_limits() const;
 
@@ -115,7 +120,6 @@ class VulkanKernel final : public CustomKernel {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<KernelPipeline> pipeline_;
-  KernelInterface interface_;
   bool robust_;
 };
 

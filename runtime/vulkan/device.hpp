@@ -83,12 +83,12 @@ class Device {
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
   VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);
   VkShaderModule make_shader_module(std::span<const uint32_t> words);
-  // A kernel in PTX; only if `native` is set. Throws UNSUPPORTED if the driver refuses the text.
+  // A kernel in PTX; only if `native` is set. The function is null if the driver refuses the text.
   struct Native {
     VkCuModuleNVX module = VK_NULL_HANDLE;
     VkCuFunctionNVX function = VK_NULL_HANDLE;
   };
-  Native make_native(const std::string& ptx, const char* entry);
+  Native load_native(const std::string& ptx, const char* entry);
   void destroy_native(VkCuModuleNVX module, VkCuFunctionNVX function) noexcept;
   // A command buffer in a pool of its own; destroying the pool frees it.
   struct Commands {

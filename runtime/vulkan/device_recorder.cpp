@@ -160,7 +160,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
   bound.function = pipeline.function;
-  bound.threads = pipeline.threads;
+  bound.workgroup_size = {pipeline.threads, 1, 1};
   bound.shared_bytes = pipeline.shared_bytes;
   bound.cached = &pipeline;
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
@@ -177,10 +177,11 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   appended(bound.bytes, bound.operations);
 }
 
-// Bound by descriptors that cover each buffer completely.
+// Bound by descriptors that cover each buffer completely, or in PTX by addresses.
 void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   base_.device->require_alive();
   if (args.groups[0] == 0 || args.groups[1] == 0 || args.groups[2] == 0) return;
+  const KernelInterface& interface = kernel.interface();
   BoundDispatch bound;
   bound.bases = false;
   bound.label = "kernel";
@@ -188,9 +189,16 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   bound.groups = args.groups;
   bound.pipeline = kernel.objects().pipeline;
   bound.layout = kernel.objects().layout;
+  bound.function = kernel.objects().function;
+  bound.workgroup_size = interface.workgroup_size;
+  bound.shared_bytes = interface.dynamic_shared_bytes;
+  bound.parameters = interface.parameters;
   for (uint32_t i = 0; i < args.buffers.size(); ++i) {
-    const KernelInterface::Binding& binding = kernel.interface().bindings[i];
-    if (!binding.used) continue;
+    const KernelInterface::Binding& binding = interface.bindings[i];
+    if (!binding.used) {
+      if (bound.function != VK_NULL_HANDLE) bound.bound[bound.slots++] = {};  // a parameter all the same
+      continue;
+    }
     const Buffer& buffer = *args.buffers[i];
     will_use(buffer);
     bound.bound[bound.slots] = bound_of(buffer);
@@ -207,7 +215,7 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   if (args.push_bytes != 0) std::memcpy(bound.push.data(), args.push, args.push_bytes);
   append(bound);
   for (uint32_t i = 0; i < args.buffers.size(); ++i) {
-    if (kernel.interface().bindings[i].used) has_used(*args.buffers[i]);
+    if (interface.bindings[i].used) has_used(*args.buffers[i]);
   }
   launched(kernel);
   appended(bound.bytes, 0);

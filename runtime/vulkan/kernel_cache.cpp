@@ -297,7 +297,10 @@ Pipeline KernelCache::build_native(const KernelRequest& kernel) {
   require_compilers();  // when the process exits, the driver's may be gone too
   const NativeKernel native = kernel.source().write(kernel);
   log(TUFF_LOG_DEBUG, "loading {}, {} bytes of PTX", kernel.source().name, native.text.size());
-  const Device::Native made = device_->make_native(native.text, native.entry);
+  const Device::Native made = device_->load_native(native.text, native.entry);
+  if (made.function == VK_NULL_HANDLE) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the driver does not accept the PTX of {}", native.entry);
+  }
   ++compiled_;
   ++built_;
   return {VK_NULL_HANDLE, VK_NULL_HANDLE, made.module, made.function, native.threads, native.shared_bytes};

@@ -308,6 +308,7 @@ void VulkanBackend::profile_end() noexcept {
 // Compiles without the lock, because that takes long and others may record meanwhile.
 std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& asked) {
   device_->require_alive();
+  if (asked.source.language == TUFF_KERNEL_PTX) return create_ptx_kernel(asked);
   KernelOptions options = asked;
   options.source.in_bounds = options.robust || options.untrusted;
   options.source.zero_shared = options.source.in_bounds && device_->zeroes_shared;
@@ -319,6 +320,18 @@ std::unique_ptr<CustomKernel> VulkanBackend::create_kernel(const KernelOptions& 
   if (!loaded.from_disk) store_custom(options, loaded.kernel, kernels_->disk());  // the driver has accepted it
   const std::lock_guard lock(mutex_);
   kernels_->note_pipeline(loaded.from_disk);
+  streams_->poll_all();
+  retired_->completed(streams_->timelines());
+  return kernel;
+}
+
+// The driver keeps what it has compiled.
+std::unique_ptr<CustomKernel> VulkanBackend::create_ptx_kernel(const KernelOptions& options) {
+  const KernelInterface interface = reflect_ptx(options.source);
+  check_device_for_ptx(interface, *device_);
+  auto kernel = std::make_unique<VulkanKernel>(device_, retired_, options, interface);
+  const std::lock_guard lock(mutex_);
+  kernels_->note_pipeline(false);
   streams_->poll_all();
   retired_->completed(streams_->timelines());
   return kernel;

@@ -64,6 +64,7 @@ class VulkanBackend final : public ComputeBackend {
   auto with_memory(Attempt&& attempt);
 
  private:
+  std::unique_ptr<CustomKernel> create_ptx_kernel(const KernelOptions& options);
   Buffer adopt(OwnBlock block, uint64_t offset, uint64_t bytes);
   void wait_for_everything(bool for_host);
   TuningDevice tuning_device() const;

@@ -781,3 +781,7 @@ VALUE(TUFF_DEVICE_INVALID, -1);
 VALUE(TUFF_LOG_INVALID, -1);
 VALUE(TUFF_KERNEL_LANGUAGE_INVALID, -1);
 VALUE(TUFF_VERSION, 2304);
+
+FIELD(tuff_kernel_desc, workgroup_size, 96);
+FIELD(tuff_kernel_desc, shared_bytes, 108);
+VALUE(TUFF_KERNEL_PTX, 2);

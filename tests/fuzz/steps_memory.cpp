@@ -259,7 +259,7 @@ void map(Step& s) {
   Call call(function_of("tuff_map"));
   call.set("buffer", reference(buffer));
   Expected expected;
-  if (!visible) expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "buffer"}, s.spoil = false;
+  if (!visible || root_of(s, buffer).bytes == 0) expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "buffer"}, s.spoil = false;
   s.run(call, expected, [&](const std::array<Outcome, 2>& outcomes) {
     Root& root = root_of(s, buffer);
     uint8_t* const mirror = root.mirror.data() + object.offset;

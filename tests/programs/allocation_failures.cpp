@@ -1,13 +1,15 @@
 // Makes the library's allocations fail, one after another, in everything that a program may request of it.
 //
-//   tuff_allocation_failures BACKEND [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
+//   tuff_allocation_failures BACKEND [--frames n] [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
 //
 // A scenario is a short piece of work. First the program counts the library's allocations in it. Then it repeats the
 // scenario for each n with the n-th allocation failing: once with that allocation alone, and once with all later ones
-// failing too until the call has returned. A call may succeed nevertheless, or return OUT_OF_HOST_MEMORY and succeed
-// when it is repeated. Its results must be correct, everything can be destroyed, and neither the library nor the
-// context may hold more memory afterwards than before. Without --seconds the program tries all of that; with it, a
-// sample by a seed that is printed.
+// failing too until the call has returned. Compiling a kernel allocates tens of thousands of times at few places, so
+// the program takes the first allocation of each call path only: the innermost 12 frames inside the library, or
+// --frames. With --frames 0 it takes every allocation. A call may succeed nevertheless, or return OUT_OF_HOST_MEMORY
+// and succeed when it is repeated. Its results must be correct, everything can be destroyed, and neither the library
+// nor the context may hold more memory afterwards than before. Without --seconds the program tries all of that; with
+// it, a sample by a seed that is printed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include <exception>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,13 +71,19 @@ class Runner {
   Runner() : context_(new_context()) {}
   ~Runner() { MADE(tuff_context_destroy(context_)); }
 
-  uint64_t count(const Scenario& scenario) {
+  // Returns the call path of each allocation, or numbers that are all different if `frames` is 0.
+  std::vector<uint64_t> count(const Scenario& scenario, unsigned frames) {
     allocations.counts = true;
     perform(scenario, 0, false);
     perform(scenario, 0, false);
     allocations.counts = false;
+    record_paths(frames);
     perform(scenario, 0, false);
-    return allocations.seen;
+    record_paths(0);
+    if (frames != 0) return recorded_paths();
+    std::vector<uint64_t> numbers(allocations.seen);
+    for (uint64_t& number : numbers) number = ++counted_;
+    return numbers;
   }
 
   // Runs the scenario with the n-th allocation failing, several times: tables grow in steps and stay, but a leak grows
@@ -128,6 +137,7 @@ class Runner {
   }
 
   const tuff_context context_;
+  uint64_t counted_ = 0;
 };
 
 struct Trial {
@@ -174,24 +184,28 @@ void crashed(int signal) {
   _exit(1);
 }
 
-int run(double seconds, uint64_t seed, const std::string& only) {
+int run(double seconds, uint64_t seed, unsigned frames, const std::string& only) {
   using Clock = std::chrono::steady_clock;
   first_call();
   Runner runner;
   std::vector<Trial> trials;
+  std::set<uint64_t> paths;
   const std::vector<Scenario> scenarios = all_scenarios();
   for (const Scenario& scenario : scenarios) {
-    const uint64_t count = runner.count(scenario);
+    const std::vector<uint64_t> allocated = runner.count(scenario, only.empty() ? frames : 0);
     if (problems != 0) return 1;
-    if (only.empty()) {
-      std::printf("%s: %llu allocations\n", scenario.name.c_str(), static_cast<unsigned long long>(count));
-    }
-    for (uint64_t n = 1; n <= count; ++n) {
+    size_t of_scenario = 0;
+    for (uint64_t n = 1; n <= allocated.size(); ++n) {
+      if (!paths.insert(allocated[n - 1]).second) continue;
+      ++of_scenario;
       for (const bool on : {false, true}) {
         const std::string name = scenario.name + ":" + std::to_string(n) + (on ? ":on" : ":once");
         const bool wanted = only.empty() || name.rfind(only, 0) == 0;
         if (wanted) trials.push_back({&scenario, n, on});
       }
+    }
+    if (only.empty()) {
+      std::printf("%s: %zu allocations, %zu new paths\n", scenario.name.c_str(), allocated.size(), of_scenario);
     }
   }
   if (seconds != 0) {
@@ -224,12 +238,12 @@ int main(int count, char** words) {
   tuff_test::failures = &tuff_test::allocations;
   tuff_test::watch_library(reinterpret_cast<const void*>(&tuff_version));
   double seconds = 0;
-  uint64_t seed = std::random_device()();
+  uint64_t seed = std::random_device()(), frames = 12;
   std::string only;
   if (count > 1) tuff_test::backend = words[1];
-  tuff_test::parse_options(
-      count, words, 2,
-      "usage: tuff_allocation_failures host|vulkan [--seconds s] [--seed n] [--only SCENARIO:n:once|on]\n",
-      {{"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
-  return tuff_test::run(seconds, seed, only);
+  tuff_test::parse_options(count, words, 2,
+                           "usage: tuff_allocation_failures host|vulkan [--frames n] [--seconds s] [--seed n] "
+                           "[--only SCENARIO:n:once|on]\n",
+                           {{"--frames", &frames}, {"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
+  return tuff_test::run(seconds, seed, static_cast<unsigned>(std::min<uint64_t>(frames, 1000)), only);
 }

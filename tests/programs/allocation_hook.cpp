@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 namespace {
@@ -21,6 +22,11 @@ std::atomic<bool> watching{false};
 std::atomic<uint64_t> seen{0}, wanted{0};
 std::atomic<bool> failing_on{false}, failed{false};
 std::atomic<int64_t> live{0};
+
+// Paths by the number of their allocation. Never grows: recording must not allocate.
+constexpr size_t kMaxPaths = 1 << 18;
+std::atomic<uint64_t> paths[kMaxPaths];
+std::atomic<unsigned> path_frames{0};
 
 struct Search {
   uintptr_t function;
@@ -62,6 +68,27 @@ bool by_library(const void* caller) {
   return result;
 }
 
+struct Path {
+  unsigned frames;
+  uint64_t hash;
+};
+
+_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* data) {
+  auto& path = *static_cast<Path*>(data);
+  const auto address = static_cast<uintptr_t>(_Unwind_GetIP(context));
+  if (!library.has(address - 1)) return _URC_NO_REASON;
+  path.hash = (path.hash ^ (address - library.begin)) * 0x9E3779B97F4A7C15u;
+  path.hash ^= path.hash >> 29;
+  return --path.frames == 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+void record_path(uint64_t number) {
+  Path path{path_frames.load(std::memory_order_relaxed), 0};
+  if (path.frames == 0 || number > kMaxPaths) return;
+  _Unwind_Backtrace(add_frame, &path);
+  paths[number - 1].store(path.hash);
+}
+
 // Precedes each allocation.
 struct Header {
   void* block;
@@ -78,6 +105,7 @@ void* allocate(size_t size, size_t alignment, const void* caller) {
       failed.store(true);
       return nullptr;
     }
+    record_path(number);
   }
   const size_t room = std::max(alignment, kHeader);
   void* block = size > SIZE_MAX - 2 * room ? nullptr : std::malloc(size + 2 * room);
@@ -124,6 +152,12 @@ void fail_allocation(uint64_t n, bool on) {
 bool stop_failing() {
   wanted.store(0);
   return failed.load();
+}
+
+void record_paths(unsigned frames) { path_frames.store(frames); }
+
+std::vector<uint64_t> recorded_paths() {
+  return {std::begin(paths), std::begin(paths) + std::min<size_t>(seen.load(), kMaxPaths)};
 }
 
 uint64_t allocations_seen() { return seen.load(); }

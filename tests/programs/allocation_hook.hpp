@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace tuff_test {
 
@@ -16,6 +17,11 @@ void fail_allocation(uint64_t n, bool on);
 bool stop_failing();
 // The library's allocations since fail_allocation().
 uint64_t allocations_seen();
+// Records the call path of each allocation of the library from now on: a hash of the `frames` innermost frames inside
+// the library; 0: records no more.
+void record_paths(unsigned frames);
+// The paths since then, in the order of fail_allocation()'s numbers.
+std::vector<uint64_t> recorded_paths();
 // The library's allocations that are not freed yet.
 int64_t live_allocations();
 
