@@ -141,7 +141,8 @@ def main():
     toolkit = loaded(r"lib(cudart|cublas|cudnn|nvrtc|nvJitLink|torch|triton)\b")
     print(f"  libraries of CUDA's toolkit, PyTorch or Triton in this process: {', '.join(toolkit) or 'none'}")
     # NVIDIA's Vulkan driver loads these parts of itself as soon as VK_NVX_binary_import is enabled.
-    print(f"  parts of the driver: {', '.join(loaded(r'lib(cuda|nvidia-ptxjitcompiler)\b'))}")
+    of_driver = loaded(r"lib(cuda|nvidia-ptxjitcompiler)\b")
+    print(f"  parts of the driver: {', '.join(of_driver)}")
     return 1 if toolkit else 0
 
 
