@@ -205,6 +205,10 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 bool is_native_variant(std::string_view name);
 // Returns false and records nothing if the driver refuses the kernel, which is not offered again.
 bool record_native(Recorder& recorder, Plan& plan);
+CopyRequest native_copy_of_a(const GemmArgs& args);
+CopyRequest native_copy_of_b(const GemmArgs& args);
+// Whether sums are kept in scratch memory, however few parts k is split into.
+bool native_keeps_sums(const GemmArgs& args);
 
 // gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);

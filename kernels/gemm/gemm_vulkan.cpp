@@ -159,6 +159,9 @@ void settle(const Recorder& recorder, Plan& plan) {
   if (plan.choice.offer.kind == Kind::matrices) {
     plan.a_request = matrix_copy_of_a(args);
     plan.b_request = matrix_copy_of_b(args);
+  } else if (plan.choice.offer.kind == Kind::native) {
+    plan.a_request = native_copy_of_a(args);
+    plan.b_request = native_copy_of_b(args);
   } else if (plan.choice.offer.kind == Kind::tiles || plan.choice.offer.kind == Kind::panels) {
     plan.a_request = {args.a_type != sums, sums};
     plan.b_request = {args.b_type != sums, sums};
@@ -257,7 +260,7 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   if (matrix_groups > kMaxGroups) max_n = kMaxGroups / ceil_div(args.m, 8) * 8;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish()
-                         : plan.choice.offer.kind == Kind::native ? epilogue.activation != TUFF_ACTIVATION_NONE
+                         : plan.choice.offer.kind == Kind::native ? native_keeps_sums(args)
                                                                   : finish;
   if (plan.a_request.wanted) {
     max_batch = std::min(max_batch, fitting(args.m * args.k));

@@ -172,12 +172,6 @@ Pred truth(Writer& w, bool value) {
   return made;
 }
 
-std::string list(const std::vector<F32>& registers) {
-  std::string text;
-  for (const F32& one : registers) text += (text.empty() ? "" : ", ") + one.text;
-  return text;
-}
-
 F32 number(Writer& w, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return {&w, fmt::format("0f{:08X}", bits), true, bits};

@@ -191,7 +191,12 @@ U64 multiply_add(const U32& a, uint32_t b, const U64& c);  // a * b + c with all
 U64 multiply_add(const U32& a, const U32& b, const U64& c);
 
 Pred truth(Writer& w, bool value);
-std::string list(const std::vector<F32>& registers);  // "%f1, %f2"
+template <Type type>
+std::string list(const std::vector<Value<type>>& registers) {  // "%f1, %f2"
+  std::string text;
+  for (const Value<type>& one : registers) text += (text.empty() ? "" : ", ") + one.text;
+  return text;
+}
 F32 number(Writer& w, float value);
 F32 operator+(const F32& a, const F32& b);
 F32 operator-(const F32& a, const F32& b);

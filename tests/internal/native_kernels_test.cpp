@@ -55,9 +55,28 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
   }
 }
 
+constexpr std::pair<uint32_t, uint32_t> kTiles[] = {{128, 64}, {128, 128}, {128, 256}, {64, 256}};
+
+// 8-bit integers.
+void add_integers(std::vector<gemm::Wgmma>& all) {
+  for (const auto& [rows, columns] : kTiles) {
+    for (uint32_t bits = 0; bits < 4; ++bits) {
+      gemm::Wgmma kernel;
+      kernel.type = TUFF_I8;
+      kernel.c_type = TUFF_I32;
+      kernel.trans_b = true;
+      kernel.rows = rows;
+      kernel.columns = columns;
+      kernel.edge = (bits & 1) != 0;
+      kernel.vector = (bits & 2) != 0;
+      all.push_back(kernel);
+    }
+  }
+}
+
 std::vector<gemm::Wgmma> all_options() {
-  constexpr std::pair<uint32_t, uint32_t> kTiles[] = {{128, 64}, {128, 128}, {128, 256}, {64, 256}};
   std::vector<gemm::Wgmma> all;
+  add_integers(all);
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (const auto& [rows, columns] : kTiles) {
@@ -135,13 +154,13 @@ std::pair<int, std::string> run(const std::string& command) {
 
 // One in eighty, by chance: a tenth of a second each.
 template <typename Kernel>
-void assemble_some(const std::vector<Kernel>& all, const KernelSource& written) {
+void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, size_t stride = 80) {
   const std::string assembler = TUFF_TEST_PTXAS;
   if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
   std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::string source = pattern + "/kernel.ptx";
-  const size_t stride = 80, first = std::random_device()() % stride;
+  const size_t first = std::random_device()() % stride;
   std::printf("every %zuth from number %zu on\n", stride, first);
   for (size_t i = first; i < all.size(); i += stride) {
     SCOPED_TRACE(text_of(all[i]));
@@ -160,6 +179,11 @@ void assemble_some(const std::vector<Kernel>& all, const KernelSource& written) 
 }
 
 TEST(NativeKernels, GemmAssembles) { assemble_some(all_options(), gemm::wgmma_source); }
+TEST(NativeKernels, GemmOfIntegersAssembles) {
+  std::vector<gemm::Wgmma> all;
+  add_integers(all);
+  assemble_some(all, gemm::wgmma_source, 2);
+}
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 
 template <typename Kernel>

@@ -30,7 +30,8 @@ Refusals refusals;
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
 // Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
 constexpr double kPassOperations = 1.2e7, kPassOperationsPerSum = 10;
-constexpr uint64_t kPiece = 8;                       // elements of 16 bytes
+constexpr uint64_t kPieceBytes = 16;
+constexpr uint64_t kPiece = kPieceBytes / 2;         // its elements of 16 bits
 constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, narrow tiles are better
 constexpr uint64_t kMinLength = 64;                  // of k
 constexpr uint64_t kMinTap = 32;                     // channels of a window's tap
@@ -40,7 +41,24 @@ bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
 
 // Whether rows start at multiples of 16 bytes. Offsets in units of 16 bytes have 32 bits.
 bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, uint64_t elements) {
-  return aligned(buffer, type, ld, stride, kPiece) && elements / kPiece < uint64_t{1} << 31;
+  const uint64_t piece = kPieceBytes / dtype_size(type);
+  return aligned(buffer, type, ld, stride, piece) && elements / piece < uint64_t{1} << 31;
+}
+
+// The instructions take 8-bit operands only with rows along k. Others are transposed first, which pays from this number
+// of operations on.
+constexpr double kTransposeOperations = 4e9;
+bool transposes_a(const GemmArgs& args) { return args.a_type == TUFF_I8 && args.ta != TUFF_NO_TRANS; }
+bool transposes_b(const GemmArgs& args) { return args.b_type == TUFF_I8 && args.tb == TUFF_NO_TRANS; }
+
+bool computes_integers(const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const bool a = transposes_a(args), b = transposes_b(args);
+  return args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && plan.windows == nullptr && args.c_array == nullptr &&
+         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         ((!a && !b) || operations_of(args) >= kTransposeOperations) &&
+         (a || loadable(args.a, args.a_type, args.lda, args.stride_a, plan.a_elements)) &&
+         (b || loadable(args.b, args.b_type, args.ldb, args.stride_b, plan.b_elements));
 }
 
 // Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
@@ -60,6 +78,7 @@ bool loadable(const Windows& windows) {
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
+  if (args.a_type == TUFF_I8) return traits.hopper && computes_integers(plan);
   if (plan.windows != nullptr) {
     const Extents all = extents_of(args, plan.windows);
     if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
@@ -71,10 +90,15 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
          loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements);
 }
 
-// The others take a second pass, whose bits are those of the unary operation.
-bool computes_activation(int32_t activation) {
-  return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
-         activation == TUFF_ACTIVATION_RELU6;
+// The other activations take a second pass, whose bits are those of the unary operation. Integers are stored as they
+// are, so everything else takes one.
+bool takes_second_pass(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (args.a_type == TUFF_I8) {
+    return args.c_type != TUFF_I32 || args.alpha != 1 || args.beta != 0 || !epilogue.none();
+  }
+  return epilogue.activation != TUFF_ACTIVATION_NONE && epilogue.activation != TUFF_ACTIVATION_RELU &&
+         epilogue.activation != TUFF_ACTIVATION_RELU6;
 }
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
@@ -88,9 +112,9 @@ uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
   return tiles * 2 <= cores && k >= 2 * kMinSlice ? cores : tiles;
 }
 
-// 16 bytes of C, or pairs of f32, are stored at once.
+// 16 bytes of C, or pairs of 32 bits, are stored at once.
 bool stores_vectors(const Plan& plan) {
-  const uint64_t elements = plan.out_type == TUFF_F32 ? 2 : kPiece;
+  const uint64_t elements = dtype_size(plan.out_type) == 4 ? 2 : kPiece;
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
 }
 
@@ -154,25 +178,32 @@ bool is_native_variant(std::string_view name) {
                      [&](const NativeVariant& row) { return name == row.name; });
 }
 
+CopyRequest native_copy_of_a(const GemmArgs& args) { return {transposes_a(args), args.a_type, true}; }
+CopyRequest native_copy_of_b(const GemmArgs& args) { return {transposes_b(args), args.b_type, true}; }
+
+bool native_keeps_sums(const GemmArgs& args) {
+  return takes_second_pass(args) || args.epilogue.activation != TUFF_ACTIVATION_NONE;
+}
+
 bool record_native(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
   const NativeVariant& variant = kVariants[plan.choice.offer.row];
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all, variant);
-  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, Wgmma::kStep);
+  Wgmma kernel;
+  kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
   const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
-  plan.to_scratch = plan.slices > 1 || !computes_activation(args.epilogue.activation) || !adds;
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds;
   take_scratch(recorder, plan);
 
-  Wgmma kernel;
-  kernel.type = args.a_type;
   kernel.c_type = plan.out_type;
   kernel.trans_a = plan.ta;
   kernel.trans_b = plan.tb;
   kernel.rows = variant.rows;
   kernel.columns = variant.columns;
-  kernel.edge = all.m % variant.rows != 0 || all.n % variant.columns != 0 || args.k % Wgmma::kStep != 0;
+  kernel.edge = all.m % variant.rows != 0 || all.n % variant.columns != 0 || args.k % kernel.step() != 0;
   kernel.beta = plan.beta() != 0;
   kernel.vector = stores_vectors(plan);
   if (!plan.to_scratch) {
@@ -182,6 +213,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   }
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
+  const uint64_t piece = kPieceBytes / size;
   Wgmma::Push push{};
   push.m = number(all.m);
   push.n = number(all.n);
@@ -191,8 +223,8 @@ bool record_native(Recorder& recorder, Plan& plan) {
   push.tiles_n = number(ceil_div(all.n, variant.columns));
   push.tiles = number(tiles * plan.slices);
   push.matrices = number(all.batch);
-  push.lda = number(args.lda / kPiece);
-  push.ldb = number(args.ldb / kPiece);
+  push.lda = number(args.lda / piece);
+  push.ldb = number(args.ldb / piece);
   push.ldc = number(plan.out_ld);
   push.stride_a = args.stride_a * size;
   push.stride_b = args.stride_b * size;

@@ -1,10 +1,10 @@
 // C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with the wgmma instructions of Hopper GPUs: 16-bit
-// inputs, sums in f32.
+// inputs, sums in f32. Or C = A * B with inputs of 8-bit integers, whose rows both run along k, and sums in i32.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
 //            +---------------+          loading the next one overlaps with storing this one. Of its three warp groups
 //       64   |       B       |
-//      +---+ +---------------+            group 0   loads: cp.async into a ring of stages, each 64 of k;
+//      +---+ +---------------+            group 0   loads: cp.async into a ring of stages, each 128 bytes of k;
 //      |   | |    group 1    |            group 1   multiplies the upper 64 rows, with the sums in registers;
 //  128 | A | +---------------+            group 2   multiplies the lower 64 rows.
 //      |   | |    group 2    |
@@ -58,7 +58,6 @@ using ptx::U64;
 using ptx::Writer;
 
 constexpr uint32_t kStep = Wgmma::kStep, kPiece = 16;
-constexpr uint32_t kElement = 2;                                                // bytes
 constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
 constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
 constexpr uint32_t kBarriersBytes = 256;
@@ -113,6 +112,9 @@ class Kernel {
     bool windows;    // its rows are windows of images
   };
 
+  bool integers() const { return o_.type == TUFF_I8; }
+  // The first element of a piece of 16 bytes.
+  U32 element_of(const U32& piece) const { return piece << (integers() ? 4 : 3); }
   uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
   // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
   bool halves_columns() const { return o_.rows == 64; }
@@ -258,7 +260,7 @@ class Kernel {
     Loads all;
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     if (x.along_k) {
-      all.pointer = w_.variable(multiply_add(tile.k, kElement, matrix));
+      all.pointer = w_.variable(multiply_add(tile.k, o_.element_bytes(), matrix));
       all.step = w_.variable(U64{&w_, std::to_string(kRowBytes), true, kRowBytes});
       const U32 last = x.extent - 1;
       for (uint32_t i = 0; i < x.tile / kPasses; ++i) {
@@ -350,13 +352,13 @@ class Kernel {
   // The bytes of a piece from `element` on that are before `end`.
   U32 rest(const U32& element, const U32& end) {
     const U32 left = select(element < end, end - element, w_.constant(0));
-    return min(left, w_.constant(kPiece / kElement)) * kElement;
+    return min(left, w_.constant(kPiece / o_.element_bytes())) * o_.element_bytes();
   }
 
   void load_step(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row,
                  const U32& piece) {
     if (x.windows) return load_windows(x, all, stage, k, k_end, piece);
-    const U32 bytes = o_.edge && x.along_k ? rest(k + (piece << 3), k_end) : U32{};
+    const U32 bytes = o_.edge && x.along_k ? rest(k + element_of(piece), k_end) : U32{};
     for (const Loads::Load& load : all.loads) {
       const U64 from = multiply_add(load.offset, kPiece, all.pointer);
       std::string size;
@@ -390,7 +392,7 @@ class Kernel {
                   w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
                   w_.assign(issued, issued + 1);
                   advance(ring, o_.stages());
-                  w_.assign(k, k + kStep);
+                  w_.assign(k, k + o_.step());
                 });
     });
     w_.emit("cp.async.wait_all;");
@@ -424,9 +426,13 @@ class Kernel {
     const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     const U32 lane = thread & 31;
     const Pred elected = lane == 0;
-    for (uint32_t i = 0; i < group_columns() / 2; ++i) sums_.push_back(w_.make<Type::f32>());
-    const std::string sums = ptx::list(sums_);
-    const char* const type = ptx::name_of_half(o_.type);
+    for (uint32_t i = 0; i < group_columns() / 2; ++i) {
+      if (integers()) {
+        integer_sums_.push_back(w_.make<Type::u32>());
+      } else {
+        sums_.push_back(w_.make<Type::f32>());
+      }
+    }
     const Ring ring = ptx::make_ring(w_, 0);
     each_tile([&](const Tile& tile) {
       const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
@@ -440,9 +446,7 @@ class Kernel {
                   for (uint32_t i = 0; i < kStep / 16; ++i) {
                     const U64 a_place = ptx::matrix(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
-                    w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};",
-                            group_columns(), type, type, sums, a_place.text, b_place.text,
-                            i == 0 ? more.text : always().text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
+                    multiply_piece(a_place, b_place, i == 0 ? more : always());
                   }
                   w_.emit("wgmma.commit_group.sync.aligned;");
                   w_.emit("wgmma.wait_group.sync.aligned 1;");
@@ -450,7 +454,7 @@ class Kernel {
                   arrive_at(last, if_true(more && elected));
                   w_.assign(last, empty_ + (ring.stage << 3));
                   advance(ring, o_.stages());
-                  w_.assign(k, k + kStep);
+                  w_.assign(k, k + o_.step());
                 });
       w_.emit("wgmma.wait_group.sync.aligned 0;");
       arrive_at(last, if_true(elected));
@@ -458,6 +462,18 @@ class Kernel {
       if (halves_columns()) own.column = tile.column + group * group_columns();
       store(own, thread, lane);
     });
+  }
+
+  // 32 bytes of k.
+  void multiply_piece(const U64& a, const U64& b, const Pred& add) {
+    if (integers()) {
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.s32.s8.s8 {{{}}}, {}, {}, {};", group_columns(),
+              ptx::list(integer_sums_), a.text, b.text, add.text);
+      return;
+    }
+    const char* const type = ptx::name_of_half(o_.type);
+    w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};", group_columns(), type,
+            type, ptx::list(sums_), a.text, b.text, add.text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
   }
 
   const Pred& always() {
@@ -473,7 +489,7 @@ class Kernel {
     const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
     const U64 slice = w_.parameter64("push", offsetof(Wgmma::Push, slice_c));
     const U64 matrix = c_ + widen(tile.matrix) * stride + widen(tile.slice) * slice;
-    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
+    const uint32_t size = o_.c_type == TUFF_F32 || integers() ? 4 : 2;
     if (o_.windows == 2) {
       const U32 bytes = per_image_.number * w_.constant(size);
       jump_ = w_.result<Type::u64>("sub.u64", stride, widen(bytes));
@@ -485,6 +501,10 @@ class Kernel {
       const U32 at = row + half * 8;
       const U64 begin = matrix + multiply_wide(at, ldc) * U64{&w_, std::to_string(size), true, size};
       if (o_.edge) row_exists_ = at < m_;
+      if (integers()) {
+        store_integers(begin, tile.column, quad, half);
+        continue;
+      }
       prepare_epilogue(tile, at, quad, size);
       if (o_.vector && size == 2) {
         store_in_eights(begin, tile.column, quad, half, alpha, beta);
@@ -619,6 +639,22 @@ class Kernel {
     }
   }
 
+  void store_integers(const U64& begin, const U32& column, const U32& quad, uint32_t half) {
+    const U32 first = column + (quad << 1);
+    const U64 to = multiply_add(first, 4, begin);
+    for (uint32_t eight = 0; eight < group_columns() / 8; ++eight) {
+      const U32 &low = integer_sums_[eight * 4 + half * 2], &high = integer_sums_[eight * 4 + half * 2 + 1];
+      const ptx::Guard one = o_.edge ? if_true(row_exists_ && first + eight * 8 < n_) : ptx::Guard{};
+      if (o_.vector) {  // n is even
+        w_.emit(one, "st.global.v2.b32 [{}+{}], {{{}, {}}};", to.text, eight * 32, low.text, high.text);
+        continue;
+      }
+      w_.emit(one, "st.global.b32 [{}+{}], {};", to.text, eight * 32, low.text);
+      const ptx::Guard two = o_.edge ? if_true(row_exists_ && first + (eight * 8 + 1) < n_) : ptx::Guard{};
+      w_.emit(two, "st.global.b32 [{}+{}], {};", to.text, eight * 32 + 4, high.text);
+    }
+  }
+
   void store_in_pairs(const U64& begin, const U32& column, const U32& quad, uint32_t half, uint32_t size,
                       const F32& alpha, const F32& beta) {
     const U32 first = column + (quad << 1);
@@ -677,6 +713,7 @@ class Kernel {
   U32 m_, n_, k_, k_slice_, tiles_m_, tiles_n_, tiles_, matrices_;
   U32 memory_, full_, empty_;  // the stages, and their barriers
   std::vector<F32> sums_;
+  std::vector<U32> integer_sums_;
   Pred always_, row_exists_;
   U64 bias_, residual_, bias_at_, residual_at_;
   F32 row_bias_;
@@ -695,8 +732,8 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 }
 
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
-constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}, {TUFF_I8, TUFF_I8}};
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
@@ -749,6 +786,11 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
   options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
   options.residual = request.value_of("RESIDUAL") != 0;
+  const bool integers = options.type == TUFF_I8,
+             more = options.beta || options.has_operands() || options.activation != 0 || options.windows != 0;
+  if (integers != (options.c_type == TUFF_I32) || (integers && (more || options.trans_a || !options.trans_b))) {
+    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that integers do not have");
+  }
   return options;
 }
 

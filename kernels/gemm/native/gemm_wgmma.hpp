@@ -4,13 +4,16 @@
 #include <cstdint>
 
 #include "planning/kernel_request.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff::gemm {
 
 // What the text of the kernel depends on.
 struct Wgmma {
-  int32_t type = 0;    // of A and B: TUFF_F16 or TUFF_BF16
-  int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16
+  // A and B: TUFF_F16 or TUFF_BF16; or TUFF_I8, with both operands along k, no windows, and the sums stored as they
+  // are.
+  int32_t type = 0;
+  int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16; TUFF_I32 for TUFF_I8
   bool trans_a = false, trans_b = false;
   uint32_t rows = 128, columns = 256;  // of a tile: 128 x 64, 128 or 256, 64 x 128 or 256
   bool edge = false;                   // some tiles extend beyond C, or the last step beyond k
@@ -23,10 +26,12 @@ struct Wgmma {
   bool padded = false;     // A's windows may begin outside the image
   bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
 
-  static constexpr uint32_t kStep = 64;         // k of a step: 128 bytes
+  static constexpr uint32_t kStep = 64;         // k of a step in 16 bits: 128 bytes
   static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
   static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
-  uint32_t stages() const;                      // steps kept in shared memory
+  uint32_t element_bytes() const { return type == TUFF_I8 ? 1 : 2; }
+  uint32_t step() const { return 2 * kStep / element_bytes(); }
+  uint32_t stages() const;  // steps kept in shared memory
   uint32_t shared_bytes() const;
 
   KernelRequest request() const;
