@@ -1,6 +1,6 @@
 // Makes the library's allocations fail, one after another, in everything that a program may request of it.
 //
-//   tuff_allocation_failures BACKEND [--frames n] [--seconds s] [--seed n] [--only SCENARIO:n:once|on]
+//   tuff_allocation_failures BACKEND [--frames n] [--seconds s] [--seed n] [--part i/n] [--only SCENARIO:n:once|on]
 //
 // A scenario is a short piece of work. First the program counts the library's allocations in it. Then it repeats the
 // scenario for each n with the n-th allocation failing: once with that allocation alone, and once with all later ones
@@ -184,7 +184,7 @@ void crashed(int signal) {
   _exit(1);
 }
 
-int run(double seconds, uint64_t seed, unsigned frames, const std::string& only) {
+int run(double seconds, uint64_t seed, unsigned frames, const Part& part, const std::string& only) {
   using Clock = std::chrono::steady_clock;
   first_call();
   Runner runner;
@@ -208,6 +208,8 @@ int run(double seconds, uint64_t seed, unsigned frames, const std::string& only)
       std::printf("%s: %zu allocations, %zu new paths\n", scenario.name.c_str(), allocated.size(), of_scenario);
     }
   }
+  uint64_t number = 0;
+  std::erase_if(trials, [&](const Trial&) { return !part.has(number++); });
   if (seconds != 0) {
     sample(trials, seed);
     std::printf("--seed %llu\n", static_cast<unsigned long long>(seed));
@@ -239,11 +241,13 @@ int main(int count, char** words) {
   tuff_test::watch_library(reinterpret_cast<const void*>(&tuff_version));
   double seconds = 0;
   uint64_t seed = std::random_device()(), frames = 12;
-  std::string only;
+  std::string part, only;
   if (count > 1) tuff_test::backend = words[1];
-  tuff_test::parse_options(count, words, 2,
-                           "usage: tuff_allocation_failures host|vulkan [--frames n] [--seconds s] [--seed n] "
-                           "[--only SCENARIO:n:once|on]\n",
-                           {{"--frames", &frames}, {"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
-  return tuff_test::run(seconds, seed, static_cast<unsigned>(std::min<uint64_t>(frames, 1000)), only);
+  tuff_test::parse_options(
+      count, words, 2,
+      "usage: tuff_allocation_failures host|vulkan [--frames n] [--seconds s] [--seed n] "
+      "[--only SCENARIO:n:once|on]\n",
+      {{"--frames", &frames}, {"--seconds", &seconds}, {"--seed", &seed}, {"--part", &part}, {"--only", &only}});
+  return tuff_test::run(seconds, seed, static_cast<unsigned>(std::min<uint64_t>(frames, 1000)),
+                        tuff_test::read_part(part), only);
 }

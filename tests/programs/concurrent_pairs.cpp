@@ -1,6 +1,6 @@
 // Calls every pair of functions at the same time on the same objects, one of which may destroy what the other uses.
 //
-//   tuff_concurrent_pairs host|vulkan [--seconds n] [--seed n] [--only f:g]
+//   tuff_concurrent_pairs host|vulkan [--seconds n] [--seed n] [--part i/n] [--only f:g]
 //
 // Each pair has a context of its own, with buffers, a stream, events and, on a device, a graph and a kernel. Three
 // threads make both calls on these objects: valid calls of operations, and calls of every other function that takes a
@@ -260,7 +260,7 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-int run(const std::string& backend, double seconds, uint64_t seed, const std::string& only) {
+int run(const std::string& backend, double seconds, uint64_t seed, const Part& part, const std::string& only) {
   std::printf("--seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   for (const int number : {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) signal(number, on_signal);
@@ -280,6 +280,8 @@ int run(const std::string& backend, double seconds, uint64_t seed, const std::st
     return 2;
   }
   std::shuffle(pairs.begin(), pairs.end(), random);
+  uint64_t number = 0;
+  std::erase_if(pairs, [&](const Pair&) { return !part.has(number++); });
   const auto start = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   uint64_t done = 0, half = 0;
@@ -318,9 +320,9 @@ int run(const std::string& backend, double seconds, uint64_t seed, const std::st
 int main(int count, char** words) {
   double seconds = 0;
   uint64_t seed = std::random_device()();
-  std::string only;
-  tuff_test::parse_options(count, words, 2,
-                           "usage: tuff_concurrent_pairs host|vulkan [--seconds s] [--seed n] [--only f:g]\n",
-                           {{"--seconds", &seconds}, {"--seed", &seed}, {"--only", &only}});
-  return tuff_test::run(words[1], seconds, seed, only);
+  std::string part, only;
+  tuff_test::parse_options(
+      count, words, 2, "usage: tuff_concurrent_pairs host|vulkan [--seconds s] [--seed n] [--part i/n] [--only f:g]\n",
+      {{"--seconds", &seconds}, {"--seed", &seed}, {"--part", &part}, {"--only", &only}});
+  return tuff_test::run(words[1], seconds, seed, tuff_test::read_part(part), only);
 }

@@ -59,4 +59,24 @@ inline void parse_options(int count, char** words, int first, const char* usage,
   }
 }
 
+// "--part 3/8": every eighth item, from the third on, for a campaign that several processes share.
+struct Part {
+  uint64_t number = 1, count = 1;
+  bool has(uint64_t item) const { return item % count == number - 1; }
+};
+inline Part read_part(const std::string& text) {
+  Part part;
+  if (text.empty()) return part;
+  unsigned long long number = 0, count = 0;
+  int end = 0;
+  const bool read = std::sscanf(text.c_str(), "%llu/%llu%n", &number, &count, &end) == 2;
+  if (!read || static_cast<size_t>(end) != text.size() || number == 0 || number > count) {
+    std::fprintf(stderr, "error: --part is %s, needs a part such as 3/8\n", text.c_str());
+    std::exit(2);
+  }
+  part.number = number;
+  part.count = count;
+  return part;
+}
+
 }  // namespace tuff_test
