@@ -2,22 +2,25 @@
 # Counts which lines and branches of the library the tests execute.
 usage() {
   cat <<'TEXT'
-Usage: scripts/coverage.sh [--tests-of FOLDER] [--only-report] [--help]
+Usage: scripts/coverage.sh [--tests-of FOLDER] [--add REGEX] [--only-report] [--help]
 
-Builds the library with counters of executed lines (preset coverage), runs the tests, and prints a table of
-lines and branches by folder. Lines that no test reached are listed in build/coverage/unreached.txt, with the
-reason from tests/coverage/reasons.toml.
+Builds the library with counters of executed lines (preset coverage), runs the tests and samples of the campaigns, and
+prints a table of lines and branches by folder. Lines that none reached are listed in build/coverage/unreached.txt, with
+the reason from tests/coverage/reasons.toml. The exit status is 1 if a line has no reason, or a reason has no line.
 
-  --tests-of FOLDER   takes tuff_tests from this finished build, such as build/release, instead of compiling
-                      it once more: it loads the library with counters
+  --tests-of FOLDER   takes the programs that load libtuff.so from this finished build, such as build/release, instead
+                      of compiling them once more
+  --add REGEX         runs only the programs whose title matches, and adds to the counts of an earlier
+                      run, without building anything
   --only-report       of the counts of an earlier run
 TEXT
 }
 
-tests=build/coverage report=0
+tests=build/coverage report=0 only=
 while (($#)); do
   case $1 in
     --tests-of) tests=$2; shift ;;
+    --add) only=$2; shift ;;
     --only-report) report=1 ;;
     -h | --help) usage; exit 0 ;;
     *) printf 'error: unknown option %s\n\n' "$1" >&2; usage >&2; exit 2 ;;
@@ -29,28 +32,55 @@ done
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 coverage=$TUFF_ROOT/build/coverage
-targets=(tuff tuff_planner_cases tuff_fuzz tuff_internal_tests)
-[ "$tests" != build/coverage ] || targets+=(tuff_tests)
+targets=(tuff tuff_coverage_exit tuff_planner_cases tuff_fuzz tuff_internal_tests tuff_damaged_files tuff_hostile_kernels)
+loaders=(tuff_tests tuff_tool tuff_vulkan_faults tuff_device_losses tuff_allocation_failures tuff_variant_sweep tuff_gemm_cases)
+[ "$tests" != build/coverage ] || targets+=("${loaders[@]}")
 
-# run "title" log-name command…: a failing test is reported, and its lines count all the same.
+# run "Title" command…: a failing program is reported, and its lines count all the same.
+failed=0
 run() {
-  local title=$1 log=$TUFF_LOGS/$2.log begin status=0
-  shift 2
+  local title=$1 log begin status=0
+  shift
+  [[ $title =~ $only ]] || return 0
+  log=$TUFF_LOGS/coverage-$(tr -cs '[:alnum:]\n' - <<<"${title,,}").log
   printf '  %-46s ' "$title"
   begin=$(now_ms)
-  LD_LIBRARY_PATH=$coverage XDG_CACHE_HOME=$TUFF_ROOT/build/test-cache nice "$@" >"$log" 2>&1 </dev/null || status=$?
+  env LD_LIBRARY_PATH="$coverage" LD_PRELOAD="$coverage/libtuff_coverage_exit.so" \
+    XDG_CACHE_HOME="$TUFF_ROOT/build/test-cache" nice "$@" >"$log" 2>&1 </dev/null || status=$?
   printf '%s%s\n' "$(duration $(($(now_ms) - begin)))" "$( ((status == 0)) || printf ', failed: see %s' "${log#"$TUFF_ROOT"/}")"
+  ((status == 0)) || failed=1
 }
 
 if ((!report)); then
-  configure coverage
-  build coverage "${targets[@]}"
-  find "$coverage" -name '*.gcda' -delete
-  run "Planners" coverage-planners "$coverage/tuff_planner_cases" --count 300000 --seed 1
-  run "Fuzzer, host" coverage-fuzz-host "$coverage/tuff_fuzz" --backend host --calls 1000000 --seed 1
-  run "Fuzzer, both backends" coverage-fuzz "$coverage/tuff_fuzz" --calls 100000 --seconds 60 --seed 1
-  run "Fuzzer, corpus" coverage-corpus "$coverage/tuff_fuzz" --corpus tests/fuzz/corpus
-  TUFF_TEST_SAMPLE=10:1 run "Tests" coverage-tests "$TUFF_ROOT/$tests/tuff_tests"
-  run "Internal tests" coverage-internal "$coverage/tuff_internal_tests"
+  if [ -z "$only" ]; then
+    configure coverage
+    build coverage "${targets[@]}"
+    find "$coverage" -name '*.gcda' -delete
+  fi
+  own=$coverage loader=$TUFF_ROOT/$tests
+  run "Planners" "$own/tuff_planner_cases" --count 300000 --seed 1
+  # Each variant of the planners' tables, and a name that none has.
+  run "Planners, forced variants" bash -c 'for row in $("$1/tuff_variant_sweep" --list) {gemm,conv,attention,pool}/unknown; do
+      family=${row%/*} name=${row#*/}
+      [ "$name" != planner ] || continue
+      env "TUFF_${family^^}_VARIANT=$name" "$2/tuff_planner_cases" --count 3000 --seed 1 || exit 1
+    done' - "$loader" "$own"
+  run "Planners, large operands" "$own/tuff_planner_cases" --large --count 30000 --seed 1
+  run "Fuzzer, host" "$own/tuff_fuzz" --backend host --calls 1000000 --seed 1
+  run "Fuzzer, both backends" "$own/tuff_fuzz" --calls 100000 --seconds 60 --seed 1
+  run "Fuzzer, corpus" "$own/tuff_fuzz" --corpus tests/fuzz/corpus
+  run "Tests" env TUFF_TEST_SAMPLE=10:1 "$loader/tuff_tests"
+  run "Internal tests" "$own/tuff_internal_tests"
+  run "Vulkan faults" "$loader/tuff_vulkan_faults" --seconds 240 --seed 1
+  run "Allocation failures, Vulkan" "$loader/tuff_allocation_failures" vulkan --seconds 120 --seed 1
+  run "Allocation failures, host" "$loader/tuff_allocation_failures" host --seconds 30 --seed 1
+  run "Device losses" "$loader/tuff_device_losses" --cycles 20 --seed 1
+  run "Damaged files" "$own/tuff_damaged_files" --seed 1
+  run "Hostile kernels" "$own/tuff_hostile_kernels" --seconds 30 --seed 1
+  run "Forced variants" "$loader/tuff_variant_sweep" --seconds 180 --pool 1 --seed 1
+  run "Tool, self-test" env TUFF_LOG=dispatch TUFF_VALIDATION=1 "$loader/tuff" selftest
+  run "Tool, tune" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/tune" -P tool/tune_test.cmake
+  run "Tool, cache" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/cache" -P tool/cache_test.cmake
 fi
 "$TUFF_PYTHON" tests/coverage/report.py build/coverage --unreached build/coverage/unreached.txt
+exit "$failed"

@@ -153,6 +153,67 @@ TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
   }
 }
 
+// The sizes of arrays in workgroup memory may be expressions of specialisation constants.
+TEST(CustomKernel, ExpressionsOfConstantsAreEvaluated) {
+  const auto elements = [](const std::string& expression) {
+    CustomSource source;
+    source.text =
+        "#version 450\nlayout(local_size_x_id = 0) in;\nlayout(binding = 0) buffer Data { float data[]; };\n"
+        "layout(constant_id = 1) const int a = 1;\nlayout(constant_id = 2) const int b = 1;\n"
+        "layout(constant_id = 3) const uint u = 1;\nlayout(constant_id = 4) const uint v = 1;\n"
+        "layout(constant_id = 5) const bool yes = false;\nlayout(constant_id = 6) const int zero = 1;\n"
+        "layout(constant_id = 7) const uint none = 1;\nshared float s[" +
+        expression + "];\nvoid main() { s[0] = data[0]; barrier(); data[1] = s[0]; }\n";
+    source.constants = {{0, 8}, {1, 12}, {2, 5}, {3, 12}, {4, 5}, {5, 1}, {6, 0}, {7, 0}};
+    return compile_custom(source).interface.shared_bytes / 4;
+  };
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"a + b", 17},
+      {"a - b", 7},
+      {"a * b", 60},
+      {"a / b", 2},
+      {"a % b", 2},
+      {"u / v", 2},
+      {"u % v", 2},
+      {"int(u) + 1", 13},
+      {"-(b - a)", 7},
+      {"~(-a)", 11},
+      {"a & 6", 4},
+      {"a | b", 13},
+      {"a ^ b", 9},
+      {"b << 2", 20},
+      {"u >> 2", 3},
+      {"(b << 40) + 1", 1},
+      {"(u >> 40) + 1", 1},
+      {"a == b ? 3 : 4", 4},
+      {"a != b ? 3 : 4", 3},
+      {"u > v ? 3 : 4", 3},
+      {"u < v ? 3 : 4", 4},
+      {"u >= v ? 3 : 4", 3},
+      {"u <= v ? 3 : 4", 4},
+      {"a > b ? 3 : 4", 3},
+      {"a < b ? 3 : 4", 4},
+      {"a >= b ? 3 : 4", 3},
+      {"a <= b ? 3 : 4", 4},
+      {"(a > b && yes) ? 3 : 4", 3},
+      {"(a < b || yes) ? 3 : 4", 3},
+      {"!yes ? 3 : 4", 4},
+      {"gl_WorkGroupSize.x * 2", 16},
+  };
+  for (const auto& [expression, value] : rows) {
+    EXPECT_NO_THROW(EXPECT_EQ(elements(expression), value) << expression) << expression;
+  }
+  for (const char* undefined :
+       {"a / zero", "a % zero", "u / none", "u % none", "(b - a) / b + 9", "(b - a) % b + 9", "(a >> 1) + 1"}) {
+    try {
+      elements(undefined);
+      ADD_FAILURE() << undefined;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), TUFF_ERROR_UNSUPPORTED) << undefined << ": " << error.what();
+    }
+  }
+}
+
 // Constant indices that validation does not check, and modules without the types and instructions that the rewrite
 // adds.
 TEST(CustomKernel, KeptInBoundsIsValid) {
