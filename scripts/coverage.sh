@@ -59,11 +59,11 @@ if ((!report)); then
   fi
   own=$coverage loader=$TUFF_ROOT/$tests
   run "Planners" "$own/tuff_planner_cases" --count 300000 --seed 1
-  # Each variant of the planners' tables, and a name that none has.
-  run "Planners, forced variants" bash -c 'for row in $("$1/tuff_variant_sweep" --list) {gemm,conv,attention,pool}/unknown; do
-      family=${row%/*} name=${row#*/}
-      [ "$name" != planner ] || continue
-      env "TUFF_${family^^}_VARIANT=$name" "$2/tuff_planner_cases" --count 3000 --seed 1 || exit 1
+  # Each variant of the planners' tables, and names that none has, which are refused.
+  run "Planners, forced variants" bash -c 'for row in $("$1/tuff_variant_sweep" --list) {gemm,conv,attention,pool}/none; do
+      family=${row%/*}
+      text=$(env "TUFF_${family^^}_VARIANT=${row#*/}" "$2/tuff_planner_cases" --count 3000 --seed 1 2>&1) ||
+        grep "is not a variant" <<<"$text" || { printf "%s\n%s\n" "$row" "$text"; exit 1; }
     done' - "$loader" "$own"
   run "Planners, large operands" "$own/tuff_planner_cases" --large --count 30000 --seed 1
   run "Fuzzer, host" "$own/tuff_fuzz" --backend host --calls 1000000 --seed 1
@@ -78,7 +78,29 @@ if ((!report)); then
   run "Damaged files" "$own/tuff_damaged_files" --seed 1
   run "Hostile kernels" "$own/tuff_hostile_kernels" --seconds 30 --seed 1
   run "Forced variants" "$loader/tuff_variant_sweep" --seconds 180 --pool 1 --seed 1
-  run "Tool, self-test" env TUFF_LOG=dispatch TUFF_VALIDATION=1 "$loader/tuff" selftest
+  # Paths that variables select.
+  run "Tests, staged copies" env TUFF_TRANSFER=staged TUFF_TEST_BACKENDS=vulkan "$loader/tuff_tests" \
+    --gtest_filter='On/Buffer*:On/Profile*'
+  for way in host download; do
+    run "Tests, peers by $way" env "TUFF_PEER_VARIANT=$way" "$loader/tuff_tests" --gtest_filter='On/DevicesPeer*'
+  done
+  run "Tests, validation layers" env TUFF_VALIDATION=1 TUFF_LOG=dispatch TUFF_TEST_REDUCED=1 "$loader/tuff_tests" \
+    --gtest_filter='On/Buffer*:On/GemmEpilogue*'
+  # Drivers without an extension; their programs may be refused.
+  run "Hidden extensions" bash -c 'for name in VK_KHR_push_descriptor VK_EXT_memory_budget VK_KHR_timeline_semaphore \
+        VK_EXT_external_memory_host VK_KHR_external_memory_fd VK_EXT_robustness2 VK_EXT_calibrated_timestamps; do
+      env "LD_LIBRARY_PATH=$2:$LD_LIBRARY_PATH" "FAULTY_VULKAN_HIDES=$name" "$1/tuff_tests" \
+        --gtest_filter="Kernel.Computes:KernelErrors.Descriptors:KernelUntrusted.Modules:On/MemoryHost*:On/Memory*Fd*:On/Unary.*relu*" ||
+        echo "without $name"
+    done' - "$loader" "$loader/tests/faulty"
+  run "Wrong variables" bash -c 'for name in LOG COMPILE NATIVE TUNING CACHE_BYTES PREWARM VALIDATION DEBUG_LABELS BINDING \
+        TRANSFER PEER_VARIANT POOL_VARIANT VISIBLE_DEVICES DEVICE; do
+      env TUFF_$name=nonsense "$1/tuff" selftest --filter softmax || echo "TUFF_$name"
+    done' - "$loader"
+  run "No cache folder" env -u HOME XDG_CACHE_HOME= "$loader/tuff" selftest --filter softmax
+  run "New cache folder" bash -c 'rm -rf "$1"; env -u XDG_CACHE_HOME "HOME=$1" "$2/tuff" selftest --filter softmax' \
+    - "$coverage/home" "$loader"
+  run "Tool, self-test" env TUFF_LOG=dispatch "$loader/tuff" selftest
   run "Tool, tune" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/tune" -P tool/tune_test.cmake
   run "Tool, cache" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/cache" -P tool/cache_test.cmake
 fi
