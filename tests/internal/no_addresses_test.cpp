@@ -32,6 +32,20 @@ TEST_F(NoAddresses, ResultsAreTheSame) {
     }
   }
   expect_same_bits(c.read(), expected);
+  const uint64_t size = 2 * 4 * 32 * 16;
+  const OwnContext other("vulkan");  // with addresses
+  std::vector<std::vector<float>> results;
+  for (const tuff_context of : {context(), tuff_context{other}}) {
+    const Tensor q(of, integers(size, 3, 5)), o(of, size);
+    tuff_attention_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TUFF_F32, desc.batch = 2, desc.heads = 4, desc.seq_q = desc.seq_kv = 32, desc.head_dim = 16;
+    desc.q = desc.k = desc.v = q, desc.o = o;
+    desc.window_left = 5, desc.softcap = 30;
+    ASSERT_OK(tuff_attention_ex(of, &desc));
+    results.push_back(o.read());
+  }
+  expect_same_bits(results[0], results[1]);
   const uint64_t many = 1 << 20;
   const std::vector<float> ones(many, 1.0f);
   const Tensor x(context(), ones), sum(context(), 1), joined(context(), 2 * many);
