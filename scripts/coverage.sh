@@ -51,6 +51,8 @@ run() {
   ((status == 0)) || failed=1
 }
 
+# Programs that bash runs expand their own variables.
+# shellcheck disable=SC2016
 if ((!report)); then
   if [ -z "$only" ]; then
     configure coverage
@@ -71,7 +73,8 @@ if ((!report)); then
   run "Fuzzer, corpus" "$own/tuff_fuzz" --corpus tests/fuzz/corpus
   run "Tests" env TUFF_TEST_SAMPLE=10:1 "$loader/tuff_tests"
   run "Internal tests" "$own/tuff_internal_tests"
-  run "Vulkan faults" "$loader/tuff_vulkan_faults" --seconds 240 --seed 1
+  run "Vulkan faults" "$loader/tuff_vulkan_faults" --count 800 --seed 1
+  run "Vulkan faults, first call" "$loader/tuff_vulkan_faults" --count 300 --only default:first --seed 1
   run "Allocation failures, Vulkan" "$loader/tuff_allocation_failures" vulkan --seconds 120 --seed 1
   run "Allocation failures, host" "$loader/tuff_allocation_failures" host --seconds 30 --seed 1
   run "Device losses" "$loader/tuff_device_losses" --cycles 20 --seed 1
@@ -82,7 +85,10 @@ if ((!report)); then
   run "Tests, staged copies" env TUFF_TRANSFER=staged TUFF_TEST_BACKENDS=vulkan "$loader/tuff_tests" \
     --gtest_filter='On/Buffer*:On/Profile*'
   for way in host download; do
-    run "Tests, peers by $way" env "TUFF_PEER_VARIANT=$way" "$loader/tuff_tests" --gtest_filter='On/DevicesPeer*'
+    run "Tests, peers by $way" env "TUFF_PEER_VARIANT=$way" "$loader/tuff_tests" --gtest_filter='On/DevicesPeer.AnySize*'
+  done
+  for way in descriptors addresses; do
+    run "Tests, bound by $way" env "TUFF_BINDING=$way" "$loader/tuff_tests" --gtest_filter='On/GemmEpilogue*:On/Unary.*relu*'
   done
   run "Tests, validation layers" env TUFF_VALIDATION=1 TUFF_LOG=dispatch TUFF_TEST_REDUCED=1 "$loader/tuff_tests" \
     --gtest_filter='On/Buffer*:On/GemmEpilogue*'
@@ -95,8 +101,11 @@ if ((!report)); then
     done' - "$loader" "$loader/tests/faulty"
   run "Wrong variables" bash -c 'for name in LOG COMPILE NATIVE TUNING CACHE_BYTES PREWARM VALIDATION DEBUG_LABELS BINDING \
         TRANSFER PEER_VARIANT POOL_VARIANT VISIBLE_DEVICES DEVICE; do
-      env TUFF_$name=nonsense "$1/tuff" selftest --filter softmax || echo "TUFF_$name"
+      env TUFF_LOG=warning "TUFF_$name=nonsense" "$1/tuff_tests" --gtest_filter="On/DevicesSame*:KernelUntrusted.Modules" || echo "TUFF_$name"
     done' - "$loader"
+  run "No Vulkan" bash -c 'mkdir -p "$1"; : >"$1/libvulkan.so.1"; : >"$1/libvulkan.so"
+    LD_LIBRARY_PATH=$1:$LD_LIBRARY_PATH "$2/tuff" info; VK_LAYER_PATH=$1 TUFF_VALIDATION=1 "$2/tuff" selftest || true' \
+    - "$coverage/none" "$loader"
   run "No cache folder" env -u HOME XDG_CACHE_HOME= "$loader/tuff" selftest --filter softmax
   run "New cache folder" bash -c 'rm -rf "$1"; env -u XDG_CACHE_HOME "HOME=$1" "$2/tuff" selftest --filter softmax' \
     - "$coverage/home" "$loader"

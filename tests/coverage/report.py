@@ -110,7 +110,11 @@ class Reasons:
         return None
 
     def unused(self) -> list[str]:
-        return [f"{row['file']}: {row['why']}" for place, row in enumerate(self.rows) if place not in self.used]
+        return [
+            f"{row['file']}: {row['why']}"
+            for place, row in enumerate(self.rows)
+            if place not in self.used and not row.get("sometimes", False)
+        ]
 
 
 def main() -> int:
