@@ -55,9 +55,7 @@ class ComputeBackend {
     return true;
   }
 
-  virtual std::string_view name() const noexcept = 0;
   virtual void init(const ContextOptions& options) = 0;
-  virtual bool is_initialized() const noexcept = 0;
   virtual void capabilities(tuff_device_properties& properties) const = 0;  // all fields but struct_size
   virtual bool supports(std::string_view feature) const = 0;
   virtual void stats(tuff_stats& stats) const = 0;  // the fields that the backend knows

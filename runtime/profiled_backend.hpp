@@ -21,9 +21,7 @@ class ProfiledBackend final : public ComputeBackend {
   std::string trace();
   std::string table();
 
-  std::string_view name() const noexcept override { return inner_.name(); }
   void init(const ContextOptions& options) override { inner_.init(options); }
-  bool is_initialized() const noexcept override { return inner_.is_initialized(); }
   void capabilities(tuff_device_properties& properties) const override { inner_.capabilities(properties); }
   bool supports(std::string_view feature) const override { return inner_.supports(feature); }
   void stats(tuff_stats& stats) const override { inner_.stats(stats); }

@@ -63,6 +63,28 @@ TEST_P(BatchedGemmArrays, MatricesLieAnywhere) {
   }
 }
 
+TEST_P(BatchedGemmArrays, VariantsAreListed) {
+  const Tensor x(context(), integers(16, 3, 1));
+  const std::vector<tuff_buffer> in(5, x);
+  std::vector<Tensor> results;
+  std::vector<tuff_buffer> out;
+  for (int i = 0; i < 5; ++i) out.push_back(results.emplace_back(context(), 16));
+  tuff_batched_gemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32, desc.m = desc.n = desc.k = 4, desc.alpha = 1;
+  desc.batch_count = in.size();
+  desc.a_array = desc.b_array = in.data(), desc.c_array = out.data();
+  char text[2000] = "";
+  uint64_t length = 0;
+  const tuff_status status = tuff_batched_gemm_variants(context(), &desc, text, sizeof text, &length);
+  if (GetParam() == "host") {
+    EXPECT_EQ(status, TUFF_ERROR_UNSUPPORTED);
+    return;
+  }
+  ASSERT_OK(status);
+  EXPECT_NE(std::string(text).find("\"sizes\": [4, 4, 4, 5]"), std::string::npos) << text;
+}
+
 // Each call depends on the one before and is needed by the next, through matrices in the middle of the arrays.
 TEST_P(BatchedGemmArrays, CallsFollowOneAnother) {
   const uint64_t size = 4, batch = 20;

@@ -118,6 +118,22 @@ TEST_F(Graphs, AllCallsInOneGraph) {
   });
 }
 
+// What neither fits a command nor the push block is kept in the graph's own memory.
+TEST_F(Graphs, UnalignedFillsAndParameters) {
+  const Operands x(context(), {spreads(2 * 4 * 32 * 16, 7), std::vector<float>(2 * 4 * 32 * 16), spreads(100, 1)});
+  expect_replays(x, [&](tuff_stream s) {
+    EXPECT_OK(tuff_fill(s, x[2], 5, 3, "abc", 1));
+    EXPECT_OK(tuff_fill(s, x[2], 13, 101, "d", 1));
+    EXPECT_OK(tuff_fill(s, x[2], 202, 8, "ef", 2));
+    tuff_attention_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TUFF_F32, desc.batch = 2, desc.heads = 4, desc.seq_q = desc.seq_kv = 32, desc.head_dim = 16;
+    desc.q = desc.k = desc.v = x[0], desc.o = x[1];
+    desc.window_left = 5, desc.softcap = 30;
+    EXPECT_OK(tuff_attention_ex(s, &desc));
+  });
+}
+
 // Shapes that are split, with partial results in the library's own memory.
 TEST_F(Graphs, ALayerAfterAnother) {
   constexpr uint64_t kRows = 24, kDeep = 4096, kCols = 40;

@@ -104,6 +104,10 @@ TEST_F(KernelErrors, Descriptors) {
   }
   const tuff_kernel_define huge{"A", long_source.c_str()};
   EXPECT_FAILS(with([&](Desc& d) { d.defines = &huge, d.define_count = 1; }), kLimit, kCreate, "defines");
+  const std::string medium(60, '1');  // each of them alone is not too long
+  const tuff_kernel_define several[] = {{"A", medium.c_str()}, {"B", medium.c_str()}};
+  EXPECT_FAILS(with([&](Desc& d) { d.defines = several, d.define_count = 2, d.max_source_bytes = 100; }), kLimit,
+               kCreate, "defines");
   const tuff_kernel_constant unknown{5, 0, 1}, reserved{5, 1, 1};
   EXPECT_FAILS(with([&](Desc& d) { d.constants = &unknown, d.constant_count = 1; }), kArgument, kCreate, "constants");
   EXPECT_FAILS(with([&](Desc& d) { d.constants = &reserved, d.constant_count = 1; }), kArgument, kCreate, "reserved");

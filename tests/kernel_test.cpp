@@ -25,6 +25,15 @@ TEST_F(Kernel, Computes) {
   EXPECT_EQ(download<float>(dx, 1000), x);
 }
 
+TEST_F(Kernel, TheCompilersWarningsAreLogged) {
+  std::string lines;
+  const auto add = [](void* user, int32_t, const char* text) { *static_cast<std::string*>(user) += text; };
+  ASSERT_OK(tuff_set_log(add, &lines, TUFF_LOG_WARNING));
+  { const OwnKernel kernel(context(), glsl("#version 450\n#extension GL_no_such_thing : warn\nvoid main() {}\n")); }
+  ASSERT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
+  EXPECT_NE(lines.find("GL_no_such_thing"), std::string::npos) << lines;
+}
+
 TEST_F(Kernel, IsReflected) {
   const OwnKernel kernel(context(), glsl(kSaxpy, "saxpy.comp"));
   const tuff_kernel_properties info = info_of(kernel);

@@ -162,6 +162,10 @@ TEST_P(MemoryHost, ImportsSayWhatTheyNeed) {
   EXPECT_FAILS(tuff_buffer_import_host(context(), at + 64, kPage, &none), kArgument, function, "4096");
   EXPECT_FAILS(tuff_buffer_import_host(context(), at, kPage + 64, &none), kArgument, function, "4096");
   EXPECT_FAILS(tuff_buffer_import_host(context(), at, 0, &none), kArgument, function, "4096");
+  if (GetParam() != "host") {
+    EXPECT_FAILS(tuff_buffer_import_host(context(), at, uint64_t{1} << 62, &none), TUFF_ERROR_LIMIT_EXCEEDED, function,
+                 "bytes");
+  }
   EXPECT_FAILS(tuff_buffer_import_host(0, at, kPage, &none), TUFF_ERROR_INVALID_HANDLE, function, "context");
   EXPECT_EQ(none, 77u);
   EXPECT_EQ(imported_bytes(context()), 0u);

@@ -194,6 +194,19 @@ TEST_P(DevicesPeer, MisuseIsRefused) {
   EXPECT_TRUE(contents(to_, target) == poison);
 }
 
+TEST_P(DevicesPeer, CapturingStreamsAreRefused) {
+  const OwnBuffer target(to_, 64), source(from_, 64);
+  const std::pair<tuff_context, const char*> rows[] = {{to_, "dst_stream"}, {from_, "src_stream"}};
+  for (const auto& [stream, name] : rows) {
+    if (tuff_graph_begin(stream) == TUFF_ERROR_UNSUPPORTED) continue;  // the host backend
+    EXPECT_FAILS(tuff_copy_peer(to_, target, 0, from_, source, 0, 64), TUFF_ERROR_UNSUPPORTED, kFunction, name);
+    tuff_graph graph = 0;
+    ASSERT_OK(tuff_graph_end(stream, &graph));
+    EXPECT_OK(tuff_graph_destroy(graph));
+  }
+  EXPECT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, 64));
+}
+
 TEST_P(DevicesPeer, MappedBuffersAreRefused) {
   tuff_alloc_desc desc{};
   desc.struct_size = sizeof desc;
@@ -301,6 +314,19 @@ TEST_P(DevicesSame, CopiesWithinOneContext) {
     EXPECT_FAILS(tuff_copy_peer(context(), buffer, 10, context(), buffer, offset, 10), TUFF_ERROR_INVALID_ARGUMENT,
                  kFunction, "src");
   }
+}
+// From one stream of a context to another: the copy follows what is on either.
+TEST_P(DevicesSame, CopiesBetweenStreamsOfOneContext) {
+  tuff_stream streams[2] = {};
+  for (tuff_stream& stream : streams) ASSERT_OK(tuff_stream_create(context(), nullptr, &stream));
+  std::vector<uint8_t> values = some_bytes(1000, 3);
+  const OwnBuffer source(context(), 1000), target(context(), 1000);
+  ASSERT_OK(tuff_copy_htod(streams[1], source, 0, values.data(), 1000));
+  ASSERT_OK(tuff_copy_peer(streams[0], target, 0, streams[1], source, 0, 1000));
+  std::vector<uint8_t> result(1000);
+  ASSERT_OK(tuff_copy_dtoh(streams[0], result.data(), target, 0, 1000));
+  EXPECT_TRUE(result == values);
+  for (const tuff_stream stream : streams) EXPECT_OK(tuff_stream_destroy(stream));
 }
 TUFF_ON_BACKENDS(DevicesSame);
 

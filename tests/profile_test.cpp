@@ -1,6 +1,9 @@
 // Profiles: what they contain, and that profiling changes nothing else.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -29,6 +32,13 @@ std::string table_of(tuff_context context) {
   return text;
 }
 
+template <typename T>
+T sized() {
+  T structure{};
+  structure.struct_size = sizeof structure;
+  return structure;
+}
+
 class Profile : public OnProfiles {};
 
 TEST_P(Profile, BeginsAndEndsOnce) {
@@ -48,6 +58,57 @@ TEST_P(Profile, BeginsAndEndsOnce) {
   EXPECT_OK(tuff_profile_end(own));
   EXPECT_OK(tuff_profile_write(own, file.path().c_str()));
   EXPECT_TRUE(events(file.read(), "kernel").empty());
+}
+
+// Calls that are not timed pass through the same wrapper.
+TEST_P(Profile, EveryCallOfTheContextWorksMeanwhile) {
+  const OwnContext own(GetParam());
+  ASSERT_OK(tuff_profile_begin(own));
+  auto info = sized<tuff_device_properties>();
+  EXPECT_OK(tuff_context_info(own, &info));
+  EXPECT_NE(info.name[0], '\0');
+  const auto supports = [&](const char* feature) {
+    int32_t yes = 0;
+    EXPECT_OK(tuff_supports(own, feature, &yes));
+    return yes == 1;
+  };
+  auto limits = sized<tuff_limits>();
+  EXPECT_OK(tuff_context_set_limits(own, &limits));
+  EXPECT_FAILS(tuff_context_set_tuning(own, "no table"), GetParam() == "host" ? TUFF_ERROR_UNSUPPORTED : kArgument,
+               "tuff_context_set_tuning", "");
+  auto memory = sized<tuff_memory_stats>();
+  EXPECT_OK(tuff_context_memory(own, &memory));
+  EXPECT_OK(tuff_context_trim(own));
+  EXPECT_OK(tuff_context_reset_peak(own));
+  const Tensor x(own, 64), y(own, 64);
+  auto gemm = sized<tuff_batched_gemm_desc>();
+  gemm.dtype = F, gemm.m = gemm.n = gemm.k = 4, gemm.alpha = 1, gemm.batch_count = 1;
+  gemm.a = gemm.b = x, gemm.c = y;
+  char text[2000] = "";
+  EXPECT_EQ(tuff_batched_gemm_variants(own, &gemm, text, sizeof text, nullptr) == TUFF_OK, GetParam() != "host");
+  supports("unified_memory");  // either answer is right
+  if (supports("import_host")) {
+    constexpr uint64_t kPage = 4096;
+    void* const page = std::aligned_alloc(kPage, kPage);
+    tuff_buffer imported = 0;
+    EXPECT_OK(tuff_buffer_import_host(own, page, kPage, &imported));
+    EXPECT_OK(tuff_free(imported));
+    EXPECT_OK(tuff_synchronize(own));
+    std::free(page);
+  }
+  if (supports("memory_fd")) {
+    auto desc = sized<tuff_alloc_desc>();
+    desc.bytes = 4096, desc.flags = TUFF_ALLOC_EXPORTABLE;
+    tuff_buffer exported = 0, imported = 0;
+    EXPECT_OK(tuff_alloc_ex(own, &desc, &exported));
+    auto shared = sized<tuff_memory_fd>();
+    EXPECT_OK(tuff_buffer_export_fd(exported, &shared));
+    EXPECT_OK(tuff_buffer_import_fd(own, &shared, &imported));
+    EXPECT_EQ(close(shared.fd), 0);
+    EXPECT_OK(tuff_free(imported));
+    EXPECT_OK(tuff_free(exported));
+  }
+  EXPECT_OK(tuff_profile_end(own));
 }
 
 TEST_P(Profile, RefusesBadArguments) {

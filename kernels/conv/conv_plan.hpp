@@ -71,9 +71,9 @@ shaders::ConvStore store_of(const ConvArgs& args, const DeviceTraits& traits, bo
 // conv_product_vulkan.cpp: implicit GEMM for any groups and windows. slice_taps() sets the number of split-K
 // parts that suits it; products that share `partials` have to use the maximum of theirs.
 void slice_taps(Product& product, const DeviceTraits& traits);
-// Throws UNSUPPORTED if the kernels cannot hold one of its numbers. A caller that records several checks all of them
-// first, so that a refused call has recorded nothing.
-void check_product(const Product& product);
+// Throws UNSUPPORTED if the kernels cannot hold one of the numbers of a transposed convolution's phase. All phases are
+// checked first, so that a refused call has recorded nothing.
+void check_phase(const Product& product);
 void record_product(Recorder& recorder, const Product& product);
 // conv_vulkan.cpp: a whole convolution by implicit GEMM.
 void record_products(Recorder& recorder, const ConvArgs& args, uint64_t max_sums = kMaxStoredSums);

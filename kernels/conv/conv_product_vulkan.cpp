@@ -111,13 +111,9 @@ Vectors vectors_of(const ConvArgs& args, uint64_t taps) {
 // Positions are computed in 32 bits, and a value beyond every extent stands for "outside".
 constexpr uint64_t kMaxExtent = uint64_t{1} << 30;
 
-void check_product(const ConvArgs& args, const Product& product, uint64_t taps) {
+// The phases of a transposed convolution begin at most its padding within the input, which was checked before.
+void check_product(const ConvArgs& args, uint64_t taps) {
   check_positions(args);
-  for (const int64_t padding : product.padding) {
-    if (padding <= -static_cast<int64_t>(kMaxExtent)) {
-      fail(TUFF_ERROR_UNSUPPORTED, "windows begin {} within the input, must be below {}", -padding, kMaxExtent);
-    }
-  }
   if (taps >= kMaxExtent || args.filters() >= kMaxExtent || args.channels() >= kMaxExtent) {
     fail(TUFF_ERROR_UNSUPPORTED,
          "{} filters of {} taps and channels, of {} channels: beyond the limits of this version", args.filters(), taps,
@@ -171,7 +167,7 @@ ProductPush<patches, spaced> push_of(const Product& product) {
   const ConvExtents &in = args.in(), &window = args.taps(), &out = args.out();
   const uint64_t taps = taps_of(args);
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  check_product(args, product, taps);
+  check_product(args, taps);
   ProductPush<patches, spaced> push{.filters = number(args.group_filters()),
                                     .channels = taps == 0 ? 0 : number(args.group_channels()),
                                     .groups = number(args.groups),
@@ -208,13 +204,7 @@ ProductPush<patches, spaced> push_of(const Product& product) {
 
 template ProductPush<true, false> push_of<true, false>(const Product&);
 
-void check_product(const Product& product) {
-  if (product.spaced) {
-    push_of<false, true>(product);
-  } else {
-    push_of<false, false>(product);
-  }
-}
+void check_phase(const Product& product) { push_of<false, true>(product); }
 
 shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;

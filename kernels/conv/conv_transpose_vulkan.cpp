@@ -127,7 +127,7 @@ void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_su
   uint64_t slices = 1, max_taps = 0;
   for_each_phase(args, [&](const Phase& y, const Phase& x) {
     Product product = product_of(args, y, x);
-    check_product(product);
+    check_phase(product);
     slice_taps(product, recorder.traits());
     slices = std::max(slices, product.slices);
     max_taps = std::max(max_taps, taps_of(product.args));

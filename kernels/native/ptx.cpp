@@ -98,10 +98,6 @@ U32 operator/(const U32& a, const U32& b) {
   if (is_power_of_2(b)) return a >> log2(b);
   return operation("div.u32", a, b);
 }
-U32 operator%(const U32& a, const U32& b) {
-  if (is_power_of_2(b)) return a & number(a, b.number - 1);
-  return operation("rem.u32", a, b);
-}
 U32 operator&(const U32& a, const U32& b) { return operation("and.b32", a, b); }
 U32 operator|(const U32& a, const U32& b) { return operation("or.b32", a, b); }
 U32 operator^(const U32& a, const U32& b) { return operation("xor.b32", a, b); }

@@ -141,7 +141,6 @@ U32 operator+(const U32& a, const U32& b);
 U32 operator-(const U32& a, const U32& b);
 U32 operator*(const U32& a, const U32& b);
 U32 operator/(const U32& a, const U32& b);
-U32 operator%(const U32& a, const U32& b);
 U32 operator&(const U32& a, const U32& b);
 U32 operator|(const U32& a, const U32& b);
 U32 operator^(const U32& a, const U32& b);
@@ -165,7 +164,6 @@ TUFF_PTX_WITH_NUMBER(U32, +)
 TUFF_PTX_WITH_NUMBER(U32, -)
 TUFF_PTX_WITH_NUMBER(U32, *)
 TUFF_PTX_WITH_NUMBER(U32, /)
-TUFF_PTX_WITH_NUMBER(U32, %)
 TUFF_PTX_WITH_NUMBER(U32, &)
 TUFF_PTX_WITH_NUMBER(U32, |)
 TUFF_PTX_WITH_NUMBER(U32, ^)

@@ -183,14 +183,7 @@ class HostStream final : public ComputeStream {
 
 class HostBackend final : public ComputeBackend {
  public:
-  std::string_view name() const noexcept override { return "host"; }
-
-  void init(const ContextOptions&) override {
-    physical_bytes_ = platform::physical_memory_bytes();
-    initialized_ = true;
-  }
-
-  bool is_initialized() const noexcept override { return initialized_; }
+  void init(const ContextOptions&) override { physical_bytes_ = platform::physical_memory_bytes(); }
 
   void capabilities(tuff_device_properties& properties) const override {
     const uint32_t struct_size = properties.struct_size;
@@ -361,7 +354,6 @@ class HostBackend final : public ComputeBackend {
   HostWork work_;
   HostStream stream_{work_};
   std::shared_ptr<MemoryUse> use_ = std::make_shared<MemoryUse>();
-  bool initialized_ = false;
   uint64_t physical_bytes_ = 0;
   uint64_t memory_limit_ = 0;
   uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0;

@@ -439,6 +439,4 @@ void Device::lose(const char* what, VkResult result) {
   fail(TUFF_ERROR_DEVICE_LOST, "{} returned {}; create a new context", what, vk_result_name(result));
 }
 
-uint64_t Device::free_memory() const { return heap_budget(physical, heap_).left(); }
-
 }  // namespace tuff

@@ -106,8 +106,6 @@ class Device {
     if (labels) name_object(type, (uint64_t)object, name);  // NOLINT: a pointer or a number, by platform
   }
 
-  // Free bytes of the heap for device-local memory; 0 if the driver does not report it.
-  uint64_t free_memory() const;
   uint64_t memory_bytes() const { return memory_bytes_; }
 
  private:

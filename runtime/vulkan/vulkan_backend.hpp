@@ -18,10 +18,8 @@ class VulkanBackend final : public ComputeBackend {
  public:
   ~VulkanBackend() override;
 
-  std::string_view name() const noexcept override { return "vulkan"; }
   void init(const ContextOptions& options) override;
   bool at_rest(bool wait) noexcept override { return streams_ == nullptr || streams_->at_rest(wait); }
-  bool is_initialized() const noexcept override { return stream_ != nullptr; }
   void capabilities(tuff_device_properties& properties) const override;
   bool supports(std::string_view feature) const override;
   void stats(tuff_stats& stats) const override;

@@ -4,7 +4,8 @@
   tests/coverage/report.py BUILD [--unreached FILE]
 
 Lines of a header count once, however many sources include it. Branches that only exceptions take are left out. Lines
-that no test reaches are listed with the reason from reasons.toml; those without one are counted.
+that no test reaches are listed with the reason from reasons.toml. The exit status is 1 if lines have none, or if a
+reason has no lines.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class File:
         self.branches: dict[int, list[int]] = {}
         self.functions: dict[int, str] = {}
 
-    def add(self, lines: list[dict]) -> None:
+    def add(self, lines: list[dict], names: dict[str, str]) -> None:
         for line in lines:
             number = line["line_number"]
             self.lines[number] += line["count"]
-            self.functions[number] = line.get("function_name", "")
+            function = line.get("function_name", "")
+            self.functions[number] = names.get(function, function)
             counts = [branch["count"] for branch in line["branches"] if not branch["throw"]]
             kept = self.branches.get(number, [])
             # Instances of a template, and inline functions in several objects, have the same branches.
@@ -66,7 +68,8 @@ def read(build: Path) -> dict[str, File]:
                 path = Path(file["file"])
                 path = path if path.is_absolute() else build / path
                 if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in FOLDERS:
-                    files[path.relative_to(ROOT).as_posix()].add(file["lines"])
+                    names = {function["name"]: function["demangled_name"] for function in file["functions"]}
+                    files[path.relative_to(ROOT).as_posix()].add(file["lines"], names)
     # Files that no test loaded have no counts at all.
     return dict(files)
 
@@ -79,10 +82,11 @@ def part_of(name: str) -> str:
     return "/".join(parts[:2]) if parts[0] == "runtime" and len(parts) > 2 else parts[0]
 
 
-def ranges(numbers: list[int]) -> list[tuple[int, int]]:
+def ranges(numbers: list[int], functions: dict[int, str]) -> list[tuple[int, int]]:
+    """Consecutive lines of one function."""
     result: list[tuple[int, int]] = []
     for number in sorted(numbers):
-        if result and number == result[-1][1] + 1:
+        if result and number == result[-1][1] + 1 and functions[number] == functions[number - 1]:
             result[-1] = (result[-1][0], number)
         else:
             result.append((number, number))
@@ -92,12 +96,25 @@ def ranges(numbers: list[int]) -> list[tuple[int, int]]:
 class Reasons:
     def __init__(self, path: Path) -> None:
         self.rows = tomllib.loads(path.read_text())["reason"]
+        self.used: set[int] = set()
 
-    def of(self, name: str, text: str) -> str | None:
-        for row in self.rows:
-            if fnmatch.fnmatch(name, row["file"]) and any(word in text for word in row.get("texts", [""])):
+    def of(self, name: str, function: str, text: str) -> str | None:
+        for place, row in enumerate(self.rows):
+            if (
+                fnmatch.fnmatch(name, row["file"])
+                and any(word in function for word in row.get("functions", [""]))
+                and any(word in text for word in row.get("texts", [""]))
+            ):
+                self.used.add(place)
                 return row["why"]
         return None
+
+    def unused(self) -> list[str]:
+        return [
+            f"{row['file']}: {row['why']}"
+            for place, row in enumerate(self.rows)
+            if place not in self.used and not row.get("sometimes", False)
+        ]
 
 
 def main() -> int:
@@ -108,7 +125,8 @@ def main() -> int:
     files = read(options.build.resolve())
     reasons = Reasons(Path(__file__).with_name("reasons.toml"))
     table: dict[str, Counter] = defaultdict(Counter)
-    unreached, without, why_counts = [], 0, Counter()
+    unreached, without, why_counts = [], [], Counter()
+    without_count = 0
     for name, file in sorted(files.items()):
         source = (ROOT / name).read_text().splitlines()
         missed = [number for number, count in file.lines.items() if count == 0]
@@ -118,13 +136,15 @@ def main() -> int:
         branches = [count for counts in file.branches.values() for count in counts]
         row["branches"] += len(branches)
         row["taken"] += sum(count > 0 for count in branches)
-        for first, last in ranges(missed):
-            text = "\n".join(source[first - 1 : last])
-            why = reasons.of(name, text)
-            missing = last - first + 1
-            why_counts[why or ""] += missing
-            without += 0 if why else missing
-            unreached.append(f"{name}:{first}-{last}: {source[first - 1].strip()[:90]}  [{why or 'no reason'}]")
+        for first, last in ranges(missed, file.functions):
+            function = file.functions[first]
+            why = reasons.of(name, function, "\n".join(source[first - 1 : last]))
+            why_counts[why or ""] += last - first + 1
+            line = f"{name}:{first}-{last}: {source[first - 1].strip()[:90]}  ({function[:120]})"
+            unreached.append(f"{line}  [{why or 'no reason'}]")
+            if why is None:
+                without.append(line)
+                without_count += last - first + 1
     print(f"{'':22}{'lines':>8}{'reached':>9}{'':>8}{'branches':>10}{'taken':>8}")
     total: Counter = Counter()
     for name, row in sorted(table.items()):
@@ -134,12 +154,16 @@ def main() -> int:
             f"{name:22}{row['lines']:8}{row['reached']:9}{row['reached'] / max(row['lines'], 1):8.1%}"
             f"{row['branches']:10}{row['taken'] / max(row['branches'], 1):8.1%}"
         )
-    print(f"{total['lines'] - total['reached']} lines are not reached, {without} of them without a reason in reasons.toml")
+    print(f"{total['lines'] - total['reached']} lines are not reached, {without_count} of them without a reason in reasons.toml")
     for why, count in why_counts.most_common():
         print(f"{count:8}  {why or 'no reason'}")
     if options.unreached:
         options.unreached.write_text("\n".join(unreached) + "\n")
-    return 0
+    for line in without:
+        print(f"no reason: {line}")
+    for row in reasons.unused():
+        print(f"reasons.toml has a row that no unreached line needs: {row}")
+    return 1 if without or reasons.unused() else 0
 
 
 if __name__ == "__main__":

@@ -4,9 +4,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 
 #include "planning/status.hpp"
@@ -142,6 +149,8 @@ TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
   EXPECT_EQ(count("for (uint i = 0; i < most; ++i) c += b[i];"), 80000u);
   EXPECT_EQ(count("for (int j = 0; j < 20; ++j) for (int i = 0; i < 300; ++i) c += b[i];"), 300u);
   EXPECT_EQ(count("for (int i = 0; i < 70000; ++i) { if (b[i] == 3) continue; c += b[i]; }"), 70000u);
+  EXPECT_EQ(count("for (int i = 0; i < 70000; ++i) { switch (b[i]) { case 1: c += 2; break; default: ++c; } }"),
+            70000u);
   // Loops that are left early, or whose bounds are not known at compile time.
   for (const char* body : {"", "for (uint i = 0; i < n; ++i) c += b[i];", "for (uint i = n; i < 70000; ++i) c += b[i];",
                            "for (uint i = 0; i < 70000; i += n) c += b[i];",
@@ -150,6 +159,69 @@ TEST(CustomKernel, LoopsAreCountedWhereTheyCanBe) {
                            "for (int i = 0; i < 70000; ++i) { if (b[i] == 3) i += 5; ++c; }",
                            "int i = 0; while (true) { if (i++ > 9) break; }", "for (int i = 9; i < 3; ++i) ++c;"}) {
     EXPECT_EQ(count(body), 0u) << body;
+  }
+}
+
+// The sizes of arrays in workgroup memory may be expressions of specialisation constants.
+TEST(CustomKernel, ExpressionsOfConstantsAreEvaluated) {
+  const auto elements = [](const std::string& expression) {
+    CustomSource source;
+    source.text =
+        "#version 450\nlayout(local_size_x_id = 0) in;\nlayout(binding = 0) buffer Data { float data[]; };\n"
+        "layout(constant_id = 1) const int a = 1;\nlayout(constant_id = 2) const int b = 1;\n"
+        "layout(constant_id = 3) const uint u = 1;\nlayout(constant_id = 4) const uint v = 1;\n"
+        "layout(constant_id = 5) const bool yes = false;\nlayout(constant_id = 6) const int zero = 1;\n"
+        "layout(constant_id = 7) const uint none = 1;\nlayout(constant_id = 8) const bool no = false;\nshared float "
+        "s[" +
+        expression + "];\nvoid main() { s[0] = data[0]; barrier(); data[1] = s[0]; }\n";
+    source.constants = {{0, 8}, {1, 12}, {2, 5}, {3, 12}, {4, 5}, {5, 1}, {6, 0}, {7, 0}};
+    return compile_custom(source).interface.shared_bytes / 4;
+  };
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"a + b", 17},
+      {"a - b", 7},
+      {"a * b", 60},
+      {"a / b", 2},
+      {"a % b", 2},
+      {"u / v", 2},
+      {"u % v", 2},
+      {"int(u) + 1", 13},
+      {"-(b - a)", 7},
+      {"~(-a)", 11},
+      {"a & 6", 4},
+      {"a | b", 13},
+      {"a ^ b", 9},
+      {"b << 2", 20},
+      {"u >> 2", 3},
+      {"(b << 40) + 1", 1},
+      {"(u >> 40) + 1", 1},
+      {"a == b ? 3 : 4", 4},
+      {"a != b ? 3 : 4", 3},
+      {"u > v ? 3 : 4", 3},
+      {"u < v ? 3 : 4", 4},
+      {"u >= v ? 3 : 4", 3},
+      {"u <= v ? 3 : 4", 4},
+      {"a > b ? 3 : 4", 3},
+      {"a < b ? 3 : 4", 4},
+      {"a >= b ? 3 : 4", 3},
+      {"a <= b ? 3 : 4", 4},
+      {"(a > b && yes) ? 3 : 4", 3},
+      {"(a < b || yes) ? 3 : 4", 3},
+      {"!yes ? 3 : 4", 4},
+      {"no ? 3 : 4", 4},
+      {"gl_WorkGroupSize.x * 2", 16},
+  };
+  for (const auto& [expression, value] : rows) {
+    EXPECT_NO_THROW(EXPECT_EQ(elements(expression), value) << expression) << expression;
+  }
+  for (const char* undefined :
+       {"a / zero", "a % zero", "u / none", "u % none", "(b - a) / b + 9", "(b - a) % b + 9", "(a >> 1) + 1"}) {
+    try {
+      elements(undefined);
+      ADD_FAILURE() << undefined;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), TUFF_ERROR_UNSUPPORTED) << undefined << ": " << error.what();
+    }
   }
 }
 
@@ -171,10 +243,57 @@ TEST(CustomKernel, KeptInBoundsIsValid) {
        {"#version 450\nvoid main() {}\n",
         "#version 450\nlayout(binding = 0) buffer B { float b; };\nvoid main() { b = 1; }\n",
         "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
-        "layout(binding = 0) buffer B { int8_t b; };\nshared int s[4];\nvoid main() { s[b] = 1; }\n"}) {
+        "layout(binding = 0) buffer B { int8_t b; };\nshared int s[4];\nvoid main() { s[b] = 1; }\n",
+        // a component of a value, the length of a buffer
+        "#version 450\nlayout(binding = 0) buffer B { vec4 v; int i; float f; };\n"
+        "void main() { f = (v + v)[i]; }\n",
+        "#version 450\nlayout(binding = 0) buffer B { int b[]; };\nvoid main() { b[0] = b.length(); }\n"}) {
     source.text = text;
     EXPECT_NO_THROW(compile_custom(source)) << text;
   }
+}
+
+// Constants of 8 and 16 bits fill their words.
+TEST(CustomKernel, NarrowConstants) {
+  CustomSource source;
+  source.text =
+      "#version 450\n#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+      "layout(constant_id = 0) const int16_t a = 1s;\nlayout(constant_id = 1) const uint8_t b = uint8_t(1);\n"
+      "layout(binding = 0) buffer B { int values[]; };\nvoid main() { values[0] = int(a); values[1] = int(b); }\n";
+  source.constants = {{0, 0xfffffffe}, {1, 0x1ff}};
+  const CompiledKernel kernel = compile_custom(source);
+  EXPECT_EQ(std::count(kernel.words.begin(), kernel.words.end(), 0xfffffffe), 1);
+  EXPECT_EQ(std::count(kernel.words.begin(), kernel.words.end(), 0xff), 1);
+}
+
+// Programs in place of the helper that end in each way.
+TEST(CustomKernel, HelpersThatDoNotAnswer) {
+  const std::pair<const char*, tuff_status> rows[] = {
+      {"kill -ALRM $$", TUFF_ERROR_LIMIT_EXCEEDED},  {"kill -XCPU $$", TUFF_ERROR_LIMIT_EXCEEDED},
+      {"kill -KILL $$", TUFF_ERROR_LIMIT_EXCEEDED},  {"kill -SEGV $$", TUFF_ERROR_COMPILE_FAILED},
+      {"exit 3", TUFF_ERROR_COMPILE_FAILED},         {"yes >&0", TUFF_ERROR_LIMIT_EXCEEDED},
+      {"exec sleep 100", TUFF_ERROR_LIMIT_EXCEEDED},
+  };
+  char folder[] = "/tmp/tuff-helper-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string file = std::string(folder) + "/helper";
+  ASSERT_EQ(setenv("TUFF_COMPILE", file.c_str(), 1), 0);
+  for (const auto& [text, status] : rows) {
+    std::FILE* const script = std::fopen(file.c_str(), "we");
+    ASSERT_NE(script, nullptr);
+    std::fprintf(script, "#!/bin/sh\n%s\n", text);
+    ASSERT_EQ(std::fclose(script), 0);
+    ASSERT_EQ(::chmod(file.c_str(), 0700), 0);
+    try {
+      compile_isolated(glsl_source(), {2000, 256 << 20});
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), status) << text << ": " << error.what();
+    }
+  }
+  ASSERT_EQ(unsetenv("TUFF_COMPILE"), 0);
+  ASSERT_EQ(::unlink(file.c_str()), 0);
+  ASSERT_EQ(::rmdir(folder), 0);
 }
 
 TEST(CustomKernel, UntrustedModulesToo) {
@@ -200,6 +319,22 @@ TEST(Process, EndsAreTold) {
   const ProcessEnd signalled = run_program("/bin/sh", {"-c", "kill -9 $$"}, "", kPatience, 10);
   EXPECT_EQ(signalled.kind, Kind::signalled);
   EXPECT_EQ(signalled.code, 9);
+}
+
+// An application that ignores the ends of its children, or has no descriptors left.
+TEST(Process, InUnusualApplications) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "exit 7"}, "", kPatience, 10).kind, Kind::unknown);
+  std::signal(SIGCHLD, before);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit few = limit;
+  few.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const ProcessEnd none = run_program("/bin/sh", {"-c", "exit 7"}, "", kPatience, 10);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(none.kind, Kind::not_started);
+  EXPECT_EQ(none.code, EMFILE);
 }
 
 TEST(Process, InputAndAnswerOfAnySize) {

@@ -215,6 +215,9 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
     kernel.columns = columns;
     EXPECT_THROW(check_defines(kernel.request()), Error) << columns;
   }
+  kernel.rows = kernel.columns = 64;  // each value is legal, the tile is not
+  EXPECT_NO_THROW(check_defines(kernel.request()));
+  EXPECT_THROW(gemm::wgmma_source.write(kernel.request()), Error);
   attention::Wgmma wide;
   wide.type = TUFF_F16;
   wide.head_dim = wide.head_dim_v = 256;

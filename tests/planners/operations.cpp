@@ -325,20 +325,24 @@ void draw_attention(Call& call) {
   args.kv_heads = n.coin(6) ? call.size() : 1 + n.below(8);
   args.heads = times(args.kv_heads, 1 + n.below(n.coin() ? 1 : 9));
   args.seq_q = n.coin(3) ? 1 : call.size(), args.seq_kv = n.coin(8) ? args.seq_q : call.size();
+  // As in networks: many rows without gaps, and nothing that is added to the scores or hides some of them.
+  const bool plain = n.coin(4);
+  if (plain) args.seq_q = 32 + n.below(4096), args.seq_kv = n.coin() ? args.seq_q : 1 + n.below(4096);
   const auto dim = [&] {
-    return n.coin() ? n.one_of<uint64_t>({8, 16, 32, 64, 64, 80, 96, 128, 128, 192, 256, 512, 576}) : call.size();
+    return plain || n.coin() ? n.one_of<uint64_t>({8, 16, 32, 64, 64, 80, 96, 128, 128, 192, 256, 512, 576})
+                             : call.size();
   };
   args.head_dim = dim(), args.head_dim_v = n.coin() ? args.head_dim : std::max<uint64_t>(dim(), 1);
   args.causal = static_cast<int32_t>(n.below(3));
   args.scale = n.coin() ? 0.125 : 1;
-  args.softcap = n.coin(4) ? 30 : 0;
+  args.softcap = !plain && n.coin(4) ? 30 : 0;
   if (n.coin(4)) args.window_left = 1 + call.size();
   if (n.coin(4)) args.window_right = 1 + call.size();
   args.bias_type = args.dtype;
   // Rows with gaps: grouped by head, or heads grouped by row.
   const auto strides = [&](uint64_t heads, uint64_t rows, uint64_t length, bool may_repeat) {
     tuff::AttentionStrides s;
-    const uint64_t gap = n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
+    const uint64_t gap = plain ? 0 : n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
     if (n.coin()) {
       s.row = plus(length, gap), s.head = times(rows, s.row), s.batch = times(heads, s.head);
     } else {
@@ -380,14 +384,14 @@ void draw_attention(Call& call) {
     call.has_to_be(args.o, 0, args.head_dim_v);
     call.has_to_be(args.o, outputs - args.head_dim_v, args.head_dim_v);
   }
-  if (n.coin(4)) {
+  if (!plain && n.coin(4)) {
     if (n.coin()) args.bias_type = TUFF_F32;
     args.bias_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
     tell("bias_strides", args.bias_strides);
     args.bias =
         call.input("bias", span(args.bias_strides, args.heads, args.seq_q, args.seq_kv), dtype_size(args.bias_type));
   }
-  if (n.coin(4)) {
+  if (!plain && n.coin(4)) {
     args.mask_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
     tell("mask_strides", args.mask_strides);
     args.mask = call.input("mask", span(args.mask_strides, args.heads, args.seq_q, args.seq_kv), 1);
