@@ -265,7 +265,7 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
   const tuff::DeviceTraits& t = device_.traits;
   const char* const name = kernel.source().name;
   tuff::check_defines(kernel);
-  if (const std::string broken = broken_requirement(kernel, t.subgroup_size); !broken.empty()) {
+  if (const std::string broken = broken_requirement(kernel, dispatch, t.subgroup_size); !broken.empty()) {
     violated("{} is requested, which requires: {}", name, broken);
   }
   std::array<uint32_t, 3> workgroup = {0, 1, 1};

@@ -1,8 +1,12 @@
 #include "planners/requirements.hpp"
 
 #include <bit>
+#include <cstring>
 #include <optional>
 #include <string_view>
+
+#include "shaders/gemm_pack.hpp"
+#include "shaders/gemm_panels.hpp"
 
 namespace tuff_test {
 namespace {
@@ -34,6 +38,13 @@ struct Requirement {
   const char* text;
   Holds holds;
 };
+
+template <typename Push>
+Push pushed(const tuff::Dispatch& dispatch) {
+  Push push;
+  if (dispatch.push_bytes() == sizeof push) std::memcpy(&push, dispatch.push_data(), sizeof push);
+  return push;
+}
 
 bool divides(int64_t unit, int64_t size) { return unit != 0 && size % unit == 0; }
 bool implies(bool condition, bool result) { return !condition || result; }
@@ -101,13 +112,23 @@ bool lanes_hold(const Defines& d, uint32_t subgroup) {
 
 }  // namespace
 
-std::string broken_requirement(const tuff::KernelRequest& kernel, uint32_t subgroup) {
+std::string broken_requirement(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, uint32_t subgroup) {
   const Defines defines(kernel);
   const std::string_view name = kernel.source().name;
   for (const Requirement& row : kRequirements) {
     if (row.kernel == name && !row.holds(defines)) return row.text;
   }
   if (!lanes_hold(defines, subgroup)) return "TUFF_LANES is a power of two up to the subgroup's size, or the workgroup";
+  if (name == "gemm_panels" && defines("PAIRED_C") != 0) {
+    const auto push = pushed<tuff::shaders::GemmPanels::Push>(dispatch);
+    if (push.n % 2 != 0 || push.ldc % 2 != 0) return "n and ldc are even with PAIRED_C";
+  }
+  if (name == "gemm_pack" && defines("PAIRED") != 0) {
+    const auto push = pushed<tuff::shaders::GemmPack::Push>(dispatch);
+    if (push.row_step != 1 || push.k_step % 2 != 0 || push.rows % 2 != 0) {
+      return "row_step is 1, k_step and rows are even with PAIRED";
+    }
+  }
   return {};
 }
 

@@ -4,11 +4,12 @@
 
 #include <string>
 
+#include "planning/dispatch.hpp"
 #include "planning/kernel_request.hpp"
 
 namespace tuff_test {
 
 // What is wrong with the request; empty if nothing is.
-std::string broken_requirement(const tuff::KernelRequest& kernel, uint32_t subgroup);
+std::string broken_requirement(const tuff::KernelRequest& kernel, const tuff::Dispatch& dispatch, uint32_t subgroup);
 
 }  // namespace tuff_test
