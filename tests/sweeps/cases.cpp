@@ -39,7 +39,10 @@ bool suits(const std::string& variant, const Draft& draft) {
            is("stride", 1, 1) && is("filter_shape", 2, 3) && is("filter_shape", 3, 3);
   }
   if (variant == kTransposed) return draft.has("output_padding");
-  if (variant == kDepthwise) return draft.has("groups") && !draft.has("output_padding") && is("filter_shape", 1, 1);
+  if (variant == kDepthwise) {
+    const bool forward = draft.has("groups") && !draft.has("output_padding");
+    return forward && !is("groups", 0, 0) && !is("groups", 0, 1) && is("filter_shape", 1, 1);
+  }
   // These share their inputs' types with cooperative matrices or take one type alone.
   if (variant == "panels") return draft.call.find("batch_count") < 0 && is("dtype", 0, TUFF_F32);
   return true;
