@@ -71,7 +71,8 @@ inline StreamDevice stream_device(const DeviceTraits& traits, const std::optiona
   StreamDevice device{};
   device.cpu = forced == "cpu" || (forced != "gpu" && traits.cpu);
   device.subgroup = std::max(traits.subgroup_size, 1u);
-  device.workgroup = device.cpu ? device.subgroup : std::max(std::min(256u, max_along_x(traits)), device.subgroup);
+  const uint32_t whole = std::min(256u, max_along_x(traits)) / device.subgroup * device.subgroup;  // subgroups
+  device.workgroup = device.cpu ? device.subgroup : std::max(whole, device.subgroup);
   device.largest =
       device.cpu ? device.workgroup : std::max(std::min(1024u, std::bit_floor(max_along_x(traits))), device.workgroup);
   device.cores = traits.cores ? traits.cores : 16;

@@ -1,11 +1,13 @@
 // Which kernels attention selects on devices unlike the one that runs the test, and the sizes it passes to them.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/native/attention_wgmma.hpp"
 #include "planning/status.hpp"
 
 namespace tuff {
@@ -125,6 +127,80 @@ TEST_F(AttentionPlanner, DevicesThatLackStorage) {
   AttentionArgs masked = call(TUFF_F32, 4, 4, 64, 64, 64);
   masked.mask = &buffer_;
   EXPECT_THROW(planned(traits, masked), Error);
+}
+
+// What the kernel in PTX is told: strides in bytes, tiles, and how many heads share keys.
+TEST_F(AttentionPlanner, NumbersOfTheKernelInPtx) {
+  DeviceTraits traits = with_matrices();
+  traits.hopper = true;
+  const auto planned_push = [&](const AttentionArgs& args, uint32_t keys, uint32_t groups) {
+    FakeRecorder recorder(traits);
+    attention::Wgmma::Push push{};
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+      ASSERT_TRUE(kernel.source().native());
+      EXPECT_EQ(attention::Wgmma::read(kernel).keys, keys);
+      EXPECT_EQ(attention::Wgmma::read(kernel).head_dim_v, args.head_dim_v);
+      EXPECT_EQ(dispatch.group_counts()[0], groups);
+      ASSERT_EQ(dispatch.push_bytes(), sizeof push);
+      std::memcpy(&push, dispatch.push_data(), sizeof push);
+    };
+    record_attention(recorder, args);
+    EXPECT_EQ(recorder.kernels.size(), 1u);
+    return push;
+  };
+  AttentionArgs args = call(TUFF_F16, 6, 2, 300, 200, 64);
+  args.batch = 3, args.head_dim_v = 128;
+  complete_attention(args, true);
+  args.q_strides = {900'000, 300 * 72, 72}, args.k_strides = {40'000, 200 * 80, 80};
+  args.v_strides = {70'000, 200 * 136, 136}, args.o_strides = {1'000'000, 300 * 144, 144};
+  const attention::Wgmma::Push push = planned_push(args, 112, 54);  // two steps of 112 rather than of 128
+  EXPECT_EQ(push.q_batch, 1'800'000u);
+  EXPECT_EQ(push.q_head, 300u * 144);
+  EXPECT_EQ(push.q_row, 144u);
+  EXPECT_EQ(push.k_batch, 80'000u);
+  EXPECT_EQ(push.k_head, 200u * 160);
+  EXPECT_EQ(push.k_row, 160u);
+  EXPECT_EQ(push.v_batch, 140'000u);
+  EXPECT_EQ(push.v_head, 200u * 272);
+  EXPECT_EQ(push.v_row, 272u);
+  EXPECT_EQ(push.o_batch, 2'000'000u);
+  EXPECT_EQ(push.o_head, 300u * 288);
+  EXPECT_EQ(push.o_row, 288u);
+  EXPECT_EQ(push.seq_q, 300u);
+  EXPECT_EQ(push.seq_kv, 200u);
+  EXPECT_EQ(push.heads, 6u);
+  EXPECT_EQ(push.sharing, 3u);
+  EXPECT_EQ(push.row_tiles, 3u);
+  EXPECT_EQ(push.tiles, 54u);
+  args.causal = 1;
+  EXPECT_EQ(planned_push(args, 128, 54).seq_kv, 200u) << "rows that see different keys take the largest steps";
+  traits.cores = 7;
+  EXPECT_EQ(planned_push(args, 128, 7).tiles, 54u);
+  // Other kernels compute what it cannot.
+  traits.cores = 100;
+  const auto by_native = [&](const AttentionArgs& one) {
+    FakeRecorder recorder(traits);
+    bool native = false;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) { native = kernel.source().native(); };
+    record_attention(recorder, one);
+    return native;
+  };
+  EXPECT_TRUE(by_native(args));
+  for (const auto change : std::initializer_list<void (*)(AttentionArgs&)>{
+           [](AttentionArgs& a) { a.seq_q = 47; }, [](AttentionArgs& a) { a.softcap = 1; },
+           [](AttentionArgs& a) { a.head_dim = 60; }, [](AttentionArgs& a) { a.head_dim_v = 124; },
+           [](AttentionArgs& a) { a.head_dim = 264; }, [](AttentionArgs& a) { a.head_dim_v = 264; },
+           [](AttentionArgs& a) { a.q_strides.row = 74; }, [](AttentionArgs& a) { a.k_strides.head += 4; },
+           [](AttentionArgs& a) { a.v_strides.batch += 4; }, [](AttentionArgs& a) { a.o_strides.row = 145; },
+           [](AttentionArgs& a) { a.scale = 1e-26; }, [](AttentionArgs& a) { a.scale = 1e26; },
+           [](AttentionArgs& a) { a.dtype = TUFF_F32; }, [](AttentionArgs& a) { a.q_strides.row = uint64_t{1} << 31; },
+           [](AttentionArgs& a) { a.mask = a.q; }, [](AttentionArgs& a) { a.bias = a.q; }}) {
+    AttentionArgs other = args;
+    change(other);
+    EXPECT_FALSE(by_native(other));
+  }
+  args.seq_q = 48;
+  EXPECT_TRUE(by_native(args));
 }
 
 }  // namespace

@@ -24,7 +24,10 @@ class FakeRecorder final : public Recorder {
     parameters_.allocation = std::make_shared<Nowhere>();
   }
   const DeviceTraits& traits() const noexcept override { return device_; }
-  bool binds_addresses(Reads, const Dispatch&) const noexcept override { return true; }
+  bool binds_addresses(Reads, const Dispatch& dispatch) const noexcept override {
+    const auto is_far = [&](const Dispatch::Operand& operand) { return operand.bytes > device_.max_range; };
+    return !descriptors || std::any_of(dispatch.operands(), dispatch.operands() + dispatch.operand_count(), is_far);
+  }
   const TuningTable* tuning() const noexcept override { return table; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override {
     check_defines(kernel);
@@ -54,6 +57,7 @@ class FakeRecorder final : public Recorder {
   std::vector<std::byte> last_parameters;
   uint64_t largest_scratch = 0;
   bool quads = false;
+  bool descriptors = false;                                         // operands are bound by descriptors if they fit
   std::function<void(const KernelRequest&, const Dispatch&)> seen;  // called for every dispatch, if set
 
  private:

@@ -343,6 +343,25 @@ TEST_F(PlannerLimits, AttentionOnACpuWithoutAddressesCompiles) {
   }
 }
 
+// GEMM with packed operands was chosen because A was too large for a descriptor. Its kernel, which needs addresses, was
+// then compiled for descriptors, because the copy of A that it reads was not.
+TEST_F(PlannerLimits, PanelsWhereDescriptorsArePreferred) {
+  DeviceTraits traits = a_gpu();
+  traits.cpu = true, traits.subgroup_size = 8, traits.push_bytes = 256;
+  for (const bool descriptors : {false, true}) {
+    FakeRecorder recorder(traits);
+    recorder.descriptors = descriptors;
+    uint64_t panels = 0;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+      if (kernel.source().name != std::string_view("gemm_panels")) return;
+      ++panels;
+      EXPECT_TRUE(recorder.binds_addresses(kernel.reads(), dispatch));
+    };
+    record_gemm(recorder, product(8192, 8192, 8192));
+    EXPECT_EQ(panels == 0, descriptors);
+  }
+}
+
 // Without buffer addresses an operand may exceed a descriptor's range. Then nothing is recorded, not even pieces that
 // would fit (VulkanStream::run).
 TEST_F(PlannerLimits, DryRunRefusesWhatADescriptorCannotSpan) {

@@ -55,6 +55,14 @@ TEST(TuningTable, BucketsAreHalfOctaves) {
   for (int octave = 0; octave < 64; ++octave) EXPECT_EQ(size_bucket(uint64_t{1} << octave), 2 * octave);
   EXPECT_EQ(size_bucket(3), 3);
   EXPECT_EQ(size_bucket(~uint64_t{0}), 128);
+  // The least sizes of the next buckets: 2^(octave + 1/4) and 2^(octave + 3/4), to 17 bits.
+  for (int shift = 0; shift < 47; ++shift) {
+    const int octave = 16 + shift;
+    EXPECT_EQ(size_bucket((uint64_t{77936} << shift) - 1), 2 * octave);
+    EXPECT_EQ(size_bucket(uint64_t{77936} << shift), 2 * octave + 1);
+    EXPECT_EQ(size_bucket((uint64_t{110218} << shift) - 1), 2 * octave + 1);
+    EXPECT_EQ(size_bucket(uint64_t{110218} << shift), 2 * octave + 2);
+  }
   uint8_t before = 0;
   for (uint64_t size = 1; size < 200'000; ++size) {
     const uint8_t bucket = size_bucket(size);

@@ -15,7 +15,7 @@ from pathlib import Path
 from rewrite import Mutant, Rewriter
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = ("tuff_planner_cases", "tuff_internal_tests")
+PROGRAMS = ("tuff_planner_cases", "tuff_internal_tests", "tuff_variant_sweep")
 
 # Whole files.
 WHOLE = (

@@ -28,11 +28,15 @@ LEFT_OUT = re.compile(
     r"Transfer|Determinism|Events|Streams"
 )
 INTERNAL = """AttentionPlanner Check KernelRequests GemmPlanner GemmTuned OperationTables
-OperationChecks PlannerLimits PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
+OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folder of a family if it has another name.
 SWEPT = "elementwise norm pool reduce resize rope scan shape softmax".split()
 FOLDERS = {"rope": "position"}
+# On devices with lower limits, cases of each family: kernels of the last three take long to compile.
+LIMITED = {**dict.fromkeys(SWEPT, 680), "gemm": 340, "conv": 340, "attention": 136}
+# The operations that planner cases plan by each variant of a family.
+BY_VARIANT = {"gemm": ("gemm", "batched_gemm"), "conv": ("conv1d", "conv2d", "conv3d"), "attention": ("attention",)}
 CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this many
 # On the device a mutant of a family of kernels is shown to that family's suites only: others take long, and say little.
 FAMILIES = {
@@ -58,6 +62,7 @@ class Judge:
     seconds: dict[str, float] = field(default_factory=dict)
     device: bool = False
     forced: bool = False  # a variant is forced
+    prepare: list[str] = field(default_factory=list)  # runs before it is recorded
     family: str = ""  # judges mutants of this folder only, and of what all families share
 
     def suites_at(self, mutant) -> list[str]:
@@ -79,6 +84,14 @@ def suites_of(program: Path, environment: dict[str, str]) -> list[str]:
     return [line.strip().rstrip(".") for line in listed.stdout.splitlines() if line and not line.startswith(" ")]
 
 
+def forced_variants(binary: Path) -> list[tuple[str, str]]:
+    """(family, variant) for each that a variable forces, of the families above."""
+    listed = subprocess.run([str(binary / "tuff_variant_sweep"), "--list"], capture_output=True, text=True, check=True)
+    pairs = [line.split("/") for line in listed.stdout.split()]
+    unforced = ("planner", "depthwise", "transpose")
+    return [(family, name) for family, name in pairs if family in BY_VARIANT and name not in unforced]
+
+
 def all_judges(root: Path, binary: Path, build) -> list[Judge]:
     tests, fuzz = binary / "tuff_tests", str(binary / "tuff_fuzz")
     planners, internal = (str(build.programs[n]) for n in ("tuff_planner_cases", "tuff_internal_tests"))
@@ -89,10 +102,30 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
         Judge("internal", [internal, "--gtest_fail_fast"], suites=INTERNAL),
         Judge("internal, device", [internal, "--gtest_fail_fast"], suites=["All/ConvSlices", "AttentionState"], device=True),
         Judge("planner cases, more", [planners, "--count", str(10 * MAX_CASES), "--seed", "2"]),
-        Judge("planner cases, compiled", [planners, "--count", "8000", "--compile", "1500", "--seed", "3"]),
+        Judge("planner cases, large", [planners, "--large", "--count", "60000", "--seed", "4"]),
     ]
+    facts = str(build.out / "facts")
+    known = [planners, "--facts", facts, "--count", "40000", "--seed", "3", "--compile"]
+    result.append(Judge("planner cases, compiled", [*known, "500"], prepare=[*known, "100000"]))
+    for family, operations in BY_VARIANT.items():
+        cases = f"{planners} --operation {operations[0]} --count 100 --seed 1 | grep -q 'is not a variant of'"
+        unknown = {f"TUFF_{family.upper()}_VARIANT": "nonsense"}
+        result.append(Judge(f"unknown variant of {family}", ["/bin/sh", "-c", cases], unknown, family=family))
+    for family, name in forced_variants(binary):
+        forced = {f"TUFF_{family.upper()}_VARIANT": name}
+        for operation in BY_VARIANT[family]:
+            cases = [planners, "--operation", operation, "--count", "2000", "--seed", "6"]
+            result.append(Judge(f"{operation} by {name}", cases, forced, family=family))
+        cases = [planners, "--operation", BY_VARIANT[family][0], "--count", "800", "--seed", "7", "--facts", facts]
+        prepare = [*cases, "--compile", "100000"]
+        result.append(Judge(f"{family} by {name}, compiled", [*cases, "--compile", "300"], forced, prepare=prepare,
+                            family=family))  # fmt: skip
+    sweep = str(build.programs["tuff_variant_sweep"])
+    for family, count in LIMITED.items():
+        command = [sweep, "--limits", "--family", family, "--count", str(count), "--pool", "1", "--seed", "1"]
+        result.append(Judge(f"limits of {family}", command, device=True, family=FOLDERS.get(family, family)))
     for family in SWEPT:
-        command = [str(binary / "tuff_variant_sweep"), "--family", family, "--count", "340", "--pool", "1", "--seed", "1"]
+        command = [sweep, "--family", family, "--count", "340", "--pool", "1", "--seed", "1"]
         result.append(Judge(f"sweep of {family}", command, device=True, family=FOLDERS.get(family, family)))
     for name, sample in SAMPLES.items():
         device = "vulkan" in name
@@ -178,6 +211,8 @@ def record(judge: Judge, suite: str, build, places: int, cache: Path) -> str:
     """Finds out which mutants' places the judge reaches. Returns its last lines if it fails without any mutant."""
     with tempfile.NamedTemporaryFile(prefix="tuff-reached-") as file:
         file.truncate(places + 1)
+        if judge.prepare:
+            run(Judge(judge.name, judge.prepare, judge.environment), build, [], {}, cache, 600)
         ending = run(judge, build, [suite], {"TUFF_MUTANTS_REACHED": file.name}, cache, 600)
         if ending.status != 0:
             return f"{judge.name} {suite}:\n{ending.text}"

@@ -176,6 +176,13 @@ void Call::read_partly(const tuff::Buffer* input) {
   if (input != nullptr) dynamic_cast<Memory&>(*input->allocation).has_to_be_read = false;
 }
 
+void Call::has_to_read(const tuff::Buffer* input, uint64_t first, uint64_t elements) {
+  Memory& memory = dynamic_cast<Memory&>(*input->allocation);
+  const uint64_t begin = plus(memory.begin, times(first, memory.element));
+  const uint64_t end = plus(begin, times(elements, memory.element));
+  if (end <= memory.end) memory.parts_to_be_read.push_back({begin, end});
+}
+
 uint64_t Call::bytes() const {
   uint64_t sum = 0;
   for (const tuff::Buffer& buffer : buffers_) sum += buffer.bytes;
@@ -265,6 +272,11 @@ std::string Call::unread() const {
   for (const tuff::Buffer& buffer : buffers_) {
     const Memory& memory = dynamic_cast<const Memory&>(*buffer.allocation);
     if (memory.has_to_be_read && !memory.read.holds(memory.begin, memory.end)) return memory.name;
+    for (const Memory::Range& range : memory.parts_to_be_read) {
+      if (!memory.read.holds(range.begin, range.end)) {
+        return fmt::format("{}, at {} to {}", memory.name, range.begin - memory.begin, range.end - memory.begin);
+      }
+    }
   }
   return {};
 }

@@ -85,6 +85,8 @@ class Call {
   }
 
   void read_partly(const tuff::Buffer* input);
+  // These elements of an operand with gaps must be read: its first row and its last.
+  void has_to_read(const tuff::Buffer* input, uint64_t first, uint64_t elements);
   void not_used(const tuff::Buffer* operand);  // the call neither reads nor checks it
 
   template <typename T>

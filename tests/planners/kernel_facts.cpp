@@ -3,6 +3,9 @@
 #include <shaderc/shaderc.h>
 #include <xxhash.h>
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <memory>
 #include <spirv_cross/spirv.hpp>
 #include <vector>
@@ -32,14 +35,13 @@ uint64_t key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form)
 }
 
 // Compiles without optimisations, which change none of the facts.
-std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const tuff::KernelForm& form) {
+std::vector<uint32_t> compiled_fast(const tuff::KernelRequest& kernel, const std::string& text) {
   using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
   using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
   static const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
-  const std::string text = tuff::kernel_text(kernel, form, {});
   const Result result(shaderc_compile_into_spv(compiler.get(), text.data(), text.size(), shaderc_compute_shader,
                                                kernel.source().name, "main", options.get()),
                       &shaderc_result_release);
@@ -85,20 +87,70 @@ KernelFact facts_of(const std::vector<uint32_t>& words, bool by_slots) {
   return fact;
 }
 
+// The same in every process.
+uint64_t stored_key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form, const std::string& text) {
+  uint64_t key = XXH3_64bits_withSeed(text.data(), text.size(), form.addresses ? 1 : 0);
+  for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
+    const uint32_t words[] = {kernel.constants()[i].id, kernel.constants()[i].value};
+    key = XXH3_64bits_withSeed(words, sizeof words, key);
+  }
+  return key;
+}
+
+struct StoredFact {
+  uint64_t key;
+  KernelFact fact;
+};
+static_assert(std::is_trivially_copyable_v<StoredFact>);
+
+using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+
 }  // namespace
+
+KernelFacts::KernelFacts(uint64_t most, std::string file) : most_(most), file_(std::move(file)) {
+  const File from(std::fopen(file_.c_str(), "rb"), &std::fclose);
+  StoredFact row{};
+  while (from && std::fread(&row, sizeof row, 1, from.get()) == 1) stored_[row.key] = row.fact;
+}
+
+KernelFacts::~KernelFacts() {
+  if (file_.empty() || compiled_ == 0) return;
+  const std::string name = file_ + "." + std::to_string(getpid());
+  {
+    const File to(std::fopen(name.c_str(), "wb"), &std::fclose);
+    for (const auto& [key, fact] : stored_) {
+      StoredFact row{};
+      row.key = key, row.fact = fact;
+      if (!to || std::fwrite(&row, sizeof row, 1, to.get()) != 1) return;
+    }
+  }
+  std::rename(name.c_str(), file_.c_str());
+}
 
 const KernelFact* KernelFacts::of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form) {
   ++asked_;
   const uint64_t key = key_of(kernel, form);
   const auto found = facts_.find(key);
   if (found != facts_.end()) return &found->second;
-  if (facts_.size() >= most_) {
+  if (compiled_ >= most_ && stored_.empty()) {
     ++unknown_;
     return nullptr;
   }
-  std::vector<uint32_t> words = compiled_fast(kernel, form);
+  const std::string text = tuff::kernel_text(kernel, form, {});
+  const uint64_t stored_key = stored_key_of(kernel, form, text);
+  if (const auto stored = stored_.find(stored_key); stored != stored_.end()) {
+    return &facts_.emplace(key, stored->second).first->second;
+  }
+  if (compiled_ >= most_) {
+    ++unknown_;
+    return nullptr;
+  }
+  std::vector<uint32_t> words = compiled_fast(kernel, text);
   specialise(words, kernel);
-  return &facts_.emplace(key, facts_of(words, !form.addresses)).first->second;
+  ++compiled_;
+  const KernelFact fact = facts_of(words, !form.addresses);
+  if (!file_.empty()) stored_[stored_key] = fact;
+  return &facts_.emplace(key, fact).first->second;
 }
 
 }  // namespace tuff_test

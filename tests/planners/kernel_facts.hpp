@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 
 #include "planning/dispatch.hpp"
@@ -19,17 +20,24 @@ struct KernelFact {
 
 class KernelFacts {
  public:
-  explicit KernelFacts(uint64_t most) : most_(most) {}
-  // Compiles the kernel if it is new. Returns null once the maximum number of kernels is compiled. Throws if
-  // compilation fails.
+  // file: holds the facts of kernels that were compiled before, by their GLSL and constants; empty: none.
+  KernelFacts(uint64_t most, std::string file);
+  ~KernelFacts();  // adds to the file
+  KernelFacts(const KernelFacts&) = delete;
+  KernelFacts& operator=(const KernelFacts&) = delete;
+  // Compiles the kernel if it is new and not in the file. Returns null once the maximum number of kernels is compiled.
+  // Throws if compilation fails.
   const KernelFact* of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form);
-  uint64_t compiled() const { return facts_.size(); }
+  uint64_t known() const { return facts_.size(); }
+  uint64_t compiled() const { return compiled_; }
   uint64_t asked() const { return asked_; }
   uint64_t unknown() const { return unknown_; }  // requests that returned null
 
  private:
-  uint64_t most_, asked_ = 0, unknown_ = 0;
-  std::unordered_map<uint64_t, KernelFact> facts_;
+  uint64_t most_, compiled_ = 0, asked_ = 0, unknown_ = 0;
+  std::string file_;
+  std::unordered_map<uint64_t, KernelFact> facts_;   // by the addresses of names and the values of a request
+  std::unordered_map<uint64_t, KernelFact> stored_;  // by texts
 };
 
 }  // namespace tuff_test

@@ -30,13 +30,14 @@ struct Memory final : tuff::Allocation {
     uint64_t begin, end;
   };
   std::string name;
-  uint64_t begin = 0, end = 0;   // the bytes of the allocation that the operand occupies
-  uint64_t element = 1;          // size of an element in bytes
-  bool scratch = false;          // scratch memory of the recorder
-  bool output = false;           // the call may write it
-  std::vector<Range> has_to_be;  // ranges that must be written by the end of the recording
-  bool unused = false;           // the call does not need the operand
-  bool has_to_be_read = false;   // every byte, by the end of the recording
+  uint64_t begin = 0, end = 0;          // the bytes of the allocation that the operand occupies
+  uint64_t element = 1;                 // size of an element in bytes
+  bool scratch = false;                 // scratch memory of the recorder
+  bool output = false;                  // the call may write it
+  std::vector<Range> has_to_be;         // ranges that must be written by the end of the recording
+  bool unused = false;                  // the call does not need the operand
+  bool has_to_be_read = false;          // every byte, by the end of the recording
+  std::vector<Range> parts_to_be_read;  // if not every byte
   Ranges written, read;
   struct Piece {
     uint64_t begin, end;

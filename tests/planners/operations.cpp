@@ -194,11 +194,18 @@ void draw_product(Call& call, bool batched) {
     args.b = call.input("b", b.batch(count), dtype_size(args.b_type));
     args.c = call.output("c", c.batch(count), c_size, false);
   }
-  const bool reads = writes && args.m != 0 && args.n != 0 && count != 0;
+  const bool some = args.m != 0 && args.n != 0 && count != 0, reads = writes && some;
+  const auto has_to_read = [&](const Buffer* buffer, const Stored& stored, uint64_t matrices) {
+    if (stored.matrix() == 0) return;
+    call.has_to_read(buffer, 0, stored.cols);
+    call.has_to_read(buffer, stored.batch(matrices) - stored.cols, stored.cols);
+  };
   for (uint64_t i = 0; i < (arrays ? count : 1); ++i) {
     if (!writes) call.not_used(arrays ? args.a_array[i] : args.a), call.not_used(arrays ? args.b_array[i] : args.b);
     if (!reads || !a.dense(arrays ? 1 : count)) call.read_partly(arrays ? args.a_array[i] : args.a);
     if (!reads || !b.dense(arrays ? 1 : count)) call.read_partly(arrays ? args.b_array[i] : args.b);
+    if (reads) has_to_read(arrays ? args.a_array[i] : args.a, a, arrays ? 1 : count);
+    if (reads) has_to_read(arrays ? args.b_array[i] : args.b, b, arrays ? 1 : count);
   }
   if (n.coin(3)) {
     epilogue.bias_axis = n.coin() ? TUFF_BIAS_ROWS : TUFF_BIAS_COLUMNS;
@@ -207,6 +214,7 @@ void draw_product(Call& call, bool batched) {
     const Stored bias{1, length, length, epilogue.stride_bias};
     epilogue.bias = call.input("bias", bias.batch(count), c_size);
     if (!bias.dense(count)) call.read_partly(epilogue.bias);
+    if (some) has_to_read(epilogue.bias, bias, count);
   }
   if (residual) {
     Stored r = store(call, args.m, args.n, true);
@@ -218,6 +226,7 @@ void draw_product(Call& call, bool batched) {
     }
     epilogue.ld_residual = r.ld, epilogue.stride_residual = r.stride;
     if (!r.dense(count)) call.read_partly(epilogue.residual);
+    if (some) has_to_read(epilogue.residual, r, count);
   }
   call.tell("activation", epilogue.activation), call.tell("bias_axis", epilogue.bias_axis);
   call.tell("residual", fmt::format("{} {}", epilogue.ld_residual, epilogue.stride_residual));
@@ -635,6 +644,8 @@ void draw_rope(Call& call) {
   args.output =
       call.output_or(args.input_strides == args.output_strides ? args.input : nullptr, "output", outputs, size, false);
   if (outputs != 0 && (args.output != args.input || args.rotary_dim == args.head_dim)) {
+    call.has_to_read(args.input, 0, args.head_dim);
+    call.has_to_read(args.input, span(args.input_strides) - args.head_dim, args.head_dim);
     call.has_to_be(args.output, 0, args.head_dim);
     call.has_to_be(args.output, outputs - args.head_dim, args.head_dim);
   }
@@ -644,6 +655,9 @@ void draw_rope(Call& call) {
     const uint64_t positions = args.batch == 0 ? 0 : plus(times(args.batch - 1, args.positions_stride), args.seq);
     args.positions = call.input("positions", positions, 4);
     if (args.positions_stride > args.seq) call.read_partly(args.positions);
+    if (positions != 0 && outputs != 0 && args.rotary_dim != 0) {
+      call.has_to_read(args.positions, 0, args.seq), call.has_to_read(args.positions, positions - args.seq, args.seq);
+    }
   }
   set(call, tuff::operations::rope, args);
 }
@@ -735,6 +749,17 @@ void draw_slice(Call& call) {
   const uint64_t outputs = product({cut.out.data(), shape.rank});
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
   call.read_partly(args.input);
+  if (outputs != 0) {  // the element closest to the beginning, and the one closest to the end
+    uint64_t first = 0, last = 0;
+    for (uint32_t i = 0; i < shape.rank; ++i) {
+      const uint64_t steps = cut.out[i] - 1, start = cut.start[i];
+      const int64_t moved = steps == 0 ? 0 : static_cast<int64_t>(steps) * cut.step[i];
+      const auto end = static_cast<uint64_t>(static_cast<int64_t>(start) + moved);
+      first = plus(times(first, shape.sizes[i]), std::min(start, end));
+      last = plus(times(last, shape.sizes[i]), std::max(start, end));
+    }
+    call.has_to_read(args.input, first, 1), call.has_to_read(args.input, last, 1);
+  }
   args.output = call.output("output", outputs, dtype_size(args.dtype));
   set(call, tuff::operations::slice, args);
 }

@@ -8,6 +8,7 @@
 //   tuff_planner_cases --count 100000 --operation attention
 //   tuff_planner_cases --compile 2000                     compiles up to 2000 kernels and checks their workgroups,
 //                                                         shared memory and written operands
+//   tuff_planner_cases --compile 2000 --facts FILE        what was found is kept in a file
 //   tuff_planner_cases --large                            operands of 4 GiB and more, up to what a GPU can have
 //   TUFF_GEMM_VARIANT=tile_64x64 tuff_planner_cases …     with a variant forced
 #include <sys/time.h>
@@ -41,18 +42,19 @@ struct Options {
   uint64_t count = 100'000, first = 0, seed = 0, compile = 0, findings = 1;
   double seconds = 0;  // 0: no limit
   bool only = false, large = false;
-  std::string operation;
+  std::string operation, facts;
 };
 
 constexpr const char* kUsage =
     "usage: tuff_planner_cases [--count N] [--seed S] [--seconds T] [--only SEED:INDEX] [--operation NAME]\n"
-    "                          [--compile N] [--findings N] [--large]\n"
+    "                          [--compile N] [--facts FILE] [--findings N] [--large]\n"
     "  --count      how many calls are planned or refused (100000)\n"
     "  --seed       of the calls; without it a fresh one\n"
     "  --seconds    ends then, if --count has not been reached\n"
     "  --only       one case by itself, with its dispatches\n"
     "  --operation  cases of one operation alone\n"
     "  --compile    compiles so many kernels, for what their GLSL says of workgroups, memory and operands\n"
+    "  --facts      keeps that for the next run\n"
     "  --findings   ends after so many (1)\n"
     "  --large      makes half of the sizes large\n";
 
@@ -96,6 +98,8 @@ Options parse(int argc, char** argv) {
       options.count = 1, options.only = seeded = true;
     } else if (option == "--operation") {
       options.operation = word;
+    } else if (option == "--facts") {
+      options.facts = word;
     } else if (option == "--compile") {
       options.compile = to_number(word);
     } else if (option == "--findings") {
@@ -145,7 +149,7 @@ class ShortDryRun final : public tuff::DryRun {
 
 class Runner {
  public:
-  explicit Runner(const Options& options) : options_(options), facts_(options.compile) {
+  explicit Runner(const Options& options) : options_(options), facts_(options.compile, options.facts) {
     const auto all = drawn_operations();
     for (const DrawnOperation& operation : all) {
       if (!options.operation.empty() && options.operation != operation.name) continue;
@@ -191,7 +195,8 @@ class Runner {
     Call call(numbers, tells, options_.large);
     operation.draw(call);
     Counts& counts = counts_[operation.name];
-    CheckingRecorder recorder(device, call.tuned.get(), options_.compile != 0 ? &facts_ : nullptr);
+    CheckingRecorder recorder(device, call.tuned.get(),
+                              options_.compile != 0 || !options_.facts.empty() ? &facts_ : nullptr);
     if (tells) {
       std::printf("%s%s\n%s\n", operation.name, call.text.c_str(), text_of(device).c_str());
       std::fflush(stdout);
@@ -261,10 +266,10 @@ class Runner {
       all.cut_short += c.cut_short, all.dispatches += c.dispatches;
     }
     row("all", all);
-    if (options_.compile != 0) {
-      std::printf("%llu kernels compiled; %llu of %llu dispatches were of others\n",
-                  static_cast<unsigned long long>(facts_.compiled()), static_cast<unsigned long long>(facts_.unknown()),
-                  static_cast<unsigned long long>(facts_.asked()));
+    if (facts_.asked() != 0) {
+      std::printf("%llu kernels, %llu compiled now; %llu of %llu dispatches were of others\n",
+                  static_cast<unsigned long long>(facts_.known()), static_cast<unsigned long long>(facts_.compiled()),
+                  static_cast<unsigned long long>(facts_.unknown()), static_cast<unsigned long long>(facts_.asked()));
     }
     std::printf("%llu cases, %llu findings, %.1f s, %.0f plans/s\n", static_cast<unsigned long long>(done),
                 static_cast<unsigned long long>(findings), seconds, static_cast<double>(done) / seconds);

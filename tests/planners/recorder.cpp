@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "planners/requirements.hpp"
 #include "planning/status.hpp"
 
 namespace tuff_test {
@@ -264,6 +265,9 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
   const tuff::DeviceTraits& t = device_.traits;
   const char* const name = kernel.source().name;
   tuff::check_defines(kernel);
+  if (const std::string broken = broken_requirement(kernel, dispatch, t.subgroup_size); !broken.empty()) {
+    violated("{} is requested, which requires: {}", name, broken);
+  }
   std::array<uint32_t, 3> workgroup = {0, 1, 1};
   workgroup[0] = constant_of(kernel, 0);
   // permute_tile.comp: the workgroup's rows of a tile, and its turns of four elements for each invocation.

@@ -63,7 +63,7 @@ void fill(const Operand& operand, Draw& draw, uint8_t* to) {
 struct Runner::Placed {
   Cases::Case one;
   std::array<Handles, 2> sides{};
-  bool suits = true;
+  bool suits = true, refused = false;
 
   Draft& draft() const { return *one.draft; }
   std::string text() const {
@@ -107,6 +107,7 @@ Runner::Runner(const Forced& forced) : forced_(forced), mirror_(kBytes) {
 
 Runner::~Runner() {
   tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF);
+  limited_.reset();
   for (const uint64_t context : contexts_) tuff_context_destroy(context);
 }
 
@@ -116,6 +117,12 @@ void Runner::hear(void* user, int32_t level, const char* message) {
   if (level != TUFF_LOG_DISPATCH) return;
   runner->dispatched_ = true;
   runner->told_ = runner->told_ || tells(message, runner->forced_, runner->subgroup_);
+}
+
+void Runner::limit(uint64_t device) {
+  if (!limited_) limited_.emplace(contexts_[1]);
+  limited_->limit(device);
+  if (verbose) std::printf("  %s\n", limited_->text().c_str());
 }
 
 bool Runner::lacks_matrices() const {
@@ -174,11 +181,12 @@ void Runner::note(const Placed& placed) {
   }
   const tuff_fuzz::Extents& extents = *placed.one.extents;
   const bool gemm = forced_.family->functions[0] == std::string_view("tuff_gemm");
-  if (gemm && (told_ || !dispatched_)) {
+  const auto swept = [](uint64_t size) { return size <= kLargest; };
+  if (gemm && (told_ || !dispatched_) && std::all_of(extents.values.begin(), extents.values.begin() + 3, swept)) {
     coverage.triples[extents.values[0] + 34 * (extents.values[1] + 34 * extents.values[2])] = true;
   }
   for (size_t i = 0; i < extents.values.size(); ++i) {
-    if (extents.swept != i && !(gemm && i < 3)) continue;
+    if ((extents.swept != i && !(gemm && i < 3)) || extents.values[i] > kLargest) continue;
     Coverage::Bits& bits =
         coverage.sizes[function + " " + std::to_string(extents.values.size()) + " " + std::to_string(i)];
     bits.tried |= uint64_t{1} << extents.values[i];
@@ -214,7 +222,13 @@ std::string Runner::call(Placed& placed) {
       absent = true;
       return "";
     }
-    return placed.text() + "\n  " + kBackends[s] + ": " + tuff_status_name(outcome.status) + " " + outcome.message;
+    if (s == 1 && limited_ &&
+        (outcome.status == TUFF_ERROR_UNSUPPORTED || outcome.status == TUFF_ERROR_LIMIT_EXCEEDED)) {
+      placed.refused = true;
+      ++tally.refused;
+      return "";
+    }
+    return text_of(placed) + "\n  " + kBackends[s] + ": " + tuff_status_name(outcome.status) + " " + outcome.message;
   }
   ++tally.cases;
   tally.chosen += told_;
@@ -222,6 +236,10 @@ std::string Runner::call(Placed& placed) {
   tally.unjudged += !placed.suits;
   note(placed);
   return "";
+}
+
+std::string Runner::text_of(const Placed& placed) const {
+  return placed.text() + (limited_ ? "\n  device: " + limited_->text() : "");
 }
 
 // All bytes outside the results are unchanged on both; the device's results are what the host backend's allow.
@@ -246,10 +264,16 @@ std::string Runner::compare(std::vector<Placed>& all) {
     return result;
   };
   for (size_t s = 0; s < 2; ++s) {
+    for (const Placed& placed : all) {  // a call that is refused writes nothing
+      for (const Operand& operand : placed.draft().operands) {
+        if (s == 0 || !placed.refused) continue;
+        std::fill_n(written_.begin() + static_cast<ptrdiff_t>(operand.offset), bytes_of(operand), uint8_t{0});
+      }
+    }
     for (uint64_t at = 0; at < used_; ++at) {
       if (written_[at] != 0 || read_[s][at] == mirror_[at]) continue;
       const Placed* const placed = nearest(at);
-      std::string text = placed->text() + "\n  " + kBackends[s] + ": a byte was written that is no result: ";
+      std::string text = text_of(*placed) + "\n  " + kBackends[s] + ": a byte was written that is no result: ";
       for (const Operand& operand : placed->draft().operands) {
         if (operand.elements == 0) continue;
         text += std::to_string(static_cast<int64_t>(at - operand.offset)) + " bytes from the beginning of " +
@@ -260,7 +284,7 @@ std::string Runner::compare(std::vector<Placed>& all) {
   }
   for (const Placed& placed : all) {
     for (const Operand& operand : placed.draft().operands) {
-      if (!operand.written || operand.elements == 0) continue;
+      if (!operand.written || operand.elements == 0 || placed.refused) continue;
       const uint64_t unit = size_of(operand.dtype);
       if (std::memcmp(read_[0].data() + operand.offset, read_[1].data() + operand.offset, bytes_of(operand)) == 0) {
         continue;
@@ -275,7 +299,7 @@ std::string Runner::compare(std::vector<Placed>& all) {
         std::snprintf(text, sizeof text, "\n  vulkan: element %llu of %s is %.17g, host %.17g; allowed %g",
                       static_cast<unsigned long long>(i), operand.name, tuff_fuzz::decode(operand.dtype, got), y,
                       operand.allowed ? operand.allowed(i, y) : 0.0);
-        return placed.text() + text;
+        return text_of(placed) + text;
       }
     }
   }

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sweeps/cases.hpp"
+#include "sweeps/limits.hpp"
 
 namespace tuff_sweep {
 
@@ -32,6 +34,7 @@ struct Tally {
   uint64_t nothing = 0;   // of them, without any dispatch
   uint64_t unjudged = 0;  // of them, with results that no bound is known for; the memory around them is compared
   uint64_t too_large = 0;
+  uint64_t refused = 0;  // by a limited device
 };
 
 class Runner {
@@ -45,6 +48,8 @@ class Runner {
   // wrong, or an empty text. A variant that the device cannot run sets `absent`.
   std::string run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> turns);
 
+  // From now on the device has the limits that this seed draws. It may then refuse calls.
+  void limit(uint64_t device);
   uint64_t kernels() const;
   // Whether the variant needs cooperative matrices, which this device lacks. GEMM and convolution then compute every
   // call by other variants.
@@ -66,9 +71,11 @@ class Runner {
   std::string call(Placed& placed);
   std::string compare(std::vector<Placed>& all);
   void note(const Placed& placed);
+  std::string text_of(const Placed& placed) const;
   static void hear(void* user, int32_t level, const char* message);
 
   const Forced& forced_;
+  std::optional<LimitedDevice> limited_;  // of a context that ends after it
   std::array<uint64_t, 2> contexts_{}, memories_{};
   std::vector<uint8_t> mirror_, written_;
   std::array<std::vector<uint8_t>, 2> read_;

@@ -16,6 +16,8 @@ using tuff_fuzz::Draw;
 using tuff_fuzz::Extents;
 using tuff_fuzz::Operand;
 
+constexpr uint64_t kDevices = 8;  // limited ones, for each request of a pool
+
 uint64_t hash_of(const std::string& text) {
   uint64_t hash = 0;
   for (const char c : text) hash = mix(hash, static_cast<uint8_t>(c));
@@ -37,7 +39,10 @@ bool suits(const std::string& variant, const Draft& draft) {
            is("stride", 1, 1) && is("filter_shape", 2, 3) && is("filter_shape", 3, 3);
   }
   if (variant == kTransposed) return draft.has("output_padding");
-  if (variant == kDepthwise) return draft.has("groups") && !draft.has("output_padding") && is("filter_shape", 1, 1);
+  if (variant == kDepthwise) {
+    const bool forward = draft.has("groups") && !draft.has("output_padding");
+    return forward && !is("groups", 0, 0) && !is("groups", 0, 1) && is("filter_shape", 1, 1);
+  }
   // These share their inputs' types with cooperative matrices or take one type alone.
   if (variant == "panels") return draft.call.find("batch_count") < 0 && is("dtype", 0, TUFF_F32);
   return true;
@@ -70,6 +75,24 @@ std::vector<uint64_t> draw_sizes(Draw& draw, size_t count, size_t swept, uint64_
     product *= std::max<uint64_t>(sizes[i], 1);
   }
   return sizes;
+}
+
+// Makes one size longer than all that are swept, one time in four. The product stays below the elements that the
+// shortest descriptor of a limited device holds: planners rely on rows that are shorter than that.
+void lengthen(Draw& draw, std::vector<uint64_t>& sizes) {
+  constexpr uint64_t kMostElements = 120'000;
+  const auto others = [&](size_t which) {
+    uint64_t product = 1;
+    for (size_t i = 0; i < sizes.size(); ++i) product *= i == which ? 1 : std::max<uint64_t>(sizes[i], 1);
+    return product;
+  };
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    sizes[i] = std::min(sizes[i], std::max<uint64_t>(kMostElements / others(i), 1));
+  }
+  if (!draw.one_in(4)) return;
+  const size_t which = draw.below(sizes.size());
+  const uint64_t length = kLargest + 1 + draw.below(uint64_t{64} << draw.below(8));
+  sizes[which] = std::max(sizes[which], std::min(length, kMostElements / others(which)));
 }
 
 // Any offsets; or multiples of 16 bytes, as vector accesses need them, except for one operand or none.
@@ -113,6 +136,8 @@ Cases::Request Cases::request(uint64_t number) const {
       result.extents = some.asked;
       suitable = suits(forced_.variant, probe);
     }
+    // With a pool as many devices have to do, so that their kernels are cached.
+    result.device = mix(seed_, number) % (pool_ != 0 ? kDevices * pool_ : ~uint64_t{0});
     if (suitable) return result;
   }
   throw std::logic_error("no request suits " + forced_.name());
@@ -144,6 +169,7 @@ Cases::Case Cases::at(const Request& request, uint64_t turn) const {
       extents.values = draw_sizes(draw, request.extents, extents.swept, value, vectors);
     }
   }
+  if (lengths_ && !extents.values.empty()) lengthen(draw, extents.values);
   result.draft = std::make_unique<Draft>(tuff_fuzz::function_of(request.description->function), Draw(request.shapes),
                                          Draw(mix(seed, 2)));
   result.draft->extents = &extents;

@@ -18,12 +18,14 @@ inline constexpr uint64_t kRequestCases = 2176;  // cases of a request: 64 times
 
 class Cases {
  public:
-  // `pool`: requests are taken from so many; 0: from all.
-  Cases(const Forced& forced, uint64_t seed, uint64_t pool) : forced_(forced), seed_(seed), pool_(pool) {}
+  // `pool`: requests are taken from so many; 0: from all. `lengths`: some sizes are beyond kLargest.
+  Cases(const Forced& forced, uint64_t seed, uint64_t pool, bool lengths)
+      : forced_(forced), seed_(seed), pool_(pool), lengths_(lengths) {}
 
   struct Request {
     const tuff_fuzz::Description* description = nullptr;
     uint64_t number = 0, shapes = 0;  // `shapes` is the seed of its options
+    uint64_t device = 0;              // the seed of a limited device's limits
     size_t extents = 0;               // how many sizes it has
   };
   Request request(uint64_t number) const;
@@ -40,6 +42,7 @@ class Cases {
  private:
   const Forced& forced_;
   uint64_t seed_, pool_;
+  bool lengths_;
 };
 
 // The sizes of GEMM in a turn that has some, seven of eight: a permutation of all 34^3.

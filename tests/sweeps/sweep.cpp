@@ -3,6 +3,7 @@
 //
 //   tuff_variant_sweep --count 40000                      so many cases of each variant
 //   tuff_variant_sweep --family conv --seconds 60
+//   tuff_variant_sweep --limits                           whatever planners choose on devices with lower limits
 //   tuff_variant_sweep --only conv/tile_32x32:1:2:17      one case by itself, with its dispatches
 //
 // Each variant has a process of its own, since variables are read once. In each case one size is swept; the others are
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
@@ -35,15 +37,16 @@ using Number = unsigned long long;
 struct Options {
   uint64_t count = ~uint64_t{0}, seed = 0, pool = 0;
   double seconds = 0;  // for all variants together; 0: no limit
-  bool seeded = false, verbose = false;
+  bool seeded = false, limits = false;
   std::string family, variant, only;
 };
 
-constexpr uint64_t kBatch = 34;            // cases between two comparisons
-constexpr uint64_t kKernels = 64;          // compiled for a request
-constexpr double kRequests = 12;           // that share the time of a variant
-constexpr uint64_t kUselessRequests = 64;  // without one that the variant computes
-constexpr unsigned kBatchSeconds = 240;    // compiling a kernel may take ten seconds on a busy CPU
+constexpr uint64_t kBatch = 34;                 // cases between two comparisons
+constexpr uint64_t kKernels = 64;               // compiled for a request
+constexpr uint64_t kLimitedCases = 2 * kBatch;  // of a request on a limited device
+constexpr double kRequests = 12;                // that share the time of a variant
+constexpr uint64_t kUselessRequests = 64;       // without one that the variant computes
+constexpr unsigned kBatchSeconds = 240;         // compiling a kernel may take ten seconds on a busy CPU
 constexpr int kFine = 0, kWrong = 77, kAbsent = 78, kUnused = 79;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -55,6 +58,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
                "  --count    cases of each variant\n"
                "  --seconds  for all variants together\n"
                "  --seed     of the cases; without it a fresh one\n"
+               "  --limits   the device has the limits that each request draws, and planners choose the variants\n"
                "  --pool     so many sets of options of each variant, whose kernels are cached after a few runs\n"
                "tuff_variant_sweep --only CASE    one case by itself, with its dispatches\n"
                "tuff_variant_sweep --list         the variants\n",
@@ -75,10 +79,11 @@ extern "C" void on_signal(int number) {
 
 // Runs the batch's cases again one by one, for the one that is wrong by itself.
 std::string alone(const Forced& forced, const Cases& cases, const Cases::Request& request,
-                  const std::vector<uint64_t>& turns, const std::string& together) {
+                  const std::vector<uint64_t>& turns, const std::string& together, bool limits) {
   Runner runner(forced);
   for (const uint64_t turn : turns) {
     const uint64_t one[] = {turn};
+    if (limits) runner.limit(request.device);
     if (const std::string wrong = runner.run(cases, request, one); !wrong.empty()) return wrong;
   }
   return together + "\n  not by itself: only among the batch's " + std::to_string(turns.size()) + " cases";
@@ -100,6 +105,7 @@ void summarise(const Runner& runner, const Forced& forced, double took, uint64_t
     std::printf(", m x n x k %lld of %llu", static_cast<long long>(std::count(triples.begin(), triples.end(), true)),
                 static_cast<Number>(kTriples));
   }
+  if (tally.refused != 0) std::printf(", %llu refused", static_cast<Number>(tally.refused));
   if (tally.too_large != 0) std::printf(", %llu too large", static_cast<Number>(tally.too_large));
   std::printf("\n");
 }
@@ -111,7 +117,7 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
   if (seconds > 0) {
     runner.deadline = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
-  const Cases cases(forced, options.seed, options.pool);
+  const Cases cases(forced, options.seed, options.pool, options.limits);
   uint64_t requests = 0, turn = 0;
   for (uint64_t number = 0; runner.tally.cases < options.count; ++number) {
     if (number > 0 && Clock::now() >= runner.deadline) break;
@@ -121,8 +127,9 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
     // With little time, many requests rather than all cases of one.
     const double least = seconds / kRequests;
     const Clock::time_point start = Clock::now();
-    const uint64_t first = turn;
-    for (; turn < first + kRequestCases && runner.tally.cases < options.count; turn += kBatch) {
+    const uint64_t first = turn, most = options.limits ? kLimitedCases : kRequestCases;
+    if (options.limits) runner.limit(request.device);
+    for (; turn < first + most && runner.tally.cases < options.count; turn += kBatch) {
       std::vector<uint64_t> turns(kBatch);
       std::iota(turns.begin(), turns.end(), turn);
       std::snprintf(current, sizeof current, "%s:%llu:%llu:%llu", forced.name().c_str(),
@@ -132,7 +139,7 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
       alarm(0);
       if (runner.absent) return kAbsent;
       if (!wrong.empty()) {
-        std::printf("FOUND: %s\n", alone(forced, cases, request, turns, wrong).c_str());
+        std::printf("FOUND: %s\n", alone(forced, cases, request, turns, wrong, options.limits).c_str());
         return kWrong;
       }
       if (runner.kernels() - kernels > kKernels) break;
@@ -169,9 +176,11 @@ int repeat(const Options& options) {
   if (forced.by_variable()) setenv(forced.family->variable.c_str(), forced.variant.c_str(), 1);
   Runner runner(forced);
   runner.verbose = true;
-  const Cases cases(forced, seed, pool);
+  const Cases cases(forced, seed, pool, options.limits);
   const uint64_t one[] = {index};
-  const std::string wrong = runner.run(cases, cases.request(request), one);
+  const Cases::Request requested = cases.request(request);
+  if (options.limits) runner.limit(requested.device);
+  const std::string wrong = runner.run(cases, requested, one);
   if (runner.absent) {
     std::printf("not on this device\n");
     return 0;
@@ -202,7 +211,14 @@ int in_child(const Options& options, const Forced& forced, double seconds) {
 }
 
 int sweep(Options options) {
-  std::vector<Forced> variants = all_variants(options.family, options.variant);
+  std::vector<Forced> variants;
+  if (options.limits && options.variant.empty()) {
+    for (const char* each : {kUnforced, kDepthwise, kTransposed}) {
+      std::ranges::copy(all_variants(options.family, each), std::back_inserter(variants));
+    }
+  } else {
+    variants = all_variants(options.family, options.variant);
+  }
   if (variants.empty()) usage("no such variant");
   if (!options.seeded) options.seed = std::random_device{}();
   std::printf("--seed %llu\n", static_cast<Number>(options.seed));
@@ -242,6 +258,10 @@ Options parse(int count, char** arguments) {
     if (name == "--list") {
       for (const Forced& each : all_variants("", "")) std::printf("%s\n", each.name().c_str());
       std::exit(0);
+    }
+    if (name == "--limits") {
+      options.limits = true;
+      continue;
     }
     if (i + 1 == count) usage("no value for " + name);
     const char* const value = arguments[++i];

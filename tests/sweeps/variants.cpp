@@ -58,7 +58,7 @@ std::vector<Family> special_families() {
        named(TUFF_SWEEP_GEMM, {"panels", "skinny", "tiny_lanes", "tiny_columns", "wide"}),
        {}},
       {"conv", "TUFF_CONV_VARIANT", named(TUFF_SWEEP_CONV, {"patches", "matrices", kDepthwise, kTransposed}), {}},
-      {"attention", "TUFF_ATTENTION_VARIANT", named(TUFF_SWEEP_ATTENTION, {}), {}},
+      {"attention", "TUFF_ATTENTION_VARIANT", named(TUFF_SWEEP_ATTENTION, {"native_128"}), {}},
       {"scan", "TUFF_REDUCE_VARIANT", {"cpu", "gpu"}, {}},
   };
 }
@@ -93,6 +93,8 @@ std::vector<Forced> all_variants(std::string_view family, std::string_view varia
     for (const std::string& name : each.variants) {
       if (variant.empty() || variant == name) result.push_back({&each, name});
     }
+    const bool listed = std::ranges::find(each.variants, kUnforced) != each.variants.end();
+    if (variant == kUnforced && !listed) result.push_back({&each, kUnforced});
   }
   return result;
 }

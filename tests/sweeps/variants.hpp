@@ -26,7 +26,8 @@ struct Forced {
   bool by_variable() const { return variant != kUnforced && variant != kDepthwise && variant != kTransposed; }
   std::string name() const { return family->name + "/" + variant; }
 };
-// In the tables' order; `family` and `variant` select, if they are not empty.
+// In the tables' order; `family` and `variant` select, if they are not empty. Every family has kUnforced if it is asked
+// for.
 std::vector<Forced> all_variants(std::string_view family, std::string_view variant);
 
 // Whether the message says that the variant was chosen. Of the kinds "cpu" and "gpu", the size of a workgroup says so:

@@ -170,7 +170,7 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   plan.operand(operands, args.a, plan.a_elements, args.a_type, Access::read);
   plan.operand(operands, args.b, plan.b_elements, args.b_type, Access::read);
   plan.operand(operands, args.c, plan.c_elements, args.c_type, Access::write);
-  if (!recorder.binds_addresses(Reads::packed, operands)) return;
+  if (!recorder.binds_addresses(Reads::packed, Dispatch("gemm panels"))) return;  // A and B are copied, of any size
   const double cost = waste(recorder.traits(), args);
   const bool addresses = recorder.binds_addresses(Reads::tiles, operands);
   const bool suits = std::min(args.m, args.n) >= kMin && args.k >= (addresses ? kMinKAddresses : kMinK) &&
