@@ -424,7 +424,7 @@ FIELD(tuff_kernel_constant, id, 0);
 FIELD(tuff_kernel_constant, reserved, 4);
 FIELD(tuff_kernel_constant, bits, 8);
 
-SIZE(tuff_kernel_desc, 96);
+SIZE(tuff_kernel_desc, 112);
 FIELD(tuff_kernel_desc, language, 4);
 FIELD(tuff_kernel_desc, source, 8);
 FIELD(tuff_kernel_desc, source_bytes, 16);
