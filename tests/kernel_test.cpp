@@ -29,7 +29,10 @@ TEST_F(Kernel, TheCompilersWarningsAreLogged) {
   std::string lines;
   const auto add = [](void* user, int32_t, const char* text) { *static_cast<std::string*>(user) += text; };
   ASSERT_OK(tuff_set_log(add, &lines, TUFF_LOG_WARNING));
-  { const OwnKernel kernel(context(), glsl("#version 450\n#extension GL_no_such_thing : warn\nvoid main() {}\n")); }
+  // A kernel from the disk cache is not compiled again.
+  const std::string source = "#version 450\n#extension GL_no_such_thing : warn\nvoid main() {}\n// " +
+                             std::to_string(std::random_device{}()) + std::to_string(std::random_device{}());
+  { const OwnKernel kernel(context(), glsl(source.c_str())); }
   ASSERT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
   EXPECT_NE(lines.find("GL_no_such_thing"), std::string::npos) << lines;
 }
