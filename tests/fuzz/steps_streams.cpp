@@ -174,13 +174,14 @@ void graph_bind(Step& s) {
   call.set("graph", reference(index)), call.set("captured", reference(buffer)),
       call.set("replacement", reference(replacement));
   const Outcome outcome = s.world.call_on(1, call);
-  if (!used || (array && !undo)) {
-    if (!used ? outcome.status != TUFF_ERROR_INVALID_ARGUMENT : outcome.status != TUFF_ERROR_UNSUPPORTED) {
+  if (!used) {
+    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT) {
       s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
     }
     return;
   }
-  if (array) return;
+  // Arrays are refused unless their matrices are computed one by one, as that of a single matrix is.
+  if (array && outcome.status == TUFF_ERROR_UNSUPPORTED) return;
   // A read-only operand may be unused, for example if alpha or k is zero.
   if (outcome.status == TUFF_ERROR_INVALID_ARGUMENT && !written) return;
   if (outcome.status != TUFF_OK) {
