@@ -200,8 +200,12 @@ def _mutants(case: Case, name: str, expected, got: np.ndarray, draw: Draw):
         if not t.float or np.abs(decode(t, np.asarray([changed[place]]))[0]) > 1e-30:
             yield changed
         return
+    # Some results may be read in several ways (denormal operands may be flushed): the change must fit none of them.
+    readings = [(expected.value, expected.bound), *expected.others]
+    allowed = [[float(np.broadcast_to(part, got.shape)[place]) for part in reading] for reading in readings]
+    largest = max((abs(number) + width for number, width in allowed if np.isfinite(number)), default=0.0)
     changed = got.copy()
-    changed[place] = encode(t, np.array(1.0 if np.isnan(value) else np.nan))
+    changed[place] = encode(t, np.array(1 + 2 * largest if any(np.isnan(number) for number, _ in allowed) else np.nan))
     yield changed
     bound = float(np.broadcast_to(expected.bound, got.shape)[place])
     off = value + 4 * (bound + ulp(t, np.abs(value) + bound))
