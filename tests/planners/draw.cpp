@@ -123,8 +123,9 @@ const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t 
   if (numbers.coin()) offset = numbers.below(34) * element;
   if (numbers.coin(3)) offset += 16 * numbers.below(5);
   if (numbers.coin(32)) offset += uint64_t{1} << numbers.one_of({31, 32, 33});
-  const uint64_t slack = numbers.coin(4) ? numbers.below(40) : 0;
-  const uint64_t bytes = std::min(times(elements, element), kMaxOperandBytes);
+  const uint64_t wanted = times(elements, element), bytes = std::min(wanted, kMaxOperandBytes);
+  uint64_t slack = numbers.coin(4) ? numbers.below(40) : 0;
+  if (bytes < wanted) slack = 0;  // the call is refused, and must not become valid by them
   memory->name = name;
   memory->begin = offset;
   // Bytes after the last element belong to the buffer, but no kernel may be told about them.
