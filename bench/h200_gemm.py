@@ -20,8 +20,9 @@ from typing import Any
 
 import h200
 
-DTYPES = {"f32": 1, "f16": 2, "bf16": 3, "f64": 4, "i32": 5, "i8": 7}
-BYTES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4, "i8": 1}
+# tf32: f32 with the permission to use TF32, for both sides.
+DTYPES = {"f32": 1, "tf32": 1, "f16": 2, "bf16": 3, "f64": 4, "i32": 5, "i8": 7}
+BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4, "i8": 1}
 
 
 class GemmDesc(ctypes.Structure):
@@ -38,7 +39,7 @@ class GemmDesc(ctypes.Structure):
 
 
 def torch_type(torch: Any, name: str) -> Any:
-    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
+    return {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
             "i32": torch.int32, "i8": torch.int8}[name]
 
 
@@ -73,7 +74,8 @@ class Bench:
         tuff.call("alloc", tuff.context, batch * m * n * BYTES[c_type], byref(dc))
         desc = GemmDesc(struct_size=ctypes.sizeof(GemmDesc), dtype=DTYPES[in_type], ta=ta, tb=tb, m=m, n=n, k=k,
                         alpha=1, a=da.value, b=db.value, c=dc.value, stride_a=m * k, stride_b=k * n, stride_c=m * n,
-                        batch_count=batch, c_type=DTYPES[c_type])
+                        batch_count=batch, c_type=DTYPES[c_type], precision=4 if in_type == "tf32" else 0)
+        torch.backends.cuda.matmul.allow_tf32 = in_type == "tf32"
         ours = h200.seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(desc)), tuff.synchronize,
                             self.budget)
         theirs = None
@@ -94,7 +96,9 @@ class Bench:
         unit = {"f32": 2**-24, "f16": 2**-11, "bf16": 2**-8, "f64": 2**-53, "i32": 0}[c_type]
         # Rounding errors of random sign grow as sqrt(k); tensor cores may truncate each sum of sixteen products
         # instead.
-        allowed = unit if c_type in ("f16", "bf16") else unit * (k / 16 if in_type != c_type else k**0.5)
+        if in_type == "tf32":
+            unit = 2**-10  # of the inputs, which are shortened, not rounded
+        allowed = unit if c_type in ("f16", "bf16") or in_type == "tf32" else unit * (k / 16 if in_type != c_type else k**0.5)
         name = f"{in_type}->{c_type} {transposes} " + (f"{batch} x " if batch > 1 else "") + f"{m}x{n}x{k}"
         bound_by_memory = min(m, n) <= 16
         work = (batch * ((m * k + k * n) * BYTES[in_type] + m * n * BYTES[c_type]) if bound_by_memory
@@ -114,11 +118,10 @@ def main() -> int:
     options = parser.parse_args()
     import torch
 
-    torch.backends.cuda.matmul.allow_tf32 = False
     tuff = h200.Tuff(options.library, options.device)
     info = tuff.info()
     print(f"Tuff on {info.name.decode()} ({info.driver.decode()}); PyTorch {torch.__version__} on "
-          f"{torch.cuda.get_device_name()}, no TF32")
+          f"{torch.cuda.get_device_name()}, TF32 only in its own rows")
     bench, begin = Bench(torch, tuff, options.seconds), time.time()
     for line in (Path(__file__).parent / "shapes" / "gemm_h200.txt").read_text().splitlines():
         line = line.split("#")[0].strip()

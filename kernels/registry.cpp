@@ -4,6 +4,7 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -29,7 +30,7 @@ const OperationInfo* const kOperations[] = {
     &operations::batch_norm.info(), &operations::resize.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source, &attention::wgmma_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source};
 
 }  // namespace
 

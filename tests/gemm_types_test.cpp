@@ -432,7 +432,7 @@ TEST_P(GemmTypesOnce, PermissionsAreAccepted) {
   desc.struct_size = sizeof desc;
   desc.dtype = F, desc.m = desc.n = desc.k = 8, desc.alpha = 1;
   desc.a = da, desc.b = db, desc.c = dc;
-  for (const int32_t precision : {TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}) {
+  for (const int32_t precision : {TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16, TUFF_PRECISION_ALLOW_TF32}) {
     desc.precision = precision;
     ASSERT_OK(tuff_gemm_ex(context(), &desc));
     EXPECT_EQ(element(F, dc.read(), 63), 8);

@@ -216,15 +216,17 @@ enum {
 };
 
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
- * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_WINOGRAD lets
- * convolutions use Winograd's minimal filtering. */
+ * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_TF32 lets them
+ * truncate f32 inputs to 10 bits of fraction (with f32's exponents, a relative error below 2^-10), which only devices
+ * with TF32 matrix units do. ALLOW_WINOGRAD lets convolutions use Winograd's minimal filtering. */
 typedef int32_t tuff_precision;
 enum {
   TUFF_PRECISION_INVALID = -1,
   TUFF_PRECISION_DEFAULT = 0, /* as accurate as the types imply */
   TUFF_PRECISION_ALLOW_F16 = 1,
   TUFF_PRECISION_ALLOW_BF16 = 2,
-  TUFF_PRECISION_ALLOW_WINOGRAD = 3 /* for tuff_conv2d_ex(); since 0.6.0 */
+  TUFF_PRECISION_ALLOW_WINOGRAD = 3, /* for tuff_conv2d_ex(); since 0.6.0 */
+  TUFF_PRECISION_ALLOW_TF32 = 4      /* since 0.9.0 */
 };
 
 /* Kinds of devices. */

@@ -125,7 +125,8 @@ enum class Precision : int32_t {
   exact = TUFF_PRECISION_DEFAULT,
   allow_f16 = TUFF_PRECISION_ALLOW_F16,
   allow_bf16 = TUFF_PRECISION_ALLOW_BF16,
-  allow_winograd = TUFF_PRECISION_ALLOW_WINOGRAD  // for conv2d
+  allow_winograd = TUFF_PRECISION_ALLOW_WINOGRAD,  // for conv2d
+  allow_tf32 = TUFF_PRECISION_ALLOW_TF32
 };
 
 using DeviceProperties = tuff_device_properties;

@@ -39,8 +39,9 @@ void check_types(const GemmArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "accumulate is {}, {} x {} is accumulated in {}", dtype_name(args.accumulate),
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.sum_type()));
   }
-  require(args.precision >= TUFF_PRECISION_DEFAULT && args.precision <= TUFF_PRECISION_ALLOW_BF16,
-          "precision is {}, must be TUFF_PRECISION_DEFAULT, _ALLOW_F16 or _ALLOW_BF16", args.precision);
+  require(args.precision >= TUFF_PRECISION_DEFAULT && args.precision <= TUFF_PRECISION_ALLOW_TF32 &&
+              args.precision != TUFF_PRECISION_ALLOW_WINOGRAD,
+          "precision is {}, must be TUFF_PRECISION_DEFAULT, _ALLOW_F16, _ALLOW_BF16 or _ALLOW_TF32", args.precision);
   require(args.precision == TUFF_PRECISION_DEFAULT || (args.a_type == TUFF_F32 && args.b_type == TUFF_F32),
           "precision applies to f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
 }

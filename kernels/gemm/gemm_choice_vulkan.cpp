@@ -17,6 +17,7 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
   offer_tiny(recorder.traits(), plan.args, offers);
   offer_skinny(recorder.traits(), plan, offers);
   offer_native(recorder.traits(), plan, offers);
+  offer_dmma(recorder.traits(), plan, offers);
   offer_matrices(recorder.traits(), plan.args, offers);
   offer_panels(recorder, plan, offers);
   offer_tiles(recorder, plan, offers);
@@ -24,7 +25,7 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
 
 bool is_variant(std::string_view name) {
   constexpr std::string_view kOthers[] = {"panels", "skinny", "tiny_lanes", "tiny_columns"};
-  return is_tile_variant(name) || is_matrix_variant(name) || is_native_variant(name) ||
+  return is_tile_variant(name) || is_matrix_variant(name) || is_native_variant(name) || is_dmma_variant(name) ||
          std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
@@ -42,6 +43,7 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   offer_tiny(traits, plan.args, offers);
   if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan, offers);
   if (!offers.found()) offer_native(traits, plan, offers);
+  if (!offers.found()) offer_dmma(traits, plan, offers);
   // Cooperative matrices compute five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
   if (!offers.found()) offer_skinny(traits, plan, offers);
@@ -104,6 +106,7 @@ std::string reason(const Plan& plan) {
     case Kind::panels:
       return fmt::format("model: whole tiles compute {:.2f} times the operations{}", choice.offer.time, unfit);
     case Kind::native:
+    case Kind::dmma:
     case Kind::matrices:
     case Kind::tiles: break;
   }
@@ -147,6 +150,7 @@ TuningKey gemm_key(const GemmArgs& args) {
   key.word(dtype_name(args.a_type)).word(dtype_name(args.b_type)).word(dtype_name(args.c_type));
   if (args.precision == TUFF_PRECISION_ALLOW_F16) key.word("allow_f16");
   if (args.precision == TUFF_PRECISION_ALLOW_BF16) key.word("allow_bf16");
+  if (args.precision == TUFF_PRECISION_ALLOW_TF32) key.word("allow_tf32");
   key.size(args.m).size(args.n).size(args.k).size(args.batch_count);
   return key;
 }

@@ -16,7 +16,7 @@
 
 namespace tuff::gemm {
 
-enum class Kind : uint8_t { tiny, skinny, native, matrices, panels, tiles };
+enum class Kind : uint8_t { tiny, skinny, native, dmma, matrices, panels, tiles };
 
 // When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
@@ -209,6 +209,11 @@ CopyRequest native_copy_of_a(const GemmArgs& args);
 CopyRequest native_copy_of_b(const GemmArgs& args);
 // Whether sums are kept in scratch memory, however few parts k is split into.
 bool native_keeps_sums(const GemmArgs& args);
+
+// native/gemm_dmma_vulkan.cpp: the same for f64.
+void offer_dmma(const DeviceTraits& traits, const Plan& plan, Offers& offers);
+bool is_dmma_variant(std::string_view name);
+bool record_dmma(Recorder& recorder, Plan& plan);
 
 // gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);

@@ -177,6 +177,9 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
     case Kind::native:
       if (!record_native(recorder, plan)) return record_pieces(recorder, args);  // planned anew, without this variant
       break;
+    case Kind::dmma:
+      if (!record_dmma(recorder, plan)) return record_pieces(recorder, args);
+      break;
     case Kind::matrices: record_matrices(recorder, plan); break;
     case Kind::panels: record_panels(recorder, plan); break;
     case Kind::tiles: record_tiles(recorder, plan); break;

@@ -20,12 +20,12 @@ uint32_t log2(const U32& a) { return static_cast<uint32_t>(std::countr_zero(a.nu
 }  // namespace
 
 const char* Writer::name(Type type) {
-  constexpr const char* kNames[] = {"pred", "b16", "u32", "u64", "f32"};
+  constexpr const char* kNames[] = {"pred", "b16", "u32", "u64", "f32", "f64"};
   return kNames[static_cast<size_t>(type)];
 }
 
 const char* Writer::prefix(Type type) {
-  constexpr const char* kPrefixes[] = {"p", "h", "r", "d", "f"};
+  constexpr const char* kPrefixes[] = {"p", "h", "r", "d", "f", "g"};
   return kPrefixes[static_cast<size_t>(type)];
 }
 
@@ -58,6 +58,12 @@ F32 Writer::parameter_float(const std::string& block, size_t offset) {
   return made;
 }
 
+F64 Writer::parameter_double(const std::string& block, size_t offset) {
+  F64 made = make<Type::f64>();
+  emit("ld.param.f64 {}, [{}+{}];", made.text, block, offset);
+  return made;
+}
+
 U32 Writer::special(const std::string& name) {
   U32 made = make<Type::u32>();
   emit("mov.u32 {}, {};", made.text, name);
@@ -65,8 +71,8 @@ U32 Writer::special(const std::string& name) {
 }
 
 std::string Writer::text(uint32_t threads) const {
-  constexpr const char* kRegisters[] = {"pred", "b16", "b32", "b64",
-                                        "f32"};  // packed pairs of 16-bit floats have no type
+  // Packed pairs of 16-bit floats have no type.
+  constexpr const char* kRegisters[] = {"pred", "b16", "b32", "b64", "f32", "f64"};
   std::string registers;
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;
@@ -187,5 +193,9 @@ F32 power_of_2(const F32& a) { return a.writer->result<Type::f32>("ex2.approx.ft
 Pred operator<(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.lt.f32", a, b); }
 Pred operator<=(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.le.f32", a, b); }
 Pred operator==(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.eq.f32", a, b); }
+F64 operator*(const F64& a, const F64& b) { return a.writer->result<Type::f64>("mul.rn.f64", a, b); }
+F64 multiply_add(const F64& a, const F64& b, const F64& c) {
+  return a.writer->result<Type::f64>("fma.rn.f64", a, b, c);
+}
 
 }  // namespace tuff::ptx

@@ -17,7 +17,7 @@ namespace tuff::ptx {
 
 class Writer;
 
-enum class Type : uint8_t { pred, b16, u32, u64, f32 };
+enum class Type : uint8_t { pred, b16, u32, u64, f32, f64 };
 
 // A register, or a constant: an immediate operand.
 template <Type type>
@@ -32,6 +32,7 @@ using B16 = Value<Type::b16>;
 using U32 = Value<Type::u32>;
 using U64 = Value<Type::u64>;
 using F32 = Value<Type::f32>;
+using F64 = Value<Type::f64>;
 
 struct Label {
   uint32_t number;
@@ -57,6 +58,7 @@ class Writer {
   U32 parameter(const std::string& block, size_t offset);
   U64 parameter64(const std::string& block, size_t offset);
   F32 parameter_float(const std::string& block, size_t offset);
+  F64 parameter_double(const std::string& block, size_t offset);
 
   // New registers, whose contents are undefined.
   template <Type type>
@@ -129,7 +131,7 @@ class Writer {
   void line(const std::string& text) { body_ += text + '\n'; }
 
   std::string architecture_, entry_, parameters_, body_;
-  std::array<uint32_t, 5> counts_{};
+  std::array<uint32_t, 6> counts_{};
   uint32_t labels_ = 0;
 };
 
@@ -207,5 +209,7 @@ F32 power_of_2(const F32& a);                  // 2^a, results below the normal 
 Pred operator<(const F32& a, const F32& b);    // false if either is NaN, as the others are
 Pred operator<=(const F32& a, const F32& b);
 Pred operator==(const F32& a, const F32& b);
+F64 operator*(const F64& a, const F64& b);
+F64 multiply_add(const F64& a, const F64& b, const F64& c);
 
 }  // namespace tuff::ptx

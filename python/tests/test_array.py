@@ -194,6 +194,16 @@ def test_products_of_nothing(ctx, m, k, n):
     exact(ctx.ones((m, k)) @ ctx.ones((k, n)), np.ones((m, k)) @ np.ones((k, n)))
 
 
+def test_matmul_with_a_permission_keeps_its_bound(ctx, rng):
+    a, b = (rng.standard_normal((70, 70)).astype(np.float32) for _ in range(2))
+    x, y = ctx.array(a), ctx.array(b)
+    scale = np.abs(a).astype(np.float64) @ np.abs(b)
+    exactly = a.astype(np.float64) @ b
+    for precision, unit in ((None, 2**-24), ("tf32", 2**-10), ("f16", 2**-11), ("bf16", 2**-8)):
+        bound = (2 * unit * (1 + unit) + 70 * 2**-23) * scale  # two inputs, and sums in float32
+        assert np.all(np.abs(tuff.matmul(x, y, precision=precision).numpy() - exactly) <= bound), precision
+
+
 def test_matmul_scales_and_accumulates(ctx, rng):
     a, b, c = integers(rng, 4, 3), integers(rng, 3, 5), integers(rng, 4, 5)
     x, y, z = ctx.array(a), ctx.array(b), ctx.array(c)

@@ -117,6 +117,10 @@ def test_dtypes(ctx):
         whole @ whole
     with pytest.raises(ValueError, match="activation"):
         tuff.matmul(half, half, activation="softplus")
+    with pytest.raises(ValueError, match="precision is 'fp8', not one of"):
+        tuff.matmul(half, half, precision="fp8")
+    with pytest.raises(tuff.TuffError, match="precision applies to f32 inputs, a is f16"):
+        tuff.matmul(half, half, precision="tf32")
     with pytest.raises(ValueError, match="bias"):
         tuff.matmul(half, half, bias=ctx.ones(3, dtype=np.float16))
     with pytest.raises(TypeError, match="float16 and float32"):

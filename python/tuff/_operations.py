@@ -137,6 +137,12 @@ _ACTIVATIONS = {
     "silu": raw.ACTIVATION_SILU,
     "relu6": raw.ACTIVATION_RELU6,
 }
+_PRECISIONS = {
+    None: raw.PRECISION_DEFAULT,
+    "f16": raw.PRECISION_ALLOW_F16,
+    "bf16": raw.PRECISION_ALLOW_BF16,
+    "tf32": raw.PRECISION_ALLOW_TF32,
+}
 
 
 def _product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
@@ -159,6 +165,7 @@ def matmul(
     bias: Optional[Array] = None,
     residual: Optional[Array] = None,
     activation: Optional[str] = None,
+    precision: Optional[str] = None,
 ) -> Array:
     """activation(alpha * a @ b + beta * out + bias + residual).
 
@@ -170,6 +177,9 @@ def matmul(
     in int32, modulo 2**32; float64 @ float64 in float64. bias has one value for each column, (n,), or each row, (m, 1),
     or one such bias for each matrix of the stack, (…, 1, n) or (…, m, 1). residual has the result's shape. Both have
     the result's dtype. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
+
+    precision permits a faster product of float32 whose inputs are rounded first where the device's matrix units take
+    that type: "f16", "bf16" or "tf32" (10 bits of fraction, float32's range). Sums stay in float32.
     """
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
@@ -179,6 +189,7 @@ def matmul(
         raise ValueError("operands are of different contexts")
     alpha, beta = real(alpha, "alpha"), real(beta, "beta")
     applied = choice(activation, "activation", _ACTIVATIONS)
+    permission = choice(precision, "precision", _PRECISIONS)
     if beta != 0 and out is None:
         raise ValueError("beta needs out")
     if a.ndim == 0 or b.ndim == 0:
@@ -216,6 +227,7 @@ def matmul(
         b=base_of(b_matrix).buffer.handle,
         c=result.buffer.handle,
         activation=applied,
+        precision=permission,
     )
     if bias is not None:
         require_array(bias, "bias")

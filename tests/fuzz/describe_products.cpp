@@ -95,7 +95,7 @@ void draw_product(Draft& d, bool batched) {
       d.set("accumulate", TUFF_F16), limit = 0x1p10;
     }
     if (types.real_a == TUFF_F32 && types.real_b == TUFF_F32 && draw.one_in(4)) {
-      d.set("precision", draw.of<int32_t>({TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}));
+      d.set("precision", draw.of<int32_t>({TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16, TUFF_PRECISION_ALLOW_TF32}));
     }
     if (draw.one_in(2)) {
       epilogue.activation = static_cast<int32_t>(draw.below(whole ? 2 : 6));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -74,9 +75,32 @@ void add_integers(std::vector<gemm::Wgmma>& all) {
   }
 }
 
+// f32, as TF32.
+void add_tf32(std::vector<gemm::Wgmma>& all) {
+  for (const auto& [rows, columns] : kTiles) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (uint32_t bits = 0; bits < 32; ++bits) {
+        gemm::Wgmma kernel;
+        kernel.type = TUFF_F32;
+        kernel.c_type = c_type;
+        kernel.trans_b = true;
+        kernel.rows = rows;
+        kernel.columns = columns;
+        kernel.edge = (bits & 1) != 0;
+        kernel.vector = (bits & 2) != 0;
+        kernel.beta = (bits & 4) != 0;
+        kernel.bias_axis = (bits & 8) != 0 ? TUFF_BIAS_COLUMNS : TUFF_BIAS_NONE;
+        kernel.residual = (bits & 16) != 0;
+        all.push_back(kernel);
+      }
+    }
+  }
+}
+
 std::vector<gemm::Wgmma> all_options() {
   std::vector<gemm::Wgmma> all;
   add_integers(all);
+  add_tf32(all);
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (const auto& [rows, columns] : kTiles) {
@@ -106,6 +130,30 @@ std::vector<gemm::Wgmma> all_options() {
           }
         }
       }
+    }
+  }
+  return all;
+}
+
+std::string text_of(const gemm::Dmma& kernel) {
+  return "trans " + std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " tile " +
+         std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") +
+         (kernel.beta ? " beta" : "") + (kernel.pairs ? " pairs" : "") + (kernel.vector ? " vector" : "");
+}
+
+std::vector<gemm::Dmma> all_dmma_options() {
+  constexpr std::pair<uint32_t, uint32_t> kExtents[] = {{64, 64}, {128, 64}, {128, 128}};
+  std::vector<gemm::Dmma> all;
+  for (const auto& [rows, columns] : kExtents) {
+    for (uint32_t bits = 0; bits < 64; ++bits) {
+      all.push_back({.trans_a = (bits & 1) != 0,
+                     .trans_b = (bits & 2) != 0,
+                     .rows = rows,
+                     .columns = columns,
+                     .edge = (bits & 4) != 0,
+                     .beta = (bits & 8) != 0,
+                     .pairs = (bits & 16) != 0,
+                     .vector = (bits & 32) != 0});
     }
   }
   return all;
@@ -184,6 +232,12 @@ TEST(NativeKernels, GemmOfIntegersAssembles) {
   add_integers(all);
   assemble_some(all, gemm::wgmma_source, 2);
 }
+TEST(NativeKernels, GemmOfTf32Assembles) {
+  std::vector<gemm::Wgmma> all;
+  add_tf32(all);
+  assemble_some(all, gemm::wgmma_source, 40);
+}
+TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 
 template <typename Kernel>
@@ -200,6 +254,7 @@ void check_requests(const std::vector<Kernel>& all, const KernelSource& written)
 
 TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_options(), gemm::wgmma_source);
+  check_requests(all_dmma_options(), gemm::dmma_source);
   check_requests(all_attention_options(), attention::wgmma_source);
 }
 

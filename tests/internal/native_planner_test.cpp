@@ -9,6 +9,7 @@
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/status.hpp"
 
@@ -43,9 +44,58 @@ class NativePlanner : public testing::Test {
   }
   bool is_native(const AttentionArgs& args) { return planned(args) == Kernels{"attention_wgmma"}; }
 
+  // f32 with the permission to use TF32, or f64.
+  GemmArgs product(int32_t type, uint64_t m, uint64_t n, uint64_t k, const char* transposes = "NN") {
+    GemmArgs args{};
+    args.a_type = args.b_type = args.c_type = type;
+    args.precision = type == TUFF_F32 ? TUFF_PRECISION_ALLOW_TF32 : TUFF_PRECISION_DEFAULT;
+    args.m = m, args.n = n, args.k = k, args.alpha = 1;
+    args.ta = transposes[0] == 'T' ? TUFF_TRANS : TUFF_NO_TRANS;
+    args.tb = transposes[1] == 'T' ? TUFF_TRANS : TUFF_NO_TRANS;
+    args.a = args.b = args.c = &buffer_;
+    args.lda = transposes[0] == 'T' ? m : k, args.ldb = transposes[1] == 'T' ? k : n, args.ldc = n;
+    return args;
+  }
+  Kernels planned(const GemmArgs& args) {
+    FakeRecorder recorder(traits_);
+    record_gemm(recorder, args);
+    return recorder.kernels;
+  }
+
   DeviceTraits traits_ = a_gpu();
   Buffer buffer_;
 };
+
+TEST_F(NativePlanner, GemmOfF64) {
+  for (const char* transposes : {"NN", "NT", "TN", "TT"}) {
+    EXPECT_EQ(planned(product(TUFF_F64, 4096, 4096, 4096, transposes)), Kernels{"gemm_dmma"}) << transposes;
+    EXPECT_EQ(planned(product(TUFF_F64, 4095, 4097, 333, transposes)), Kernels{"gemm_dmma"}) << "rows of odd length";
+  }
+  EXPECT_EQ(planned(product(TUFF_F64, 256, 256, 65536)), (Kernels{"gemm_dmma", "gemm_finish"})) << "split-K";
+  EXPECT_NE(planned(product(TUFF_F64, 31, 4096, 4096)).front(), "gemm_dmma") << "few rows";
+  EXPECT_NE(planned(product(TUFF_F64, 4096, 4096, 15)).front(), "gemm_dmma") << "short k";
+  EXPECT_NE(planned(product(TUFF_F64, 32768, 65536, 65536)).front(), "gemm_dmma") << "offsets of A exceed 32 bits";
+  traits_.hopper = false;
+  EXPECT_EQ(planned(product(TUFF_F64, 4096, 4096, 4096)).front(), "gemm_tile");
+}
+
+TEST_F(NativePlanner, GemmOfTf32) {
+  const std::string transpose = "gemm_transpose", multiply = "gemm_wgmma";
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{multiply});
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NN")), (Kernels{transpose, multiply}));
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "TT")), (Kernels{transpose, multiply}));
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "TN")), (Kernels{transpose, transpose, multiply}));
+  EXPECT_EQ(planned(product(TUFF_F32, 128, 128, 128, "NT")).front(), multiply);
+  EXPECT_EQ(planned(product(TUFF_F32, 128, 128, 128, "NN")).front(), "gemm_tile") << "too small to transpose B first";
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4095, "NT")).front(), "gemm_tile") << "rows of 16380 bytes";
+  for (const int32_t precision : {TUFF_PRECISION_DEFAULT, TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}) {
+    GemmArgs args = product(TUFF_F32, 4096, 4096, 4096, "NT");
+    args.precision = precision;
+    EXPECT_NE(planned(args).back(), multiply) << "was not allowed";
+  }
+  traits_.hopper = false;
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{"gemm_tile"});
+}
 
 TEST_F(NativePlanner, AttentionOfManyRows) {
   for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {

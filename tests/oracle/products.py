@@ -42,7 +42,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
     bias_axis = 0 if plain else draw.option([0, 0, 1, 2])
     residual_way = "none" if plain else draw.option(["none", "none", "apart", "apart", "c"])
     accumulate = 2 if not plain and kind == "f16" and draw.maybe(0.2) else 0
-    precision = 0 if plain or ta.name != "f32" or tb.name != "f32" else draw.option([0, 0, 0, 1, 2])
+    precision = 0 if plain or ta.name != "f32" or tb.name != "f32" else draw.option([0, 0, 0, 1, 2, 4])
     arrays = batched and not plain and draw.maybe(0.25)
 
     batch = draw.size(5, 0.03) if batched else 1
@@ -177,7 +177,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
             size = np.matmul(np.abs(a * 1.0), np.abs(b * 1.0)) if rounded[0] else np.zeros((batch, m, n))
             z = rounded[0] * z if rounded[0] else np.zeros((batch, m, n), wide)
             coarse = gamma(k + 3, 2.0**-11) if accumulate else 0.0
-            coarse += {0: 0.0, 1: 2.1 * 2.0**-11, 2: 2.1 * 2.0**-8}[precision]
+            coarse += {0: 0.0, 1: 2.1 * 2.0**-11, 2: 2.1 * 2.0**-8, 4: 2.1 * 2.0**-10}[precision]
             size = abs(rounded[0]) * size
             error = coarse * size
             for factor, extra in ((rounded[1], c), (1.0, bias), (1.0, residual)):

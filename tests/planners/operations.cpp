@@ -125,6 +125,7 @@ void tune(Call& call, const tuff::GemmArgs& args) {
                                        tuff::dtype_name(args.b_type), tuff::dtype_name(args.c_type),
                                        args.precision == TUFF_PRECISION_ALLOW_F16    ? " allow_f16"
                                        : args.precision == TUFF_PRECISION_ALLOW_BF16 ? " allow_bf16"
+                                       : args.precision == TUFF_PRECISION_ALLOW_TF32 ? " allow_tf32"
                                                                                      : "");
   const char* const variant = kGemmVariants[n.below(std::size(kGemmVariants))];
   const uint64_t slices = n.coin(3) ? 0 : n.coin() ? n.below(257) : 1 + n.below(9);
@@ -150,7 +151,11 @@ void draw_product(Call& call, bool batched) {
   if (args.a_type != TUFF_F64 && n.coin(3)) args.c_type = call.float_type();
   args.accumulate = args.sum_type();
   if (args.a_type == TUFF_F16 && args.b_type == TUFF_F16 && n.coin()) args.accumulate = TUFF_F16;
-  if (args.a_type == TUFF_F32 && args.b_type == TUFF_F32) args.precision = static_cast<int32_t>(n.below(3));
+  if (args.a_type == TUFF_F32 && args.b_type == TUFF_F32) {
+    constexpr int32_t kPrecisions[] = {TUFF_PRECISION_DEFAULT, TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16,
+                                       TUFF_PRECISION_ALLOW_TF32};
+    args.precision = kPrecisions[n.below(std::size(kPrecisions))];
+  }
   args.ta = static_cast<int32_t>(n.below(3)), args.tb = static_cast<int32_t>(n.below(3));
   const auto extent = [&] { return n.coin(4) ? 16 * (1 + n.below(80)) : call.size(); };
   args.m = extent(), args.n = extent(), args.k = extent();

@@ -72,7 +72,8 @@ Class draw_class(uint64_t seed, uint64_t index) {
   for (uint64_t& x : c.tiny_n) x = draw.from(1, 16);
   if (c.types[0] == H && c.types[1] == H && draw.chance(25)) c.accumulate = TUFF_F16;
   if (c.types[0] == F && c.types[1] == F && draw.chance(40)) {
-    c.precision = draw.chance(50) ? TUFF_PRECISION_ALLOW_F16 : TUFF_PRECISION_ALLOW_BF16;
+    constexpr int32_t kPrecisions[] = {TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16, TUFF_PRECISION_ALLOW_TF32};
+    c.precision = draw.one_of(kPrecisions);
   }
   if (draw.chance(50)) {
     constexpr Residual kResiduals[] = {Residual::none, Residual::own, Residual::in_place};
@@ -137,7 +138,7 @@ Limits::Limits(const GemmCase& gemm) {
 }
 
 int64_t max_of(int32_t dtype, int32_t precision) {
-  if (precision == TUFF_PRECISION_ALLOW_F16) dtype = H;
+  if (precision == TUFF_PRECISION_ALLOW_F16 || precision == TUFF_PRECISION_ALLOW_TF32) dtype = H;  // as many digits
   if (precision == TUFF_PRECISION_ALLOW_BF16) dtype = B;
   return dtype == H ? 2048 : dtype == B ? 256 : dtype == I ? 127 : dtype == D ? 1 << 15 : 4096;
 }

@@ -45,18 +45,20 @@ bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, 
   return aligned(buffer, type, ld, stride, piece) && elements / piece < uint64_t{1} << 31;
 }
 
-// The instructions take 8-bit operands only with rows along k. Others are transposed first, which pays from this number
-// of operations on.
-constexpr double kTransposeOperations = 4e9;
-bool transposes_a(const GemmArgs& args) { return args.a_type == TUFF_I8 && args.ta != TUFF_NO_TRANS; }
-bool transposes_b(const GemmArgs& args) { return args.b_type == TUFF_I8 && args.tb == TUFF_NO_TRANS; }
+// The instructions take 8- and 32-bit operands only with rows along k. Others are transposed first, which pays from
+// these numbers of operations on.
+constexpr double kTransposeIntegers = 4e9, kTransposeFloats = 5e8;
+bool along_k_only(int32_t type) { return type == TUFF_I8 || type == TUFF_F32; }
+bool transposes_a(const GemmArgs& args) { return along_k_only(args.a_type) && args.ta != TUFF_NO_TRANS; }
+bool transposes_b(const GemmArgs& args) { return along_k_only(args.b_type) && args.tb == TUFF_NO_TRANS; }
 
-bool computes_integers(const Plan& plan) {
+// GEMM of 8-bit integers, and of f32 as TF32.
+bool computes_along_k(const Plan& plan) {
   const GemmArgs& args = plan.args;
   const bool a = transposes_a(args), b = transposes_b(args);
-  return args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && plan.windows == nullptr && args.c_array == nullptr &&
-         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
-         ((!a && !b) || operations_of(args) >= kTransposeOperations) &&
+  return args.a_type == args.b_type && plan.windows == nullptr && args.c_array == nullptr && args.ldc <= UINT32_MAX &&
+         args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
+         ((!a && !b) || operations_of(args) >= (args.a_type == TUFF_I8 ? kTransposeIntegers : kTransposeFloats)) &&
          (a || loadable(args.a, args.a_type, args.lda, args.stride_a, plan.a_elements)) &&
          (b || loadable(args.b, args.b_type, args.ldb, args.stride_b, plan.b_elements));
 }
@@ -78,7 +80,8 @@ bool loadable(const Windows& windows) {
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
-  if (args.a_type == TUFF_I8) return traits.hopper && computes_integers(plan);
+  const bool tf32 = args.a_type == TUFF_F32 && args.precision == TUFF_PRECISION_ALLOW_TF32;
+  if (args.a_type == TUFF_I8 || tf32) return traits.hopper && computes_along_k(plan);
   if (plan.windows != nullptr) {
     const Extents all = extents_of(args, plan.windows);
     if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;

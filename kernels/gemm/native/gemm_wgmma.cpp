@@ -1,5 +1,6 @@
 // C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with the wgmma instructions of Hopper GPUs: 16-bit
-// inputs, sums in f32. Or C = A * B with inputs of 8-bit integers, whose rows both run along k, and sums in i32.
+// inputs, sums in f32. Or with f32 inputs, of which the instructions ignore all but 10 bits of the fraction (TF32). Or
+// C = A * B with inputs of 8-bit integers and sums in i32. The rows of both f32 and 8-bit inputs run along k.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
 //            +---------------+          loading the next one overlaps with storing this one. Of its three warp groups
@@ -33,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/gemm/native/tiles.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
@@ -66,8 +68,6 @@ constexpr uint32_t kBarriersBytes = 256;
 constexpr uint32_t kLag = 2;
 // Registers of a thread: the hardware moves them from the loading to the multiplying groups.
 constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
-constexpr uint32_t kTilesTogether =
-    16;  // rows of tiles that are computed at about the same time, to share B in the L2 cache
 
 class Kernel {
  public:
@@ -114,7 +114,7 @@ class Kernel {
 
   bool integers() const { return o_.type == TUFF_I8; }
   // The first element of a piece of 16 bytes.
-  U32 element_of(const U32& piece) const { return piece << (integers() ? 4 : 3); }
+  U32 element_of(const U32& piece) const { return piece << (integers() ? 4 : o_.type == TUFF_F32 ? 2 : 3); }
   uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
   // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
   bool halves_columns() const { return o_.rows == 64; }
@@ -125,11 +125,14 @@ class Kernel {
     m_ = number(offsetof(Wgmma::Push, m));
     n_ = number(offsetof(Wgmma::Push, n));
     k_ = number(offsetof(Wgmma::Push, k));
-    k_slice_ = number(offsetof(Wgmma::Push, k_slice));
-    tiles_m_ = number(offsetof(Wgmma::Push, tiles_m));
-    tiles_n_ = number(offsetof(Wgmma::Push, tiles_n));
-    tiles_ = number(offsetof(Wgmma::Push, tiles));
-    matrices_ = number(offsetof(Wgmma::Push, matrices));
+    tiles_ = {.down = number(offsetof(Wgmma::Push, tiles_m)),
+              .across = number(offsetof(Wgmma::Push, tiles_n)),
+              .all = number(offsetof(Wgmma::Push, tiles)),
+              .matrices = number(offsetof(Wgmma::Push, matrices)),
+              .k = k_,
+              .k_slice = number(offsetof(Wgmma::Push, k_slice)),
+              .rows = o_.rows,
+              .columns = o_.columns};
     a_.ld = number(offsetof(Wgmma::Push, lda));
     b_.ld = number(offsetof(Wgmma::Push, ldb));
     a_.stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_a));
@@ -194,43 +197,6 @@ class Kernel {
     const U32 first = ptx::max_signed(w_.result<Type::u32>("sub.s32", zero, begin), zero);
     const U32 end = ptx::max_signed(ptx::min_signed(extent_[axis] - begin, count), zero);
     return {first, end};
-  }
-
-  // The tile's first row and column, its matrix and slice, and the slice's part of k.
-  struct Tile {
-    U32 row, column, matrix, slice, k, k_end;
-  };
-
-  // Tiles that are computed at about the same time form a block of kTilesTogether rows: down its columns, then on to
-  // the next block.
-  Tile locate(const U32& tile) {
-    Tile at;
-    const U32 all = tiles_m_ * tiles_n_;
-    const U32 outer = tile / all, inner = tile - outer * all;
-    at.slice = outer / matrices_;
-    at.matrix = outer - at.slice * matrices_;
-    const U32 in_block = tiles_n_ * kTilesTogether;
-    const U32 block = inner / in_block, rest = inner - block * in_block;
-    const U32 first = block * kTilesTogether;
-    const U32 height = min(tiles_m_ - first, w_.constant(kTilesTogether));
-    const U32 column = rest / height;
-    at.row = (first + (rest - column * height)) * o_.rows;
-    at.column = column * o_.columns;
-    at.k = at.slice * k_slice_;
-    at.k_end = min(at.k + k_slice_, k_);
-    return at;
-  }
-
-  // Calls body(tile) for each of the block's tiles.
-  template <typename Body>
-  void each_tile(const Body& body) {
-    const U32 tile = w_.variable(w_.special("%ctaid.x"));
-    const U32 blocks = w_.special("%nctaid.x");
-    w_.repeat([&] { return tile < tiles_; },
-              [&] {
-                body(locate(tile));
-                w_.assign(tile, tile + blocks);
-              });
   }
 
   // --- the group that loads ---------------------------------------------------------------------------------------
@@ -378,7 +344,7 @@ class Kernel {
     const Ring ring = ptx::make_ring(w_, 1);
     const Pred elected = (thread & 31) == 0u;
     const U32 issued = w_.variable(w_.constant(0));
-    each_tile([&](const Tile& tile) {
+    tiles_.each([&](const Tile& tile) {
       const Loads a = prepare(a_, tile.row, tile, row, piece), b = prepare(b_, tile.column, tile, row, piece);
       const U32 k = w_.variable(tile.k);
       w_.repeat([&] { return k < tile.k_end; },
@@ -434,7 +400,7 @@ class Kernel {
       }
     }
     const Ring ring = ptx::make_ring(w_, 0);
-    each_tile([&](const Tile& tile) {
+    tiles_.each([&](const Tile& tile) {
       const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
@@ -469,6 +435,11 @@ class Kernel {
     if (integers()) {
       w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.s32.s8.s8 {{{}}}, {}, {}, {};", group_columns(),
               ptx::list(integer_sums_), a.text, b.text, add.text);
+      return;
+    }
+    if (o_.type == TUFF_F32) {
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32 {{{}}}, {}, {}, {}, 1, 1;", group_columns(),
+              ptx::list(sums_), a.text, b.text, add.text);
       return;
     }
     const char* const type = ptx::name_of_half(o_.type);
@@ -710,7 +681,8 @@ class Kernel {
   Writer w_;
   Operand a_, b_;
   U64 c_;
-  U32 m_, n_, k_, k_slice_, tiles_m_, tiles_n_, tiles_, matrices_;
+  U32 m_, n_, k_;
+  Tiles tiles_;
   U32 memory_, full_, empty_;  // the stages, and their barriers
   std::vector<F32> sums_;
   std::vector<U32> integer_sums_;
@@ -732,7 +704,7 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 }
 
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}, {TUFF_I8, TUFF_I8}};
+constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}};
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
@@ -786,10 +758,11 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
   options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
   options.residual = request.value_of("RESIDUAL") != 0;
-  const bool integers = options.type == TUFF_I8,
-             more = options.beta || options.has_operands() || options.activation != 0 || options.windows != 0;
-  if (integers != (options.c_type == TUFF_I32) || (integers && (more || options.trans_a || !options.trans_b))) {
-    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that integers do not have");
+  const bool integers = options.type == TUFF_I8, half = !integers && options.type != TUFF_F32,
+             more = options.beta || options.has_operands() || options.activation != 0;
+  if (integers != (options.c_type == TUFF_I32) || (integers && more) ||
+      (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {
+    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that the type does not have");
   }
   return options;
 }

@@ -10,8 +10,8 @@ namespace tuff::gemm {
 
 // What the text of the kernel depends on.
 struct Wgmma {
-  // A and B: TUFF_F16 or TUFF_BF16; or TUFF_I8, with both operands along k, no windows, and the sums stored as they
-  // are.
+  // A and B: TUFF_F16 or TUFF_BF16; or TUFF_F32, multiplied as TF32, with both operands along k and no windows; or
+  // TUFF_I8, in the same way and with the sums stored as they are.
   int32_t type = 0;
   int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16; TUFF_I32 for TUFF_I8
   bool trans_a = false, trans_b = false;
@@ -29,7 +29,7 @@ struct Wgmma {
   static constexpr uint32_t kStep = 64;         // k of a step in 16 bits: 128 bytes
   static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
   static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
-  uint32_t element_bytes() const { return type == TUFF_I8 ? 1 : 2; }
+  uint32_t element_bytes() const { return type == TUFF_I8 ? 1 : type == TUFF_F32 ? 4 : 2; }
   uint32_t step() const { return 2 * kStep / element_bytes(); }
   uint32_t stages() const;  // steps kept in shared memory
   uint32_t shared_bytes() const;

@@ -1,14 +1,17 @@
-// Transposes matrices of 8-bit or 16-bit elements into copies whose rows are padded to whole pieces of 16 bytes.
-// Cooperative matrices are loaded fastest along k for 8-bit elements, and across k for 16-bit elements.
+// Transposes matrices of 8-, 16- or 32-bit elements into copies whose rows are padded to whole pieces of 16 bytes.
+// Cooperative matrices are loaded fastest along k for 8-bit elements, and across k for 16-bit elements. Hopper's
+// instructions take 8- and 32-bit elements along k only.
 //
-// A workgroup copies 64 x 64 elements through shared memory, an invocation 16 adjacent ones. Elements beyond the matrix
-// count as zero.
+// A workgroup copies 64 x 64 elements through shared memory. Neighbouring invocations load neighbouring words of a row,
+// and store neighbouring pieces of 16 bytes. Elements beyond the matrix count as zero.
 //
-//# ELEMENT_BYTES : 1|2 : bytes of an element
+//# ELEMENT_BYTES : 1|2|4 : bytes of an element
 //# LOAD_BYTES : 1|2|4 : bytes per load: 4 if base, ld, stride and cols are multiples of 4 bytes, else ELEMENT_BYTES
 #if ELEMENT_BYTES == 1
 #extension GL_EXT_shader_8bit_storage : require
 #define STORED uint8_t
+#elif ELEMENT_BYTES == 4
+#define STORED uint
 #else
 #extension GL_EXT_shader_16bit_storage : require
 #define STORED uint16_t
@@ -28,9 +31,10 @@ TUFF_WRITE(1, Out, uvec4, 16)
 layout(local_size_x = 256) in;
 
 #define PER_WORD (4 / ELEMENT_BYTES)
-#define WORDS (16 / PER_WORD)   // of an invocation's 16 elements
+#define ROW_WORDS (64 / PER_WORD)          // of a row of the tile
+#define ROW_PIECES (64 * ELEMENT_BYTES / 16)  // of a row of the copy
 #define ELEMENT_BITS (8 * ELEMENT_BYTES)
-shared uint tile[64][64 / PER_WORD + 1];  // in words; the last column spreads the rows over the banks
+shared uint tile[64][ROW_WORDS + 1];  // the last column spreads the rows over the banks
 
 void main() {
   const uint group = tuff_group(), tiles = push.tiles_rows * push.tiles_cols;
@@ -38,12 +42,11 @@ void main() {
   if (matrix >= push.matrices) return;
   TUFF_TAKE(matrix)
   const uint row0 = within / push.tiles_cols * 64, col0 = within % push.tiles_cols * 64;
-  const uint major = gl_LocalInvocationIndex / 4, piece = gl_LocalInvocationIndex % 4;
 
-  const uint row = row0 + major;
-  const TUFF_INDEX from = TUFF_INDEX(matrix) * push.stride + TUFF_INDEX(row) * push.ld;
-  [[unroll]] for (uint w = 0; w < WORDS; ++w) {
-    const uint at = w * 4 + piece, col = col0 + at * PER_WORD;  // neighbouring invocations read adjacent words
+  const uint at = gl_LocalInvocationIndex % ROW_WORDS, col = col0 + at * PER_WORD;
+  [[unroll]] for (uint i = 0; i < 64 * ROW_WORDS / 256; ++i) {
+    const uint major = gl_LocalInvocationIndex / ROW_WORDS + i * (256 / ROW_WORDS), row = row0 + major;
+    const TUFF_INDEX from = TUFF_INDEX(matrix) * push.stride + TUFF_INDEX(row) * push.ld;
     uint word = 0;
 #if LOAD_BYTES == 4
     if (row < push.rows && col < push.cols) word = TUFF_AT(In4, (from + col) / PER_WORD);
@@ -56,12 +59,12 @@ void main() {
   }
   barrier();
 
-  const uint out_row = col0 + major;
-  if (out_row >= push.cols) return;
-  const TUFF_INDEX to = TUFF_INDEX(matrix) * push.out_stride + TUFF_INDEX(out_row) * push.out_ld;
-  [[unroll]] for (uint p = 0; p < WORDS / 4; ++p) {
-    const uint first = piece * 16 + p * 4 * PER_WORD;
-    if (row0 + first >= push.out_ld) return;
+  const uint first = gl_LocalInvocationIndex % ROW_PIECES * 4 * PER_WORD;
+  if (row0 + first >= push.out_ld) return;
+  [[unroll]] for (uint i = 0; i < 64 * ROW_PIECES / 256; ++i) {
+    const uint major = gl_LocalInvocationIndex / ROW_PIECES + i * (256 / ROW_PIECES), out_row = col0 + major;
+    if (out_row >= push.cols) return;
+    const TUFF_INDEX to = TUFF_INDEX(matrix) * push.out_stride + TUFF_INDEX(out_row) * push.out_ld;
     uvec4 result = uvec4(0);
     [[unroll]] for (uint w = 0; w < 4; ++w) {
       [[unroll]] for (uint e = 0; e < PER_WORD; ++e) {

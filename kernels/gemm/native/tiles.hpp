@@ -1,0 +1,59 @@
+// The tiles of C that a block computes one after the other, in kernels written in PTX.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/native/ptx.hpp"
+
+namespace tuff::gemm {
+
+// A tile's first row and column, its matrix and slice, and the slice's part of k.
+struct Tile {
+  ptx::U32 row, column, matrix, slice, k, k_end;
+};
+
+// All tiles of all matrices and slices.
+struct Tiles {
+  // Rows of tiles that are computed at about the same time, to share B in the L2 cache.
+  static constexpr uint32_t kTogether = 16;
+
+  ptx::U32 down, across;  // of a matrix
+  ptx::U32 all, matrices;
+  ptx::U32 k, k_slice;
+  uint32_t rows, columns;  // of a tile
+
+  // Tiles that are computed at about the same time form a band of kTogether rows: down its columns, then on to the next
+  // band.
+  Tile locate(const ptx::U32& tile) const {
+    Tile at;
+    const ptx::U32 of_matrix = down * across;
+    const ptx::U32 outer = tile / of_matrix, inner = tile - outer * of_matrix;
+    at.slice = outer / matrices;
+    at.matrix = outer - at.slice * matrices;
+    const ptx::U32 in_band = across * kTogether;
+    const ptx::U32 band = inner / in_band, rest = inner - band * in_band;
+    const ptx::U32 first = band * kTogether;
+    const ptx::U32 height = min(down - first, tile.writer->constant(kTogether));
+    const ptx::U32 column = rest / height;
+    at.row = (first + (rest - column * height)) * rows;
+    at.column = column * columns;
+    at.k = at.slice * k_slice;
+    at.k_end = min(at.k + k_slice, k);
+    return at;
+  }
+
+  // Calls body(tile) for each of the block's tiles.
+  template <typename Body>
+  void each(const Body& body) const {
+    ptx::Writer& w = *all.writer;
+    const ptx::U32 tile = w.variable(w.special("%ctaid.x"));
+    const ptx::U32 blocks = w.special("%nctaid.x");
+    w.repeat([&] { return tile < all; },
+             [&] {
+               body(locate(tile));
+               w.assign(tile, tile + blocks);
+             });
+  }
+};
+
+}  // namespace tuff::gemm
