@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "support/kernel.hpp"
+#include "support/spirv_long_index_words.hpp"
 
 namespace tuff_test {
 namespace {
@@ -141,6 +142,26 @@ TEST_F(KernelBounds, IndicesOfEveryWidthAndSign) {
     const auto within = run("shared uint s[300];", body, 100, TUFF_KERNEL_UNTRUSTED);
     EXPECT_EQ(within[0], 100u);
     EXPECT_EQ(within[1], 299u);
+  }
+}
+
+// GLSL has none, SPIR-V has: an index beyond 2^32 is not cut to its low 32 bits.
+TEST_F(KernelBounds, IndicesOf64Bits) {
+  tuff_kernel_desc desc = spirv(kLongIndexWords, sizeof kLongIndexWords, "main");
+  for (const uint32_t flags : kFlags) {
+    desc.flags = flags;
+    tuff_kernel kernel = 0;
+    ASSERT_OK(tuff_kernel_create(context(), &desc, &kernel));
+    for (const int32_t at : {2, 3, 4, 1000, INT_MAX, -1, INT_MIN}) {
+      SCOPED_TRACE(at);
+      const OwnBuffer index = upload<int32_t>({at}), out = upload(std::vector<uint32_t>(3, kGuard));
+      ASSERT_OK(launch(kernel, {index, out}, 1, nullptr, 0));
+      const std::vector<uint32_t> result = download<uint32_t>(out, 3);
+      EXPECT_EQ(result[0], at == 2 ? 102u : 103u);
+      EXPECT_EQ(result[1], 103u) << "at + 2^32 + 5";
+      EXPECT_EQ(result[2], at == 2 ? 103u : 7u);
+    }
+    EXPECT_OK(tuff_kernel_destroy(kernel));
   }
 }
 
