@@ -80,7 +80,12 @@ TEST_P(Lifecycle, CallsFromStaticDestructorsAndExitHandlers) {
   expect_late_calls_work("statics");
 }
 TEST_P(Lifecycle, CallsFromDestructorsOfThreadLocalObjects) { expect_late_calls_work("thread_locals"); }
-TEST_P(Lifecycle, CallsFromDestructorsOfKeys) { expect_late_calls_work("keys"); }
+TEST_P(Lifecycle, CallsFromDestructorsOfKeys) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer's own state of the thread is gone before the last keys, and it crashes";
+#endif
+  expect_late_calls_work("keys");
+}
 TEST_P(Lifecycle, FailingCallsOfAThousandThreads) { expect_late_calls_work("threads"); }
 TUFF_ON_BACKENDS(Lifecycle);
 
