@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/gemm/native/hopper_probe.hpp"
@@ -53,9 +54,11 @@ bool transposes_a(const GemmArgs& args) { return along_k_only(args.a_type) && ar
 bool transposes_b(const GemmArgs& args) { return along_k_only(args.b_type) && args.tb == TUFF_NO_TRANS; }
 
 // GEMM of 8-bit integers, and of f32 as TF32.
-bool computes_along_k(const Plan& plan) {
+bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
+  constexpr uint32_t kTransposeInvocations = 256;  // of a workgroup of gemm_transpose.comp
   const GemmArgs& args = plan.args;
   const bool a = transposes_a(args), b = transposes_b(args);
+  if ((a || b) && max_along_x(traits) < kTransposeInvocations) return false;
   return args.a_type == args.b_type && plan.windows == nullptr && args.c_array == nullptr && args.ldc <= UINT32_MAX &&
          args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
          ((!a && !b) || operations_of(args) >= (args.a_type == TUFF_I8 ? kTransposeIntegers : kTransposeFloats)) &&
@@ -81,7 +84,7 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
   const bool tf32 = args.a_type == TUFF_F32 && args.precision == TUFF_PRECISION_ALLOW_TF32;
-  if (args.a_type == TUFF_I8 || tf32) return traits.hopper && computes_along_k(plan);
+  if (args.a_type == TUFF_I8 || tf32) return traits.hopper && computes_along_k(traits, plan);
   if (plan.windows != nullptr) {
     const Extents all = extents_of(args, plan.windows);
     if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
